@@ -50,7 +50,7 @@ struct Binder<'a, Dev> {
 }
 
 impl<Dev> Binder<'_, Dev> {
-    /// Real numbers of this rank at a node: in the buffer that operations are given, and in spare memory.
+    /// Real numbers of this rank at a node: in the operation's buffer and in spare memory.
     fn reals(&self, node: usize, split: &BufferSplit) -> [usize; 2] {
         let node = self.program.node(node);
         let point = self.problem.howmany * node.width();
@@ -65,13 +65,13 @@ impl<Dev> Binder<'_, Dev> {
         self.context.direction.choose(step + 1, step)
     }
 
-    /// Where the parts of a brick are that are dense.
+    /// The offsets of the dense parts of a brick.
     fn offsets(&self, split: &BufferSplit, node: &Node) -> Vec<BufferOffset> {
         let (brick, point) = (node.layout.brick(self.rank), self.problem.howmany * node.width());
         (0..split.count()).map(|part| split.spot(part, self.rank, brick, point)).collect()
     }
 
-    /// The dense parts of this rank's brick before local transforms, and what is done to each.
+    /// The dense parts of this rank's brick before local transforms, and the transforms of each.
     fn local(&self, ffts: &[Fft], splits: &[BufferSplit; 2]) -> (Vec<DynBrick>, Vec<LocalFft>) {
         let mut parts: Vec<DynBrick> = Vec::new();
         let mut joined: Vec<LocalFft> = Vec::new();
@@ -112,7 +112,7 @@ impl<'a, Dev> Binder<'a, Dev> {
             }
             Pass::Exchange(pass) => {
                 let after = self.reals(pass.to, &pass.splits[1]);
-                // Spare memory is there before the transforms of the exchange are planned.
+                // Spare memory is reserved before the transforms of the exchange are planned.
                 self.device.reserve_spare(after[1], self.rank)?;
                 Ok((self.exchange(pass)?, after))
             }
@@ -165,14 +165,14 @@ impl<'a, Dev> Binder<'a, Dev> {
             let element = from.width() * T::PRECISION.bytes();
             redistribution = redistribution.chunked(nodes, &pass.whole, element, chunking);
         }
-        let bare = |peer| problem.is_raw_link(rank, peer);
+        let is_raw = |peer| problem.is_raw_link(rank, peer);
         let (wire, gain, buffers_all) = (pass.wire, pass.gain, self.program.policy.buffers_all);
-        let encoding = Encoding { wire, bare: &bare, gain, buffers_all };
+        let encoding = Encoding { wire, is_raw: &is_raw, gain, buffers_all };
         let number = 2 * pass.number + self.context.direction as usize;
         let mut reshape = Reshape::new(&redistribution, encoding, number, direct);
         if !pass.fuse_before.is_empty() {
             let axes = self.program.passes(&pass.fuse_before);
-            reshape.depart(&redistribution, &axes, self.device)?;
+            reshape.fuse_pack(&redistribution, &axes, self.device)?;
         }
         if !pass.fuse_after.is_empty() {
             let splits = [after.clone(), after.clone()];
@@ -183,7 +183,7 @@ impl<'a, Dev> Binder<'a, Dev> {
                 Ok(FusedFft { fft: self.device.plan_fft(&fft, rank)?, blocks, spot })
             };
             let ffts = ffts.into_iter().zip(offsets).map(fused).collect::<Result<_, Error>>()?;
-            reshape.fuse(&redistribution, &parts, ffts);
+            reshape.fuse_unpack(&redistribution, &parts, ffts);
         }
         let (exchange, apart) = (pass.exchange, before.is_apart());
         Ok(Op::Reshape { reshape: Box::new(reshape), exchange, apart })
@@ -210,7 +210,7 @@ impl<'a, Dev> Binder<'a, Dev> {
         Ok(Op::SharedPass(Box::new(SharedPass::new(&tiling, self.device)?)))
     }
 
-    /// The result goes to the output.
+    /// The copy of the result to the output.
     fn copy_out<T: Real>(&self, node: &Node, split: &BufferSplit) -> Op<T, Dev>
     where
         Dev: Processor<T>,

@@ -1,4 +1,5 @@
-//! A host as a device: operations are passes through its caches, and ranks of one host read each other's memory.
+//! The host as a device: operations are passes through its caches, and ranks of one host share
+//! memory.
 
 use std::borrow::BorrowMut;
 
@@ -33,16 +34,16 @@ impl<T: Real, Dev: Processor<T>> Device<T> for Host<Dev> {
     fn bind(
         &mut self,
         recipe: &Recipe,
-        site: BindContext<'_>,
+        context: BindContext<'_>,
     ) -> Result<Operations<HostOp<T, Dev>>, Error> {
-        // What cannot be held is refused before anything is made for it.
-        let rank = site.comm.rank();
+        // Memory is checked before anything is made.
+        let rank = context.comm.rank();
         self.0.buffer(recipe.most_reals(rank), rank)?;
-        let host = |rank| site.comm.host(rank);
-        let peers = (0..site.comm.size()).filter(|&other| host(other) == host(rank));
+        let host = |rank| context.comm.host(rank);
+        let peers = (0..context.comm.size()).filter(|&other| host(other) == host(rank));
         let reals: usize = peers.map(|rank| recipe.most_reals(rank)).sum();
         self.0.data_of_host(reals * size_of::<T>());
-        bind::bind(recipe, site, &mut self.0)
+        bind::bind(recipe, context, &mut self.0)
     }
 
     fn work(
@@ -58,7 +59,7 @@ impl<T: Real, Dev: Processor<T>> Device<T> for Host<Dev> {
         work: &'a mut HostWork<Dev::Buffer>,
         output: &'a mut Dev::Memory,
     ) -> [&'a mut Dev::Memory; 3] {
-        work.beside::<T, Dev>(output)
+        work.all_buffers::<T, Dev>(output)
     }
 
     fn held(&self) -> usize {
@@ -76,7 +77,7 @@ impl<T: Real, Dev: Processor<T>> Device<T> for Host<Dev> {
     }
 }
 
-/// Whether the ranks on this one's host are those that the recipe was made for.
+/// Checks that the ranks of this host are those of the recipe.
 fn check_hosts(hosts: &[usize], comm: &dyn Comm) -> Result<(), Error> {
     let (rank, size) = (comm.rank(), comm.size());
     let planned = |other: usize| hosts.get(other).is_some_and(|host| Some(host) == hosts.get(rank));
@@ -95,15 +96,15 @@ fn check_hosts(hosts: &[usize], comm: &dyn Comm) -> Result<(), Error> {
     }
 }
 
-/// A plan's own two buffers on a host.
+/// The plan's two buffers on a host.
 pub struct HostWork<B> {
     own: [B; 2],
-    /// Where other ranks must see them: both, one after the other, and the first one's real numbers.
-    shown: Option<(Box<dyn SharedMemory>, usize)>,
+    /// Both buffers in memory shared with other ranks, and the length of the first in real numbers.
+    shared: Option<(Box<dyn SharedMemory>, usize)>,
 }
 
 impl<B> HostWork<B> {
-    /// Collective.
+    /// Allocates the buffers. Collective.
     fn new<T: Real, Dev: Processor<T, Buffer = B>>(
         sizes: [usize; 2],
         comm: &dyn Comm,
@@ -120,25 +121,25 @@ impl<B> HostWork<B> {
         let own = agree(comm, own)?;
         // Numbers of any type begin at a multiple of a cache line.
         let first = sizes[0].next_multiple_of(SLOT_ALIGN);
-        let shown = match node_memory {
+        let shared = match node_memory {
             Some(node_memory) => {
                 node_memory.allocate((first + sizes[1]) * size_of::<T>()).map(Some)
             }
             None => Ok(None),
         };
-        let shown = agree(comm, shown)?.map(|memory| (memory, first));
-        Ok(Self { own, shown })
+        let shared = agree(comm, shared)?.map(|memory| (memory, first));
+        Ok(Self { own, shared })
     }
 
     /// All memory that can be written.
-    fn beside<'a, T: Real, Dev: Processor<T, Buffer = B>>(
+    fn all_buffers<'a, T: Real, Dev: Processor<T, Buffer = B>>(
         &'a mut self,
         output: &'a mut Dev::Memory,
     ) -> [&'a mut Dev::Memory; 3]
     where
         B: BorrowMut<Dev::Memory>,
     {
-        match &mut self.shown {
+        match &mut self.shared {
             Some((memory, first)) => {
                 let (a, b) = memory.bytes_mut().split_at_mut(*first * size_of::<T>());
                 [output, Dev::memory_mut(a), Dev::memory_mut(b)]

@@ -1,5 +1,15 @@
-//! Transforming on the way out: a chunk of the old brick is brought into cache, transformed there, and packed from
-//! there, while the chunks before it fly. Its transform goes straight into messages and into the new brick.
+//! Fused packing: a chunk of the old brick is transformed in cache and packed from there.
+//!
+//! ```text
+//! for each message to be sent, in order of chunks:
+//!     until its chunk has been transformed:
+//!         copy the next chunk of the old brick into the tile
+//!         transform the tile along each axis, in place
+//!         copy this rank's own part of it into the new brick
+//!     encode the message from the tile        (reshape.rs)
+//!     earlier messages are in flight meanwhile
+//! after the last message: transform the remaining chunks, which only hold own parts
+//! ```
 
 use std::borrow::{Borrow, BorrowMut};
 use std::mem::take;
@@ -14,30 +24,30 @@ use crate::geometry::Transfer;
 use crate::recipe::Pass;
 use crate::redistribute::Redistribution;
 
-/// The chunks of a brick, and a tile for one.
+/// The chunks of a brick, and the tile of the current one.
 pub(crate) struct FusedPack<T: Real, Dev: Processor<T>> {
     chunks: Vec<Load>,
     ffts: Vec<Vec<(Dev::Fft, Range<usize>)>>,
-    /// The processor's, during a run.
+    /// Taken from the processor for a run.
     tile: Dev::Buffer,
-    /// For every outgoing message, its chunk.
+    /// The chunk of every message to be sent.
     chunk_of: Vec<usize>,
-    /// Chunks that have been in the tile in this run.
+    /// Number of chunks transformed in this run.
     done: usize,
 }
 
-/// A chunk: what to bring, what to do, what to keep.
+/// The transfers of a chunk.
 struct Load {
-    /// From which piece of memory.
+    /// The source buffer.
     from: usize,
     load: Transfer,
     fft: usize,
-    /// By piece of memory.
+    /// This rank's own parts, by destination buffer.
     own: Vec<(usize, Transfer)>,
 }
 
 impl<T: Real, Dev: Processor<T>> FusedPack<T, Dev> {
-    /// For redistribution that are chunked.
+    /// For a chunked redistribution.
     ///
     /// # Errors
     /// [`Error::Memory`].
@@ -71,19 +81,19 @@ impl<T: Real, Dev: Processor<T>> FusedPack<T, Dev> {
         self.tile = take(device.tile());
     }
 
-    /// LocalBuffers it.
+    /// Ends a run.
     pub(crate) fn end(&mut self, device: &mut Dev) {
         *device.tile() = take(&mut self.tile);
     }
 
-    /// The tile, with the chunk of this message in it.
+    /// The tile with the chunk of this message.
     pub(crate) fn chunk_for(&mut self, message: usize, path: Path<'_, '_, T, Dev>) -> &Dev::Memory {
         self.up_to(self.chunk_of[message] + 1, path);
         assert_eq!(self.done, self.chunk_of[message] + 1, "messages are packed in their order");
         self.tile.borrow()
     }
 
-    /// Everything that is left.
+    /// Transforms the remaining chunks.
     pub(crate) fn rest(&mut self, path: Path<'_, '_, T, Dev>) {
         self.up_to(self.chunks.len(), path);
     }
@@ -103,14 +113,14 @@ impl<T: Real, Dev: Processor<T>> FusedPack<T, Dev> {
         self.done = self.done.max(end);
     }
 
-    /// Bytes of memory held, beside the tile.
+    /// Bytes of memory held besides the tile.
     pub(crate) fn memory(&self) -> usize {
         let own = |chunk: &Load| size_of_val(&*chunk.own);
         size_of_val(&*self.chunks) + self.chunks.iter().map(own).sum::<usize>()
     }
 }
 
-/// Where a chunk goes.
+/// The source, destination and resources of a chunk.
 pub(crate) struct Path<'a, 'b, T: Real, Dev: Processor<T>> {
     pub(crate) width: usize,
     pub(crate) device: &'a mut Dev,

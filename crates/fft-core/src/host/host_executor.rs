@@ -1,5 +1,4 @@
-//! The executor on a host for either precision, so that what a transform runs is compiled here,
-//! once for each.
+//! The executor on a host for either precision, compiled here once for each.
 
 use bytemuck::Pod;
 
@@ -12,25 +11,25 @@ use crate::problem::Algorithm;
 use crate::problem::Direction;
 use crate::recipe::Recipe;
 
-/// An [`Executor`] on a [`Host`] whose precision is that of its recipe. Arrays are bytes.
+/// An [`Executor`] on a [`Host`] in the precision of its recipe. Arrays are bytes.
 pub enum HostExecutor {
-    /// Of single precision.
+    /// Single precision.
     F32(Box<Executor<f32, Host<Cpu<f32>>>>),
-    /// Of double precision.
+    /// Double precision.
     F64(Box<Executor<f64, Host<Cpu<f64>>>>),
 }
 
-/// An array as numbers. One without any may be anywhere: programs say NULL.
+/// An array as numbers. An empty one may have any address, such as NULL.
 fn numbers<T: Pod>(bytes: &[u8]) -> &[T] {
     if bytes.is_empty() { &[] } else { bytemuck::cast_slice(bytes) }
 }
 
-/// The same of an array that is written.
+/// A mutable array as numbers.
 fn numbers_mut<T: Pod>(bytes: &mut [u8]) -> &mut [T] {
     if bytes.is_empty() { &mut [] } else { bytemuck::cast_slice_mut(bytes) }
 }
 
-/// What both precisions do alike.
+/// Calls the executor of either precision.
 macro_rules! either {
     ($executor:expr, $it:ident => $what:expr) => {
         match $executor {
@@ -41,8 +40,7 @@ macro_rules! either {
 }
 
 impl HostExecutor {
-    /// As [`Executor::bind`], with processors that take as much memory as the recipe's problem
-    /// says. Collective.
+    /// As [`Executor::bind`], with the memory option of the recipe's problem. Collective.
     ///
     /// # Errors
     /// Those of [`Executor::bind`].
@@ -70,8 +68,7 @@ impl HostExecutor {
     /// Those of [`Executor::run`].
     ///
     /// # Panics
-    /// If an array is too short for this rank's bricks; if one that is not empty is not aligned as
-    /// its numbers are.
+    /// If a nonempty array is misaligned or too short for this rank's bricks.
     pub fn run(
         &mut self,
         direction: Direction,

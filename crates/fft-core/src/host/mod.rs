@@ -1,4 +1,4 @@
-//! The device that is a host: passes through its caches, and reshapes fused with them.
+//! The host as a device: passes through caches, and reshapes fused with transforms.
 
 pub(crate) mod bind;
 pub(crate) mod cpu;

@@ -3,7 +3,7 @@
 use std::mem::take;
 
 use super::processor::Processor;
-use super::reshape::{Reshape, Ways};
+use super::reshape::{Reshape, Transports};
 use super::shared_pass::SharedPass;
 use super::spill_buffers::{SpillBuffers, rest, rest_mut};
 use crate::base::timings::Time;
@@ -19,11 +19,11 @@ use crate::redistribute::spill::BufferOffset;
 #[derive(Default)]
 pub struct Host<P>(pub P);
 
-/// A bound step, or several that run as one, on a host.
+/// A bound pass of a program on a host.
 pub struct HostOp<T: Real, Dev: Processor<T>>(pub(crate) Op<T, Dev>);
 
 pub(crate) enum Op<T: Real, Dev: Processor<T>> {
-    /// With the second half of what is there before in spare memory, if it is `apart`.
+    /// If `apart`, the second half of the source is in spare memory.
     Fft {
         parts: Vec<Local<Dev::Fft>>,
         in_place: bool,
@@ -41,7 +41,7 @@ pub(crate) enum Op<T: Real, Dev: Processor<T>> {
     },
 }
 
-/// A local transform of a part of a brick, and where that is before and after.
+/// A local transform of a part of a brick, and the part's offsets before and after.
 pub(crate) struct Local<F> {
     pub(crate) fft: F,
     pub(crate) blocks: usize,
@@ -58,8 +58,8 @@ impl<T: Real, Dev: Processor<T>> Operation<T, Host<Dev>> for HostOp<T, Dev> {
                 BufferRequirement::OutOfPlaceExposed
             }
             Op::Reshape { .. } | Op::Copy { .. } => BufferRequirement::OutOfPlace,
-            Op::SharedPass(across) if across.is_out_of_place() => BufferRequirement::OutOfPlace,
-            Op::SharedPass(across) if across.in_both() => BufferRequirement::InBoth,
+            Op::SharedPass(pass) if pass.is_out_of_place() => BufferRequirement::OutOfPlace,
+            Op::SharedPass(pass) if pass.in_both() => BufferRequirement::InBoth,
             Op::SharedPass(_) => BufferRequirement::EitherExposed,
         }
     }
@@ -93,7 +93,7 @@ impl<T: Real, Dev: Processor<T>> Operation<T, Host<Dev>> for HostOp<T, Dev> {
 
     fn reserve(&mut self, context: &mut RunContext<Host<Dev>>) -> Result<(), Error> {
         match (&mut self.0, &mut context.node_memory) {
-            (Op::SharedPass(across), Some(node_memory)) => across.register(node_memory.as_mut()),
+            (Op::SharedPass(pass), Some(node_memory)) => pass.register(node_memory.as_mut()),
             (Op::Reshape { reshape, exchange, .. }, _) => {
                 context.split(*exchange).exchange.reserve(&reshape.message_plan)
             }
@@ -110,15 +110,15 @@ impl<T: Real, Dev: Processor<T>> Operation<T, Host<Dev>> for HostOp<T, Dev> {
         match &mut self.0 {
             Op::Fft { parts, apart, .. } => {
                 let RunContext { device: Host(device), timings, .. } = context;
-                let mut beside = SpillBuffers::new(take(device.spare()), *apart);
-                let (read, written) = beside.split();
+                let mut spill = SpillBuffers::new(take(device.spare()), *apart);
+                let (read, written) = spill.split();
                 let (src, dst) = (src.map(|src| [src, read]), [dst, written]);
                 for Local { fft, blocks, from, to } in parts {
                     let src = src.map(|src| rest::<T, Dev>(src[from.piece], from.first));
                     let dst = rest_mut::<T, Dev>(dst[to.piece], to.first);
                     timings.fft.time(|| device.fft(fft, 0..*blocks, src, dst));
                 }
-                *device.spare() = beside.end();
+                *device.spare() = spill.end();
                 Ok(())
             }
             Op::Copy { parts, width } => {
@@ -129,21 +129,22 @@ impl<T: Real, Dev: Processor<T>> Operation<T, Host<Dev>> for HostOp<T, Dev> {
                 });
                 Ok(())
             }
-            Op::SharedPass(across) => {
+            Op::SharedPass(pass) => {
                 let RunContext { device, node_memory, timings, .. } = context;
                 let node_memory =
                     node_memory.as_deref_mut().expect("planned where there is a node_memory");
-                across.run(node_memory, &mut device.0, OpBuffers { src, dst, caller }, timings)
+                pass.run(node_memory, &mut device.0, OpBuffers { src, dst, caller }, timings)
             }
             Op::Reshape { reshape, exchange, apart } => {
                 let RunParts { device: Host(device), exchange, node_memory, timings } =
                     context.split(*exchange);
                 let src = src.expect("a reshape has a source and a destination");
-                let mut beside = SpillBuffers::new(take(device.spare()), *apart);
-                let (read, written) = beside.split();
+                let mut spill = SpillBuffers::new(take(device.spare()), *apart);
+                let (read, written) = spill.split();
                 let (src, dst) = ([src, read], [dst, written]);
-                let done = reshape.run(Ways { exchange, node_memory }, device, src, dst, timings);
-                *device.spare() = beside.end();
+                let done =
+                    reshape.run(Transports { exchange, node_memory }, device, src, dst, timings);
+                *device.spare() = spill.end();
                 done
             }
         }
@@ -151,7 +152,7 @@ impl<T: Real, Dev: Processor<T>> Operation<T, Host<Dev>> for HostOp<T, Dev> {
 
     fn memory(&self) -> usize {
         match &self.0 {
-            Op::SharedPass(across) => across.memory(),
+            Op::SharedPass(pass) => pass.memory(),
             Op::Reshape { reshape, .. } => reshape.memory(),
             Op::Fft { .. } | Op::Copy { .. } => 0,
         }

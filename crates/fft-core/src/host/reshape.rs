@@ -1,4 +1,4 @@
-//! A reshape as one rank carries it out, bound to a codec.
+//! A reshape of one rank, bound to a codec.
 
 use std::ops::Range;
 use std::time::Instant;
@@ -20,81 +20,83 @@ use crate::recipe::norm_gain::{Gain, Loss};
 use crate::redistribute::spill::BufferOffset;
 use crate::redistribute::{Chunk, LocalRead, Redistribution, redistribution::Blocks};
 
-/// Bytes read side by side where data is contiguous: enough to use up what a page of memory costs to find.
+/// Adjacent bytes of reads from contiguous data, enough to amortize page lookups.
 const RUN_BYTES: Range<usize> = 64..512;
 
-/// Everything one rank needs to move its data from one layout to another and, where it can be done on the
-/// way, to transform it there.
+/// The transfers of one rank's data between two layouts, with transforms fused into packing or
+/// unpacking.
 pub(crate) struct Reshape<T: Real, Dev: Processor<T>> {
     rank: usize,
     width: usize,
-    /// For messages to and from ranks of this host, and of others.
+    /// The codecs of messages within this host and to other hosts.
     codecs: [Box<dyn Codec<T>>; 2],
-    /// For every message out and in, whether it is the second.
-    abroad: [Vec<bool>; 2],
+    /// For every message sent and received, whether the second codec applies.
+    encoded: [Vec<bool>; 2],
     loss: Option<Loss>,
-    /// Between neighbouring values on the wire.
+    /// The quantization step.
     step: f64,
-    /// The one for messages that would lose more than errors that are spread evenly, if that may not be.
+    /// The step for messages whose error exceeds that of a uniform distribution, if any.
     finer: Option<f64>,
-    /// Of all that was encoded in this run.
+    /// Squared errors of all messages encoded in this run.
     squared_error: f64,
     pub(crate) message_plan: MessagePlan,
-    /// From this rank's old brick, by piece of memory, into each outgoing message.
+    /// The source buffer of each message to be sent, and its transfer.
     gathers: Vec<(usize, Transfer)>,
-    depart: Option<FusedPack<T, Dev>>,
-    arrive: Unpack<T, Dev>,
-    visits: bool,
+    fused_pack: Option<FusedPack<T, Dev>>,
+    unpack: Unpack<T, Dev>,
+    exposes: bool,
 }
 
-/// How data gets into the new brick.
+/// The way that data gets into the new brick.
 enum Unpack<T: Real, Dev: Processor<T>> {
-    /// Each message as soon as it is there.
-    Streaming { local_reads: Vec<Taken>, scatters: Vec<(usize, Transfer)> },
-    /// All messages together, a tile at a time, which is transformed while it is in cache: one pass over
+    /// Each message is unpacked on arrival.
+    Streaming { local_reads: Vec<LocalCopy>, scatters: Vec<(usize, Transfer)> },
+    /// All messages are unpacked together into tiles, each transformed in cache: one pass over
     /// memory instead of two.
     Fused { ffts: Vec<FusedFft<Dev::Fft>>, tiles: Vec<Tile> },
 }
 
-/// A local transform of what arrives: one for each part of the new brick that is dense.
+/// A local transform fused into unpacking, one for each dense part of the new brick.
 pub(crate) struct FusedFft<F> {
     pub(crate) fft: F,
     pub(crate) blocks: usize,
-    /// Where the part is.
+    /// The part's offset.
     pub(crate) spot: BufferOffset,
 }
 
-/// What is taken from memory that this rank can read, its own and that of others.
-struct Taken {
+/// A copy from local memory, this rank's or a peer's.
+struct LocalCopy {
     owner: usize,
-    /// From which piece of memory, and to which.
+    /// The source and destination buffers.
     pieces: [usize; 2],
     transfer: Transfer,
 }
 
 /// A box of the new brick.
 struct Tile {
-    /// Which transform it needs.
+    /// The index of its transform.
     fft: usize,
     blocks: Blocks,
-    local_reads: Vec<Taken>,
-    /// By number of message, and piece of memory.
+    local_reads: Vec<LocalCopy>,
+    /// Number of the message, and destination buffer.
     scatters: Vec<(usize, usize, Transfer)>,
 }
 
 impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
-    /// A reshape with this number among all of a plan. With `visits`, ranks of the same host read each other's memory.
+    /// A reshape with this number in its plan. With `exposes`, ranks of the same host read each
+    /// other's memory.
     pub(crate) fn new(
         redistribution: &Redistribution,
-        means: Encoding<'_>,
+        encoding: Encoding<'_>,
         number: usize,
-        visits: bool,
+        exposes: bool,
     ) -> Self {
-        let Encoding { wire, bare, gain, buffers_all } = means;
+        let Encoding { wire, is_raw, gain, buffers_all } = encoding;
         let codecs = [Wire::Raw.codec::<T>(), wire.codec::<T>()];
-        let abroad =
-            |ends: &[(usize, DynBrick)]| ends.iter().map(|(peer, _)| !bare(*peer)).collect();
-        let abroad: [Vec<bool>; 2] = [abroad(&redistribution.sends), abroad(&redistribution.recvs)];
+        let encoded =
+            |ends: &[(usize, DynBrick)]| ends.iter().map(|(peer, _)| !is_raw(*peer)).collect();
+        let encoded: [Vec<bool>; 2] =
+            [encoded(&redistribution.sends), encoded(&redistribution.recvs)];
         let all = redistribution.all();
         let from = |part| (redistribution.source(part), redistribution.gather(part));
         let to = |part| {
@@ -104,7 +106,7 @@ impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
         let gathers: Vec<_> = redistribution.sends.iter().map(|(_, part)| from(part)).collect();
         let scatters: Vec<_> = redistribution.recvs.iter().map(|(_, part)| to(part)).collect();
         let spec = |peer, (_, transfer): &(usize, Transfer), chunk| {
-            let codec = &codecs[usize::from(!bare(peer))];
+            let codec = &codecs[usize::from(!is_raw(peer))];
             let (elements, width) = (transfer.elements(), redistribution.width);
             let bytes = codec.fixed(elements, width).unwrap_or(codec.bound(elements * width));
             MessageSpec { peer, bytes, chunk }
@@ -120,52 +122,54 @@ impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
             recvs: recvs.map(|(((peer, _), chunk), of)| spec(*peer, of, *chunk)).collect(),
             buffers: None,
         };
-        let arrive = Unpack::Streaming { local_reads: taken(redistribution, &all), scatters };
+        let unpack =
+            Unpack::Streaming { local_reads: local_copies(redistribution, &all), scatters };
         let (rank, width) = (redistribution.rank, redistribution.width);
-        let lossy = gathers.iter().zip(&abroad[0]).filter(|(_, abroad)| **abroad);
+        let lossy = gathers.iter().zip(&encoded[0]).filter(|(_, encoded)| **encoded);
         let reals: usize = lossy.map(|((_, gather), _)| gather.elements() * width).sum();
         let (reals, common) = (reals as f64, wire == Wire::Tolerance);
         let loss = wire.is_lossy().then_some(Loss { gain, reals, common });
         let (step, finer, squared_error) = (0.0, None, 0.0);
-        let depart = None;
+        let fused_pack = None;
         Self {
             rank,
             width,
             codecs,
-            abroad,
+            encoded,
             loss,
             step,
             finer,
             squared_error,
             message_plan,
             gathers,
-            depart,
-            arrive,
-            visits,
+            fused_pack,
+            unpack,
+            exposes,
         }
     }
 
-    /// What may be lost, if anything.
+    /// The error it may add, if lossy.
     pub(crate) fn loss(&self) -> Option<Loss> {
         self.loss
     }
 
-    /// Sets the distance between neighbouring values on a wire that wants to be told, and the finer one for messages that
-    /// would lose more than errors that are spread evenly over half of it to either side.
+    /// Sets the quantization step, and a finer one for messages with larger errors than a uniform
+    /// distribution.
     pub(crate) fn set_step(&mut self, step: f64, finer: Option<f64>) {
         (self.step, self.finer) = (step, finer);
     }
 
-    /// The sum of the squares of all errors that this rank made in the last run.
+    /// The sum of squared errors of this rank in the last run.
     pub(crate) fn squared_error(&self) -> f64 {
         self.squared_error
     }
 
-    /// Does transforms along these axes of the old brick on the way. The redistribution must be chunked.
+    /// Fuses transforms along these axes of the old brick into packing. The redistribution must be
+    /// chunked.
     ///
     /// # Errors
     /// [`Error::Memory`].
-    pub(crate) fn depart(
+    pub(crate) fn fuse_pack(
         &mut self,
         redistribution: &Redistribution,
         axes: &[(usize, Pass)],
@@ -176,24 +180,29 @@ impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
         };
         self.gathers =
             redistribution.sends.iter().zip(redistribution.chunks_sent()).map(from).collect();
-        self.depart = Some(FusedPack::new(redistribution, axes, device)?);
+        self.fused_pack = Some(FusedPack::new(redistribution, axes, device)?);
         Ok(())
     }
 
-    /// Does local transforms, in place, on the way: one for each of these parts of the new brick.
-    pub(crate) fn fuse(
+    /// Fuses in-place local transforms into unpacking, one for each of these parts of the new
+    /// brick.
+    pub(crate) fn fuse_unpack(
         &mut self,
         redistribution: &Redistribution,
         parts: &[DynBrick],
         ffts: Vec<FusedFft<Dev::Fft>>,
     ) {
         let element = redistribution.width * T::PRECISION.bytes();
-        let departs = self.depart.is_some();
+        let packs_fused = self.fused_pack.is_some();
         let tile = |fft: usize, (chunk, blocks): (Chunk, Blocks)| Tile {
             fft,
             blocks,
-            // What departs transformed is kept on departure.
-            local_reads: if departs { Vec::new() } else { taken(redistribution, &chunk) },
+            // Fused packing has copied this rank's own part already.
+            local_reads: if packs_fused {
+                Vec::new()
+            } else {
+                local_copies(redistribution, &chunk)
+            },
             scatters: (redistribution.recvs.iter().enumerate())
                 .filter_map(|(n, (_, part))| {
                     let scatter = redistribution.scatter(part, &chunk)?;
@@ -209,37 +218,38 @@ impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
                 tiles.extend(boxes.into_iter().map(|boxed| tile(number, boxed)));
             }
         }
-        self.arrive = Unpack::Fused { ffts, tiles };
+        self.unpack = Unpack::Fused { ffts, tiles };
     }
 
-    /// Bytes of memory held, beside tables for messages.
+    /// Bytes of memory held besides tables of messages.
     pub(crate) fn memory(&self) -> usize {
-        let depart = self.depart.as_ref().map_or(0, FusedPack::memory);
-        match &self.arrive {
-            Unpack::Streaming { .. } => depart,
+        let fused_pack = self.fused_pack.as_ref().map_or(0, FusedPack::memory);
+        match &self.unpack {
+            Unpack::Streaming { .. } => fused_pack,
             Unpack::Fused { tiles, .. } => {
                 let parts = |tile: &Tile| {
                     size_of_val(&*tile.local_reads)
                         + size_of_val(&*tile.scatters)
                         + size_of_val(&*tile.blocks)
                 };
-                depart + size_of_val(&**tiles) + tiles.iter().map(parts).sum::<usize>()
+                fused_pack + size_of_val(&**tiles) + tiles.iter().map(parts).sum::<usize>()
             }
         }
     }
 
     /// Whether the ranks of a host must be able to read the source.
     pub(crate) fn opens_epoch(&self) -> bool {
-        self.visits
+        self.exposes
     }
 
-    /// Redistribution the data. Collective.
+    /// Moves the data. Collective.
     ///
     /// # Errors
-    /// [`Error::Message`] for the first message that did not decode, once all have come; or the transport's.
+    /// [`Error::Message`] for the first message that did not decode, once all have arrived; or the
+    /// transport's.
     pub(crate) fn run(
         &mut self,
-        ways: Ways<'_>,
+        transports: Transports<'_>,
         device: &mut Dev,
         src: Read<'_, Dev::Memory>,
         dst: Written<'_, Dev::Memory>,
@@ -247,18 +257,18 @@ impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
     ) -> Result<(), Error> {
         let [first, second] = dst;
         let (start, busy) = (Instant::now(), timings.busy());
-        let Ways { exchange, node_memory } = ways;
-        let mut depart = self.depart.take();
-        depart.iter_mut().for_each(|depart| depart.begin(device));
+        let Transports { exchange, node_memory } = transports;
+        let mut fused_pack = self.fused_pack.take();
+        fused_pack.iter_mut().for_each(|fused_pack| fused_pack.begin(device));
         let (reshape, mut squared_error) = (&*self, 0.0);
-        let mut cross = |peers: Option<&dyn PeerMemory>| {
+        let mut exchange_all = |peers: Option<&dyn PeerMemory>| {
             let (device, timings) = (&mut *device, &mut *timings);
             let dst = [&mut *first, &mut *second];
-            let (depart, damage) = (depart.as_mut(), Ok(()));
+            let (fused_pack, damage) = (fused_pack.as_mut(), Ok(()));
             let (lost, rounded) = (0.0, 0.0);
             let mut handler = ReshapeHandler {
                 reshape,
-                depart,
+                fused_pack,
                 device,
                 src,
                 peers,
@@ -275,50 +285,50 @@ impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
             damage.and(sent)
         };
         let result = match node_memory {
-            Some(node_memory) if self.visits => {
-                let (show, mut met) = (Expose::Read(Dev::bytes(src[0])), false);
-                let visited = node_memory.exposure_epoch(show, &mut |peers| {
-                    met = true;
-                    cross(Some(peers))
+            Some(node_memory) if self.exposes => {
+                let (expose, mut opened) = (Expose::Read(Dev::bytes(src[0])), false);
+                let epoch = node_memory.exposure_epoch(expose, &mut |peers| {
+                    opened = true;
+                    exchange_all(Some(peers))
                 });
-                // Ranks of other hosts wait for messages, whatever this host's have to show.
-                if met { visited } else { visited.and(cross(None)) }
+                // Ranks of other hosts wait for messages, even if the epoch failed.
+                if opened { epoch } else { epoch.and(exchange_all(None)) }
             }
-            _ => cross(None),
+            _ => exchange_all(None),
         };
-        depart.iter_mut().for_each(|depart| depart.end(device));
-        self.depart = depart;
+        fused_pack.iter_mut().for_each(|fused_pack| fused_pack.end(device));
+        self.fused_pack = fused_pack;
         self.squared_error = squared_error;
         timings.exchange += start.elapsed().saturating_sub(timings.busy() - busy);
         result
     }
 }
 
-/// How messages are to be represented.
+/// The encoding of messages.
 pub(crate) struct Encoding<'a> {
     pub(crate) wire: Wire,
-    /// Whether a peer's messages are raw all the same.
-    pub(crate) bare: &'a dyn Fn(usize) -> bool,
-    /// What errors are multiplied by on the way to the result.
+    /// Whether a peer's messages are raw in any case.
+    pub(crate) is_raw: &'a dyn Fn(usize) -> bool,
+    /// The gain of errors up to the result.
     pub(crate) gain: Gain,
-    /// Whether there is to be memory for all of them at once.
+    /// Whether all messages are buffered at once.
     pub(crate) buffers_all: bool,
 }
 
-/// What leads to other ranks.
-pub(crate) struct Ways<'a> {
+/// The means of communication with other ranks.
+pub(crate) struct Transports<'a> {
     pub(crate) exchange: &'a mut dyn Exchange,
     pub(crate) node_memory: &'a mut Option<Box<dyn NodeMemory>>,
 }
 
-/// What is taken from memory that can be read, for a part of the new brick.
-fn taken(redistribution: &Redistribution, wanted: &Chunk) -> Vec<Taken> {
+/// The copies from local memory into a part of the new brick.
+fn local_copies(redistribution: &Redistribution, wanted: &Chunk) -> Vec<LocalCopy> {
     let take = |local_reads: &LocalRead| {
         let (owner, transfer) = (local_reads.owner, redistribution.take(local_reads, wanted)?);
-        // Others show one piece of memory.
+        // Peers expose one buffer.
         let from =
             if owner == redistribution.rank { redistribution.source(&local_reads.part) } else { 0 };
-        Some(Taken {
+        Some(LocalCopy {
             owner,
             pieces: [from, redistribution.destination(&local_reads.part)],
             transfer,
@@ -327,10 +337,10 @@ fn taken(redistribution: &Redistribution, wanted: &Chunk) -> Vec<Taken> {
     redistribution.local_reads.iter().filter_map(take).collect()
 }
 
-/// The handler of a reshape between two pieces of memory.
+/// The message handler of a reshape between two buffers.
 struct ReshapeHandler<'a, T: Real, Dev: Processor<T>> {
     reshape: &'a Reshape<T, Dev>,
-    depart: Option<&'a mut FusedPack<T, Dev>>,
+    fused_pack: Option<&'a mut FusedPack<T, Dev>>,
     device: &'a mut Dev,
     src: Read<'a, Dev::Memory>,
     peers: Option<&'a dyn PeerMemory>,
@@ -338,19 +348,19 @@ struct ReshapeHandler<'a, T: Real, Dev: Processor<T>> {
     timings: &'a mut Timings,
     /// The first message that did not decode.
     damage: Result<(), Error>,
-    /// The sum of the squares of encoding errors, and of how many real numbers.
+    /// The sum of squared encoding errors, and the number of real numbers encoded.
     lost: f64,
     rounded: f64,
 }
 
 impl<T: Real, Dev: Processor<T>> ReshapeHandler<'_, T, Dev> {
-    fn copy_near(&mut self, local_reads: &[Taken]) {
+    fn copy_near(&mut self, local_reads: &[LocalCopy]) {
         let Reshape { rank, width, .. } = *self.reshape;
-        for Taken { owner, pieces: [from, to], transfer } in local_reads {
+        for LocalCopy { owner, pieces: [from, to], transfer } in local_reads {
             let (time, src) = match self.peers {
                 _ if *owner == rank => (&mut self.timings.own, self.src[*from]),
                 Some(peers) => (&mut self.timings.shared, Dev::memory(peers.shown(*owner))),
-                // They could not meet.
+                // The exposure epoch has failed.
                 None => continue,
             };
             let (device, dst) = (&mut *self.device, &mut *self.dst[*to]);
@@ -359,8 +369,8 @@ impl<T: Real, Dev: Processor<T>> ReshapeHandler<'_, T, Dev> {
     }
 
     fn decode(&mut self, number: usize, message: &[u8], (to, scatter): (usize, &Transfer)) {
-        let Reshape { codecs, abroad, width, rank, message_plan, .. } = self.reshape;
-        let codec = &codecs[usize::from(abroad[1][number])];
+        let Reshape { codecs, encoded, width, rank, message_plan, .. } = self.reshape;
+        let codec = &codecs[usize::from(encoded[1][number])];
         let (device, dst) = (&mut *self.device, &mut *self.dst[to]);
         let result = self
             .timings
@@ -375,12 +385,12 @@ impl<T: Real, Dev: Processor<T>> ReshapeHandler<'_, T, Dev> {
 
 impl<T: Real, Dev: Processor<T>> MessageHandler for ReshapeHandler<'_, T, Dev> {
     fn pack(&mut self, number: usize, message: &mut [u8]) -> usize {
-        let Reshape { codecs, abroad, gathers, width, step, finer, .. } = self.reshape;
-        let codec = &codecs[usize::from(abroad[0][number])];
+        let Reshape { codecs, encoded, gathers, width, step, finer, .. } = self.reshape;
+        let codec = &codecs[usize::from(encoded[0][number])];
         let (from, gather) = &gathers[number];
-        let src = match &mut self.depart {
+        let src = match &mut self.fused_pack {
             None => self.src[*from],
-            Some(depart) => depart.chunk_for(
+            Some(fused_pack) => fused_pack.chunk_for(
                 number,
                 Path {
                     width: *width,
@@ -394,11 +404,11 @@ impl<T: Real, Dev: Processor<T>> MessageHandler for ReshapeHandler<'_, T, Dev> {
         let device = &mut *self.device;
         let reals = (gather.elements() * width) as f64;
         let mut pack = |step| device.pack(codec.as_ref(), gather, *width, src, step, message);
-        self.rounded += if abroad[0][number] { reals } else { 0.0 };
+        self.rounded += if encoded[0][number] { reals } else { 0.0 };
         let room = Loss::room(self.rounded, *step) - self.lost;
         let packed = self.timings.pack.time(|| {
             let packed = pack(*step);
-            // Numbers that are all alike are all wrong by the same.
+            // Equal numbers all have the same error.
             finer.filter(|_| packed.squared_error > room).map_or(packed, pack)
         });
         self.lost += packed.squared_error;
@@ -408,22 +418,22 @@ impl<T: Real, Dev: Processor<T>> MessageHandler for ReshapeHandler<'_, T, Dev> {
     }
 
     fn own(&mut self) {
-        if let Some(depart) = &mut self.depart {
+        if let Some(fused_pack) = &mut self.fused_pack {
             let Self { reshape, device, src, dst, timings, .. } = self;
-            depart.rest(Path { width: reshape.width, device, src: *src, dst, timings });
-        } else if let Unpack::Streaming { local_reads, .. } = &self.reshape.arrive {
+            fused_pack.rest(Path { width: reshape.width, device, src: *src, dst, timings });
+        } else if let Unpack::Streaming { local_reads, .. } = &self.reshape.unpack {
             self.copy_near(local_reads);
         }
     }
 
     fn arrived(&mut self, number: usize, message: &[u8]) -> bool {
-        let Reshape { codecs, abroad, message_plan, .. } = self.reshape;
-        let (codec, spec) = (&codecs[usize::from(abroad[1][number])], message_plan.recvs[number]);
+        let Reshape { codecs, encoded, message_plan, .. } = self.reshape;
+        let (codec, spec) = (&codecs[usize::from(encoded[1][number])], message_plan.recvs[number]);
         if codec.random_access() && message.len() != spec.bytes && self.damage.is_ok() {
             let bad = BadMessage::Length { found: message.len(), expected: spec.bytes };
             self.damage = Err(bad.at(self.reshape.rank, spec.peer));
         }
-        match &self.reshape.arrive {
+        match &self.reshape.unpack {
             Unpack::Streaming { scatters, .. } => {
                 let (to, scatter) = &scatters[number];
                 self.decode(number, message, (*to, scatter));
@@ -434,7 +444,7 @@ impl<T: Real, Dev: Processor<T>> MessageHandler for ReshapeHandler<'_, T, Dev> {
     }
 
     fn finish<'m>(&mut self, message: &dyn Fn(usize) -> &'m [u8]) {
-        let Unpack::Fused { ffts, tiles } = &self.reshape.arrive else { return };
+        let Unpack::Fused { ffts, tiles } = &self.reshape.unpack else { return };
         for tile in tiles {
             self.copy_near(&tile.local_reads);
             for (number, to, scatter) in &tile.scatters {

@@ -1,6 +1,17 @@
-//! Local transforms along axes that are cut, where all ranks partition memory: lines are brought together from everybody's
-//! memory, transformed in cache, and put back where they were. One pass over memory, in place, nothing sent. Where one of the
-//! axes is that along which real data is half a spectrum, lines come from real data, or go there.
+//! Shared passes: local transforms along axes that are cut over ranks which share memory.
+//!
+//! ```text
+//! when bound:
+//!     cut this rank's work into tiles, and tiles into strips    (tiling.rs)
+//!     list the segments of all ranks' memory in each strip, and register the partition
+//! in a run, within one exposure epoch, for each tile:
+//!     for each strip: fetch its segments into the tile; transform it, if fused with reading
+//!     transform the whole tile along the other axes
+//!     for each strip: transform it, if fused with writing; store it to its segments
+//! ```
+//!
+//! This is one pass over memory, in place and without messages. A real transform makes it out of
+//! place: real data is read or written instead of its half spectrum.
 
 use std::borrow::BorrowMut;
 use std::mem::take;
@@ -25,93 +36,94 @@ mod tests;
 /// Transforms of boxes of one shape, each with its blocks.
 type Ffts<F> = Vec<(F, Range<usize>)>;
 
-/// Transforms along some axes of data that stays where it is.
+/// In-place transforms along some axes.
 pub(crate) struct SharedPass<T: Real, Dev: Processor<T>> {
-    pass: Admission,
+    pass: Registration,
     tiles: Vec<Tile>,
     strips: Vec<Strip>,
-    /// For each shape of tiles.
+    /// The transforms of each shape of tiles.
     ffts: Vec<Ffts<Dev::Fft>>,
-    /// For each shape of strips, as they arrive and as they leave.
-    arriving: Vec<Ffts<Dev::Fft>>,
-    leaving: Vec<Ffts<Dev::Fft>>,
-    /// What this rank has and others transform, from a whole brick to what it shows, and back.
+    /// The transforms of each shape of strips, on reading and on writing.
+    on_read: Vec<Ffts<Dev::Fft>>,
+    on_write: Vec<Ffts<Dev::Fft>>,
+    /// Transfers of data that other ranks transform: from the whole brick to the exposed part, and
+    /// back.
     others: Vec<[Transfer; 2]>,
     /// Real numbers per element.
     width: usize,
     halving: Option<Halving>,
     /// Bytes of all segments.
     segments: usize,
-    /// Whether what is exclusive is in the output.
+    /// Whether exclusive data is in the output.
     in_both: bool,
 }
 
-/// What comes from other memory than it goes to, as other numbers.
+/// The source of an out-of-place pass: other data than is written.
 struct Halving {
     direction: Direction,
-    /// From whose memory all strips are made, in turn.
+    /// The segments of all strips, in order.
     reads: Vec<Segment>,
     /// Real numbers per element there.
     width: usize,
-    /// Real numbers at the beginning of a tile that are for what is read; what is written comes behind. Forward that is a strip of
-    /// real data, inverse all of half a spectrum.
+    /// Real numbers of the tile reserved for the source: forward a strip of real data, inverse a
+    /// whole half spectrum. The destination follows.
     before: usize,
 }
 
-/// Before and after the ranks have agreed on who touches what.
-enum Admission {
-    Asked(Option<WritePartition>),
-    Given(usize),
+/// The partition of memory before and after registration.
+enum Registration {
+    Pending(Option<WritePartition>),
+    Done(usize),
 }
 
 /// A box of lines.
 struct Tile {
-    /// What it is made of, in order.
+    /// Its strips, in order.
     strips: Range<usize>,
-    /// Which transform it needs.
+    /// The index of its transform.
     fft: usize,
-    /// Real numbers of this rank's brick, where a run of it is the whole tile and comes from there.
+    /// The range of the whole tile in this rank's brick, if contiguous and read from there.
     run: Option<Range<usize>>,
 }
 
-/// A run of a tile, which arrives at once and leaves at once.
+/// A run of a tile, read at once and written at once.
 struct Strip {
-    /// Which of the partition's segments it is made of, and which of what is read elsewhere.
+    /// Its segments in the partition and in the source.
     segments: Range<usize>,
     reads: Range<usize>,
-    /// Which transforms it needs.
+    /// The index of its transforms.
     fft: usize,
-    /// Real numbers before it in what is read, and in what is written.
+    /// Real numbers before it in the source and in the destination.
     read_at: usize,
     at: usize,
 }
 
 impl<T: Real, Dev: Processor<T>> SharedPass<T, Dev> {
-    /// What this rank does.
+    /// Plans the tiles of this rank.
     ///
     /// # Errors
     /// [`Error::Memory`].
-    pub(crate) fn new(division: &Tiling<'_>, device: &mut Dev) -> Result<Self, Error> {
-        let Tiling { rank, howmany, width, .. } = *division;
+    pub(crate) fn new(tiling: &Tiling<'_>, device: &mut Dev) -> Result<Self, Error> {
+        let Tiling { rank, howmany, width, .. } = *tiling;
         let bytes = T::PRECISION.bytes();
-        let (source, target) = division.sides();
+        let (source, target) = tiling.sides();
         let layouts = [&*target.layout, &*target.work];
         let nothing = |side: &Side<'_>| Exclusive::nothing(&side.layout);
         let (all, all_read) = (nothing(&target), source.as_ref().map(nothing));
-        let exclusive = division.exclusive.unwrap_or(&all);
+        let exclusive = tiling.exclusive.unwrap_or(&all);
         let mut partition =
             WritePartition::new(rank, layouts, exclusive, target.width * bytes, howmany);
         if let Some(source) = &source {
             partition = partition.reading(&source.layout, source.width * bytes, howmany);
         }
-        let lengths = division.lengths(width * bytes);
-        let order = division.order(lengths, width * bytes);
-        let boxes = division.boxes(lengths);
-        // Of this rank's own brick, none of which anybody has touched: transforms fetch them from where they are, unless in place.
-        let runs = || boxes.iter().map(|tile| division.run(tile, order)).collect();
-        let runs: Option<Vec<_>> =
-            if division.first && partition.is_alone() { runs() } else { None };
-        let cut = division.strips(lengths, order, width * bytes);
+        let lengths = tiling.lengths(width * bytes);
+        let order = tiling.order(lengths, width * bytes);
+        let boxes = tiling.boxes(lengths);
+        // Contiguous tiles of this rank's own untouched brick are transformed from the input
+        // directly.
+        let runs = || boxes.iter().map(|tile| tiling.run(tile, order)).collect();
+        let runs: Option<Vec<_>> = if tiling.first && partition.is_alone() { runs() } else { None };
+        let cut = tiling.strips(lengths, order, width * bytes);
         let lines = |axes| Lines { rank, order, howmany, axes, cached: runs.is_none() };
         let mut ffts = [const { TileFfts::default }; 3].map(|none| none());
         let (mut tiles, mut strips, mut reads) = (Vec::new(), Vec::new(), Vec::new());
@@ -119,35 +131,30 @@ impl<T: Real, Dev: Processor<T>> SharedPass<T, Dev> {
         for (number, tile) in boxes.into_iter().enumerate() {
             let (first_strip, mut done) = (strips.len(), 0);
             for (strip_number, strip) in in_boxes(tile, order, cut.lengths).iter().enumerate() {
-                let on = |side: &Side<'_>| division.on(side, strip);
+                let on = |side: &Side<'_>| tiling.on(side, strip);
                 let reals = |side: &Side<'_>| on(side).points() * howmany * side.width;
-                // What comes as a whole does so with the first, and what goes as a whole.
+                // A tile that is read or written as a whole belongs to its first strip.
                 let part = |whole: bool| {
                     if !whole { Some(strip) } else { (strip_number == 0).then_some(&tile) }
                 };
                 let (first, first_read) = (partition.segments().len(), reads.len());
-                if let Some(part) = part(cut.leaving.is_empty()) {
-                    partition.claim(
-                        layouts,
-                        exclusive,
-                        &division.on(&target, part),
-                        order,
-                        howmany,
-                    );
+                if let Some(part) = part(cut.on_write.is_empty()) {
+                    partition.claim(layouts, exclusive, &tiling.on(&target, part), order, howmany);
                 }
                 let source_part =
-                    source.as_ref().zip(all_read.as_ref()).zip(part(cut.arriving.is_empty()));
+                    source.as_ref().zip(all_read.as_ref()).zip(part(cut.on_read.is_empty()));
                 if let Some(((source, all), part)) = source_part {
-                    let part = division.on(source, part);
+                    let part = tiling.on(source, part);
                     reads.extend(Segment::of(rank, &source.layout, all, &part, order, howmany));
                 }
-                let [_, arriving, leaving] = &mut ffts;
-                // Both see the same shapes, and number them alike.
-                let fft = arriving.plan(lines(cut.arriving), strip, device)?;
-                let same = leaving.plan(lines(cut.leaving), strip, device)?;
+                let [_, on_read, on_write] = &mut ffts;
+                // Both see the same shapes in the same order.
+                let fft = on_read.plan(lines(cut.on_read), strip, device)?;
+                let same = on_write.plan(lines(cut.on_write), strip, device)?;
                 debug_assert_eq!(fft, same);
-                // Forward, strips are read to one place, each after the other, and written to their own; inverse, the other way round.
-                let (read_at, at) = match division.real {
+                // Forward, all strips are read to one place and written to their own; inverse, vice
+                // versa.
+                let (read_at, at) = match tiling.real {
                     Some((Direction::Inverse, _)) => (done, 0),
                     _ => (0, done),
                 };
@@ -162,24 +169,24 @@ impl<T: Real, Dev: Processor<T>> SharedPass<T, Dev> {
             let run = runs.as_ref().map(|runs| runs[number].clone());
             tiles.push(Tile { strips: first_strip..strips.len(), fft, run });
         }
-        // Both begin alike in a line of memory.
+        // Both parts begin alike in a cache line.
         let before = before.next_multiple_of(SLOT_ALIGN);
         device.reserve_tile(before + most, rank)?;
         let segments = partition.segments().iter().chain(&reads).map(Segment::bytes).sum();
-        let halving = source.zip(division.real).map(|(side, (direction, _))| {
+        let halving = source.zip(tiling.real).map(|(side, (direction, _))| {
             let width = side.width;
             Halving { direction, reads, width, before }
         });
-        let others = if halving.is_none() { division.others(exclusive) } else { Vec::new() };
-        let (pass, in_both) = (Admission::Asked(Some(partition)), division.exclusive.is_some());
-        let [ffts, arriving, leaving] = ffts.map(TileFfts::finish);
+        let others = if halving.is_none() { tiling.others(exclusive) } else { Vec::new() };
+        let (pass, in_both) = (Registration::Pending(Some(partition)), tiling.exclusive.is_some());
+        let [ffts, on_read, on_write] = ffts.map(TileFfts::finish);
         Ok(Self {
             pass,
             tiles,
             strips,
             ffts,
-            arriving,
-            leaving,
+            on_read,
+            on_write,
             others,
             width,
             halving,
@@ -188,35 +195,35 @@ impl<T: Real, Dev: Processor<T>> SharedPass<T, Dev> {
         })
     }
 
-    /// Whether what is exclusive is in the output all the while.
+    /// Whether exclusive data stays in the output throughout.
     pub(crate) fn in_both(&self) -> bool {
         self.in_both
     }
 
-    /// Whether it goes to other memory than it comes from.
+    /// Whether source and destination differ.
     pub(crate) fn is_out_of_place(&self) -> bool {
         self.halving.is_some()
     }
 
-    /// Agrees with the other ranks on who touches what. Collective.
+    /// Registers the partition with the other ranks. Collective.
     ///
     /// # Errors
     /// [`Error::Disagreement`] on every rank.
     pub(crate) fn register(&mut self, node_memory: &mut dyn NodeMemory) -> Result<(), Error> {
-        if let Admission::Asked(partition) = &mut self.pass {
+        if let Registration::Pending(partition) = &mut self.pass {
             let partition = partition.take().expect("a partition is admitted once");
-            self.pass = Admission::Given(node_memory.register(partition)?);
+            self.pass = Registration::Done(node_memory.register(partition)?);
         }
         Ok(())
     }
 
     /// Transforms one buffer into another, or in place. Collective.
     ///
-    /// Of the caller's arrays only what other ranks transform is copied to the buffer and back; what is
-    /// exclusive stays there.
+    /// Of the caller's arrays, only data that other ranks transform is copied to the buffer and
+    /// back.
     ///
     /// # Errors
-    /// [`Error::Left`] when a rank has gone.
+    /// [`Error::Left`] if a rank has left.
     pub(crate) fn run(
         &mut self,
         node_memory: &mut dyn NodeMemory,
@@ -229,8 +236,8 @@ impl<T: Real, Dev: Processor<T>> SharedPass<T, Dev> {
         let Some(CallerArrays { input, mut output, copy_in, copy_out }) = caller else {
             let read = src.map(|src| Dev::bytes(src));
             let local = LocalBuffers::default();
-            let show = Expose::Write { read, write: Dev::bytes_mut(dst), partition, local };
-            return self.exposure_epoch(node_memory, device, show, None, timings);
+            let expose = Expose::Write { read, write: Dev::bytes_mut(dst), partition, local };
+            return self.exposure_epoch(node_memory, device, expose, None, timings);
         };
         if copy_in {
             let from = input.or(output.as_deref()).expect("data is taken from one of them");
@@ -245,8 +252,8 @@ impl<T: Real, Dev: Processor<T>> SharedPass<T, Dev> {
             copy_in,
             copy_out,
         };
-        let show = Expose::Write { read: None, write: Dev::bytes_mut(dst), partition, local };
-        let result = self.exposure_epoch(node_memory, device, show, input, timings);
+        let expose = Expose::Write { read: None, write: Dev::bytes_mut(dst), partition, local };
+        let result = self.exposure_epoch(node_memory, device, expose, input, timings);
         if let Some(output) = output.filter(|_| copy_out) {
             let parts = self.others.iter();
             timings.own.time(|| {
@@ -257,7 +264,7 @@ impl<T: Real, Dev: Processor<T>> SharedPass<T, Dev> {
     }
 
     fn partition(&self) -> usize {
-        let Admission::Given(partition) = self.pass else { unreachable!("admitted when bound") };
+        let Registration::Done(partition) = self.pass else { unreachable!("admitted when bound") };
         partition
     }
 
@@ -265,18 +272,18 @@ impl<T: Real, Dev: Processor<T>> SharedPass<T, Dev> {
         &mut self,
         node_memory: &mut dyn NodeMemory,
         device: &mut Dev,
-        show: Expose<'_>,
+        expose: Expose<'_>,
         input: Option<&Dev::Memory>,
         timings: &mut Timings,
     ) -> Result<(), Error> {
         let (start, busy) = (Instant::now(), timings.busy());
-        let Self { tiles, strips, ffts, arriving, leaving, halving, .. } = &*self;
+        let Self { tiles, strips, ffts, on_read, on_write, halving, .. } = &*self;
         let halving = halving.as_ref();
         let mut buffer = take(device.tile());
         let tile = Dev::bytes_mut(buffer.borrow_mut());
         let bytes = |reals: usize| reals * size_of::<T>();
         let (from, to) = tile.split_at_mut(bytes(halving.map_or(0, |halving| halving.before)));
-        let result = node_memory.exposure_epoch(show, &mut |peers| {
+        let result = node_memory.exposure_epoch(expose, &mut |peers| {
             for Tile { strips: own, fft, run } in tiles {
                 // Transformed on the way to the tile.
                 let run = run.as_ref().zip(input);
@@ -284,9 +291,9 @@ impl<T: Real, Dev: Processor<T>> SharedPass<T, Dev> {
                     run.map(|(run, input)| &Dev::bytes(input)[bytes(run.start)..bytes(run.end)]);
                 for number in own.clone().filter(|_| run.is_none()) {
                     let strip = &strips[number];
-                    let on_arrival = &arriving[strip.fft];
-                    // Of a tile that comes at once the next is far too much.
-                    let fetches_ahead = !on_arrival.is_empty() && own.len() > 1;
+                    let read_ffts = &on_read[strip.fft];
+                    // The next tile as a whole would be too large to prefetch.
+                    let fetches_ahead = !read_ffts.is_empty() && own.len() > 1;
                     let next = strips.get(number + 1).filter(|_| fetches_ahead);
                     let dst = &mut to[bytes(strip.at)..];
                     timings.shared.time(|| match halving {
@@ -299,7 +306,7 @@ impl<T: Real, Dev: Processor<T>> SharedPass<T, Dev> {
                             next.inspect(|next| halving.prefetch(next, peers, device));
                         }
                     });
-                    transform(on_arrival, halving.map(|_| &*from), dst, device, timings);
+                    transform(read_ffts, halving.map(|_| &*from), dst, device, timings);
                 }
                 let transposed =
                     halving.is_none_or(|halving| halving.direction == Direction::Forward);
@@ -308,7 +315,7 @@ impl<T: Real, Dev: Processor<T>> SharedPass<T, Dev> {
                 for strip in &strips[own.clone()] {
                     let src = halving.map(|_| &from[bytes(strip.read_at)..]);
                     let dst = &mut to[bytes(strip.at)..];
-                    transform(&leaving[strip.fft], src, dst, device, timings);
+                    transform(&on_write[strip.fft], src, dst, device, timings);
                     let segments = strip.segments.clone();
                     timings.shared.time(|| segments.for_each(|segment| peers.store(segment, dst)));
                 }
@@ -320,7 +327,7 @@ impl<T: Real, Dev: Processor<T>> SharedPass<T, Dev> {
         result
     }
 
-    /// Bytes of memory held, beside the tile.
+    /// Bytes of memory held besides the tile.
     pub(crate) fn memory(&self) -> usize {
         let lists = [size_of_val(&*self.tiles), size_of_val(&*self.strips)];
         lists.iter().sum::<usize>() + size_of_val(&*self.others) + self.segments
@@ -328,7 +335,7 @@ impl<T: Real, Dev: Processor<T>> SharedPass<T, Dev> {
 }
 
 impl Halving {
-    /// Brings a strip to its place in what is read.
+    /// Reads a strip into the source part of the tile.
     fn fetch<T: Real, Dev: Processor<T>>(
         &self,
         strip: &Strip,
@@ -342,7 +349,7 @@ impl Halving {
         }
     }
 
-    /// Says that a strip comes next.
+    /// Requests the prefetch of the next strip.
     fn prefetch<T: Real, Dev: Processor<T>>(
         &self,
         strip: &Strip,

@@ -1,21 +1,21 @@
-//! The buffers of data that is held in two pieces.
+//! The buffers of data held in two pieces.
 
 use std::borrow::{Borrow, BorrowMut};
 
 use super::processor::Processor;
 use crate::base::Real;
 
-/// Both pieces of memory with a node's data, to be read.
+/// The two buffers of a node's data, to be read.
 pub(crate) type Read<'a, M> = [&'a M; 2];
-/// The same, to be written.
+/// The two buffers of a node's data, to be written.
 pub(crate) type Written<'a, M> = [&'a mut M; 2];
 
-/// The rest of a piece of memory.
+/// The memory from an offset on.
 pub(crate) fn rest<T: Real, Dev: Processor<T>>(memory: &Dev::Memory, first: usize) -> &Dev::Memory {
     Dev::memory(&Dev::bytes(memory)[first * size_of::<T>()..])
 }
 
-/// The rest of a piece of memory, to be written.
+/// The mutable memory from an offset on.
 pub(crate) fn rest_mut<T: Real, Dev: Processor<T>>(
     memory: &mut Dev::Memory,
     first: usize,
@@ -23,7 +23,7 @@ pub(crate) fn rest_mut<T: Real, Dev: Processor<T>>(
     Dev::memory_mut(&mut Dev::bytes_mut(memory)[first * size_of::<T>()..])
 }
 
-/// Two buffers, of which one at most is not empty: what is read beside the one piece of memory, and what is written.
+/// Spare memory as the second buffer of the source or of the destination; the other one is empty.
 pub(crate) struct SpillBuffers<B> {
     buffer: B,
     none: B,

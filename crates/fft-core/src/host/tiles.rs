@@ -1,4 +1,4 @@
-//! Local transforms of boxes that are brought into cache one after the other.
+//! Local transforms of boxes that are read into cache one after the other.
 
 use std::ops::Range;
 
@@ -7,16 +7,17 @@ use crate::base::{Error, Real};
 use crate::geometry::{DynBrick, PerAxis};
 use crate::recipe::{LocalFft, Pass};
 
-/// What is done to boxes of one kind of brick.
+/// The transforms of boxes of one brick.
 #[derive(Clone, Copy)]
 pub(crate) struct Lines<'a> {
     pub(crate) rank: usize,
-    /// Of axes in a tile, slowest first.
+    /// The order of axes in a tile, slowest first.
     pub(crate) order: PerAxis<usize>,
     pub(crate) howmany: usize,
-    /// The axes, each with its transform; one that lengthens or shortens lines is alone, and goes to another place.
+    /// The axes and their transforms. One that changes the length of lines is alone and out of
+    /// place.
     pub(crate) axes: &'a [(usize, Pass)],
-    /// Whether boxes are in cache before their transforms, which bring them there otherwise.
+    /// Whether boxes are in cache before their transforms.
     pub(crate) cached: bool,
 }
 
@@ -33,7 +34,7 @@ impl<T: Real, Dev: Processor<T>> Default for TileFfts<T, Dev> {
 }
 
 impl Lines<'_> {
-    /// The transforms of a box, joined where they fit into cache together.
+    /// The transforms of a box, joined if they fit into cache together.
     fn local(&self, tile: &DynBrick, real_bytes: usize) -> Vec<LocalFft> {
         let mut ffts: Vec<LocalFft> = Vec::new();
         for (axis, pass) in self.axes {
@@ -48,7 +49,7 @@ impl Lines<'_> {
 }
 
 impl<T: Real, Dev: Processor<T>> TileFfts<T, Dev> {
-    /// The number of the transform for boxes of this shape.
+    /// The index of the transforms for boxes of this shape.
     ///
     /// # Errors
     /// [`Error::Memory`].
@@ -69,7 +70,7 @@ impl<T: Real, Dev: Processor<T>> TileFfts<T, Dev> {
         Ok(self.shapes.len() - 1)
     }
 
-    /// The transforms, by number.
+    /// The transforms, by index.
     pub(crate) fn finish(self) -> Vec<Vec<(Dev::Fft, Range<usize>)>> {
         self.plans
     }

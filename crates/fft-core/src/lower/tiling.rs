@@ -22,12 +22,12 @@ use crate::geometry::{DynBrick, Layout, PerAxis, Transfer};
 use crate::problem::Direction;
 use crate::recipe::Pass;
 
-/// The transforms of a tile: the first ones by strip on reading, or the last ones by strip on
-/// writing, and the others on the whole tile. The next strip is prefetched meanwhile.
+/// The transforms of a tile: the first ones by strip on reading, or the last ones on writing. The
+/// others apply to the whole tile. The next strip is prefetched meanwhile.
 pub(crate) struct Strips<'a> {
-    pub(crate) arriving: &'a [(usize, Pass)],
+    pub(crate) on_read: &'a [(usize, Pass)],
     pub(crate) whole: &'a [(usize, Pass)],
-    pub(crate) leaving: &'a [(usize, Pass)],
+    pub(crate) on_write: &'a [(usize, Pass)],
     /// The lengths of strips, each a contiguous run of a tile.
     pub(crate) lengths: PerAxis<usize>,
 }
@@ -151,21 +151,21 @@ impl Tiling<'_> {
         element: usize,
     ) -> Strips<'_> {
         let Some((direction, _)) = self.real else {
-            return Strips { arriving: &[], whole: self.axes, leaving: &[], lengths };
+            return Strips { on_read: &[], whole: self.axes, on_write: &[], lengths };
         };
         let (forward, row) = (direction == Direction::Forward, order.contiguous());
-        let (arriving, rest) = self.axes.split_at(usize::from(forward));
-        let (whole, leaving) = rest.split_at(rest.len() - usize::from(!forward));
+        let (on_read, rest) = self.axes.split_at(usize::from(forward));
+        let (whole, on_write) = rest.split_at(rest.len() - usize::from(!forward));
         let mut strip = lengths;
         // Rows of several batches are not adjacent.
-        if self.howmany == 1 && arriving.iter().chain(leaving).all(|(axis, _)| *axis == row) {
+        if self.howmany == 1 && on_read.iter().chain(on_write).all(|(axis, _)| *axis == row) {
             let mut bytes = element * lengths[row];
             for &axis in order[..order.len() - 1].iter().rev() {
                 strip[axis] = (STRIP_BYTES / bytes.max(1)).clamp(1, lengths[axis].max(1));
                 bytes *= lengths[axis];
             }
         }
-        Strips { arriving, whole, leaving, lengths: strip }
+        Strips { on_read, whole, on_write, lengths: strip }
     }
 
     /// This rank's brick in boxes of these lengths.
@@ -335,7 +335,7 @@ mod tests {
             let of = |axes: &[usize], order, howmany| {
                 of_halves(direction, [64, 128], axes, howmany, |it| {
                     let cut = it.strips(lengths.into(), order, ELEMENT * howmany);
-                    ([cut.arriving, cut.whole, cut.leaving].map(<[_]>::len), cut.lengths.array())
+                    ([cut.on_read, cut.whole, cut.on_write].map(<[_]>::len), cut.lengths.array())
                 })
             };
             let memory = [0, 1, 2];
@@ -347,7 +347,7 @@ mod tests {
         }
         let complex = of_rank_0([64; 3], [1, 2, 1], &[2, 0], |it| {
             let cut = it.strips([64, 2, 64].into(), [0, 1, 2].into(), ELEMENT);
-            ([cut.arriving, cut.whole, cut.leaving].map(<[_]>::len), cut.lengths.array())
+            ([cut.on_read, cut.whole, cut.on_write].map(<[_]>::len), cut.lengths.array())
         });
         assert_eq!(complex, ([0, 2, 0], [64, 2, 64]));
     }

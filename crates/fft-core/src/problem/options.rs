@@ -1,4 +1,4 @@
-//! Options of a transform that do not change what it computes.
+//! Options of execution, which leave the result's meaning unchanged.
 
 use std::fmt;
 use std::str::FromStr;

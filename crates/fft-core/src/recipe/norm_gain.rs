@@ -155,7 +155,8 @@ mod tests {
         x.iter().map(|x| x * x).sum::<f64>().sqrt()
     }
 
-    /// The largest growth of a norm, by power iteration on AᵀA; of the inverse matrix's, the smallest.
+    /// The largest growth of a norm, by power iteration on AᵀA. The inverse matrix gives the
+    /// smallest.
     fn largest(columns: &[Vec<f64>]) -> f64 {
         let n = columns.len();
         let mut x: Vec<f64> = (0..n).map(|i| 1.0 + (i as f64 * 0.7).sin()).collect();

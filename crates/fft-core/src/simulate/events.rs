@@ -1,11 +1,15 @@
-//! The messages of a reshape as events.
+//! Discrete-event simulation of the messages of a reshape.
 //!
-//! A message passes its sender's processor, then ports one after the other: between hosts those of the sender, of its
-//! host, of the receiver's host and of the receiver; within a host those of sender and receiver. At last it keeps its
-//! receiver's processor busy. Each serves what comes first, at its own rate; what has begun at one handler begins at the next
-//! when that is free, so that a message alone takes one latency and the time of the slowest handler. The network between hosts
-//! has room for everything: nothing waits at a handler because the one behind it is busy. Times are whole picoseconds, and
-//! events at the same time happen in the order in which they were foreseen: the same on every machine.
+//! A message occupies its sender's processor, then ports in sequence, and finally its receiver's
+//! processor. Between hosts the ports are those of the sender, its host, the receiver's host and
+//! the receiver. Within a host they are those of sender and receiver.
+//!
+//! Each port serves messages in order of arrival at its own rate. A message begins at the next port
+//! when that is free. Alone, it takes one latency and the time of the slowest port. The network
+//! between hosts is not a bottleneck.
+//!
+//! Times are whole picoseconds. Simultaneous events happen in the order of creation, which makes
+//! results equal on every machine.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -16,7 +20,7 @@ use super::order::Order;
 use crate::problem::Machine;
 use crate::problem::Messages;
 
-/// In picoseconds. So wide that sums do not overflow even on machines that cannot be.
+/// Picoseconds, wide enough for sums of any machine's times.
 pub(crate) type Time = u128;
 
 pub(crate) fn picoseconds(seconds: f64) -> Time {
@@ -27,23 +31,23 @@ fn whole(picoseconds: f64) -> Time {
     picoseconds.round().min(LONGEST) as Time
 }
 
-/// What anything takes at most: longer than the universe has been there, and short enough to be added up.
+/// Maximum time of a single operation.
 const LONGEST: f64 = 1e30;
 
-/// How messages travel over a link.
+/// Parameters of messages over a link.
 #[derive(Clone, Copy)]
 struct Link {
     latency: Time,
     overhead: Time,
-    /// Picoseconds that a byte takes.
+    /// Picoseconds per byte.
     byte: f64,
 }
 
 impl Link {
-    fn new(messages: &Messages, slow: f64) -> Self {
+    fn new(messages: &Messages, slowdown: f64) -> Self {
         Self {
             latency: picoseconds(messages.latency.value),
-            overhead: picoseconds(messages.overhead.value * slow),
+            overhead: picoseconds(messages.overhead.value * slowdown),
             byte: 1e12 / messages.bandwidth.value,
         }
     }
@@ -51,74 +55,76 @@ impl Link {
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
-    /// A rank looks whether it can send.
+    /// A rank checks whether it can send.
     Send(u32),
-    /// The first byte of a message comes to the handler of its sender's host.
+    /// The first byte of a message reaches the port of its sender's host.
     Leave(u32),
-    /// To that of its receiver's host, or within a host to that of its receiver.
+    /// The first byte reaches the port of its receiver's host or, within a host, of its receiver.
     Arrive(u32),
-    /// The last byte has come.
+    /// The last byte has arrived.
     Complete(u32),
 }
 
-/// A handler, or a processor: when it is free.
+/// The time at which a port or processor is free.
 type Free = Time;
 
-/// Serves something that comes at `at` and takes so long. When that begins.
-fn serve(handler: &mut Free, at: Time, takes: Time) -> Time {
-    let begins = at.max(*handler);
-    *handler = begins + takes;
+/// Serves a request that arrives at `at` and takes this long. Returns its start.
+fn serve(port: &mut Free, at: Time, takes: Time) -> Time {
+    let begins = at.max(*port);
+    *port = begins + takes;
     begins
 }
 
-/// What is needed of a rank.
+/// The state of a rank.
 #[derive(Clone, Default)]
 struct Rank {
     processor: Free,
     far: [Free; 2],
     near: [Free; 2],
-    /// When the next message is packed.
+    /// The time at which the next message is packed.
     packed: Time,
-    /// Messages under way.
+    /// Messages in flight.
     out: usize,
-    /// Whether an event of it is to come that makes it look.
-    woken: bool,
+    /// Whether a `Send` event of this rank is queued.
+    waking: bool,
     finished: Time,
 }
 
 const OUT: usize = 0;
 const IN: usize = 1;
 
-/// What comes of it: for each rank, when it has packed its last message, and when all of its messages are there.
+/// The times at which each rank has packed its last message, and at which all its messages have
+/// arrived.
 pub(crate) struct Outcome {
     pub(crate) packed: Vec<Time>,
     pub(crate) finished: Vec<Time>,
 }
 
-pub(crate) struct Play<'a> {
+pub(crate) struct EventLoop<'a> {
     schedule: &'a Schedule,
     order: Order,
     far: Link,
     near: Link,
-    /// Picoseconds that a byte takes into or out of a host.
+    /// Picoseconds per byte into or out of a host.
     host_byte: f64,
     ranks: Vec<Rank>,
     hosts: Vec<[Free; 2]>,
-    /// The messages of each rank that are still to be sent.
+    /// The unsent messages of each rank.
     rest: Vec<Range<usize>>,
-    /// When the last byte of each message has passed the last handler so far.
+    /// The time at which the last byte of each message has passed its latest port.
     tails: Vec<Time>,
     steps: Steps,
     events: BinaryHeap<Reverse<(Time, u64, Event)>>,
-    foreseen: u64,
+    pushed: u64,
 }
 
-impl<'a> Play<'a> {
-    /// These messages of each rank; with [`Order::Pairwise`] they must be [matched](Schedule::matched). `slow` is how much slower a processor is than alone.
+impl<'a> EventLoop<'a> {
+    /// A simulation of these messages of each rank. [`Order::Pairwise`] needs
+    /// [matched](Schedule::matched) messages. `slowdown` is that of shared cores.
     pub(crate) fn new(
         schedule: &'a Schedule,
         machine: &Machine,
-        slow: f64,
+        slowdown: f64,
         order: Order,
         rest: Vec<Range<usize>>,
     ) -> Self {
@@ -127,14 +133,14 @@ impl<'a> Play<'a> {
             _ => Steps::default(),
         };
         Self {
-            far: Link::new(&machine.far, slow),
-            near: Link::new(&machine.near, slow),
+            far: Link::new(&machine.far, slowdown),
+            near: Link::new(&machine.near, slowdown),
             host_byte: 1e12 / machine.host_rate(schedule.hosts()),
             ranks: vec![Rank::default(); schedule.ranks()],
             hosts: vec![[0; 2]; schedule.hosts()],
             tails: vec![0; schedule.messages().len()],
             events: BinaryHeap::with_capacity(2 * schedule.ranks()),
-            foreseen: 0,
+            pushed: 0,
             schedule,
             order,
             rest,
@@ -142,7 +148,7 @@ impl<'a> Play<'a> {
         }
     }
 
-    /// From these times of each rank on, each message taking so long to be packed.
+    /// Runs from these times of each rank on, with this packing time of each message.
     pub(crate) fn run(mut self, start: &[Time], pack: &dyn Fn(&Message) -> Time) -> Outcome {
         for (rank, start) in start.iter().enumerate() {
             let first = self.rest[rank].clone().next();
@@ -168,14 +174,14 @@ impl<'a> Play<'a> {
         Outcome { packed: self.ranks.iter().map(|rank| rank.packed).collect(), finished }
     }
 
-    fn foresee(&mut self, at: Time, event: Event) {
-        self.foreseen += 1;
-        self.events.push(Reverse((at, self.foreseen, event)));
+    fn push_event(&mut self, at: Time, event: Event) {
+        self.pushed += 1;
+        self.events.push(Reverse((at, self.pushed, event)));
     }
 
     fn wake(&mut self, rank: usize, at: Time) {
-        if !self.rest[rank].is_empty() && !std::mem::replace(&mut self.ranks[rank].woken, true) {
-            self.foresee(at, Event::Send(rank as u32));
+        if !self.rest[rank].is_empty() && !std::mem::replace(&mut self.ranks[rank].waking, true) {
+            self.push_event(at, Event::Send(rank as u32));
         }
     }
 
@@ -183,9 +189,9 @@ impl<'a> Play<'a> {
         if self.schedule.is_far(message) { self.far } else { self.near }
     }
 
-    /// Sends one message, or waits until it can be sent: for the processor, for it to be packed, or for another event.
+    /// Sends one message, or waits for the processor, for packing, or for another event.
     fn send(&mut self, from: usize, now: Time, pack: &dyn Fn(&Message) -> Time) {
-        self.ranks[from].woken = false;
+        self.ranks[from].waking = false;
         let Some(number) = self.rest[from].clone().next() else { return };
         let most = match self.order {
             Order::Pairwise => 1,
@@ -209,15 +215,15 @@ impl<'a> Play<'a> {
         rank.out += 1;
         rank.processor = now + link.overhead;
         let at = rank.processor;
-        let handler = if far { &mut rank.far[OUT] } else { &mut rank.near[OUT] };
-        let begins = serve(handler, at, takes);
+        let port = if far { &mut rank.far[OUT] } else { &mut rank.near[OUT] };
+        let begins = serve(port, at, takes);
         self.tails[number] = begins + takes;
         let event = number as u32;
         if far {
-            self.foresee(begins, Event::Leave(event));
+            self.push_event(begins, Event::Leave(event));
         } else {
             self.tails[number] += link.latency;
-            self.foresee(begins + link.latency, Event::Arrive(event));
+            self.push_event(begins + link.latency, Event::Arrive(event));
         }
         self.wake(from, at);
     }
@@ -229,7 +235,7 @@ impl<'a> Play<'a> {
         let begins = serve(&mut self.hosts[host][OUT], now, takes);
         let tail = &mut self.tails[number as usize];
         *tail = (*tail).max(begins + takes) + self.far.latency;
-        self.foresee(begins + self.far.latency, Event::Arrive(number));
+        self.push_event(begins + self.far.latency, Event::Arrive(number));
     }
 
     fn arrive(&mut self, number: u32, now: Time) {
@@ -243,16 +249,16 @@ impl<'a> Play<'a> {
         }
         let takes = whole(message.wire as f64 * self.link(&message).byte);
         let rank = &mut self.ranks[to];
-        let handler = if far { &mut rank.far[IN] } else { &mut rank.near[IN] };
-        begins = serve(handler, begins, takes);
-        self.foresee(tail.max(begins + takes), Event::Complete(number));
+        let port = if far { &mut rank.far[IN] } else { &mut rank.near[IN] };
+        begins = serve(port, begins, takes);
+        self.push_event(tail.max(begins + takes), Event::Complete(number));
     }
 
     fn complete(&mut self, number: u32, now: Time) {
         let message = self.schedule.messages()[number as usize];
         let (from, to) = (message.from as usize, message.to as usize);
         let overhead = match self.order {
-            // A put asks nothing of the receiver.
+            // Puts need no action of the receiver.
             Order::Ring => 0,
             _ => self.link(&message).overhead,
         };
@@ -265,7 +271,7 @@ impl<'a> Play<'a> {
         match self.order {
             Order::Posted | Order::Ring => {}
             Order::Pairwise => {
-                self.steps.came(number as usize);
+                self.steps.arrived(number as usize);
                 self.wake(from, now);
                 self.wake(to, read);
             }
@@ -273,25 +279,25 @@ impl<'a> Play<'a> {
     }
 }
 
-/// Matched steps: a rank sends in step d to those d ranks behind it and receives from those d ranks before it. It does
-/// not begin a step before it has everything of the steps before.
+/// Matched steps: in step d, a rank sends to the rank d after it and receives from the rank d
+/// before it. A step begins once all messages of earlier steps have arrived.
 #[derive(Default)]
 struct Steps {
-    /// Of each message.
+    /// The step of each message.
     step: Vec<u32>,
     there: Vec<bool>,
-    /// The messages to each rank, by step, and how many of the first of them are there.
+    /// The messages to each rank, by step, and the number of leading ones that have arrived.
     incoming: Vec<Vec<u32>>,
     seen: Vec<usize>,
 }
 
 impl Steps {
-    fn new(schedule: &Schedule, played: &[Range<usize>]) -> Self {
+    fn new(schedule: &Schedule, lists: &[Range<usize>]) -> Self {
         let (messages, ranks) = (schedule.messages(), schedule.ranks());
         let step =
             |message: &Message| (message.to as usize + ranks - message.from as usize) % ranks;
         let mut incoming = vec![Vec::new(); ranks];
-        for number in played.iter().cloned().flatten() {
+        for number in lists.iter().cloned().flatten() {
             incoming[messages[number].to as usize].push(number as u32);
         }
         let step: Vec<_> = messages.iter().map(|message| step(message) as u32).collect();
@@ -301,7 +307,7 @@ impl Steps {
         Self { step, there: vec![false; messages.len()], incoming, seen: vec![0; ranks] }
     }
 
-    fn came(&mut self, number: usize) {
+    fn arrived(&mut self, number: usize) {
         self.there[number] = true;
     }
 
@@ -320,7 +326,7 @@ mod tests {
     use super::*;
     use crate::problem::Quantity;
 
-    /// Latency 5 µs, overhead 1 µs, 1 GB/s for a rank and as told for a host; within hosts 2 µs, 0.5 µs, 4 GB/s.
+    /// Far: latency 5 µs, overhead 1 µs, 1 GB/s for a rank. Near: 2 µs, 0.5 µs, 4 GB/s.
     fn machine(host: f64) -> Machine {
         let messages = |latency, overhead, bandwidth| Messages {
             latency: Quantity::measured(latency),
@@ -338,14 +344,14 @@ mod tests {
     fn outcome(schedule: &Schedule, machine: &Machine, order: Order, pack: Time) -> Outcome {
         let all = (0..schedule.ranks()).map(|rank| schedule.places(rank)).collect();
         let start = vec![0; schedule.ranks()];
-        Play::new(schedule, machine, 1.0, order, all).run(&start, &|_| pack)
+        EventLoop::new(schedule, machine, 1.0, order, all).run(&start, &|_| pack)
     }
 
     fn finished(schedule: &Schedule, machine: &Machine, order: Order) -> Vec<Time> {
         outcome(schedule, machine, order, 0).finished
     }
 
-    /// In nanoseconds, everything else exact.
+    /// Exact nanoseconds.
     fn ns(times: &[Time]) -> Vec<Time> {
         assert!(times.iter().all(|time| time % 1000 == 0), "{times:?}");
         times.iter().map(|time| time / 1000).collect()
@@ -369,7 +375,7 @@ mod tests {
         let near = Schedule::of_messages(&[0, 0], &[(0, 1, 100_000)]);
         let found = ns(&finished(&near, &machine(1e6), Order::Posted));
         assert_eq!(found, [27_500, 28_000]);
-        // A put asks nothing of the receiver.
+        // Puts need no action of the receiver.
         let put = ns(&finished(&near, &machine(1e6), Order::Ring));
         assert_eq!(put, [27_500, 27_500]);
     }
@@ -398,13 +404,13 @@ mod tests {
         let hosts: Vec<_> = (0..9).collect();
         let found = ns(&finished(&all_to_all(&hosts, 20_000), &machine(5e8), Order::Posted));
         assert_eq!(found, [1_000 + 5_000 + 8 * 40_000 + 1_000; 9]);
-        // Of 6 ranks on each of 8 hosts, the ports of hosts are what is short.
+        // With 6 ranks on each of 8 hosts, the ports of hosts are the bottleneck.
         let hosts: Vec<_> = (0..48).map(|rank| rank / 6).collect();
         let schedule = all_to_all(&hosts, 100_000);
         let most = *finished(&schedule, &machine(2e9), Order::Posted).iter().max().unwrap();
         let bound = 6 * 42 * 100_000 * 500;
         assert!((bound..bound * 103 / 100).contains(&most), "{most} ps of {bound}");
-        // One small one at a time, latencies add up.
+        // With one small message at a time, latencies add up.
         let schedule = all_to_all(&hosts, 1_000);
         let most =
             |order| *finished(&schedule.matched(), &machine(2e9), order).iter().max().unwrap();
@@ -414,11 +420,11 @@ mod tests {
 
     #[test]
     fn matched_steps_follow_each_other() {
-        // Two ranks exchange, one after the other: a step is overhead, latency, bytes, overhead.
+        // Two ranks exchange: a step is overhead, latency, bytes, overhead.
         let list = [(0, 1, 10_000), (0, 2, 10_000), (1, 2, 10_000), (2, 1, 10_000)];
         let schedule = Schedule::of_messages(&[0, 1, 2], &list).matched();
         let found = ns(&finished(&schedule, &machine(1e9), Order::Pairwise));
-        // Steps 1: 0 to 1, 1 to 2. Step 2: 0 to 2, when 0 has sent; 2 to 1, when 2 has received.
+        // Step 1: 0 to 1, 1 to 2. Step 2: 0 to 2, once 0 has sent; 2 to 1, once 2 has received.
         assert_eq!(found, [32_000, 34_000, 33_000]);
     }
 
@@ -429,7 +435,8 @@ mod tests {
         let end = |pack| {
             *outcome(&schedule, &machine(1e9), Order::Posted, pack).finished.iter().max().unwrap()
         };
-        // Faster than messages fly: the first is waited for. Slower: the last one flies alone.
+        // If packing is faster than transfer, only the first packing adds; if slower, only the last
+        // transfer.
         assert_eq!(end(4_000_000), 4_000_000 + end(0));
         assert_eq!(end(30_000_000), 10 * 30_000_000 + 17_000_000);
     }
@@ -453,7 +460,7 @@ mod tests {
             let found = finished(&schedule, &machine(2e9), order);
             assert_eq!(found, finished(&schedule, &machine(2e9), order));
             for (rank, finished) in found.iter().enumerate() {
-                // No handler takes in more than it can.
+                // No port exceeds its bandwidth.
                 let far = |(from, ..): &&(u32, u32, u64)| hosts[*from as usize] != hosts[rank];
                 let bytes: u64 = to(rank as u32).filter(far).map(|(.., bytes)| bytes).sum();
                 assert!(*finished >= Time::from(bytes) * 1_000, "rank {rank}");

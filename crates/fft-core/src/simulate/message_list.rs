@@ -1,6 +1,7 @@
-//! The exact messages of a recipe's reshapes, of all ranks, as data: what is to be said about them, and what
-//! [`crate::Simulator`] plays. Of k-way exchanges, those that are to be forwarded, not what forwarding makes of them; where
-//! the data decides how long messages are, an expectation.
+//! The exact messages of a recipe's reshapes on all ranks, which [`crate::Simulator`] simulates.
+//!
+//! K-way exchanges are listed before forwarding. Lengths that depend on the data are expected
+//! values.
 
 use crate::base::Precision;
 use crate::codec::Wire;
@@ -12,23 +13,23 @@ use crate::recipe::{Node, Recipe, Step};
 use crate::redistribute::redistribution::chunks;
 use crate::redistribute::send_order;
 
-/// One message of a reshape, or of one chunk of it.
+/// A message of a reshape or of one of its chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
     /// The sending rank.
     pub from: u32,
     /// The receiving rank, another one.
     pub to: u32,
-    /// Which chunk of the sender's brick it is of.
+    /// The chunk of the sender's brick.
     pub chunk: u32,
-    /// Bytes of its points as they are in memory.
+    /// Unencoded bytes.
     pub bytes: u64,
-    /// Bytes on the wire: fewer where the recipe's wire encodes them, and messages between hosts alone are encoded. Of
-    /// wires whose messages depend on the data, what is expected of numbers that know nothing of each other.
+    /// Bytes as encoded, which is less only between hosts. Variable lengths are expected values for
+    /// uncorrelated numbers.
     pub wire: u64,
 }
 
-/// The messages of one reshape, sender by sender, each in its order of sending; and what moves without one.
+/// The messages of one reshape, by sender, in sending order; and bytes moved without messages.
 ///
 /// ```
 /// use fft_core::*;
@@ -43,8 +44,8 @@ pub struct Message {
 /// assert_eq!(to, [3, 0, 1]);
 /// let each = 64 * 64 * 16;
 /// assert!(schedule.messages().iter().all(|message| message.bytes == each));
-/// let told = schedule.summary();
-/// assert_eq!((told.own, told.near, told.far), (4 * each, 4 * each, 8 * each));
+/// let summary = schedule.summary();
+/// assert_eq!((summary.own, summary.near, summary.far), (4 * each, 4 * each, 8 * each));
 /// # Ok::<(), Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
@@ -53,46 +54,46 @@ pub struct Schedule {
     host_of: Vec<u32>,
     hosts: usize,
     messages: Vec<Message>,
-    /// Where each rank's messages begin, and the end of the last's.
+    /// The start of each rank's messages, and the end of the last's.
     first: Vec<usize>,
     /// Bytes that stay with each rank.
     own: Vec<u64>,
-    /// Bytes that each rank reads in memory of others of its host.
+    /// Bytes that each rank reads from peers of its host.
     read: Vec<u64>,
 }
 
-/// What one says of a reshape. Bytes are those on the wire, of data that is not sent those in memory.
+/// A summary of a reshape. Bytes of messages are as encoded.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Summary {
     /// Messages of all ranks.
     pub messages: usize,
-    /// Bytes of the smallest.
+    /// Bytes of the smallest message.
     pub min: u64,
-    /// Of the one in the middle; of an even number, of the larger of the two.
+    /// Bytes of the upper median.
     pub median: u64,
-    /// Of the largest.
+    /// Bytes of the largest message.
     pub max: u64,
-    /// Ranks that one rank sends to, at most.
+    /// Maximum receivers of one rank.
     pub peers: usize,
-    /// Bytes that stay with their ranks, all together.
+    /// Bytes that stay with their ranks.
     pub own: u64,
-    /// That ranks read in memory of others of their hosts.
+    /// Bytes read from peers of the same host.
     pub read: u64,
-    /// That are sent to ranks of the same host.
+    /// Bytes sent to ranks of the same host.
     pub near: u64,
-    /// That are sent to other hosts.
+    /// Bytes sent to other hosts.
     pub far: u64,
-    /// That the busiest host sends to others, or receives from them.
+    /// Bytes that the busiest host sends to, or receives from, other hosts.
     pub host_most: u64,
-    /// That a host sends to others on average.
+    /// Bytes that the average host sends to other hosts.
     pub host_mean: f64,
-    /// Messages that aim at one rank in the same step, at most: step i is the i-th message of every rank.
+    /// Maximum messages to one rank in the same step. Step i is the i-th message of every rank.
     pub incast: usize,
-    /// Messages from other hosts that aim at one host in the same step, at most.
+    /// Maximum messages from other hosts to one host in the same step.
     pub host_incast: usize,
 }
 
-/// Bytes of messages.
+/// Sizes of messages.
 struct Sizes {
     /// Bytes of a point, of all batches.
     element: usize,
@@ -101,7 +102,7 @@ struct Sizes {
     width: usize,
     wire: Wire,
     precision: Precision,
-    /// Bits of each in memory, where the data decides how long messages are.
+    /// Encoded bits per bit in memory, for variable lengths.
     share: f64,
 }
 
@@ -127,7 +128,7 @@ impl Sizes {
     }
 }
 
-/// What the messages of a reshape are listed from.
+/// The parameters of a message list.
 struct Listing<'a> {
     problem: &'a Problem,
     hosts: &'a Topology,
@@ -138,7 +139,7 @@ struct Listing<'a> {
     encoded: bool,
     /// Whether ranks of a host read each other's memory.
     direct: bool,
-    /// Axes that chunks are not cut along.
+    /// Axes that chunks hold whole.
     whole: &'a [usize],
     chunking: Option<Chunking>,
     sizes: Sizes,
@@ -167,7 +168,7 @@ impl Listing<'_> {
         made
     }
 
-    /// The brick of a rank in chunks, if it sends any.
+    /// The chunks of a rank's brick, if it sends any.
     fn chunks(&self, rank: usize, sends: &[(usize, DynBrick)]) -> Vec<DynBrick> {
         let (from, to) = (&self.from.layout, &self.to.layout);
         let brick = from.brick(rank);
@@ -192,11 +193,11 @@ impl Listing<'_> {
         let parts = sends.iter().map(|(peer, part)| (*peer, part.intersect(brick).points()));
         let parts = parts.filter(|(_, points)| *points > 0);
         let home = self.hosts.host_of(rank);
-        let stand = [home, self.hosts.ranks_of(home).partition_point(|other| *other < rank)];
+        let place = [home, self.hosts.ranks_of(home).partition_point(|other| *other < rank)];
         let parts: Vec<_> = match self.exchange {
             Algorithm::Ring(_) => {
                 let host = |peer| self.hosts.host_of(peer);
-                send_order::by_host(parts, |part| part.0, host, stand).collect()
+                send_order::by_host(parts, |part| part.0, host, place).collect()
             }
             _ => parts.collect(),
         };
@@ -211,9 +212,8 @@ impl Listing<'_> {
 }
 
 impl Schedule {
-    /// The reshapes of a recipe, each with the number of its step in the forward transform. Where all ranks read each
-    /// other's memory, a plan leaves data where it is and reads in place of the reshape; that is among what is read.
-    /// O(messages) time and memory.
+    /// The reshapes of a recipe and the numbers of their steps in the forward transform. Shared
+    /// passes count as reads. Cost: O(messages) time and memory.
     ///
     /// # Panics
     /// If there are 2³² ranks or more.
@@ -233,7 +233,7 @@ impl Schedule {
                 to,
                 exchange,
                 encoded: wire != Wire::Raw,
-                // Where there is no exchange, transforms read what they need.
+                // Without an exchange, transforms read from peers.
                 direct: pass.is_none_or(|pass| pass.direct),
                 whole: pass.map_or(&[], |pass| &pass.whole),
                 chunking: program.policy.chunking,
@@ -255,17 +255,17 @@ impl Schedule {
         }
     }
 
-    /// Ranks.
+    /// Number of ranks.
     pub fn ranks(&self) -> usize {
         self.own.len()
     }
 
-    /// Hosts.
+    /// Number of hosts.
     pub fn hosts(&self) -> usize {
         self.hosts
     }
 
-    /// The host of a rank, from 0 on in the order of their first ranks.
+    /// The host of a rank, numbered in the order of first ranks.
     ///
     /// # Panics
     /// If `rank >= ranks()`.
@@ -273,12 +273,12 @@ impl Schedule {
         self.host_of[rank] as usize
     }
 
-    /// All messages, by sender, each sender's in its order of sending.
+    /// All messages, by sender, in sending order.
     pub fn messages(&self) -> &[Message] {
         &self.messages
     }
 
-    /// What one rank sends, in this order.
+    /// The messages of one sender, in order.
     ///
     /// # Panics
     /// If `rank >= ranks()`.
@@ -286,7 +286,7 @@ impl Schedule {
         &self.messages[self.places(rank)]
     }
 
-    /// The same as places among all messages.
+    /// The range of a sender's messages.
     pub(crate) fn places(&self, rank: usize) -> std::ops::Range<usize> {
         self.first[rank]..self.first[rank + 1]
     }
@@ -299,7 +299,7 @@ impl Schedule {
         self.own[rank]
     }
 
-    /// Bytes that a rank reads in memory of others of its host.
+    /// Bytes that a rank reads from peers of its host.
     ///
     /// # Panics
     /// If `rank >= ranks()`.
@@ -312,7 +312,7 @@ impl Schedule {
         self.host_of[message.from as usize] != self.host_of[message.to as usize]
     }
 
-    /// What is to be said of it. O(messages log messages).
+    /// A summary. Cost: O(messages log messages).
     pub fn summary(&self) -> Summary {
         let mut sizes: Vec<_> = self.messages.iter().map(|message| message.wire).collect();
         sizes.sort_unstable();
@@ -351,7 +351,7 @@ impl Schedule {
         }
     }
 
-    /// Messages that aim at one rank, and those of other hosts that aim at one host, in the same step.
+    /// Maximum messages to one rank, and from other hosts to one host, in the same step.
     fn incast(&self) -> [usize; 2] {
         let steps = (0..self.ranks()).map(|rank| self.places(rank).len()).max().unwrap_or(0);
         let mut at_rank = vec![0; self.ranks()];
@@ -371,8 +371,8 @@ impl Schedule {
         most
     }
 
-    /// At most one message between two ranks, in the order of [`Order::Pairwise`](crate::Order::Pairwise): step by step
-    /// those to the rank that comes so many after the sender. O(messages log messages).
+    /// At most one message between two ranks, in the order of
+    /// [`Order::Pairwise`](crate::Order::Pairwise). Cost: O(messages log messages).
     pub(crate) fn matched(&self) -> Self {
         let mut made = Self {
             host_of: self.host_of.clone(),
@@ -399,7 +399,7 @@ impl Schedule {
         made
     }
 
-    /// Messages that a test wants to be played, sender by sender; `(from, to, bytes)`.
+    /// Messages of a test, by sender: `(from, to, bytes)`.
     #[cfg(test)]
     pub(crate) fn of_messages(hosts: &[usize], list: &[(u32, u32, u64)]) -> Self {
         let mut made = Self::empty(&Topology::new(hosts, hosts.len()), hosts.len());

@@ -1,4 +1,4 @@
-//! The messages of a recipe, played as events on a machine that is not here.
+//! Simulation of a recipe's messages as events on a modelled machine.
 
 pub(crate) mod events;
 pub(crate) mod message_list;

@@ -2,20 +2,20 @@
 
 use crate::problem::Algorithm;
 
-/// In which order a rank's messages come to be under way.
+/// The order in which a rank sends its messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// All at once, in the order of sending, each as soon as it is packed.
+    /// All at once, in sending order, each as soon as it is packed.
     Posted,
-    /// One at a time, in matched steps: before a rank sends to the one that comes d after it, it has everything from those
-    /// that come less than d before it. As classic collectives do it for long messages; everything is packed before.
+    /// One at a time, in matched steps: step d waits for all messages of earlier steps. Everything
+    /// is packed before, as in classic collectives of long messages.
     Pairwise,
-    /// RmaWindow into the receivers' memory, in rounds of which each begins and ends for all ranks together.
+    /// Puts into the receivers' memory, in rounds synchronized over all ranks.
     Ring,
 }
 
 impl Order {
-    /// How an exchange sends.
+    /// The order of an exchange.
     pub fn of(exchange: Algorithm) -> Self {
         match exchange {
             Algorithm::Ring(_) => Self::Ring,

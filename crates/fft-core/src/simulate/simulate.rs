@@ -1,10 +1,10 @@
-//! A recipe on a machine that one does not have, message by message.
+//! Simulation of a recipe on a modelled machine, message by message.
 //!
-//! [`Recipe::predict`] adds up what the busiest rank does. Here every rank has a timings of its own, and messages stand in
-//! line at the ports of hosts ([`crate::play`]): ranks that all send to the same one at once, steps that wait for each
-//! other, and what is left over at the end are seen. Local work is that of the cost model, by what each rank has of it.
+//! [`Recipe::predict`] adds up the busiest rank's times. Here every rank has its own clock, and
+//! messages queue at the ports of hosts ([`super::events`]). This shows incast, dependent steps and
+//! load imbalance. Local work has the cost of the model, in proportion to each rank's share.
 
-use super::events::{Play, Time, picoseconds};
+use super::events::{EventLoop, Time, picoseconds};
 use super::message_list::{Message, Schedule};
 use super::order::Order;
 use crate::codec::Wire;
@@ -15,31 +15,30 @@ use crate::problem::Machine;
 use crate::problem::{Algorithm, Epochs};
 use crate::recipe::{Recipe, Step};
 
-/// What was found out about one step of the recipe, in seconds.
+/// The simulated times of one step of the recipe, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Played {
-    /// From when the last rank was done with the step before to when the last is done with this one.
+    /// Between the ends of the step before and of this step on the last rank.
     pub seconds: f64,
-    /// Of a reshape: from when the first rank begins to when the last message is there.
+    /// Of a reshape: between its start on the first rank and the arrival of the last message.
     pub flight: f64,
 }
 
-/// A whole forward transform.
+/// The simulated times of a forward transform.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Simulation {
-    /// Of each step of the recipe.
+    /// Each step of the recipe.
     pub steps: Vec<Played>,
-    /// When each rank is done, in seconds.
+    /// The end on each rank, in seconds.
     pub ranks: Vec<f64>,
-    /// When the last one is.
+    /// The end on the last rank.
     pub seconds: f64,
-    /// Whether it is no better than within a factor of 4: matched steps amplify what a model leaves out, as delays and
-    /// routes in the network. Or the exchange forwards messages ([`Algorithm::KWay`]): then what [`Recipe::predict`]
-    /// says of their flight is taken.
+    /// Whether the result is rough. Matched steps amplify unmodelled delays. Forwarding exchanges
+    /// ([`Algorithm::KWay`]) use times of [`Recipe::predict`].
     pub rough: bool,
 }
 
-/// The schedules of a recipe, to be played as often as one likes.
+/// The schedules of a recipe, for any number of simulations.
 ///
 /// ```
 /// use fft_core::*;
@@ -64,7 +63,7 @@ pub struct Simulator<'a> {
 }
 
 impl<'a> Simulator<'a> {
-    /// Makes the schedules: O(messages) time and memory.
+    /// Makes the schedules. Cost: O(messages) time and memory.
     ///
     /// # Panics
     /// If there are 2³² ranks or more.
@@ -74,13 +73,13 @@ impl<'a> Simulator<'a> {
         Self { recipe, hosts, schedules: Schedule::of(recipe) }
     }
 
-    /// The reshapes, each with the number of its step.
+    /// The reshapes and the numbers of their steps.
     pub fn schedules(&self) -> &[(usize, Schedule)] {
         &self.schedules
     }
 
-    /// Plays the forward transform on this machine, in this order or, without one, in that of the recipe's exchange.
-    /// Deterministic. O(messages log ranks): about a microsecond per message.
+    /// Simulates the forward transform on this machine, by default in the order of the recipe's
+    /// exchange. Deterministic. Cost: O(messages log ranks).
     pub fn run(&self, machine: &Machine, order: Option<Order>) -> Simulation {
         let ranks = self.hosts.ranks();
         let policy = self.recipe.problem().policy();
@@ -121,7 +120,7 @@ impl<'a> Simulator<'a> {
             steps.push(Played { seconds, flight });
         }
         let seconds = stage.latest() as f64 * 1e-12;
-        let ranks = stage.clocks.iter().map(|timings| *timings as f64 * 1e-12).collect();
+        let ranks = stage.clocks.iter().map(|clock| *clock as f64 * 1e-12).collect();
         Simulation { steps, ranks, seconds, rough }
     }
 }
@@ -130,11 +129,11 @@ struct Reshape<'a> {
     schedule: &'a Schedule,
     wire: Wire,
     exchange: Algorithm,
-    /// At most.
+    /// Maximum rounds.
     rounds: usize,
 }
 
-/// Where all ranks are in time.
+/// The clocks of all ranks.
 struct Stage<'a> {
     model: Model<'a>,
     machine: &'a Machine,
@@ -147,16 +146,16 @@ impl Stage<'_> {
         latest(&self.clocks)
     }
 
-    /// Work of which each rank has as much as it has points.
+    /// Local work in proportion to each rank's points.
     fn local(&mut self, layout: &crate::Layout, expected: &Expected) {
         let points = |rank: usize| layout.brick(rank).points() as f64;
         let most = (0..self.clocks.len()).map(points).fold(1.0, f64::max);
-        for (rank, timings) in self.clocks.iter_mut().enumerate() {
-            *timings += picoseconds(expected.seconds * points(rank) / most);
+        for (rank, clock) in self.clocks.iter_mut().enumerate() {
+            *clock += picoseconds(expected.seconds * points(rank) / most);
         }
     }
 
-    /// All ranks of each host wait for each other.
+    /// A barrier among the ranks of each host.
     fn barrier(&mut self) {
         let takes = picoseconds(self.model.meeting());
         for host in 0..self.hosts.hosts() {
@@ -166,7 +165,7 @@ impl Stage<'_> {
         }
     }
 
-    /// Returns from when the first rank begins to when the last message is there.
+    /// Simulates a reshape. Returns the time from the first rank's start to the last arrival.
     fn reshape(&mut self, reshape: &Reshape<'_>, order: Order, expected: &Expected) -> Time {
         let Reshape { schedule, wire, exchange, rounds } = *reshape;
         let shared = (0..schedule.ranks()).any(|rank| schedule.read(rank) > 0);
@@ -174,7 +173,7 @@ impl Stage<'_> {
             self.barrier();
         }
         if shared && schedule.messages().is_empty() && self.hosts.hosts() == 1 {
-            // Everybody reads where data is: in the transforms that follow.
+            // The next transforms read from peers instead.
             return 0;
         }
         let matched = (order == Order::Pairwise).then(|| schedule.matched());
@@ -183,99 +182,107 @@ impl Stage<'_> {
         let work = Work { model: self.model, schedule, wire, held: held(schedule), expected };
         let unpack = work.unpack();
         let forwards = matches!(exchange, Algorithm::KWay(_));
-        let flown = if schedule.messages().is_empty() {
-            Flown { packed: self.clocks.clone(), there: self.clocks.clone(), late: 1.0 }
+        let timeline = if schedule.messages().is_empty() {
+            Timeline { packed: self.clocks.clone(), arrived: self.clocks.clone(), late: 1.0 }
         } else if forwards {
             let packed = work.packed(&self.clocks);
             let last = latest(&packed) + picoseconds(expected.spent.flight);
-            Flown { there: vec![last; packed.len()], packed, late: 1.0 }
+            Timeline { arrived: vec![last; packed.len()], packed, late: 1.0 }
         } else if order == Order::Ring {
             self.epochs(&work, &unpack, rounds)
         } else if order == Order::Pairwise || exchange == Algorithm::Alltoallv {
-            let mut flown = match order {
-                Order::Posted if rounds > 1 => self.in_turn(&work, order, rounds),
-                _ => self.fly(&work, order, &work.packed(&self.clocks), &|_| 0),
+            let mut timeline = match order {
+                Order::Posted if rounds > 1 => self.in_rounds(&work, order, rounds),
+                _ => self.deliver(&work, order, &work.packed(&self.clocks), &|_| 0),
             };
             if exchange == Algorithm::Alltoallv {
-                flown.there.iter_mut().zip(work.collected()).for_each(|(there, it)| *there += it);
+                timeline
+                    .arrived
+                    .iter_mut()
+                    .zip(work.collected())
+                    .for_each(|(arrived, it)| *arrived += it);
             }
-            flown
+            timeline
         } else if rounds > 1 {
-            self.in_turn(&work, order, rounds)
+            self.in_rounds(&work, order, rounds)
         } else {
-            self.fly(&work, order, &self.clocks, &|message| work.pack(message))
+            self.deliver(&work, order, &self.clocks, &|message| work.pack(message))
         };
         for rank in 0..schedule.ranks() {
-            // What need not be sent is moved when everything is packed, while messages fly.
-            let moved = flown.packed[rank] + work.moved(rank);
-            let rest = (flown.late * unpack[rank] as f64).round() as Time;
-            self.clocks[rank] = moved.max(flown.there[rank]) + rest;
+            // Local data is moved once everything is packed, while messages are in flight.
+            let moved = timeline.packed[rank] + work.moved(rank);
+            let rest = (timeline.late * unpack[rank] as f64).round() as Time;
+            self.clocks[rank] = moved.max(timeline.arrived[rank]) + rest;
         }
         if shared {
             self.barrier();
         }
-        latest(&flown.there) - begins
+        latest(&timeline.arrived) - begins
     }
 
-    /// All messages, from these times on.
-    fn fly(
+    /// Simulates all messages, from these times on.
+    fn deliver(
         &self,
         work: &Work<'_>,
         order: Order,
         start: &[Time],
         pack: &dyn Fn(&Message) -> Time,
-    ) -> Flown {
+    ) -> Timeline {
         let all = (0..work.schedule.ranks()).map(|rank| work.schedule.places(rank)).collect();
-        let play =
-            Play::new(work.schedule, self.machine, self.model.oversubscription(), order, all);
-        let outcome = play.run(start, pack);
-        Flown { packed: outcome.packed, there: outcome.finished, late: 1.0 }
+        let events =
+            EventLoop::new(work.schedule, self.machine, self.model.oversubscription(), order, all);
+        let outcome = events.run(start, pack);
+        Timeline { packed: outcome.packed, arrived: outcome.finished, late: 1.0 }
     }
 
-    /// Some chunks after others: a rank goes on when it has all messages of a round.
-    fn in_turn(&self, work: &Work<'_>, order: Order, most: usize) -> Flown {
-        let (packed, there) = (self.clocks.clone(), self.clocks.clone());
-        let mut flown = Flown { packed, there, late: 1.0 };
+    /// Rounds of chunks: a rank continues once all messages of a round have arrived.
+    fn in_rounds(&self, work: &Work<'_>, order: Order, most: usize) -> Timeline {
+        let (packed, arrived) = (self.clocks.clone(), self.clocks.clone());
+        let mut timeline = Timeline { packed, arrived, late: 1.0 };
         for rest in rounds(work.schedule, most) {
-            let slow = self.model.oversubscription();
-            let play = Play::new(work.schedule, self.machine, slow, order, rest);
-            let outcome = play.run(&flown.there, &|message| work.pack(message));
-            (flown.packed, flown.there) = (outcome.packed, outcome.finished);
+            let slowdown = self.model.oversubscription();
+            let events = EventLoop::new(work.schedule, self.machine, slowdown, order, rest);
+            let outcome = events.run(&timeline.arrived, &|message| work.pack(message));
+            (timeline.packed, timeline.arrived) = (outcome.packed, outcome.finished);
         }
-        flown
+        timeline
     }
 
-    /// Some chunks after others, in epochs that begin and end for all ranks together.
-    fn epochs(&self, work: &Work<'_>, unpack: &[Time], most: usize) -> Flown {
+    /// Rounds of chunks in epochs synchronized over all ranks.
+    fn epochs(&self, work: &Work<'_>, unpack: &[Time], most: usize) -> Timeline {
         let rounds = rounds(work.schedule, most);
         let late = 1.0 / rounds.len() as f64;
         let hops = (work.schedule.ranks() as f64).log2().ceil();
         let wait = picoseconds((1.0 + hops) * self.machine.far.latency.value);
-        let mut flown = Flown { packed: Vec::new(), there: self.clocks.clone(), late };
+        let mut timeline = Timeline { packed: Vec::new(), arrived: self.clocks.clone(), late };
         for (round, rest) in rounds.into_iter().enumerate() {
-            let start = vec![latest(&flown.there) + wait; flown.there.len()];
-            let slow = self.model.oversubscription();
-            let play = Play::new(work.schedule, self.machine, slow, Order::Ring, rest);
-            let outcome = play.run(&start, &|message| work.pack(message));
-            (flown.packed, flown.there) = (outcome.packed, outcome.finished);
+            let start = vec![latest(&timeline.arrived) + wait; timeline.arrived.len()];
+            let slowdown = self.model.oversubscription();
+            let events = EventLoop::new(work.schedule, self.machine, slowdown, Order::Ring, rest);
+            let outcome = events.run(&start, &|message| work.pack(message));
+            (timeline.packed, timeline.arrived) = (outcome.packed, outcome.finished);
             if round > 0 {
-                // What the round before brought is unpacked while this one's puts fly.
-                let ready = flown.packed.iter().zip(unpack);
+                // Data of the round before is unpacked during this round's puts.
+                let ready = timeline.packed.iter().zip(unpack);
                 let ready = ready.map(|(packed, it)| packed + (late * *it as f64).round() as Time);
-                flown.there.iter_mut().zip(ready).for_each(|(there, it)| *there = it.max(*there));
+                timeline
+                    .arrived
+                    .iter_mut()
+                    .zip(ready)
+                    .for_each(|(arrived, it)| *arrived = it.max(*arrived));
             }
         }
-        let last = latest(&flown.there) + wait;
-        flown.there.fill(last);
-        flown
+        let last = latest(&timeline.arrived) + wait;
+        timeline.arrived.fill(last);
+        timeline
     }
 }
 
-/// Of each rank: when it has packed everything, and when its messages are there; and which part of them is still to be
-/// unpacked then.
-struct Flown {
+/// The times at which each rank has packed all messages and has received its own, and the share of
+/// them not unpacked by then.
+struct Timeline {
     packed: Vec<Time>,
-    there: Vec<Time>,
+    arrived: Vec<Time>,
     late: f64,
 }
 
@@ -283,13 +290,13 @@ fn latest(times: &[Time]) -> Time {
     times.iter().copied().max().unwrap_or(0)
 }
 
-/// Bytes in memory that each rank sends.
+/// Unencoded bytes that each rank sends.
 fn held(schedule: &Schedule) -> Vec<f64> {
     let sent = |rank| schedule.of_rank(rank).iter().map(|message| message.bytes as f64).sum();
     (0..schedule.ranks()).map(sent).collect()
 }
 
-/// The messages of each rank in each of so many rounds at most, by chunks.
+/// The messages of each rank in each round, by chunks.
 fn rounds(schedule: &Schedule, most: usize) -> Vec<Vec<std::ops::Range<usize>>> {
     let chunks = 1 + schedule.messages().iter().map(|it| it.chunk as usize).max().unwrap_or(0);
     let rounds = chunks.min(most);
@@ -306,12 +313,12 @@ fn rounds(schedule: &Schedule, most: usize) -> Vec<Vec<std::ops::Range<usize>>> 
     (0..rounds).map(of).collect()
 }
 
-/// What ranks do themselves in a reshape.
+/// The local work of ranks in a reshape.
 struct Work<'a> {
     model: Model<'a>,
     schedule: &'a Schedule,
     wire: Wire,
-    /// Bytes in memory that each rank sends.
+    /// Unencoded bytes that each rank sends.
     held: Vec<f64>,
     expected: &'a Expected,
 }
@@ -322,8 +329,7 @@ impl Work<'_> {
         self.model.codec(if far { self.wire } else { Wire::Raw }, message.bytes as f64)
     }
 
-    /// Reading, encoding and writing a message; and its share of a transform that is done on the way, and of what it takes
-    /// to begin with each chunk.
+    /// Reading, encoding and writing a message, with its share of fused transforms and of launches.
     fn pack(&self, message: &Message) -> Time {
         let share = message.bytes as f64 / self.held[message.from as usize].max(1.0);
         let memory = self.model.memory((message.bytes + message.wire) as f64);
@@ -333,7 +339,7 @@ impl Work<'_> {
         picoseconds(memory + self.codec(message)[0] + others * share)
     }
 
-    /// When each rank has packed all of its messages, from these times on.
+    /// The times at which each rank has packed all of its messages, starting at these times.
     fn packed(&self, start: &[Time]) -> Vec<Time> {
         let of = |(rank, start): (usize, &Time)| {
             start + self.schedule.of_rank(rank).iter().map(|it| self.pack(it)).sum::<Time>()
@@ -341,7 +347,7 @@ impl Work<'_> {
         start.iter().enumerate().map(of).collect()
     }
 
-    /// For each rank, decoding and writing what came.
+    /// Decoding and writing received messages, for each rank.
     fn unpack(&self) -> Vec<Time> {
         let mut bytes = vec![[0.0; 2]; self.schedule.ranks()];
         for message in self.schedule.messages() {
@@ -355,7 +361,7 @@ impl Work<'_> {
         bytes.into_iter().map(takes).collect()
     }
 
-    /// For each rank, copying once more what came from its own host in one call.
+    /// The additional copy of a collective call's messages within a host, for each rank.
     fn collected(&self) -> Vec<Time> {
         let mut near = vec![0.0; self.schedule.ranks()];
         for message in self.schedule.messages().iter().filter(|it| !self.schedule.is_far(it)) {
@@ -364,8 +370,8 @@ impl Work<'_> {
         near.into_iter().map(|bytes| picoseconds(self.model.collected(bytes))).collect()
     }
 
-    /// What stays with a rank, and what it reads where others have it. A rank that sends nothing does all of a transform on
-    /// the way here.
+    /// Moving a rank's own data and reading from peers. A rank that sends nothing does its fused
+    /// transforms here.
     fn moved(&self, rank: usize) -> Time {
         let bytes = (self.schedule.own(rank) + self.schedule.read(rank)) as f64;
         let alone = self.held[rank] == 0.0 && self.schedule.own(rank) > 0;

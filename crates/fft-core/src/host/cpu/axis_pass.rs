@@ -1,4 +1,4 @@
-//! One pass over a block: lines are brought together in cache, a few at a time, transformed there and put back.
+//! One pass over a block: a few lines at a time are gathered in cache, transformed and scattered.
 
 use std::sync::Arc;
 
@@ -19,23 +19,26 @@ use crate::recipe::Pass;
 pub(crate) struct LinePass<T> {
     line: Arc<dyn LineFft<T>>,
     shape: Pass,
-    /// Lines that go through the cache together.
-    buffers_all: usize,
-    /// Whether they are fetched from afar.
+    /// Number of lines transformed together.
+    at_once: usize,
+    /// Whether they are read from outside the cache.
     far: bool,
 }
 
-/// What a pass needs beside the data.
+/// The resources of a pass.
 pub(crate) struct Workspace<'a, T> {
-    /// Room for [lines](LinePass::bytes_at_once) that go together.
+    /// Room for [lines](LinePass::bytes_at_once) transformed together.
     pub(crate) lines: &'a mut [T],
     pub(crate) scratch: &'a mut [T],
-    /// What is fetched ahead meanwhile.
-    pub(crate) coming: &'a mut PrefetchQueue,
+    /// Prefetches meanwhile.
+    pub(crate) queue: &'a mut PrefetchQueue,
 }
 
-/// How many lines of `pitch` numbers, of which `inner` are side by side, are transformed together, and whether they are fetched
-/// from afar: rows that are not in cache yet, and columns of a block that does not fit there, or is large and not there yet.
+/// The number of lines transformed together, and whether they are outside the cache. Lines have
+/// `pitch` numbers, and `inner` lines are adjacent.
+///
+/// Outside are rows that are not cached yet, and columns of blocks that are too large, or large and
+/// not cached yet.
 fn lines_at_once<T: Real>(
     pitch: usize,
     inner: usize,
@@ -61,10 +64,10 @@ fn multiply<T: Real>(numbers: &mut [T], factor: T) {
 }
 
 impl<T: Real> LinePass<T> {
-    /// Makes its tables. `cached` says whether the block is in cache when it begins.
+    /// Makes its tables. `cached` tells whether the block is in cache at the start.
     ///
     /// # Panics
-    /// If it leaves its axis alone.
+    /// For the identity.
     pub(crate) fn new(
         pass: &Pass,
         cached: bool,
@@ -74,13 +77,13 @@ impl<T: Real> LinePass<T> {
         let complex = pass.complex_before && pass.complex_after;
         let line = planner.plan(pass.kind, pass.direction, pass.n, complex);
         let line = line.expect("a recipe has no step for an axis that is left alone");
-        let (buffers_all, far) = lines_at_once::<T>(line.pitch(), pass.inner, cached, memory);
-        Self { line, shape: pass.clone(), buffers_all, far }
+        let (at_once, far) = lines_at_once::<T>(line.pitch(), pass.inner, cached, memory);
+        Self { line, shape: pass.clone(), at_once, far }
     }
 
-    /// Bytes of the lines that go through the cache together.
+    /// Bytes of lines transformed together.
     pub(crate) fn bytes_at_once(&self) -> usize {
-        self.buffers_all * self.line.pitch() * size_of::<T>()
+        self.at_once * self.line.pitch() * size_of::<T>()
     }
 
     /// Numbers of scratch.
@@ -107,45 +110,45 @@ impl<T: Real> LinePass<T> {
         }
     }
 
-    /// Lines that are contiguous in memory, in place in `dst` wherever they fit there.
+    /// Contiguous lines, transformed in `dst` if they fit there.
     fn rows(&self, src: Option<&[T]>, dst: &mut [T], workspace: &mut Workspace<'_, T>) {
-        let Workspace { lines: tile, scratch, coming } = workspace;
+        let Workspace { lines: tile, scratch, queue } = workspace;
         let (before, after, pitch) = (self.line.len_in(), self.line.len_out(), self.line.pitch());
-        let lines = self.buffers_all;
+        let lines = self.at_once;
         for (chunk, out) in dst.chunks_mut(lines * after).enumerate() {
             let lines_here = out.len() / after;
             let lines_in = src.map(|src| &src[chunk * lines * before..][..lines_here * before]);
             if self.far
                 && let Some(next) = src.and_then(|src| src.chunks(lines * before).nth(chunk + 1))
             {
-                coming.add(bytemuck::cast_slice(next));
-                coming.begin(lines_here * pitch);
+                queue.add(bytemuck::cast_slice(next));
+                queue.begin(lines_here * pitch);
             }
             if pitch == after {
                 if let Some(lines_in) = lines_in {
                     spread(lines_in, before, out, pitch);
                 }
-                self.transform(out, scratch, coming);
+                self.transform(out, scratch, queue);
             } else {
                 let lines_in = lines_in.expect("a pass that shortens lines has a source");
                 let tile = &mut tile[..lines_here * pitch];
                 tile.copy_from_slice(lines_in);
-                self.transform(tile, scratch, coming);
+                self.transform(tile, scratch, queue);
                 spread(tile, pitch, out, after);
             }
         }
     }
 
-    /// Lines side by side: gathers a few into the tile, transforms them there, puts them back.
+    /// Strided lines: gathered into the tile, transformed and scattered, a few at a time.
     fn columns(&self, src: Option<&[T]>, dst: &mut [T], workspace: &mut Workspace<'_, T>) {
-        let Workspace { lines: tile, scratch, coming } = workspace;
+        let Workspace { lines: tile, scratch, queue } = workspace;
         let Pass { outer, inner, .. } = self.shape;
         let (n_before, n_after) = (self.shape.len_before(), self.shape.len_after());
         let (wide_before, wide_after) = (self.shape.complex_before, self.shape.complex_after);
-        let buffers_all = self.buffers_all;
+        let at_once = self.at_once;
         for array in 0..outer {
-            for first in (0..inner).step_by(buffers_all) {
-                let columns = buffers_all.min(inner - first);
+            for first in (0..inner).step_by(at_once) {
+                let columns = at_once.min(inner - first);
                 let tile = &mut tile[..columns * self.line.pitch()];
                 let pitch = self.line.pitch();
                 let start = array * n_before * inner + first;
@@ -155,7 +158,7 @@ impl<T: Real> LinePass<T> {
                     true => at.gather(n_before, complex(from), complex_mut(tile), pitch / 2),
                     false => at.gather(n_before, from, tile, pitch),
                 }
-                self.transform(tile, scratch, coming);
+                self.transform(tile, scratch, queue);
                 let at = Columns { start: array * n_after * inner + first, ..at };
                 match wide_after {
                     true => at.scatter(n_after, complex_mut(tile), pitch / 2, complex_mut(dst)),
@@ -165,16 +168,16 @@ impl<T: Real> LinePass<T> {
         }
     }
 
-    /// Transforms lines that are in cache.
-    fn transform(&self, tile: &mut [T], scratch: &mut [T], coming: &mut PrefetchQueue) {
+    /// Transforms lines in cache.
+    fn transform(&self, tile: &mut [T], scratch: &mut [T], queue: &mut PrefetchQueue) {
         let scratch = &mut scratch[..self.scratch_len()];
-        if coming.is_empty() {
+        if queue.is_empty() {
             self.line.run(tile, scratch);
         } else {
             let pitch = self.line.pitch();
             let few = (AHEAD_BYTES / (pitch * size_of::<T>())).max(1) * pitch;
             for lines in tile.chunks_mut(few) {
-                coming.step(lines.len());
+                queue.step(lines.len());
                 self.line.run(lines, scratch);
             }
         }
@@ -184,7 +187,7 @@ impl<T: Real> LinePass<T> {
     }
 }
 
-/// Copies lines of `len` numbers to places `pitch` apart, or back: whichever is shorter is copied.
+/// Copies lines of `len` numbers to lines of length `pitch`, truncated to the shorter.
 fn spread<T: Copy>(lines: &[T], len: usize, places: &mut [T], pitch: usize) {
     if len == pitch {
         return places.copy_from_slice(lines);

@@ -1,4 +1,4 @@
-//! The processor of a host: lines are brought together in its caches, transformed there and put back.
+//! The CPU as a processor: lines are gathered in caches, transformed and scattered.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -21,14 +21,14 @@ use crate::recipe::{LocalFft, Pass};
 /// The processor of this host, one thread per rank.
 pub struct Cpu<T: Real> {
     planner: LinePlanner<T>,
-    /// What is brought into cache.
+    /// Data in cache.
     tile: Vec<T>,
-    /// What does not fit into the output.
+    /// Data that does not fit into the output.
     spare: Vec<T>,
-    /// A few lines, from a line of memory on, and what their transforms need.
+    /// A few lines, aligned to cache lines, and the scratch of their transforms.
     lines: Vec<Line>,
     scratch: Vec<T>,
-    coming: PrefetchQueue,
+    queue: PrefetchQueue,
     memory: Memory,
     /// Whether the host's data is larger than the caches.
     large: bool,
@@ -41,26 +41,24 @@ impl<T: Real> Default for Cpu<T> {
 }
 
 impl<T: Real> Cpu<T> {
-    /// Whether a box is carried past the caches: in long runs, where there is more than they hold.
-    fn carries_past(&self, transfer: &Transfer, width: usize) -> bool {
+    /// Whether a box is written past the caches: long runs of large data.
+    fn is_streamed(&self, transfer: &Transfer, width: usize) -> bool {
         let bytes = |elements: usize| elements * width * size_of::<T>();
         self.large
             && bytes(transfer.elements()) > 2 * BLOCK_BYTES
             && bytes(transfer.run_len()) >= fft_stream::LONG_BYTES
     }
 
-    /// With [`Memory::Least`] lines side by side are transformed by few, wherever they are: slower where they are far apart.
+    /// With [`Memory::Least`], fewer strided lines are transformed together.
     pub fn new(memory: Memory) -> Self {
         let [tile, spare, scratch] = [const { Vec::new() }; 3];
         let (planner, lines) = (LinePlanner::default(), Vec::new());
-        let coming = PrefetchQueue::default();
-        Self { planner, tile, spare, lines, scratch, coming, memory, large: false }
+        let queue = PrefetchQueue::default();
+        Self { planner, tile, spare, lines, scratch, queue, memory, large: false }
     }
 
-    /// The passes in the order in which they are done. Of a large block that is not in cache the one comes first for which rows lie
-    /// farthest apart, as it fetches many lines at a time, some rows by turns; where whole rows came first, it had to collect them from
-    /// all of the block. (256³ complex numbers, planes by two ranks: 54 instead of 56 ms to another place, 46 instead of 55 in place. With
-    /// only eight lines at a time columns first would take 108: with [`Memory::Least`] the order stays.)
+    /// The passes in order of execution. In a large uncached block, the pass with the largest
+    /// stride comes first, as it reads rows in part anyway.
     fn ordered<'a>(&self, shape: &'a LocalFft) -> Vec<&'a Pass> {
         let mut passes: Vec<_> = shape.passes.iter().collect();
         let block = shape.block_before().max(shape.block_after()) * size_of::<T>();
@@ -77,7 +75,7 @@ pub struct CpuFft<T> {
     before: usize,
     after: usize,
     passes: Vec<LinePass<T>>,
-    /// How many blocks that come from elsewhere are transformed in the tile at a time, and go on past the caches. 0: none.
+    /// Number of blocks transformed together in the tile, then written past the caches; 0 for none.
     staged: usize,
 }
 
@@ -86,7 +84,7 @@ fn zeroed<E: Zeroable>(len: usize, rank: usize) -> Result<Vec<E>, Error> {
         .map_err(|()| Error::Memory { rank, bytes: len.saturating_mul(size_of::<E>()) })
 }
 
-/// Makes sure that there is room for so many elements; what was there is lost if not.
+/// Makes room for this many elements, without keeping their contents.
 fn ensure<E: Zeroable>(memory: &mut Vec<E>, len: usize, rank: usize) -> Result<(), Error> {
     if memory.len() < len {
         *memory = zeroed(len, rank)?;
@@ -153,7 +151,7 @@ impl<T: Real> Processor<T> for Cpu<T> {
             1..=BLOCK_BYTES => (STAGE_BYTES / (after * size_of::<T>())).max(1),
             _ => 0,
         };
-        // Lines alone, which are written where they are transformed, a few at a time, gained nothing.
+        // Single lines are written where they are transformed, so staging gains nothing.
         let ample = self.memory == Memory::Ample;
         let stays = shape.cached || shape.to_cache;
         let may = self.large && ample && !stays && passes.len() > 1;
@@ -169,13 +167,13 @@ impl<T: Real> Processor<T> for Cpu<T> {
 
     fn fft(&mut self, fft: &CpuFft<T>, blocks: Range<usize>, src: Option<&[T]>, dst: &mut [T]) {
         let of = |blocks: Range<usize>, len: usize| blocks.start * len..blocks.end * len;
-        self.coming.begin(fft.passes.iter().map(LinePass::reals).sum::<usize>() * blocks.len());
+        self.queue.begin(fft.passes.iter().map(LinePass::reals).sum::<usize>() * blocks.len());
         let (lines, scratch) = (bytemuck::cast_slice_mut(&mut self.lines), &mut *self.scratch);
-        let mut workspace = Workspace { lines, scratch, coming: &mut self.coming };
+        let mut workspace = Workspace { lines, scratch, queue: &mut self.queue };
         let Some(src) = src.filter(|_| fft.staged > 0) else {
             let src = src.map(|src| &src[of(blocks.clone(), fft.before)]);
             fft.run(src, &mut dst[of(blocks, fft.after)], &mut workspace);
-            return self.coming.end();
+            return self.queue.end();
         };
         for first in blocks.clone().step_by(fft.staged) {
             let some = first..blocks.end.min(first + fft.staged);
@@ -184,11 +182,11 @@ impl<T: Real> Processor<T> for Cpu<T> {
             fft.run(Some(&src[from]), tile, &mut workspace);
             fft_stream::copy_past(Self::bytes(tile), Self::bytes_mut(&mut dst[to]));
         }
-        self.coming.end();
+        self.queue.end();
     }
 
     fn prefetch(&mut self, memory: &[u8]) {
-        self.coming.add(memory);
+        self.queue.add(memory);
     }
 
     fn copy(&mut self, transfer: &Transfer, width: usize, src: &[T], dst: &mut [T]) {
@@ -196,7 +194,7 @@ impl<T: Real> Processor<T> for Cpu<T> {
     }
 
     fn copy_nontemporal(&mut self, transfer: &Transfer, width: usize, src: &[T], dst: &mut [T]) {
-        if !self.carries_past(transfer, width) {
+        if !self.is_streamed(transfer, width) {
             return copy(transfer, width, src, dst);
         }
         transfer.runs(|from, to, len| {
@@ -239,7 +237,7 @@ impl<T: Real> CpuFft<T> {
         if let [pass] = &self.passes[..]
             && pass.is_rows()
         {
-            // Blocks are lines, and those of several as good as those of one.
+            // Lines of several blocks are as good as those of one.
             return pass.run(src, dst, workspace);
         }
         for (block, dst) in dst.chunks_exact_mut(self.after.max(1)).enumerate() {
@@ -282,7 +280,8 @@ mod tests {
         assert_eq!(order(Memory::Ample, false, &halved), [1, 258, 129]);
     }
 
-    /// Some blocks of planes, past the caches and not, and how many go through the tile at a time.
+    /// Transforms some blocks of planes, past the caches and not, and returns the number staged
+    /// together.
     fn planes_past_the_caches(
         kind: Kind,
         [rows, n]: [usize; 2],
@@ -349,7 +348,7 @@ mod tests {
             copy(&transfer, 2, &src, &mut expected);
             let (mut cpu, mut dst) = (Cpu::<f64>::default(), vec![0.0; expected.len()]);
             cpu.data_of_host(fft_stream::LARGE_BYTES);
-            assert_eq!(cpu.carries_past(&transfer, 2), past);
+            assert_eq!(cpu.is_streamed(&transfer, 2), past);
             cpu.copy_nontemporal(&transfer, 2, &src, &mut dst);
             assert!(dst == expected);
         }

@@ -1,7 +1,7 @@
-//! One-dimensional transforms of lines of numbers, behind one small trait.
+//! One-dimensional transforms of lines of numbers.
 //!
-//! rustfft, realfft and rustdct do the work. What is added here is one calling convention for all kinds, so
-//! that the passes over an array ([`crate::local`]) need not know which kind they run.
+//! rustfft, realfft and rustdct compute them. This module adds one calling convention for all kinds
+//! ([`crate::recipe::local_fft`]).
 
 use std::sync::Arc;
 
@@ -13,11 +13,12 @@ use num_complex::Complex;
 use crate::base::Real;
 use crate::problem::{Direction, Kind};
 
-/// A transform of one line, done for many lines at once.
+/// A transform of one line, applied to many lines at once.
 ///
-/// A *tile* holds lines one after the other, each in a place of [`pitch`](LineFft::pitch) numbers: on entry
-/// the first [`len_in`](LineFft::len_in) of them, on return the first [`len_out`](LineFft::len_out), count.
-/// All lengths are in real numbers, a complex number being two (real part first).
+/// A *tile* holds lines at distances of [`pitch`](LineFft::pitch) numbers. The first
+/// [`len_in`](LineFft::len_in) numbers of each are the input, and the first
+/// [`len_out`](LineFft::len_out) the output. All lengths are in real numbers; a complex number is
+/// two, real part first.
 pub trait LineFft<T: Real>: Send + Sync {
     /// Numbers per line before.
     fn len_in(&self) -> usize;
@@ -25,7 +26,7 @@ pub trait LineFft<T: Real>: Send + Sync {
     fn len_out(&self) -> usize;
     /// Numbers of scratch that [`run`](LineFft::run) needs.
     fn scratch_len(&self) -> usize;
-    /// Transforms every line of the tile. Unscaled, except that cosine and sine transforms follow SciPy.
+    /// Transforms every line of the tile. Unscaled; cosine and sine transforms follow SciPy.
     ///
     /// # Panics
     /// If the tile is not a whole number of lines or the scratch is too short.
@@ -46,9 +47,8 @@ impl<T: Real> Default for LinePlanner<T> {
 }
 
 impl<T: Real> LinePlanner<T> {
-    /// The transform of `n` (physical) points along an axis of this kind. `complex` says whether a cosine
-    /// or sine transform meets complex data, of which it then transforms both parts. `None` for
-    /// [`Kind::Identity`].
+    /// The transform of `n` physical points along an axis of this kind. If `complex`, cosine and
+    /// sine transforms apply to both parts of complex data. `None` for [`Kind::Identity`].
     pub fn plan(
         &mut self,
         kind: Kind,
@@ -148,8 +148,7 @@ impl<T: Real> LineFft<T> for DoublingLine<T> {
         let (n, zero) = (self.len_out(), T::default());
         for place in tile.chunks_exact_mut(self.pitch()) {
             line.copy_from_slice(place);
-            // As NumPy's irfft does: what cannot come from real data in the mean and the highest
-            // frequency is left out.
+            // As NumPy's irfft: imaginary parts of the mean and the highest frequency are ignored.
             line[1] = zero;
             if n.is_multiple_of(2) {
                 line[n + 1] = zero;
@@ -161,7 +160,7 @@ impl<T: Real> LineFft<T> for DoublingLine<T> {
     }
 }
 
-/// The cosine and sine transforms, each behind its own trait in rustdct.
+/// The cosine and sine transforms, each with its own trait in rustdct.
 enum Trigonometric<T> {
     Dct1(Arc<dyn Dct1<T>>),
     Dct2(Arc<dyn TransformType2And3<T>>),
@@ -190,7 +189,7 @@ impl<T: Real> Trigonometric<T> {
             Self::Dct3(t) => t.process_dct3_with_scratch(line, scratch),
             Self::Dct4(t) => t.process_dct4_with_scratch(line, scratch),
             Self::Dst1(t) => {
-                // rustdct 0.7.1 takes for zero what it does not write.
+                // rustdct assumes zeros where it does not write.
                 scratch.fill(T::default());
                 t.process_dst1_with_scratch(line, scratch);
             }
@@ -201,7 +200,7 @@ impl<T: Real> Trigonometric<T> {
     }
 }
 
-/// A cosine or sine transform of real lines, or of the two parts of complex ones.
+/// A cosine or sine transform of real lines, or of both parts of complex ones.
 struct RealLine<T> {
     transform: Trigonometric<T>,
     n: usize,

@@ -1,4 +1,4 @@
-//! Local transforms of a CPU, one pass over memory at a time.
+//! Local transforms on a CPU, one pass over memory at a time.
 
 pub(crate) mod axis_pass;
 pub(crate) mod cpu;

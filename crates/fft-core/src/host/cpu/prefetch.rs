@@ -1,27 +1,27 @@
-//! Memory that is fetched ahead while transforms compute.
+//! Prefetching while transforms compute.
 
 use std::ptr::without_provenance;
 
 use fft_stream::{LINE, ahead_of_computing};
 
-/// Runs of which some are fetched ahead: nothing is allocated while transforms run.
+/// Maximum runs in the queue, so that it never allocates.
 const MOST: usize = 32;
 
-/// Runs of memory that are wanted soon. They are asked for a few lines at a time, between transforms of lines of numbers: then memory
-/// has something to do while the processor computes, and the processor does not wait for it afterwards.
+/// Runs of memory to be read soon. A few cache lines at a time are prefetched between transforms of
+/// lines, so that memory accesses overlap with computation.
 #[derive(Default)]
 pub(crate) struct PrefetchQueue {
-    /// Where each of the first `len` begins and ends. All before `run` have been asked for.
+    /// The first and last addresses of `len` runs. All runs before `run` have been prefetched.
     runs: [[usize; 2]; MOST],
     len: usize,
     run: usize,
-    /// Lines of memory not yet asked for, and work until all are.
+    /// Cache lines not yet prefetched, and work until all are.
     lines: usize,
     work: usize,
 }
 
 impl PrefetchQueue {
-    /// Adds a run, if there is room for it: all is free when all runs have been asked for.
+    /// Adds a run, if there is room. The queue is empty when all runs have been prefetched.
     pub(crate) fn add(&mut self, memory: &[u8]) {
         self.add_at(memory.as_ptr().addr(), memory.len());
     }
@@ -37,17 +37,17 @@ impl PrefetchQueue {
         self.lines += lines(run);
     }
 
-    /// Says how much work there is, in any unit, during which all is to be asked for.
+    /// Sets the amount of work, in any unit, during which all runs are prefetched.
     pub(crate) fn begin(&mut self, work: usize) {
         self.work = work;
     }
 
-    /// Whether nothing is left to be asked for.
+    /// Whether nothing is left to prefetch.
     pub(crate) fn is_empty(&self) -> bool {
         self.lines == 0
     }
 
-    /// Asks for as much as is due when so much more work has been done.
+    /// Prefetches the lines that are due after this much more work.
     pub(crate) fn step(&mut self, work: usize) {
         self.due(work, |at| ahead_of_computing(without_provenance(at)));
     }
@@ -68,13 +68,13 @@ impl PrefetchQueue {
         }
     }
 
-    /// Forgets all runs.
+    /// Removes all runs.
     pub(crate) fn end(&mut self) {
         (self.len, self.run, self.lines) = (0, 0, 0);
     }
 }
 
-/// Lines of memory from one that begins at the first address to one with what is before the second.
+/// Number of cache lines between two addresses; the first is aligned.
 fn lines([begin, end]: [usize; 2]) -> usize {
     end.saturating_sub(begin).div_ceil(LINE)
 }
@@ -90,48 +90,48 @@ mod tests {
             runs in prop::collection::vec((1..1usize << 20, 0..3000usize), 0..MOST + 3),
             steps in prop::collection::vec(1..9usize, 1..40),
         ) {
-            let mut coming = PrefetchQueue::default();
+            let mut queue = PrefetchQueue::default();
             let mut expected = Vec::new();
             let mut taken = 0;
             for (at, bytes) in runs {
-                coming.add_at(at, bytes);
+                queue.add_at(at, bytes);
                 taken += usize::from(bytes > 0);
                 if bytes > 0 && taken <= MOST {
                     expected.extend((at / LINE * LINE..at + bytes).step_by(LINE));
                 }
             }
             let work: usize = steps.iter().sum();
-            coming.begin(work);
+            queue.begin(work);
             let (mut asked, mut done) = (Vec::new(), 0);
             for step in steps {
-                coming.due(step, |at| asked.push(at));
+                queue.due(step, |at| asked.push(at));
                 done += step;
                 // At an even pace.
                 prop_assert!(asked.len() * work >= expected.len() * done);
             }
             prop_assert_eq!(asked, expected);
-            prop_assert!(coming.is_empty());
+            prop_assert!(queue.is_empty());
         }
     }
 
     #[test]
     fn what_is_forgotten_is_not_asked_for() {
-        let mut coming = PrefetchQueue::default();
-        coming.add_at(LINE, 10 * LINE);
-        coming.end();
-        assert!(coming.is_empty());
-        coming.begin(1);
-        coming.due(1, |at| panic!("{at} is asked for"));
+        let mut queue = PrefetchQueue::default();
+        queue.add_at(LINE, 10 * LINE);
+        queue.end();
+        assert!(queue.is_empty());
+        queue.begin(1);
+        queue.due(1, |at| panic!("{at} is asked for"));
     }
 
     #[test]
     fn there_is_room_again_when_all_has_been_asked_for() {
-        let mut coming = PrefetchQueue::default();
+        let mut queue = PrefetchQueue::default();
         for round in 1..=3 * MOST {
-            coming.add_at(round * LINE, LINE);
-            coming.begin(2);
+            queue.add_at(round * LINE, LINE);
+            queue.begin(2);
             let mut asked = Vec::new();
-            coming.due(1, |at| asked.push(at));
+            queue.due(1, |at| asked.push(at));
             assert_eq!(asked, [round * LINE]);
         }
     }

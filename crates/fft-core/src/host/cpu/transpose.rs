@@ -1,25 +1,26 @@
-//! Columns of an array become lines of a tile, where they are transformed, and lines columns.
+//! Transposition between columns of an array and lines of a tile.
 
 use std::ops::Range;
 
 use crate::geometry::strided_copy::lines_of;
 
-/// Rows that are read or written by turns, but for few columns that are near: the processor fetches all of them ahead.
+/// Rows read or written in turn, except for few cached columns, whose rows the processor
+/// prefetches.
 const BY_TURNS: usize = 8;
 
-/// Neighbouring columns of a row-major array whose rows have `inner` elements.
+/// Adjacent columns of a row-major array whose rows have `inner` elements.
 #[derive(Clone, Copy)]
 pub(crate) struct Columns {
     /// The first element of the first column.
     pub(crate) start: usize,
     pub(crate) inner: usize,
     pub(crate) columns: usize,
-    /// Whether rows are not in cache: then it is better to take several at a time, whatever the number of columns.
+    /// Whether rows are not in cache; then several are processed in turn.
     pub(crate) far: bool,
 }
 
 impl Columns {
-    /// Each column becomes a line of the tile.
+    /// Copies each column to a line of the tile.
     pub(crate) fn gather<E: Copy>(self, n: usize, array: &[E], tile: &mut [E], pitch: usize) {
         match self.columns {
             8 if !self.far => self.gather_few::<E, 8>(n, array, tile, pitch),
@@ -32,7 +33,7 @@ impl Columns {
         }
     }
 
-    /// Each line of the tile becomes a column.
+    /// Copies each line of the tile to a column.
     pub(crate) fn scatter<E: Copy>(self, n: usize, tile: &[E], pitch: usize, array: &mut [E]) {
         match self.columns {
             8 if !self.far => self.scatter_few::<E, 8>(n, tile, pitch, array),
@@ -45,7 +46,7 @@ impl Columns {
         }
     }
 
-    /// So few that all lines are at hand at once. A function of its own: what is around it takes no registers from the loop.
+    /// A fixed number of columns. Not inlined, so that the loop has all registers.
     #[inline(never)]
     fn gather_few<E: Copy, const COLUMNS: usize>(
         self,
@@ -83,7 +84,7 @@ impl Columns {
         }
     }
 
-    /// Any number: several rows at a time, so that what a line gets of them is together in memory.
+    /// Any number of columns, several rows at a time, so that writes to a line are adjacent.
     #[inline(never)]
     fn gather_many<E: Copy, const ROWS: usize>(
         self,
@@ -134,7 +135,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Every column by its definition, and back; nothing beside is touched.
+    /// Checks every column by its definition, and back; other elements stay unchanged.
     fn follows<E: Copy + PartialEq + std::fmt::Debug>(
         far: bool,
         [first, columns, after, n, slack]: [usize; 5],

@@ -1,4 +1,4 @@
-//! Half a spectrum from memory of several ranks, and back, in tiles of several strips.
+//! Half spectra in memory of several ranks, and back, in tiles of several strips.
 
 use super::*;
 use crate::comm::{PeerMemory, SharedMemory, Work};
@@ -7,7 +7,7 @@ use crate::host::cpu::cpu::Cpu;
 use crate::problem::Kind;
 use crate::recipe::{LocalFft, Pass};
 
-/// Ranks that come one after the other: what they show is here.
+/// Ranks that run one after the other, with their exposed memory.
 #[derive(Default)]
 struct OneByOne {
     reads: Vec<Vec<f64>>,
@@ -88,7 +88,7 @@ fn pass(axis: usize, direction: Direction) -> Pass {
     }
 }
 
-/// What each rank holds of arrays in this order, of numbers by their places in the grid.
+/// The bricks of each rank, from an array in grid order.
 fn bricks(layout: &Layout, width: usize, howmany: usize, all: &[f64]) -> Vec<Vec<f64>> {
     let whole = Layout::even(layout.grid(), ProcGrid::new([1; 3]), 1).brick(0);
     let placed = |brick, order| crate::geometry::strided_copy::Placed { brick, order, howmany };
@@ -117,7 +117,8 @@ fn expected(axes: &[usize], direction: Direction, howmany: usize, from: &[f64]) 
     numbers
 }
 
-/// Transforms along these axes, by ranks with such bricks in this order; returns the most strips of a tile.
+/// Transforms along these axes by ranks with these bricks and order; returns the maximum strips of
+/// a tile.
 fn transforms(
     axes: &[usize],
     direction: Direction,
@@ -137,7 +138,7 @@ fn transforms(
     let all = before.grid().points() * howmany * wide;
     let mut from: Vec<f64> = (0..all).map(|i| ((i * i + 7 * i) % 1009) as f64 - 504.0).collect();
     if !forward {
-        // Half of a spectrum that real data has.
+        // Half a spectrum of real data.
         let undone: Vec<_> = axes.iter().rev().copied().collect();
         let numbers: Vec<f64> = from[..real.grid().points() * howmany].to_vec();
         from = expected(&undone, Direction::Forward, howmany, &numbers);
@@ -152,7 +153,7 @@ fn transforms(
     let mut most = 0;
     for rank in 0..ranks {
         let mut cpu = Cpu::<f64>::default();
-        let division = Tiling {
+        let tiling = Tiling {
             rank,
             home: &half,
             work: &work,
@@ -163,14 +164,14 @@ fn transforms(
             axes: &passes,
             real: Some((direction, &real)),
         };
-        let mut across = SharedPass::new(&division, &mut cpu).unwrap();
-        across.register(&mut host).unwrap();
+        let mut pass = SharedPass::new(&tiling, &mut cpu).unwrap();
+        pass.register(&mut host).unwrap();
         let mut unseen = vec![0.0; host.writes[rank].len()];
         let buffers = OpBuffers { src: None, dst: &mut unseen[..], caller: None };
-        across.run(&mut host, &mut cpu, buffers, &mut Timings::default()).unwrap();
-        most = most.max(across.tiles.iter().map(|tile| tile.strips.len()).max().unwrap_or(0));
+        pass.run(&mut host, &mut cpu, buffers, &mut Timings::default()).unwrap();
+        most = most.max(pass.tiles.iter().map(|tile| tile.strips.len()).max().unwrap_or(0));
     }
-    // Lines are the same, and so must be what becomes of them.
+    // Lines are equal, and so are their transforms.
     assert_eq!(
         host.writes,
         bricks(after, wide_after, howmany, &result),
@@ -184,7 +185,7 @@ fn strips_of_several_ranks_are_the_transform_of_all() {
     let (memory, columns) = ([0, 1, 2], [2, 1, 0]);
     for (direction, axes) in [(Direction::Forward, [2, 1]), (Direction::Inverse, [1, 2])] {
         for home in [[1, 3, 2], [2, 1, 3], [6, 1, 1]] {
-            // One rank of six has nothing.
+            // One rank of six has no data.
             let layouts = [home, [6, 1, 1]];
             assert_eq!(transforms(&axes, direction, layouts, memory, 1), 2, "planes in two strips");
             assert_eq!(transforms(&axes, direction, layouts, memory, 2), 1, "batches");

@@ -9,7 +9,7 @@ fn messages_that_are_turned_when_read_arrive_where_they_belong() {
         complex: true,
     };
     let (from, to) = (node([2, 2, 1], [0, 1, 2]), node([1, 2, 2], [2, 1, 0]));
-    // An element of a brick in this order tells which one of all it is.
+    // The elements of a brick in this order, each its own number in the grid.
     let held = |brick: DynBrick, order| {
         let all = Placed::new(grid.brick(0, 1), [0, 1, 2], howmany);
         let named: Vec<usize> = (1..=grid.points() * howmany).collect();
@@ -19,8 +19,8 @@ fn messages_that_are_turned_when_read_arrive_where_they_belong() {
         elements
     };
     let own = |node: &Node, rank| held(node.layout.brick(rank), node.layout.order());
-    // From one of the receiver's peers to the next a message has 3 rows of 5 elements; from one of the sender's, in the order of the
-    // receiver's memory, 3 rows of 4.
+    // Between neighbours in the receiver's order, a message has 3 rows of 5 elements. Between
+    // neighbours in the sender's order, it has 3 rows of 4.
     let which = |block, short, few| Some(TransposedWhenRead { block, short, few });
     for (which, transposed) in [
         (None, false),
@@ -60,7 +60,7 @@ fn boxes_cover_every_block_once() {
     let before = Layout::even(grid, ProcGrid::new([1, 1, 1]), 1);
     let after = before.clone().ordered([1, 0, 2]).unwrap();
     let node = |layout| Node { layout, complex: true };
-    // Memory: 3 batches × 5 (y) × 6 (x) × 4 (z); blocks of points, lines, planes, arrays, everything.
+    // Memory: 3 batches × 5 (y) × 6 (x) × 4 (z); blocks of points, lines, planes, arrays, all.
     for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
         let before = before.clone().ordered(order).unwrap();
         let redistribution =
