@@ -13,10 +13,10 @@ use crate::base::{Energy, Error, Real, Tolerance, WireError};
 use crate::comm::{Comm, Reduce};
 use crate::geometry::Placed;
 use crate::geometry::Transfer;
-use crate::problem::Direction;
+use crate::problem::{Direction, Problem};
 use crate::recipe::norm_gain::Loss;
 use crate::recipe::norm_gain::{Gain, gain_of};
-use crate::recipe::{Recipe, Step};
+use crate::recipe::{Node, Recipe, Step};
 
 /// Margin below the tolerance, as errors of different reshapes are not quite independent. Its
 /// square allows for unequal errors of ranks.
@@ -39,6 +39,28 @@ pub(crate) struct Budget {
     /// The norm of the input in the current run.
     norm: f64,
     sums: Vec<f64>,
+}
+
+/// A rank's whole input and, along the halved axis of a spectrum, its planes that occur only once.
+fn measured_parts(
+    problem: &Problem,
+    node: &Node,
+    halved: Option<usize>,
+    rank: usize,
+) -> Vec<Transfer> {
+    let (brick, howmany) = (node.layout.brick(rank), problem.howmany);
+    let mut parts = vec![Transfer::run_of(brick.points() * howmany)];
+    if let Some(axis) = halved.filter(|_| !brick.is_empty()) {
+        let n = problem.grid().len(axis);
+        let single = [Some(0), n.is_multiple_of(2).then_some(n / 2)].into_iter().flatten();
+        let plane = |k: usize| {
+            let part = brick.with_range(axis, k..k + 1);
+            let placed = |brick| Placed { brick, order: node.layout.order(), howmany };
+            Transfer::new(&part, 0..howmany, &placed(brick), &placed(part))
+        };
+        parts.extend(single.filter(|k| brick.range(axis).contains(k)).map(plane));
+    }
+    parts
 }
 
 impl Budget {
@@ -68,22 +90,8 @@ impl Budget {
         let steps: Vec<_> = steps.iter().map(|(_, step, _)| *step).collect();
         let node = direction.choose(recipe.nodes().first(), recipe.nodes().last());
         let node = node.expect("a recipe has a node");
-        let points = node.layout.brick(comm.rank()).points() * problem.howmany;
         let halved = problem.halved_axis().filter(|_| direction == Direction::Inverse);
-        let mut parts = vec![Transfer::run_of(points)];
-        if let Some(axis) = halved {
-            let n = problem.grid().len(axis);
-            let twins = [Some(0), n.is_multiple_of(2).then_some(n / 2)];
-            let brick = node.layout.brick(comm.rank());
-            let there = twins.into_iter().flatten().filter(|k| brick.range(axis).contains(k));
-            let plane = |k: usize| {
-                let part = brick.with_range(axis, k..k + 1);
-                let (order, howmany) = (node.layout.order(), problem.howmany);
-                let from = Placed { brick, order, howmany };
-                Transfer::new(&part, 0..howmany, &from, &Placed { brick: part, order, howmany })
-            };
-            parts.extend(there.filter(|_| !brick.is_empty()).map(plane));
-        }
+        let parts = measured_parts(problem, node, halved, comm.rank());
         Ok(Some(Self {
             tolerance: problem.options.tolerance,
             whole: gain_of(&steps, problem, direction),

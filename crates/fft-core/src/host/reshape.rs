@@ -91,7 +91,7 @@ impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
         number: usize,
         exposes: bool,
     ) -> Self {
-        let Encoding { wire, is_raw, gain, buffers_all } = encoding;
+        let Encoding { wire, is_raw, gain, .. } = encoding;
         let codecs = [Wire::Raw.codec::<T>(), wire.codec::<T>()];
         let encoded =
             |ends: &[(usize, DynBrick)]| ends.iter().map(|(peer, _)| !is_raw(*peer)).collect();
@@ -105,45 +105,27 @@ impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
         };
         let gathers: Vec<_> = redistribution.sends.iter().map(|(_, part)| from(part)).collect();
         let scatters: Vec<_> = redistribution.recvs.iter().map(|(_, part)| to(part)).collect();
-        let spec = |peer, (_, transfer): &(usize, Transfer), chunk| {
-            let codec = &codecs[usize::from(!is_raw(peer))];
-            let (elements, width) = (transfer.elements(), redistribution.width);
-            let bytes = codec.fixed(elements, width).unwrap_or(codec.bound(elements * width));
-            MessageSpec { peer, bytes, chunk }
-        };
-        let sends = redistribution.sends.iter().zip(&redistribution.chunk_of).zip(&gathers);
-        let recvs = redistribution.recvs.iter().zip(&redistribution.theirs).zip(&scatters);
-        let message_plan = MessagePlan {
-            reshape: number,
-            chunks: redistribution.most_chunks,
-            shorter: codecs[1].fixed(0, redistribution.width).is_none(),
-            buffers_all,
-            sends: sends.map(|(((peer, _), chunk), of)| spec(*peer, of, *chunk)).collect(),
-            recvs: recvs.map(|(((peer, _), chunk), of)| spec(*peer, of, *chunk)).collect(),
-            buffers: None,
-        };
-        let unpack =
-            Unpack::Streaming { local_reads: local_copies(redistribution, &all), scatters };
-        let (rank, width) = (redistribution.rank, redistribution.width);
+        let message_plan =
+            message_plan(redistribution, &encoding, &codecs, number, [&gathers[..], &scatters[..]]);
+        let width = redistribution.width;
+        let local_reads = local_copies(redistribution, &all);
         let lossy = gathers.iter().zip(&encoded[0]).filter(|(_, encoded)| **encoded);
         let reals: usize = lossy.map(|((_, gather), _)| gather.elements() * width).sum();
         let (reals, common) = (reals as f64, wire == Wire::Tolerance);
         let loss = wire.is_lossy().then_some(Loss { gain, reals, common });
-        let (step, finer, squared_error) = (0.0, None, 0.0);
-        let fused_pack = None;
         Self {
-            rank,
+            rank: redistribution.rank,
             width,
             codecs,
             encoded,
             loss,
-            step,
-            finer,
-            squared_error,
+            step: 0.0,
+            finer: None,
+            squared_error: 0.0,
             message_plan,
             gathers,
-            fused_pack,
-            unpack,
+            fused_pack: None,
+            unpack: Unpack::Streaming { local_reads, scatters },
             exposes,
         }
     }
@@ -262,27 +244,21 @@ impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
         fused_pack.iter_mut().for_each(|fused_pack| fused_pack.begin(device));
         let (reshape, mut squared_error) = (&*self, 0.0);
         let mut exchange_all = |peers: Option<&dyn PeerMemory>| {
-            let (device, timings) = (&mut *device, &mut *timings);
-            let dst = [&mut *first, &mut *second];
-            let (fused_pack, damage) = (fused_pack.as_mut(), Ok(()));
-            let (lost, rounded) = (0.0, 0.0);
-            let mut handler = ReshapeHandler {
+            let handler = ReshapeHandler {
                 reshape,
-                fused_pack,
-                device,
+                fused_pack: fused_pack.as_mut(),
+                device: &mut *device,
                 src,
                 peers,
-                dst,
-                timings,
-                damage,
-                lost,
-                rounded,
+                dst: [&mut *first, &mut *second],
+                timings: &mut *timings,
+                damage: Ok(()),
+                lost: 0.0,
+                rounded: 0.0,
             };
-            let sent = exchange.run(&reshape.message_plan, &mut handler);
-            let damage = handler.damage;
-            squared_error = handler.lost;
-            timings.forwarded += exchange.forwarded();
-            damage.and(sent)
+            let (result, lost) = handler.run(&mut *exchange);
+            squared_error = lost;
+            result
         };
         let result = match node_memory {
             Some(node_memory) if self.exposes => {
@@ -321,6 +297,36 @@ pub(crate) struct Transports<'a> {
     pub(crate) node_memory: &'a mut Option<Box<dyn NodeMemory>>,
 }
 
+/// The messages of a reshape with this number, one for each of these gathers and scatters.
+fn message_plan<T: Real>(
+    redistribution: &Redistribution,
+    encoding: &Encoding<'_>,
+    codecs: &[Box<dyn Codec<T>>; 2],
+    number: usize,
+    [gathers, scatters]: [&[(usize, Transfer)]; 2],
+) -> MessagePlan {
+    let width = redistribution.width;
+    let spec = |peer, chunk, transfer: &Transfer| {
+        let codec = &codecs[usize::from(!(encoding.is_raw)(peer))];
+        let elements = transfer.elements();
+        let bytes = codec.fixed(elements, width).unwrap_or(codec.bound(elements * width));
+        MessageSpec { peer, bytes, chunk }
+    };
+    let specs = |boxes: &[(usize, DynBrick)], chunks: &[usize], transfers: &[(usize, Transfer)]| {
+        let messages = boxes.iter().zip(chunks).zip(transfers);
+        messages.map(|(((peer, _), chunk), (_, it))| spec(*peer, *chunk, it)).collect()
+    };
+    MessagePlan {
+        reshape: number,
+        chunks: redistribution.most_chunks,
+        shorter: codecs[1].fixed(0, width).is_none(),
+        buffers_all: encoding.buffers_all,
+        sends: specs(&redistribution.sends, &redistribution.chunk_of, gathers),
+        recvs: specs(&redistribution.recvs, &redistribution.theirs, scatters),
+        buffers: None,
+    }
+}
+
 /// The copies from local memory into a part of the new brick.
 fn local_copies(redistribution: &Redistribution, wanted: &Chunk) -> Vec<LocalCopy> {
     let take = |local_reads: &LocalRead| {
@@ -354,6 +360,14 @@ struct ReshapeHandler<'a, T: Real, Dev: Processor<T>> {
 }
 
 impl<T: Real, Dev: Processor<T>> ReshapeHandler<'_, T, Dev> {
+    /// Runs the exchange. Returns its result and the sum of squared errors.
+    fn run(mut self, exchange: &mut dyn Exchange) -> (Result<(), Error>, f64) {
+        let message_plan = &self.reshape.message_plan;
+        let sent = exchange.run(message_plan, &mut self);
+        self.timings.forwarded += exchange.forwarded();
+        (self.damage.and(sent), self.lost)
+    }
+
     fn copy_near(&mut self, local_reads: &[LocalCopy]) {
         let Reshape { rank, width, .. } = *self.reshape;
         for LocalCopy { owner, pieces: [from, to], transfer } in local_reads {

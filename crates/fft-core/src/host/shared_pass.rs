@@ -25,10 +25,11 @@ use crate::base::{Timings, timings::Time};
 use crate::comm::SLOT_ALIGN;
 use crate::comm::{Expose, LocalBuffers, NodeMemory, PeerMemory, Segment, WritePartition};
 use crate::execute::{CallerArrays, OpBuffers};
-use crate::geometry::Transfer;
 use crate::geometry::exclusive::Exclusive;
-use crate::lower::tiling::{Side, Tiling, in_boxes};
+use crate::geometry::{DynBrick, PerAxis, Transfer};
+use crate::lower::tiling::{Side, Strips, Tiling, in_boxes};
 use crate::problem::Direction;
+use crate::recipe::Pass;
 
 #[cfg(test)]
 mod tests;
@@ -39,13 +40,7 @@ type Ffts<F> = Vec<(F, Range<usize>)>;
 /// In-place transforms along some axes.
 pub(crate) struct SharedPass<T: Real, Dev: Processor<T>> {
     pass: Registration,
-    tiles: Vec<Tile>,
-    strips: Vec<Strip>,
-    /// The transforms of each shape of tiles.
-    ffts: Vec<Ffts<Dev::Fft>>,
-    /// The transforms of each shape of strips, on reading and on writing.
-    on_read: Vec<Ffts<Dev::Fft>>,
-    on_write: Vec<Ffts<Dev::Fft>>,
+    tables: Tables<Dev::Fft>,
     /// Transfers of data that other ranks transform: from the whole brick to the exposed part, and
     /// back.
     others: Vec<[Transfer; 2]>,
@@ -56,6 +51,17 @@ pub(crate) struct SharedPass<T: Real, Dev: Processor<T>> {
     segments: usize,
     /// Whether exclusive data is in the output.
     in_both: bool,
+}
+
+/// The tiles of a pass and their transforms.
+struct Tables<F> {
+    tiles: Vec<Tile>,
+    strips: Vec<Strip>,
+    /// The transforms of each shape of tiles.
+    ffts: Vec<Ffts<F>>,
+    /// The transforms of each shape of strips, on reading and on writing.
+    on_read: Vec<Ffts<F>>,
+    on_write: Vec<Ffts<F>>,
 }
 
 /// The source of an out-of-place pass: other data than is written.
@@ -107,10 +113,10 @@ impl<T: Real, Dev: Processor<T>> SharedPass<T, Dev> {
         let Tiling { rank, howmany, width, .. } = *tiling;
         let bytes = T::PRECISION.bytes();
         let (source, target) = tiling.sides();
-        let layouts = [&*target.layout, &*target.work];
         let nothing = |side: &Side<'_>| Exclusive::nothing(&side.layout);
         let (all, all_read) = (nothing(&target), source.as_ref().map(nothing));
         let exclusive = tiling.exclusive.unwrap_or(&all);
+        let layouts = [&*target.layout, &*target.work];
         let mut partition =
             WritePartition::new(rank, layouts, exclusive, target.width * bytes, howmany);
         if let Some(source) = &source {
@@ -124,75 +130,27 @@ impl<T: Real, Dev: Processor<T>> SharedPass<T, Dev> {
         let runs = || boxes.iter().map(|tile| tiling.run(tile, order)).collect();
         let runs: Option<Vec<_>> = if tiling.first && partition.is_alone() { runs() } else { None };
         let cut = tiling.strips(lengths, order, width * bytes);
-        let lines = |axes| Lines { rank, order, howmany, axes, cached: runs.is_none() };
-        let mut ffts = [const { TileFfts::default }; 3].map(|none| none());
-        let (mut tiles, mut strips, mut reads) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut most, mut before) = (0, 0);
-        for (number, tile) in boxes.into_iter().enumerate() {
-            let (first_strip, mut done) = (strips.len(), 0);
-            for (strip_number, strip) in in_boxes(tile, order, cut.lengths).iter().enumerate() {
-                let on = |side: &Side<'_>| tiling.on(side, strip);
-                let reals = |side: &Side<'_>| on(side).points() * howmany * side.width;
-                // A tile that is read or written as a whole belongs to its first strip.
-                let part = |whole: bool| {
-                    if !whole { Some(strip) } else { (strip_number == 0).then_some(&tile) }
-                };
-                let (first, first_read) = (partition.segments().len(), reads.len());
-                if let Some(part) = part(cut.on_write.is_empty()) {
-                    partition.claim(layouts, exclusive, &tiling.on(&target, part), order, howmany);
-                }
-                let source_part =
-                    source.as_ref().zip(all_read.as_ref()).zip(part(cut.on_read.is_empty()));
-                if let Some(((source, all), part)) = source_part {
-                    let part = tiling.on(source, part);
-                    reads.extend(Segment::of(rank, &source.layout, all, &part, order, howmany));
-                }
-                let [_, on_read, on_write] = &mut ffts;
-                // Both see the same shapes in the same order.
-                let fft = on_read.plan(lines(cut.on_read), strip, device)?;
-                let same = on_write.plan(lines(cut.on_write), strip, device)?;
-                debug_assert_eq!(fft, same);
-                // Forward, all strips are read to one place and written to their own; inverse, vice
-                // versa.
-                let (read_at, at) = match tiling.real {
-                    Some((Direction::Inverse, _)) => (done, 0),
-                    _ => (0, done),
-                };
-                let (segments, reads) =
-                    (first..partition.segments().len(), first_read..reads.len());
-                strips.push(Strip { segments, reads, fft, read_at, at });
-                done += strip.points() * howmany * width;
-                most = most.max(at + reals(&target));
-                before = before.max(source.as_ref().map_or(0, |source| read_at + reals(source)));
-            }
-            let fft = ffts[0].plan(lines(cut.whole), &tile, device)?;
-            let run = runs.as_ref().map(|runs| runs[number].clone());
-            tiles.push(Tile { strips: first_strip..strips.len(), fft, run });
+        let (source_side, cached) = (source.as_ref().zip(all_read.as_ref()), runs.is_none());
+        let mut planner =
+            Planner::new(tiling, source_side, (&target, exclusive), cut, order, cached, partition);
+        for (number, tile) in boxes.iter().enumerate() {
+            planner.tile(tile, runs.as_ref().map(|runs| runs[number].clone()), device)?;
         }
+        let Planner { tiles, strips, reads, partition, ffts, source_reals, target_reals, .. } =
+            planner;
         // Both parts begin alike in a cache line.
-        let before = before.next_multiple_of(SLOT_ALIGN);
-        device.reserve_tile(before + most, rank)?;
+        let before = source_reals.next_multiple_of(SLOT_ALIGN);
+        device.reserve_tile(before + target_reals, rank)?;
         let segments = partition.segments().iter().chain(&reads).map(Segment::bytes).sum();
+        let others = if source.is_none() { tiling.others(exclusive) } else { Vec::new() };
         let halving = source.zip(tiling.real).map(|(side, (direction, _))| {
             let width = side.width;
             Halving { direction, reads, width, before }
         });
-        let others = if halving.is_none() { tiling.others(exclusive) } else { Vec::new() };
         let (pass, in_both) = (Registration::Pending(Some(partition)), tiling.exclusive.is_some());
         let [ffts, on_read, on_write] = ffts.map(TileFfts::finish);
-        Ok(Self {
-            pass,
-            tiles,
-            strips,
-            ffts,
-            on_read,
-            on_write,
-            others,
-            width,
-            halving,
-            segments,
-            in_both,
-        })
+        let tables = Tables { tiles, strips, ffts, on_read, on_write };
+        Ok(Self { pass, tables, others, width, halving, segments, in_both })
     }
 
     /// Whether exclusive data stays in the output throughout.
@@ -277,49 +235,17 @@ impl<T: Real, Dev: Processor<T>> SharedPass<T, Dev> {
         timings: &mut Timings,
     ) -> Result<(), Error> {
         let (start, busy) = (Instant::now(), timings.busy());
-        let Self { tiles, strips, ffts, on_read, on_write, halving, .. } = &*self;
+        let Self { tables, halving, .. } = &*self;
         let halving = halving.as_ref();
         let mut buffer = take(device.tile());
         let tile = Dev::bytes_mut(buffer.borrow_mut());
-        let bytes = |reals: usize| reals * size_of::<T>();
-        let (from, to) = tile.split_at_mut(bytes(halving.map_or(0, |halving| halving.before)));
+        let before = halving.map_or(0, |halving| halving.before) * size_of::<T>();
+        let (from, to) = tile.split_at_mut(before);
         let result = node_memory.exposure_epoch(expose, &mut |peers| {
-            for Tile { strips: own, fft, run } in tiles {
-                // Transformed on the way to the tile.
-                let run = run.as_ref().zip(input);
-                let run =
-                    run.map(|(run, input)| &Dev::bytes(input)[bytes(run.start)..bytes(run.end)]);
-                for number in own.clone().filter(|_| run.is_none()) {
-                    let strip = &strips[number];
-                    let read_ffts = &on_read[strip.fft];
-                    // The next tile as a whole would be too large to prefetch.
-                    let fetches_ahead = !read_ffts.is_empty() && own.len() > 1;
-                    let next = strips.get(number + 1).filter(|_| fetches_ahead);
-                    let dst = &mut to[bytes(strip.at)..];
-                    timings.shared.time(|| match halving {
-                        None => {
-                            strip.segments.clone().for_each(|segment| peers.fetch(segment, dst))
-                        }
-                        Some(halving) => {
-                            let src = &mut from[bytes(strip.read_at)..];
-                            halving.fetch(strip, peers, device, src);
-                            next.inspect(|next| halving.prefetch(next, peers, device));
-                        }
-                    });
-                    transform(read_ffts, halving.map(|_| &*from), dst, device, timings);
-                }
-                let transposed =
-                    halving.is_none_or(|halving| halving.direction == Direction::Forward);
-                let whole = if transposed { &mut *to } else { &mut *from };
-                transform(&ffts[*fft], run, whole, device, timings);
-                for strip in &strips[own.clone()] {
-                    let src = halving.map(|_| &from[bytes(strip.read_at)..]);
-                    let dst = &mut to[bytes(strip.at)..];
-                    transform(&on_write[strip.fft], src, dst, device, timings);
-                    let segments = strip.segments.clone();
-                    timings.shared.time(|| segments.for_each(|segment| peers.store(segment, dst)));
-                }
-            }
+            let (from, to) = (&mut *from, &mut *to);
+            let (device, timings) = (&mut *device, &mut *timings);
+            let mut run = Run { tables, halving, peers, device, timings, from, to };
+            tables.tiles.iter().for_each(|tile| run.tile(tile, input));
             Ok(())
         });
         *device.tile() = buffer;
@@ -329,8 +255,181 @@ impl<T: Real, Dev: Processor<T>> SharedPass<T, Dev> {
 
     /// Bytes of memory held besides the tile.
     pub(crate) fn memory(&self) -> usize {
-        let lists = [size_of_val(&*self.tiles), size_of_val(&*self.strips)];
-        lists.iter().sum::<usize>() + size_of_val(&*self.others) + self.segments
+        let Tables { tiles, strips, .. } = &self.tables;
+        size_of_val(&**tiles) + size_of_val(&**strips) + size_of_val(&*self.others) + self.segments
+    }
+}
+
+/// The tiles of a pass while it is planned.
+struct Planner<'a, T: Real, Dev: Processor<T>> {
+    tiling: &'a Tiling<'a>,
+    source: Option<(&'a Side<'a>, &'a Exclusive)>,
+    target: (&'a Side<'a>, &'a Exclusive),
+    cut: Strips<'a>,
+    order: PerAxis<usize>,
+    /// Whether tiles are in cache before their transforms.
+    cached: bool,
+    partition: WritePartition,
+    tiles: Vec<Tile>,
+    strips: Vec<Strip>,
+    reads: Vec<Segment>,
+    /// The transforms of tiles, and those of strips on reading and on writing.
+    ffts: [TileFfts<T, Dev>; 3],
+    /// Real numbers of the source and destination parts of the tile.
+    source_reals: usize,
+    target_reals: usize,
+}
+
+impl<'a, T: Real, Dev: Processor<T>> Planner<'a, T, Dev> {
+    fn new(
+        tiling: &'a Tiling<'a>,
+        source: Option<(&'a Side<'a>, &'a Exclusive)>,
+        target: (&'a Side<'a>, &'a Exclusive),
+        cut: Strips<'a>,
+        order: PerAxis<usize>,
+        cached: bool,
+        partition: WritePartition,
+    ) -> Self {
+        let ffts = [const { TileFfts::default }; 3].map(|none| none());
+        let (tiles, strips, reads) = (Vec::new(), Vec::new(), Vec::new());
+        Self {
+            tiling,
+            source,
+            target,
+            cut,
+            order,
+            cached,
+            partition,
+            tiles,
+            strips,
+            reads,
+            ffts,
+            source_reals: 0,
+            target_reals: 0,
+        }
+    }
+
+    fn lines<'b>(&self, axes: &'b [(usize, Pass)]) -> Lines<'b> {
+        let Tiling { rank, howmany, .. } = *self.tiling;
+        Lines { rank, order: self.order, howmany, axes, cached: self.cached }
+    }
+
+    /// Adds a tile; `run` is its range in this rank's brick, if it is read from there.
+    fn tile(
+        &mut self,
+        tile: &DynBrick,
+        run: Option<Range<usize>>,
+        device: &mut Dev,
+    ) -> Result<(), Error> {
+        let (first, mut done) = (self.strips.len(), 0);
+        for strip in &in_boxes(*tile, self.order, self.cut.lengths) {
+            self.strip(tile, strip, self.strips.len() == first, done, device)?;
+            done += strip.points() * self.tiling.howmany * self.tiling.width;
+        }
+        let fft = self.ffts[0].plan(self.lines(self.cut.whole), tile, device)?;
+        self.tiles.push(Tile { strips: first..self.strips.len(), fft, run });
+        Ok(())
+    }
+
+    /// Adds a strip, behind `done` real numbers of its tile.
+    fn strip(
+        &mut self,
+        tile: &DynBrick,
+        strip: &DynBrick,
+        is_first: bool,
+        done: usize,
+        device: &mut Dev,
+    ) -> Result<(), Error> {
+        let Self { tiling, order, .. } = *self;
+        let Tiling { rank, howmany, .. } = *tiling;
+        let reals = |side: &Side<'_>| tiling.on(side, strip).points() * howmany * side.width;
+        // A tile that is read or written as a whole belongs to its first strip.
+        let part = |whole: bool| if whole { is_first.then_some(tile) } else { Some(strip) };
+        let (first, first_read) = (self.partition.segments().len(), self.reads.len());
+        let (target, exclusive) = self.target;
+        if let Some(part) = part(self.cut.on_write.is_empty()) {
+            let (layouts, part) = ([&*target.layout, &*target.work], tiling.on(target, part));
+            self.partition.claim(layouts, exclusive, &part, order, howmany);
+        }
+        if let Some(((source, all), part)) = self.source.zip(part(self.cut.on_read.is_empty())) {
+            let part = tiling.on(source, part);
+            self.reads.extend(Segment::of(rank, &source.layout, all, &part, order, howmany));
+        }
+        let [read, write] = [self.cut.on_read, self.cut.on_write].map(|axes| self.lines(axes));
+        let [_, on_read, on_write] = &mut self.ffts;
+        // Both see the same shapes in the same order.
+        let fft = on_read.plan(read, strip, device)?;
+        let same = on_write.plan(write, strip, device)?;
+        debug_assert_eq!(fft, same);
+        // Forward, all strips are read to one place and written to their own; inverse, vice versa.
+        let (read_at, at) = match tiling.real {
+            Some((Direction::Inverse, _)) => (done, 0),
+            _ => (0, done),
+        };
+        let (segments, reads) =
+            (first..self.partition.segments().len(), first_read..self.reads.len());
+        self.strips.push(Strip { segments, reads, fft, read_at, at });
+        self.target_reals = self.target_reals.max(at + reals(target));
+        let source_reals = self.source.map_or(0, |(source, _)| read_at + reals(source));
+        self.source_reals = self.source_reals.max(source_reals);
+        Ok(())
+    }
+}
+
+/// One execution of a pass on this rank.
+struct Run<'a, T: Real, Dev: Processor<T>> {
+    tables: &'a Tables<Dev::Fft>,
+    halving: Option<&'a Halving>,
+    peers: &'a mut dyn PeerMemory,
+    device: &'a mut Dev,
+    timings: &'a mut Timings,
+    /// The source and destination parts of the tile.
+    from: &'a mut [u8],
+    to: &'a mut [u8],
+}
+
+impl<T: Real, Dev: Processor<T>> Run<'_, T, Dev> {
+    /// Reads, transforms and writes a tile.
+    fn tile(&mut self, tile: &Tile, input: Option<&Dev::Memory>) {
+        let bytes = |reals: usize| reals * size_of::<T>();
+        let Tile { strips, fft, run } = tile;
+        // Transformed on the way to the tile.
+        let run = run.as_ref().zip(input);
+        let run = run.map(|(run, input)| &Dev::bytes(input)[bytes(run.start)..bytes(run.end)]);
+        if run.is_none() {
+            strips.clone().for_each(|number| self.read(number, strips.len() > 1));
+        }
+        let Self { tables, halving, peers, device, timings, from, to, .. } = self;
+        let is_forward = halving.is_none_or(|halving| halving.direction == Direction::Forward);
+        let whole = if is_forward { &mut **to } else { &mut **from };
+        transform(&tables.ffts[*fft], run, whole, *device, timings);
+        for strip in &tables.strips[strips.clone()] {
+            let src = halving.map(|_| &from[bytes(strip.read_at)..]);
+            let dst = &mut to[bytes(strip.at)..];
+            transform(&tables.on_write[strip.fft], src, dst, *device, timings);
+            let segments = strip.segments.clone();
+            timings.shared.time(|| segments.for_each(|segment| peers.store(segment, dst)));
+        }
+    }
+
+    /// Reads a strip into the tile and transforms it if that is fused with reading.
+    fn read(&mut self, number: usize, has_others: bool) {
+        let Self { tables, halving, peers, device, timings, from, to, .. } = self;
+        let strip = &tables.strips[number];
+        let ffts = &tables.on_read[strip.fft];
+        // The next tile as a whole would be too large to prefetch.
+        let prefetches = !ffts.is_empty() && has_others;
+        let next = tables.strips.get(number + 1).filter(|_| prefetches);
+        let dst = &mut to[strip.at * size_of::<T>()..];
+        timings.shared.time(|| match halving {
+            None => strip.segments.clone().for_each(|segment| peers.fetch(segment, dst)),
+            Some(halving) => {
+                let src = &mut from[strip.read_at * size_of::<T>()..];
+                halving.fetch(strip, &**peers, *device, src);
+                next.inspect(|next| halving.prefetch(next, &**peers, *device));
+            }
+        });
+        transform(ffts, halving.map(|_| &**from), dst, *device, timings);
     }
 }
 

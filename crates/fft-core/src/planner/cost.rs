@@ -8,8 +8,7 @@ use crate::base::cache_sizes::MESSAGE_BYTES;
 use crate::base::{Precision, Tolerance};
 use crate::codec::Wire;
 use crate::geometry::Topology;
-use crate::problem::Algorithm;
-use crate::problem::Machine;
+use crate::problem::{Algorithm, Machine, Messages};
 
 /// Bytes copied in the time to locate another run of memory.
 const FOUND_BYTES: f64 = 192.0;
@@ -166,53 +165,42 @@ impl<'a> Model<'a> {
 
     /// The time of a reshape.
     pub(crate) fn reshape(&self, order: &Order) -> Spent {
-        let Order { load, element, share, wire, exchange, chunk, rounds } = *order;
-        let direct = exchange == Algorithm::Shared;
-        let machine = self.machine;
-        let bytes = |points: f64| points * element;
-        let (far, near) = (bytes(load.far), if direct { 0.0 } else { bytes(load.near) });
-        let read = bytes(load.own) + if direct { bytes(load.near) } else { 0.0 };
+        let Order { load, wire, exchange, .. } = *order;
+        let traffic = Traffic::new(order, self.ranks);
+        let Traffic { far, near, read, packed, .. } = traffic;
         let [encode, decode] = self.codec(wire, far);
-        let packed = near + far * share;
-        // Chunks split messages: a message is at most the data for one peer, and at least one per
-        // chunk. With many ranks, chunks are larger.
-        let least = (MESSAGE_BYTES * self.ranks) as f64;
-        let chunks =
-            chunk.map_or(1.0, |chunk| (bytes(load.held) / chunk.max(least)).ceil().max(1.0));
-        let rounds = rounds.min(chunks);
-        // Puts of a round complete independently. Other exchanges wait for each round before
-        // packing the next.
-        let waits = if matches!(exchange, Algorithm::Ring(_)) { 1.0 } else { rounds };
         let pieces = match exchange {
-            Algorithm::P2p | Algorithm::KWay(_) if chunk.is_none() => {
+            Algorithm::P2p | Algorithm::KWay(_) if order.chunk.is_none() => {
                 ((load.near_messages + load.far_messages) / 2.0).max(1.0)
             }
-            _ => chunks / waits,
+            _ => traffic.chunks / traffic.waits,
         };
-        // Messages in and out occupy a rank one after the other; transfers in both directions
-        // overlap.
-        let of_link = |link: &crate::problem::machine::Messages, messages: f64, bytes: f64| {
-            // Chunks are large enough for messages of some size to all peers.
-            let count = (messages * chunks).min(2.0 * bytes / MESSAGE_BYTES as f64).max(messages);
-            let overhead = count * link.overhead.value * self.oversubscription();
-            let latency = if messages > 0.0 { waits * link.latency.value } else { 0.0 };
-            latency + overhead + bytes / link.bandwidth.value
-        };
-        let near_messages = if direct { 0.0 } else { load.near_messages };
-        let mut flight = of_link(&machine.near, near_messages, near);
-        let out_of_host = bytes(load.host) * share / machine.host_rate(self.hosts);
-        let abroad = of_link(&machine.far, load.far_messages, far * share);
-        flight += abroad.max(out_of_host);
+        let flight = self.flight(order, &traffic);
         let mut pack = if packed > 0.0 { self.memory(near + far + packed) + encode } else { 0.0 };
         let mut unpack = self.pass(read) * self.strided();
         unpack += if packed > 0.0 { self.memory(near + far + packed) + decode } else { 0.0 };
-        if direct && load.near > 0.0 {
+        if exchange == Algorithm::Shared && load.near > 0.0 {
             unpack += 2.0 * self.meeting();
         }
+        if packed > 0.0 {
+            pack += self.launch();
+        }
+        Spent { pack, flight, unpack, pieces }
+    }
+
+    /// Transfer of the messages of a reshape.
+    fn flight(&self, order: &Order, traffic: &Traffic) -> f64 {
+        let Order { load, share, exchange, .. } = *order;
+        let Traffic { far, near, packed, near_messages, rounds, .. } = *traffic;
+        let machine = self.machine;
         let all = self.ranks as f64;
+        let mut flight = self.over(&machine.near, near_messages, near, traffic);
+        let out_of_host = load.host * order.element * share / machine.host_rate(self.hosts);
+        let abroad = self.over(&machine.far, load.far_messages, far * share, traffic);
+        flight += abroad.max(out_of_host);
         match exchange {
-            // Each of ⌈log_k P⌉ rounds forwards (k-1)/k of the messages to all P ranks; one's own
-            // is not sent.
+            // Each of ⌈log_k P⌉ rounds forwards (k-1)/k of the messages to all P ranks; one's own is
+            // not sent.
             Algorithm::KWay(k) if packed > 0.0 => {
                 let k = f64::from(k);
                 let rounds = (all.ln() / k.ln() - 1e-9).ceil().max(1.0);
@@ -220,8 +208,8 @@ impl<'a> Model<'a> {
                 let near_only = load.far == 0.0;
                 let link = if near_only { &machine.near } else { &machine.far };
                 let host = each * self.ranks_per_host / machine.host_rate(self.hosts);
-                let round =
-                    of_link(link, 2.0 * (k - 1.0), each).max(if near_only { 0.0 } else { host });
+                let round = self.over(link, 2.0 * (k - 1.0), each, traffic);
+                let round = round.max(if near_only { 0.0 } else { host });
                 flight = rounds * (round + self.memory(2.0 * each));
             }
             Algorithm::Alltoallv => flight += self.collected(near),
@@ -231,10 +219,55 @@ impl<'a> Model<'a> {
             }
             _ => {}
         }
-        if packed > 0.0 {
-            pack += machine.launch.value;
-        }
-        Spent { pack, flight, unpack, pieces }
+        flight
+    }
+
+    /// Transfer over a link. Messages in and out occupy a rank one after the other; transfers in
+    /// both directions overlap.
+    fn over(&self, link: &Messages, messages: f64, bytes: f64, traffic: &Traffic) -> f64 {
+        // Chunks are large enough for messages of some size to all peers.
+        let most = 2.0 * bytes / MESSAGE_BYTES as f64;
+        let count = (messages * traffic.chunks).min(most).max(messages);
+        let overhead = count * link.overhead.value * self.oversubscription();
+        let latency = if messages > 0.0 { traffic.waits * link.latency.value } else { 0.0 };
+        latency + overhead + bytes / link.bandwidth.value
+    }
+}
+
+/// The traffic of a reshape on the busiest rank, in bytes before encoding.
+struct Traffic {
+    far: f64,
+    /// To ranks of the host by messages, and their number.
+    near: f64,
+    near_messages: f64,
+    /// Copied or read from shared memory.
+    read: f64,
+    /// All messages as encoded.
+    packed: f64,
+    chunks: f64,
+    rounds: f64,
+    /// Rounds that wait for the messages of the one before.
+    waits: f64,
+}
+
+impl Traffic {
+    fn new(order: &Order, ranks: usize) -> Self {
+        let Order { load, element, share, exchange, chunk, rounds, .. } = *order;
+        let direct = exchange == Algorithm::Shared;
+        let bytes = |points: f64| points * element;
+        let (far, near) = (bytes(load.far), if direct { 0.0 } else { bytes(load.near) });
+        let read = bytes(load.own) + if direct { bytes(load.near) } else { 0.0 };
+        // Chunks split messages: a message is at most the data for one peer, and at least one per
+        // chunk. With many ranks, chunks are larger.
+        let least = (MESSAGE_BYTES * ranks) as f64;
+        let chunks =
+            chunk.map_or(1.0, |chunk| (bytes(load.held) / chunk.max(least)).ceil().max(1.0));
+        let rounds = rounds.min(chunks);
+        // Puts of a round complete independently. Other exchanges wait for each round before
+        // packing the next.
+        let waits = if matches!(exchange, Algorithm::Ring(_)) { 1.0 } else { rounds };
+        let near_messages = if direct { 0.0 } else { load.near_messages };
+        Self { far, near, near_messages, read, packed: near + far * share, chunks, rounds, waits }
     }
 }
 

@@ -41,72 +41,71 @@ impl Recipe {
     /// step that cannot follow.
     pub fn exact(mut problem: Problem, text: &str) -> Result<Self, Error> {
         let text = text.trim();
-        let wrong = |what: &str, found: &str, expected: String| {
-            Err(Error::argument(format!("{what} of the recipe {text}"), found, expected))
-        };
-        let Some((header, steps)) = split(text) else {
-            return wrong("shape", text, "(problem layout (step) (step) ...)".into());
-        };
-        let mut words = Vec::new();
-        for step in steps {
-            match read(step, problem.kinds.len()) {
-                Ok(word) => words.push((step, word)),
-                Err(expected) => return wrong("step", step, expected),
-            }
-        }
-        let exchanges = words.iter().filter_map(|(_, word)| match word {
+        let (header, words) = parse(text, problem.kinds.len())?;
+        let mut exchanges = words.iter().filter_map(|(_, word)| match word {
             Word::Exchange(_, exchange, wire) => Some((*exchange, *wire)),
             _ => None,
         });
-        let exchanges: Vec<_> = exchanges.collect();
-        if let Some((exchange, wire)) = exchanges.first() {
-            (problem.options.exchange, problem.options.wire) = (*exchange, *wire);
+        if let Some(first) = exchanges.next() {
+            (problem.options.exchange, problem.options.wire) = first;
         }
         problem.options.chunk = match header.split(' ').find_map(|word| word.strip_prefix("chunk="))
         {
             None => TransportOptions::CHUNK,
             Some(bytes) => match bytes.parse() {
                 Ok(bytes) => bytes,
-                Err(_) => return wrong("chunk", bytes, "a number of bytes".into()),
+                Err(_) => return wrong(text, "chunk", bytes, "a number of bytes".into()),
             },
         };
         problem.check()?;
         let search = Search::new(&problem, Family::Any);
-        let mut path = vec![Search::start()];
-        let mut left = exchanges.len();
+        let path = search.follow(text, words)?;
+        let (nodes, steps) = search.recipe(&path);
+        let (last, end) = (path[path.len() - 1], &nodes[nodes.len() - 1].layout);
+        // A cut with the same bricks as the output counts as the output.
+        if !search.is_done(last) || *end != problem.output {
+            let expected = format!("the output {}, all axes done", problem.output);
+            return wrong(text, "end", text, expected);
+        }
+        let recipe = Self::from_parts(problem, nodes, steps);
+        match recipe.to_string() {
+            same if same == text => Ok(recipe),
+            other => wrong(text, "problem", header, format!("that of {other}")),
+        }
+    }
+}
+
+fn wrong<V>(text: &str, what: &str, found: &str, expected: String) -> Result<V, Error> {
+    Err(Error::argument(format!("{what} of the recipe {text}"), found, expected))
+}
+
+impl Search<'_> {
+    /// The states of a path with these steps.
+    fn follow(&self, text: &str, words: Vec<(&str, Word<'_>)>) -> Result<Vec<State>, Error> {
+        let mut path = vec![Self::start()];
+        let is_exchange = |(_, word): &&(&str, Word<'_>)| matches!(word, Word::Exchange(..));
+        let mut left = words.iter().filter(is_exchange).count();
         for (step, word) in words {
             let here = path[path.len() - 1];
             let there = match word {
                 Word::Scale => continue,
                 Word::Exchange(name, ..) => {
                     left -= 1;
-                    search.named(name, here, left == 0)
+                    self.named(name, here, left == 0)
                 }
-                Word::Transform(axis) => search.may_transform(axis, here).then(|| {
+                Word::Transform(axis) => self.may_transform(axis, here).then(|| {
                     let Reverse(done) = here.done;
                     State { done: Reverse(done | 1 << axis), ..here }
                 }),
             };
             match there {
                 Some(there) => path.push(there),
-                None => return wrong("step", step, "one that can come there".into()),
+                None => return wrong(text, "step", step, "one that can come there".into()),
             }
         }
-        let (nodes, steps) = search.recipe(&path);
-        let (last, end) = (path[path.len() - 1], &nodes[nodes.len() - 1].layout);
-        // A cut with the same bricks as the output counts as the output.
-        if !search.is_done(last) || *end != problem.output {
-            return wrong("end", text, format!("the output {}, all axes done", problem.output));
-        }
-        let recipe = Self::from_parts(problem, nodes, steps);
-        match recipe.to_string() {
-            same if same == text => Ok(recipe),
-            other => wrong("problem", header, format!("that of {other}")),
-        }
+        Ok(path)
     }
-}
 
-impl Search<'_> {
     /// The state after a reshape to the layout with this name.
     fn named(&self, name: &str, here: State, is_last: bool) -> Option<State> {
         // The input is the first candidate. If it prints as the output does, the last reshape does
@@ -123,6 +122,18 @@ impl Search<'_> {
         states
             .find(|state| *state != here && self.name(*state).is_some_and(|it| known(&it) == name))
     }
+}
+
+/// The text before the steps, and the steps with their texts.
+fn parse(text: &str, axes: usize) -> Result<(&str, Vec<(&str, Word<'_>)>), Error> {
+    let Some((header, steps)) = split(text) else {
+        return wrong(text, "shape", text, "(problem layout (step) (step) ...)".into());
+    };
+    let parsed = steps.into_iter().map(|step| match read(step, axes) {
+        Ok(word) => Ok((step, word)),
+        Err(expected) => wrong(text, "step", step, expected),
+    });
+    Ok((header, parsed.collect::<Result<_, Error>>()?))
 }
 
 /// The text before the steps, and the steps without parentheses.

@@ -181,32 +181,9 @@ impl Stage<'_> {
         let begins = self.clocks.iter().copied().min().unwrap_or(0);
         let work = Work { model: self.model, schedule, wire, held: held(schedule), expected };
         let unpack = work.unpack();
-        let forwards = matches!(exchange, Algorithm::KWay(_));
-        let timeline = if schedule.messages().is_empty() {
-            Timeline { packed: self.clocks.clone(), arrived: self.clocks.clone(), late: 1.0 }
-        } else if forwards {
-            let packed = work.packed(&self.clocks);
-            let last = latest(&packed) + picoseconds(expected.spent.flight);
-            Timeline { arrived: vec![last; packed.len()], packed, late: 1.0 }
-        } else if order == Order::Ring {
-            self.epochs(&work, &unpack, rounds)
-        } else if order == Order::Pairwise || exchange == Algorithm::Alltoallv {
-            let mut timeline = match order {
-                Order::Posted if rounds > 1 => self.in_rounds(&work, order, rounds),
-                _ => self.deliver(&work, order, &work.packed(&self.clocks), &|_| 0),
-            };
-            if exchange == Algorithm::Alltoallv {
-                timeline
-                    .arrived
-                    .iter_mut()
-                    .zip(work.collected())
-                    .for_each(|(arrived, it)| *arrived += it);
-            }
-            timeline
-        } else if rounds > 1 {
-            self.in_rounds(&work, order, rounds)
-        } else {
-            self.deliver(&work, order, &self.clocks, &|message| work.pack(message))
+        let timeline = match schedule.messages().is_empty() {
+            true => Timeline::at(&self.clocks),
+            false => self.exchange(&work, &unpack, order, exchange, rounds),
         };
         for rank in 0..schedule.ranks() {
             // Local data is moved once everything is packed, while messages are in flight.
@@ -218,6 +195,36 @@ impl Stage<'_> {
             self.barrier();
         }
         latest(&timeline.arrived) - begins
+    }
+
+    /// Simulates the messages of an exchange.
+    fn exchange(
+        &self,
+        work: &Work<'_>,
+        unpack: &[Time],
+        order: Order,
+        exchange: Algorithm,
+        rounds: usize,
+    ) -> Timeline {
+        if matches!(exchange, Algorithm::KWay(_)) {
+            let packed = work.packed(&self.clocks);
+            let last = latest(&packed) + picoseconds(work.expected.spent.flight);
+            return Timeline { arrived: vec![last; packed.len()], packed, late: 1.0 };
+        }
+        let is_collective = exchange == Algorithm::Alltoallv;
+        let mut timeline = match order {
+            Order::Ring => return self.epochs(work, unpack, rounds),
+            Order::Posted if rounds > 1 => self.in_rounds(work, order, rounds),
+            Order::Posted if !is_collective => {
+                self.deliver(work, order, &self.clocks, &|message| work.pack(message))
+            }
+            _ => self.deliver(work, order, &work.packed(&self.clocks), &|_| 0),
+        };
+        if is_collective {
+            let copies = work.collected();
+            timeline.arrived.iter_mut().zip(copies).for_each(|(arrived, copy)| *arrived += copy);
+        }
+        timeline
     }
 
     /// Simulates all messages, from these times on.
@@ -237,8 +244,7 @@ impl Stage<'_> {
 
     /// Rounds of chunks: a rank continues once all messages of a round have arrived.
     fn in_rounds(&self, work: &Work<'_>, order: Order, most: usize) -> Timeline {
-        let (packed, arrived) = (self.clocks.clone(), self.clocks.clone());
-        let mut timeline = Timeline { packed, arrived, late: 1.0 };
+        let mut timeline = Timeline::at(&self.clocks);
         for rest in rounds(work.schedule, most) {
             let slowdown = self.model.oversubscription();
             let events = EventLoop::new(work.schedule, self.machine, slowdown, order, rest);
@@ -284,6 +290,13 @@ struct Timeline {
     packed: Vec<Time>,
     arrived: Vec<Time>,
     late: f64,
+}
+
+impl Timeline {
+    /// That of ranks without messages.
+    fn at(clocks: &[Time]) -> Self {
+        Self { packed: clocks.to_vec(), arrived: clocks.to_vec(), late: 1.0 }
+    }
 }
 
 fn latest(times: &[Time]) -> Time {

@@ -169,7 +169,7 @@ fn transforms(
         let mut unseen = vec![0.0; host.writes[rank].len()];
         let buffers = OpBuffers { src: None, dst: &mut unseen[..], caller: None };
         pass.run(&mut host, &mut cpu, buffers, &mut Timings::default()).unwrap();
-        most = most.max(pass.tiles.iter().map(|tile| tile.strips.len()).max().unwrap_or(0));
+        most = most.max(pass.tables.tiles.iter().map(|tile| tile.strips.len()).max().unwrap_or(0));
     }
     // Lines are equal, and so are their transforms.
     assert_eq!(
