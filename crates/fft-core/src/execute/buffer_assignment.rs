@@ -2,14 +2,12 @@
 
 use crate::geometry::Transfer;
 
-/// A buffer of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BufferId {
     /// The caller's input, which is only read.
     Input,
     /// The caller's output, or the caller's only array.
     Output,
-    /// A buffer of the plan.
     Work(usize),
 }
 
@@ -32,11 +30,8 @@ pub enum BufferRequirement {
     InBoth,
 }
 
-/// An instruction of a run.
 pub(crate) enum Instruction {
-    /// A copy between two buffers.
     Copy { all: Transfer, from: BufferId, to: BufferId },
-    /// An operation, by number.
     Run { op: usize, from: BufferId, to: BufferId, caller: CallerData },
 }
 
@@ -45,7 +40,6 @@ pub(crate) enum Instruction {
 pub(crate) struct CallerData {
     /// The buffer from which this rank's data is copied in.
     pub(crate) copy_in: Option<BufferId>,
-    /// Whether the result is copied to the output.
     pub(crate) copy_out: bool,
     /// Whether a part of the data is in the output throughout.
     pub(crate) in_both: bool,
@@ -63,7 +57,6 @@ pub(crate) struct BufferAssignment {
     pub(crate) instructions: Vec<Instruction>,
 }
 
-/// The input of an assignment.
 pub(crate) struct Map<'a> {
     pub(crate) requirements: &'a [BufferRequirement],
     /// Real numbers before, between and after the operations.
@@ -114,8 +107,7 @@ impl BufferAssignment {
         Self { places: vec![work; operations + 1], instructions }
     }
 
-    /// The operations with these buffers, and copies before and after them. Operations in exposed
-    /// memory do these copies themselves.
+    /// The operations with these buffers, and the copies that they do not do themselves.
     fn new(map: &Map<'_>, places: Vec<BufferId>, first: Option<BufferId>) -> Self {
         let n = map.requirements.len();
         let works_there = |op: usize| {
@@ -168,9 +160,7 @@ impl Map<'_> {
         shown && !self.exposes_all
     }
 
-    /// Assigns buffers from the last operation back. The last result goes to the output if allowed.
-    /// The source of an operation is its destination if allowed, else the output, else a work
-    /// buffer.
+    /// Assigns buffers from the last operation back, with as few buffers and copies as possible.
     fn backwards(&self, output: usize) -> Vec<BufferId> {
         let n = self.requirements.len();
         let mut places = vec![BufferId::Output; n + 1];
@@ -201,7 +191,6 @@ mod tests {
         [BufferAssignment::out_of_place(&map), BufferAssignment::in_place(&map)]
     }
 
-    /// The buffer that the first operation copies in, and whether the last one copies out.
     fn caller(assignment: &BufferAssignment) -> (Option<BufferId>, bool) {
         let runs = assignment.instructions.iter().filter_map(|instruction| match instruction {
             Instruction::Run { caller, .. } => Some(*caller),

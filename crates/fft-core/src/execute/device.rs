@@ -71,12 +71,10 @@ pub trait Device<T: Real>: Sized {
     /// Copies real numbers.
     fn copy(&mut self, all: &Transfer, src: &Self::Memory, dst: &mut Self::Memory);
 
-    /// Adds the sums of squares of boxes, the source sides of transfers, with `width` real numbers
-    /// per element. May be queued.
+    /// Adds the sums of squares of boxes, the source sides of transfers. May be queued.
     fn energy(&mut self, parts: &[Transfer], width: usize, src: &Self::Memory, sums: &mut [Energy]);
 
-    /// Adds the queued results of [`Device::energy`], if any. Waits for them unless the run is
-    /// [finished](Device::finish).
+    /// Adds the queued results of [`Device::energy`], after [`Device::finish`] or waiting for them.
     fn energy_queued(&mut self, _sums: &mut [Energy]) {}
 
     /// Waits for queued work at the end of every run.
@@ -98,8 +96,7 @@ pub trait Operation<T: Real, Dev: Device<T>> {
         None
     }
 
-    /// Sets the quantization step, and a finer one for messages whose error would exceed that of a
-    /// uniform distribution ([`Loss::room`]).
+    /// Sets the quantization step, and a finer one for messages of larger error ([`Loss::room`]).
     fn set_step(&mut self, _step: f64, _finer: Option<f64>) {}
 
     /// The sum of squared errors of the last run, which is finished, in units of its data.

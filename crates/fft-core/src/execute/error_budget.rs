@@ -22,10 +22,8 @@ use crate::recipe::{Node, Recipe, Step};
 /// square allows for unequal errors of ranks.
 const MARGIN: f64 = 0.97;
 
-/// The error budget of one direction of a plan.
 pub(crate) struct Budget {
     tolerance: Option<Tolerance>,
-    /// The gain from the input to the result.
     whole: Gain,
     /// Relative rounding error of the result.
     rounding: f64,
@@ -36,7 +34,6 @@ pub(crate) struct Budget {
     width: usize,
     /// The lossy operations, with real numbers of all ranks.
     losses: Vec<(usize, Loss)>,
-    /// The norm of the input in the current run.
     norm: f64,
     sums: Vec<f64>,
 }
@@ -65,9 +62,6 @@ fn measured_parts(
 
 impl Budget {
     /// The budget of these operations; `None` if all are exact. Collective.
-    ///
-    /// # Errors
-    /// Those of the communicator.
     pub(crate) fn new<T: Real, Dev: Device<T>>(
         recipe: &Recipe,
         direction: Direction,
@@ -106,11 +100,7 @@ impl Budget {
         }))
     }
 
-    /// Measures the input. With a tolerance, sets the steps of all encoders by one reduction.
-    /// Without one, the norm is only reported and is not awaited here. Collective.
-    ///
-    /// # Errors
-    /// Those of the communicator.
+    /// Measures the input and, with a tolerance, sets the steps of all encoders. Collective.
     pub(crate) fn open<T: Real, Dev: Device<T>>(
         &mut self,
         ops: &mut [Dev::Op],
@@ -140,7 +130,6 @@ impl Budget {
         Ok(())
     }
 
-    /// The energy of this rank's input.
     fn energy<T: Real, Dev: Device<T>>(&mut self, device: &mut Dev) -> Energy {
         device.energy_queued(&mut self.energies);
         match self.halved {
@@ -156,13 +145,11 @@ impl Budget {
         let roots = || common().map(|(_, loss)| loss.reals.sqrt()).sum::<f64>();
         let reals = || common().map(|(_, loss)| loss.reals).sum::<f64>();
         let step = match tolerance.is_strict() {
-            // The root of the mean of n squares scatters by less than 1/√n: the margin covers
-            // several deviations.
+            // The root of the mean of n squares scatters by less than 1/√n.
             false => MARGIN * tolerance.value() * least * 12f64.sqrt() / (reals().sqrt() + 2.0),
             true => 2.0 * (tolerance.value() * least - self.rounding * most) / roots(),
         };
-        // Zeros take no bits at any step. Data without a finite norm is sent exactly, which step 0
-        // means.
+        // Step 0 sends data exactly: data without a finite norm.
         match (most, step.is_finite()) {
             (0.0, _) => 1.0,
             (_, true) => step.max(0.0),
@@ -171,9 +158,6 @@ impl Budget {
     }
 
     /// Adds up the errors by one reduction. Collective.
-    ///
-    /// # Errors
-    /// Those of the communicator.
     pub(crate) fn close<T: Real, Dev: Device<T>>(
         &mut self,
         ops: &[Dev::Op],

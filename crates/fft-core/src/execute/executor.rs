@@ -28,8 +28,7 @@ pub struct Executor<T: Real, Dev: Device<T>> {
     lost: Option<WireError>,
 }
 
-/// Makes the exchange of an algorithm on a communicator. Collective; a rank that fails completes
-/// its collective part first.
+/// Makes the exchange of an algorithm. Collective, also for a rank that fails.
 pub type MakeExchange<'a> = &'a dyn Fn(Algorithm, &dyn Comm) -> Result<Box<dyn Exchange>, Error>;
 
 impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
@@ -256,15 +255,12 @@ impl Drop for Unwinding<'_> {
     }
 }
 
-/// The buffers of one run.
 struct Buffers<'a, M: ?Sized> {
     input: Option<&'a M>,
-    /// The output and the work buffers.
     writable: [&'a mut M; 3],
 }
 
 impl<M: ?Sized> Buffers<'_, M> {
-    /// The buffers of an operation.
     fn of(&mut self, from: BufferId, to: BufferId, caller: CallerData) -> OpBuffers<'_, M> {
         if !caller.is_used() {
             let (src, dst) = self.pair(from, to);

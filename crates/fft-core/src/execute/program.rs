@@ -7,19 +7,16 @@ use super::error_budget::Budget;
 use crate::base::{Error, Real, WireError};
 use crate::comm::Comm;
 
-/// The operations of one direction.
 pub(crate) struct BoundProgram<T: Real, Dev: Device<T>> {
     pub(crate) ops: Vec<Dev::Op>,
     /// Real numbers on this rank before, between and after the operations.
     sizes: Vec<usize>,
     out_of_place: BufferAssignment,
     in_place: BufferAssignment,
-    /// Present if messages may be lossy.
     pub(crate) budget: Option<Budget>,
 }
 
 impl<T: Real, Dev: Device<T>> BoundProgram<T, Dev> {
-    /// Assigns buffers to operations.
     pub(crate) fn new(bound: Operations<Dev::Op>) -> Self {
         let Operations { ops, sizes, exposes_all } = bound;
         let requirements: Vec<_> = ops.iter().map(Operation::buffer_requirement).collect();
@@ -36,9 +33,6 @@ impl<T: Real, Dev: Device<T>> BoundProgram<T, Dev> {
     }
 
     /// Sets the steps of all encoders for this input. Collective.
-    ///
-    /// # Errors
-    /// Those of the communicator.
     pub(crate) fn open(
         &mut self,
         device: &mut Dev,
@@ -52,9 +46,6 @@ impl<T: Real, Dev: Device<T>> BoundProgram<T, Dev> {
     }
 
     /// The error of the run, if messages may be lossy. Collective.
-    ///
-    /// # Errors
-    /// Those of the communicator.
     pub(crate) fn close(
         &mut self,
         device: &mut Dev,

@@ -17,9 +17,6 @@ use crate::redistribute::Redistribution;
 use crate::redistribute::spill::{BufferOffset, BufferSplit};
 
 /// The operations of one direction on a host, one for each pass of the program.
-///
-/// # Errors
-/// [`Error::Memory`].
 pub(crate) fn bind<T: Real, Dev: Processor<T>>(
     recipe: &Recipe,
     context: BindContext<'_>,
@@ -60,12 +57,10 @@ impl<Dev> Binder<'_, Dev> {
         }
     }
 
-    /// The number of the node behind a step.
     fn after(&self, step: usize) -> usize {
         self.context.direction.choose(step + 1, step)
     }
 
-    /// The offsets of the dense parts of a brick.
     fn offsets(&self, split: &BufferSplit, node: &Node) -> Vec<BufferOffset> {
         let (brick, point) = (node.layout.brick(self.rank), self.problem.howmany * node.width());
         (0..split.count()).map(|part| split.spot(part, self.rank, brick, point)).collect()
@@ -210,7 +205,6 @@ impl<'a, Dev> Binder<'a, Dev> {
         Ok(Op::SharedPass(Box::new(SharedPass::new(&tiling, self.device)?)))
     }
 
-    /// The copy of the result to the output.
     fn copy_out<T: Real>(&self, node: &Node, split: &BufferSplit) -> Op<T, Dev>
     where
         Dev: Processor<T>,

@@ -104,7 +104,6 @@ pub struct HostWork<B> {
 }
 
 impl<B> HostWork<B> {
-    /// Allocates the buffers. Collective.
     fn new<T: Real, Dev: Processor<T, Buffer = B>>(
         sizes: [usize; 2],
         comm: &dyn Comm,
@@ -131,7 +130,6 @@ impl<B> HostWork<B> {
         Ok(Self { own, shared })
     }
 
-    /// All memory that can be written.
     fn all_buffers<'a, T: Real, Dev: Processor<T, Buffer = B>>(
         &'a mut self,
         output: &'a mut Dev::Memory,

@@ -28,17 +28,13 @@ use crate::redistribute::Redistribution;
 pub(crate) struct FusedPack<T: Real, Dev: Processor<T>> {
     chunks: Vec<Load>,
     ffts: Vec<Vec<(Dev::Fft, Range<usize>)>>,
-    /// Taken from the processor for a run.
     tile: Dev::Buffer,
-    /// The chunk of every message to be sent.
     chunk_of: Vec<usize>,
     /// Number of chunks transformed in this run.
     done: usize,
 }
 
-/// The transfers of a chunk.
 struct Load {
-    /// The source buffer.
     from: usize,
     load: Transfer,
     fft: usize,
@@ -48,9 +44,6 @@ struct Load {
 
 impl<T: Real, Dev: Processor<T>> FusedPack<T, Dev> {
     /// For a chunked redistribution.
-    ///
-    /// # Errors
-    /// [`Error::Memory`].
     pub(crate) fn new(
         redistribution: &Redistribution,
         axes: &[(usize, Pass)],
@@ -75,18 +68,15 @@ impl<T: Real, Dev: Processor<T>> FusedPack<T, Dev> {
         Ok(Self { chunks, ffts: ffts.finish(), tile: Dev::Buffer::default(), chunk_of, done: 0 })
     }
 
-    /// Begins a run.
     pub(crate) fn begin(&mut self, device: &mut Dev) {
         self.done = 0;
         self.tile = take(device.tile());
     }
 
-    /// Ends a run.
     pub(crate) fn end(&mut self, device: &mut Dev) {
         *device.tile() = take(&mut self.tile);
     }
 
-    /// The tile with the chunk of this message.
     pub(crate) fn chunk_for(&mut self, message: usize, path: Path<'_, '_, T, Dev>) -> &Dev::Memory {
         self.up_to(self.chunk_of[message] + 1, path);
         assert_eq!(self.done, self.chunk_of[message] + 1, "messages are packed in their order");

@@ -24,12 +24,10 @@ fn numbers<T: Pod>(bytes: &[u8]) -> &[T] {
     if bytes.is_empty() { &[] } else { bytemuck::cast_slice(bytes) }
 }
 
-/// A mutable array as numbers.
 fn numbers_mut<T: Pod>(bytes: &mut [u8]) -> &mut [T] {
     if bytes.is_empty() { &mut [] } else { bytemuck::cast_slice_mut(bytes) }
 }
 
-/// Calls the executor of either precision.
 macro_rules! either {
     ($executor:expr, $it:ident => $what:expr) => {
         match $executor {

@@ -39,8 +39,7 @@ pub trait Processor<T: Real> {
     /// As [`Processor::memory`].
     fn memory_mut(bytes: &mut [u8]) -> &mut Self::Memory;
 
-    /// Sets the maximum data of all ranks of this host, in bytes. Data larger than the caches may
-    /// be written past them.
+    /// Sets the bytes of all ranks of this host. Large data may be written past the caches.
     fn data_of_host(&mut self, _bytes: usize) {}
 
     /// A buffer of this many real numbers.
@@ -85,8 +84,7 @@ pub trait Processor<T: Real> {
         dst: &mut Self::Memory,
     );
 
-    /// Requests memory that is read after the next transform: some of it may be prefetched
-    /// meanwhile. Does not allocate; the request ends with the transform.
+    /// Requests memory that is read after the next transform, to be prefetched meanwhile.
     fn prefetch(&mut self, _memory: &[u8]) {}
 
     /// Copies a box of elements of `width` real numbers each.
@@ -112,8 +110,7 @@ pub trait Processor<T: Real> {
     /// Adds the squares of the numbers of a box, the source side of a transfer.
     fn energy(&mut self, part: &Transfer, width: usize, src: &Self::Memory, sum: &mut Energy);
 
-    /// Packs and encodes a box into a message, with a step for
-    /// [`Wire::Tolerance`](crate::Wire::Tolerance).
+    /// Packs and encodes a box, with a step for [`Wire::Tolerance`](crate::Wire::Tolerance).
     fn pack(
         &mut self,
         codec: &dyn Codec<T>,

@@ -23,8 +23,7 @@ use crate::redistribute::{Chunk, LocalRead, Redistribution, redistribution::Bloc
 /// Adjacent bytes of reads from contiguous data, enough to amortize page lookups.
 const RUN_BYTES: Range<usize> = 64..512;
 
-/// The transfers of one rank's data between two layouts, with transforms fused into packing or
-/// unpacking.
+/// The transfers of one rank's data, with transforms fused into packing or unpacking.
 pub(crate) struct Reshape<T: Real, Dev: Processor<T>> {
     rank: usize,
     width: usize,
@@ -33,7 +32,6 @@ pub(crate) struct Reshape<T: Real, Dev: Processor<T>> {
     /// For every message sent and received, whether the second codec applies.
     encoded: [Vec<bool>; 2],
     loss: Option<Loss>,
-    /// The quantization step.
     step: f64,
     /// The step for messages whose error exceeds that of a uniform distribution, if any.
     finer: Option<f64>,
@@ -51,8 +49,7 @@ pub(crate) struct Reshape<T: Real, Dev: Processor<T>> {
 enum Unpack<T: Real, Dev: Processor<T>> {
     /// Each message is unpacked on arrival.
     Streaming { local_reads: Vec<LocalCopy>, scatters: Vec<(usize, Transfer)> },
-    /// All messages are unpacked together into tiles, each transformed in cache: one pass over
-    /// memory instead of two.
+    /// All messages are unpacked together into tiles, each transformed in cache: one pass.
     Fused { ffts: Vec<FusedFft<Dev::Fft>>, tiles: Vec<Tile> },
 }
 
@@ -60,7 +57,6 @@ enum Unpack<T: Real, Dev: Processor<T>> {
 pub(crate) struct FusedFft<F> {
     pub(crate) fft: F,
     pub(crate) blocks: usize,
-    /// The part's offset.
     pub(crate) spot: BufferOffset,
 }
 
@@ -72,9 +68,7 @@ struct LocalCopy {
     transfer: Transfer,
 }
 
-/// A box of the new brick.
 struct Tile {
-    /// The index of its transform.
     fft: usize,
     blocks: Blocks,
     local_reads: Vec<LocalCopy>,
@@ -83,8 +77,7 @@ struct Tile {
 }
 
 impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
-    /// A reshape with this number in its plan. With `exposes`, ranks of the same host read each
-    /// other's memory.
+    /// A reshape with this number in its plan. If it `exposes`, ranks of a host share memory.
     pub(crate) fn new(
         redistribution: &Redistribution,
         encoding: Encoding<'_>,
@@ -130,27 +123,20 @@ impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
         }
     }
 
-    /// The error it may add, if lossy.
     pub(crate) fn loss(&self) -> Option<Loss> {
         self.loss
     }
 
-    /// Sets the quantization step, and a finer one for messages with larger errors than a uniform
-    /// distribution.
+    /// Sets the quantization step, and a finer one for messages of larger error.
     pub(crate) fn set_step(&mut self, step: f64, finer: Option<f64>) {
         (self.step, self.finer) = (step, finer);
     }
 
-    /// The sum of squared errors of this rank in the last run.
     pub(crate) fn squared_error(&self) -> f64 {
         self.squared_error
     }
 
-    /// Fuses transforms along these axes of the old brick into packing. The redistribution must be
-    /// chunked.
-    ///
-    /// # Errors
-    /// [`Error::Memory`].
+    /// Fuses transforms along these axes into packing. The redistribution must be chunked.
     pub(crate) fn fuse_pack(
         &mut self,
         redistribution: &Redistribution,
@@ -166,8 +152,7 @@ impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
         Ok(())
     }
 
-    /// Fuses in-place local transforms into unpacking, one for each of these parts of the new
-    /// brick.
+    /// Fuses in-place transforms of these parts of the new brick into unpacking.
     pub(crate) fn fuse_unpack(
         &mut self,
         redistribution: &Redistribution,
@@ -225,10 +210,6 @@ impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
     }
 
     /// Moves the data. Collective.
-    ///
-    /// # Errors
-    /// [`Error::Message`] for the first message that did not decode, once all have arrived; or the
-    /// transport's.
     pub(crate) fn run(
         &mut self,
         transports: Transports<'_>,
@@ -285,13 +266,11 @@ pub(crate) struct Encoding<'a> {
     pub(crate) wire: Wire,
     /// Whether a peer's messages are raw in any case.
     pub(crate) is_raw: &'a dyn Fn(usize) -> bool,
-    /// The gain of errors up to the result.
     pub(crate) gain: Gain,
     /// Whether all messages are buffered at once.
     pub(crate) buffers_all: bool,
 }
 
-/// The means of communication with other ranks.
 pub(crate) struct Transports<'a> {
     pub(crate) exchange: &'a mut dyn Exchange,
     pub(crate) node_memory: &'a mut Option<Box<dyn NodeMemory>>,
@@ -343,7 +322,6 @@ fn local_copies(redistribution: &Redistribution, wanted: &Chunk) -> Vec<LocalCop
     redistribution.local_reads.iter().filter_map(take).collect()
 }
 
-/// The message handler of a reshape between two buffers.
 struct ReshapeHandler<'a, T: Real, Dev: Processor<T>> {
     reshape: &'a Reshape<T, Dev>,
     fused_pack: Option<&'a mut FusedPack<T, Dev>>,

@@ -37,27 +37,21 @@ mod tests;
 /// Transforms of boxes of one shape, each with its blocks.
 type Ffts<F> = Vec<(F, Range<usize>)>;
 
-/// In-place transforms along some axes.
 pub(crate) struct SharedPass<T: Real, Dev: Processor<T>> {
     pass: Registration,
     tables: Tables<Dev::Fft>,
-    /// Transfers of data that other ranks transform: from the whole brick to the exposed part, and
-    /// back.
+    /// Transfers of data that other ranks transform: to the exposed part, and back.
     others: Vec<[Transfer; 2]>,
-    /// Real numbers per element.
     width: usize,
     halving: Option<Halving>,
-    /// Bytes of all segments.
     segments: usize,
     /// Whether exclusive data is in the output.
     in_both: bool,
 }
 
-/// The tiles of a pass and their transforms.
 struct Tables<F> {
     tiles: Vec<Tile>,
     strips: Vec<Strip>,
-    /// The transforms of each shape of tiles.
     ffts: Vec<Ffts<F>>,
     /// The transforms of each shape of strips, on reading and on writing.
     on_read: Vec<Ffts<F>>,
@@ -69,10 +63,8 @@ struct Halving {
     direction: Direction,
     /// The segments of all strips, in order.
     reads: Vec<Segment>,
-    /// Real numbers per element there.
     width: usize,
-    /// Real numbers of the tile reserved for the source: forward a strip of real data, inverse a
-    /// whole half spectrum. The destination follows.
+    /// Real numbers of the tile for the source; the destination follows.
     before: usize,
 }
 
@@ -84,9 +76,7 @@ enum Registration {
 
 /// A box of lines.
 struct Tile {
-    /// Its strips, in order.
     strips: Range<usize>,
-    /// The index of its transform.
     fft: usize,
     /// The range of the whole tile in this rank's brick, if contiguous and read from there.
     run: Option<Range<usize>>,
@@ -97,7 +87,6 @@ struct Strip {
     /// Its segments in the partition and in the source.
     segments: Range<usize>,
     reads: Range<usize>,
-    /// The index of its transforms.
     fft: usize,
     /// Real numbers before it in the source and in the destination.
     read_at: usize,
@@ -105,10 +94,6 @@ struct Strip {
 }
 
 impl<T: Real, Dev: Processor<T>> SharedPass<T, Dev> {
-    /// Plans the tiles of this rank.
-    ///
-    /// # Errors
-    /// [`Error::Memory`].
     pub(crate) fn new(tiling: &Tiling<'_>, device: &mut Dev) -> Result<Self, Error> {
         let Tiling { rank, howmany, width, .. } = *tiling;
         let bytes = T::PRECISION.bytes();
@@ -125,8 +110,7 @@ impl<T: Real, Dev: Processor<T>> SharedPass<T, Dev> {
         let lengths = tiling.lengths(width * bytes);
         let order = tiling.order(lengths, width * bytes);
         let boxes = tiling.boxes(lengths);
-        // Contiguous tiles of this rank's own untouched brick are transformed from the input
-        // directly.
+        // Contiguous tiles of this rank's untouched brick are transformed from the input.
         let runs = || boxes.iter().map(|tile| tiling.run(tile, order)).collect();
         let runs: Option<Vec<_>> = if tiling.first && partition.is_alone() { runs() } else { None };
         let cut = tiling.strips(lengths, order, width * bytes);
@@ -164,9 +148,6 @@ impl<T: Real, Dev: Processor<T>> SharedPass<T, Dev> {
     }
 
     /// Registers the partition with the other ranks. Collective.
-    ///
-    /// # Errors
-    /// [`Error::Disagreement`] on every rank.
     pub(crate) fn register(&mut self, node_memory: &mut dyn NodeMemory) -> Result<(), Error> {
         if let Registration::Pending(partition) = &mut self.pass {
             let partition = partition.take().expect("a partition is admitted once");
@@ -175,13 +156,7 @@ impl<T: Real, Dev: Processor<T>> SharedPass<T, Dev> {
         Ok(())
     }
 
-    /// Transforms one buffer into another, or in place. Collective.
-    ///
-    /// Of the caller's arrays, only data that other ranks transform is copied to the buffer and
-    /// back.
-    ///
-    /// # Errors
-    /// [`Error::Left`] if a rank has left.
+    /// Transforms one buffer into another, or in place, or the caller's arrays. Collective.
     pub(crate) fn run(
         &mut self,
         node_memory: &mut dyn NodeMemory,

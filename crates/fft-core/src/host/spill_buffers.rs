@@ -7,7 +7,6 @@ use crate::base::Real;
 
 /// The two buffers of a node's data, to be read.
 pub(crate) type Read<'a, M> = [&'a M; 2];
-/// The two buffers of a node's data, to be written.
 pub(crate) type Written<'a, M> = [&'a mut M; 2];
 
 /// The memory from an offset on.
@@ -15,7 +14,6 @@ pub(crate) fn rest<T: Real, Dev: Processor<T>>(memory: &Dev::Memory, first: usiz
     Dev::memory(&Dev::bytes(memory)[first * size_of::<T>()..])
 }
 
-/// The mutable memory from an offset on.
 pub(crate) fn rest_mut<T: Real, Dev: Processor<T>>(
     memory: &mut Dev::Memory,
     first: usize,

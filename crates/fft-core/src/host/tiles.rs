@@ -7,21 +7,18 @@ use crate::base::{Error, Real};
 use crate::geometry::{DynBrick, PerAxis};
 use crate::recipe::{LocalFft, Pass};
 
-/// The transforms of boxes of one brick.
 #[derive(Clone, Copy)]
 pub(crate) struct Lines<'a> {
     pub(crate) rank: usize,
     /// The order of axes in a tile, slowest first.
     pub(crate) order: PerAxis<usize>,
     pub(crate) howmany: usize,
-    /// The axes and their transforms. One that changes the length of lines is alone and out of
-    /// place.
+    /// The axes and their transforms. One that changes the length of lines is alone.
     pub(crate) axes: &'a [(usize, Pass)],
     /// Whether boxes are in cache before their transforms.
     pub(crate) cached: bool,
 }
 
-/// Transforms for every shape of box.
 pub(crate) struct TileFfts<T: Real, Dev: Processor<T>> {
     shapes: Vec<PerAxis<usize>>,
     plans: Vec<Vec<(Dev::Fft, Range<usize>)>>,
@@ -50,9 +47,6 @@ impl Lines<'_> {
 
 impl<T: Real, Dev: Processor<T>> TileFfts<T, Dev> {
     /// The index of the transforms for boxes of this shape.
-    ///
-    /// # Errors
-    /// [`Error::Memory`].
     pub(crate) fn plan(
         &mut self,
         lines: Lines<'_>,
@@ -70,7 +64,6 @@ impl<T: Real, Dev: Processor<T>> TileFfts<T, Dev> {
         Ok(self.shapes.len() - 1)
     }
 
-    /// The transforms, by index.
     pub(crate) fn finish(self) -> Vec<Vec<(Dev::Fft, Range<usize>)>> {
         self.plans
     }

@@ -4,8 +4,7 @@ use crate::base::cache_sizes::{BLOCK_BYTES, CHUNK_RUN_BYTES, LINE_BYTES};
 use crate::geometry::Layout;
 use crate::recipe::Node;
 
-/// Bytes of the smallest box with whole lines along `axes` and `run` bytes of each row. `element`
-/// is in bytes, of all batches.
+/// Bytes of the smallest box with whole lines along `axes` and `run` bytes of each row.
 fn tile_bytes(layout: &Layout, axes: &[usize], element: usize, run: usize) -> usize {
     let row = match axes.contains(&layout.order().contiguous()) {
         true => element,
@@ -14,14 +13,12 @@ fn tile_bytes(layout: &Layout, axes: &[usize], element: usize, run: usize) -> us
     axes.iter().map(|axis| layout.grid().len(*axis)).product::<usize>() * row
 }
 
-/// Whether tiles with whole lines along `axes`, gathered from all ranks, fit into cache. `element`
-/// is in bytes, of all batches.
+/// Whether tiles with whole lines along `axes`, gathered from all ranks, fit into cache.
 pub(crate) fn fit_in_cache(layout: &Layout, axes: &[usize], element: usize) -> bool {
     tile_bytes(layout, axes, element, LINE_BYTES) <= BLOCK_BYTES
 }
 
-/// The longest suffix of `axes`, in order of transforms, that fits into one chunk. A chunk has at
-/// most `most` bytes; `element` is in bytes, of all batches.
+/// The longest suffix of `axes`, in order of transforms, that fits into a chunk and into cache.
 pub(crate) fn fusable_suffix(
     layout: &Layout,
     axes: &[usize],
@@ -36,8 +33,7 @@ pub(crate) fn fusable_suffix(
     axes[first..].to_vec()
 }
 
-/// Whether blocks of local memory with whole lines along `axes` fit into cache, on every rank,
-/// before and after the transforms.
+/// Whether local blocks with whole lines along `axes` fit into cache on every rank.
 pub(crate) fn fit_in_block(ends: [&Node; 2], axes: &[usize], real_bytes: usize) -> bool {
     ends.iter().all(|node| {
         let order = node.layout.order();

@@ -68,11 +68,9 @@ impl Recipe {
     }
 }
 
-/// Transforms to be joined into one pass.
 #[derive(Default)]
 struct Pending {
     ffts: Vec<Fft>,
-    /// The split of bricks before and after.
     splits: [BufferSplit; 2],
 }
 
@@ -82,7 +80,6 @@ struct Builder<'a> {
     plan: MemoryPlan,
     /// The split of bricks after each remaining exchange.
     splits: std::vec::IntoIter<BufferSplit>,
-    /// The current split of bricks.
     split: BufferSplit,
     pending: Pending,
     /// The axes transformed since the last exchange.
@@ -200,8 +197,7 @@ impl<'a> Builder<'a> {
         let forward = self.lowering.direction == Direction::Forward;
         let (mut work, mut ffts) = (work, Vec::new());
         let mut real = real;
-        // The real transform is the first of the first pass forward, and the last of the last
-        // inverse.
+        // The real transform belongs to the first pass forward, and to the last inverse.
         if let Some(walked) = real.filter(|_| forward) {
             ffts.extend(self.fft(&walked));
         }
@@ -265,8 +261,7 @@ impl<'a> Builder<'a> {
 }
 
 impl Lowering<'_> {
-    /// Whether all messages of an exchange have arrived before unpacking and can be read in any
-    /// order. Then transforms may be fused into unpacking.
+    /// Whether all messages arrive before unpacking, and can be read in any order.
     fn unpacks_at_once(&self, pass: &ExchangePass) -> bool {
         let problem = self.problem();
         let [from, to] = [pass.from, pass.to].map(|node| &self.node(node).layout);

@@ -8,7 +8,6 @@ use crate::problem::{Algorithm, Direction, Kind, Memory};
 use crate::recipe::Step;
 use crate::redistribute::spill::{BufferSplit, Spill};
 
-/// The assignment of data to buffers.
 #[derive(Default)]
 pub(crate) struct MemoryPlan {
     /// The data kept in the output, if all steps are one shared stage.
@@ -21,7 +20,6 @@ pub(crate) struct MemoryPlan {
     pub(crate) messages: bool,
 }
 
-/// A way to save memory.
 #[derive(Clone, Copy)]
 struct Variant {
     /// In-place transforms across ranks.
@@ -46,10 +44,8 @@ const VARIANTS: [Variant; 6] = {
     ]
 };
 
-/// Data of a node between two stages.
 struct Rest {
     node: usize,
-    /// The number of reshapes before.
     reshapes: usize,
     /// Whether other ranks read it in a reshape.
     read: bool,
@@ -112,8 +108,7 @@ impl Lowering<'_> {
         plans.into_iter().flatten().any(whole)
     }
 
-    /// A plan with the output and one buffer. Data that exceeds the output is split in two, which
-    /// excludes access by other ranks.
+    /// A plan with the output and one buffer. Peers cannot access data that is split in two.
     fn one_buffer(&self, stages: &[Stage], variant: Variant) -> Option<MemoryPlan> {
         let (problem, last) = (self.problem(), self.recipe.nodes().len() - 1);
         let end = self.direction.choose(last, 0);

@@ -24,7 +24,6 @@ pub struct Program<'a> {
     pub(crate) policy: TransportPolicy,
 }
 
-/// One pass over memory.
 #[derive(Debug)]
 pub(crate) enum Op {
     LocalFft(LocalPass),
@@ -37,14 +36,11 @@ pub(crate) enum Op {
     },
 }
 
-/// The transform along one axis.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Fft {
-    /// The number of the recipe's step.
     pub(crate) step: usize,
     pub(crate) axis: usize,
     pub(crate) kind: Kind,
-    /// The scale of the result.
     pub(crate) factor: f64,
 }
 
@@ -52,7 +48,6 @@ pub(crate) struct Fft {
 #[derive(Debug)]
 pub(crate) struct LocalPass {
     pub(crate) ffts: Vec<Fft>,
-    /// The split of bricks before and after.
     pub(crate) splits: [BufferSplit; 2],
 }
 
@@ -62,7 +57,6 @@ pub(crate) struct ExchangePass {
     /// The number of the recipe's step, and of the reshape among the executed ones.
     pub(crate) step: usize,
     pub(crate) number: usize,
-    /// Nodes of the recipe.
     pub(crate) from: usize,
     pub(crate) to: usize,
     pub(crate) wire: Wire,
@@ -76,7 +70,6 @@ pub(crate) struct ExchangePass {
     pub(crate) fuse_before: Vec<Fft>,
     /// Transforms of each tile after unpacking.
     pub(crate) fuse_after: Vec<Fft>,
-    /// The split of bricks before and after.
     pub(crate) splits: [BufferSplit; 2],
     /// The gain of errors in messages up to the result.
     pub(crate) gain: Gain,
@@ -96,7 +89,6 @@ pub(crate) struct SharedFft {
 }
 
 impl<'a> Program<'a> {
-    /// A node of the recipe.
     pub(crate) fn node(&self, number: usize) -> &'a Node {
         &self.recipe.nodes()[number]
     }
@@ -115,7 +107,6 @@ impl<'a> Program<'a> {
         (fft.axis, Pass { factor: fft.factor, ..pass })
     }
 
-    /// The axes and passes of several transforms.
     pub(crate) fn passes(&self, ffts: &[Fft]) -> Vec<(usize, Pass)> {
         ffts.iter().map(|fft| self.pass(fft)).collect()
     }

@@ -31,7 +31,6 @@ pub(crate) struct Lowering<'a> {
 /// A step in the order of the direction, with the nodes before and after it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Walked {
-    /// Its number in the recipe.
     pub(crate) number: usize,
     pub(crate) step: Step,
     pub(crate) from: usize,
@@ -46,7 +45,6 @@ pub(crate) enum Stage {
     Reshape {
         /// The step. After in-place transforms, `to` is the node behind them.
         reshape: Walked,
-        /// All steps that follow.
         rest: Vec<Step>,
     },
     Shared {
@@ -77,7 +75,6 @@ impl Walked {
     }
 }
 
-/// The axes of transforms.
 fn axes_of(steps: &[Walked]) -> Vec<usize> {
     steps.iter().filter_map(Walked::axis).collect()
 }
@@ -91,7 +88,6 @@ impl<'a> Lowering<'a> {
         &self.recipe.nodes()[number]
     }
 
-    /// The steps in the order of the direction.
     pub(crate) fn walk(&self) -> Vec<Walked> {
         let steps = self.recipe.steps().iter().enumerate();
         let walked = |(number, step): (usize, &Step)| {
@@ -105,8 +101,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// All steps as one shared stage that ends in its first layout, if ranks have data that no
-    /// other rank transforms. If only the plan's memory is exposed, that data stays in the output.
+    /// All steps as one shared stage in place, if ranks have data that no other rank transforms.
     pub(crate) fn single_stage(&self) -> Option<(Stage, Exclusive)> {
         let Capabilities { shares_memory, exposes_all } = self.capabilities;
         if !shares_memory || exposes_all {
@@ -170,8 +165,7 @@ impl<'a> Lowering<'a> {
         stages
     }
 
-    /// The number of steps after a reshape that work in place. The last one leads back or, to save
-    /// a buffer, is the last reshape.
+    /// The number of steps after a reshape that work in place, up to a reshape.
     fn staying(&self, reshape: &Walked, rest: &[Walked], saves: bool) -> Option<usize> {
         let shared = matches!(reshape.step, Step::Reshape { exchange: Algorithm::Shared, .. });
         if !self.capabilities.shares_memory || !shared {
@@ -185,8 +179,7 @@ impl<'a> Lowering<'a> {
         rest[..steps].iter().position(leads_home).or_else(elsewhere).map(|last| last + 1)
     }
 
-    /// Merges real transforms into adjacent shared stages if their lines fit into the tile. Other
-    /// ranks must see the caller's arrays.
+    /// Merges real transforms into adjacent shared stages if their lines fit into the tile.
     pub(crate) fn halved(&self, stages: Vec<Stage>) -> Vec<Stage> {
         let forward = self.direction == Direction::Forward;
         let mut done: Vec<Stage> = Vec::with_capacity(stages.len());
@@ -222,8 +215,7 @@ impl<'a> Lowering<'a> {
         done
     }
 
-    /// Whether lines along these axes and the real transform's are whole in `work` and fit into
-    /// cache together.
+    /// Whether lines along these axes and the real transform's fit into cache together.
     fn fits(&self, nodes: [usize; 3], real: &Walked, mut axes: Vec<usize>) -> bool {
         let [real_node, home, work] = nodes.map(|node| self.node(node));
         let axis = real.axis().expect("a transform has an axis");

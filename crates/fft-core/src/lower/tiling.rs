@@ -37,14 +37,11 @@ pub(crate) struct Tiling<'a> {
     pub(crate) rank: usize,
     /// The distribution of data, before and after.
     pub(crate) home: &'a Layout,
-    /// The distribution of work.
     pub(crate) work: &'a Layout,
     /// Data that no other rank touches in this and all adjacent shared passes.
     pub(crate) exclusive: Option<&'a Exclusive>,
-    /// Whether this is the first of these passes.
     pub(crate) first: bool,
     pub(crate) howmany: usize,
-    /// Real numbers per element.
     pub(crate) width: usize,
     /// The axes and their transforms.
     pub(crate) axes: &'a [(usize, Pass)],
@@ -56,7 +53,6 @@ pub(crate) struct Tiling<'a> {
 pub(crate) struct Side<'a> {
     pub(crate) layout: Cow<'a, Layout>,
     pub(crate) work: Cow<'a, Layout>,
-    /// Real numbers per element.
     pub(crate) width: usize,
 }
 
@@ -95,7 +91,6 @@ impl Tiling<'_> {
         }
     }
 
-    /// Whether lines along this axis are transformed.
     fn whole(&self, axis: usize) -> bool {
         self.axes.iter().any(|(other, _)| *other == axis)
     }
@@ -119,8 +114,7 @@ impl Tiling<'_> {
                 false => (1, brick.len(axis)),
             };
             let wanted = (TILE_BYTES / bytes).min(most).max(least).max(1);
-            // Equal parts, as a short one would have short runs; a tile may be slightly larger than
-            // wanted.
+            // Equal parts, as a short one would have short runs.
             let near = (brick.len(axis) + wanted / 2) / wanted;
             let fits = (TILE_BYTES + TILE_BYTES / 8) / bytes;
             let parts = near.max(brick.len(axis).div_ceil(fits.max(wanted)));
@@ -129,8 +123,7 @@ impl Tiling<'_> {
         step
     }
 
-    /// The order of axes in tiles. Strided lines along one axis are read directly into contiguous
-    /// ones if enough of them are adjacent. Otherwise tiles are ordered as memory.
+    /// The order of axes in tiles. Strided lines become contiguous if enough are adjacent.
     pub(crate) fn order(&self, lengths: PerAxis<usize>, element: usize) -> PerAxis<usize> {
         let mut order = self.home.order();
         let [(axis, _)] = self.axes else { return order };
@@ -142,8 +135,7 @@ impl Tiling<'_> {
         order
     }
 
-    /// The strips of tiles with this order of axes and these maximum lengths. `element` is in
-    /// bytes.
+    /// The strips of tiles with this order of axes and these lengths. `element` is in bytes.
     pub(crate) fn strips(
         &self,
         lengths: PerAxis<usize>,
@@ -168,13 +160,11 @@ impl Tiling<'_> {
         Strips { on_read, whole, on_write, lengths: strip }
     }
 
-    /// This rank's brick in boxes of these lengths.
     pub(crate) fn boxes(&self, step: PerAxis<usize>) -> Vec<DynBrick> {
         in_boxes(self.work.brick(self.rank), self.home.order(), step)
     }
 
-    /// The range of a box in this rank's brick, in real numbers, if it is contiguous there and in a
-    /// tile.
+    /// The range of a box in this rank's brick, in real numbers, if contiguous there.
     pub(crate) fn run(&self, tile: &DynBrick, order: PerAxis<usize>) -> Option<Range<usize>> {
         let howmany = self.howmany;
         let placed = |brick, order| Placed { brick, order, howmany };
@@ -184,8 +174,7 @@ impl Tiling<'_> {
         (transfer.run_len() == points).then(|| first * self.width..(first + points) * self.width)
     }
 
-    /// Transfers of data that other ranks transform: from the whole brick to the exposed part, and
-    /// back.
+    /// Transfers of data that other ranks transform: to the exposed part, and back.
     pub(crate) fn others(&self, exclusive: &Exclusive) -> Vec<[Transfer; 2]> {
         let (brick, howmany) = (self.home.brick(self.rank), self.howmany);
         let placed = |brick| Placed { brick, order: self.home.order(), howmany };

@@ -12,7 +12,6 @@ use crate::geometry::{DynGrid, Layout, PerAxis, ProcGrid, Topology};
 use crate::planner::volume;
 use crate::problem::{Kind, Problem, TransportPolicy};
 
-/// A set of axes, as bits.
 pub(crate) type AxisSet = u32;
 
 /// The layouts that a search considers.
@@ -33,7 +32,6 @@ pub(crate) struct Place {
     pub(crate) halved: Option<Distribution>,
 }
 
-/// A place and an order of axes in memory.
 pub(crate) struct Candidate {
     pub(crate) place: usize,
     pub(crate) order: PerAxis<usize>,
@@ -111,8 +109,7 @@ fn ends(problem: &Problem) -> [Layout; 2] {
     }
 }
 
-/// Minimum adjacent bytes if lines at any stride are gathered in tiles, so that the order of axes
-/// may stay. `None` without tiles.
+/// Minimum adjacent bytes of strided lines gathered in tiles; `None` without tiles.
 pub(crate) fn tiles(policy: &TransportPolicy, ranks: usize) -> Option<usize> {
     match policy.all_near && ranks > 1 {
         true => Some(LINE_BYTES),
@@ -120,8 +117,7 @@ pub(crate) fn tiles(policy: &TransportPolicy, ranks: usize) -> Option<usize> {
     }
 }
 
-/// Bytes in cache for transforms along some axes in one pass. With [`tiles`], this many adjacent
-/// bytes at a time; otherwise everything inside the outermost of the axes.
+/// Bytes in cache for transforms along some axes in one pass, with or without [`tiles`].
 pub(crate) fn block(
     grid: &DynGrid,
     order: &PerAxis<usize>,
@@ -141,9 +137,7 @@ pub(crate) fn block(
     lens(&mut order[outermost..].iter().copied()) * element
 }
 
-/// Adjacent bytes of lines that [`tiles`] gather along some axes, with `howmany` batches of
-/// `element` bytes a point. `home` is the distribution of data, `work` that of transforms. All
-/// adjacent data is assumed to be in one home.
+/// Adjacent bytes of lines that [`tiles`] gather along some axes, as if from one home.
 pub(crate) fn side(
     home: Option<&Distribution>,
     work: &Distribution,
@@ -270,8 +264,7 @@ fn cuts(problem: &Problem, parts: usize, whole: AxisSet) -> Vec<ProcGrid> {
     let fits = |cut: &ProcGrid| (0..axes).all(|axis| is_whole(axis) == (cut.shape()[axis] == 1));
     // Cuts of the first axes come first: their bricks have the longest runs in memory.
     let all: Vec<_> = ProcGrid::all(axes, parts).into_iter().rev().filter(fits).collect();
-    // Cuts with empty bricks are the last resort, and excluded for many ranks, of which only a
-    // sample is examined.
+    // Cuts with empty bricks are the last resort, and excluded for many ranks.
     let fills = |cut: &&ProcGrid| (0..axes).all(|axis| cut.shape()[axis] <= grid.len(axis));
     let full: Vec<_> = all.iter().filter(fills).copied().collect();
     let few = problem.input.ranks() <= volume::FEW;
@@ -283,10 +276,7 @@ fn cuts(problem: &Problem, parts: usize, whole: AxisSet) -> Vec<ProcGrid> {
     cuts.into_iter().min_by_key(|cut| cut.shape().iter().sum::<usize>()).into_iter().collect()
 }
 
-/// A cut in C order, and, if different, cuts near the input and the output.
-///
-/// If all ranks share memory, costs do not depend on the placement. The cut near the output then
-/// comes first, as it leaves the most data in place.
+/// A cut in C order and cuts near the ends. With shared memory, the latter come first.
 fn placed(problem: &Problem, parts: ProcGrid, hosts: &Topology, family: Family) -> Vec<Cut> {
     let mut found = vec![Cut::plain(parts, problem.input.ranks())];
     let near = |layout, near| Cut::matched(parts, layout, near, hosts);
@@ -313,8 +303,7 @@ fn placed(problem: &Problem, parts: ProcGrid, hosts: &Topology, family: Family) 
     found
 }
 
-/// The order of axes in memory for transforms: cut axes outside, whole axes inside, and `last`
-/// contiguous.
+/// The order of axes for transforms: cut axes outside, whole axes inside, `last` contiguous.
 fn whole_last(axes: usize, whole: AxisSet, last: usize) -> PerAxis<usize> {
     let mut order = PerAxis::row_major(axes);
     order.sort_by_key(|&axis| (axis == last, whole & (1 << axis) != 0, axis));

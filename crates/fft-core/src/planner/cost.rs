@@ -23,11 +23,9 @@ pub struct Model<'a> {
     ranks: usize,
 }
 
-/// The parameters of a reshape.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Order {
     pub(crate) load: Volume,
-    /// Bytes of a point in memory.
     pub(crate) element: f64,
     /// Encoded bytes per byte in memory, for messages to other hosts.
     pub(crate) share: f64,
@@ -35,7 +33,6 @@ pub(crate) struct Order {
     pub(crate) exchange: Algorithm,
     /// Bytes of a chunk, if chunked.
     pub(crate) chunk: Option<f64>,
-    /// Maximum rounds.
     pub(crate) rounds: f64,
 }
 
@@ -93,7 +90,6 @@ impl<'a> Model<'a> {
         self.memory(2.0 * bytes) + self.machine.launch.value
     }
 
-    /// The launch of an operation.
     pub(crate) fn launch(&self) -> f64 {
         self.machine.launch.value
     }
@@ -104,8 +100,7 @@ impl<'a> Model<'a> {
         flops * self.oversubscription() / self.machine.flops_of(n)
     }
 
-    /// Arithmetic and memory of transforms of length `n` over `elements` of `bytes` in all.
-    /// `gathered` lines are strided.
+    /// Arithmetic and memory of transforms of length `n`. `gathered` lines are strided.
     pub(crate) fn transform(
         &self,
         n: usize,
@@ -117,8 +112,7 @@ impl<'a> Model<'a> {
         [self.flops(n, elements), self.memory(2.0 * bytes) * strided + self.launch()]
     }
 
-    /// The additional time of a transform that changes the length of lines in shared data: it is
-    /// copied to local memory and back.
+    /// The copies of shared data to local memory and back, if lines change their length.
     pub(crate) fn brought(&self, bytes: f64) -> f64 {
         2.0 * self.pass(bytes)
     }
@@ -163,7 +157,6 @@ impl<'a> Model<'a> {
         if near > 0.0 { self.pass(near) } else { 0.0 }
     }
 
-    /// The time of a reshape.
     pub(crate) fn reshape(&self, order: &Order) -> Spent {
         let Order { load, wire, exchange, .. } = *order;
         let traffic = Traffic::new(order, self.ranks);
@@ -199,8 +192,7 @@ impl<'a> Model<'a> {
         let abroad = self.over(&machine.far, load.far_messages, far * share, traffic);
         flight += abroad.max(out_of_host);
         match exchange {
-            // Each of ⌈log_k P⌉ rounds forwards (k-1)/k of the messages to all P ranks; one's own
-            // is not sent.
+            // ⌈log_k P⌉ rounds forward (k-1)/k of the messages to all other ranks.
             Algorithm::KWay(k) if packed > 0.0 => {
                 let k = f64::from(k);
                 let rounds = (all.ln() / k.ln() - 1e-9).ceil().max(1.0);
@@ -222,8 +214,7 @@ impl<'a> Model<'a> {
         flight
     }
 
-    /// Transfer over a link. Messages in and out occupy a rank one after the other; transfers in
-    /// both directions overlap.
+    /// Transfer over a link; both directions overlap, messages occupy a rank in turn.
     fn over(&self, link: &Messages, messages: f64, bytes: f64, traffic: &Traffic) -> f64 {
         // Chunks are large enough for messages of some size to all peers.
         let most = 2.0 * bytes / MESSAGE_BYTES as f64;
@@ -257,14 +248,12 @@ impl Traffic {
         let bytes = |points: f64| points * element;
         let (far, near) = (bytes(load.far), if direct { 0.0 } else { bytes(load.near) });
         let read = bytes(load.own) + if direct { bytes(load.near) } else { 0.0 };
-        // Chunks split messages: a message is at most the data for one peer, and at least one per
-        // chunk. With many ranks, chunks are larger.
+        // Chunks split messages; with many ranks they are larger.
         let least = (MESSAGE_BYTES * ranks) as f64;
         let chunks =
             chunk.map_or(1.0, |chunk| (bytes(load.held) / chunk.max(least)).ceil().max(1.0));
         let rounds = rounds.min(chunks);
-        // Puts of a round complete independently. Other exchanges wait for each round before
-        // packing the next.
+        // Puts of a round complete independently; other exchanges wait for each round.
         let waits = if matches!(exchange, Algorithm::Ring(_)) { 1.0 } else { rounds };
         let near_messages = if direct { 0.0 } else { load.near_messages };
         Self { far, near, near_messages, read, packed: near + far * share, chunks, rounds, waits }
@@ -283,8 +272,7 @@ pub(crate) fn share(wire: Wire, precision: Precision, tolerance: Option<Toleranc
         Wire::Mantissa(bits) => exponent + f64::from(bits),
         // 16 bits more per block of 64.
         Wire::Bits(bits) => f64::from(bits) + 0.25,
-        // Shannon's bound log₂(1/e) + ½log₂(reshapes) and an overhead, larger for correlated
-        // errors.
+        // Shannon's bound log₂(1/e) + ½log₂(reshapes), and an overhead.
         Wire::Tolerance => {
             let of = |tolerance: Tolerance| {
                 let strict = if tolerance.is_strict() { 1.7 } else { 0.0 };

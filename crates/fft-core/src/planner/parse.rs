@@ -10,14 +10,14 @@ use crate::geometry::layout::axis_names;
 use crate::problem::{Algorithm, Problem, TransportOptions};
 use crate::recipe::Recipe;
 
-/// A printed step.
 enum Word<'t> {
-    /// The layout, the exchange and the encoding.
     Exchange(&'t str, Algorithm, Wire),
-    /// The axis.
     Transform(usize),
     Scale,
 }
+
+/// Steps and their texts.
+type Words<'t> = Vec<(&'t str, Word<'t>)>;
 
 impl Recipe {
     /// Parses a printed recipe for an equal problem. The text determines the exchange, the encoding
@@ -81,7 +81,7 @@ fn wrong<V>(text: &str, what: &str, found: &str, expected: String) -> Result<V, 
 
 impl Search<'_> {
     /// The states of a path with these steps.
-    fn follow(&self, text: &str, words: Vec<(&str, Word<'_>)>) -> Result<Vec<State>, Error> {
+    fn follow(&self, text: &str, words: Words<'_>) -> Result<Vec<State>, Error> {
         let mut path = vec![Self::start()];
         let is_exchange = |(_, word): &&(&str, Word<'_>)| matches!(word, Word::Exchange(..));
         let mut left = words.iter().filter(is_exchange).count();
@@ -108,8 +108,7 @@ impl Search<'_> {
 
     /// The state after a reshape to the layout with this name.
     fn named(&self, name: &str, here: State, is_last: bool) -> Option<State> {
-        // The input is the first candidate. If it prints as the output does, the last reshape does
-        // not lead there.
+        // The last reshape leads to the input only if no other layout has this name.
         let first = usize::from(is_last);
         let all = (first..self.candidates.all.len()).chain(0..first);
         let mut states = all.map(|candidate| State { candidate, ..here });
@@ -125,7 +124,7 @@ impl Search<'_> {
 }
 
 /// The text before the steps, and the steps with their texts.
-fn parse(text: &str, axes: usize) -> Result<(&str, Vec<(&str, Word<'_>)>), Error> {
+fn parse(text: &str, axes: usize) -> Result<(&str, Words<'_>), Error> {
     let Some((header, steps)) = split(text) else {
         return wrong(text, "shape", text, "(problem layout (step) (step) ...)".into());
     };

@@ -11,8 +11,7 @@ use crate::recipe::{Node, Step};
 /// The time of reading or storing complex data in peers, relative to a pass.
 pub(crate) const SHARE: f64 = 0.1;
 
-/// The order of axes in memory, slowest first, after a reshape from the order `before`, for
-/// transforms along `axes` in this order.
+/// The order of axes after a reshape from the order `before`, for transforms along `axes`.
 pub(crate) fn order(before: PerAxis<usize>, axes: &[usize]) -> PerAxis<usize> {
     let last = before.contiguous();
     let Some((&first, others)) = axes.split_first() else { return before };
@@ -26,8 +25,7 @@ pub(crate) fn order(before: PerAxis<usize>, axes: &[usize]) -> PerAxis<usize> {
     order
 }
 
-/// Whether an output in this order of axes can be read from peers by the transforms along `axes`.
-/// Without axes, the transforms before store it.
+/// Whether the transforms along `axes` can read an output in this order from peers.
 pub(crate) fn suits(output: PerAxis<usize>, axes: &[usize]) -> bool {
     order(output, axes) == output
 }

@@ -131,7 +131,6 @@ impl Predictor<'_> {
         Volume::new(&a, &b, self.hosts)
     }
 
-    /// An exchange with its fused transforms.
     fn exchange(&mut self, pass: &ExchangePass) {
         let problem = self.problem;
         let [from, to] = [pass.from, pass.to].map(|node| self.program.node(node));
@@ -198,7 +197,6 @@ impl Predictor<'_> {
         self.model.scattered(side(home.as_ref(), &work, &order, axes, element, howmany))
     }
 
-    /// One more pass for a step.
     fn pass(&mut self, step: usize, from: &Node, to: &Node) {
         let most = [from, to].map(|node| {
             Distribution::Given(node.layout.clone()).most() as f64 * bytes(self.problem, node)
@@ -210,14 +208,12 @@ impl Predictor<'_> {
         expected.seconds += memory;
     }
 
-    /// The copy of the result to the output.
     fn copy_out(&mut self, node: &Node) {
         self.pass(self.steps.len() - 1, node, node);
     }
 }
 
-/// The distribution of data for this work: that of the input, unless the length of a cut axis has
-/// changed.
+/// The distribution of data for this work: the input's, if it has the same grid then.
 fn at_home(work: &Distribution, input: &Layout) -> Option<Distribution> {
     (0..input.grid().axes()).try_fold(Distribution::Given(input.clone()), |home, axis| {
         let n = work.grid().len(axis);
@@ -228,7 +224,6 @@ fn at_home(work: &Distribution, input: &Layout) -> Option<Distribution> {
     })
 }
 
-/// Bytes of a point.
 fn bytes(problem: &Problem, node: &Node) -> f64 {
     (node.width() * problem.precision.bytes() * problem.howmany) as f64
 }

@@ -29,11 +29,9 @@ pub(crate) struct State {
     pub(crate) candidate: usize,
 }
 
-/// Picoseconds.
 type Cost = u64;
 
-/// The cost of a path. Ties prefer paths that transform later axes, which are closer in memory,
-/// first.
+/// The cost of a path. Ties prefer paths that transform later axes first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct PathCost {
     cost: Cost,
@@ -53,8 +51,7 @@ impl PathCost {
     }
 }
 
-/// The weight of the mean network time relative to the time of the busiest rank. Bytes may delay
-/// other traffic.
+/// The weight of the mean network time relative to the time of the busiest rank.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NetworkWeight {
     weight: f64,
@@ -65,8 +62,7 @@ pub(crate) struct NetworkWeight {
 impl NetworkWeight {
     /// The weight of the first search.
     pub(crate) const SOME: Self = Self { weight: 1.0, all_ranks: false };
-    /// Increasing weights. The largest ones exclude layouts with idle ranks, which send the fewest
-    /// bytes.
+    /// Increasing weights. The largest ones exclude layouts with idle ranks.
     pub(crate) const MORE: [Self; 6] = [
         Self { weight: 3.0, all_ranks: false },
         Self { weight: 10.0, all_ranks: false },
@@ -82,7 +78,6 @@ fn picoseconds(seconds: f64) -> Cost {
     ((seconds * 1e12).round() as Cost).max(1)
 }
 
-/// The result of a search.
 pub(crate) struct Found {
     pub(crate) nodes: Vec<Node>,
     pub(crate) steps: Vec<Step>,
@@ -143,7 +138,6 @@ impl<'a> Search<'a> {
         Some(layout.ordered(self.order(state)).expect("orders are permutations"))
     }
 
-    /// The printed name of the layout.
     pub(crate) fn name(&self, state: State) -> Option<String> {
         Some(match self.distribution(state)? {
             Distribution::Given(layout) => layout.to_string(),
@@ -158,7 +152,6 @@ impl<'a> Search<'a> {
         Node { layout, complex: self.problem.complex || self.is_halved(state.done.0) }
     }
 
-    /// Bytes of an element in this state.
     fn element(&self, done: AxisSet) -> f64 {
         let width = if self.problem.complex || self.is_halved(done) { 2 } else { 1 };
         (width * self.problem.precision.bytes() * self.problem.howmany) as f64
@@ -191,7 +184,6 @@ impl<'a> Search<'a> {
         self.is_done(state) && (state.candidate == OUTPUT || state.candidate == INPUT && same())
     }
 
-    /// Whether all axes are done.
     pub(crate) fn is_done(&self, state: State) -> bool {
         state.done.0 == self.goal
     }
@@ -231,9 +223,6 @@ impl<'a> Search<'a> {
     }
 
     /// The cheapest path from input to output.
-    ///
-    /// # Errors
-    /// [`Error::Argument`] if the family has none.
     pub(crate) fn shortest_path(
         &self,
         costs: &mut Costs<'_>,
@@ -249,8 +238,7 @@ impl<'a> Search<'a> {
         Ok(Found { nodes, steps, network })
     }
 
-    /// The order of transforms on one layout: the halved axis first, as the others need complex
-    /// data, then from the last axis.
+    /// The order of transforms on one layout: the halved axis first, then from the last axis.
     fn in_order(&self, axes: AxisSet) -> impl Iterator<Item = usize> {
         let halving = self.halving.filter(|axis| axes & (1 << axis) != 0);
         let others =
@@ -258,8 +246,7 @@ impl<'a> Search<'a> {
         halving.into_iter().chain(others.filter(move |axis| Some(*axis) != halving))
     }
 
-    /// The path as nodes and steps. Scaling follows the last transform, while its results are in
-    /// cache.
+    /// The path as nodes and steps. Scaling follows the last transform.
     pub(crate) fn recipe(&self, path: &[State]) -> (Vec<Node>, Vec<Step>) {
         let problem = self.problem;
         let mut nodes = vec![self.node(path[0])];
@@ -298,7 +285,6 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The edges of the graph and their costs.
 pub(crate) struct Costs<'a> {
     search: &'a Search<'a>,
     model: Model<'a>,
@@ -345,8 +331,7 @@ impl<'a> Costs<'a> {
         edges
     }
 
-    /// Whether a reshape to this distribution is useful. With peer reads, a change of order alone
-    /// is not.
+    /// Whether a reshape to this distribution is useful; a change of order alone may not be.
     fn has_point(&self, here: State, there: State, held: &Distribution) -> bool {
         let (search, ranks) = (self.search, self.search.problem.input.ranks());
         let ordered = !search.problem.fetches() || there.candidate == OUTPUT;

@@ -45,7 +45,6 @@ impl Distribution {
         }
     }
 
-    /// Points of the largest brick.
     pub(crate) fn most(&self) -> usize {
         match self {
             Self::Given(layout) => layout.bricks().iter().map(DynBrick::points).max().unwrap_or(0),
@@ -74,7 +73,6 @@ impl Distribution {
         }
     }
 
-    /// The number of ranks with points of a box.
     fn count(&self, query: &DynBrick) -> usize {
         match self {
             Self::Given(layout) => {
@@ -135,7 +133,6 @@ impl Volume {
             let members = hosts.ranks_of(host);
             let most = if hosts.ranks() <= FEW { members.len() } else { SOME_RANKS };
             let (mut out, mut back, mut seen) = (0.0, 0.0, 0.0);
-            // The bricks of the host's ranks before and after.
             let others = if hosts.hosts() > 1 { members } else { &[] };
             let held = |rank: &usize| (*rank, [from.brick(*rank), to.brick(*rank)]);
             let others: Vec<_> = others.iter().map(held).collect();
@@ -227,8 +224,7 @@ mod tests {
     #[test]
     fn points_go_by_the_links_they_take() {
         let grid = DynGrid::new([8, 8]).unwrap();
-        // Four ranks on two hosts turn rows into columns: a quarter stays, a quarter goes to the
-        // neighbour, half to the other host.
+        // Rows to columns: a quarter stays, a quarter goes to the neighbour, half far away.
         let hosts = Topology::new(&[7, 7, 5, 5], 4);
         let load = Volume::new(&cut(grid, [4, 1], 4), &cut(grid, [1, 4], 4), &hosts);
         let expected = Volume {

@@ -16,16 +16,14 @@ pub enum Algorithm {
     /// Non-blocking sends and receives. Each message is sent once packed and unpacked on arrival,
     /// or buffered for a fused unpack. Large data is split into chunks.
     P2p,
-    /// [`Algorithm::P2p`] in chunks: one is transformed and packed while earlier ones are in
-    /// flight.
+    /// [`Algorithm::P2p`] in chunks, packed while earlier ones are in flight.
     Pipelined,
     /// One collective call for all messages, or one per chunk of large data.
     ///
     /// Encodings of variable length ([`Wire::Tolerance`](crate::Wire::Tolerance),
     /// [`Wire::Lossless`](crate::Wire::Lossless)) are sent as by [`Algorithm::P2p`].
     Alltoallv,
-    /// Messages are forwarded in ⌈log_k P⌉ rounds of at most `k - 1` sends, `k` from 2 to 255:
-    /// fewer and longer messages.
+    /// Messages are forwarded in ⌈log_k P⌉ rounds of at most `k - 1` sends, `k` from 2 to 255.
     KWay(u8),
     /// One-sided puts into a window, in chunks, to other hosts first.
     ///

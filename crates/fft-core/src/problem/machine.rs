@@ -18,8 +18,7 @@ use serde::{Deserialize, Serialize};
 pub struct Machine {
     /// Its name in messages.
     pub name: String,
-    /// Ranks of a host that compute at full speed together. A fitted value may be less than the
-    /// number of cores.
+    /// Ranks of a host that compute at full speed together, at most the number of cores.
     pub cores: Quantity,
     /// Memory bandwidth of one rank, reads and writes counted.
     pub memory: Quantity,
@@ -31,8 +30,7 @@ pub struct Machine {
     pub launch: Quantity,
     /// Seconds of a barrier among ranks of a host.
     pub meeting: Quantity,
-    /// Operations per second of local transforms in cache, by ascending length. A transform of
-    /// length `n` has `5 n log₂ n` operations.
+    /// Operations per second in cache by ascending length `n`, of `5 n log₂ n` operations each.
     pub flops: Vec<Rate>,
     /// Messages between ranks of a host.
     pub near: Messages,
@@ -193,8 +191,7 @@ impl Machine {
         all
     }
 
-    /// Operations per second of transforms of length `n`, interpolated by the logarithm of the
-    /// length. Large prime factors lower it.
+    /// Operations per second of transforms of length `n`, interpolated by its logarithm.
     pub(crate) fn flops_of(&self, n: usize) -> f64 {
         let (first, last) = (&self.flops[0], &self.flops[self.flops.len() - 1]);
         let at = self.flops.iter().position(|rate| rate.n >= n);

@@ -16,8 +16,7 @@ pub struct TransportOptions {
     pub tolerance: Option<Tolerance>,
     /// The algorithm of exchanges.
     pub exchange: Algorithm,
-    /// Bytes of a chunk, at least 8 KiB for each rank. One chunk is packed while earlier ones are
-    /// in flight.
+    /// Bytes of a chunk, packed while earlier ones are in flight. At least 8 KiB for each rank.
     pub chunk: usize,
     /// The memory that a plan may allocate.
     pub memory: Memory,
@@ -28,8 +27,7 @@ pub struct TransportOptions {
 }
 
 impl TransportOptions {
-    /// Default bytes of a chunk: it stays in the second-level cache while the previous one is in
-    /// flight.
+    /// Default bytes of a chunk, which stays in the second-level cache.
     pub const CHUNK: usize = 1 << 19;
 }
 

@@ -94,8 +94,7 @@ impl Problem {
         })
     }
 
-    /// Whether two ranks read each other's memory in a reshape. Devices decide this when they
-    /// connect.
+    /// Whether two ranks read each other's memory in a reshape, on hosts.
     pub fn near(&self, a: usize, b: usize) -> bool {
         let shared =
             self.options.exchange == Algorithm::Shared && self.options.access == Access::Cached;
@@ -130,9 +129,6 @@ impl Problem {
     }
 
     /// Checks the fields, which are public and may have been changed.
-    ///
-    /// # Errors
-    /// [`Error::Argument`] and [`Error::TooLarge`].
     pub(crate) fn check(&self) -> Result<(), Error> {
         if self.howmany == 0 {
             return Err(Error::argument("howmany", 0, "at least 1"));
@@ -159,10 +155,6 @@ impl Problem {
         self.machine.check()
     }
 
-    /// Checks the encoding and the tolerance.
-    ///
-    /// # Errors
-    /// [`Error::Argument`].
     pub(crate) fn check_wires(&self) -> Result<(), Error> {
         let wire = self.options.wire;
         wire.check()?;

@@ -32,8 +32,7 @@ pub struct TransportPolicy {
     pub exchange: Algorithm,
     /// Whether all ranks read each other's memory on one host.
     pub all_near: bool,
-    /// The size of chunks, if bricks are cut to overlap packing with communication or to save
-    /// memory.
+    /// The size of chunks, if bricks are cut.
     pub chunking: Option<Chunking>,
     /// Whether chunks are transformed in cache before packing.
     pub pipelined: bool,

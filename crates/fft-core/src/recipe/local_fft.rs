@@ -66,8 +66,7 @@ impl Pass {
 pub struct LocalFft {
     /// Number of blocks.
     pub blocks: usize,
-    /// The passes. Only the first may change the length of lines; the processor chooses the order
-    /// of the others.
+    /// The passes. Only the first may change the length of lines; the others are in any order.
     pub passes: Vec<Pass>,
     /// Whether blocks are in cache at the start.
     pub cached: bool,

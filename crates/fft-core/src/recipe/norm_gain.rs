@@ -33,8 +33,7 @@ impl Gain {
         }
     }
 
-    /// The gain of the unscaled transform of `n` points. The norm of a half spectrum is that of the
-    /// whole one.
+    /// The gain of the unscaled transform of `n` points, of whole spectra.
     pub(crate) fn of(kind: Kind, direction: Direction, n: usize) -> Self {
         let points = n as f64;
         let root = (kind.logical_len(n) as f64).sqrt();
@@ -72,7 +71,6 @@ impl Gain {
     }
 }
 
-/// The gain of these steps.
 pub(crate) fn gain_of(steps: &[Step], problem: &Problem, direction: Direction) -> Gain {
     steps.iter().fold(Gain::all(1.0), |gain, step| match *step {
         Step::Reshape { .. } => gain,
@@ -83,8 +81,7 @@ pub(crate) fn gain_of(steps: &[Step], problem: &Problem, direction: Direction) -
     })
 }
 
-/// The gain of an error in the data of `from` up to the result. An error in a half spectrum counts
-/// twice.
+/// The gain of an error in the data of `from`. Errors in half spectra count twice.
 pub(crate) fn gain_after(
     from: &Node,
     rest: &[Step],
@@ -98,8 +95,7 @@ pub(crate) fn gain_after(
     }
 }
 
-/// Factor by which a rank's squared error may exceed the expected one. The margin of all tolerances
-/// covers it ([`Budget`](crate::execute::error_budget::Budget)).
+/// Factor by which a rank's squared error may exceed the expected one, within the margin.
 const UNEVEN: f64 = 1.06;
 
 /// The error of one operation.
@@ -155,8 +151,7 @@ mod tests {
         x.iter().map(|x| x * x).sum::<f64>().sqrt()
     }
 
-    /// The largest growth of a norm, by power iteration on AᵀA. The inverse matrix gives the
-    /// smallest.
+    /// The largest growth of a norm, by power iteration on AᵀA.
     fn largest(columns: &[Vec<f64>]) -> f64 {
         let n = columns.len();
         let mut x: Vec<f64> = (0..n).map(|i| 1.0 + (i as f64 * 0.7).sin()).collect();

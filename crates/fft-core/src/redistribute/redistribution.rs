@@ -35,10 +35,8 @@ pub struct Redistribution {
     pub recvs: Vec<(usize, DynBrick)>,
     /// Boxes read from local memory, this rank's first.
     pub local_reads: Vec<LocalRead>,
-    /// The chunks of the old brick.
     pub(crate) chunks: Vec<DynBrick>,
-    /// The chunk of every message to be sent. Each piece of the receiver's split buffer counts as a
-    /// chunk.
+    /// The chunk of every message to be sent; each piece of the receiver's buffer counts.
     pub chunk_of: Vec<usize>,
     /// The sender's chunk of every message to be received.
     pub theirs: Vec<usize>,
@@ -192,8 +190,7 @@ impl Redistribution {
         self
     }
 
-    /// Cuts messages by chunks of the sender's brick, in the order of chunks. Chunks hold whole
-    /// lines along some axes. `element` is in bytes.
+    /// Cuts messages by chunks that hold whole lines along some axes. `element` is in bytes.
     pub fn chunked(
         mut self,
         [from, to]: [&Node; 2],
@@ -299,12 +296,10 @@ impl Redistribution {
         Placed { brick: *chunk, ..self.before }
     }
 
-    /// The order of axes in memory before.
     pub(crate) fn order(&self) -> PerAxis<usize> {
         self.before.order
     }
 
-    /// The number of batches.
     pub(crate) fn howmany(&self) -> usize {
         self.before.howmany
     }
@@ -314,8 +309,7 @@ impl Redistribution {
         self.held_before(part).1.read(part, self.batches(), &self.message(part))
     }
 
-    /// From a message of the points in `part` into the new brick, restricted to `wanted`, in the
-    /// order of the message.
+    /// From a message of `part` into the new brick, within `wanted`, in the order of the message.
     pub fn scatter(&self, part: &DynBrick, wanted: &Chunk) -> Option<Transfer> {
         let message = Held { placed: self.message(part), first: 0 };
         self.coming(&part.intersect(&wanted.brick), &message, wanted, Transfer::as_read)

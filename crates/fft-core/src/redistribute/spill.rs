@@ -29,8 +29,7 @@ pub(crate) struct BufferOffset {
 }
 
 impl Spill {
-    /// Cuts bricks of a node so that each first half has at most `room(rank)` real numbers. The cut
-    /// is across the slowest axis not in `whole`; `None` if there is none.
+    /// Cuts bricks across an axis not in `whole`; first halves have at most `room(rank)` numbers.
     pub(crate) fn new(
         node: &Node,
         howmany: usize,
@@ -46,7 +45,6 @@ impl Spill {
         Some(Self { axis, at: at.collect(), apart: true })
     }
 
-    /// The halves of a rank's brick.
     pub(crate) fn of(&self, rank: usize, brick: DynBrick) -> [DynBrick; 2] {
         let (all, at) = (brick.range(self.axis), self.at[rank]);
         [all.start..at, at..all.end].map(|range| brick.with_range(self.axis, range))
@@ -68,7 +66,6 @@ impl BufferSplit {
         self.0.as_ref().map_or(vec![brick], |halves| halves.of(rank, brick).to_vec())
     }
 
-    /// The number of parts.
     pub(crate) fn count(&self) -> usize {
         if self.0.is_some() { 2 } else { 1 }
     }

@@ -34,12 +34,10 @@ fn whole(picoseconds: f64) -> Time {
 /// Maximum time of a single operation.
 const LONGEST: f64 = 1e30;
 
-/// Parameters of messages over a link.
 #[derive(Clone, Copy)]
 struct Link {
     latency: Time,
     overhead: Time,
-    /// Picoseconds per byte.
     byte: f64,
 }
 
@@ -55,13 +53,11 @@ impl Link {
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
-    /// A rank checks whether it can send.
     Send(u32),
     /// The first byte of a message reaches the port of its sender's host.
     Leave(u32),
     /// The first byte reaches the port of its receiver's host or, within a host, of its receiver.
     Arrive(u32),
-    /// The last byte has arrived.
     Complete(u32),
 }
 
@@ -75,7 +71,6 @@ fn serve(port: &mut Free, at: Time, takes: Time) -> Time {
     begins
 }
 
-/// The state of a rank.
 #[derive(Clone, Default)]
 struct Rank {
     processor: Free,
@@ -83,7 +78,6 @@ struct Rank {
     near: [Free; 2],
     /// The time at which the next message is packed.
     packed: Time,
-    /// Messages in flight.
     out: usize,
     /// Whether a `Send` event of this rank is queued.
     waking: bool,
@@ -93,8 +87,7 @@ struct Rank {
 const OUT: usize = 0;
 const IN: usize = 1;
 
-/// The times at which each rank has packed its last message, and at which all its messages have
-/// arrived.
+/// The times of each rank's last packing, and of the arrival of all its messages.
 pub(crate) struct Outcome {
     pub(crate) packed: Vec<Time>,
     pub(crate) finished: Vec<Time>,
@@ -119,8 +112,7 @@ pub(crate) struct EventLoop<'a> {
 }
 
 impl<'a> EventLoop<'a> {
-    /// A simulation of these messages of each rank. [`Order::Pairwise`] needs
-    /// [matched](Schedule::matched) messages. `slowdown` is that of shared cores.
+    /// A simulation of these messages; [`Order::Pairwise`] needs [matched](Schedule::matched) ones.
     pub(crate) fn new(
         schedule: &'a Schedule,
         machine: &Machine,
@@ -279,11 +271,9 @@ impl<'a> EventLoop<'a> {
     }
 }
 
-/// Matched steps: in step d, a rank sends to the rank d after it and receives from the rank d
-/// before it. A step begins once all messages of earlier steps have arrived.
+/// Matched steps d: send to the rank d after, receive from the rank d before.
 #[derive(Default)]
 struct Steps {
-    /// The step of each message.
     step: Vec<u32>,
     there: Vec<bool>,
     /// The messages to each rank, by step, and the number of leading ones that have arrived.
@@ -387,14 +377,11 @@ mod tests {
                 let hosts: Vec<_> = (0..=n as usize).collect();
                 let list: Vec<_> = (1..=n).map(|from| (from, 0, 50_000)).collect();
                 let schedule = Schedule::of_messages(&hosts, &list);
-                for order in [Order::Posted] {
-                    let found = ns(&finished(&schedule, &machine(host), order));
-                    let all = 1_000 + 5_000 + Time::from(n) * 50_000 * slowest;
-                    assert_eq!(found[0], all + 1_000, "{n} to one, host at {host}");
-                    // In the order of ranks.
-                    assert_eq!(found[1], 6_000 + 50_000 * slowest);
-                    assert_eq!(found[n as usize], all);
-                }
+                let found = ns(&finished(&schedule, &machine(host), Order::Posted));
+                let all = 1_000 + 5_000 + Time::from(n) * 50_000 * slowest;
+                assert_eq!(found[0], all + 1_000, "{n} to one, host at {host}");
+                assert_eq!(found[1], 6_000 + 50_000 * slowest);
+                assert_eq!(found[n as usize], all);
             }
         }
     }
@@ -435,8 +422,7 @@ mod tests {
         let end = |pack| {
             *outcome(&schedule, &machine(1e9), Order::Posted, pack).finished.iter().max().unwrap()
         };
-        // If packing is faster than transfer, only the first packing adds; if slower, only the last
-        // transfer.
+        // Fast packing adds the first packing only; slow packing, the last transfer only.
         assert_eq!(end(4_000_000), 4_000_000 + end(0));
         assert_eq!(end(30_000_000), 10 * 30_000_000 + 17_000_000);
     }

@@ -24,8 +24,7 @@ pub struct Message {
     pub chunk: u32,
     /// Unencoded bytes.
     pub bytes: u64,
-    /// Bytes as encoded, which is less only between hosts. Variable lengths are expected values for
-    /// uncorrelated numbers.
+    /// Bytes as encoded, less only between hosts; expected values of variable lengths.
     pub wire: u64,
 }
 
@@ -93,11 +92,8 @@ pub struct Summary {
     pub host_incast: usize,
 }
 
-/// Sizes of messages.
 struct Sizes {
-    /// Bytes of a point, of all batches.
     element: usize,
-    /// Numbers of a point, of all batches.
     reals: usize,
     width: usize,
     wire: Wire,
@@ -106,7 +102,6 @@ struct Sizes {
     share: f64,
 }
 
-/// Bytes of the header of an encoded message.
 const HEADER: f64 = 8.0;
 
 impl Sizes {
@@ -128,7 +123,6 @@ impl Sizes {
     }
 }
 
-/// The parameters of a message list.
 struct Listing<'a> {
     problem: &'a Problem,
     hosts: &'a Topology,
@@ -371,8 +365,7 @@ impl Schedule {
         most
     }
 
-    /// At most one message between two ranks, in the order of
-    /// [`Order::Pairwise`](crate::Order::Pairwise). Cost: O(messages log messages).
+    /// At most one message between two ranks, in the order of [`Order::Pairwise`](crate::Order).
     pub(crate) fn matched(&self) -> Self {
         let mut made = Self {
             host_of: self.host_of.clone(),

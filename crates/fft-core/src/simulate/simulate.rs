@@ -33,8 +33,7 @@ pub struct Simulation {
     pub ranks: Vec<f64>,
     /// The end on the last rank.
     pub seconds: f64,
-    /// Whether the result is rough. Matched steps amplify unmodelled delays. Forwarding exchanges
-    /// ([`Algorithm::KWay`]) use times of [`Recipe::predict`].
+    /// Whether the result is rough: of matched steps, or of forwarding exchanges.
     pub rough: bool,
 }
 
@@ -129,11 +128,9 @@ struct Reshape<'a> {
     schedule: &'a Schedule,
     wire: Wire,
     exchange: Algorithm,
-    /// Maximum rounds.
     rounds: usize,
 }
 
-/// The clocks of all ranks.
 struct Stage<'a> {
     model: Model<'a>,
     machine: &'a Machine,
@@ -227,7 +224,6 @@ impl Stage<'_> {
         timeline
     }
 
-    /// Simulates all messages, from these times on.
     fn deliver(
         &self,
         work: &Work<'_>,
@@ -284,8 +280,7 @@ impl Stage<'_> {
     }
 }
 
-/// The times at which each rank has packed all messages and has received its own, and the share of
-/// them not unpacked by then.
+/// The times of each rank's last packing and arrival, and the share not unpacked by then.
 struct Timeline {
     packed: Vec<Time>,
     arrived: Vec<Time>,
@@ -326,12 +321,10 @@ fn rounds(schedule: &Schedule, most: usize) -> Vec<Vec<std::ops::Range<usize>>> 
     (0..rounds).map(of).collect()
 }
 
-/// The local work of ranks in a reshape.
 struct Work<'a> {
     model: Model<'a>,
     schedule: &'a Schedule,
     wire: Wire,
-    /// Unencoded bytes that each rank sends.
     held: Vec<f64>,
     expected: &'a Expected,
 }

@@ -15,30 +15,22 @@ use crate::host::cpu::{line_fft::LineFft, line_fft::LinePlanner};
 use crate::problem::Memory;
 use crate::recipe::Pass;
 
-/// A [`Pass`] with its tables.
 pub(crate) struct LinePass<T> {
     line: Arc<dyn LineFft<T>>,
     shape: Pass,
-    /// Number of lines transformed together.
     at_once: usize,
     /// Whether they are read from outside the cache.
     far: bool,
 }
 
-/// The resources of a pass.
 pub(crate) struct Workspace<'a, T> {
     /// Room for [lines](LinePass::bytes_at_once) transformed together.
     pub(crate) lines: &'a mut [T],
     pub(crate) scratch: &'a mut [T],
-    /// Prefetches meanwhile.
     pub(crate) queue: &'a mut PrefetchQueue,
 }
 
-/// The number of lines transformed together, and whether they are outside the cache. Lines have
-/// `pitch` numbers, and `inner` lines are adjacent.
-///
-/// Outside are rows that are not cached yet, and columns of blocks that are too large, or large and
-/// not cached yet.
+/// The number of lines transformed together, and whether they are outside the cache.
 fn lines_at_once<T: Real>(
     pitch: usize,
     inner: usize,
@@ -65,9 +57,6 @@ fn multiply<T: Real>(numbers: &mut [T], factor: T) {
 
 impl<T: Real> LinePass<T> {
     /// Makes its tables. `cached` tells whether the block is in cache at the start.
-    ///
-    /// # Panics
-    /// For the identity.
     pub(crate) fn new(
         pass: &Pass,
         cached: bool,
@@ -81,17 +70,14 @@ impl<T: Real> LinePass<T> {
         Self { line, shape: pass.clone(), at_once, far }
     }
 
-    /// Bytes of lines transformed together.
     pub(crate) fn bytes_at_once(&self) -> usize {
         self.at_once * self.line.pitch() * size_of::<T>()
     }
 
-    /// Numbers of scratch.
     pub(crate) fn scratch_len(&self) -> usize {
         self.line.scratch_len()
     }
 
-    /// Whether lines are contiguous.
     pub(crate) fn is_rows(&self) -> bool {
         self.shape.inner == 1
     }
@@ -168,7 +154,6 @@ impl<T: Real> LinePass<T> {
         }
     }
 
-    /// Transforms lines in cache.
     fn transform(&self, tile: &mut [T], scratch: &mut [T], queue: &mut PrefetchQueue) {
         let scratch = &mut scratch[..self.scratch_len()];
         if queue.is_empty() {

@@ -57,8 +57,7 @@ impl<T: Real> Cpu<T> {
         Self { planner, tile, spare, lines, scratch, queue, memory, large: false }
     }
 
-    /// The passes in order of execution. In a large uncached block, the pass with the largest
-    /// stride comes first, as it reads rows in part anyway.
+    /// The passes in order. In a large uncached block the largest stride comes first.
     fn ordered<'a>(&self, shape: &'a LocalFft) -> Vec<&'a Pass> {
         let mut passes: Vec<_> = shape.passes.iter().collect();
         let block = shape.block_before().max(shape.block_after()) * size_of::<T>();
@@ -232,7 +231,6 @@ impl<T: Real> Processor<T> for Cpu<T> {
 }
 
 impl<T: Real> CpuFft<T> {
-    /// Transforms blocks: `src` into `dst`, or `dst` in place.
     fn run(&self, src: Option<&[T]>, dst: &mut [T], workspace: &mut Workspace<'_, T>) {
         if let [pass] = &self.passes[..]
             && pass.is_rows()
@@ -280,8 +278,7 @@ mod tests {
         assert_eq!(order(Memory::Ample, false, &halved), [1, 258, 129]);
     }
 
-    /// Transforms some blocks of planes, past the caches and not, and returns the number staged
-    /// together.
+    /// Some blocks of planes, past the caches and not; returns the number staged together.
     fn planes_past_the_caches(
         kind: Kind,
         [rows, n]: [usize; 2],

@@ -27,9 +27,6 @@ pub trait LineFft<T: Real>: Send + Sync {
     /// Numbers of scratch that [`run`](LineFft::run) needs.
     fn scratch_len(&self) -> usize;
     /// Transforms every line of the tile. Unscaled; cosine and sine transforms follow SciPy.
-    ///
-    /// # Panics
-    /// If the tile is not a whole number of lines or the scratch is too short.
     fn run(&self, tile: &mut [T], scratch: &mut [T]);
     /// Numbers between the starts of two lines: the longer of before and after.
     fn pitch(&self) -> usize {

@@ -7,8 +7,7 @@ use fft_stream::{LINE, ahead_of_computing};
 /// Maximum runs in the queue, so that it never allocates.
 const MOST: usize = 32;
 
-/// Runs of memory to be read soon. A few cache lines at a time are prefetched between transforms of
-/// lines, so that memory accesses overlap with computation.
+/// Runs of memory to be read soon, prefetched between transforms of lines.
 #[derive(Default)]
 pub(crate) struct PrefetchQueue {
     /// The first and last addresses of `len` runs. All runs before `run` have been prefetched.
@@ -42,7 +41,6 @@ impl PrefetchQueue {
         self.work = work;
     }
 
-    /// Whether nothing is left to prefetch.
     pub(crate) fn is_empty(&self) -> bool {
         self.lines == 0
     }
@@ -68,7 +66,6 @@ impl PrefetchQueue {
         }
     }
 
-    /// Removes all runs.
     pub(crate) fn end(&mut self) {
         (self.len, self.run, self.lines) = (0, 0, 0);
     }
@@ -106,7 +103,6 @@ mod tests {
             for step in steps {
                 queue.due(step, |at| asked.push(at));
                 done += step;
-                // At an even pace.
                 prop_assert!(asked.len() * work >= expected.len() * done);
             }
             prop_assert_eq!(asked, expected);

@@ -4,14 +4,12 @@ use std::ops::Range;
 
 use crate::geometry::strided_copy::lines_of;
 
-/// Rows read or written in turn, except for few cached columns, whose rows the processor
-/// prefetches.
+/// Rows read or written in turn; the processor prefetches those of few cached columns.
 const BY_TURNS: usize = 8;
 
 /// Adjacent columns of a row-major array whose rows have `inner` elements.
 #[derive(Clone, Copy)]
 pub(crate) struct Columns {
-    /// The first element of the first column.
     pub(crate) start: usize,
     pub(crate) inner: usize,
     pub(crate) columns: usize,

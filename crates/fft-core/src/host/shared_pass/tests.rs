@@ -117,8 +117,7 @@ fn expected(axes: &[usize], direction: Direction, howmany: usize, from: &[f64]) 
     numbers
 }
 
-/// Transforms along these axes by ranks with these bricks and order; returns the maximum strips of
-/// a tile.
+/// Transforms along these axes by all ranks; returns the maximum strips of a tile.
 fn transforms(
     axes: &[usize],
     direction: Direction,
