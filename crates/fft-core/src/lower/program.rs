@@ -12,7 +12,7 @@ use crate::redistribute::spill::BufferSplit;
 
 /// The operations of one direction of a recipe, the same on all ranks.
 ///
-/// Each operation is one pass over memory. Costs, predictions, simulations and devices all read it.
+/// Each operation is one pass over memory. Predictions, simulations and the CPU device read it.
 /// [`Display`](fmt::Display) prints one operation a line.
 #[derive(Debug)]
 pub struct Program<'a> {
