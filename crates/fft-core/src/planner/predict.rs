@@ -213,7 +213,7 @@ impl Predictor<'_> {
     }
 }
 
-/// The distribution of data for this work: the input's, if it has the same grid then.
+/// The input's distribution on the grid of this work; `None` if a cut axis has another length.
 fn at_home(work: &Distribution, input: &Layout) -> Option<Distribution> {
     (0..input.grid().axes()).try_fold(Distribution::Given(input.clone()), |home, axis| {
         let n = work.grid().len(axis);
