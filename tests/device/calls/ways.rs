@@ -159,7 +159,7 @@ const CHUNK: usize = 8 << 20;
 pub(super) fn message_plan(recipe: &Recipe, direction: Direction, way: &Way) -> MessagePlan {
     let ranks = recipe.problem().input.ranks();
     let mut found = MessagePlan { ranks: ranks as u64, reshapes: 0, out: 0, come: 0 };
-    for leg in recipe.legs(direction) {
+    for leg in recipe.bound_steps(direction) {
         if !matches!(leg.step, Step::Reshape { .. }) {
             continue;
         }

@@ -12,7 +12,7 @@ where
     K::Real: GpuReal,
 {
     let (mut found, mut moved) = (0, false);
-    for leg in plan.recipe().legs(direction) {
+    for leg in plan.recipe().bound_steps(direction) {
         if matches!(leg.step, Step::Reshape { .. }) {
             moved = true;
         } else if leg.pass().is_some() {

@@ -160,7 +160,8 @@ impl Map<'_> {
         shown && !self.exposes_all
     }
 
-    /// Assigns buffers from the last operation back, with as few buffers and copies as possible.
+    /// Assigns buffers from the last operation back. The last result goes to the output if allowed.
+    /// An operation works in place if allowed, else from the output, else from a work buffer.
     fn backwards(&self, output: usize) -> Vec<BufferId> {
         let n = self.requirements.len();
         let mut places = vec![BufferId::Output; n + 1];

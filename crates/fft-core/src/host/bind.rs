@@ -17,11 +17,11 @@ use crate::redistribute::Redistribution;
 use crate::redistribute::spill::{BufferOffset, BufferSplit};
 
 /// The operations of one direction on a host, one for each pass of the program.
-pub(crate) fn bind<T: Real, Dev: Processor<T>>(
+pub(crate) fn bind<T: Real, P: Processor<T>>(
     recipe: &Recipe,
     context: BindContext<'_>,
-    device: &mut Dev,
-) -> Result<Operations<HostOp<T, Dev>>, Error> {
+    device: &mut P,
+) -> Result<Operations<HostOp<T, P>>, Error> {
     let problem = recipe.problem();
     let capabilities = Capabilities::of(problem, context.node_memory.map(NodeMemory::exposes_all));
     let program = &recipe.lower(context.direction, capabilities);
@@ -38,15 +38,15 @@ pub(crate) fn bind<T: Real, Dev: Processor<T>>(
     Ok(Operations { ops, sizes, exposes_all: context.exposes_all(problem) })
 }
 
-struct Binder<'a, Dev> {
+struct Binder<'a, P> {
     program: &'a Program<'a>,
     problem: &'a Problem,
     context: BindContext<'a>,
-    device: &'a mut Dev,
+    device: &'a mut P,
     rank: usize,
 }
 
-impl<Dev> Binder<'_, Dev> {
+impl<P> Binder<'_, P> {
     /// Real numbers of this rank at a node: in the operation's buffer and in spare memory.
     fn reals(&self, node: usize, split: &BufferSplit) -> [usize; 2] {
         let node = self.program.node(node);
@@ -63,7 +63,7 @@ impl<Dev> Binder<'_, Dev> {
 
     fn offsets(&self, split: &BufferSplit, node: &Node) -> Vec<BufferOffset> {
         let (brick, point) = (node.layout.brick(self.rank), self.problem.howmany * node.width());
-        (0..split.count()).map(|part| split.spot(part, self.rank, brick, point)).collect()
+        (0..split.count()).map(|part| split.offset(part, self.rank, brick, point)).collect()
     }
 
     /// The dense parts of this rank's brick before local transforms, and the transforms of each.
@@ -93,11 +93,11 @@ impl<Dev> Binder<'_, Dev> {
     }
 }
 
-impl<'a, Dev> Binder<'a, Dev> {
+impl<'a, P> Binder<'a, P> {
     /// The operation of a pass, and the real numbers of this rank after it.
-    fn bind<T: Real>(&mut self, pass: &Pass) -> Result<(Op<T, Dev>, [usize; 2]), Error>
+    fn bind<T: Real>(&mut self, pass: &Pass) -> Result<(Op<T, P>, [usize; 2]), Error>
     where
-        Dev: Processor<T>,
+        P: Processor<T>,
     {
         match pass {
             Pass::LocalFft(pass) => {
@@ -123,9 +123,9 @@ impl<'a, Dev> Binder<'a, Dev> {
         }
     }
 
-    fn local_fft<T: Real>(&mut self, pass: &LocalPass) -> Result<Op<T, Dev>, Error>
+    fn local_fft<T: Real>(&mut self, pass: &LocalPass) -> Result<Op<T, P>, Error>
     where
-        Dev: Processor<T>,
+        P: Processor<T>,
     {
         let first = &pass.ffts[0];
         let [from, to] = self.program.ends(first.step);
@@ -141,9 +141,9 @@ impl<'a, Dev> Binder<'a, Dev> {
         Ok(Op::Fft { parts, in_place, apart: !in_place && pass.splits[0].is_apart() })
     }
 
-    fn exchange<T: Real>(&mut self, pass: &ExchangePass) -> Result<Op<T, Dev>, Error>
+    fn exchange<T: Real>(&mut self, pass: &ExchangePass) -> Result<Op<T, P>, Error>
     where
-        Dev: Processor<T>,
+        P: Processor<T>,
     {
         let (comm, problem, rank) = (self.context.comm, self.problem, self.rank);
         let nodes = [pass.from, pass.to].map(|node| self.program.node(node));
@@ -155,7 +155,7 @@ impl<'a, Dev> Binder<'a, Dev> {
         let [from, to] = nodes;
         let [before, after] = &pass.splits;
         let mut redistribution = Redistribution::new(rank, &link, from, to, problem.howmany);
-        redistribution = redistribution.kept([before, after], nodes);
+        redistribution = redistribution.split_by([before, after], nodes);
         if let Some(chunking) = pass.chunking {
             let element = from.width() * T::PRECISION.bytes();
             redistribution = redistribution.chunked(nodes, &pass.whole, element, chunking);
@@ -173,9 +173,9 @@ impl<'a, Dev> Binder<'a, Dev> {
             let splits = [after.clone(), after.clone()];
             let (parts, ffts) = self.local(&pass.fuse_after, &splits);
             let offsets = self.offsets(after, to);
-            let fused = |(fft, spot): (LocalFft, BufferOffset)| {
+            let fused = |(fft, offset): (LocalFft, BufferOffset)| {
                 let (blocks, fft) = (fft.blocks, LocalFft { cached: true, ..fft });
-                Ok(FusedFft { fft: self.device.plan_fft(&fft, rank)?, blocks, spot })
+                Ok(FusedFft { fft: self.device.plan_fft(&fft, rank)?, blocks, offset })
             };
             let ffts = ffts.into_iter().zip(offsets).map(fused).collect::<Result<_, Error>>()?;
             reshape.fuse_unpack(&redistribution, &parts, ffts);
@@ -184,9 +184,9 @@ impl<'a, Dev> Binder<'a, Dev> {
         Ok(Op::Reshape { reshape: Box::new(reshape), exchange, apart })
     }
 
-    fn shared_pass<T: Real>(&mut self, pass: &SharedFft) -> Result<Op<T, Dev>, Error>
+    fn shared_pass<T: Real>(&mut self, pass: &SharedFft) -> Result<Op<T, P>, Error>
     where
-        Dev: Processor<T>,
+        P: Processor<T>,
     {
         let [home, work] = [pass.home, pass.work].map(|node| self.program.node(node));
         let axes = self.program.passes(&pass.ffts);
@@ -205,9 +205,9 @@ impl<'a, Dev> Binder<'a, Dev> {
         Ok(Op::SharedPass(Box::new(SharedPass::new(&tiling, self.device)?)))
     }
 
-    fn copy_out<T: Real>(&self, node: &Node, split: &BufferSplit) -> Op<T, Dev>
+    fn copy_out<T: Real>(&self, node: &Node, split: &BufferSplit) -> Op<T, P>
     where
-        Dev: Processor<T>,
+        P: Processor<T>,
     {
         let (howmany, brick) = (self.problem.howmany, node.layout.brick(self.rank));
         let placed = |brick| Placed { brick, order: node.layout.order(), howmany };

@@ -13,10 +13,10 @@ use crate::geometry::Transfer;
 use crate::problem::Algorithm;
 use crate::recipe::Recipe;
 
-impl<T: Real, Dev: Processor<T>> Device<T> for Host<Dev> {
-    type Memory = Dev::Memory;
-    type Work = HostWork<Dev::Buffer>;
-    type Op = HostOp<T, Dev>;
+impl<T: Real, P: Processor<T>> Device<T> for Host<P> {
+    type Memory = P::Memory;
+    type Work = HostWork<P::Buffer>;
+    type Op = HostOp<T, P>;
 
     fn connect(
         &mut self,
@@ -35,7 +35,7 @@ impl<T: Real, Dev: Processor<T>> Device<T> for Host<Dev> {
         &mut self,
         recipe: &Recipe,
         context: BindContext<'_>,
-    ) -> Result<Operations<HostOp<T, Dev>>, Error> {
+    ) -> Result<Operations<HostOp<T, P>>, Error> {
         // Memory is checked before anything is made.
         let rank = context.comm.rank();
         self.0.buffer(recipe.most_reals(rank), rank)?;
@@ -51,26 +51,26 @@ impl<T: Real, Dev: Processor<T>> Device<T> for Host<Dev> {
         reals: [usize; 2],
         comm: &dyn Comm,
         node_memory: Option<&mut dyn NodeMemory>,
-    ) -> Result<HostWork<Dev::Buffer>, Error> {
-        HostWork::new::<T, Dev>(reals, comm, &self.0, node_memory)
+    ) -> Result<HostWork<P::Buffer>, Error> {
+        HostWork::new::<T, P>(reals, comm, &self.0, node_memory)
     }
 
     fn places<'a>(
-        work: &'a mut HostWork<Dev::Buffer>,
-        output: &'a mut Dev::Memory,
-    ) -> [&'a mut Dev::Memory; 3] {
-        work.all_buffers::<T, Dev>(output)
+        work: &'a mut HostWork<P::Buffer>,
+        output: &'a mut P::Memory,
+    ) -> [&'a mut P::Memory; 3] {
+        work.all_buffers::<T, P>(output)
     }
 
     fn held(&self) -> usize {
         self.0.held()
     }
 
-    fn copy(&mut self, all: &Transfer, src: &Dev::Memory, dst: &mut Dev::Memory) {
+    fn copy(&mut self, all: &Transfer, src: &P::Memory, dst: &mut P::Memory) {
         self.0.copy_nontemporal(all, 1, src, dst);
     }
 
-    fn energy(&mut self, parts: &[Transfer], width: usize, src: &Dev::Memory, sums: &mut [Energy]) {
+    fn energy(&mut self, parts: &[Transfer], width: usize, src: &P::Memory, sums: &mut [Energy]) {
         for (part, sum) in parts.iter().zip(sums) {
             self.0.energy(part, width, src, sum);
         }
@@ -104,10 +104,10 @@ pub struct HostWork<B> {
 }
 
 impl<B> HostWork<B> {
-    fn new<T: Real, Dev: Processor<T, Buffer = B>>(
+    fn new<T: Real, P: Processor<T, Buffer = B>>(
         sizes: [usize; 2],
         comm: &dyn Comm,
-        device: &Dev,
+        device: &P,
         node_memory: Option<&mut dyn NodeMemory>,
     ) -> Result<Self, Error> {
         let mut most = [sizes[0].max(sizes[1]) as f64];
@@ -130,17 +130,17 @@ impl<B> HostWork<B> {
         Ok(Self { own, shared })
     }
 
-    fn all_buffers<'a, T: Real, Dev: Processor<T, Buffer = B>>(
+    fn all_buffers<'a, T: Real, P: Processor<T, Buffer = B>>(
         &'a mut self,
-        output: &'a mut Dev::Memory,
-    ) -> [&'a mut Dev::Memory; 3]
+        output: &'a mut P::Memory,
+    ) -> [&'a mut P::Memory; 3]
     where
-        B: BorrowMut<Dev::Memory>,
+        B: BorrowMut<P::Memory>,
     {
         match &mut self.shared {
             Some((memory, first)) => {
                 let (a, b) = memory.bytes_mut().split_at_mut(*first * size_of::<T>());
-                [output, Dev::memory_mut(a), Dev::memory_mut(b)]
+                [output, P::memory_mut(a), P::memory_mut(b)]
             }
             None => {
                 let [a, b] = &mut self.own;

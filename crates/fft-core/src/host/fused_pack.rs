@@ -25,10 +25,10 @@ use crate::recipe::Pass;
 use crate::redistribute::Redistribution;
 
 /// The chunks of a brick, and the tile of the current one.
-pub(crate) struct FusedPack<T: Real, Dev: Processor<T>> {
+pub(crate) struct FusedPack<T: Real, P: Processor<T>> {
     chunks: Vec<Load>,
-    ffts: Vec<Vec<(Dev::Fft, Range<usize>)>>,
-    tile: Dev::Buffer,
+    ffts: Vec<Vec<(P::Fft, Range<usize>)>>,
+    tile: P::Buffer,
     chunk_of: Vec<usize>,
     /// Number of chunks transformed in this run.
     done: usize,
@@ -42,12 +42,12 @@ struct Load {
     own: Vec<(usize, Transfer)>,
 }
 
-impl<T: Real, Dev: Processor<T>> FusedPack<T, Dev> {
+impl<T: Real, P: Processor<T>> FusedPack<T, P> {
     /// For a chunked redistribution.
     pub(crate) fn new(
         redistribution: &Redistribution,
         axes: &[(usize, Pass)],
-        device: &mut Dev,
+        device: &mut P,
     ) -> Result<Self, Error> {
         let (rank, howmany) = (redistribution.rank, redistribution.howmany());
         let lines = Lines { rank, order: redistribution.order(), howmany, axes, cached: true };
@@ -65,30 +65,30 @@ impl<T: Real, Dev: Processor<T>> FusedPack<T, Dev> {
         }
         device.reserve_tile(most * howmany * redistribution.width, rank)?;
         let chunk_of = redistribution.chunks_sent().collect();
-        Ok(Self { chunks, ffts: ffts.finish(), tile: Dev::Buffer::default(), chunk_of, done: 0 })
+        Ok(Self { chunks, ffts: ffts.finish(), tile: P::Buffer::default(), chunk_of, done: 0 })
     }
 
-    pub(crate) fn begin(&mut self, device: &mut Dev) {
+    pub(crate) fn begin(&mut self, device: &mut P) {
         self.done = 0;
         self.tile = take(device.tile());
     }
 
-    pub(crate) fn end(&mut self, device: &mut Dev) {
+    pub(crate) fn end(&mut self, device: &mut P) {
         *device.tile() = take(&mut self.tile);
     }
 
-    pub(crate) fn chunk_for(&mut self, message: usize, path: Path<'_, '_, T, Dev>) -> &Dev::Memory {
+    pub(crate) fn chunk_for(&mut self, message: usize, path: Path<'_, '_, T, P>) -> &P::Memory {
         self.up_to(self.chunk_of[message] + 1, path);
         assert_eq!(self.done, self.chunk_of[message] + 1, "messages are packed in their order");
         self.tile.borrow()
     }
 
     /// Transforms the remaining chunks.
-    pub(crate) fn rest(&mut self, path: Path<'_, '_, T, Dev>) {
+    pub(crate) fn rest(&mut self, path: Path<'_, '_, T, P>) {
         self.up_to(self.chunks.len(), path);
     }
 
-    fn up_to(&mut self, end: usize, path: Path<'_, '_, T, Dev>) {
+    fn up_to(&mut self, end: usize, path: Path<'_, '_, T, P>) {
         let Path { width, device, src, dst, timings } = path;
         let tile = self.tile.borrow_mut();
         for chunk in &self.chunks[self.done.min(end)..end] {
@@ -111,10 +111,10 @@ impl<T: Real, Dev: Processor<T>> FusedPack<T, Dev> {
 }
 
 /// The source, destination and resources of a chunk.
-pub(crate) struct Path<'a, 'b, T: Real, Dev: Processor<T>> {
+pub(crate) struct Path<'a, 'b, T: Real, P: Processor<T>> {
     pub(crate) width: usize,
-    pub(crate) device: &'a mut Dev,
-    pub(crate) src: Read<'a, Dev::Memory>,
-    pub(crate) dst: &'a mut Written<'b, Dev::Memory>,
+    pub(crate) device: &'a mut P,
+    pub(crate) src: Read<'a, P::Memory>,
+    pub(crate) dst: &'a mut Written<'b, P::Memory>,
     pub(crate) timings: &'a mut Timings,
 }

@@ -20,21 +20,21 @@ use crate::redistribute::spill::BufferOffset;
 pub struct Host<P>(pub P);
 
 /// A bound pass of a program on a host.
-pub struct HostOp<T: Real, Dev: Processor<T>>(pub(crate) Op<T, Dev>);
+pub struct HostOp<T: Real, P: Processor<T>>(pub(crate) Op<T, P>);
 
-pub(crate) enum Op<T: Real, Dev: Processor<T>> {
+pub(crate) enum Op<T: Real, P: Processor<T>> {
     /// If `apart`, the second half of the source is in spare memory.
     Fft {
-        parts: Vec<Local<Dev::Fft>>,
+        parts: Vec<Local<P::Fft>>,
         in_place: bool,
         apart: bool,
     },
     Reshape {
-        reshape: Box<Reshape<T, Dev>>,
+        reshape: Box<Reshape<T, P>>,
         exchange: Algorithm,
         apart: bool,
     },
-    SharedPass(Box<SharedPass<T, Dev>>),
+    SharedPass(Box<SharedPass<T, P>>),
     Copy {
         parts: Vec<Transfer>,
         width: usize,
@@ -49,7 +49,7 @@ pub(crate) struct Local<F> {
     pub(crate) to: BufferOffset,
 }
 
-impl<T: Real, Dev: Processor<T>> Operation<T, Host<Dev>> for HostOp<T, Dev> {
+impl<T: Real, P: Processor<T>> Operation<T, Host<P>> for HostOp<T, P> {
     fn buffer_requirement(&self) -> BufferRequirement {
         match &self.0 {
             Op::Fft { in_place: true, .. } => BufferRequirement::Either,
@@ -91,7 +91,7 @@ impl<T: Real, Dev: Processor<T>> Operation<T, Host<Dev>> for HostOp<T, Dev> {
         }
     }
 
-    fn reserve(&mut self, context: &mut RunContext<Host<Dev>>) -> Result<(), Error> {
+    fn reserve(&mut self, context: &mut RunContext<Host<P>>) -> Result<(), Error> {
         match (&mut self.0, &mut context.node_memory) {
             (Op::SharedPass(pass), Some(node_memory)) => pass.register(node_memory.as_mut()),
             (Op::Reshape { reshape, exchange, .. }, _) => {
@@ -103,8 +103,8 @@ impl<T: Real, Dev: Processor<T>> Operation<T, Host<Dev>> for HostOp<T, Dev> {
 
     fn run(
         &mut self,
-        context: &mut RunContext<Host<Dev>>,
-        buffers: OpBuffers<'_, Dev::Memory>,
+        context: &mut RunContext<Host<P>>,
+        buffers: OpBuffers<'_, P::Memory>,
     ) -> Result<(), Error> {
         let OpBuffers { src, dst, caller } = buffers;
         match &mut self.0 {
@@ -114,8 +114,8 @@ impl<T: Real, Dev: Processor<T>> Operation<T, Host<Dev>> for HostOp<T, Dev> {
                 let (read, written) = spill.split();
                 let (src, dst) = (src.map(|src| [src, read]), [dst, written]);
                 for Local { fft, blocks, from, to } in parts {
-                    let src = src.map(|src| rest::<T, Dev>(src[from.piece], from.first));
-                    let dst = rest_mut::<T, Dev>(dst[to.piece], to.first);
+                    let src = src.map(|src| rest::<T, P>(src[from.piece], from.first));
+                    let dst = rest_mut::<T, P>(dst[to.piece], to.first);
                     timings.fft.time(|| device.fft(fft, 0..*blocks, src, dst));
                 }
                 *device.spare() = spill.end();

@@ -24,7 +24,7 @@ use crate::redistribute::{Chunk, LocalRead, Redistribution, redistribution::Bloc
 const RUN_BYTES: Range<usize> = 64..512;
 
 /// The transfers of one rank's data, with transforms fused into packing or unpacking.
-pub(crate) struct Reshape<T: Real, Dev: Processor<T>> {
+pub(crate) struct Reshape<T: Real, P: Processor<T>> {
     rank: usize,
     width: usize,
     /// The codecs of messages within this host and to other hosts.
@@ -40,24 +40,24 @@ pub(crate) struct Reshape<T: Real, Dev: Processor<T>> {
     pub(crate) message_plan: MessagePlan,
     /// The source buffer of each message to be sent, and its transfer.
     gathers: Vec<(usize, Transfer)>,
-    fused_pack: Option<FusedPack<T, Dev>>,
-    unpack: Unpack<T, Dev>,
+    fused_pack: Option<FusedPack<T, P>>,
+    unpack: Unpack<T, P>,
     exposes: bool,
 }
 
 /// The way that data gets into the new brick.
-enum Unpack<T: Real, Dev: Processor<T>> {
+enum Unpack<T: Real, P: Processor<T>> {
     /// Each message is unpacked on arrival.
     Streaming { local_reads: Vec<LocalCopy>, scatters: Vec<(usize, Transfer)> },
     /// All messages are unpacked together into tiles, each transformed in cache: one pass.
-    Fused { ffts: Vec<FusedFft<Dev::Fft>>, tiles: Vec<Tile> },
+    Fused { ffts: Vec<FusedFft<P::Fft>>, tiles: Vec<Tile> },
 }
 
 /// A local transform fused into unpacking, one for each dense part of the new brick.
 pub(crate) struct FusedFft<F> {
     pub(crate) fft: F,
     pub(crate) blocks: usize,
-    pub(crate) spot: BufferOffset,
+    pub(crate) offset: BufferOffset,
 }
 
 /// A copy from local memory, this rank's or a peer's.
@@ -76,7 +76,7 @@ struct Tile {
     scatters: Vec<(usize, usize, Transfer)>,
 }
 
-impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
+impl<T: Real, P: Processor<T>> Reshape<T, P> {
     /// A reshape with this number in its plan. If it `exposes`, ranks of a host share memory.
     pub(crate) fn new(
         redistribution: &Redistribution,
@@ -141,7 +141,7 @@ impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
         &mut self,
         redistribution: &Redistribution,
         axes: &[(usize, Pass)],
-        device: &mut Dev,
+        device: &mut P,
     ) -> Result<(), Error> {
         let from = |((_, part), chunk): (&(usize, DynBrick), usize)| {
             (0, redistribution.gather_from(&redistribution.chunks[chunk], part))
@@ -157,7 +157,7 @@ impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
         &mut self,
         redistribution: &Redistribution,
         parts: &[DynBrick],
-        ffts: Vec<FusedFft<Dev::Fft>>,
+        ffts: Vec<FusedFft<P::Fft>>,
     ) {
         let element = redistribution.width * T::PRECISION.bytes();
         let packs_fused = self.fused_pack.is_some();
@@ -213,9 +213,9 @@ impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
     pub(crate) fn run(
         &mut self,
         transports: Transports<'_>,
-        device: &mut Dev,
-        src: Read<'_, Dev::Memory>,
-        dst: Written<'_, Dev::Memory>,
+        device: &mut P,
+        src: Read<'_, P::Memory>,
+        dst: Written<'_, P::Memory>,
         timings: &mut Timings,
     ) -> Result<(), Error> {
         let [first, second] = dst;
@@ -243,7 +243,7 @@ impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
         };
         let result = match node_memory {
             Some(node_memory) if self.exposes => {
-                let (expose, mut opened) = (Expose::Read(Dev::bytes(src[0])), false);
+                let (expose, mut opened) = (Expose::Read(P::bytes(src[0])), false);
                 let epoch = node_memory.exposure_epoch(expose, &mut |peers| {
                     opened = true;
                     exchange_all(Some(peers))
@@ -308,27 +308,22 @@ fn message_plan<T: Real>(
 
 /// The copies from local memory into a part of the new brick.
 fn local_copies(redistribution: &Redistribution, wanted: &Chunk) -> Vec<LocalCopy> {
-    let take = |local_reads: &LocalRead| {
-        let (owner, transfer) = (local_reads.owner, redistribution.take(local_reads, wanted)?);
+    let take = |read: &LocalRead| {
+        let (owner, transfer) = (read.owner, redistribution.take(read, wanted)?);
         // Peers expose one buffer.
-        let from =
-            if owner == redistribution.rank { redistribution.source(&local_reads.part) } else { 0 };
-        Some(LocalCopy {
-            owner,
-            pieces: [from, redistribution.destination(&local_reads.part)],
-            transfer,
-        })
+        let from = if owner == redistribution.rank { redistribution.source(&read.part) } else { 0 };
+        Some(LocalCopy { owner, pieces: [from, redistribution.destination(&read.part)], transfer })
     };
     redistribution.local_reads.iter().filter_map(take).collect()
 }
 
-struct ReshapeHandler<'a, T: Real, Dev: Processor<T>> {
-    reshape: &'a Reshape<T, Dev>,
-    fused_pack: Option<&'a mut FusedPack<T, Dev>>,
-    device: &'a mut Dev,
-    src: Read<'a, Dev::Memory>,
+struct ReshapeHandler<'a, T: Real, P: Processor<T>> {
+    reshape: &'a Reshape<T, P>,
+    fused_pack: Option<&'a mut FusedPack<T, P>>,
+    device: &'a mut P,
+    src: Read<'a, P::Memory>,
     peers: Option<&'a dyn PeerMemory>,
-    dst: Written<'a, Dev::Memory>,
+    dst: Written<'a, P::Memory>,
     timings: &'a mut Timings,
     /// The first message that did not decode.
     damage: Result<(), Error>,
@@ -337,7 +332,7 @@ struct ReshapeHandler<'a, T: Real, Dev: Processor<T>> {
     rounded: f64,
 }
 
-impl<T: Real, Dev: Processor<T>> ReshapeHandler<'_, T, Dev> {
+impl<T: Real, P: Processor<T>> ReshapeHandler<'_, T, P> {
     /// Runs the exchange. Returns its result and the sum of squared errors.
     fn run(mut self, exchange: &mut dyn Exchange) -> (Result<(), Error>, f64) {
         let message_plan = &self.reshape.message_plan;
@@ -351,7 +346,7 @@ impl<T: Real, Dev: Processor<T>> ReshapeHandler<'_, T, Dev> {
         for LocalCopy { owner, pieces: [from, to], transfer } in local_reads {
             let (time, src) = match self.peers {
                 _ if *owner == rank => (&mut self.timings.own, self.src[*from]),
-                Some(peers) => (&mut self.timings.shared, Dev::memory(peers.shown(*owner))),
+                Some(peers) => (&mut self.timings.shared, P::memory(peers.shown(*owner))),
                 // The exposure epoch has failed.
                 None => continue,
             };
@@ -375,7 +370,7 @@ impl<T: Real, Dev: Processor<T>> ReshapeHandler<'_, T, Dev> {
     }
 }
 
-impl<T: Real, Dev: Processor<T>> MessageHandler for ReshapeHandler<'_, T, Dev> {
+impl<T: Real, P: Processor<T>> MessageHandler for ReshapeHandler<'_, T, P> {
     fn pack(&mut self, number: usize, message: &mut [u8]) -> usize {
         let Reshape { codecs, encoded, gathers, width, step, finer, .. } = self.reshape;
         let codec = &codecs[usize::from(encoded[0][number])];
@@ -442,8 +437,8 @@ impl<T: Real, Dev: Processor<T>> MessageHandler for ReshapeHandler<'_, T, Dev> {
             for (number, to, scatter) in &tile.scatters {
                 self.decode(*number, message(*number), (*to, scatter));
             }
-            let FusedFft { fft, spot, .. } = &ffts[tile.fft];
-            let dst = rest_mut::<T, Dev>(self.dst[spot.piece], spot.first);
+            let FusedFft { fft, offset, .. } = &ffts[tile.fft];
+            let dst = rest_mut::<T, P>(self.dst[offset.piece], offset.first);
             let device = &mut *self.device;
             self.timings.fft.time(|| {
                 for blocks in &tile.blocks {

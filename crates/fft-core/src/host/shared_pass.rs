@@ -37,9 +37,9 @@ mod tests;
 /// Transforms of boxes of one shape, each with its blocks.
 type Ffts<F> = Vec<(F, Range<usize>)>;
 
-pub(crate) struct SharedPass<T: Real, Dev: Processor<T>> {
+pub(crate) struct SharedPass<T: Real, P: Processor<T>> {
     pass: Registration,
-    tables: Tables<Dev::Fft>,
+    tables: Tables<P::Fft>,
     /// Transfers of data that other ranks transform: to the exposed part, and back.
     others: Vec<[Transfer; 2]>,
     width: usize,
@@ -93,8 +93,8 @@ struct Strip {
     at: usize,
 }
 
-impl<T: Real, Dev: Processor<T>> SharedPass<T, Dev> {
-    pub(crate) fn new(tiling: &Tiling<'_>, device: &mut Dev) -> Result<Self, Error> {
+impl<T: Real, P: Processor<T>> SharedPass<T, P> {
+    pub(crate) fn new(tiling: &Tiling<'_>, device: &mut P) -> Result<Self, Error> {
         let Tiling { rank, howmany, width, .. } = *tiling;
         let bytes = T::PRECISION.bytes();
         let (source, target) = tiling.sides();
@@ -160,16 +160,16 @@ impl<T: Real, Dev: Processor<T>> SharedPass<T, Dev> {
     pub(crate) fn run(
         &mut self,
         node_memory: &mut dyn NodeMemory,
-        device: &mut Dev,
-        buffers: OpBuffers<'_, Dev::Memory>,
+        device: &mut P,
+        buffers: OpBuffers<'_, P::Memory>,
         timings: &mut Timings,
     ) -> Result<(), Error> {
         let OpBuffers { src, dst, caller } = buffers;
         let (partition, width) = (self.partition(), self.width);
         let Some(CallerArrays { input, mut output, copy_in, copy_out }) = caller else {
-            let read = src.map(|src| Dev::bytes(src));
+            let read = src.map(|src| P::bytes(src));
             let local = LocalBuffers::default();
-            let expose = Expose::Write { read, write: Dev::bytes_mut(dst), partition, local };
+            let expose = Expose::Write { read, write: P::bytes_mut(dst), partition, local };
             return self.exposure_epoch(node_memory, device, expose, None, timings);
         };
         if copy_in {
@@ -180,12 +180,12 @@ impl<T: Real, Dev: Processor<T>> SharedPass<T, Dev> {
             });
         }
         let local = LocalBuffers {
-            input: input.map(|input| Dev::bytes(input)),
-            output: output.as_deref_mut().map(|output| Dev::bytes_mut(output)),
+            input: input.map(|input| P::bytes(input)),
+            output: output.as_deref_mut().map(|output| P::bytes_mut(output)),
             copy_in,
             copy_out,
         };
-        let expose = Expose::Write { read: None, write: Dev::bytes_mut(dst), partition, local };
+        let expose = Expose::Write { read: None, write: P::bytes_mut(dst), partition, local };
         let result = self.exposure_epoch(node_memory, device, expose, input, timings);
         if let Some(output) = output.filter(|_| copy_out) {
             let parts = self.others.iter();
@@ -204,16 +204,16 @@ impl<T: Real, Dev: Processor<T>> SharedPass<T, Dev> {
     fn exposure_epoch(
         &mut self,
         node_memory: &mut dyn NodeMemory,
-        device: &mut Dev,
+        device: &mut P,
         expose: Expose<'_>,
-        input: Option<&Dev::Memory>,
+        input: Option<&P::Memory>,
         timings: &mut Timings,
     ) -> Result<(), Error> {
         let (start, busy) = (Instant::now(), timings.busy());
         let Self { tables, halving, .. } = &*self;
         let halving = halving.as_ref();
         let mut buffer = take(device.tile());
-        let tile = Dev::bytes_mut(buffer.borrow_mut());
+        let tile = P::bytes_mut(buffer.borrow_mut());
         let before = halving.map_or(0, |halving| halving.before) * size_of::<T>();
         let (from, to) = tile.split_at_mut(before);
         let result = node_memory.exposure_epoch(expose, &mut |peers| {
@@ -236,7 +236,7 @@ impl<T: Real, Dev: Processor<T>> SharedPass<T, Dev> {
 }
 
 /// The tiles of a pass while it is planned.
-struct Planner<'a, T: Real, Dev: Processor<T>> {
+struct Planner<'a, T: Real, P: Processor<T>> {
     tiling: &'a Tiling<'a>,
     source: Option<(&'a Side<'a>, &'a Exclusive)>,
     target: (&'a Side<'a>, &'a Exclusive),
@@ -249,13 +249,13 @@ struct Planner<'a, T: Real, Dev: Processor<T>> {
     strips: Vec<Strip>,
     reads: Vec<Segment>,
     /// The transforms of tiles, and those of strips on reading and on writing.
-    ffts: [TileFfts<T, Dev>; 3],
+    ffts: [TileFfts<T, P>; 3],
     /// Real numbers of the source and destination parts of the tile.
     source_reals: usize,
     target_reals: usize,
 }
 
-impl<'a, T: Real, Dev: Processor<T>> Planner<'a, T, Dev> {
+impl<'a, T: Real, P: Processor<T>> Planner<'a, T, P> {
     fn new(
         tiling: &'a Tiling<'a>,
         source: Option<(&'a Side<'a>, &'a Exclusive)>,
@@ -294,7 +294,7 @@ impl<'a, T: Real, Dev: Processor<T>> Planner<'a, T, Dev> {
         &mut self,
         tile: &DynBrick,
         run: Option<Range<usize>>,
-        device: &mut Dev,
+        device: &mut P,
     ) -> Result<(), Error> {
         let (first, mut done) = (self.strips.len(), 0);
         for strip in &in_boxes(*tile, self.order, self.cut.lengths) {
@@ -313,7 +313,7 @@ impl<'a, T: Real, Dev: Processor<T>> Planner<'a, T, Dev> {
         strip: &DynBrick,
         is_first: bool,
         done: usize,
-        device: &mut Dev,
+        device: &mut P,
     ) -> Result<(), Error> {
         let Self { tiling, order, .. } = *self;
         let Tiling { rank, howmany, .. } = *tiling;
@@ -352,25 +352,25 @@ impl<'a, T: Real, Dev: Processor<T>> Planner<'a, T, Dev> {
 }
 
 /// One execution of a pass on this rank.
-struct Run<'a, T: Real, Dev: Processor<T>> {
-    tables: &'a Tables<Dev::Fft>,
+struct Run<'a, T: Real, P: Processor<T>> {
+    tables: &'a Tables<P::Fft>,
     halving: Option<&'a Halving>,
     peers: &'a mut dyn PeerMemory,
-    device: &'a mut Dev,
+    device: &'a mut P,
     timings: &'a mut Timings,
     /// The source and destination parts of the tile.
     from: &'a mut [u8],
     to: &'a mut [u8],
 }
 
-impl<T: Real, Dev: Processor<T>> Run<'_, T, Dev> {
+impl<T: Real, P: Processor<T>> Run<'_, T, P> {
     /// Reads, transforms and writes a tile.
-    fn tile(&mut self, tile: &Tile, input: Option<&Dev::Memory>) {
+    fn tile(&mut self, tile: &Tile, input: Option<&P::Memory>) {
         let bytes = |reals: usize| reals * size_of::<T>();
         let Tile { strips, fft, run } = tile;
         // Transformed on the way to the tile.
         let run = run.as_ref().zip(input);
-        let run = run.map(|(run, input)| &Dev::bytes(input)[bytes(run.start)..bytes(run.end)]);
+        let run = run.map(|(run, input)| &P::bytes(input)[bytes(run.start)..bytes(run.end)]);
         if run.is_none() {
             strips.clone().for_each(|number| self.read(number, strips.len() > 1));
         }
@@ -410,25 +410,25 @@ impl<T: Real, Dev: Processor<T>> Run<'_, T, Dev> {
 
 impl Halving {
     /// Reads a strip into the source part of the tile.
-    fn fetch<T: Real, Dev: Processor<T>>(
+    fn fetch<T: Real, P: Processor<T>>(
         &self,
         strip: &Strip,
         peers: &dyn PeerMemory,
-        device: &mut Dev,
+        device: &mut P,
         tile: &mut [u8],
     ) {
         for segment in &self.reads[strip.reads.clone()] {
-            let src = Dev::memory(peers.shown(segment.owner()));
-            device.copy(segment.transfer(), self.width, src, Dev::memory_mut(tile));
+            let src = P::memory(peers.shown(segment.owner()));
+            device.copy(segment.transfer(), self.width, src, P::memory_mut(tile));
         }
     }
 
     /// Requests the prefetch of the next strip.
-    fn prefetch<T: Real, Dev: Processor<T>>(
+    fn prefetch<T: Real, P: Processor<T>>(
         &self,
         strip: &Strip,
         peers: &dyn PeerMemory,
-        device: &mut Dev,
+        device: &mut P,
     ) {
         let element = self.width * size_of::<T>();
         for segment in &self.reads[strip.reads.clone()] {
@@ -441,15 +441,15 @@ impl Halving {
 }
 
 /// Transforms a box: `src`, or what is in `dst`, into `dst`.
-fn transform<T: Real, Dev: Processor<T>>(
-    ffts: &Ffts<Dev::Fft>,
+fn transform<T: Real, P: Processor<T>>(
+    ffts: &Ffts<P::Fft>,
     mut src: Option<&[u8]>,
     dst: &mut [u8],
-    device: &mut Dev,
+    device: &mut P,
     timings: &mut Timings,
 ) {
     for (fft, blocks) in ffts {
-        let (src, dst) = (src.take().map(Dev::memory), Dev::memory_mut(dst));
+        let (src, dst) = (src.take().map(P::memory), P::memory_mut(dst));
         timings.fft.time(|| device.fft(fft, blocks.clone(), src, dst));
     }
 }

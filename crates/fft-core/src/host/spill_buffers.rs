@@ -10,15 +10,15 @@ pub(crate) type Read<'a, M> = [&'a M; 2];
 pub(crate) type Written<'a, M> = [&'a mut M; 2];
 
 /// The memory from an offset on.
-pub(crate) fn rest<T: Real, Dev: Processor<T>>(memory: &Dev::Memory, first: usize) -> &Dev::Memory {
-    Dev::memory(&Dev::bytes(memory)[first * size_of::<T>()..])
+pub(crate) fn rest<T: Real, P: Processor<T>>(memory: &P::Memory, first: usize) -> &P::Memory {
+    P::memory(&P::bytes(memory)[first * size_of::<T>()..])
 }
 
-pub(crate) fn rest_mut<T: Real, Dev: Processor<T>>(
-    memory: &mut Dev::Memory,
+pub(crate) fn rest_mut<T: Real, P: Processor<T>>(
+    memory: &mut P::Memory,
     first: usize,
-) -> &mut Dev::Memory {
-    Dev::memory_mut(&mut Dev::bytes_mut(memory)[first * size_of::<T>()..])
+) -> &mut P::Memory {
+    P::memory_mut(&mut P::bytes_mut(memory)[first * size_of::<T>()..])
 }
 
 /// Spare memory as the second buffer of the source or of the destination; the other one is empty.

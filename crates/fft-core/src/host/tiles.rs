@@ -19,12 +19,12 @@ pub(crate) struct Lines<'a> {
     pub(crate) cached: bool,
 }
 
-pub(crate) struct TileFfts<T: Real, Dev: Processor<T>> {
+pub(crate) struct TileFfts<T: Real, P: Processor<T>> {
     shapes: Vec<PerAxis<usize>>,
-    plans: Vec<Vec<(Dev::Fft, Range<usize>)>>,
+    plans: Vec<Vec<(P::Fft, Range<usize>)>>,
 }
 
-impl<T: Real, Dev: Processor<T>> Default for TileFfts<T, Dev> {
+impl<T: Real, P: Processor<T>> Default for TileFfts<T, P> {
     fn default() -> Self {
         Self { shapes: Vec::new(), plans: Vec::new() }
     }
@@ -45,13 +45,13 @@ impl Lines<'_> {
     }
 }
 
-impl<T: Real, Dev: Processor<T>> TileFfts<T, Dev> {
+impl<T: Real, P: Processor<T>> TileFfts<T, P> {
     /// The index of the transforms for boxes of this shape.
     pub(crate) fn plan(
         &mut self,
         lines: Lines<'_>,
         tile: &DynBrick,
-        device: &mut Dev,
+        device: &mut P,
     ) -> Result<usize, Error> {
         let shape = tile.shape();
         if let Some(known) = self.shapes.iter().position(|known| *known == shape) {
@@ -64,7 +64,7 @@ impl<T: Real, Dev: Processor<T>> TileFfts<T, Dev> {
         Ok(self.shapes.len() - 1)
     }
 
-    pub(crate) fn finish(self) -> Vec<Vec<(Dev::Fft, Range<usize>)>> {
+    pub(crate) fn finish(self) -> Vec<Vec<(P::Fft, Range<usize>)>> {
         self.plans
     }
 }

@@ -44,15 +44,15 @@ const VARIANTS: [Variant; 6] = {
     ]
 };
 
-struct Rest {
+struct Stored {
     node: usize,
     reshapes: usize,
     /// Whether other ranks read it in a reshape.
     read: bool,
     /// Whether other ranks transform it.
-    worked: bool,
+    transformed: bool,
     /// Whether the next stage writes to the other buffer.
-    leaves: bool,
+    moves: bool,
 }
 
 impl Lowering<'_> {
@@ -119,28 +119,28 @@ impl Lowering<'_> {
         let over =
             |node| (0..problem.input.ranks()).any(|rank| reals(node, rank) > reals(end, rank));
         let exposes_all = self.policy.all_near && self.capabilities.exposes_all;
-        let (rests, whole) = self.rests(stages);
+        let (stored, whole) = self.stored_data(stages);
         let mut splits = vec![BufferSplit::default(); whole.len()];
         let mut in_output = !variant.copies_out;
-        for (number, rest) in rests.iter().enumerate().rev() {
-            in_output ^= rest.leaves;
+        for (number, rest) in stored.iter().enumerate().rev() {
+            in_output ^= rest.moves;
             if !in_output {
                 continue;
             }
             let over = number > 0 && over(rest.node);
-            let exposed = rest.worked || rest.read && variant.direct;
+            let exposed = rest.transformed || rest.read && variant.direct;
             if exposed && (over || !exposes_all) {
                 return None;
             }
             if over {
                 // Data that other ranks transform must be whole; so must the input.
-                let with = |other: &Rest| other.worked && other.reshapes == rest.reshapes;
-                let whole_brick = rest.reshapes == 0 || rests.iter().any(with);
+                let with = |other: &Stored| other.transformed && other.reshapes == rest.reshapes;
+                let whole_brick = rest.reshapes == 0 || stored.iter().any(with);
                 let room = |rank| reals(end, rank);
                 let node = self.node(rest.node);
                 let spill = Spill::new(node, problem.howmany, &whole[rest.reshapes], room);
                 let split = BufferSplit(Some(spill.filter(|_| !whole_brick)?));
-                let comes = rests[number - 1].reshapes < rest.reshapes;
+                let comes = stored[number - 1].reshapes < rest.reshapes;
                 splits[rest.reshapes] = if comes { split } else { split.transposed() };
             }
         }
@@ -150,48 +150,53 @@ impl Lowering<'_> {
     }
 
     /// The data between stages, and the transformed axes by number of preceding reshapes.
-    fn rests(&self, stages: &[Stage]) -> (Vec<Rest>, Vec<Vec<usize>>) {
+    fn stored_data(&self, stages: &[Stage]) -> (Vec<Stored>, Vec<Vec<usize>>) {
         let problem = self.problem();
         // All ranks must decide alike, also one alone on its host.
         let topology = Topology::new(&problem.hosts, problem.input.ranks());
         let visited = topology.ranks_per_host() > 1;
         let packed_in_place = self.packs_first_transforms(stages);
         let start = self.direction.choose(0, self.recipe.nodes().len() - 1);
-        let new =
-            |node, reshapes| Rest { node, reshapes, read: false, worked: false, leaves: false };
-        let mut rests = vec![new(start, 0)];
+        let new = |node, reshapes| Stored {
+            node,
+            reshapes,
+            read: false,
+            transformed: false,
+            moves: false,
+        };
+        let mut stored = vec![new(start, 0)];
         let mut whole = vec![Vec::new()];
         for stage in stages {
-            let first = rests.len() == 1;
-            let now = rests.last_mut().expect("there is one");
+            let first = stored.len() == 1;
+            let now = stored.last_mut().expect("there is one");
             let reshapes = now.reshapes;
             match stage {
                 Stage::Scale(_) => {}
                 Stage::Fft(walked) => {
                     let Step::Fft { axis, kind } = walked.step else { continue };
                     whole[reshapes].push(axis);
-                    now.leaves = kind == Kind::R2C;
-                    if now.leaves || first && !packed_in_place {
-                        rests.push(new(walked.to, reshapes));
+                    now.moves = kind == Kind::R2C;
+                    if now.moves || first && !packed_in_place {
+                        stored.push(new(walked.to, reshapes));
                     }
                 }
                 Stage::Reshape { reshape, .. } => {
                     let shared =
                         matches!(reshape.step, Step::Reshape { exchange: Algorithm::Shared, .. });
                     now.read |= shared && visited;
-                    now.leaves = true;
-                    rests.push(new(reshape.to, reshapes + 1));
+                    now.moves = true;
+                    stored.push(new(reshape.to, reshapes + 1));
                     whole.push(Vec::new());
                 }
                 Stage::Shared { home, .. } => {
-                    now.worked = true;
+                    now.transformed = true;
                     if first {
-                        rests.push(Rest { worked: true, ..new(*home, reshapes) });
+                        stored.push(Stored { transformed: true, ..new(*home, reshapes) });
                     }
                 }
             }
         }
-        (rests, whole)
+        (stored, whole)
     }
 
     /// Whether all transforms of the input are done chunk by chunk before packing.

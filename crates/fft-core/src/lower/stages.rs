@@ -165,7 +165,8 @@ impl<'a> Lowering<'a> {
         stages
     }
 
-    /// The number of steps after a reshape that work in place, up to a reshape.
+    /// The number of in-place steps after a reshape, up to one that leads back or, if `saves`, the
+    /// last reshape.
     fn staying(&self, reshape: &Walked, rest: &[Walked], saves: bool) -> Option<usize> {
         let shared = matches!(reshape.step, Step::Reshape { exchange: Algorithm::Shared, .. });
         if !self.capabilities.shares_memory || !shared {

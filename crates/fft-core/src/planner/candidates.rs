@@ -68,7 +68,7 @@ impl Candidates {
         }
         for whole in wholes {
             let cuts = counts(problem, hosts, family).into_iter().flat_map(|parts| {
-                let fits = |cut: &ProcGrid| family.has(cut, parts);
+                let fits = |cut: &ProcGrid| family.contains(cut, parts);
                 self::cuts(problem, parts, whole).into_iter().filter(fits).collect::<Vec<_>>()
             });
             for parts in cuts {
@@ -138,7 +138,7 @@ pub(crate) fn block(
 }
 
 /// Adjacent bytes of lines that [`tiles`] gather along some axes, as if from one home.
-pub(crate) fn side(
+pub(crate) fn adjacent_bytes(
     home: Option<&Distribution>,
     work: &Distribution,
     order: &PerAxis<usize>,
@@ -203,7 +203,7 @@ impl Halving {
 }
 
 impl Family {
-    fn has(self, cut: &ProcGrid, parts: usize) -> bool {
+    fn contains(self, cut: &ProcGrid, parts: usize) -> bool {
         let mut sides: Vec<_> = cut.shape().into_iter().filter(|side| *side > 1).collect();
         match self {
             Self::Any => true,
@@ -320,7 +320,7 @@ mod tests {
         let even = |cuts| Distribution::Given(Layout::even(grid, ProcGrid::new(cuts), 4));
         let side = |cuts: [[usize; 3]; 2], axes: AxisSet, howmany| {
             let [home, work] = cuts.map(even);
-            side(Some(&home), &work, &PerAxis::row_major(3), axes, 16.0, howmany)
+            adjacent_bytes(Some(&home), &work, &PerAxis::row_major(3), axes, 16.0, howmany)
         };
         let [x, y, z] = [1, 2, 4];
         let bricks = [2, 2, 1];

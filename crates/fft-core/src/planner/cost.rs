@@ -113,7 +113,7 @@ impl<'a> Model<'a> {
     }
 
     /// The copies of shared data to local memory and back, if lines change their length.
-    pub(crate) fn brought(&self, bytes: f64) -> f64 {
+    pub(crate) fn copies_of_shared(&self, bytes: f64) -> f64 {
         2.0 * self.pass(bytes)
     }
 

@@ -3,7 +3,7 @@
 //! The search adds independent edges. The prediction follows the passes of the executed
 //! [`Program`].
 
-use super::candidates::{AxisSet, side};
+use super::candidates::{AxisSet, adjacent_bytes};
 use super::cost::{self, Model, Order, Spent};
 use super::volume::{Distribution, Volume};
 use crate::geometry::{Layout, Topology};
@@ -194,7 +194,7 @@ impl Predictor<'_> {
         let (order, howmany) = (to.layout.order(), self.problem.howmany);
         let element = bytes(self.problem, to) / howmany as f64;
         let axes: AxisSet = ffts.iter().map(|fft| 1 << fft.axis).sum();
-        self.model.scattered(side(home.as_ref(), &work, &order, axes, element, howmany))
+        self.model.scattered(adjacent_bytes(home.as_ref(), &work, &order, axes, element, howmany))
     }
 
     fn pass(&mut self, step: usize, from: &Node, to: &Node) {
@@ -213,7 +213,7 @@ impl Predictor<'_> {
     }
 }
 
-/// The distribution of data for this work: the input's, if it has the same grid then.
+/// The input's distribution on the grid of this work; `None` if a cut axis has another length.
 fn at_home(work: &Distribution, input: &Layout) -> Option<Distribution> {
     (0..input.grid().axes()).try_fold(Distribution::Given(input.clone()), |home, axis| {
         let n = work.grid().len(axis);

@@ -11,7 +11,9 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 
-use super::candidates::{AxisSet, Candidates, Family, INPUT, OUTPUT, block, goal, side, tiles};
+use super::candidates::{
+    AxisSet, Candidates, Family, INPUT, OUTPUT, adjacent_bytes, block, goal, tiles,
+};
 use super::cost::{Model, Order};
 use super::volume::{Distribution, Volume};
 use crate::base::Error;
@@ -200,7 +202,7 @@ impl<'a> Search<'a> {
             if self.is_goal(here) {
                 return Some(self.trace(here, &best));
             }
-            for (there, cost) in costs.leaving(here, weight) {
+            for (there, cost) in costs.edges(here, weight) {
                 let way = so_far.and(cost, here.done.0 != there.done.0, there.done.0);
                 let old = best.get(&there).copied();
                 if old.is_none_or(|old| (way, here) < old) {
@@ -303,7 +305,7 @@ impl<'a> Costs<'a> {
         Self { search, model, share, reshapes: vec![None; 2 * pairs] }
     }
 
-    fn leaving(&mut self, here: State, weight: NetworkWeight) -> Vec<(State, Cost)> {
+    fn edges(&mut self, here: State, weight: NetworkWeight) -> Vec<(State, Cost)> {
         let search = self.search;
         let mut edges = Vec::new();
         for axes in (1..=search.goal).filter(|axes| axes & !search.goal == 0) {
@@ -318,7 +320,7 @@ impl<'a> Costs<'a> {
                 || (0..search.problem.kinds.len()).any(|axis| search.may_transform(axis, there));
             let taken = |distribution: &Distribution| {
                 (!weight.all_ranks || distribution.is_spread())
-                    && self.has_point(here, there, distribution)
+                    && self.is_useful(here, there, distribution)
             };
             if candidate != here.candidate
                 && search.distribution(there).is_some_and(taken)
@@ -332,7 +334,7 @@ impl<'a> Costs<'a> {
     }
 
     /// Whether a reshape to this distribution is useful; a change of order alone may not be.
-    fn has_point(&self, here: State, there: State, held: &Distribution) -> bool {
+    fn is_useful(&self, here: State, there: State, held: &Distribution) -> bool {
         let (search, ranks) = (self.search, self.search.problem.input.ranks());
         let ordered = !search.problem.fetches() || there.candidate == OUTPUT;
         ordered || search.distribution(here).is_none_or(|now| !now.is_like(held, ranks))
@@ -349,7 +351,7 @@ impl<'a> Costs<'a> {
                 let (howmany, home) = (search.problem.howmany, State { candidate: INPUT, ..state });
                 let element = search.element(state.done.0) / howmany as f64;
                 let (home, order) = (search.distribution(home), search.order(state));
-                model.scattered(side(home, distribution, &order, axes, element, howmany))
+                model.scattered(adjacent_bytes(home, distribution, &order, axes, element, howmany))
             }
             _ => 1.0,
         };
@@ -378,7 +380,7 @@ impl<'a> Costs<'a> {
         let halves = search.halving.is_some_and(|axis| axes & (1 << axis) != 0);
         if search.all_near && halves && here.candidate != INPUT {
             let most = search.distribution(state)?.most() as f64;
-            memory += model.brought(most * search.element(state.done.0));
+            memory += model.copies_of_shared(most * search.element(state.done.0));
         }
         Some(picoseconds(arithmetic + memory))
     }

@@ -204,7 +204,7 @@ impl Machine {
                 a.rate.value + share * (b.rate.value - a.rate.value)
             }
         };
-        rate / awkward(n)
+        rate / length_slowdown(n)
     }
 
     /// Bandwidth of a host while this many hosts communicate.
@@ -215,7 +215,7 @@ impl Machine {
 }
 
 /// The slowdown of lengths with other prime factors than 2 and 3: assumed.
-fn awkward(n: usize) -> f64 {
+fn length_slowdown(n: usize) -> f64 {
     let mut rest = n.max(1);
     let mut factor: f64 = 1.0;
     for (prime, slower) in [(2, 1.0), (3, 1.0), (5, 1.3), (7, 1.5), (11, 2.0)] {

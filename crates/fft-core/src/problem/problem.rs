@@ -94,7 +94,7 @@ impl Problem {
         })
     }
 
-    /// Whether two ranks read each other's memory in a reshape, on hosts.
+    /// Whether two ranks read each other's memory in a reshape. Devices decide when they connect.
     pub fn near(&self, a: usize, b: usize) -> bool {
         let shared =
             self.options.exchange == Algorithm::Shared && self.options.access == Access::Cached;

@@ -22,10 +22,10 @@ pub struct BoundStep<'a> {
 
 impl Recipe {
     /// The steps of a direction, in order.
-    pub fn legs(&self, direction: Direction) -> Vec<BoundStep<'_>> {
+    pub fn bound_steps(&self, direction: Direction) -> Vec<BoundStep<'_>> {
         let walk = self.walk(direction);
         let steps: Vec<_> = walk.iter().map(|(_, step, _)| *step).collect();
-        let legs = walk.into_iter().enumerate().map(|(number, (from, step, to))| {
+        let bound = walk.into_iter().enumerate().map(|(number, (from, step, to))| {
             let n = match step {
                 Step::Fft { axis, .. } => self.problem().grid().len(axis),
                 _ => 1,
@@ -33,7 +33,7 @@ impl Recipe {
             let gain = gain_after(from, &steps[number + 1..], self.problem(), direction);
             BoundStep { from, to, step, direction, n, gain }
         });
-        legs.collect()
+        bound.collect()
     }
 }
 

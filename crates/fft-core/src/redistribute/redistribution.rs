@@ -28,7 +28,7 @@ pub struct Redistribution {
     /// The messages in the sender's order of axes.
     transposed: Option<TransposedWhenRead>,
     /// The split of bricks before and after.
-    keeps: [BufferSplit; 2],
+    splits: [BufferSplit; 2],
     /// The receiver of each box. Ranks begin with different receivers (`send_order.rs`).
     pub sends: Vec<(usize, DynBrick)>,
     /// The sender of each box, beginning with the rank before this one.
@@ -147,7 +147,7 @@ impl Redistribution {
             before,
             after,
             transposed: None,
-            keeps: Default::default(),
+            splits: Default::default(),
             sends,
             recvs,
             local_reads,
@@ -164,9 +164,9 @@ impl Redistribution {
     }
 
     /// Cuts messages and local reads so that each is from one piece to one piece of split buffers.
-    pub(crate) fn kept(mut self, keeps: [&BufferSplit; 2], [from, to]: [&Node; 2]) -> Self {
-        self.keeps = keeps.map(BufferSplit::clone);
-        let [before, after] = keeps;
+    pub(crate) fn split_by(mut self, splits: [&BufferSplit; 2], [from, to]: [&Node; 2]) -> Self {
+        self.splits = splits.map(BufferSplit::clone);
+        let [before, after] = splits;
         let cut = |(sender, receiver): (usize, usize), part: &DynBrick| -> Vec<DynBrick> {
             let befores = before.parts(sender, from.layout.brick(sender));
             let afters = after.parts(receiver, to.layout.brick(receiver));
@@ -182,11 +182,11 @@ impl Redistribution {
         };
         self.sends = self.sends.into_iter().flat_map(out).collect();
         self.recvs = self.recvs.into_iter().flat_map(come).collect();
-        let local_reads = |local_reads: LocalRead| {
-            let parts = cut((local_reads.owner, rank), &local_reads.part).into_iter();
-            parts.map(move |part| LocalRead { part, ..local_reads })
+        let cut_read = |read: LocalRead| {
+            let parts = cut((read.owner, rank), &read.part).into_iter();
+            parts.map(move |part| LocalRead { part, ..read })
         };
-        self.local_reads = self.local_reads.into_iter().flat_map(local_reads).collect();
+        self.local_reads = self.local_reads.into_iter().flat_map(cut_read).collect();
         self
     }
 
@@ -201,20 +201,20 @@ impl Redistribution {
         let bytes = element * self.before.howmany;
         let order = self.before.order;
         let most = most.for_ranks(from.layout.ranks());
-        let [kept, given] = self.keeps.clone();
+        let [before_split, after_split] = self.splits.clone();
         let cut = |rank| -> Vec<DynBrick> {
             let (before, after) = (from.layout.brick(rank), to.layout.brick(rank));
-            let parts = kept.parts(rank, before).into_iter();
+            let parts = before_split.parts(rank, before).into_iter();
             let parts = parts.filter(|part| !part.is_empty() || before.is_empty());
             parts.flat_map(|part| chunks(part, after, order, whole, bytes, most)).collect()
         };
-        let halves = given.count();
+        let halves = after_split.count();
         self.chunks = cut(self.rank);
         let mut sends = Vec::new();
         for (number, chunk) in self.chunks.iter().enumerate() {
             let parts = self.sends.iter().map(|(peer, part)| (*peer, part.intersect(chunk)));
             let number = |(peer, part): (usize, DynBrick)| {
-                (halves * number + given.part(peer, &part), (peer, part))
+                (halves * number + after_split.part(peer, &part), (peer, part))
             };
             sends.extend(parts.filter(|(_, part)| !part.is_empty()).map(number));
         }
@@ -223,7 +223,7 @@ impl Redistribution {
         for (peer, part) in &self.recvs {
             let parts = cut(*peer).into_iter().map(|chunk| part.intersect(&chunk));
             let parts = parts.enumerate().filter(|(_, part)| !part.is_empty());
-            let half = given.part(self.rank, part);
+            let half = after_split.part(self.rank, part);
             recvs.extend(parts.map(|(number, part)| (halves * number + half, (*peer, part))));
         }
         recvs.sort_by_key(|(number, _)| *number);
@@ -235,30 +235,30 @@ impl Redistribution {
 
     /// The chunk of every message to be sent, as an index of [`Redistribution::chunks`].
     pub(crate) fn chunks_sent(&self) -> impl Iterator<Item = usize> {
-        let halves = self.keeps[1].count();
+        let halves = self.splits[1].count();
         self.chunk_of.iter().map(move |number| number / halves)
     }
 
     /// The piece of memory with a box of the old brick, and the box in it.
     fn held_before(&self, part: &DynBrick) -> (usize, Held) {
-        self.held(&self.keeps[0], self.rank, &self.before, part)
+        self.held(&self.splits[0], self.rank, &self.before, part)
     }
 
     /// The piece of memory with a box of the new brick, and the box in it.
     fn held_after(&self, part: &DynBrick) -> (usize, Held) {
-        self.held(&self.keeps[1], self.rank, &self.after, part)
+        self.held(&self.splits[1], self.rank, &self.after, part)
     }
 
     fn held(
         &self,
-        keep: &BufferSplit,
+        split: &BufferSplit,
         rank: usize,
         whole: &Placed,
         part: &DynBrick,
     ) -> (usize, Held) {
-        let number = keep.part(rank, part);
-        let BufferOffset { piece, first } = keep.spot(number, rank, whole.brick, whole.howmany);
-        let brick = keep.parts(rank, whole.brick)[number];
+        let number = split.part(rank, part);
+        let BufferOffset { piece, first } = split.offset(number, rank, whole.brick, whole.howmany);
+        let brick = split.parts(rank, whole.brick)[number];
         (piece, Held { placed: Placed { brick, ..*whole }, first })
     }
 
@@ -285,8 +285,8 @@ impl Redistribution {
     /// From a tile with a chunk of the old brick into the new one, by piece of memory.
     pub(crate) fn keep_from(&self, chunk: &DynBrick) -> Vec<(usize, Transfer)> {
         let tile = Held { placed: self.tile(chunk), first: 0 };
-        let own = self.local_reads.iter().filter(|local_reads| local_reads.owner == self.rank);
-        let parts = own.map(|local_reads| local_reads.part.intersect(chunk));
+        let own = self.local_reads.iter().filter(|read| read.owner == self.rank);
+        let parts = own.map(|read| read.part.intersect(chunk));
         let keep =
             |part| Some((self.destination(&part), self.arriving(&part, &tile, &self.all())?));
         parts.filter(|part| !part.is_empty()).filter_map(keep).collect()
@@ -312,43 +312,41 @@ impl Redistribution {
     /// From a message of `part` into the new brick, within `wanted`, in the order of the message.
     pub fn scatter(&self, part: &DynBrick, wanted: &Chunk) -> Option<Transfer> {
         let message = Held { placed: self.message(part), first: 0 };
-        self.coming(&part.intersect(&wanted.brick), &message, wanted, Transfer::as_read)
+        self.transfer_into(&part.intersect(&wanted.brick), &message, wanted, Transfer::as_read)
     }
 
     /// From readable memory into the new brick, restricted to `wanted`.
-    pub fn take(&self, local_reads: &LocalRead, wanted: &Chunk) -> Option<Transfer> {
-        let (_, held) =
-            self.held(&self.keeps[0], local_reads.owner, &local_reads.before, &local_reads.part);
-        self.arriving(&local_reads.part.intersect(&wanted.brick), &held, wanted)
+    pub fn take(&self, read: &LocalRead, wanted: &Chunk) -> Option<Transfer> {
+        let (_, held) = self.held(&self.splits[0], read.owner, &read.before, &read.part);
+        self.arriving(&read.part.intersect(&wanted.brick), &held, wanted)
     }
 
     /// The boxes read from local memory.
     pub fn pieces(&self) -> Vec<LocalReadBox> {
         let Placed { brick, order, howmany } = self.after;
-        let piece = |local_reads: &LocalRead| {
+        let piece = |read: &LocalRead| {
             let mut ranges = std::array::from_fn(|_| 0..1);
             let first_axis = DIMS - order.len();
             ranges[first_axis - 1] = 0..howmany;
             for (place, &axis) in order.iter().enumerate() {
                 let first = brick.lo[axis];
-                ranges[first_axis + place] =
-                    local_reads.part.lo[axis] - first..local_reads.part.hi[axis] - first;
+                ranges[first_axis + place] = read.part.lo[axis] - first..read.part.hi[axis] - first;
             }
             LocalReadBox {
-                owner: local_reads.owner,
+                owner: read.owner,
                 ranges,
-                source: local_reads.before.view(&local_reads.part, 0, order),
+                source: read.before.view(&read.part, 0, order),
             }
         };
         self.local_reads.iter().map(piece).collect()
     }
 
     fn arriving(&self, part: &DynBrick, from: &Held, wanted: &Chunk) -> Option<Transfer> {
-        self.coming(part, from, wanted, Transfer::new)
+        self.transfer_into(part, from, wanted, Transfer::new)
     }
 
     /// Into the new brick, by one of two orders of a transfer.
-    fn coming(
+    fn transfer_into(
         &self,
         part: &DynBrick,
         from: &Held,

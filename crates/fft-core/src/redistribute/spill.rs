@@ -76,7 +76,7 @@ impl BufferSplit {
     }
 
     /// The buffer and offset of a part, for `point` real numbers per point.
-    pub(crate) fn spot(
+    pub(crate) fn offset(
         &self,
         part: usize,
         rank: usize,

@@ -271,7 +271,8 @@ impl<'a> EventLoop<'a> {
     }
 }
 
-/// Matched steps d: send to the rank d after, receive from the rank d before.
+/// Matched steps: in step d, a rank sends to the rank d after it and receives from the rank d
+/// before it. A step begins once all messages of earlier steps have arrived.
 #[derive(Default)]
 struct Steps {
     step: Vec<u32>,

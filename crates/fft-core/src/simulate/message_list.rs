@@ -259,10 +259,7 @@ impl Schedule {
         self.hosts
     }
 
-    /// The host of a rank, numbered in the order of first ranks.
-    ///
-    /// # Panics
-    /// If `rank >= ranks()`.
+    /// The host of a rank below [`Schedule::ranks`], numbered in the order of first ranks.
     pub fn host(&self, rank: usize) -> usize {
         self.host_of[rank] as usize
     }
@@ -272,10 +269,7 @@ impl Schedule {
         &self.messages
     }
 
-    /// The messages of one sender, in order.
-    ///
-    /// # Panics
-    /// If `rank >= ranks()`.
+    /// The messages of a sender below [`Schedule::ranks`], in order.
     pub fn of_rank(&self, rank: usize) -> &[Message] {
         &self.messages[self.places(rank)]
     }
@@ -285,18 +279,12 @@ impl Schedule {
         self.first[rank]..self.first[rank + 1]
     }
 
-    /// Bytes that stay with a rank.
-    ///
-    /// # Panics
-    /// If `rank >= ranks()`.
+    /// Bytes that stay with a rank below [`Schedule::ranks`].
     pub fn own(&self, rank: usize) -> u64 {
         self.own[rank]
     }
 
-    /// Bytes that a rank reads from peers of its host.
-    ///
-    /// # Panics
-    /// If `rank >= ranks()`.
+    /// Bytes that a rank below [`Schedule::ranks`] reads from peers of its host.
     pub fn read(&self, rank: usize) -> u64 {
         self.read[rank]
     }

@@ -90,7 +90,7 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
         recipe: &Recipe,
         site: BindContext<'_>,
     ) -> Result<Operations<CudaOp<T>>, Error> {
-        let steps = recipe.legs(site.direction);
+        let steps = recipe.bound_steps(site.direction);
         let mut binder = agree(site.comm, CudaBinder::bind(self, recipe, &steps, site.direction))?;
         let way = site.direction as usize;
         self.stores[way] = binder.agree_on_store(site.comm)?;
