@@ -56,7 +56,7 @@ fn ranks_with_memory_of_their_own_that_disagree() {
         let odd = comm.rank() == 1;
         let found = if odd { plan.inverse_into(&x, &mut y) } else { plan.forward_into(&x, &mut y) };
         let found = found.expect_err("ranks disagree").to_string();
-        assert!(found.contains("disagree on the share that is visited: rank 0"), "{found}");
+        assert!(found.contains("disagree on the partition of the epoch: rank 0"), "{found}");
         plan.forward_into(&x, &mut y)
     })
     .unwrap();

@@ -129,7 +129,7 @@ impl<A: AddressSpace> HostNodeMemory<A> {
         let own = self.ranks[self.comm.rank()];
         let (a, b) = ((own, text(mine)), (rank, text(theirs)));
         let ((rank_a, a), (rank_b, b)) = if own < rank { (a, b) } else { (b, a) };
-        Err(Error::Disagreement { what: "partition that is visited".into(), rank_a, a, rank_b, b })
+        Err(Error::Disagreement { what: "partition of the epoch".into(), rank_a, a, rank_b, b })
     }
 
     /// Collects what all ranks expose. The same error on every rank.
