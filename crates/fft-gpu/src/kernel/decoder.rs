@@ -83,7 +83,7 @@ impl<T: GpuReal> Decoder<T> {
         let Form { wire, width, .. } = *form;
         let kernel =
             |name: &str| gpu.kernel(Source::Decode, &format!("{name}_{}x{width}", T::NAME));
-        let name = if transposed { "transposed" } else { form.name()? };
+        let name = if transposed { "turned" } else { form.name()? };
         let decode = kernel(&format!("decode_{name}"))?;
         let most = most_blocks(wire, transposed, decode.has_slow_memory());
         let measure = (wire == Wire::Tolerance).then(|| kernel("measure")).transpose()?;
