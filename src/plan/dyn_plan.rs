@@ -275,6 +275,8 @@ impl DynPlan {
         if let (Some(from), Some(to)) = (input.device(), output.device_mut())
             && let Some(stream) = self.stream().cloned()
         {
+            // The run refuses arrays that are too short, on all ranks.
+            let (reads, writes) = (reads.min(from.len()), writes.min(to.len()));
             return from.with(&stream, reads, |from| {
                 to.with_mut(&stream, writes, |to| self.run_on_device(direction, from, to))
             });
@@ -304,6 +306,7 @@ impl DynPlan {
                     Err(Error::argument("field", "one on another device", "one on the plan's"))
                 }
             };
+            let bytes = bytes.min(array.len());
             return array.with_mut(&stream, bytes, |memory| {
                 self.run_seen(direction, mine.and(same), BytesMut::Device(memory))
             });
