@@ -79,13 +79,12 @@ pub(crate) fn distance(a: &[C64], b: &[C64]) -> f64 {
 /// The relative l2 error that a transform of `points` random numbers may have in arithmetic of this
 /// epsilon.
 ///
-/// Higham (Accuracy and Stability of Numerical Algorithms, theorem 24.2) bounds that of a radix-2
-/// FFT by log2 N · (u' + γ4 (√2 + u')), u' being the error of the twiddles and γ4 ≈ 4u: for u' = u
-/// = eps/2 that is 3.4 eps per level, for the worst of all data. Rounding errors of random data
-/// have both signs and add up like √(log2 N): the largest that any case of these tests shows is
-/// 0.63 eps per level, primes and cosine transforms included, and the oracle's own error is in
-/// that. 2 eps leave room for other vector units. One level more is for scaling and for the ends of
-/// cosine and sine transforms.
+/// Higham (Accuracy and Stability of Numerical Algorithms, theorem 24.2) bounds the error of a
+/// radix-2 FFT by log2 N · (u' + γ4 (√2 + u')). Here u' is the error of the twiddles and γ4 ≈ 4u.
+/// For u' = u = eps/2 that is 3.4 eps per level, for the worst data. Rounding errors of random data
+/// have both signs and add up like √(log2 N). The largest in these tests is 0.63 eps per level,
+/// with primes, cosine transforms and the oracle's own error. 2 eps leave room for other vector
+/// units. One more level is for scaling and for the ends of cosine and sine transforms.
 pub(crate) fn bound(epsilon: f64, points: usize) -> f64 {
     2.0 * epsilon * (1.0 + (points as f64).log2())
 }

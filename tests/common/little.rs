@@ -77,8 +77,8 @@ fn chunk_and_round<K: Transform>(plan: &Plan<K, 3>) -> [usize; 2] {
     [chunk, (all / ranks / 128).max(least).max(plane.min(2 * least))]
 }
 
-/// No rank takes more than what it holds at most in the course of a transform and, as the output is
-/// one of two places that data is in by turns, what of that does not fit there.
+/// A rank takes at most the largest brick of the transform and the part of it that does not fit into
+/// the output.
 fn within<K: Make>(comm: &dyn Comm, case: &Case<3>, tolerance: bool) -> Done {
     let plan = |memory| {
         let draft = case.clone().memory(memory).draft::<K>(comm)?;

@@ -42,11 +42,11 @@ impl Recipe {
     pub fn lower(&self, direction: Direction, capabilities: Capabilities) -> Program<'_> {
         let lowering =
             Lowering { recipe: self, direction, capabilities, policy: self.problem().policy() };
-        let (stages, plan) = lowering.plan_memory();
+        let (stages, mut plan) = lowering.plan_memory();
         let mut builder = Builder {
             lowering,
             ops: Vec::new(),
-            splits: plan.splits.clone().into_iter(),
+            splits: std::mem::take(&mut plan.splits).into_iter(),
             split: BufferSplit::default(),
             pending: Pending::default(),
             since: Vec::new(),

@@ -71,9 +71,10 @@ impl Recipe {
         let program = &self.lower(Direction::Forward, capabilities);
         let hosts = &Topology::new(&problem.hosts, problem.input.ranks());
         let model = Model::of(machine, hosts, problem.input.ranks());
-        let all_near = problem.all_near() && problem.input.ranks() > 1;
+        let all_near = program.policy.all_near && problem.input.ranks() > 1;
         let steps = vec![Expected::default(); self.steps().len()];
-        let mut predictor = Predictor { program, problem, model, hosts, all_near, steps };
+        let volumes = vec![None; steps.len()];
+        let mut predictor = Predictor { program, problem, model, hosts, all_near, steps, volumes };
         predictor.reshapes();
         for op in &program.ops {
             match op {
@@ -97,6 +98,8 @@ struct Predictor<'a> {
     /// Whether several ranks read each other's memory.
     all_near: bool,
     steps: Vec<Expected>,
+    /// Of each step that is a reshape.
+    volumes: Vec<Option<Volume>>,
 }
 
 impl Predictor<'_> {
@@ -106,6 +109,7 @@ impl Predictor<'_> {
             let Step::Reshape { wire, .. } = *step else { continue };
             let [from, to] = self.program.ends(number);
             let volume = self.volume(from, to);
+            self.volumes[number] = Some(volume);
             let share = cost::share(wire, self.problem.precision, self.problem.options.tolerance);
             let expected = &mut self.steps[number];
             let element = bytes(self.problem, from);
@@ -144,7 +148,7 @@ impl Predictor<'_> {
             return;
         }
         let order = Order {
-            load: self.volume(from, to),
+            load: self.volumes[pass.step].expect("an exchange executes a reshape"),
             element: bytes(problem, from),
             share: cost::share(pass.wire, problem.precision, problem.options.tolerance),
             wire: pass.wire,
