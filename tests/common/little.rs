@@ -77,8 +77,8 @@ fn chunk_and_round<K: Transform>(plan: &Plan<K, 3>) -> [usize; 2] {
     [chunk, (all / ranks / 128).max(least).max(plane.min(2 * least))]
 }
 
-/// A rank takes at most the largest brick of the transform and the part of it that does not fit into
-/// the output.
+/// A rank takes at most the largest brick of the transform and the part of it that does not fit
+/// into the output.
 fn within<K: Make>(comm: &dyn Comm, case: &Case<3>, tolerance: bool) -> Done {
     let plan = |memory| {
         let draft = case.clone().memory(memory).draft::<K>(comm)?;
