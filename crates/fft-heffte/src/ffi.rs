@@ -38,7 +38,7 @@ pub struct Options {
     use_gpu_aware: c_int,
 }
 
-/// A plan as programs know it. Its last field points to a [`Both`].
+/// A plan as programs know it. Its last field points to a `Both`.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Fft {
