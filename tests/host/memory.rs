@@ -124,7 +124,7 @@ fn what_the_clock_chooses_is_as_little() {
             data[..points].fill(Complex::new(1.0, 0.0));
             plan.forward_in_place(&mut data)?;
             let timed = plan.report().rows.iter().filter(|row| row.outcome.seconds().is_some());
-            assert!(timed.count() > 1, "{}", plan.report());
+            assert!(timed.count() > 0, "{}", plan.report());
             Ok::<_, Error>(data[0].re)
         });
         let sums: Vec<f64> = found.into_iter().map(Result::unwrap).collect();

@@ -44,7 +44,7 @@ pub use geometry::{
 pub use host::{
     Cpu, CpuFft, Host, HostExecutor, HostOp, HostWork, LineFft, LinePlanner, Processor,
 };
-pub use lower::{Capabilities, Program};
+pub use lower::{AxisFft, Capabilities, DeviceOp, ExchangePass, Program};
 pub use num_complex::Complex;
 pub use planner::cost;
 pub use planner::{BytesMoved, Expected, Family, Prediction};
@@ -52,7 +52,7 @@ pub use problem::{
     Access, Algorithm, Chunking, Codecs, Direction, Epochs, How, Kind, Link, Machine, Memory,
     Messages, Problem, Quantity, Rate, Scale, TransportOptions, TransportPolicy,
 };
-pub use recipe::{BoundStep, LocalFft, Loss, Node, Pass, Recipe, Step};
+pub use recipe::{LocalFft, Loss, Node, Pass, Recipe, Step};
 pub use redistribute::{
     Chunk, LocalRead, LocalReadBox, Redistribution, TransposedWhenRead, by_host,
 };

@@ -159,27 +159,27 @@ const CHUNK: usize = 8 << 20;
 pub(super) fn message_plan(recipe: &Recipe, direction: Direction, way: &Way) -> MessagePlan {
     let ranks = recipe.problem().input.ranks();
     let mut found = MessagePlan { ranks: ranks as u64, reshapes: 0, out: 0, come: 0 };
-    for leg in recipe.bound_steps(direction) {
-        if !matches!(leg.step, Step::Reshape { .. }) {
+    for (from, step, to) in recipe.walk(direction) {
+        if !matches!(step, Step::Reshape { .. }) {
             continue;
         }
         found.reshapes += 1;
-        let element = leg.from.width() * size_of::<f64>();
+        let element = from.width() * size_of::<f64>();
         let most = match (way.exchange, way.transport) {
             (Algorithm::Alltoallv, _) | (Algorithm::P2p, GpuTransport::GpuDirect) => None,
             (_, GpuTransport::GpuDirect) => {
-                let points = (0..ranks).map(|rank| leg.from.layout.brick(rank).points());
+                let points = (0..ranks).map(|rank| from.layout.brick(rank).points());
                 Some((points.max().unwrap_or(0) * element / 8).max(CHUNK))
             }
             _ => Some(CHUNK),
         };
         for rank in 0..ranks {
             let link = |peer| if peer == rank { Link::Own } else { Link::Remote };
-            let moves = Redistribution::new(rank, &link, leg.from, leg.to, 1);
+            let moves = Redistribution::new(rank, &link, from, to, 1);
             let moves = match most {
                 Some(bytes) => {
                     let most = Chunking { bytes, fine: false };
-                    moves.chunked([leg.from, leg.to], &[], element, most)
+                    moves.chunked([from, to], &[], element, most)
                 }
                 None => moves,
             };

@@ -12,11 +12,11 @@ where
     K::Real: GpuReal,
 {
     let (mut found, mut moved) = (0, false);
-    for leg in plan.recipe().bound_steps(direction) {
-        if matches!(leg.step, Step::Reshape { .. }) {
-            moved = true;
-        } else if leg.pass().is_some() {
-            found += usize::from(std::mem::take(&mut moved));
+    for (_, step, _) in plan.recipe().walk(direction) {
+        match step {
+            Step::Reshape { .. } => moved = true,
+            Step::Fft { .. } => found += usize::from(std::mem::take(&mut moved)),
+            Step::Scale { .. } => {}
         }
     }
     found

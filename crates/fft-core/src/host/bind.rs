@@ -8,9 +8,9 @@ use crate::base::{Error, Real};
 use crate::comm::NodeMemory;
 use crate::execute::{BindContext, Operations};
 use crate::geometry::{DynBrick, Placed, Transfer};
-use crate::lower::Capabilities;
-use crate::lower::program::{ExchangePass, Fft, LocalPass, Op as Pass, Program, SharedFft};
+use crate::lower::program::{LocalPass, Op as Pass, SharedFft};
 use crate::lower::tiling::Tiling;
+use crate::lower::{AxisFft, Capabilities, ExchangePass, Program};
 use crate::problem::{Direction, Link, Problem};
 use crate::recipe::{LocalFft, Node, Recipe};
 use crate::redistribute::Redistribution;
@@ -26,7 +26,7 @@ pub(crate) fn bind<T: Real, P: Processor<T>>(
     let capabilities = Capabilities::of(problem, context.node_memory.map(NodeMemory::exposes_all));
     let program = &recipe.lower(context.direction, capabilities);
     let mut binder = Binder { program, problem, context, device, rank: context.comm.rank() };
-    let start = context.direction.choose(0, recipe.nodes().len() - 1);
+    let [start, _] = program.start_and_end();
     let mut sizes = vec![binder.reals(start, &BufferSplit::default())[0]];
     let mut ops = Vec::with_capacity(program.ops.len());
     for pass in &program.ops {
@@ -48,17 +48,12 @@ struct Binder<'a, P> {
 
 impl<P> Binder<'_, P> {
     /// Real numbers of this rank at a node: in the operation's buffer and in spare memory.
-    fn reals(&self, node: usize, split: &BufferSplit) -> [usize; 2] {
-        let node = self.program.node(node);
+    fn reals(&self, node: &Node, split: &BufferSplit) -> [usize; 2] {
         let point = self.problem.howmany * node.width();
         match &self.program.exclusive {
             Some(exclusive) => [exclusive.public_points(self.rank) * point, 0],
             None => split.reals(self.rank, node.layout.brick(self.rank), point),
         }
-    }
-
-    fn after(&self, step: usize) -> usize {
-        self.context.direction.choose(step + 1, step)
     }
 
     fn offsets(&self, split: &BufferSplit, node: &Node) -> Vec<BufferOffset> {
@@ -67,7 +62,7 @@ impl<P> Binder<'_, P> {
     }
 
     /// The dense parts of this rank's brick before local transforms, and the transforms of each.
-    fn local(&self, ffts: &[Fft], splits: &[BufferSplit; 2]) -> (Vec<DynBrick>, Vec<LocalFft>) {
+    fn local(&self, ffts: &[AxisFft], splits: &[BufferSplit; 2]) -> (Vec<DynBrick>, Vec<LocalFft>) {
         let mut parts: Vec<DynBrick> = Vec::new();
         let mut joined: Vec<LocalFft> = Vec::new();
         for (number, fft) in ffts.iter().enumerate() {
@@ -95,14 +90,14 @@ impl<P> Binder<'_, P> {
 
 impl<'a, P> Binder<'a, P> {
     /// The operation of a pass, and the real numbers of this rank after it.
-    fn bind<T: Real>(&mut self, pass: &Pass) -> Result<(Op<T, P>, [usize; 2]), Error>
+    fn bind<T: Real>(&mut self, pass: &Pass<'_>) -> Result<(Op<T, P>, [usize; 2]), Error>
     where
         P: Processor<T>,
     {
         match pass {
             Pass::LocalFft(pass) => {
                 let last = pass.ffts.last().expect("a pass has a transform");
-                let after = self.reals(self.after(last.step), &pass.splits[1]);
+                let after = self.reals(self.program.ends(last.step)[1], &pass.splits[1]);
                 Ok((self.local_fft(pass)?, after))
             }
             Pass::Exchange(pass) => {
@@ -113,12 +108,13 @@ impl<'a, P> Binder<'a, P> {
             }
             Pass::SharedPass(pass) => {
                 let end = pass.real.filter(|_| self.context.direction == Direction::Inverse);
-                let after = self.reals(end.unwrap_or(pass.home), &BufferSplit::default());
+                let end = self.program.node(end.unwrap_or(pass.home));
+                let after = self.reals(end, &BufferSplit::default());
                 Ok((self.shared_pass(pass)?, after))
             }
             Pass::CopyOut { node, split } => {
-                let after = self.reals(*node, &BufferSplit::default());
-                Ok((self.copy_out(self.program.node(*node), split), after))
+                let node = self.program.node(*node);
+                Ok((self.copy_out(node, split), self.reals(node, &BufferSplit::default())))
             }
         }
     }
@@ -141,12 +137,12 @@ impl<'a, P> Binder<'a, P> {
         Ok(Op::Fft { parts, in_place, apart: !in_place && pass.splits[0].is_apart() })
     }
 
-    fn exchange<T: Real>(&mut self, pass: &ExchangePass) -> Result<Op<T, P>, Error>
+    fn exchange<T: Real>(&mut self, pass: &ExchangePass<'_>) -> Result<Op<T, P>, Error>
     where
         P: Processor<T>,
     {
         let (comm, problem, rank) = (self.context.comm, self.problem, self.rank);
-        let nodes = [pass.from, pass.to].map(|node| self.program.node(node));
+        let nodes = [pass.from, pass.to];
         let direct = pass.direct && self.context.node_memory.is_some();
         let link = |peer| match comm.link(peer) {
             Link::Shared if !direct => Link::Remote,
@@ -163,7 +159,7 @@ impl<'a, P> Binder<'a, P> {
         let is_raw = |peer| problem.is_raw_link(rank, peer);
         let (wire, gain, buffers_all) = (pass.wire, pass.gain, self.program.policy.buffers_all);
         let encoding = Encoding { wire, is_raw: &is_raw, gain, buffers_all };
-        let number = 2 * pass.number + self.context.direction as usize;
+        let number = self.program.message_number(pass);
         let mut reshape = Reshape::new(&redistribution, encoding, number, direct);
         if !pass.fuse_before.is_empty() {
             let axes = self.program.passes(&pass.fuse_before);

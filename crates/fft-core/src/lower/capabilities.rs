@@ -1,14 +1,16 @@
-//! Access of ranks to each other's memory.
+//! What a device can do, the same on all ranks.
 
 use crate::problem::{Access, Algorithm, Problem};
 
-/// Access of ranks to each other's memory, if all are on one host. The same on all ranks.
+/// What a device can do, the same on all ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capabilities {
-    /// Whether all ranks read and write each other's memory.
+    /// Whether all ranks are on one host, and operations read and write each other's memory.
     pub shares_memory: bool,
     /// Whether this includes the caller's arrays, not only the plan's memory.
     pub exposes_all: bool,
+    /// Whether operations transform what fits into cache while they pack and unpack it.
+    pub fuses_in_cache: bool,
 }
 
 impl Capabilities {
@@ -18,6 +20,7 @@ impl Capabilities {
         Self {
             shares_memory: all_near && exposes_all.is_some(),
             exposes_all: !all_near || problem.options.shared_arrays || exposes_all.unwrap_or(true),
+            fuses_in_cache: true,
         }
     }
 
@@ -26,6 +29,11 @@ impl Capabilities {
         let shared = problem.options.exchange == Algorithm::Shared
             && problem.options.access == Access::Cached;
         let shares_memory = shared && problem.all_near() && problem.input.ranks() > 1;
-        Self { shares_memory, exposes_all: true }
+        Self { shares_memory, exposes_all: true, fuses_in_cache: true }
+    }
+
+    /// The capabilities of a device whose library transforms, and fuses what it can itself.
+    pub fn of_library() -> Self {
+        Self { shares_memory: false, exposes_all: true, fuses_in_cache: false }
     }
 }

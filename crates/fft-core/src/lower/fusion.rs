@@ -1,21 +1,34 @@
 //! Transforms that share one pass over memory: their data must be in cache together.
 
 use crate::base::cache_sizes::{BLOCK_BYTES, CHUNK_RUN_BYTES, LINE_BYTES};
-use crate::geometry::Layout;
+use crate::geometry::{DynGrid, Layout, PerAxis};
 use crate::recipe::Node;
 
 /// Bytes of the smallest box with whole lines along `axes` and `run` bytes of each row.
-fn tile_bytes(layout: &Layout, axes: &[usize], element: usize, run: usize) -> usize {
-    let row = match axes.contains(&layout.order().contiguous()) {
-        true => element,
-        false => element.max(run),
-    };
-    axes.iter().map(|axis| layout.grid().len(*axis)).product::<usize>() * row
+pub(crate) fn tile_bytes(
+    grid: &DynGrid,
+    order: &PerAxis<usize>,
+    axes: &[usize],
+    element: usize,
+    run: usize,
+) -> usize {
+    let row = if axes.contains(&order.contiguous()) { element } else { element.max(run) };
+    axes.iter().fold(row, |bytes, axis| bytes.saturating_mul(grid.len(*axis)))
+}
+
+/// Points of the dense blocks of a brick with whole lines along `axes`.
+pub(crate) fn block_points(
+    order: &PerAxis<usize>,
+    axes: &[usize],
+    len: impl Fn(usize) -> usize,
+) -> usize {
+    let outermost = order.iter().position(|axis| axes.contains(axis)).unwrap_or(order.len());
+    order[outermost..].iter().fold(1, |points, axis| points.saturating_mul(len(*axis)))
 }
 
 /// Whether tiles with whole lines along `axes`, gathered from all ranks, fit into cache.
 pub(crate) fn fit_in_cache(layout: &Layout, axes: &[usize], element: usize) -> bool {
-    tile_bytes(layout, axes, element, LINE_BYTES) <= BLOCK_BYTES
+    tile_bytes(&layout.grid(), &layout.order(), axes, element, LINE_BYTES) <= BLOCK_BYTES
 }
 
 /// The longest suffix of `axes`, in order of transforms, that fits into a chunk and into cache.
@@ -26,7 +39,8 @@ pub(crate) fn fusable_suffix(
     most: usize,
 ) -> Vec<usize> {
     let fits = |first: &usize| {
-        let bytes = tile_bytes(layout, &axes[*first..], element, CHUNK_RUN_BYTES);
+        let (grid, order) = (layout.grid(), layout.order());
+        let bytes = tile_bytes(&grid, &order, &axes[*first..], element, CHUNK_RUN_BYTES);
         bytes <= most.min(BLOCK_BYTES)
     };
     let first = (0..axes.len()).find(fits).unwrap_or(axes.len().saturating_sub(1));
@@ -36,11 +50,8 @@ pub(crate) fn fusable_suffix(
 /// Whether local blocks with whole lines along `axes` fit into cache on every rank.
 pub(crate) fn fit_in_block(ends: [&Node; 2], axes: &[usize], real_bytes: usize) -> bool {
     ends.iter().all(|node| {
-        let order = node.layout.order();
-        let outermost = order.iter().position(|axis| axes.contains(axis)).unwrap_or(order.len());
-        let inner = &order[outermost..];
         node.layout.bricks().iter().all(|brick| {
-            let points: usize = inner.iter().map(|axis| brick.len(*axis)).product();
+            let points = block_points(&node.layout.order(), axes, |axis| brick.len(axis));
             points * node.width() * real_bytes <= BLOCK_BYTES
         })
     })

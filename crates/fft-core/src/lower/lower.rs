@@ -14,7 +14,7 @@
 use super::capabilities::Capabilities;
 use super::fusion::{fit_in_block, fit_in_cache, fusable_suffix};
 use super::memory_plan::MemoryPlan;
-use super::program::{ExchangePass, Fft, LocalPass, Op, Program, SharedFft};
+use super::program::{AxisFft, ExchangePass, LocalPass, Op, Program, SharedFft};
 use super::stages::{Lowering, Stage, Walked};
 use crate::codec::Wire;
 use crate::problem::{Algorithm, Direction};
@@ -70,13 +70,13 @@ impl Recipe {
 
 #[derive(Default)]
 struct Pending {
-    ffts: Vec<Fft>,
+    ffts: Vec<AxisFft>,
     splits: [BufferSplit; 2],
 }
 
 struct Builder<'a> {
     lowering: Lowering<'a>,
-    ops: Vec<Op>,
+    ops: Vec<Op<'a>>,
     plan: MemoryPlan,
     /// The split of bricks after each remaining exchange.
     splits: std::vec::IntoIter<BufferSplit>,
@@ -91,16 +91,16 @@ struct Builder<'a> {
 
 impl<'a> Builder<'a> {
     fn scale(&mut self, factor: f64) {
-        match self.pending.ffts.first_mut() {
+        match self.pending.ffts.last_mut() {
             Some(fft) => fft.factor *= factor,
             None => self.factor *= factor,
         }
     }
 
-    fn fft(&mut self, walked: &Walked) -> Option<Fft> {
+    fn fft(&mut self, walked: &Walked) -> Option<AxisFft> {
         let Step::Fft { axis, kind } = walked.step else { return None };
         let factor = std::mem::replace(&mut self.factor, 1.0);
-        Some(Fft { step: walked.number, axis, kind, factor })
+        Some(AxisFft { step: walked.number, axis, kind, factor })
     }
 
     /// Adds a local transform to the pending ones, or begins a new group.
@@ -121,9 +121,12 @@ impl<'a> Builder<'a> {
     }
 
     /// Whether a transform fits into one pass with the pending ones.
-    fn joins(&self, fft: &Fft, walked: &Walked) -> bool {
+    fn joins(&self, fft: &AxisFft, walked: &Walked) -> bool {
         let problem = self.lowering.problem();
         let Some(first) = self.pending.ffts.first() else { return true };
+        if !self.lowering.capabilities.fuses_in_cache {
+            return true;
+        }
         if fft.changes_len() {
             return false;
         }
@@ -157,15 +160,16 @@ impl<'a> Builder<'a> {
         let (lowering, problem) = (self.lowering, self.lowering.problem());
         let from = lowering.node(walked.from);
         let policy = &lowering.policy;
-        let whole = match policy.pipelined {
+        let pipelined = policy.pipelined && lowering.capabilities.fuses_in_cache;
+        let whole = match pipelined {
             true => {
                 let element = from.width() * problem.precision.bytes() * problem.howmany;
                 fusable_suffix(&from.layout, &self.since, element, policy.tile_bytes)
             }
             false => Vec::new(),
         };
-        let packs = |fft: &Fft| whole.contains(&fft.axis) && !fft.changes_len();
-        let fuse_before = match policy.pipelined && self.pending.ffts.iter().all(packs) {
+        let packs = |fft: &AxisFft| whole.contains(&fft.axis) && !fft.changes_len();
+        let fuse_before = match pipelined && self.pending.ffts.iter().all(packs) {
             true => std::mem::take(&mut self.pending).ffts,
             false => Vec::new(),
         };
@@ -175,13 +179,13 @@ impl<'a> Builder<'a> {
         self.ops.push(Op::Exchange(ExchangePass {
             step: walked.number,
             number: self.exchanges,
-            from: walked.from,
-            to: walked.to,
+            from,
+            to: lowering.node(walked.to),
             wire,
             exchange,
             direct: exchange == Algorithm::Shared && !self.plan.messages,
             whole,
-            chunking: lowering.policy.chunking,
+            chunking: policy.chunking.filter(|_| lowering.capabilities.fuses_in_cache),
             fuse_before,
             fuse_after: Vec::new(),
             splits: [before, after],
@@ -227,7 +231,7 @@ impl<'a> Builder<'a> {
         self.since.clear();
     }
 
-    fn shared_passes(&mut self, [home, work]: [usize; 2], ffts: Vec<Fft>, real: Option<usize>) {
+    fn shared_passes(&mut self, [home, work]: [usize; 2], ffts: Vec<AxisFft>, real: Option<usize>) {
         if ffts.is_empty() {
             return;
         }
@@ -262,9 +266,12 @@ impl<'a> Builder<'a> {
 
 impl Lowering<'_> {
     /// Whether all messages arrive before unpacking, and can be read in any order.
-    fn unpacks_at_once(&self, pass: &ExchangePass) -> bool {
+    fn unpacks_at_once(&self, pass: &ExchangePass<'_>) -> bool {
+        if !self.capabilities.fuses_in_cache {
+            return false;
+        }
         let problem = self.problem();
-        let [from, to] = [pass.from, pass.to].map(|node| &self.node(node).layout);
+        let [from, to] = [&pass.from.layout, &pass.to.layout];
         let silent = from.has_bricks_of(to)
             || problem.input.ranks() == 1
             || pass.direct && self.capabilities.shares_memory;

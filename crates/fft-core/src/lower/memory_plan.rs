@@ -61,6 +61,9 @@ impl Lowering<'_> {
     /// The first choice is one shared stage ([`Lowering::single_stage`]). The second is the first
     /// variant with one buffer, to save memory or if all ranks share it. The last is two buffers.
     pub(crate) fn plan_memory(&self) -> (Vec<Stage>, MemoryPlan) {
+        if !self.capabilities.fuses_in_cache {
+            return (self.stages(false, false), MemoryPlan::default());
+        }
         if let Some((stage, exclusive)) = self.single_stage() {
             let plan = MemoryPlan { exclusive: Some(exclusive), ..MemoryPlan::default() };
             return (vec![stage], plan);

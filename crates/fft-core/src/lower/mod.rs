@@ -9,4 +9,4 @@ pub(crate) mod stages;
 pub(crate) mod tiling;
 
 pub use capabilities::Capabilities;
-pub use program::Program;
+pub use program::{AxisFft, DeviceOp, ExchangePass, Program};

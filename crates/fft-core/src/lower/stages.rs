@@ -103,7 +103,7 @@ impl<'a> Lowering<'a> {
 
     /// All steps as one shared stage in place, if ranks have data that no other rank transforms.
     pub(crate) fn single_stage(&self) -> Option<(Stage, Exclusive)> {
-        let Capabilities { shares_memory, exposes_all } = self.capabilities;
+        let Capabilities { shares_memory, exposes_all, .. } = self.capabilities;
         if !shares_memory || exposes_all {
             return None;
         }
@@ -256,7 +256,8 @@ mod tests {
         // Complex planes of the last shape exceed the cache.
         for (shape, fits) in [([8, 6, 10], true), ([4, 256, 256], true), ([4, 256, 512], false)] {
             let recipe = pencils(shape);
-            let capabilities = Capabilities { shares_memory: true, exposes_all: true };
+            let capabilities =
+                Capabilities { shares_memory: true, exposes_all: true, fuses_in_cache: true };
             let lowering = |direction| Lowering {
                 recipe: &recipe,
                 direction,

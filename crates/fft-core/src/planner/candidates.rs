@@ -9,6 +9,7 @@ use super::volume::Distribution;
 use crate::base::cache_sizes::{CHUNK_RUN_BYTES, LINE_BYTES, TILE_BYTES};
 use crate::geometry::placed_cut::{Cut, NearLayout};
 use crate::geometry::{DynGrid, Layout, PerAxis, ProcGrid, Topology};
+use crate::lower::fusion::{block_points, tile_bytes};
 use crate::planner::volume;
 use crate::problem::{Kind, Problem, TransportPolicy};
 
@@ -117,24 +118,20 @@ pub(crate) fn tiles(policy: &TransportPolicy, ranks: usize) -> Option<usize> {
     }
 }
 
-/// Bytes in cache for transforms along some axes in one pass, with or without [`tiles`].
-pub(crate) fn block(
+/// Bytes in cache for transforms along some axes in one pass, with or without [`tiles`]. Blocks
+/// are taken as long as the grid, as bricks differ.
+pub(crate) fn bytes_in_cache(
     grid: &DynGrid,
     order: &PerAxis<usize>,
     axes: AxisSet,
-    element: f64,
+    element: usize,
     tiles: Option<usize>,
-) -> f64 {
-    let chosen = |axis: &usize| axes & (1 << axis) != 0;
-    let lens = |axes: &mut dyn Iterator<Item = usize>| -> f64 {
-        axes.map(|axis| grid.len(axis) as f64).product()
-    };
-    if let Some(side) = tiles {
-        let peers = if chosen(&order.contiguous()) { element } else { element.max(side as f64) };
-        return lens(&mut (0..grid.axes()).filter(chosen)) * peers;
+) -> usize {
+    let axes: Vec<_> = (0..grid.axes()).filter(|axis| axes & (1 << axis) != 0).collect();
+    match tiles {
+        Some(run) => tile_bytes(grid, order, &axes, element, run),
+        None => block_points(order, &axes, |axis| grid.len(axis)).saturating_mul(element),
     }
-    let outermost = order.iter().position(chosen).unwrap_or(grid.axes());
-    lens(&mut order[outermost..].iter().copied()) * element
 }
 
 /// Adjacent bytes of lines that [`tiles`] gather along some axes, as if from one home.

@@ -7,8 +7,8 @@ use super::candidates::{AxisSet, adjacent_bytes};
 use super::cost::{self, Model, Order, Spent};
 use super::volume::{Distribution, Volume};
 use crate::geometry::{Layout, Topology};
-use crate::lower::program::{ExchangePass, Fft, Op};
-use crate::lower::{Capabilities, Program};
+use crate::lower::program::Op;
+use crate::lower::{AxisFft, Capabilities, ExchangePass, Program};
 use crate::problem::{Direction, Machine, Problem};
 use crate::recipe::{Node, Recipe, Step};
 
@@ -135,9 +135,9 @@ impl Predictor<'_> {
         Volume::new(&a, &b, self.hosts)
     }
 
-    fn exchange(&mut self, pass: &ExchangePass) {
+    fn exchange(&mut self, pass: &ExchangePass<'_>) {
         let problem = self.problem;
-        let [from, to] = [pass.from, pass.to].map(|node| self.program.node(node));
+        let [from, to] = [pass.from, pass.to];
         if self.all_near && pass.direct {
             // The next transforms read from peers.
             if pass.fuse_after.is_empty() {
@@ -168,7 +168,7 @@ impl Predictor<'_> {
     }
 
     /// Transforms in one pass over memory, or fused into unpacking.
-    fn transforms(&mut self, ffts: &[Fft], unpacked: bool) {
+    fn transforms(&mut self, ffts: &[AxisFft], unpacked: bool) {
         let costs: Vec<_> = ffts.iter().map(|fft| self.transform(fft)).collect();
         let arithmetic = costs.iter().map(|[arithmetic, _]| arithmetic).sum::<f64>();
         let memory = costs.iter().map(|[_, memory]| *memory).fold(0.0, f64::max);
@@ -179,7 +179,7 @@ impl Predictor<'_> {
     }
 
     /// Arithmetic and memory of a transform in a pass of its own.
-    fn transform(&self, fft: &Fft) -> [f64; 2] {
+    fn transform(&self, fft: &AxisFft) -> [f64; 2] {
         let [from, _] = self.program.ends(fft.step);
         let most = Distribution::Given(from.layout.clone()).most() as f64;
         let gathered = from.layout.order().contiguous() != fft.axis || self.all_near;
@@ -188,7 +188,7 @@ impl Predictor<'_> {
     }
 
     /// The slowdown of memory for lines gathered from all ranks.
-    fn scattered(&self, ffts: &[Fft]) -> f64 {
+    fn scattered(&self, ffts: &[AxisFft]) -> f64 {
         if !self.all_near {
             return 1.0;
         }

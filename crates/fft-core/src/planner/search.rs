@@ -12,7 +12,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 
 use super::candidates::{
-    AxisSet, Candidates, Family, INPUT, OUTPUT, adjacent_bytes, block, goal, tiles,
+    AxisSet, Candidates, Family, INPUT, OUTPUT, adjacent_bytes, bytes_in_cache, goal, tiles,
 };
 use super::cost::{Model, Order};
 use super::volume::{Distribution, Volume};
@@ -154,9 +154,9 @@ impl<'a> Search<'a> {
         Node { layout, complex: self.problem.complex || self.is_halved(state.done.0) }
     }
 
-    fn element(&self, done: AxisSet) -> f64 {
+    fn element(&self, done: AxisSet) -> usize {
         let width = if self.problem.complex || self.is_halved(done) { 2 } else { 1 };
-        (width * self.problem.precision.bytes() * self.problem.howmany) as f64
+        width * self.problem.precision.bytes() * self.problem.howmany
     }
 
     /// Whether the transform along `axis` is possible: C2C needs complex data.
@@ -177,8 +177,8 @@ impl<'a> Search<'a> {
     fn is_one_pass(&self, state: State, axes: AxisSet) -> bool {
         let grid = self.distribution(state).map_or(self.problem.grid(), Distribution::grid);
         let element = self.element(state.done.0);
-        block(&grid, &self.order(state), axes, element, self.tiles)
-            <= cache_sizes::BLOCK_BYTES as f64
+        bytes_in_cache(&grid, &self.order(state), axes, element, self.tiles)
+            <= cache_sizes::BLOCK_BYTES
     }
 
     fn is_goal(&self, state: State) -> bool {
@@ -349,7 +349,7 @@ impl<'a> Costs<'a> {
         {
             true if search.tiles.is_some() => {
                 let (howmany, home) = (search.problem.howmany, State { candidate: INPUT, ..state });
-                let element = search.element(state.done.0) / howmany as f64;
+                let element = search.element(state.done.0) as f64 / howmany as f64;
                 let (home, order) = (search.distribution(home), search.order(state));
                 model.scattered(adjacent_bytes(home, distribution, &order, axes, element, howmany))
             }
@@ -363,7 +363,8 @@ impl<'a> Costs<'a> {
             let most = distribution.most() as f64;
             let gathered = search.order(state).contiguous() != axis || search.all_near;
             let elements = most * search.problem.howmany as f64;
-            let (n, bytes) = (distribution.grid().len(axis), most * search.element(state.done.0));
+            let (n, bytes) =
+                (distribution.grid().len(axis), most * search.element(state.done.0) as f64);
             let [flops, memory] = model.transform(n, elements, bytes, gathered);
             arithmetic += flops;
             state.done.0 |= 1 << axis;
@@ -380,7 +381,7 @@ impl<'a> Costs<'a> {
         let halves = search.halving.is_some_and(|axis| axes & (1 << axis) != 0);
         if search.all_near && halves && here.candidate != INPUT {
             let most = search.distribution(state)?.most() as f64;
-            memory += model.copies_of_shared(most * search.element(state.done.0));
+            memory += model.copies_of_shared(most * search.element(state.done.0) as f64);
         }
         Some(picoseconds(arithmetic + memory))
     }
@@ -419,7 +420,7 @@ impl<'a> Costs<'a> {
         let problem = search.problem;
         let order = Order {
             load: Volume::new(from, to, &search.hosts),
-            element: search.element(here.done.0),
+            element: search.element(here.done.0) as f64,
             share: self.share,
             wire: problem.options.wire,
             exchange: search.policy.exchange,

@@ -1,11 +1,9 @@
 //! Recipes: intermediate layouts and the steps between them.
 
-pub(crate) mod bound_step;
 pub(crate) mod local_fft;
 pub(crate) mod norm_gain;
 pub(crate) mod recipe;
 
-pub use bound_step::BoundStep;
 pub use local_fft::{LocalFft, Pass};
 pub use norm_gain::Loss;
 pub use recipe::{Node, Recipe, Step};

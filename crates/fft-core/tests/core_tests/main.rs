@@ -8,5 +8,6 @@ mod frozen;
 mod layout;
 mod lines;
 mod recipe;
+mod recipes;
 mod schedule;
 mod wire;

@@ -1,17 +1,14 @@
 //! Binding: the operations of one direction.
 //!
 //! ```text
-//! for each step of the recipe:
-//!     a factor: into the group of transforms, or the next one
-//!     a pass: into the group, or after binding that into a new one
-//!     a reshape: after binding the group, it waits for the transforms behind it
+//! for each operation of the program:
+//!     a transform: into the group, or after binding that into a new one
+//!     an exchange: after binding the group, it waits for the transforms behind it
 //! bind a waiting reshape and the group behind it: as one where cuFFT can load
 //! at the end, if all ranks can: the last transforms and the last reshape as one
 //! ```
 
-use fft_core::{
-    Algorithm, BoundStep, Comm, Direction, Error, Node, Pass, Recipe, Reduce, Step, Wire,
-};
+use fft_core::{AxisFft, Comm, DeviceOp, Error, ExchangePass, Node, Program, Reduce};
 
 use super::cuda::Cuda;
 use super::fused_fetch::{FusedAcross, NextTransforms, Remaining};
@@ -25,95 +22,79 @@ use crate::base::GpuReal;
 
 /// A reshape that waits for the transforms behind it.
 struct WaitingReshape<'r> {
-    step: &'r BoundStep<'r>,
-    /// Wire, exchange and number.
-    how: (Wire, Algorithm, usize),
+    pass: &'r ExchangePass<'r>,
     /// Real numbers of its result.
     reals: usize,
 }
 
 /// The operations of one direction, as they are bound.
 pub(super) struct CudaBinder<'r, T> {
-    recipe: &'r Recipe,
+    program: &'r Program<'r>,
     rank: usize,
     pub(super) ops: Vec<CudaOp<T>>,
     pub(super) sizes: Vec<usize>,
     reshape: Option<WaitingReshape<'r>>,
-    /// Transforms that are not bound, and a factor for the next ones.
+    /// Transforms that are not bound.
     group: Option<Group>,
-    factor: f64,
     /// The number of fused reshapes.
     pub(super) fetched: usize,
     /// The last transforms, and the reshape before them.
-    last: Option<(Group, Option<&'r BoundStep<'r>>)>,
+    last: Option<(Group, Option<&'r ExchangePass<'r>>)>,
     /// A replacement of the last two operations, if all ranks have one.
     store: Option<Store>,
 }
 
 impl<'r, T: GpuReal> CudaBinder<'r, T> {
-    /// Binds the steps of a direction.
-    pub(super) fn bind(
-        device: &mut Cuda<T>,
-        recipe: &'r Recipe,
-        steps: &'r [BoundStep<'r>],
-        direction: Direction,
-    ) -> Result<Self, Error> {
-        let start = steps.first().map_or(&recipe.nodes()[0], |step| step.from);
+    /// Binds the operations of a direction.
+    pub(super) fn bind(device: &mut Cuda<T>, program: &'r Program<'r>) -> Result<Self, Error> {
+        let [start, end] = program.start_and_end();
         let mut binder = Self {
-            recipe,
+            program,
             rank: device.rank,
             ops: Vec::new(),
             sizes: Vec::new(),
             reshape: None,
             group: None,
-            factor: 1.0,
             fetched: 0,
             last: None,
             store: None,
         };
         binder.sizes.push(binder.reals(start));
-        let mut reshapes = 0;
-        for step in steps {
-            if let Some(factor) = step.factor() {
-                match &mut binder.group {
-                    Some(group) => group.factor *= factor,
-                    None => binder.factor *= factor,
+        for op in program.device_ops() {
+            match op {
+                DeviceOp::LocalFft(ffts) => {
+                    ffts.iter().try_for_each(|fft| binder.add(device, fft))?;
                 }
-            } else if let Some((axis, pass)) = step.pass() {
-                binder.add_pass(device, step, axis, pass)?;
-            } else if let Step::Reshape { wire, exchange } = step.step {
-                binder.flush(device, step.from)?;
-                let how = (wire, exchange, 2 * reshapes + direction as usize);
-                let reals = binder.reals(step.to);
-                binder.reshape = Some(WaitingReshape { step, how, reals });
-                reshapes += 1;
+                DeviceOp::Exchange(pass) => {
+                    binder.flush(device, pass.from)?;
+                    let reals = binder.reals(pass.to);
+                    binder.reshape = Some(WaitingReshape { pass, reals });
+                }
             }
         }
-        binder.flush(device, steps.last().map_or(start, |step| step.to))?;
+        binder.flush(device, end)?;
         Ok(binder)
     }
 
     /// Real numbers of this rank's part of a node.
     fn reals(&self, node: &Node) -> usize {
-        node.layout.brick(self.rank).points() * self.recipe.problem().howmany * node.width()
+        node.layout.brick(self.rank).points()
+            * self.program.recipe().problem().howmany
+            * node.width()
     }
 
     /// Lengths of this rank's array in memory, batches first.
     fn lens(&self, node: &Node) -> Vec<usize> {
         let brick = node.layout.brick(self.rank);
         let lens = node.layout.order().map(|axis| brick.len(axis));
-        [self.recipe.problem().howmany].into_iter().chain(lens).collect()
+        [self.program.recipe().problem().howmany].into_iter().chain(lens).collect()
     }
 
-    /// Adds a pass to the group, or begins a new one.
-    fn add_pass(
-        &mut self,
-        device: &mut Cuda<T>,
-        step: &BoundStep<'_>,
-        axis: usize,
-        pass: Pass,
-    ) -> Result<(), Error> {
-        let order = step.from.layout.order();
+    /// Adds a transform to the group, or begins a new one.
+    fn add(&mut self, device: &mut Cuda<T>, fft: &AxisFft) -> Result<(), Error> {
+        let [from, to] = self.program.fft_ends(fft);
+        let (axis, pass) = self.program.pass(fft);
+        let order = from.layout.order();
         let place = order.iter().position(|other| *other == axis);
         let place = 1 + place.expect("the order has every axis");
         let joins = |group: &Group| {
@@ -122,15 +103,15 @@ impl<'r, T: GpuReal> CudaBinder<'r, T> {
         };
         if !self.group.as_ref().is_some_and(joins) {
             if self.group.is_some() {
-                self.flush(device, step.from)?;
+                self.flush(device, from)?;
             }
-            let (lens, passes) = ([self.lens(step.from), Vec::new()], Vec::new());
-            let factor = std::mem::replace(&mut self.factor, 1.0);
-            self.group = Some(Group { lens, passes, factor });
+            let (lens, passes) = ([self.lens(from), Vec::new()], Vec::new());
+            self.group = Some(Group { lens, passes, factor: 1.0 });
         }
-        let after = self.lens(step.to);
+        let after = self.lens(to);
         let group = self.group.as_mut().expect("just made");
         group.lens[1] = after;
+        group.factor *= pass.factor;
         group.passes.push((place, pass));
         Ok(())
     }
@@ -143,20 +124,18 @@ impl<'r, T: GpuReal> CudaBinder<'r, T> {
         }
         let before = self.last.take();
         self.store = None;
-        self.last = group.clone().map(|group| (group, waiting.as_ref().map(|it| it.step)));
+        self.last = group.clone().map(|group| (group, waiting.as_ref().map(|it| it.pass)));
         let next = NextTransforms::of::<T>(&device.gpu, group);
         let next = next.map_err(|why| why.on(self.rank))?;
         let mut fused = false;
-        if let Some(WaitingReshape { step, how, reals }) = waiting {
-            let (wire, exchange, _) = how;
+        if let Some(WaitingReshape { pass, reals }) = waiting {
             if let (Some((group, before)), None) = (&before, &self.last)
                 && self.ops.last().is_some_and(CudaOp::gathers)
             {
                 // Both variants are planned: whether all ranks can store is known at the end.
-                let ways = (wire, exchange);
-                self.store = Store::new(device, self.recipe, step, ways, (group, *before))?;
+                self.store = Store::new(device, self.program, pass, (group, *before))?;
             }
-            let reshape = Reshape::new(device, self.recipe, step, how, &next)?;
+            let reshape = Reshape::new(device, self.program, pass, &next)?;
             fused = reshape.is_fused();
             self.fetched += usize::from(fused);
             self.push(Op::Reshape(Box::new(reshape)), reals);

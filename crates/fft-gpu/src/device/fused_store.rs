@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use fft_core::{
-    Algorithm, BoundStep, Error, Link, LocalReadBox, Node, Problem, Recipe, Redistribution,
-    RunContext, RunParts, Wire,
+    Algorithm, Error, ExchangePass, Link, LocalReadBox, Node, Problem, Program, Redistribution,
+    RunContext, RunParts,
 };
 
 use super::cuda::Cuda;
@@ -23,16 +23,15 @@ pub(super) struct Store {
     exchange: Algorithm,
 }
 
-/// The pieces of a step's result, or `back` of its source; `None` where some are in messages.
+/// The pieces of an exchange's result, or `back` of its source; `None` where some are in messages.
 fn pieces<T: GpuReal>(
     device: &Cuda<T>,
     problem: &Problem,
-    wire: Wire,
-    step: &BoundStep<'_>,
+    pass: &ExchangePass<'_>,
     back: bool,
 ) -> Option<Vec<LocalReadBox>> {
-    let [from, to] = if back { [step.to, step.from] } else { [step.from, step.to] };
-    let link = |peer: usize| link(device, problem, wire, peer);
+    let [from, to] = if back { [pass.to, pass.from] } else { [pass.from, pass.to] };
+    let link = |peer: usize| link(device, problem, pass.wire, peer);
     let redistribution = Redistribution::new(device.rank, &link, from, to, problem.howmany);
     redistribution.recvs.is_empty().then(|| redistribution.pieces())
 }
@@ -43,24 +42,23 @@ impl Store {
     /// such plan.
     pub(super) fn new<T: GpuReal>(
         device: &Cuda<T>,
-        recipe: &Recipe,
-        step: &BoundStep<'_>,
-        (wire, exchange): (Wire, Algorithm),
-        (group, before): (&Group, Option<&BoundStep<'_>>),
+        program: &Program<'_>,
+        pass: &ExchangePass<'_>,
+        (group, before): (&Group, Option<&ExchangePass<'_>>),
     ) -> Result<Option<Self>, Error> {
-        let (rank, problem) = (device.rank, recipe.problem());
+        let (rank, problem) = (device.rank, program.recipe().problem());
         let points = |node: &Node| node.layout.brick(rank).points();
-        let near = |peer: usize| link(device, problem, wire, peer) != Link::Remote;
-        let ranks = step.from.layout.ranks();
+        let near = |peer: usize| link(device, problem, pass.wire, peer) != Link::Remote;
+        let ranks = pass.from.layout.ranks();
         // cuFFT takes an array of this size: the output, or the source, which across is as large.
-        let (all, reads) = (points(step.from), before.filter(|_| !group.is_across()));
-        let room = points(step.to).max(points(reads.map_or(step.from, |before| before.from)));
+        let (all, reads) = (points(pass.from), before.filter(|_| !group.is_across()));
+        let room = points(pass.to).max(points(reads.map_or(pass.from, |before| before.from)));
         let fits = problem.fetches()
             && device.connections().peer_info.is_some()
             && device.sees_all(problem)
             && (0..ranks).all(near)
             && room >= all;
-        let to = pieces(device, problem, wire, step, true);
+        let to = pieces(device, problem, pass, true);
         let Some(to) = to.filter(|_| fits) else { return Ok(None) };
         let to = Some((&to[..], ranks));
         let (plan, fetches) = match before {
@@ -68,14 +66,14 @@ impl Store {
                 let (first, source) = FusedAcross::last(group);
                 (plan::<T>(&device.gpu, &first, (&[source], 1), to), false)
             }
-            Some(before) => match pieces(device, problem, wire, before, false) {
+            Some(before) => match pieces(device, problem, before, false) {
                 Some(from) => (plan::<T>(&device.gpu, group, (&from, ranks), to), true),
                 None => return Ok(None),
             },
             None => return Ok(None),
         };
         let plan = plan.map_err(|why| why.on(rank))?;
-        Ok(plan.map(|plan| Self { plan, fetches, exchange }))
+        Ok(plan.map(|plan| Self { plan, fetches, exchange: pass.exchange }))
     }
 
     pub(super) fn memory(&self) -> usize {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use fft_core::{
-    BindContext, Comm, Device, Energy, Error, NodeMemory, Operations, Recipe, Step, Transfer, Wire,
-    agree,
+    BindContext, Capabilities, Comm, Device, Energy, Error, NodeMemory, Operations, Recipe, Step,
+    Transfer, Wire, agree,
 };
 
 use super::binder::CudaBinder;
@@ -90,8 +90,8 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
         recipe: &Recipe,
         site: BindContext<'_>,
     ) -> Result<Operations<CudaOp<T>>, Error> {
-        let steps = recipe.bound_steps(site.direction);
-        let mut binder = agree(site.comm, CudaBinder::bind(self, recipe, &steps, site.direction))?;
+        let program = recipe.lower(site.direction, Capabilities::of_library());
+        let mut binder = agree(site.comm, CudaBinder::bind(self, &program))?;
         let way = site.direction as usize;
         self.stores[way] = binder.agree_on_store(site.comm)?;
         let CudaBinder { ops, sizes, fetched, .. } = binder;

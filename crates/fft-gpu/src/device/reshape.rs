@@ -14,7 +14,7 @@
 use std::time::Instant;
 
 use fft_core::{
-    Algorithm, BoundStep, BufferRequirement, Error, Link, Loss, MessagePlan, Problem, Recipe,
+    Algorithm, BufferRequirement, Error, ExchangePass, Link, Loss, MessagePlan, Problem, Program,
     Redistribution, RunContext, RunParts, Wire,
 };
 
@@ -115,14 +115,13 @@ pub(super) fn link<T: GpuReal>(
 fn redistribution<T: GpuReal>(
     device: &Cuda<T>,
     problem: &Problem,
-    step: &BoundStep<'_>,
-    wire: Wire,
+    pass: &ExchangePass<'_>,
 ) -> Redistribution {
-    let link = |peer: usize| link(device, problem, wire, peer);
-    let all = Redistribution::new(device.rank, &link, step.from, step.to, problem.howmany);
-    match wire {
+    let link = |peer: usize| link(device, problem, pass.wire, peer);
+    let all = Redistribution::new(device.rank, &link, pass.from, pass.to, problem.howmany);
+    match pass.wire {
         Wire::Tolerance => {
-            all.transposed_when_read(transposed_when_read(step.from.width() * size_of::<T>()))
+            all.transposed_when_read(transposed_when_read(pass.from.width() * size_of::<T>()))
         }
         _ => all,
     }
@@ -132,15 +131,15 @@ impl<T: GpuReal> Reshape<T> {
     /// Prepares a reshape; with the next transforms, if they can load what they read.
     pub(super) fn new(
         device: &mut Cuda<T>,
-        recipe: &Recipe,
-        step: &BoundStep<'_>,
-        (wire, exchange, number): (Wire, Algorithm, usize),
+        program: &Program<'_>,
+        pass: &ExchangePass<'_>,
         next: &NextTransforms,
     ) -> Result<Self, Error> {
-        let (rank, problem) = (device.rank, recipe.problem());
-        let (peers, ranks) = (&device.connections().peers, step.from.layout.ranks());
+        let (rank, problem) = (device.rank, program.recipe().problem());
+        let ExchangePass { wire, exchange, .. } = *pass;
+        let (peers, ranks) = (&device.connections().peers, pass.from.layout.ranks());
         let raw = |peer: usize| wire == Wire::Raw || problem.is_raw_link(rank, peer);
-        let all = redistribution(device, problem, step, wire);
+        let all = redistribution(device, problem, pass);
         let failed = |why: GpuError| why.on(rank);
         let local_reads = LocalReads::new(device, &all, ranks, next).map_err(failed)?;
         let reached = |peer: usize| peers.reached(peer);
@@ -148,9 +147,10 @@ impl<T: GpuReal> Reshape<T> {
         let staged = (!peers.all).then(|| {
             let far = |peer: usize| !peers.reached(peer);
             let (transport, howmany) = (device.taken, problem.howmany);
+            let number = program.message_number(pass);
             let (far, raw) = (&far, &raw);
             let options = StagedOptions { far, raw, wire, exchange, transport, number, howmany };
-            HostStaged::new(all, step, options)
+            HostStaged::new(all, pass, options)
         });
         let coded = direct.coded() + staged.as_ref().map_or(0, HostStaged::coded);
         let buffer_requirement = match device.connections().peer_info {
@@ -165,7 +165,7 @@ impl<T: GpuReal> Reshape<T> {
             let most = device.staging_bytes.iter_mut().zip(staged.bytes);
             most.for_each(|(most, bytes)| *most = bytes.max(*most));
         }
-        let (loss, step) = (step.loss(coded), (0.0, None));
+        let (loss, step) = (pass.loss(coded), (0.0, None));
         Ok(Self { rank, exchange, loss, step, buffer_requirement, local_reads, direct, staged })
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fft_core::{
-    Algorithm, BoundStep, Chunking, Error, Exchange, MessageBuffers, MessagePlan, MessageSpec,
+    Algorithm, Chunking, Error, Exchange, ExchangePass, MessageBuffers, MessagePlan, MessageSpec,
     Redistribution, Timings, Transfer, Wire,
 };
 
@@ -38,13 +38,13 @@ pub(crate) struct StagedOptions<'a> {
 
 impl StagedOptions<'_> {
     /// The most bytes of a chunk, of elements of `element` bytes; `None` for one chunk.
-    fn most_bytes(&self, step: &BoundStep<'_>, element: usize) -> Option<usize> {
+    fn most_bytes(&self, pass: &ExchangePass<'_>, element: usize) -> Option<usize> {
         match (self.exchange, self.transport) {
             // These take one message to each rank.
             (Algorithm::Alltoallv | Algorithm::KWay(_), _) => None,
             (Algorithm::P2p, GpuTransport::GpuDirect) => None,
             (_, GpuTransport::GpuDirect) => {
-                let layout = &step.from.layout;
+                let layout = &pass.from.layout;
                 let bricks = (0..layout.ranks()).map(|rank| layout.brick(rank).points());
                 let most = bricks.max().unwrap_or(0) * self.howmany * element / CHUNKS;
                 Some(most.max(CHUNK))
@@ -96,15 +96,15 @@ pub(crate) struct HostStaged<T> {
 impl<T: GpuReal> HostStaged<T> {
     pub(crate) fn new(
         redistribution: Redistribution,
-        step: &BoundStep<'_>,
+        pass: &ExchangePass<'_>,
         options: StagedOptions<'_>,
     ) -> Self {
         let width = redistribution.width;
         let element = width * size_of::<T>();
-        let redistribution = match options.most_bytes(step, element) {
+        let redistribution = match options.most_bytes(pass, element) {
             Some(bytes) => {
                 let most = Chunking { bytes, fine: false };
-                redistribution.chunked([step.from, step.to], &[], element, most)
+                redistribution.chunked([pass.from, pass.to], &[], element, most)
             }
             None => redistribution,
         };

@@ -1,0 +1,185 @@
+//! What is true of every recipe of random problems.
+
+use std::sync::Arc;
+
+use crate::tiling::{Rng, tiling};
+use Kind::{C2C, Identity, R2C};
+use fft_core::{
+    Access, Algorithm, Capabilities, DeviceOp, Direction, DynBrick, Grid, Kind, Layout, Machine,
+    Precision, Problem, ProcGrid, Recipe, Scale, Step, Wire,
+};
+use proptest::prelude::*;
+
+/// A problem with random kinds, bricks, orders and options.
+fn random<const D: usize>(longest: usize) -> impl Strategy<Value = Problem> {
+    let shape: [_; D] = std::array::from_fn(|_| 2..=longest);
+    (shape, 1..=9usize, any::<u64>().no_shrink()).prop_map(|(shape, ranks, seed)| {
+        let mut rng = Rng(seed);
+        let halved = rng.below(D + 1);
+        let kinds: [Kind; D] =
+            std::array::from_fn(|axis| match Kind::ALL[rng.below(Kind::ALL.len())] {
+                _ if axis == halved => R2C,
+                R2C => C2C,
+                kind => kind,
+            });
+        let grid = Grid::new(shape).unwrap();
+        let mut layout = |grid: Grid<D>| {
+            let cuts = ProcGrid::all(D, 1 + rng.below(ranks));
+            let even = Layout::even(grid, cuts[rng.below(cuts.len())], ranks);
+            let bricks: Vec<DynBrick> = match rng.below(4) {
+                0 => return even.ordered(rng.order::<D>()).unwrap(),
+                1 => {
+                    let mut bricks = even.bricks().to_vec();
+                    rng.shuffle(&mut bricks);
+                    bricks
+                }
+                _ => tiling(grid, ranks, &mut rng).into_iter().map(DynBrick::from).collect(),
+            };
+            Layout::new(grid, bricks, ranks).unwrap().ordered(rng.order::<D>()).unwrap()
+        };
+        let spectral = Problem::spectral_grid(grid, kinds).typed::<D>();
+        let (input, mut output) = (layout(grid), layout(spectral));
+        if grid == spectral && rng.below(4) == 0 {
+            output = input.clone().ordered(rng.order::<D>()).unwrap();
+        }
+        let complex = halved == D;
+        let mut problem = Problem::new(kinds, complex, Precision::F32, input, output).unwrap();
+        problem.howmany = 1 + rng.below(3);
+        problem.forward = [Scale::None, Scale::Full, Scale::Symmetric][rng.below(3)];
+        problem.options.exchange = Algorithm::ALL[rng.below(Algorithm::ALL.len())];
+        let hosts = 1 + rng.below(3);
+        problem.hosts = (0..ranks).map(|_| rng.below(hosts)).collect();
+        problem.options.wire = [Wire::Raw, Wire::F16, Wire::Lossless][rng.below(3)];
+        problem.options.access =
+            [Access::Cached, Access::Contiguous, Access::Fetched][rng.below(3)];
+        problem.options.shared_arrays = rng.below(2) == 0;
+        let mut machine = Machine::default();
+        for quantity in machine.quantities_mut() {
+            quantity.value *= 10f64.powf(rng.signed());
+        }
+        problem.machine = Arc::new(machine);
+        problem
+    })
+}
+
+/// What must hold of every recipe.
+fn sound(problem: &Problem) -> Result<(), TestCaseError> {
+    let recipe = Recipe::new(problem.clone()).unwrap();
+    let again = Recipe::new(problem.clone()).unwrap();
+    prop_assert_eq!(&recipe, &again, "the same problem, another recipe");
+    let (nodes, steps) = (recipe.nodes(), recipe.steps());
+    prop_assert_eq!(nodes.len(), steps.len() + 1);
+    let (first, last) = (&nodes[0], &nodes[steps.len()]);
+    prop_assert_eq!((&first.layout, first.complex), (&problem.input, problem.complex));
+    prop_assert_eq!((&last.layout, last.complex), (&problem.output, problem.complex_spectrum()));
+
+    let axes = problem.kinds.len();
+    let mut done = vec![false; axes];
+    let mut scales = 0;
+    for (at, step) in steps.iter().enumerate() {
+        let (from, to) = (&nodes[at], &nodes[at + 1]);
+        match *step {
+            Step::Fft { axis, kind } => {
+                prop_assert_eq!(kind, problem.kinds[axis]);
+                prop_assert!(!done[axis], "axis {} is transformed twice: {}", axis, recipe);
+                done[axis] = true;
+                prop_assert!(from.layout.is_whole(axis) && to.layout.is_whole(axis));
+                let n = from.layout.grid().len(axis);
+                prop_assert_eq!(to.layout.grid().len(axis), kind.spectral_len(n));
+                prop_assert_eq!(from.layout.order(), to.layout.order(), "memory order is kept");
+                prop_assert!(kind != C2C || from.complex, "real data cannot be c2c: {}", recipe);
+                prop_assert_eq!(to.complex, from.complex || kind == R2C);
+            }
+            Step::Reshape { wire, exchange } => {
+                prop_assert_eq!((wire, exchange), (problem.options.wire, problem.options.exchange));
+                prop_assert_eq!(from.layout.grid(), to.layout.grid());
+                prop_assert_eq!(from.complex, to.complex);
+                let pointless = from.layout == to.layout;
+                prop_assert!(!pointless, "a reshape that moves nothing: {}", recipe);
+            }
+            Step::Scale { forward, inverse } => {
+                scales += 1;
+                prop_assert_eq!(from, to);
+                prop_assert_eq!(forward, problem.factor(Direction::Forward));
+                prop_assert_eq!(inverse, problem.factor(Direction::Inverse));
+            }
+        }
+    }
+    for axis in 0..axes {
+        prop_assert_eq!(done[axis], problem.kinds[axis] != Identity, "axis {}: {}", axis, recipe);
+    }
+    let factors = [Direction::Forward, Direction::Inverse].map(|way| problem.factor(way));
+    prop_assert_eq!(scales, usize::from(factors != [1.0, 1.0]));
+
+    let forward: Vec<_> = recipe.walk(Direction::Forward);
+    let mut back: Vec<_> = recipe.walk(Direction::Inverse);
+    back.reverse();
+    let turned: Vec<_> = back.into_iter().map(|(from, step, to)| (to, step, from)).collect();
+    prop_assert_eq!(forward, turned, "the inverse is not the forward reversed");
+
+    for direction in [Direction::Forward, Direction::Inverse] {
+        lowered_for_a_device(&recipe, direction)?;
+    }
+    prop_assert_eq!(Recipe::exact(problem.clone(), &recipe.to_string()), Ok(recipe));
+    Ok(())
+}
+
+/// The program of a device has the recipe's transforms and reshapes, and the factor once.
+fn lowered_for_a_device(recipe: &Recipe, direction: Direction) -> Result<(), TestCaseError> {
+    let program = recipe.lower(direction, Capabilities::of_library());
+    let mut steps = recipe.walk(direction);
+    steps.retain(|(_, step, _)| !matches!(step, Step::Scale { .. }));
+    let mut steps = steps.into_iter();
+    let mut factor = 1.0;
+    for op in program.device_ops() {
+        match op {
+            DeviceOp::LocalFft(ffts) => {
+                prop_assert!(!ffts.is_empty());
+                for fft in ffts {
+                    let (from, step, to) = steps.next().expect("a program has no further steps");
+                    let Step::Fft { axis, kind } = step else {
+                        return Err(TestCaseError::fail(format!("{step:?} is missing: {recipe}")));
+                    };
+                    let (along, pass) = program.pass(fft);
+                    prop_assert_eq!((along, pass.kind, pass.direction), (axis, kind, direction));
+                    prop_assert_eq!(program.fft_ends(fft), [from, to]);
+                    factor *= pass.factor;
+                }
+            }
+            DeviceOp::Exchange(pass) => {
+                let (from, step, to) = steps.next().expect("a program has no further steps");
+                prop_assert_eq!([pass.from, pass.to], [from, to]);
+                let (wire, exchange) = (pass.wire, pass.exchange);
+                prop_assert_eq!(step, Step::Reshape { wire, exchange });
+            }
+        }
+    }
+    prop_assert!(steps.next().is_none(), "a step is missing: {}", recipe);
+    let transforms = recipe.steps().iter().any(|step| matches!(step, Step::Fft { .. }));
+    prop_assert!(!transforms || factor == recipe.problem().factor(direction));
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::with_cases(100)
+    })]
+
+    #[test]
+    fn recipes_are_sound_in_1d(problem in random::<1>(40)) {
+        sound(&problem)?;
+    }
+    #[test]
+    fn recipes_are_sound_in_2d(problem in random::<2>(20)) {
+        sound(&problem)?;
+    }
+    #[test]
+    fn recipes_are_sound_in_3d(problem in random::<3>(12)) {
+        sound(&problem)?;
+    }
+    #[test]
+    fn recipes_are_sound_in_4d(problem in random::<4>(6)) {
+        sound(&problem)?;
+    }
+}
