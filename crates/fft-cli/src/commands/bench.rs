@@ -17,7 +17,7 @@ use crate::check::reference;
 use crate::check::wires::{Lost, relative};
 use crate::data::fields::{Field, Source};
 use crate::engine::engine::{Array, Device, Engine};
-use crate::engine::family::{Family, Task, dispatch};
+use crate::engine::family::{Family, dispatch};
 use crate::output::report::{Report, Times};
 use crate::output::split::Split;
 use crate::output::units::flops;
@@ -70,32 +70,22 @@ pub(crate) struct Options {
 
 pub(super) fn run(comm: &dyn Comm, options: &Options) -> Result<(), Failure> {
     let Problem { kind, precision, .. } = &options.problem;
-    dispatch(Bench { comm, options }, *kind, *precision)
+    dispatch!(*kind, *precision, run_as(comm, options))
 }
 
-struct Bench<'a> {
-    comm: &'a dyn Comm,
-    options: &'a Options,
-}
-
-impl Task for Bench<'_> {
-    type Output = ();
-
-    fn run<K: Family>(self) -> Result<(), Failure> {
-        let Self { comm, options } = self;
-        let mut bench = Prepared::<K>::new(comm, options)?;
-        bench.once(options.direction)?;
-        if options.serve {
-            return bench.serve(options);
-        }
-        bench.plan.clear_timings();
-        let seconds = bench.times(options)?;
-        let report = bench.report(options, seconds)?;
-        print(comm, &if options.json { report.to_json() } else { report.to_table() })?;
-        let problem = bench.plan.recipe().problem();
-        let reals = problem.grid().points() * K::Physical::WIDTH;
-        report.errors.judge::<K::Physical>(&problem.kinds, reals).or_else(refused)
+fn run_as<K: Family>(comm: &dyn Comm, options: &Options) -> Result<(), Failure> {
+    let mut bench = Prepared::<K>::new(comm, options)?;
+    bench.once(options.direction)?;
+    if options.serve {
+        return bench.serve(options);
     }
+    bench.plan.clear_timings();
+    let seconds = bench.times(options)?;
+    let report = bench.report(options, seconds)?;
+    print(comm, &if options.json { report.to_json() } else { report.to_table() })?;
+    let problem = bench.plan.recipe().problem();
+    let reals = problem.grid().points() * K::Physical::WIDTH;
+    report.errors.judge::<K::Physical>(&problem.kinds, reals).or_else(refused)
 }
 
 /// A plan with its two arrays.
@@ -111,7 +101,7 @@ impl<K: Family> Prepared<K> {
     /// Makes the plan, a field and its transform. Collective.
     fn new(comm: &dyn Comm, options: &Options) -> Result<Self, Failure> {
         let Options { problem, choosing, device, transport, .. } = options;
-        let mut plan = Engine::new::<K>(comm, problem, choosing, *device, transport)?;
+        let mut plan = Engine::new(comm, problem, choosing, *device, transport)?;
         let (mut physical, mut spectral) = plan.arrays()?;
         let source = Source::new(options.field, &plan)?;
         source.fill(&mut physical[..]);
@@ -163,7 +153,7 @@ impl<K: Family> Prepared<K> {
         let Self { plan, physical, spectral, .. } = self;
         plan.run(Direction::Forward, cast_slice(physical), cast_slice_mut(spectral))?;
         let mut exact: Vec<K::Spectral> = zeros(plan.comm(), plan.output_len())?;
-        let mut without = plan.exact::<K>(&options.problem)?;
+        let mut without = plan.exact(&options.problem)?;
         without.run(Direction::Forward, cast_slice(physical), cast_slice_mut(&mut exact))?;
         let (forward, inverse) = (plan.wire_error().unwrap_or_default(), WireError::default());
         let error = relative(plan, &spectral[..], &exact)?;
