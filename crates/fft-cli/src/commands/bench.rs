@@ -10,7 +10,7 @@ use thriffty::{Comm, Error};
 
 use super::serve::{self, Order};
 use crate::args::encoding::Encoding;
-use crate::args::options::{Choosing, Problem};
+use crate::args::options::{Choosing, Problem, Transform};
 use crate::args::parse::choice;
 use crate::check::check::Errors;
 use crate::check::reference;
@@ -69,7 +69,7 @@ pub(crate) struct Options {
 }
 
 pub(super) fn run(comm: &dyn Comm, options: &Options) -> Result<(), Failure> {
-    let Problem { kind, precision, .. } = &options.problem;
+    let Transform { kind, precision, .. } = &options.problem.transform;
     dispatch!(*kind, *precision, run_as(comm, options))
 }
 
@@ -157,7 +157,7 @@ impl<K: Family> Prepared<K> {
         without.run(Direction::Forward, cast_slice(physical), cast_slice_mut(&mut exact))?;
         let (forward, inverse) = (plan.wire_error().unwrap_or_default(), WireError::default());
         let error = relative(plan, &spectral[..], &exact)?;
-        let tolerance = Encoding::of(&options.problem.wires).tolerance;
+        let tolerance = Encoding::of(&options.problem.transform.wires).tolerance;
         Ok((Lost { error, forward, inverse, tolerance }, exact))
     }
 
@@ -165,7 +165,7 @@ impl<K: Family> Prepared<K> {
     fn errors(&mut self, options: &Options) -> Result<Errors, Failure> {
         // Inverse transforms have changed the input by rounding.
         self.source.fill(&mut self.physical[..]);
-        let encoding = Encoding::of(&options.problem.wires);
+        let encoding = Encoding::of(&options.problem.transform.wires);
         let lost = if encoding.is_asked_for() { Some(self.lost(options)?) } else { None };
         let Self { plan, source, physical, spectral } = self;
         // The reference is compared with the transform without a wire.
@@ -186,7 +186,7 @@ impl<K: Family> Prepared<K> {
         let split = Split::mean(self.plan.comm(), &self.plan.timings(), reps)?;
         let errors = self.errors(options)?;
         let plan = &self.plan;
-        let Problem { kind, shape, precision, howmany, wires, .. } = &options.problem;
+        let Transform { kind, shape, precision, howmany, wires } = &options.problem.transform;
         let points = plan.recipe().problem().grid().points() as f64;
         let mut memory = [plan.memory() as f64];
         plan.comm().allreduce(Reduce::Sum, &mut memory)?;

@@ -11,24 +11,25 @@ use thriffty::{Comm, Error, Tune};
 
 use super::family;
 use crate::args::encoding::Encoding;
-use crate::args::options::Problem;
+use crate::args::options::{Problem, Transform};
 use crate::args::shape::Shape;
 use crate::ranks::world::Failure;
 
 /// The draft of the options, without wire and machine. Collective.
 pub(crate) fn draft<'a>(comm: &'a dyn Comm, options: &Problem) -> Result<DynDraft<'a>, Failure> {
-    let grid = options.shape.grid()?;
-    let mut draft = family::draft(comm, grid, options.kind, options.precision);
+    let Transform { kind, shape, precision, howmany, wires } = &options.transform;
+    let grid = shape.grid()?;
+    let mut draft = family::draft(comm, grid, *kind, *precision);
     let spectral_grid = draft.spectral_grid();
     let cut = |grid: &DynGrid, name, ranks: &Option<Shape>| -> Result<_, Failure> {
         let Some(ranks) = ranks else { return Ok(None) };
         Ok(Some(ranks.proc_grid(name, grid.axes(), comm.size())?.part(grid, comm.rank())))
     };
     draft.options = Options {
-        howmany: options.howmany.get(),
+        howmany: howmany.get(),
         memory: options.memory,
         exchange: options.exchange,
-        ignore_shared_memory: options.wires.ignore_shared_memory,
+        ignore_shared_memory: wires.ignore_shared_memory,
         input: cut(&grid, "--in-grid", &options.grids.in_grid)?,
         output: cut(&spectral_grid, "--out-grid", &options.grids.out_grid)?,
         ..draft.options
@@ -38,7 +39,7 @@ pub(crate) fn draft<'a>(comm: &'a dyn Comm, options: &Problem) -> Result<DynDraf
 
 /// The same with the wire and shared arrays. Collective.
 pub(crate) fn asked<'a>(comm: &'a dyn Comm, options: &Problem) -> Result<DynDraft<'a>, Failure> {
-    let mut draft = Encoding::of(&options.wires).draft(draft(comm, options)?);
+    let mut draft = Encoding::of(&options.transform.wires).draft(draft(comm, options)?);
     draft.options.shared_arrays = options.shared_arrays;
     Ok(draft)
 }

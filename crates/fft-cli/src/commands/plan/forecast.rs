@@ -221,8 +221,7 @@ fn limits(ask: &Ask, recipe: &Recipe, reshapes: &[Reshape]) -> Limits {
     let (flops, hosts) = (ask.flops(), ask.hosts() as f64);
     let Machine { host, memory, host_memory, .. } = &*ask.machine;
     let bytes = |node: &thriffty::planning::Node| {
-        let points = node.layout.grid().points() * node.width() * ask.howmany;
-        (points * ask.precision.bytes()) as f64
+        (node.layout.grid().points() * node.width() * ask.real_bytes()) as f64
     };
     let steps = recipe.steps().iter().zip(recipe.nodes());
     let moved = steps.filter(|(step, _)| matches!(step, Step::Reshape { .. }));
