@@ -15,7 +15,7 @@ pub struct PlacedTransfer<'a> {
     /// The box, as [`fft_core::Codec::pack`] or [`fft_core::Codec::unpack`] takes it.
     pub transfer: &'a Transfer,
     /// The first byte in the memory of messages: a multiple of 8, or of 16 where the message may be
-    /// raw. It has as many bytes as [`crate::Encoder::bound`] says.
+    /// raw. It has as many bytes as [`fft_core::Codec::fixed`] or [`fft_core::Codec::bound`] says.
     pub place: usize,
 }
 

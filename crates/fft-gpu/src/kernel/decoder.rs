@@ -148,10 +148,6 @@ impl<T: GpuReal> Decoder<T> {
         self.buffers.memory() + self.mirror.bytes()
     }
 
-    pub(crate) fn bound(&self, elements: usize) -> usize {
-        self.form.bound(elements)
-    }
-
     /// Queues a copy of the outcomes to the host.
     ///
     /// # Errors

@@ -89,12 +89,6 @@ impl<T: GpuReal> Encoder<T> {
         Ok(Form::new::<T>(wire, width)?.place(elements, from))
     }
 
-    /// The largest length of a message, which all have unless it varies
-    /// ([`fft_core::Codec::fixed`]).
-    pub fn bound(&self, elements: usize) -> usize {
-        self.form.bound(elements)
-    }
-
     /// Queues the encoding; `step` is that of [`Wire::Tolerance`].
     ///
     /// # Errors
