@@ -51,10 +51,8 @@ impl<'a, K: Family> Lab<'a, K> {
     /// Double precision, against the definition of the transform at 32 points. Collective.
     pub(super) fn double(&self) -> Result<Found, Failure> {
         let plan = draft(self.comm, self.options, Precision::F64)?.build()?;
-        self.there_and_back::<K>(plan, |lab, spectrum| {
-            let mut physical: Vec<K::Physical> = zeros(lab.comm, lab.plan.input_len())?;
-            lab.source.fill(&mut physical);
-            Ok(reference::error::<K>(&lab.plan, &physical, spectrum)?)
+        self.there_and_back::<K>(plan, |lab, physical, spectrum| {
+            Ok(reference::error::<K>(&lab.plan, physical, spectrum)?)
         })
     }
 
@@ -62,15 +60,19 @@ impl<'a, K: Family> Lab<'a, K> {
     pub(super) fn single(&self) -> Result<Found, Failure> {
         let plan = draft(self.comm, self.options, Precision::F32)?.build()?;
         match self.options.kind {
-            Kind::R2C => self.there_and_back::<R2c<f32>>(plan, Self::far),
-            _ => self.there_and_back::<C2c<f32>>(plan, Self::far),
+            Kind::R2C => {
+                self.there_and_back::<R2c<f32>>(plan, |lab, _, spectrum| lab.far(spectrum))
+            }
+            _ => self.there_and_back::<C2c<f32>>(plan, |lab, _, spectrum| lab.far(spectrum)),
         }
     }
 
     /// Double precision with messages encoded. Collective.
     pub(super) fn encoded(&self, encoding: Encoding) -> Result<Found, Failure> {
         let draft = draft(self.comm, self.options, Precision::F64)?;
-        self.there_and_back::<K>(encoding.draft(draft).build()?, Self::far)
+        self.there_and_back::<K>(encoding.draft(draft).build()?, |lab, _, spectrum| {
+            lab.far(spectrum)
+        })
     }
 
     /// The distance of a spectrum from that of double precision. Collective.
@@ -81,14 +83,14 @@ impl<'a, K: Family> Lab<'a, K> {
     fn there_and_back<L: Family>(
         &self,
         mut plan: DynPlan,
-        error: impl Fn(&Self, &[L::Spectral]) -> Result<f64, Failure>,
+        error: impl Fn(&Self, &[L::Physical], &[L::Spectral]) -> Result<f64, Failure>,
     ) -> Result<Found, Failure> {
         let mut physical: Vec<L::Physical> = zeros(self.comm, plan.input_len())?;
         let mut spectral: Vec<L::Spectral> = zeros(self.comm, plan.output_len())?;
         self.source.fill(&mut physical);
         plan.run(Direction::Forward, cast_slice(&physical), cast_slice_mut(&mut spectral))?;
         let (lost, [bits, passes]) = (plan.wire_error(), self.sent(&plan.timings())?);
-        let forward = error(self, &spectral)?;
+        let forward = error(self, &physical, &spectral)?;
         plan.run(Direction::Inverse, cast_slice(&spectral), cast_slice_mut(&mut physical))?;
         let mut squares = self.source.distance(&physical).squares;
         self.comm.allreduce(Reduce::Sum, &mut squares)?;
