@@ -74,7 +74,6 @@ impl Drop for Lab {
     }
 }
 
-/// The results of one contender.
 struct Found {
     series: Series,
     /// Bytes that the busiest rank sends in a transform.
@@ -247,7 +246,6 @@ fn table(found: &[Found], bits: f64) -> String {
     text
 }
 
-/// The record's network, series and noise.
 fn record_of(
     options: &Options,
     found: &[Found],
