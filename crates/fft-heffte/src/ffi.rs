@@ -50,7 +50,6 @@ pub struct Fft {
 /// How lines on standard error begin.
 const NAME: &str = "thriffty in the place of heFFTe";
 
-/// Says what went wrong.
 fn complain(why: &str) {
     eprintln!("{NAME}: {why}");
 }

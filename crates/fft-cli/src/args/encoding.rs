@@ -39,7 +39,6 @@ impl Encoding {
         Self { wire: options.wire, tolerance: options.tolerance.map(strict) }
     }
 
-    /// Whether either was asked for.
     pub(crate) fn is_asked_for(&self) -> bool {
         self.wire.is_some() || self.tolerance.is_some()
     }

@@ -71,7 +71,6 @@ pub(crate) struct Choosing {
     pub(crate) recipe: Option<String>,
 }
 
-/// The value of `--tune`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum By {
     Model,

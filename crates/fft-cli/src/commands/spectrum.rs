@@ -73,7 +73,6 @@ pub(super) fn run(comm: &dyn Comm, options: &Options) -> Result<(), Failure> {
     print(comm, &text)
 }
 
-/// Energy per unit of volume.
 struct Energy {
     /// `½ ⟨|u|²⟩`
     physical: f64,

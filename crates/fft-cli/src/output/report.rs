@@ -101,7 +101,6 @@ fn as_numbers<S: Serializer>(errors: &Errors, to: S) -> Result<S::Ok, S::Error> 
 }
 
 impl Report {
-    /// One object on one line.
     pub(crate) fn to_json(&self) -> String {
         let value = serde_json::to_value(self).expect("all keys are strings");
         format!("{value}\n")

@@ -78,7 +78,6 @@ pub(crate) fn slots(form: &Form, messages: &[Message]) -> Result<Reach, GpuError
     Ok(Reach { bytes: order.last().map_or(0, |&last| end(last)), align: ALIGN })
 }
 
-/// The buffers of encoders.
 pub(crate) struct EncodeBuffers {
     pub(crate) batch: Batch,
     pub(crate) states: CudaSlice<u8>,
@@ -86,7 +85,6 @@ pub(crate) struct EncodeBuffers {
     pub(crate) queue: CudaSlice<u64>,
 }
 
-/// The buffers of decoders.
 pub(crate) struct DecodeBuffers {
     pub(crate) batch: Batch,
     pub(crate) states: CudaSlice<u8>,

@@ -21,7 +21,6 @@ pub struct Move<'a> {
 /// Larger strides are on other pages of memory.
 const NEAR_BYTES: usize = 64 << 10;
 
-/// Copies, cut into tiles.
 pub(crate) struct TiledCopies {
     pub(crate) all: Items<TiledBox>,
     /// Whether each fills one run of the destination, with source strides of at most

@@ -89,7 +89,6 @@ impl Form {
         self.rules(false).tile() / BLOCK
     }
 
-    /// Bytes of an element in memory.
     pub(crate) fn element_bytes(&self) -> usize {
         self.width * self.precision.bytes()
     }
@@ -99,7 +98,6 @@ impl Form {
         matches!(self.wire, Wire::Tolerance | Wire::Mantissa(0))
     }
 
-    /// Bytes of the raw numbers.
     fn raw(&self, elements: usize) -> usize {
         elements * self.element_bytes()
     }

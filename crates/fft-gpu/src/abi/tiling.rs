@@ -36,7 +36,6 @@ const WHOLE: usize = 64;
 /// Which tiles a kernel supports besides those of one row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Rows {
-    /// None.
     One,
     /// Runs of the message that span several rows.
     Folded,
@@ -57,7 +56,6 @@ enum Cutting {
     Rows { axis: usize, rows: usize, skew: usize },
 }
 
-/// What a kernel needs of tiles.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TileRules {
     /// Elements that are coded together: a power of two, at most 256.

@@ -21,7 +21,6 @@ const BINARIES: [&[u8]; 7] = [
     include_bytes!("../../kernels/trig.fatbin"),
 ];
 
-/// The source file of a kernel.
 #[derive(Clone, Copy)]
 pub(crate) enum Source {
     Transfer,

@@ -61,7 +61,6 @@ fn scaled_store(precision: Precision, width: usize) -> (&'static CStr, c_int) {
     }
 }
 
-/// Whether cuFFT's library can be loaded.
 fn is_present() -> bool {
     // SAFETY: as in `driver_is_present`, for the library of cuFFT.
     unsafe { sys::is_culib_present() }

@@ -65,7 +65,6 @@ fn check(
     }
 }
 
-/// Copies boxes.
 pub(crate) fn run_transfer<S, D>(
     stream: &CudaStream,
     kernel: &Kernel,
@@ -103,7 +102,6 @@ pub(super) unsafe fn run_peer_get<T>(
     run_transfer::<u8, T>(stream, kernel, batch, &everywhere, dst)
 }
 
-/// The parameters of an encoder.
 pub(crate) struct EncodeParameters {
     pub(crate) bits: u32,
     pub(crate) part: f64,
@@ -295,7 +293,6 @@ pub(crate) fn after_trig<T: GpuReal>(
     unsafe { launch!(stream, kernel, grid, what, lines, &from, &to, &factor) }
 }
 
-/// Multiplies all numbers of a buffer.
 pub(crate) fn scale<T: GpuReal>(
     stream: &CudaStream,
     kernel: &Kernel,

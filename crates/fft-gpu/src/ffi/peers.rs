@@ -31,7 +31,6 @@ const REACHED: u8 = 1;
 const SAME_DEVICE: u8 = 2;
 const JOINED: u8 = 4;
 
-/// Which ranks this one reaches.
 pub(crate) struct Peers {
     /// Of each rank, whether it is reached, and whether it is a thread of this process.
     reached: Vec<bool>,

@@ -19,7 +19,6 @@ use crate::base::{Gpu, GpuError, tried};
 pub(crate) const BLOCKS: usize = 3;
 const WINDOW: usize = BLOCKS - 1;
 
-/// A rank's blocks and events.
 pub(crate) struct RankExports {
     pub(crate) blocks: [Arc<Block>; BLOCKS],
     /// Recorded when messages and exposed data are ready, and exposed memory may be written.
@@ -153,7 +152,6 @@ impl Peer {
     }
 }
 
-/// Handles of a rank's exports.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(super) struct ExportHandles {

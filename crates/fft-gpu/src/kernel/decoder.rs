@@ -26,7 +26,6 @@ pub struct Decoder<T> {
     /// Of `tolerance`, the kernel that finds where the codes of each tile begin.
     measure: Option<Kernel>,
     buffers: DecodeBuffers,
-    /// Elements of each message.
     elements: Vec<usize>,
     /// The lengths that the device has.
     lengths: Vec<u64>,

@@ -15,7 +15,6 @@ use crate::abi::{Move, PlacedTransfer};
 use crate::base::{Gpu, GpuError, GpuReal};
 use crate::ffi::{DeviceMemory, Slot, SlotMemory};
 
-/// A message and its slot.
 pub(crate) type SlotTransfer<'t> = (&'t Transfer, Slot);
 
 /// Messages of one launch, by the encoder or decoder `C`.
@@ -102,7 +101,6 @@ impl<T: GpuReal> Outbox<T> {
         })
     }
 
-    /// Queues the messages.
     pub(crate) fn pack(
         &mut self,
         stream: &Arc<CudaStream>,

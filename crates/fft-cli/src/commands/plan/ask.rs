@@ -59,7 +59,6 @@ impl Ask {
         self.ranks.div_ceil(self.per_host)
     }
 
-    /// Real numbers of a point.
     fn reals(&self) -> usize {
         if self.transform.kind == Kind::C2C { 2 } else { 1 }
     }

@@ -12,7 +12,6 @@ use thriffty::tuning::{Candidate, Choice, candidates, favourite};
 use super::ask::Ask;
 use crate::ranks::world::Failure;
 
-/// The contents of `fft-cli plan`.
 pub(crate) struct Forecast {
     pub(crate) recipe: String,
     /// Its passes over memory, in order.
@@ -107,7 +106,6 @@ pub(crate) struct Sensitivity {
     pub(crate) twice: Guess,
 }
 
-/// Upper limits of operations per second.
 pub(crate) struct Limits {
     /// Ψ: all data leaves its host raw in each reshape; `None` without reshapes.
     pub(crate) network: Option<f64>,
