@@ -15,7 +15,7 @@ use fft_core::Transfer;
 use super::memory::DeviceMemory;
 use super::pinned::Pinned;
 use crate::abi::batch::{Batch, Reach};
-use crate::abi::coded::{DecodeBuffers, EncodeBuffers, Raw};
+use crate::abi::coded::{DecodeBuffers, EncodeBuffers, RawMessages};
 use crate::abi::records::{
     BatchRecord, DecodeJob, EncodeJob, EnergyRecord, LinesRecord, ModesRecord, QueueRecord,
     SettleJob,
@@ -106,7 +106,7 @@ pub(crate) struct EncodeParameters {
     pub(crate) bits: u32,
     pub(crate) part: f64,
     pub(crate) step: f64,
-    pub(crate) raw: Raw,
+    pub(crate) raw: RawMessages,
 }
 
 /// Encodes messages: two kernels, of which the second begins while the first ends.
@@ -129,7 +129,7 @@ pub(crate) fn run_encode<T: GpuReal>(
     let (states, _states) = states.device_ptr_mut(stream);
     let (errors, _errors) = errors.device_ptr_mut(stream);
     let (queue, _queue) = queue.device_ptr_mut(stream);
-    if batch.tiles > 0 && raw != Raw::All {
+    if batch.tiles > 0 && raw != RawMessages::All {
         let (batch, queue) = (record, QueueRecord::of(batch.tiles, queue));
         let inverse = 1.0 / step;
         let job =
@@ -140,7 +140,7 @@ pub(crate) fn run_encode<T: GpuReal>(
         // made states, errors and queue for this batch. The guards outlive the launch.
         unsafe { launch!(stream, encode, grid, what, &job) }?;
     }
-    let work = if raw == Raw::None { batch.count } else { batch.tiles.max(batch.count) };
+    let work = if raw == RawMessages::None { batch.count } else { batch.tiles.max(batch.count) };
     let raw = raw as u32;
     let job = SettleJob { batch: record, src, messages, states, errors, step, raw };
     // SAFETY: as above, for `settle_*`, which writes headers and raw messages. Before it waits for

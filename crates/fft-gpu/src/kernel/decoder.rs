@@ -11,7 +11,7 @@ use crate::abi::batch::{Batch, Reach, upload, zeros};
 use crate::abi::boxes::Items;
 use crate::abi::coded::{DecodeBuffers, messages, slots};
 use crate::abi::form::Form;
-use crate::abi::message::{Message, State};
+use crate::abi::message::{MessageRecord, StateRecord};
 use crate::abi::records::queue_words;
 use crate::base::{Gpu, GpuError, GpuReal, Kernel, Source, tried};
 use crate::ffi::{Pinned, run_decode};
@@ -92,7 +92,7 @@ impl<T: GpuReal> Decoder<T> {
     fn buffers(
         stream: &Arc<CudaStream>,
         form: &Form,
-        all: &Items<Message>,
+        all: &Items<MessageRecord>,
         writes: Reach,
         transposed: bool,
         lengths: &[u64],
@@ -100,7 +100,7 @@ impl<T: GpuReal> Decoder<T> {
         let batch = Batch::new(stream, all, (slots(form, &all.items)?, writes))?;
         let groups = transposed.then(|| zeros(stream, batch.tiles * form.tile_groups()));
         Ok(DecodeBuffers {
-            states: zeros(stream, (all.items.len() + 1) * size_of::<State>())?,
+            states: zeros(stream, (all.items.len() + 1) * size_of::<StateRecord>())?,
             queue: zeros(stream, queue_words(batch.tiles, batch.count))?,
             begins: zeros(stream, batch.tiles + 1)?,
             groups: groups.transpose()?,
@@ -157,7 +157,7 @@ impl<T: GpuReal> Decoder<T> {
 
     /// The first message that did not decode, when the stream has done [`Decoder::report`].
     pub fn reported(&self) -> Option<usize> {
-        self.mirror.records(self.buffers.batch.count).position(|state: State| state.bad != 0)
+        self.mirror.records(self.buffers.batch.count).position(|state: StateRecord| state.bad != 0)
     }
 
     /// Checks the lengths of messages, on which kernels rely.

@@ -8,9 +8,9 @@ use fft_core::{Packed, Wire};
 
 use crate::abi::PlacedTransfer;
 use crate::abi::batch::{Batch, Reach, zeros};
-use crate::abi::coded::{EncodeBuffers, Raw, messages, slots};
+use crate::abi::coded::{EncodeBuffers, RawMessages, messages, slots};
 use crate::abi::form::Form;
-use crate::abi::message::State;
+use crate::abi::message::StateRecord;
 use crate::abi::records::queue_words;
 use crate::base::{Gpu, GpuError, GpuReal, Kernel, Source, tried};
 use crate::ffi::{EncodeParameters, Pinned, run_encode};
@@ -24,7 +24,7 @@ pub struct Encoder<T> {
     encode: Kernel,
     settle: Kernel,
     buffers: EncodeBuffers,
-    raw: Raw,
+    raw: RawMessages,
     /// Whether the states need no clearing, as after a run at a fixed rate.
     cleared: bool,
     /// The host's copy of the states.
@@ -52,7 +52,7 @@ impl<T: GpuReal> Encoder<T> {
         let bytes = filled.map(|one| one.transfer.reach()).max().unwrap_or(0) * element;
         let reaches = (Reach { bytes, align: element }, slots(&form, &all.items)?);
         let batch = Batch::new(stream, &all, reaches)?;
-        let states = zeros(stream, (all.items.len() + 1) * size_of::<State>())?;
+        let states = zeros(stream, (all.items.len() + 1) * size_of::<StateRecord>())?;
         let errors = zeros(stream, batch.tiles + 1)?;
         let queue = zeros(stream, queue_words(batch.tiles, batch.count))?;
         let mirror = Pinned::new(gpu.context(), states.len())?;
@@ -67,7 +67,7 @@ impl<T: GpuReal> Encoder<T> {
             encode,
             settle: gpu.kernel(Source::Settle, &format!("settle_{real}"))?,
             buffers: EncodeBuffers { batch, states, errors, queue },
-            raw: Raw::of(&form, &all.items),
+            raw: RawMessages::of(&form, &all.items),
             cleared: false,
             mirror,
             real: PhantomData,
@@ -137,6 +137,6 @@ impl<T> Encoder<T> {
 
     /// The outcomes of all messages, when the stream has done [`Encoder::report`].
     pub fn reported(&self) -> impl Iterator<Item = Packed> {
-        self.mirror.records::<State>(self.buffers.batch.count).map(State::packed)
+        self.mirror.records::<StateRecord>(self.buffers.batch.count).map(StateRecord::packed)
     }
 }

@@ -13,9 +13,9 @@ use super::transfers::Transfers;
 use crate::abi::form::Form;
 use crate::abi::{Move, PlacedTransfer};
 use crate::base::{Gpu, GpuError, GpuReal};
-use crate::ffi::{DeviceMemory, Slot, SlotMemory};
+use crate::ffi::{DeviceMemory, DeviceSlot, SlotMemory};
 
-pub(crate) type SlotTransfer<'t> = (&'t Transfer, Slot);
+pub(crate) type SlotTransfer<'t> = (&'t Transfer, DeviceSlot);
 
 /// Messages of one launch, by the encoder or decoder `C`.
 pub(crate) struct MessageSlots<C> {
