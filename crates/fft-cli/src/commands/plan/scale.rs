@@ -142,14 +142,13 @@ fn tables(rows: &[Row]) -> String {
         let rows: Vec<_> = rows.iter().filter(|row| row.weak == weak).collect();
         let Some(first) = rows.first() else { continue };
         let what = if weak { "Weak scaling" } else { "Strong scaling" };
-        let Ask { transform: Transform { kind, precision, .. }, machine, encoding, .. } =
-            &first.ask;
+        let Ask { transform: Transform { kind, precision, .. }, encoding, .. } = &first.ask;
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
             "{what}, {kind} {precision} on {}, GFlop/s; encoded is {encoding}\n\
              {:>6}{:>6} {:>16}{:>10}{:>12}{:>12}{:>12}{:>12}{:>10}  exchanges",
-            machine.name,
+            first.ask.machine.name,
             "ranks",
             "hosts",
             "grid",
