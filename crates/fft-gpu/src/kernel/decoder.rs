@@ -84,7 +84,7 @@ impl<T: GpuReal> Decoder<T> {
             |name: &str| gpu.kernel(Source::Decode, &format!("{name}_{}x{width}", T::NAME));
         let name = if transposed { "turned" } else { form.name()? };
         let decode = kernel(&format!("decode_{name}"))?;
-        let most = most_blocks(wire, transposed, decode.has_slow_memory());
+        let most = most_blocks(wire, transposed, decode.limits.slow_memory);
         let measure = (wire == Wire::Tolerance).then(|| kernel("measure")).transpose()?;
         Ok((measure, decode.at_most(most)?))
     }
@@ -140,7 +140,7 @@ impl<T: GpuReal> Decoder<T> {
             stream.memset_zeros(&mut buffers.queue).map_err(&tried)?;
         }
         let kernels = (self.measure.as_ref(), &self.decode);
-        run_decode::<T>(stream, kernels, buffers, self.form.bits(), messages, dst)
+        run_decode::<T>(stream, kernels, &self.form, buffers, messages, dst)
     }
 
     pub(crate) fn memory(&self) -> usize {

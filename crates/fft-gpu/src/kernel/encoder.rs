@@ -13,7 +13,7 @@ use crate::abi::form::Form;
 use crate::abi::message::StateRecord;
 use crate::abi::records::queue_words;
 use crate::base::{Gpu, GpuError, GpuReal, Kernel, Source, tried};
-use crate::ffi::{EncodeParameters, Pinned, run_encode};
+use crate::ffi::{Pinned, run_encode};
 
 /// Encodes all messages of a reshape in one pass over memory.
 ///
@@ -109,14 +109,9 @@ impl<T: GpuReal> Encoder<T> {
         if stepped {
             stream.memset_zeros(&mut buffers.queue).map_err(&tried)?;
         }
-        let parameters = EncodeParameters {
-            bits: self.form.bits(),
-            part: self.form.part(),
-            step: if stepped { step } else { 0.0 },
-            raw: self.raw.with(&self.form, step),
-        };
-        let kernels = (&self.encode, &self.settle);
-        run_encode::<T>(stream, kernels, buffers, parameters, src, messages)?;
+        let (kernels, raw) = ((&self.encode, &self.settle), self.raw.with(&self.form, step));
+        let step = if stepped { step } else { 0.0 };
+        run_encode::<T>(stream, kernels, (&self.form, step, raw), buffers, src, messages)?;
         self.cleared = !self.form.varies();
         Ok(())
     }
