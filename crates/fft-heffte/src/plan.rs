@@ -137,7 +137,9 @@ impl Transformer {
     ) -> Result<(), Error> {
         let real = [A::WIDTH, B::WIDTH].contains(&1);
         if !real && !self.is_complex {
-            return Err(real_plan());
+            // The same on every rank, as all have this plan.
+            let (what, found) = ("plan of complex data", "one of real data");
+            return Err(Error::argument(what, found, "one that heffte_plan_create made"));
         }
         if real && self.is_complex {
             self.run_parts(direction, input, output)?;
@@ -182,11 +184,6 @@ impl Transformer {
             }
         }
     }
-}
-
-/// The same on every rank, as all have this plan.
-fn real_plan() -> Error {
-    Error::argument("plan of complex data", "one of real data", "one that heffte_plan_create made")
 }
 
 /// The workspace by heFFTe's rule: the largest sum of elements before and after a reshape, and the
