@@ -123,7 +123,7 @@ impl<T: GpuReal> FftPlan<T> {
             return Ok(None);
         }
         let block = Block::new(context, size_of::<T>())?;
-        block.write(&context.default_stream(), 0, bytemuck::bytes_of(&factor))?;
+        block.write(&context.default_stream(), [(0, bytemuck::bytes_of(&factor))])?;
         let store = scaled_store(T::PRECISION, many.sides[1].width);
         // SAFETY: the functions read one number of this type from their block.
         unsafe { Self::with_linked(context, &many, [Some((SCALED, store, block))]) }
