@@ -116,10 +116,8 @@ impl Transformer {
             true => 0,
             false => self.plan.input_len(),
         };
-        match direction {
-            Direction::Forward => [physical(A::WIDTH), self.plan.output_len()],
-            Direction::Inverse => [self.plan.output_len(), physical(B::WIDTH)],
-        }
+        let spectral = self.plan.output_len();
+        direction.choose([physical(A::WIDTH), spectral], [spectral, physical(B::WIDTH)])
     }
 
     /// Transforms, and multiplies by a scale. Arrays are real or complex as the plan's data; real
