@@ -18,9 +18,7 @@ const FAREWELL: Duration = Duration::from_secs(5);
 
 /// A program or a function to be timed.
 pub(crate) trait Contender {
-    /// Its name in the table.
     fn name(&self) -> &str;
-    /// The seconds of one turn.
     fn turn(&mut self) -> Result<f64>;
 }
 
@@ -75,7 +73,6 @@ impl Server {
         }
     }
 
-    /// The program's answer to a line.
     pub(crate) fn ask(&mut self, question: &str) -> Result<String> {
         // A failed write means that the program has ended; `answer` reports how.
         if let Some(pipe) = &mut self.questions {

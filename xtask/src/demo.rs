@@ -7,7 +7,6 @@ use std::process::Command;
 
 const RANKS: &str = "4";
 
-/// Builds `fft-cli` in release; its path.
 pub(crate) fn build_cli(mpi: bool) -> Result<PathBuf> {
     let features: &[&str] = if mpi { &["--features", "fft-cli/mpi"] } else { &[] };
     run_shown(cargo().args(["build", "--release", "--package", "fft-cli"]).args(features))?;

@@ -29,7 +29,7 @@ pub(crate) fn install(prefix: &Path, mpi: bool) -> Result {
     }
     let packages = if mpi { WITH_MPI.as_slice() } else { &WITHOUT_MPI };
     tools::run_shown(cargo().args(["build", "--release"]).args(packages))?;
-    let prefix = std::path::absolute(prefix).map_err(|e| format!("{}: {e}", prefix.display()))?;
+    let prefix = tools::absolute(prefix)?;
     lay_out(&tools::target_dir().join("release"), &prefix, mpi)?;
     println!(
         "\ninstalled into {0}; pkg-config finds it with PKG_CONFIG_PATH={0}/lib/pkgconfig",
@@ -71,9 +71,7 @@ pub(crate) fn lay_out(built: &Path, prefix: &Path, mpi: bool) -> Result {
     let templates = Path::new(SOURCES).join("package");
     let fill = |name: &str, folder: &Path| {
         let path = templates.join(format!("{name}.in"));
-        let text = std::fs::read_to_string(&path)
-            .map_err(|e| format!("cannot read {}: {e}", path.display()))?;
-        write(&folder.join(name), &filled(&text, prefix, mpi))
+        tools::write(&folder.join(name), &filled(&tools::read_text(&path)?, prefix, mpi))
     };
     fill("thriffty.pc", &pkgconfig)?;
     if fortran {
@@ -113,9 +111,7 @@ fn shared(from: &Path, folder: &Path, [name, soname]: [&str; 2]) -> Result {
 /// may have the same dependencies.
 fn one_object(from: &Path, to: &Path) -> Result {
     let object = to.with_extension("o");
-    let names = Path::new(SOURCES).join("symbols.txt");
-    let names = std::fs::read_to_string(&names)
-        .map_err(|e| format!("cannot read {}: {e}", names.display()))?;
+    let names = tools::read_text(&Path::new(SOURCES).join("symbols.txt"))?;
     // Unused sections are left out.
     let mut link = command("ld");
     link.args(["-r", "--gc-sections"]);
@@ -165,10 +161,6 @@ fn copy(from: &Path, to: &Path) -> Result {
         .map_err(|e| format!("cannot copy {} to {}: {e}", from.display(), to.display()))
 }
 
-fn write(path: &Path, text: &str) -> Result {
-    std::fs::write(path, text).map_err(|e| format!("cannot write {}: {e}", path.display()))
-}
-
 /// Writes `include/thriffty.h` anew.
 pub(crate) fn header() -> Result {
     let mut test = cargo();
@@ -178,8 +170,7 @@ pub(crate) fn header() -> Result {
 
 /// The prefix of the tests.
 pub(crate) fn scratch() -> Result<PathBuf> {
-    let path = tools::target_dir().join("programs/prefix");
-    std::path::absolute(&path).map_err(|e| format!("{}: {e}", path.display()))
+    tools::absolute(&tools::target_dir().join("programs/prefix"))
 }
 
 #[cfg(test)]

@@ -4,7 +4,6 @@ use crate::tools::{self, FNV, Result, command, fnv1a};
 use crate::venv;
 use std::path::{Path, PathBuf};
 
-/// The folders of sources and binaries.
 const SOURCES: &str = "kernels";
 const BINARIES: &str = "crates/fft-gpu/kernels";
 /// The hash of the sources of the binaries.
@@ -56,8 +55,7 @@ pub(crate) fn run() -> Result {
         tools::run_shown(command(&nvcc).args(flags).arg("-o").arg(binary).arg(source))?;
     }
     let stamp = Path::new(BINARIES).join(STAMP);
-    std::fs::write(&stamp, format!("{:016x}\n", fingerprint()?))
-        .map_err(|e| format!("cannot write {}: {e}", stamp.display()))
+    tools::write(&stamp, &format!("{:016x}\n", fingerprint()?))
 }
 
 /// The compiler, fetched into the target folder unless it is there.

@@ -38,11 +38,7 @@ impl Lab {
     fn new(hosts: usize, rate: &str) -> Result<Self> {
         let script = std::env::var_os(VARIABLE).map(PathBuf::from);
         let script = script.ok_or(format!("--net needs {VARIABLE}, the path of netlab"))?;
-        Self::up(absolute(&script)?, hosts, rate)
-    }
-
-    fn up(script: PathBuf, hosts: usize, rate: &str) -> Result<Self> {
-        let lab = Self { script };
+        let lab = Self { script: absolute(&script)? };
         let words = ["up", &hosts.to_string(), rate];
         println!("$ {} {}", lab.script.display(), words.join(" "));
         println!("{}", tools::output(lab.command().args(words))?);
@@ -74,7 +70,6 @@ impl Drop for Lab {
     }
 }
 
-/// The results of one contender.
 struct Found {
     series: Series,
     /// Bytes that the busiest rank sends in a transform.
@@ -247,7 +242,6 @@ fn table(found: &[Found], bits: f64) -> String {
     text
 }
 
-/// The record's network, series and noise.
 fn record_of(
     options: &Options,
     found: &[Found],

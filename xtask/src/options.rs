@@ -66,7 +66,6 @@ impl Options {
         self.only.is_empty() || self.only.iter().any(|wanted| wanted == name)
     }
 
-    /// How long a heat may wait.
     pub(crate) fn patience(&self) -> Duration {
         Duration::from_secs(self.patience as u64)
     }

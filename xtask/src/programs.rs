@@ -56,7 +56,6 @@ impl Bench {
         Ok(text.split_whitespace().map(String::from).collect())
     }
 
-    /// Runs a program under mpirun.
     fn mpirun(&self, ranks: &str, words: &[&Path]) -> Result {
         tools::run_shown(self.command("mpirun").args(["-n", ranks]).args(words))
     }
@@ -73,7 +72,7 @@ impl Bench {
             let mut found: Vec<_> =
                 listed.lines().filter_map(|line| line.split_whitespace().nth(2)).collect();
             found.sort_unstable();
-            if found != read(names)?.lines().collect::<Vec<_>>() {
+            if found != tools::read_text(Path::new(names))?.lines().collect::<Vec<_>>() {
                 return Err(format!("{library} has other names than {names}: {found:?}"));
             }
         }
@@ -84,8 +83,7 @@ impl Bench {
     fn headers(&self) -> Result {
         let include = format!("-I{}", self.prefix.join("include").display());
         let source = self.folder.join("header.c");
-        std::fs::write(&source, "#include <thriffty.h>\n")
-            .map_err(|e| format!("cannot write {}: {e}", source.display()))?;
+        tools::write(&source, "#include <thriffty.h>\n")?;
         for (compiler, words) in [
             ("mpicc", ["-std=c11", "-xc", "-DTHRIFFTY_WITH_MPI"].as_slice()),
             ("mpicxx", &["-std=c++17", "-xc++", "-DTHRIFFTY_WITH_MPI"]),
@@ -209,8 +207,4 @@ fn name(source: &str) -> String {
     let part =
         |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
     format!("{}_{}", part(path.parent().and_then(Path::file_name)), part(path.file_stem()))
-}
-
-fn read(path: &str) -> Result<String> {
-    std::fs::read_to_string(path).map_err(|e| format!("cannot read {path}: {e}"))
 }

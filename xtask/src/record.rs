@@ -37,7 +37,6 @@ impl Heat {
             .collect()
     }
 
-    /// The table of this heat.
     pub(crate) fn table(&self) -> String {
         let mut text = format!("\nranks {:<40} {:>9}  {:>9}\n", self.ranks, "median s", "min s");
         for Series { name, seconds } in &self.series {
@@ -92,7 +91,6 @@ pub(crate) fn noise(busy: &[f64]) -> String {
     }
 }
 
-/// The record of all heats.
 pub(crate) fn of_heats(options: &Options, machine: &Description, heats: &[Heat]) -> Value {
     let heats: Vec<_> = heats.iter().map(Heat::record).collect();
     with_problem(options, machine, json!({ "heats": heats }))
@@ -128,8 +126,7 @@ pub(crate) fn write(options: &Options, name: &str, mut record: Value) -> Result 
     tools::make_folder(&folder)?;
     let problem = format!("{}-{}", options.kind, options.size_text());
     let path = folder.join(format!("{date}-{}-{problem}{name}.json", machine::short_id()));
-    std::fs::write(&path, format!("{record:#}\n"))
-        .map_err(|e| format!("cannot write {}: {e}", path.display()))?;
+    tools::write(&path, &format!("{record:#}\n"))?;
     println!("record: {}", path.display());
     Ok(())
 }

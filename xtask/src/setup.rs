@@ -11,7 +11,6 @@ pub(crate) struct Ready {
     pub(crate) mpi: bool,
     /// Tools for programs in C, C++ and Fortran.
     pub(crate) compilers: bool,
-    /// A Python with NumPy and SciPy.
     pub(crate) python: Option<PathBuf>,
     pub(crate) rustfmt: bool,
     pub(crate) clippy: bool,
@@ -47,7 +46,6 @@ pub(crate) fn prepare(further: &[&Need]) -> Ready {
     }
 }
 
-/// Sets up, and prints the result.
 pub(crate) fn run() -> Result {
     let ready = prepare(&COMPILERS.iter().collect::<Vec<_>>());
     println!("MPI     {}", if ready.mpi { "ready" } else { "missing: ranks are threads" });

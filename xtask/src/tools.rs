@@ -3,12 +3,11 @@
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 
 /// Errors are texts for a person at a terminal.
 pub(crate) type Result<T = ()> = std::result::Result<T, String>;
 
-/// The root of the workspace.
 pub(crate) fn workspace() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."))
 }
@@ -36,9 +35,20 @@ pub(crate) fn make_folder(folder: &Path) -> Result {
     std::fs::create_dir_all(folder).map_err(|e| format!("cannot make {}: {e}", folder.display()))
 }
 
-/// The bytes of a file.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
     std::fs::read(path).map_err(|e| format!("cannot read {}: {e}", path.display()))
+}
+
+pub(crate) fn read_text(path: &Path) -> Result<String> {
+    std::fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))
+}
+
+pub(crate) fn write(path: &Path, text: &str) -> Result {
+    std::fs::write(path, text).map_err(|e| format!("cannot write {}: {e}", path.display()))
+}
+
+pub(crate) fn absolute(path: &Path) -> Result<PathBuf> {
+    std::path::absolute(path).map_err(|e| format!("no full path for {}: {e}", path.display()))
 }
 
 /// The hash before the first byte.
@@ -61,7 +71,6 @@ pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// The cargo that runs this task.
 pub(crate) fn cargo() -> Command {
     command(std::env::var_os("CARGO").unwrap_or("cargo".into()))
 }
@@ -79,34 +88,44 @@ pub(crate) fn shown(command: &Command) -> String {
     std::iter::once(program).chain(quoted).collect::<Vec<_>>().join(" ")
 }
 
+fn not_started(command: &Command, why: &std::io::Error) -> String {
+    format!("cannot start `{}`: {why}", shown(command))
+}
+
+/// An error that names the command unless it succeeded.
+fn judged(command: &Command, status: ExitStatus) -> Result {
+    match status.success() {
+        true => Ok(()),
+        false => Err(format!("`{}` failed: {status}", shown(command))),
+    }
+}
+
 /// Runs a command, with our output.
 pub(crate) fn run(command: &mut Command) -> Result {
-    match command.status() {
-        Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(format!("`{}` failed: {status}", shown(command))),
-        Err(e) => Err(format!("cannot start `{}`: {e}", shown(command))),
+    let status = command.status().map_err(|e| not_started(command, &e))?;
+    judged(command, status)
+}
+
+/// Runs a command, and hands on each line of its output as it comes.
+pub(crate) fn run_by_line(command: &mut Command, mut each: impl FnMut(&str)) -> Result {
+    let started = command.stdout(Stdio::piped()).spawn();
+    let mut child = started.map_err(|e| not_started(command, &e))?;
+    if let Some(output) = child.stdout.take() {
+        for line in BufReader::new(output).split(b'\n').map_while(std::io::Result::ok) {
+            each(&String::from_utf8_lossy(&line));
+        }
     }
+    let status = child.wait().map_err(|e| format!("cannot wait for `{}`: {e}", shown(command)))?;
+    judged(command, status)
 }
 
 /// Runs a command, with our output, which is also kept.
 pub(crate) fn run_and_keep(command: &mut Command) -> (String, Result) {
     let mut kept = String::new();
-    let mut child = match command.stdout(Stdio::piped()).spawn() {
-        Ok(child) => child,
-        Err(e) => return (kept, Err(format!("cannot start `{}`: {e}", shown(command)))),
-    };
-    if let Some(output) = child.stdout.take() {
-        for line in BufReader::new(output).split(b'\n').map_while(std::io::Result::ok) {
-            let line = String::from_utf8_lossy(&line);
-            println!("{line}");
-            kept.extend([&line, "\n"]);
-        }
-    }
-    let outcome = match child.wait() {
-        Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(format!("`{}` failed: {status}", shown(command))),
-        Err(e) => Err(format!("cannot wait for `{}`: {e}", shown(command))),
-    };
+    let outcome = run_by_line(command, |line| {
+        println!("{line}");
+        kept.extend([line, "\n"]);
+    });
     (kept, outcome)
 }
 
@@ -118,10 +137,7 @@ pub(crate) fn run_shown(command: &mut Command) -> Result {
 
 /// The output of a command, without the last newline.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
-    let output = command
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|e| format!("cannot start `{}`: {e}", shown(command)))?;
+    let output = command.stdin(Stdio::null()).output().map_err(|e| not_started(command, &e))?;
     if !output.status.success() {
         let complaint = String::from_utf8_lossy(&output.stderr);
         return Err(format!("`{}` failed: {}\n{complaint}", shown(command), output.status));

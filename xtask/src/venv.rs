@@ -23,8 +23,7 @@ pub(crate) fn ensure() -> Result<PathBuf> {
         make(&folder(), &["--prefer-binary", "numpy", "scipy"])?;
     }
     // Not `canonicalize`: the interpreter is a link, which finds the environment by its own path.
-    let python = python();
-    std::path::absolute(&python).map_err(|e| format!("no full path for {}: {e}", python.display()))
+    tools::absolute(&python())
 }
 
 /// Makes an environment anew, with these packages.

@@ -3,7 +3,9 @@
 use std::path::Path;
 
 #[cfg(feature = "cuda")]
-use thriffty::gpu::{DeviceMemory, cudarc::driver::CudaStream, keeping_context};
+use thriffty::gpu::cudarc::driver::{CudaStream, DeviceSlice};
+#[cfg(feature = "cuda")]
+use thriffty::gpu::{DeviceMemory, keeping_context};
 use thriffty::planning::{
     Direction, DynArray, DynBrick, DynDraft, DynGrid, DynPlan, Reduce, WireError, agree,
 };
@@ -65,6 +67,18 @@ impl Held {
         direction.choose([physical, spectral], [spectral, physical])
     }
 
+    /// Runs the plan on the program's arrays, if nothing is wrong with them. Collective.
+    fn run_on<A>(
+        &mut self,
+        arrays: Result<A, Error>,
+        run: impl FnOnce(&mut DynPlan, A) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        match arrays {
+            Ok(arrays) => run(self.plan_mut(), arrays),
+            Err(error) => self.plan_mut().agree(Err(error)),
+        }
+    }
+
     /// Transforms from one array to another. Collective.
     pub(crate) fn run(
         &mut self,
@@ -72,13 +86,10 @@ impl Held {
         arrays: Result<(&[u8], &mut [u8]), Error>,
     ) -> Result<(), Error> {
         let [reads, writes] = self.bytes(direction);
-        match arrays {
-            Ok((input, output)) => {
-                let (reads, writes) = (reads.min(input.len()), writes.min(output.len()));
-                self.plan_mut().run(direction, &input[..reads], &mut output[..writes])
-            }
-            Err(error) => self.plan_mut().agree(Err(error)),
-        }
+        self.run_on(arrays, |plan, (input, output)| {
+            let (reads, writes) = (reads.min(input.len()), writes.min(output.len()));
+            plan.run(direction, &input[..reads], &mut output[..writes])
+        })
     }
 
     /// Transforms within one array. Collective.
@@ -87,14 +98,10 @@ impl Held {
         direction: Direction,
         array: Result<&mut [u8], Error>,
     ) -> Result<(), Error> {
-        let bytes = self.plan().in_place_bytes();
-        match array {
-            Ok(array) => {
-                let bytes = bytes.min(array.len());
-                self.plan_mut().run_in_place(direction, &mut array[..bytes])
-            }
-            Err(error) => self.plan_mut().agree(Err(error)),
-        }
+        self.run_on(array, |plan, array| {
+            let bytes = plan.in_place_bytes().min(array.len());
+            plan.run_in_place(direction, &mut array[..bytes])
+        })
     }
 
     /// As [`Held::run`], with arrays on the plan's device. Collective.
@@ -104,16 +111,12 @@ impl Held {
         direction: Direction,
         arrays: Result<(DeviceMemory<u8>, DeviceMemory<u8>), Error>,
     ) -> Result<(), Error> {
-        use thriffty::gpu::cudarc::driver::DeviceSlice;
         let [reads, writes] = self.bytes(direction);
-        match arrays {
-            Ok((input, mut output)) => {
-                let (reads, writes) = (reads.min(input.len()), writes.min(output.len()));
-                let (input, mut output) = (input.part(0..reads), output.part_mut(0..writes));
-                self.plan_mut().run_on_device(direction, &input, &mut output)
-            }
-            Err(error) => self.plan_mut().agree(Err(error)),
-        }
+        self.run_on(arrays, |plan, (input, mut output)| {
+            let (reads, writes) = (reads.min(input.len()), writes.min(output.len()));
+            let (input, mut output) = (input.part(0..reads), output.part_mut(0..writes));
+            plan.run_on_device(direction, &input, &mut output)
+        })
     }
 
     /// As [`Held::run_in_place`], with an array on the plan's device. Collective.
@@ -123,16 +126,10 @@ impl Held {
         direction: Direction,
         array: Result<DeviceMemory<u8>, Error>,
     ) -> Result<(), Error> {
-        use thriffty::gpu::cudarc::driver::DeviceSlice;
-        let bytes = self.plan().in_place_bytes();
-        match array {
-            Ok(mut array) => {
-                let bytes = bytes.min(array.len());
-                let plan = self.plan_mut();
-                plan.run_in_place_on_device(direction, &mut array.part_mut(0..bytes))
-            }
-            Err(error) => self.plan_mut().agree(Err(error)),
-        }
+        self.run_on(array, |plan, mut array| {
+            let bytes = plan.in_place_bytes().min(array.len());
+            plan.run_in_place_on_device(direction, &mut array.part_mut(0..bytes))
+        })
     }
 
     /// The address of zeros to be transformed in place, which the ranks of a host share. They live

@@ -16,7 +16,6 @@ pub(crate) type Place = thriffty::gpu::DeviceOptions;
 #[derive(Clone, Debug)]
 pub(crate) enum Place {}
 
-/// A plan that is wanted.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
     pub(crate) transform: DynTransform,
@@ -27,7 +26,6 @@ pub(crate) struct Request {
     pub(crate) place: Option<Place>,
 }
 
-/// The texts that options point to.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Texts {
     pub(crate) exchange: Option<String>,

@@ -34,10 +34,8 @@ pub enum Status {
     Device = 9,
 }
 
-/// Why a call failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The library said so.
     Library(Error),
     /// A plan that is none.
     Handle(usize),
@@ -52,7 +50,6 @@ impl From<Error> for Failure {
 }
 
 impl Failure {
-    /// Who is to blame.
     pub(crate) fn status(&self) -> Status {
         let kind = match self {
             Self::Library(error) => error.kind(),

@@ -5,26 +5,20 @@
 //!
 //! The driver and cuFFT are loaded at run time, and the kernels of `kernels/` are checked in as
 //! binaries. Without the feature `cuda` the crate is empty. `docs/gpu.md` has the design.
-#![deny(unsafe_code)]
 #![cfg_attr(not(feature = "cuda"), allow(rustdoc::broken_intra_doc_links))]
+#![cfg(feature = "cuda")]
+#![deny(unsafe_code)]
 
-#[cfg(feature = "cuda")]
 mod abi;
-#[cfg(feature = "cuda")]
 mod base;
-#[cfg(feature = "cuda")]
 mod device;
-#[cfg(feature = "cuda")]
 mod ffi;
-#[cfg(feature = "cuda")]
 mod kernel;
-#[cfg(all(test, feature = "cuda"))]
+#[cfg(test)]
 #[path = "on_cpu/tests.rs"]
 mod on_cpu;
 
-#[cfg(feature = "cuda")]
 pub use cudarc;
-#[cfg(feature = "cuda")]
 pub use {
     abi::{Fft, FftRun, Move, PlacedTransfer, Spread, transposed_when_read},
     base::{Gpu, GpuError, GpuReal, GpuTransport, NoGpu},

@@ -11,7 +11,6 @@ pub(crate) struct Extent {
     pub(crate) order: [i32; 3],
 }
 
-/// The usual order.
 pub(crate) const ORDER: [i32; 3] = [0, 1, 2];
 
 /// Grid and bricks; axis 0 is heFFTe's dimension 2.

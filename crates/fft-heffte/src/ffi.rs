@@ -12,7 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use thriffty::mpi::MpiComm;
 use thriffty::mpi::rsmpi::ffi::MPI_Comm;
-use thriffty::planning::{Direction, Element, Real, agree};
+use thriffty::planning::{Direction, Element, Precision, Real, agree};
 use thriffty::{Comm, Complex, Error, Scale};
 
 use crate::boxes::{Extent, ORDER};
@@ -50,7 +50,6 @@ pub struct Fft {
 /// How lines on standard error begin.
 const NAME: &str = "thriffty in the place of heFFTe";
 
-/// Says what went wrong.
 fn complain(why: &str) {
     eprintln!("{NAME}: {why}");
 }
@@ -227,14 +226,14 @@ unsafe fn of(plan: *const Fft, otherwise: c_int, ask: impl FnOnce(&Both) -> usiz
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn heffte_size_inbox(plan: *const Fft) -> c_int {
     // SAFETY: the caller's plan is one.
-    unsafe { of(plan, 0, |both| both.double.input_len()) }
+    unsafe { of(plan, 0, |both| both.double.plan.input_len()) }
 }
 
 /// Numbers of the output on this rank.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn heffte_size_outbox(plan: *const Fft) -> c_int {
     // SAFETY: the caller's plan is one.
-    unsafe { of(plan, 0, |both| both.double.output_len()) }
+    unsafe { of(plan, 0, |both| both.double.plan.output_len()) }
 }
 
 /// Complex numbers of the workspace that `_buffered` functions are given.
@@ -275,9 +274,10 @@ fn scaled(scale: c_int) -> Scale {
 /// many numbers as the plan says, which nobody else touches.
 unsafe fn transform<A: Element, B: Element<Real = A::Real>>(
     plan: *const Fft,
-    (input, from): (*const A, fn(&Both) -> usize),
-    (output, to): (*mut B, fn(&Both) -> usize),
-    run: impl FnOnce(&mut Both, &[A], &mut [B]) -> Result<(), Error>,
+    direction: Direction,
+    input: *const A,
+    output: *mut B,
+    scale: Scale,
 ) {
     if plan.is_null() {
         return complain("the plan is NULL");
@@ -285,11 +285,13 @@ unsafe fn transform<A: Element, B: Element<Real = A::Real>>(
     // SAFETY: the caller vouches for the plan, whose last field is ours, and for both arrays. An
     // input that the output overlaps is copied before the output becomes a slice.
     unsafe {
-        let both = &mut *(*plan).fft.cast::<Both>();
-        let lens = [
-            if input.is_null() { 0 } else { from(both) },
-            if output.is_null() { 0 } else { to(both) },
-        ];
+        let Both { single, double, first, .. } = &mut *(*plan).fft.cast::<Both>();
+        let transformer = match A::Real::PRECISION {
+            Precision::F32 => single,
+            Precision::F64 => double,
+        };
+        let [from, to] = transformer.lens::<A, B>(direction);
+        let lens = [if input.is_null() { 0 } else { from }, if output.is_null() { 0 } else { to }];
         let ends = [input.wrapping_add(lens[0]).addr(), output.wrapping_add(lens[1]).addr()];
         let overlap = input.addr() < ends[1] && output.addr() < ends[0];
         let copy: Vec<A>;
@@ -306,9 +308,9 @@ unsafe fn transform<A: Element, B: Element<Real = A::Real>>(
             len => std::slice::from_raw_parts_mut(output, len),
         };
         let bug = Err(Error::argument("library", "a bug", "none"));
-        let first = both.first;
-        if let Err(error) = guarded(|| run(both, source, target), bug) {
-            if first {
+        let run = || transformer.run(direction, source, target, scale);
+        if let Err(error) = guarded(run, bug) {
+            if *first {
                 complain(&error.to_string());
             }
             let numbers: &mut [B::Real] = bytemuck::cast_slice_mut(target);
@@ -319,7 +321,7 @@ unsafe fn transform<A: Element, B: Element<Real = A::Real>>(
 
 /// A function and its twin that is given a workspace.
 macro_rules! transforms {
-    ($($name:ident, $buffered:ident: $from:ty => $to:ty, $input:ident, $output:ident, $precision:ident, $direction:ident;)*) => {$(
+    ($($name:ident, $buffered:ident: $from:ty => $to:ty, $direction:ident;)*) => {$(
         #[doc = concat!("Transforms as `", stringify!($direction), "`, in the precision of its arrays. Collective.")]
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(
@@ -329,16 +331,7 @@ macro_rules! transforms {
             scale: c_int,
         ) {
             // SAFETY: the caller's plan is one, and its arrays have as many numbers as it says.
-            unsafe {
-                transform(
-                    plan,
-                    (input, |both| both.$precision.$input()),
-                    (output, |both| both.$precision.$output()),
-                    |both, input, output| {
-                        both.$precision.run(Direction::$direction, input, output, scaled(scale))
-                    },
-                )
-            }
+            unsafe { transform(plan, Direction::$direction, input, output, scaled(scale)) }
         }
 
         #[doc = concat!("As [`", stringify!($name), "`; the workspace is not used.")]
@@ -357,20 +350,12 @@ macro_rules! transforms {
 }
 
 transforms! {
-    heffte_forward_s2c, heffte_forward_s2c_buffered:
-        f32 => Complex<f32>, input_len, output_len, single, Forward;
-    heffte_forward_c2c, heffte_forward_c2c_buffered:
-        Complex<f32> => Complex<f32>, complex_len, output_len, single, Forward;
-    heffte_forward_d2z, heffte_forward_d2z_buffered:
-        f64 => Complex<f64>, input_len, output_len, double, Forward;
-    heffte_forward_z2z, heffte_forward_z2z_buffered:
-        Complex<f64> => Complex<f64>, complex_len, output_len, double, Forward;
-    heffte_backward_c2s, heffte_backward_c2s_buffered:
-        Complex<f32> => f32, output_len, input_len, single, Inverse;
-    heffte_backward_c2c, heffte_backward_c2c_buffered:
-        Complex<f32> => Complex<f32>, output_len, complex_len, single, Inverse;
-    heffte_backward_z2d, heffte_backward_z2d_buffered:
-        Complex<f64> => f64, output_len, input_len, double, Inverse;
-    heffte_backward_z2z, heffte_backward_z2z_buffered:
-        Complex<f64> => Complex<f64>, output_len, complex_len, double, Inverse;
+    heffte_forward_s2c, heffte_forward_s2c_buffered: f32 => Complex<f32>, Forward;
+    heffte_forward_c2c, heffte_forward_c2c_buffered: Complex<f32> => Complex<f32>, Forward;
+    heffte_forward_d2z, heffte_forward_d2z_buffered: f64 => Complex<f64>, Forward;
+    heffte_forward_z2z, heffte_forward_z2z_buffered: Complex<f64> => Complex<f64>, Forward;
+    heffte_backward_c2s, heffte_backward_c2s_buffered: Complex<f32> => f32, Inverse;
+    heffte_backward_c2c, heffte_backward_c2c_buffered: Complex<f32> => Complex<f32>, Inverse;
+    heffte_backward_z2d, heffte_backward_z2d_buffered: Complex<f64> => f64, Inverse;
+    heffte_backward_z2z, heffte_backward_z2z_buffered: Complex<f64> => Complex<f64>, Inverse;
 }

@@ -80,7 +80,7 @@ pub(crate) fn build(
 
 /// A transform of one precision, of complex data and whole spectra, or of real data and half ones.
 pub(crate) struct Transformer {
-    plan: DynPlan,
+    pub(crate) plan: DynPlan,
     is_complex: bool,
 }
 
@@ -110,19 +110,14 @@ impl Transformer {
         Ok(Self { plan: draft.build()?, is_complex: halved.is_none() })
     }
 
-    /// Points of the input on this rank.
-    pub(crate) fn input_len(&self) -> usize {
-        self.plan.input_len()
-    }
-
-    /// Points of complex data on this rank; none where data is real.
-    pub(crate) fn complex_len(&self) -> usize {
-        if self.is_complex { self.plan.input_len() } else { 0 }
-    }
-
-    /// Points of the output on this rank.
-    pub(crate) fn output_len(&self) -> usize {
-        self.plan.output_len()
+    /// Numbers of input and output on this rank; no complex numbers where data is real.
+    pub(crate) fn lens<A: Element, B: Element>(&self, direction: Direction) -> [usize; 2] {
+        let physical = |width| match width == 2 && !self.is_complex {
+            true => 0,
+            false => self.plan.input_len(),
+        };
+        let spectral = self.plan.output_len();
+        direction.choose([physical(A::WIDTH), spectral], [spectral, physical(B::WIDTH)])
     }
 
     /// Transforms, and multiplies by a scale. Arrays are real or complex as the plan's data; real
@@ -137,7 +132,9 @@ impl Transformer {
     ) -> Result<(), Error> {
         let real = [A::WIDTH, B::WIDTH].contains(&1);
         if !real && !self.is_complex {
-            return Err(real_plan());
+            // The same on every rank, as all have this plan.
+            let (what, found) = ("plan of complex data", "one of real data");
+            return Err(Error::argument(what, found, "one that heffte_plan_create made"));
         }
         if real && self.is_complex {
             self.run_parts(direction, input, output)?;
@@ -182,11 +179,6 @@ impl Transformer {
             }
         }
     }
-}
-
-/// The same on every rank, as all have this plan.
-fn real_plan() -> Error {
-    Error::argument("plan of complex data", "one of real data", "one that heffte_plan_create made")
 }
 
 /// The workspace by heFFTe's rule: the largest sum of elements before and after a reshape, and the

@@ -101,7 +101,6 @@ impl Crate {
         (file != 0).then(|| top.trim_end_matches(".rs"))
     }
 
-    /// The folders that each folder uses.
     pub(super) fn folders(&self, arrows: &[Arrow]) -> BTreeMap<&str, BTreeSet<&str>> {
         let mut folders = BTreeMap::<_, BTreeSet<_>>::new();
         for Arrow { from, to, .. } in arrows {

@@ -4,11 +4,9 @@ use super::known::known;
 use super::workspace::Workspace;
 use crate::tools::{self, Result};
 use serde_json::Value;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A test program.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Program {
     pub(super) package: String,
@@ -54,21 +52,11 @@ pub(super) fn build(
     workspace: &Workspace,
     mut ready: impl FnMut(Program),
 ) -> Result {
-    let started = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
-    let mut child =
-        started.map_err(|e| format!("cannot start `{}`: {e}", tools::shown(command)))?;
-    if let Some(messages) = child.stdout.take() {
-        for line in BufReader::new(messages).lines().map_while(std::io::Result::ok) {
-            if let Some(program) = Program::of_message(&line, workspace) {
-                ready(program);
-            }
+    tools::run_by_line(command.stdin(Stdio::null()), |line| {
+        if let Some(program) = Program::of_message(line, workspace) {
+            ready(program);
         }
-    }
-    match child.wait() {
-        Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(format!("`{}` failed: {status}", tools::shown(command))),
-        Err(e) => Err(format!("cannot wait for `{}`: {e}", tools::shown(command))),
-    }
+    })
 }
 
 #[cfg(test)]

@@ -29,7 +29,6 @@ const WITHOUT_FEATURES: &str = "test --package thriffty --package fft-cli --lib"
 /// Messages as JSON on standard output, and warnings as text on standard error.
 const BUILD_TESTS: &str = "test --workspace --no-run --message-format json-render-diagnostics";
 
-/// A command with its kind.
 struct Stage {
     command: Command,
     kind: Kind,
@@ -37,7 +36,6 @@ struct Stage {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Kind {
-    /// A command that succeeds or fails.
     Check,
     /// A cargo that runs tests, whose results are counted.
     Tests,

@@ -41,7 +41,6 @@ impl Times {
     }
 }
 
-/// The running programs.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Load {
     /// The number of running test programs.

@@ -15,7 +15,6 @@ pub(super) struct Choice {
 }
 
 impl Choice {
-    /// Of git's working tree.
     pub(super) fn now(workspace: &Workspace) -> Result<Self> {
         let git = |words: &str| tools::output(command("git").args(words.split(' ')));
         // A moved file also belongs to its old package.
@@ -53,7 +52,6 @@ impl Choice {
         }
     }
 
-    /// Whether this test program runs.
     pub(super) fn runs(&self, package: &str, target: &str) -> bool {
         self.tested.contains(package)
             && match quick(package, target) {

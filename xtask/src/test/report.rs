@@ -135,7 +135,6 @@ impl Report {
         lines.join("\n")
     }
 
-    /// The last line.
     pub(super) fn close(&self) -> String {
         let Counts { passed, failed, skipped } = self.tally.counts;
         let skipped = if skipped > 0 { format!(", {skipped} skipped") } else { String::new() };

@@ -104,7 +104,6 @@ struct State {
     load: Load,
     /// The end of the build, and when it came.
     built: (Result, Duration),
-    /// Programs that failed.
     failed: usize,
 }
 
@@ -155,7 +154,6 @@ fn caught<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
         .unwrap_or_else(|_| Err("a thread of xtask panicked".into()))
 }
 
-/// Runs a program.
 fn end(
     program: &Program,
     threads: usize,

@@ -13,18 +13,15 @@ const OF_ALL: [&str; 4] = ["Cargo.toml", "Cargo.lock", "rust-toolchain.toml", ".
 /// Files of the root's package. Others in the root are text.
 const OF_ROOT: [&str; 6] = ["src", "tests", "benches", "examples", "machines", "build.rs"];
 
-/// A package of the workspace.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Package {
     pub(super) name: String,
     /// Its folder from the workspace's root; empty for the root's package.
     pub(super) folder: PathBuf,
-    /// Its dependencies in the workspace.
     pub(super) uses: Vec<String>,
     pub(super) tests: Vec<Test>,
 }
 
-/// An integration test of a package.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Test {
     pub(super) name: String,
@@ -38,7 +35,6 @@ pub(super) struct Workspace {
 }
 
 impl Workspace {
-    /// Asks cargo.
     pub(super) fn read() -> Result<Self> {
         let words = ["metadata", "--no-deps", "--format-version", "1"];
         let text = tools::output(cargo().args(words))?;

@@ -40,11 +40,6 @@ pub struct Plan {
     _nobody_makes_one: [u8; 0],
 }
 
-/// Takes a plan that was made; its handle.
-fn handle(number: usize) -> *mut Plan {
-    std::ptr::without_provenance_mut(number)
-}
-
 /// The version of the library, "0.1.0".
 #[unsafe(no_mangle)]
 pub extern "C" fn thriffty_version() -> *const c_char {
@@ -175,9 +170,9 @@ unsafe fn create(
     thriffty::warnings::show("thriffty");
     // SAFETY: the caller vouches for the room.
     let told = unsafe { tell("plan", place, std::ptr::null_mut()) };
-    let plan = plan::build(comm, told.and(asked))?;
+    let number = registry::insert(plan::build(comm, told.and(asked))?);
     // SAFETY: as above.
-    unsafe { Ok(tell("plan", place, handle(registry::insert(plan)))?) }
+    unsafe { Ok(tell("plan", place, std::ptr::without_provenance_mut(number))?) }
 }
 
 /// Destroys a plan. Collective over its ranks. NULL is ignored. After MPI_Finalize, objects of MPI

@@ -9,7 +9,7 @@ use thriffty::{Tolerance, Wire};
 use super::parse::tolerance;
 
 /// How messages to other hosts are encoded.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct Wires {
     /// The relative l2 error that the transform may add: 1e-6.
     #[arg(long, value_name = "E", value_parser = tolerance)]
@@ -39,7 +39,6 @@ impl Encoding {
         Self { wire: options.wire, tolerance: options.tolerance.map(strict) }
     }
 
-    /// Whether either was asked for.
     pub(crate) fn is_asked_for(&self) -> bool {
         self.wire.is_some() || self.tolerance.is_some()
     }

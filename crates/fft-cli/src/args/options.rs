@@ -12,9 +12,9 @@ use super::encoding::Wires;
 use super::parse::{choice, duration, kind, precision};
 use super::shape::Shape;
 
-/// A transform, and the machine of the cost model.
-#[derive(Args, Debug)]
-pub(crate) struct Problem {
+/// A batch of transforms, and how its messages are encoded.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Transform {
     /// The transform of each axis.
     #[arg(value_parser = kind())]
     pub(crate) kind: Kind,
@@ -22,11 +22,20 @@ pub(crate) struct Problem {
     pub(crate) shape: Shape,
     #[arg(long, default_value = "f64", value_parser = precision())]
     pub(crate) precision: Precision,
-    #[command(flatten)]
-    pub(crate) grids: Grids,
     /// Number of equal transforms in a batch.
     #[arg(long, default_value = "1", value_name = "N")]
     pub(crate) howmany: NonZeroUsize,
+    #[command(flatten)]
+    pub(crate) wires: Wires,
+}
+
+/// A transform on ranks, and the machine of the cost model.
+#[derive(Args, Debug)]
+pub(crate) struct Problem {
+    #[command(flatten)]
+    pub(crate) transform: Transform,
+    #[command(flatten)]
+    pub(crate) grids: Grids,
     /// How data is exchanged: shared, p2p, pipelined, alltoallv, kway2, kway4, ..., ring or
     /// ring-flush; chosen by default.
     #[arg(long)]
@@ -37,8 +46,6 @@ pub(crate) struct Problem {
     /// Keep input and output in memory that the ranks of a host share.
     #[arg(long)]
     pub(crate) shared_arrays: bool,
-    #[command(flatten)]
-    pub(crate) wires: Wires,
     /// The machine of the cost model: a file of `fft-cli calibrate`, or a known name;
     /// THRIFFTY_MACHINE by default, where that is of this machine.
     #[arg(long, value_name = "FILE.toml")]
@@ -64,7 +71,6 @@ pub(crate) struct Choosing {
     pub(crate) recipe: Option<String>,
 }
 
-/// The value of `--tune`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum By {
     Model,
@@ -84,7 +90,7 @@ impl Choosing {
 }
 
 /// How arrays are divided among ranks.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Grids {
     /// Ranks along each axis of the input: 1x2x2.
     #[arg(long, value_name = "GRID")]

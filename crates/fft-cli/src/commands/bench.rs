@@ -10,14 +10,14 @@ use thriffty::{Comm, Error};
 
 use super::serve::{self, Order};
 use crate::args::encoding::Encoding;
-use crate::args::options::{Choosing, Problem};
+use crate::args::options::{Choosing, Problem, Transform};
 use crate::args::parse::choice;
 use crate::check::check::Errors;
 use crate::check::reference;
 use crate::check::wires::{Lost, relative};
 use crate::data::fields::{Field, Source};
 use crate::engine::engine::{Array, Device, Engine};
-use crate::engine::family::{Family, Task, dispatch};
+use crate::engine::family::{Family, dispatch};
 use crate::output::report::{Report, Times};
 use crate::output::split::Split;
 use crate::output::units::flops;
@@ -69,33 +69,23 @@ pub(crate) struct Options {
 }
 
 pub(super) fn run(comm: &dyn Comm, options: &Options) -> Result<(), Failure> {
-    let Problem { kind, precision, .. } = &options.problem;
-    dispatch(Bench { comm, options }, *kind, *precision)
+    let Transform { kind, precision, .. } = &options.problem.transform;
+    dispatch!(*kind, *precision, run_as(comm, options))
 }
 
-struct Bench<'a> {
-    comm: &'a dyn Comm,
-    options: &'a Options,
-}
-
-impl Task for Bench<'_> {
-    type Output = ();
-
-    fn run<K: Family>(self) -> Result<(), Failure> {
-        let Self { comm, options } = self;
-        let mut bench = Prepared::<K>::new(comm, options)?;
-        bench.once(options.direction)?;
-        if options.serve {
-            return bench.serve(options);
-        }
-        bench.plan.clear_timings();
-        let seconds = bench.times(options)?;
-        let report = bench.report(options, seconds)?;
-        print(comm, &if options.json { report.to_json() } else { report.to_table() })?;
-        let problem = bench.plan.recipe().problem();
-        let reals = problem.grid().points() * K::Physical::WIDTH;
-        report.errors.judge::<K::Physical>(&problem.kinds, reals).or_else(refused)
+fn run_as<K: Family>(comm: &dyn Comm, options: &Options) -> Result<(), Failure> {
+    let mut bench = Prepared::<K>::new(comm, options)?;
+    bench.once(options.direction)?;
+    if options.serve {
+        return bench.serve(options);
     }
+    bench.plan.clear_timings();
+    let seconds = bench.times(options)?;
+    let report = bench.report(options, seconds)?;
+    print(comm, &if options.json { report.to_json() } else { report.to_table() })?;
+    let problem = bench.plan.recipe().problem();
+    let reals = problem.grid().points() * K::Physical::WIDTH;
+    report.errors.judge::<K::Physical>(&problem.kinds, reals).or_else(refused)
 }
 
 /// A plan with its two arrays.
@@ -111,7 +101,7 @@ impl<K: Family> Prepared<K> {
     /// Makes the plan, a field and its transform. Collective.
     fn new(comm: &dyn Comm, options: &Options) -> Result<Self, Failure> {
         let Options { problem, choosing, device, transport, .. } = options;
-        let mut plan = Engine::new::<K>(comm, problem, choosing, *device, transport)?;
+        let mut plan = Engine::new(comm, problem, choosing, *device, transport)?;
         let (mut physical, mut spectral) = plan.arrays()?;
         let source = Source::new(options.field, &plan)?;
         source.fill(&mut physical[..]);
@@ -163,11 +153,11 @@ impl<K: Family> Prepared<K> {
         let Self { plan, physical, spectral, .. } = self;
         plan.run(Direction::Forward, cast_slice(physical), cast_slice_mut(spectral))?;
         let mut exact: Vec<K::Spectral> = zeros(plan.comm(), plan.output_len())?;
-        let mut without = plan.exact::<K>(&options.problem)?;
+        let mut without = plan.exact(&options.problem)?;
         without.run(Direction::Forward, cast_slice(physical), cast_slice_mut(&mut exact))?;
         let (forward, inverse) = (plan.wire_error().unwrap_or_default(), WireError::default());
         let error = relative(plan, &spectral[..], &exact)?;
-        let tolerance = Encoding::of(&options.problem.wires).tolerance;
+        let tolerance = Encoding::of(&options.problem.transform.wires).tolerance;
         Ok((Lost { error, forward, inverse, tolerance }, exact))
     }
 
@@ -175,7 +165,7 @@ impl<K: Family> Prepared<K> {
     fn errors(&mut self, options: &Options) -> Result<Errors, Failure> {
         // Inverse transforms have changed the input by rounding.
         self.source.fill(&mut self.physical[..]);
-        let encoding = Encoding::of(&options.problem.wires);
+        let encoding = Encoding::of(&options.problem.transform.wires);
         let lost = if encoding.is_asked_for() { Some(self.lost(options)?) } else { None };
         let Self { plan, source, physical, spectral } = self;
         // The reference is compared with the transform without a wire.
@@ -196,7 +186,7 @@ impl<K: Family> Prepared<K> {
         let split = Split::mean(self.plan.comm(), &self.plan.timings(), reps)?;
         let errors = self.errors(options)?;
         let plan = &self.plan;
-        let Problem { kind, shape, precision, howmany, wires, .. } = &options.problem;
+        let Transform { kind, shape, precision, howmany, wires } = &options.problem.transform;
         let points = plan.recipe().problem().grid().points() as f64;
         let mut memory = [plan.memory() as f64];
         plan.comm().allreduce(Reduce::Sum, &mut memory)?;
@@ -206,20 +196,17 @@ impl<K: Family> Prepared<K> {
             problem: format!("{kind} {shape}"),
             field: options.field.name(),
             howmany: howmany.get(),
-            direction: options.direction,
+            direction: options.direction.choose("forward", "inverse"),
             ranks: plan.comm().size(),
             transport: plan.comm().name(),
             recipe: plan.recipe().to_string(),
-            precision: *precision,
+            precision: precision.to_string(),
             exchange: plan.exchange().to_string(),
             gpu_transport: plan.transport(),
             reps,
             gflops: flops / seconds.median / 1e9,
             seconds,
-            predicted: match options.direction {
-                Direction::Forward => plan.predicted(),
-                Direction::Inverse => None,
-            },
+            predicted: options.direction.choose(plan.predicted(), None),
             ratio: split.bits_per_real.map(|bits| 8.0 * precision.bytes() as f64 / bits),
             split,
             encoding: Encoding::of(wires),

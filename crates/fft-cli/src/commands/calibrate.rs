@@ -43,7 +43,6 @@ fn table(machine: &Machine) -> String {
     text
 }
 
-/// A number with its unit.
 fn value(name: &str, value: f64) -> String {
     let times = ["launch", "meeting", "latency", "overhead"];
     match name {

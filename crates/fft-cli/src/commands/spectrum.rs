@@ -3,16 +3,16 @@
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use bytemuck::{cast_slice, cast_slice_mut};
+use bytemuck::cast_slice_mut;
 use clap::Args;
 use thriffty::planning::{self, Direction, DynPlan, Element, Real, Reduce};
-use thriffty::{Comm, Kind, R2c};
+use thriffty::{Comm, Complex, Kind};
 
 use crate::args::shape;
 use crate::data::bricks::{for_each_row, order, slab};
 use crate::data::files;
 use crate::data::npy::{Dtype, Header};
-use crate::engine::family::{self, Family, Task};
+use crate::engine::family;
 use crate::output::plot::Plot;
 use crate::ranks::world::{Failure, print, refused, save, zeros};
 
@@ -47,10 +47,9 @@ pub(super) fn run(comm: &dyn Comm, options: &Options) -> Result<(), Failure> {
         }
         headers.push(header);
     }
-    let spectrum = Spectrum { comm, options, headers: &headers };
     let Energy { physical, shells } = match headers[0].dtype {
-        Dtype::F32 | Dtype::C64 => spectrum.run::<R2c<f32>>(),
-        Dtype::F64 | Dtype::C128 => spectrum.run::<R2c<f64>>(),
+        Dtype::F32 | Dtype::C64 => energy::<f32>(comm, options, &headers),
+        Dtype::F64 | Dtype::C128 => energy::<f64>(comm, options, &headers),
     }?;
 
     let spectral: f64 = shells.iter().sum();
@@ -74,13 +73,6 @@ pub(super) fn run(comm: &dyn Comm, options: &Options) -> Result<(), Failure> {
     print(comm, &text)
 }
 
-struct Spectrum<'a> {
-    comm: &'a dyn Comm,
-    options: &'a Options,
-    headers: &'a [Header],
-}
-
-/// Energy per unit of volume.
 struct Energy {
     /// `½ ⟨|u|²⟩`
     physical: f64,
@@ -88,65 +80,60 @@ struct Energy {
     shells: Vec<f64>,
 }
 
-impl Task for Spectrum<'_> {
-    type Output = Energy;
-
-    /// All components are one batch.
-    fn run<K: Family>(self) -> Result<Energy, Failure> {
-        let Self { comm, options, headers } = self;
-        let header = &headers[0];
-        let grid = shape::grid(&header.shape)?;
-        let order = order(grid.axes(), header.fortran_order);
-        let mut draft = family::draft::<K>(comm, grid, Kind::R2C);
-        draft.options = planning::Options {
-            howmany: headers.len(),
-            input: Some(slab(comm, &grid, order[0])),
-            output: Some(slab(comm, &draft.spectral_grid(), order[0])),
-            input_order: order,
-            output_order: order,
-            ..draft.options
-        };
-        let mut plan = draft.build()?;
-        let (brick, all) = (plan.input_brick(), plan.input_len());
-        let mut data = zeros::<K::Spectral>(comm, plan.in_place_len())?;
-        let physical: &mut [K::Physical] = &mut cast_slice_mut(&mut data)[..all];
-        for (i, (path, header)) in options.components.iter().zip(headers).enumerate() {
-            let component = &mut physical[i * brick.points()..][..brick.points()];
-            files::read(comm, path, header, &brick, component)?;
-        }
-        let reals: &[K::Real] = cast_slice(&physical[..]);
-        // Short sums round less than one long one.
-        let squares = |row: &[K::Real]| row.iter().map(|u| u.as_f64().powi(2)).sum::<f64>();
-        let mut squares = [reals.chunks(1024).map(squares).sum()];
-        comm.allreduce(Reduce::Sum, &mut squares)?;
-
-        plan.run_in_place(Direction::Forward, cast_slice_mut(&mut data))?;
-        let points = grid.points() as f64;
-        let mut shells = shells::<K>(&plan, &data[..plan.output_len()]);
-        comm.allreduce(Reduce::Sum, &mut shells)?;
-        shells.iter_mut().for_each(|energy| *energy *= 0.5 / (points * points));
-        Ok(Energy { physical: 0.5 * squares[0] / points, shells })
+/// All components are one batch.
+fn energy<T: Real + Element<Real = T>>(
+    comm: &dyn Comm,
+    options: &Options,
+    headers: &[Header],
+) -> Result<Energy, Failure> {
+    let header = &headers[0];
+    let grid = shape::grid(&header.shape)?;
+    let order = order(grid.axes(), header.fortran_order);
+    let mut draft = family::draft(comm, grid, Kind::R2C, T::PRECISION);
+    draft.options = planning::Options {
+        howmany: headers.len(),
+        input: Some(slab(comm, &grid, order[0])),
+        output: Some(slab(comm, &draft.spectral_grid(), order[0])),
+        input_order: order,
+        output_order: order,
+        ..draft.options
+    };
+    let mut plan = draft.build()?;
+    let (brick, all) = (plan.input_brick(), plan.input_len());
+    let mut data = zeros::<Complex<T>>(comm, plan.in_place_len())?;
+    let physical: &mut [T] = &mut cast_slice_mut(&mut data)[..all];
+    for (i, (path, header)) in options.components.iter().zip(headers).enumerate() {
+        let component = &mut physical[i * brick.points()..][..brick.points()];
+        files::read(comm, path, header, &brick, component)?;
     }
+    // Short sums round less than one long one.
+    let squares = |row: &[T]| row.iter().map(|u| u.as_f64().powi(2)).sum::<f64>();
+    let mut squares = [physical.chunks(1024).map(squares).sum()];
+    comm.allreduce(Reduce::Sum, &mut squares)?;
+
+    plan.run_in_place(Direction::Forward, cast_slice_mut(&mut data))?;
+    let points = grid.points() as f64;
+    let mut shells = shells(&plan, &data[..plan.output_len()]);
+    comm.allreduce(Reduce::Sum, &mut shells)?;
+    shells.iter_mut().for_each(|energy| *energy *= 0.5 / (points * points));
+    Ok(Energy { physical: 0.5 * squares[0] / points, shells })
 }
 
 /// This rank's part of `Σ |û|²` in each shell, of all components.
-fn shells<K: Family>(plan: &DynPlan, spectrum: &[K::Spectral]) -> Vec<f64> {
+fn shells<T: Real>(plan: &DynPlan, spectrum: &[Complex<T>]) -> Vec<f64> {
     let problem = plan.recipe().problem();
     let (brick, order, n) = (plan.output_brick(), problem.output.order(), problem.grid().shape());
-    let reals: &[K::Real] = cast_slice(spectrum);
     let mut shells = vec![0.0; shell(n.iter().map(|n| (n / 2).pow(2)).sum()) + 1];
     let axes = order.len();
     let fast = order[axes - 1];
-    let width = K::Spectral::WIDTH;
     for component in 0..problem.howmany {
         for_each_row(&brick, order, |mut index, at| {
-            let row = &reals[(component * brick.points() + at) * width..];
-            for point in row.chunks_exact(width).take(brick.len(fast)) {
+            for point in &spectrum[component * brick.points() + at..][..brick.len(fast)] {
                 let square = (0..axes).map(|axis| wavenumber(n[axis], index[axis]).pow(2)).sum();
                 // The last axis holds one of each pair of conjugates.
                 let alone = index[axes - 1] == 0 || 2 * index[axes - 1] == n[axes - 1];
                 let weight = if alone { 1.0 } else { 2.0 };
-                let energy: f64 = point.iter().map(|x| x.as_f64().powi(2)).sum();
+                let energy = point.re.as_f64().powi(2) + point.im.as_f64().powi(2);
                 shells[shell(square)] += weight * energy;
                 index[fast] += 1;
             }

@@ -15,7 +15,7 @@ use crate::args::shape::{Shape, times};
 use crate::data::bricks::{order, slab};
 use crate::data::files::{self, Sink, dtype};
 use crate::data::npy::{Dtype, Header};
-use crate::engine::family::{self, Family, Task, dispatch};
+use crate::engine::family::{self, Family, dispatch};
 use crate::output::units::time;
 use crate::ranks::world::{Failure, print, refused, zeros};
 
@@ -77,62 +77,61 @@ pub(super) fn run(comm: &dyn Comm, options: &Options) -> Result<(), Failure> {
         Dtype::F32 | Dtype::C64 => Precision::F32,
         Dtype::F64 | Dtype::C128 => Precision::F64,
     };
-    dispatch(Transform { comm, options, header: &header }, kind, precision)
+    let transform = Transform { comm, options, header: &header, precision };
+    dispatch!(kind, precision, run_as(&transform))
 }
 
 struct Transform<'a> {
     comm: &'a dyn Comm,
     options: &'a Options,
     header: &'a Header,
+    precision: Precision,
 }
 
-impl Task for Transform<'_> {
-    type Output = ();
+fn run_as<K: Family>(transform: &Transform<'_>) -> Result<(), Failure> {
+    let Transform { comm, options: Options { input, output, inverse, .. }, header, .. } =
+        *transform;
+    let mut lap = laps();
+    let mut plan = transform.draft()?.build()?;
+    let mut data = zeros::<K::Spectral>(comm, plan.in_place_len())?;
+    let (physical, spectral) = (plan.input_len(), plan.output_len());
+    let (physical_brick, spectral_brick) = (plan.input_brick(), plan.output_brick());
+    let problem = plan.recipe().problem();
+    let fortran = header.fortran_order;
+    // A full disk is found here, before the computation.
+    let made = match inverse {
+        false => Header::new(&problem.output.grid().shape(), dtype::<K::Spectral>(), fortran),
+        true => Header::new(&problem.grid().shape(), dtype::<K::Physical>(), fortran),
+    };
+    let sink = Sink::create(comm, output, made.clone())?;
+    let planned = lap();
 
-    fn run<K: Family>(self) -> Result<(), Failure> {
-        let Self { comm, options: Options { input, output, inverse, .. }, header } = self;
-        let mut lap = laps();
-        let mut plan = self.draft::<K>()?.build()?;
-        let mut data = zeros::<K::Spectral>(comm, plan.in_place_len())?;
-        let (physical, spectral) = (plan.input_len(), plan.output_len());
-        let (physical_brick, spectral_brick) = (plan.input_brick(), plan.output_brick());
-        let problem = plan.recipe().problem();
-        let fortran = header.fortran_order;
-        // A full disk is found here, before the computation.
-        let made = match inverse {
-            false => Header::new(&problem.output.grid().shape(), dtype::<K::Spectral>(), fortran),
-            true => Header::new(&problem.grid().shape(), dtype::<K::Physical>(), fortran),
-        };
-        let sink = Sink::create(comm, output, made.clone())?;
-        let planned = lap();
-
-        if *inverse {
-            files::read(comm, input, header, &spectral_brick, &mut data[..spectral])?;
-        } else {
-            let data: &mut [K::Physical] = cast_slice_mut(&mut data);
-            files::read(comm, input, header, &physical_brick, &mut data[..physical])?;
-        }
-        let read = lap();
-
-        let direction = if *inverse { Direction::Inverse } else { Direction::Forward };
-        plan.run_in_place(direction, cast_slice_mut(&mut data))?;
-        let transformed = lap();
-
-        if *inverse {
-            let data: &[K::Physical] = cast_slice(&data);
-            sink.write(&physical_brick, &data[..physical])?;
-        } else {
-            sink.write(&spectral_brick, &data[..spectral])?;
-        }
-        sink.commit()?;
-        self.report(&made, [planned, read, transformed, lap()])
+    if *inverse {
+        files::read(comm, input, header, &spectral_brick, &mut data[..spectral])?;
+    } else {
+        let data: &mut [K::Physical] = cast_slice_mut(&mut data);
+        files::read(comm, input, header, &physical_brick, &mut data[..physical])?;
     }
+    let read = lap();
+
+    let direction = if *inverse { Direction::Inverse } else { Direction::Forward };
+    plan.run_in_place(direction, cast_slice_mut(&mut data))?;
+    let transformed = lap();
+
+    if *inverse {
+        let data: &[K::Physical] = cast_slice(&data);
+        sink.write(&physical_brick, &data[..physical])?;
+    } else {
+        sink.write(&spectral_brick, &data[..spectral])?;
+    }
+    sink.commit()?;
+    transform.report(&made, [planned, read, transformed, lap()])
 }
 
 impl Transform<'_> {
     /// The draft of the file and the options.
-    fn draft<K: Family>(&self) -> Result<DynDraft<'_>, Failure> {
-        let Self { comm, options, header } = *self;
+    fn draft(&self) -> Result<DynDraft<'_>, Failure> {
+        let Self { comm, options, header, precision } = *self;
         let axes = header.shape.len();
         let mut shape = PerAxis::from_fn(axes, |axis| header.shape[axis]);
         if options.inverse && options.kind == Kind::R2C {
@@ -141,7 +140,7 @@ impl Transform<'_> {
             return refused("--last goes with r2c --inverse only");
         }
         let grid = DynGrid::new(shape)?;
-        let mut draft = family::draft::<K>(comm, grid, options.kind);
+        let mut draft = family::draft(comm, grid, options.kind, precision);
         let spectral_grid = draft.spectral_grid();
 
         let order = order(axes, header.fortran_order);
@@ -169,7 +168,7 @@ impl Transform<'_> {
 
     /// Prints the transform and its times. Collective.
     fn report(&self, made: &Header, seconds: [f64; 4]) -> Result<(), Failure> {
-        let Self { comm, options, header } = self;
+        let Self { comm, options, header, .. } = self;
         let [plan, read, transform, write] = seconds;
         let side = |header: &Header| format!("{} {}", times(&header.shape), header.dtype);
         let (kind, ranks, transport) = (options.kind, comm.size(), comm.name());

@@ -9,7 +9,6 @@ use thriffty::{Comm, Tune};
 use crate::args::options::Problem;
 use crate::args::parse::duration;
 use crate::engine::draft;
-use crate::engine::family::{Family, Task, dispatch};
 use crate::ranks::world::{Failure, print};
 
 /// Find the fastest way to do a transform here, and store it.
@@ -30,27 +29,11 @@ pub(crate) struct Options {
 }
 
 pub(super) fn run(comm: &dyn Comm, options: &Options) -> Result<(), Failure> {
-    let Problem { kind, precision, .. } = &options.problem;
-    dispatch(Tuning { comm, options }, *kind, *precision)
-}
-
-struct Tuning<'a> {
-    comm: &'a dyn Comm,
-    options: &'a Options,
-}
-
-impl Task for Tuning<'_> {
-    type Output = ();
-
-    fn run<K: Family>(self) -> Result<(), Failure> {
-        let Self { comm, options } = self;
-        let tune = Tune::Measure { budget: options.budget };
-        let plan = draft::tuned::<K>(comm, &options.problem, tune)?;
-        // Printed first, so that the measurements survive a failure to write.
-        print(comm, &plan.report().to_string())?;
-        match &options.wisdom {
-            Some(path) => Ok(plan.save_wisdom(path)?),
-            None => Ok(()),
-        }
+    let plan = draft::plan(comm, &options.problem, Tune::Measure { budget: options.budget })?;
+    // Printed first, so that the measurements survive a failure to write.
+    print(comm, &plan.report().to_string())?;
+    match &options.wisdom {
+        Some(path) => Ok(plan.save_wisdom(path)?),
+        None => Ok(()),
     }
 }

@@ -2,14 +2,14 @@
 
 use bytemuck::{cast_slice, cast_slice_mut};
 use clap::Args;
-use thriffty::planning::{Algorithm, Direction, Precision};
+use thriffty::planning::{Algorithm, Direction, DynDraft, Precision};
 use thriffty::{Comm, Kind};
 
 use crate::args::shape::Shape;
 use crate::check::check::{Errors, bound};
 use crate::check::reference;
 use crate::data::fields::{Field, Source};
-use crate::engine::family::{self, Family, Task, dispatch};
+use crate::engine::family::{self, Family, dispatch};
 use crate::ranks::world::{Failure, print, refused, zeros};
 
 /// Even and uneven division, primes, axes of one point, fewer points than ranks.
@@ -36,9 +36,10 @@ pub(super) fn run(comm: &dyn Comm, options: &Options) -> Result<(), Failure> {
     for shape in QUICK.iter().chain(more) {
         let shape: Shape = shape.parse().expect("a shape of ours");
         for (kind, precision, exchange) in problems(&shape) {
-            let check = Check { comm, kind, shape: &shape, exchange };
-            let (ok, found) = match dispatch(check, kind, precision) {
-                Ok(Found { error, bound }) => {
+            let draft = family::draft(comm, shape.grid()?, kind, precision);
+            let draft = draft.with(|options| options.exchange = Some(exchange));
+            let (ok, found) = match dispatch!(kind, precision, check(draft)) {
+                Ok((error, bound)) => {
                     (error <= bound, format!("error {error:.1e} (bound {bound:.1e})"))
                 }
                 Err(failure) if failure.is_lonely() => return Err(failure),
@@ -74,52 +75,32 @@ fn problems(shape: &Shape) -> impl Iterator<Item = (Kind, Precision, Algorithm)>
     })
 }
 
-struct Check<'a> {
-    comm: &'a dyn Comm,
-    kind: Kind,
-    shape: &'a Shape,
-    exchange: Algorithm,
-}
+/// The error and its bound: of forward against the reference, and of forward and inverse, out of
+/// place and in place.
+fn check<K: Family>(draft: DynDraft<'_>) -> Result<(f64, f64), Failure> {
+    let mut plan = draft.build()?;
+    let source = Source::new(Field::Noise, &plan)?;
+    let mut physical: Vec<K::Physical> = zeros(plan.comm(), plan.input_len())?;
+    let mut spectral: Vec<K::Spectral> = zeros(plan.comm(), plan.output_len())?;
+    let mut both: Vec<K::Spectral> = zeros(plan.comm(), plan.in_place_len())?;
+    source.fill(&mut physical);
+    let reals: &mut [K::Physical] = cast_slice_mut(&mut both);
+    reals[..physical.len()].copy_from_slice(&physical);
 
-struct Found {
-    error: f64,
-    bound: f64,
-}
-
-impl Task for Check<'_> {
-    type Output = Found;
-
-    /// Forward against the reference, and forward and inverse, out of place and in place.
-    fn run<K: Family>(self) -> Result<Found, Failure> {
-        let Self { comm, kind, shape, exchange } = self;
-        let grid = shape.grid()?;
-        let draft = family::draft::<K>(comm, grid, kind);
-        let mut plan = draft.with(|options| options.exchange = Some(exchange)).build()?;
-        let source = Source::new(Field::Noise, &plan)?;
-        let mut physical: Vec<K::Physical> = zeros(comm, plan.input_len())?;
-        let mut spectral: Vec<K::Spectral> = zeros(comm, plan.output_len())?;
-        let mut both: Vec<K::Spectral> = zeros(comm, plan.in_place_len())?;
-        source.fill(&mut physical);
-        let reals: &mut [K::Physical] = cast_slice_mut(&mut both);
-        reals[..physical.len()].copy_from_slice(&physical);
-
-        plan.run(Direction::Forward, cast_slice(&physical), cast_slice_mut(&mut spectral))?;
-        plan.run_in_place(Direction::Forward, cast_slice_mut(&mut both))?;
-        let there = [
-            reference::error::<K>(&plan, &physical, &spectral)?,
-            reference::error::<K>(&plan, &physical, &both[..spectral.len()])?,
-        ];
-        plan.run(Direction::Inverse, cast_slice(&spectral), cast_slice_mut(&mut physical))?;
-        plan.run_in_place(Direction::Inverse, cast_slice_mut(&mut both))?;
-        let reals: &[K::Physical] = cast_slice(&both);
-        let back = [&physical, &reals[..physical.len()]];
-        let [a, b] = back.map(|back| Errors::after(&plan, &source, back));
-        let errors = [there[0], there[1], a?.roundtrip, b?.roundtrip];
-        // Unlike `f64::max`, this keeps a NaN.
-        let larger = |a: f64, b: f64| if a.is_nan() || a > b { a } else { b };
-        Ok(Found {
-            error: errors.into_iter().fold(0.0, larger),
-            bound: bound::<K::Real>(grid.points()),
-        })
-    }
+    plan.run(Direction::Forward, cast_slice(&physical), cast_slice_mut(&mut spectral))?;
+    plan.run_in_place(Direction::Forward, cast_slice_mut(&mut both))?;
+    let there = [
+        reference::error::<K>(&plan, &physical, &spectral)?,
+        reference::error::<K>(&plan, &physical, &both[..spectral.len()])?,
+    ];
+    plan.run(Direction::Inverse, cast_slice(&spectral), cast_slice_mut(&mut physical))?;
+    plan.run_in_place(Direction::Inverse, cast_slice_mut(&mut both))?;
+    let reals: &[K::Physical] = cast_slice(&both);
+    let back = [&physical, &reals[..physical.len()]];
+    let [a, b] = back.map(|back| Errors::after(&plan, &source, back));
+    let errors = [there[0], there[1], a?.roundtrip, b?.roundtrip];
+    // Unlike `f64::max`, this keeps a NaN.
+    let larger = |a: f64, b: f64| if a.is_nan() || a > b { a } else { b };
+    let points = plan.recipe().problem().grid().points();
+    Ok((errors.into_iter().fold(0.0, larger), bound::<K::Real>(points)))
 }

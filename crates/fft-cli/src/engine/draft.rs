@@ -9,29 +9,27 @@ use thriffty::planning::{DynDraft, DynGrid, DynPlan, Options, Reduce};
 use thriffty::tuning::Progress;
 use thriffty::{Comm, Error, Tune};
 
-use super::family::{self, Family};
+use super::family;
 use crate::args::encoding::Encoding;
-use crate::args::options::{Choosing, Problem};
+use crate::args::options::{Problem, Transform};
 use crate::args::shape::Shape;
 use crate::ranks::world::Failure;
 
 /// The draft of the options, without wire and machine. Collective.
-pub(crate) fn draft<'a, K: Family>(
-    comm: &'a dyn Comm,
-    options: &Problem,
-) -> Result<DynDraft<'a>, Failure> {
-    let grid = options.shape.grid()?;
-    let mut draft = family::draft::<K>(comm, grid, options.kind);
+pub(crate) fn draft<'a>(comm: &'a dyn Comm, options: &Problem) -> Result<DynDraft<'a>, Failure> {
+    let Transform { kind, shape, precision, howmany, wires } = &options.transform;
+    let grid = shape.grid()?;
+    let mut draft = family::draft(comm, grid, *kind, *precision);
     let spectral_grid = draft.spectral_grid();
     let cut = |grid: &DynGrid, name, ranks: &Option<Shape>| -> Result<_, Failure> {
         let Some(ranks) = ranks else { return Ok(None) };
         Ok(Some(ranks.proc_grid(name, grid.axes(), comm.size())?.part(grid, comm.rank())))
     };
     draft.options = Options {
-        howmany: options.howmany.get(),
+        howmany: howmany.get(),
         memory: options.memory,
         exchange: options.exchange,
-        ignore_shared_memory: options.wires.ignore_shared_memory,
+        ignore_shared_memory: wires.ignore_shared_memory,
         input: cut(&grid, "--in-grid", &options.grids.in_grid)?,
         output: cut(&spectral_grid, "--out-grid", &options.grids.out_grid)?,
         ..draft.options
@@ -40,31 +38,15 @@ pub(crate) fn draft<'a, K: Family>(
 }
 
 /// The same with the wire and shared arrays. Collective.
-pub(crate) fn asked<'a, K: Family>(
-    comm: &'a dyn Comm,
-    options: &Problem,
-) -> Result<DynDraft<'a>, Failure> {
-    let mut draft = Encoding::of(&options.wires).draft(draft::<K>(comm, options)?);
+pub(crate) fn asked<'a>(comm: &'a dyn Comm, options: &Problem) -> Result<DynDraft<'a>, Failure> {
+    let mut draft = Encoding::of(&options.transform.wires).draft(draft(comm, options)?);
     draft.options.shared_arrays = options.shared_arrays;
     Ok(draft)
 }
 
-/// The plan of the options. Collective.
-pub(crate) fn plan<K: Family>(
-    comm: &dyn Comm,
-    problem: &Problem,
-    choosing: &Choosing,
-) -> Result<DynPlan, Failure> {
-    tuned::<K>(comm, problem, choosing.tune())
-}
-
 /// The plan that `tune` chooses; a bar shows the progress of measurements. Collective.
-pub(crate) fn tuned<K: Family>(
-    comm: &dyn Comm,
-    problem: &Problem,
-    tune: Tune,
-) -> Result<DynPlan, Failure> {
-    let mut draft = asked::<K>(comm, problem)?;
+pub(crate) fn plan(comm: &dyn Comm, problem: &Problem, tune: Tune) -> Result<DynPlan, Failure> {
+    let mut draft = asked(comm, problem)?;
     draft.options.machine = machine_of(comm, problem)?.map(Arc::new);
     // The bar hides itself where standard error is not a terminal.
     let bar = match (comm.rank(), &tune) {

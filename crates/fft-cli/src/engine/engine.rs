@@ -8,7 +8,6 @@ use thriffty::planning::{Direction, DynArray, DynPlan, Element, Reduce, Step};
 use thriffty::{Comm, Error, Tune, Wire};
 
 use super::draft;
-use super::family::Family;
 use crate::args::options::{Choosing, Problem};
 use crate::ranks::world::{Failure, refused, zeros};
 
@@ -79,7 +78,7 @@ fn from_to<'a>(
 
 impl Engine {
     /// The plan of the options; `transport` is how data gets to other ranks' GPUs. Collective.
-    pub(crate) fn new<K: Family>(
+    pub(crate) fn new(
         comm: &dyn Comm,
         problem: &Problem,
         choosing: &Choosing,
@@ -91,14 +90,14 @@ impl Engine {
                 refused("--transport goes with --device cuda")
             }
             Device::Host => {
-                let plan = draft::plan::<K>(comm, problem, choosing)?;
+                let plan = draft::plan(comm, problem, choosing.tune())?;
                 Ok(Self { on_device: None, plan })
             }
             #[cfg(feature = "cuda")]
             Device::Cuda if choosing.wisdom.is_some() => refused("--device cuda has no wisdom"),
             #[cfg(feature = "cuda")]
             Device::Cuda => {
-                let mut draft = draft::asked::<K>(comm, problem)?;
+                let mut draft = draft::asked(comm, problem)?;
                 draft.options.tune = choosing.tune();
                 let device = super::cuda::device(comm, transport.parse()?)?;
                 Self::with_arrays(draft.on(device).build()?)
@@ -109,10 +108,10 @@ impl Engine {
     }
 
     /// The same plan without a wire; by the same recipe, if it has none. Collective.
-    pub(crate) fn exact<K: Family>(&self, problem: &Problem) -> Result<Self, Failure> {
+    pub(crate) fn exact(&self, problem: &Problem) -> Result<Self, Failure> {
         let (comm, recipe) = (self.comm(), self.recipe());
         let asked = recipe.problem();
-        let mut draft = draft::draft::<K>(comm, problem)?;
+        let mut draft = draft::draft(comm, problem)?;
         draft.options.machine = Some(asked.machine.clone());
         let raw = |step: &Step| !matches!(step, Step::Reshape { wire, .. } if *wire != Wire::Raw);
         if asked.options.tolerance.is_none() && recipe.steps().iter().all(raw) {

@@ -1,16 +1,23 @@
 //! Families of transforms and precisions, from values to types.
 
 pub(crate) use thriffty::planning::Transform as Family;
-use thriffty::planning::{DynDraft, DynGrid, PerAxis, Precision, Real};
-use thriffty::{C2c, Comm, Kind, R2c, R2r};
-
-use crate::ranks::world::Failure;
+use thriffty::planning::{DynDraft, DynGrid, DynTransform, PerAxis, Precision};
+use thriffty::{Comm, Kind};
 
 /// Drafts a transform of `kind` along every axis; with R2C, of C2C along all but the last.
-pub(crate) fn draft<K: Family>(comm: &dyn Comm, grid: DynGrid, kind: Kind) -> DynDraft<'_> {
-    let mut draft = DynDraft::new(comm, grid, K::DYN, K::Real::PRECISION);
-    draft.options.kinds = kinds(grid.axes(), kind);
-    draft
+pub(crate) fn draft(
+    comm: &dyn Comm,
+    grid: DynGrid,
+    kind: Kind,
+    precision: Precision,
+) -> DynDraft<'_> {
+    let transform = match kind {
+        Kind::C2C => DynTransform::C2c,
+        Kind::R2C => DynTransform::R2c,
+        _ => DynTransform::R2r,
+    };
+    let kinds = kinds(grid.axes(), kind);
+    DynDraft::new(comm, grid, transform, precision).with(|options| options.kinds = kinds)
 }
 
 /// The kinds of the axes of that transform.
@@ -19,24 +26,19 @@ pub(crate) fn kinds(axes: usize, kind: Kind) -> PerAxis<Kind> {
     PerAxis::from_fn(axes, |axis| if axis + 1 == axes { kind } else { others })
 }
 
-/// Work that is generic in the family and the precision.
-pub(crate) trait Task {
-    type Output;
-    fn run<K: Family>(self) -> Result<Self::Output, Failure>;
+/// Calls a function that is generic in the [`Family`], for this kind and precision.
+macro_rules! dispatch {
+    ($kind:expr, $precision:expr, $function:ident($($argument:expr),*)) => {{
+        use thriffty::{C2c, Kind, R2c, R2r, planning::Precision};
+        match ($precision, $kind) {
+            (Precision::F32, Kind::C2C) => $function::<C2c<f32>>($($argument),*),
+            (Precision::F32, Kind::R2C) => $function::<R2c<f32>>($($argument),*),
+            (Precision::F32, _) => $function::<R2r<f32>>($($argument),*),
+            (Precision::F64, Kind::C2C) => $function::<C2c<f64>>($($argument),*),
+            (Precision::F64, Kind::R2C) => $function::<R2c<f64>>($($argument),*),
+            (Precision::F64, _) => $function::<R2r<f64>>($($argument),*),
+        }
+    }};
 }
 
-/// Runs a task with the types of these values. Collective.
-pub(crate) fn dispatch<W: Task>(
-    task: W,
-    kind: Kind,
-    precision: Precision,
-) -> Result<W::Output, Failure> {
-    match (precision, kind) {
-        (Precision::F32, Kind::C2C) => task.run::<C2c<f32>>(),
-        (Precision::F32, Kind::R2C) => task.run::<R2c<f32>>(),
-        (Precision::F32, _) => task.run::<R2r<f32>>(),
-        (Precision::F64, Kind::C2C) => task.run::<C2c<f64>>(),
-        (Precision::F64, Kind::R2C) => task.run::<R2c<f64>>(),
-        (Precision::F64, _) => task.run::<R2r<f64>>(),
-    }
-}
+pub(crate) use dispatch;

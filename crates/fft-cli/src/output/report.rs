@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde::{Serialize, Serializer};
 use serde_json::json;
-use thriffty::planning::{Direction, Precision, WireError};
+use thriffty::planning::WireError;
 
 use super::split::Split;
 use super::units::{bytes, time};
@@ -16,13 +16,11 @@ pub(crate) struct Report {
     pub(crate) problem: String,
     pub(crate) field: &'static str,
     pub(crate) howmany: usize,
-    #[serde(serialize_with = "by_name")]
-    pub(crate) direction: Direction,
+    pub(crate) direction: &'static str,
     pub(crate) ranks: usize,
     pub(crate) transport: &'static str,
     pub(crate) recipe: String,
-    #[serde(serialize_with = "as_text")]
-    pub(crate) precision: Precision,
+    pub(crate) precision: String,
     pub(crate) exchange: String,
     /// How data gets to other ranks' GPUs, if it is on any.
     pub(crate) gpu_transport: Option<String>,
@@ -62,21 +60,6 @@ impl Times {
     }
 }
 
-fn name(direction: Direction) -> &'static str {
-    match direction {
-        Direction::Forward => "forward",
-        Direction::Inverse => "inverse",
-    }
-}
-
-fn by_name<S: Serializer>(direction: &Direction, to: S) -> Result<S::Ok, S::Error> {
-    to.serialize_str(name(*direction))
-}
-
-fn as_text<S: Serializer>(precision: &Precision, to: S) -> Result<S::Ok, S::Error> {
-    to.collect_str(precision)
-}
-
 fn as_words<S: Serializer>(encoding: &Encoding, to: S) -> Result<S::Ok, S::Error> {
     let Encoding { wire, tolerance } = encoding;
     json!({
@@ -101,7 +84,6 @@ fn as_numbers<S: Serializer>(errors: &Errors, to: S) -> Result<S::Ok, S::Error> 
 }
 
 impl Report {
-    /// One object on one line.
     pub(crate) fn to_json(&self) -> String {
         let value = serde_json::to_value(self).expect("all keys are strings");
         format!("{value}\n")
@@ -113,7 +95,7 @@ impl Report {
         let mut rows = vec![
             ("ranks", format!("{} ({})", self.ranks, self.transport)),
             ("algorithm", self.exchange.clone()),
-            ("direction", name(self.direction).into()),
+            ("direction", self.direction.into()),
         ];
         rows.extend(self.gpu_transport.clone().map(|way| ("transport", way)));
         rows.extend([

@@ -42,7 +42,7 @@ pub(crate) struct TiledBox {
 /// A tile of a box, relative to where the box begins: `Tile` of the kernels.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
-pub(crate) struct Tile {
+pub(crate) struct TileRecord {
     pub(super) from: u64,
     pub(super) to: u64,
     pub(super) element: u32,
@@ -60,7 +60,7 @@ pub(crate) struct Tile {
 /// by number, or [`along`](Self::along) an array.
 pub(crate) struct Items<I> {
     pub(crate) items: Vec<I>,
-    pub(crate) tiles: Vec<Tile>,
+    pub(crate) tiles: Vec<TileRecord>,
     /// The number of the first tile of each item, and of the end.
     pub(crate) firsts: Vec<u32>,
 }
@@ -73,7 +73,7 @@ impl<I> Items<I> {
     /// Adds an item; `make` lists its tiles.
     pub(crate) fn add(
         &mut self,
-        make: impl FnOnce(u32, &mut Vec<Tile>) -> Result<I, GpuError>,
+        make: impl FnOnce(u32, &mut Vec<TileRecord>) -> Result<I, GpuError>,
     ) -> Result<(), GpuError> {
         let item = make(self.items.len() as u32, &mut self.tiles)?;
         let count = self.tiles.len();
@@ -86,7 +86,7 @@ impl<I> Items<I> {
     /// Sorts the list of tiles by their places in an array. Tiles that share a line of memory then
     /// follow each other. A partly written line whose other part came late would have to be read
     /// again.
-    pub(crate) fn along(mut self, place: impl Fn(&I, &Tile) -> u64) -> Self {
+    pub(crate) fn along(mut self, place: impl Fn(&I, &TileRecord) -> u64) -> Self {
         let Self { items, tiles, .. } = &mut self;
         tiles.sort_by_cached_key(|tile| place(&items[tile.item as usize], tile));
         self
@@ -110,17 +110,17 @@ impl TiledBox {
 
     /// The place of a tile in the source. Where a quantum spans rows, tiles begin anywhere along
     /// the axes that they cover whole. These axes are left out.
-    pub(crate) fn source_of(&self, tile: &Tile) -> u64 {
+    pub(crate) fn source_of(&self, tile: &TileRecord) -> u64 {
         self.place_of(&self.from, tile, if self.skew > 0 { tile.cols } else { 0 })
     }
 
     /// The place of a tile in the destination.
-    pub(crate) fn destination_of(&self, tile: &Tile) -> u64 {
+    pub(crate) fn destination_of(&self, tile: &TileRecord) -> u64 {
         self.place_of(&self.to, tile, 0)
     }
 
     /// The place of a tile on a side, without the last axes of at most `whole` elements together.
-    fn place_of(&self, side: &BoxSide, tile: &Tile, whole: u32) -> u64 {
+    fn place_of(&self, side: &BoxSide, tile: &TileRecord, whole: u32) -> u64 {
         let (mut rest, mut at, mut elements) = (tile.element, side.offset, 1);
         for (n, stride) in self.shape.into_iter().zip(side.stride).rev() {
             elements *= n;

@@ -6,7 +6,7 @@ use fft_core::{Transfer, Wire};
 use super::batch::{Batch, Reach};
 use super::boxes::Items;
 use super::form::{ALIGN, Form};
-use super::message::Message;
+use super::message::MessageRecord;
 use crate::base::GpuError;
 
 /// A message: the box of the array that it is of, and its place.
@@ -15,14 +15,14 @@ pub struct PlacedTransfer<'a> {
     /// The box, as [`fft_core::Codec::pack`] or [`fft_core::Codec::unpack`] takes it.
     pub transfer: &'a Transfer,
     /// The first byte in the memory of messages: a multiple of 8, or of 16 where the message may be
-    /// raw. It has as many bytes as [`crate::Encoder::bound`] says.
+    /// raw. It has as many bytes as [`fft_core::Codec::fixed`] or [`fft_core::Codec::bound`] says.
     pub place: usize,
 }
 
 /// Which messages are raw, as `kernels/settle.cu` reads it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(u32)]
-pub(crate) enum Raw {
+pub(crate) enum RawMessages {
     /// None, whatever the data.
     None,
     /// Some perhaps.
@@ -31,10 +31,10 @@ pub(crate) enum Raw {
     All,
 }
 
-impl Raw {
+impl RawMessages {
     /// The answer that holds for any step.
-    pub(crate) fn of(form: &Form, messages: &[Message]) -> Self {
-        let some = form.varies() || messages.iter().any(Message::never_shrinks);
+    pub(crate) fn of(form: &Form, messages: &[MessageRecord]) -> Self {
+        let some = form.varies() || messages.iter().any(MessageRecord::never_shrinks);
         if some { Self::Some } else { Self::None }
     }
 
@@ -51,7 +51,7 @@ pub(crate) fn messages(
     form: &Form,
     parts: &[PlacedTransfer<'_>],
     sends: bool,
-) -> Result<Items<Message>, GpuError> {
+) -> Result<Items<MessageRecord>, GpuError> {
     let mut all = Items::new();
     for PlacedTransfer { transfer, place } in parts {
         all.add(|item, tiles| form.message(transfer, *place, sends, (item, tiles)))?;
@@ -62,7 +62,7 @@ pub(crate) fn messages(
 }
 
 /// The part of the message memory that is used.
-pub(crate) fn slots(form: &Form, messages: &[Message]) -> Result<Reach, GpuError> {
+pub(crate) fn slots(form: &Form, messages: &[MessageRecord]) -> Result<Reach, GpuError> {
     let mut order: Vec<usize> = (0..messages.len()).collect();
     order.sort_by_key(|&i| messages[i].place);
     let begin = |i: usize| messages[i].place as usize;
@@ -78,7 +78,6 @@ pub(crate) fn slots(form: &Form, messages: &[Message]) -> Result<Reach, GpuError
     Ok(Reach { bytes: order.last().map_or(0, |&last| end(last)), align: ALIGN })
 }
 
-/// The buffers of encoders.
 pub(crate) struct EncodeBuffers {
     pub(crate) batch: Batch,
     pub(crate) states: CudaSlice<u8>,
@@ -86,7 +85,6 @@ pub(crate) struct EncodeBuffers {
     pub(crate) queue: CudaSlice<u64>,
 }
 
-/// The buffers of decoders.
 pub(crate) struct DecodeBuffers {
     pub(crate) batch: Batch,
     pub(crate) states: CudaSlice<u8>,
@@ -119,7 +117,7 @@ mod tests {
     use fft_core::{Brick, Placed};
 
     use super::*;
-    use crate::abi::boxes::Tile;
+    use crate::abi::boxes::TileRecord;
 
     /// Whether tiles of the halves of rows of an array are listed as they are numbered; and along
     /// the array.
@@ -137,7 +135,7 @@ mod tests {
         let parts = [(&halves[0], 0), (&halves[1], 1 << 21)];
         let parts = parts.map(|(transfer, place)| PlacedTransfer { transfer, place });
         let all = messages(&form, &parts, sends).unwrap();
-        let place = |tile: &Tile| all.items[tile.item as usize].tiled.source_of(tile);
+        let place = |tile: &TileRecord| all.items[tile.item as usize].tiled.source_of(tile);
         [all.tiles.is_sorted_by_key(|tile| tile.number), all.tiles.is_sorted_by_key(place)]
     }
 

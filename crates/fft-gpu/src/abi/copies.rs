@@ -21,7 +21,6 @@ pub struct Move<'a> {
 /// Larger strides are on other pages of memory.
 const NEAR_BYTES: usize = 64 << 10;
 
-/// Copies, cut into tiles.
 pub(crate) struct TiledCopies {
     pub(crate) all: Items<TiledBox>,
     /// Whether each fills one run of the destination, with source strides of at most
@@ -84,7 +83,7 @@ mod tests {
     use fft_core::{Brick, Placed};
 
     use super::*;
-    use crate::abi::boxes::Tile;
+    use crate::abi::boxes::TileRecord;
 
     const SHAPE: [usize; 3] = [8, 64, 256];
 
@@ -108,7 +107,10 @@ mod tests {
         TiledCopies::new(16, &moves.collect::<Vec<_>>()).unwrap()
     }
 
-    fn is_along(TiledCopies { all, .. }: &TiledCopies, place: fn(&TiledBox, &Tile) -> u64) -> bool {
+    fn is_along(
+        TiledCopies { all, .. }: &TiledCopies,
+        place: fn(&TiledBox, &TileRecord) -> u64,
+    ) -> bool {
         all.tiles.is_sorted_by_key(|tile| place(&all.items[tile.item as usize], tile))
     }
 

@@ -2,8 +2,8 @@
 
 use fft_core::{Precision, Real, Transfer, TransposedWhenRead, Wire};
 
-use super::boxes::Tile;
-use super::message::{HEADER, Message};
+use super::boxes::TileRecord;
+use super::message::{HEADER, MessageRecord};
 use super::tiling::{Placement, Rows, SHORT, TileRules, few};
 use crate::base::GpuError;
 
@@ -89,7 +89,6 @@ impl Form {
         self.rules(false).tile() / BLOCK
     }
 
-    /// Bytes of an element in memory.
     pub(crate) fn element_bytes(&self) -> usize {
         self.width * self.precision.bytes()
     }
@@ -99,7 +98,6 @@ impl Form {
         matches!(self.wire, Wire::Tolerance | Wire::Mantissa(0))
     }
 
-    /// Bytes of the raw numbers.
     fn raw(&self, elements: usize) -> usize {
         elements * self.element_bytes()
     }
@@ -200,8 +198,8 @@ impl Form {
         part: &Transfer,
         place: usize,
         sends: bool,
-        (item, tiles): (u32, &mut Vec<Tile>),
-    ) -> Result<Message, GpuError> {
+        (item, tiles): (u32, &mut Vec<TileRecord>),
+    ) -> Result<MessageRecord, GpuError> {
         let elements = part.elements();
         GpuError::aligned("the place of a message", place as u64, self.align(elements))?;
         let placement = Placement::new(part, 0, 0);
@@ -212,7 +210,7 @@ impl Form {
         let code = self.wire.code();
         let head = VERSION | code >> 8 << 8 | (code & 0xFF) << 16 | (kind as u64) << 24;
         let filled = self.filled(elements);
-        Ok(Message {
+        Ok(MessageRecord {
             tiled,
             place: place as u64,
             room: self.raw(elements) as u64,

@@ -10,7 +10,7 @@ pub(super) const HEADER: usize = 8;
 /// `Message` of the kernels, which says what the fields mean.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
-pub(crate) struct Message {
+pub(crate) struct MessageRecord {
     pub(crate) tiled: TiledBox,
     pub(crate) place: u64,
     pub(crate) room: u64,
@@ -20,7 +20,7 @@ pub(crate) struct Message {
     pub(crate) head: u64,
 }
 
-impl Message {
+impl MessageRecord {
     /// Whether it is sent raw, whatever the data. An empty message counts as one that is not.
     pub(crate) fn never_shrinks(&self) -> bool {
         self.room > 0 && HEADER as u64 + self.fixed >= self.room
@@ -30,7 +30,7 @@ impl Message {
 /// `State` of the kernels.
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 #[repr(C)]
-pub(crate) struct State {
+pub(crate) struct StateRecord {
     pub(crate) bytes: u64,
     pub(crate) squared_error: f64,
     pub(crate) units: u64,
@@ -38,7 +38,7 @@ pub(crate) struct State {
     pub(crate) bad: u32,
 }
 
-impl State {
+impl StateRecord {
     /// The outcome of encoding the message.
     pub(crate) fn packed(self) -> Packed {
         Packed { bytes: self.bytes as usize, squared_error: self.squared_error }

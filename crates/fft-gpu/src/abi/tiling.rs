@@ -13,7 +13,7 @@
 
 use fft_core::{DIMS, Transfer, View};
 
-use super::boxes::{BoxSide, Tile, TiledBox};
+use super::boxes::{BoxSide, TileRecord, TiledBox};
 use super::divisor::{Divisor, MOST_ELEMENTS};
 use crate::base::GpuError;
 
@@ -36,7 +36,6 @@ const WHOLE: usize = 64;
 /// Which tiles a kernel supports besides those of one row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Rows {
-    /// None.
     One,
     /// Runs of the message that span several rows.
     Folded,
@@ -57,7 +56,6 @@ enum Cutting {
     Rows { axis: usize, rows: usize, skew: usize },
 }
 
-/// What a kernel needs of tiles.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TileRules {
     /// Elements that are coded together: a power of two, at most 256.
@@ -216,7 +214,7 @@ impl Placement {
         &self,
         rules: &TileRules,
         item: u32,
-        tiles: &mut Vec<Tile>,
+        tiles: &mut Vec<TileRecord>,
     ) -> Result<TiledBox, GpuError> {
         let elements = self.elements();
         GpuError::at_most("the number of elements of a box", elements, MOST_ELEMENTS)?;
@@ -334,7 +332,7 @@ impl<'p> TileCut<'p> {
         (at + self.axis.map_or(0, |axis| row % self.rows * view.stride[axis])) as u64
     }
 
-    fn push_tiles(&self, item: u32, tiles: &mut Vec<Tile>) {
+    fn push_tiles(&self, item: u32, tiles: &mut Vec<TileRecord>) {
         let Self { placement, rows, pitch, step, whole, .. } = *self;
         let (elements, first) = (placement.elements(), tiles.len());
         let high = 1 << self.log_rows;
@@ -347,7 +345,7 @@ impl<'p> TileCut<'p> {
             // Skewed tiles go on in the row behind their last one.
             let (to, behind) =
                 if self.skew == 0 { (&placement.to, 0) } else { (&placement.from, high) };
-            tiles.push(Tile {
+            tiles.push(TileRecord {
                 from: self.place(&placement.from, outer, row),
                 to: self.place(to, outer, row + behind),
                 element: element as u32,

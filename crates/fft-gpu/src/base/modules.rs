@@ -21,7 +21,6 @@ const BINARIES: [&[u8]; 7] = [
     include_bytes!("../../kernels/trig.fatbin"),
 ];
 
-/// The source file of a kernel.
 #[derive(Clone, Copy)]
 pub(crate) enum Source {
     Transfer,
@@ -39,8 +38,8 @@ pub(crate) struct DeviceLimits {
     multiprocessors: u32,
     /// The most shared memory of a block, in bytes, where a kernel opts in.
     shared_bytes: u32,
-    /// Whether the memory bandwidth of each multiprocessor is low.
-    slow_memory: bool,
+    /// Whether the memory bandwidth of each multiprocessor is low, so that few blocks saturate it.
+    pub(crate) slow_memory: bool,
     /// Whether a launch may begin before the previous one ends (Hopper and later).
     pub(crate) overlaps: bool,
 }
@@ -114,11 +113,6 @@ impl Modules {
 }
 
 impl Kernel {
-    /// Whether the memory bandwidth of each multiprocessor is low, so that few blocks saturate it.
-    pub(crate) fn has_slow_memory(&self) -> bool {
-        self.limits.slow_memory
-    }
-
     /// Limits the resident blocks of a multiprocessor by shared memory that is not used. A smaller
     /// grid alone would spread its blocks unevenly over multiprocessors.
     pub(crate) fn at_most(mut self, blocks: u32) -> Result<Self, GpuError> {

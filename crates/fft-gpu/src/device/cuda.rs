@@ -8,7 +8,7 @@ use fft_core::{Direction, Error, Problem, agree};
 use super::connections::Connections;
 use super::energy::Squares;
 use crate::base::{Gpu, GpuError, GpuReal, GpuTransport};
-use crate::ffi::{Block, DeviceMemory, Event, Owned, SharedSlice};
+use crate::ffi::{Block, CudaEvent, DeviceMemory, Owned, SharedSlice};
 
 /// A CUDA device and a stream, for one plan.
 pub struct Cuda<T> {
@@ -33,11 +33,11 @@ pub struct Cuda<T> {
     pub(super) staging: [Option<Arc<Block>>; 2],
     /// For copies to and from the host beside the stream; and when staged messages were unpacked.
     pub(super) copies: Arc<CudaStream>,
-    pub(super) unpacked: Event,
+    pub(super) unpacked: CudaEvent,
     pub(super) failed: Result<(), Error>,
     /// Whether the host must wait for the stream at the end of this run.
     pub(super) needs_sync: bool,
-    pub(super) done: Event,
+    pub(super) done: CudaEvent,
 }
 
 impl<T: GpuReal> Cuda<T> {
@@ -46,7 +46,7 @@ impl<T: GpuReal> Cuda<T> {
     /// # Errors
     /// [`GpuError::Driver`].
     pub fn new(gpu: &Gpu, stream: Arc<CudaStream>) -> Result<Self, GpuError> {
-        let done = Event::new(gpu.context())?;
+        let done = CudaEvent::new(gpu.context())?;
         Ok(Self {
             gpu: gpu.clone(),
             stream,
@@ -63,7 +63,7 @@ impl<T: GpuReal> Cuda<T> {
             connections: None,
             staging: [None, None],
             copies: gpu.new_stream()?,
-            unpacked: Event::new(gpu.context())?,
+            unpacked: CudaEvent::new(gpu.context())?,
             failed: Ok(()),
             needs_sync: false,
             done,

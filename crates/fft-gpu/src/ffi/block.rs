@@ -33,18 +33,8 @@ impl Block {
         self.bytes
     }
 
-    /// Copies bytes to the host in the stream's order, and waits.
-    pub(crate) fn read(
-        &self,
-        stream: &CudaStream,
-        from: usize,
-        to: &mut [u8],
-    ) -> Result<(), GpuError> {
-        self.read_all(stream, [(from, to)])
-    }
-
-    /// The same for several pieces, with one wait.
-    pub(crate) fn read_all<'m>(
+    /// Copies pieces, each from where it begins, to the host in the stream's order, and waits once.
+    pub(crate) fn read<'m>(
         &self,
         stream: &CudaStream,
         pieces: impl IntoIterator<Item = (usize, &'m mut [u8])>,
@@ -65,25 +55,15 @@ impl Block {
         unsafe { result::memcpy_htod_async(self.at, from, stream.cu_stream()) }.map_err(&tried)
     }
 
-    /// Copies bytes from the host in the stream's order, and waits.
-    pub(crate) fn write(
-        &self,
-        stream: &CudaStream,
-        to: usize,
-        from: &[u8],
-    ) -> Result<(), GpuError> {
-        self.write_all(stream, [(to, from)])
-    }
-
-    /// The same for several pieces, with one wait.
-    pub(crate) fn write_all<'m>(
+    /// Copies pieces, each to where it begins, from the host in the stream's order, and waits once.
+    pub(crate) fn write<'m>(
         &self,
         stream: &CudaStream,
         pieces: impl IntoIterator<Item = (usize, &'m [u8])>,
     ) -> Result<(), GpuError> {
         self.copy_all(stream, "copying messages from the host", pieces, |(to, from)| {
             assert!(to + from.len() <= self.bytes, "bytes of the memory");
-            // SAFETY: as in `read_all`.
+            // SAFETY: as in `read`.
             unsafe { result::memcpy_htod_async(self.at + to as u64, from, stream.cu_stream()) }
         })
     }
@@ -191,11 +171,11 @@ impl DeviceAllocation<Error> for BufferBlock {
 
     unsafe fn read(&self, at: usize, to: &mut [u8]) -> Result<(), Error> {
         let stream = self.block.context.default_stream();
-        self.block.read(&stream, self.offset(at), to).map_err(|why| why.on(self.rank))
+        self.block.read(&stream, [(self.offset(at), to)]).map_err(|why| why.on(self.rank))
     }
 
     unsafe fn write(&self, at: usize, from: &[u8]) -> Result<(), Error> {
         let stream = self.block.context.default_stream();
-        self.block.write(&stream, self.offset(at), from).map_err(|why| why.on(self.rank))
+        self.block.write(&stream, [(self.offset(at), from)]).map_err(|why| why.on(self.rank))
     }
 }

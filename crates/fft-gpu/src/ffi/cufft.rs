@@ -61,7 +61,6 @@ fn scaled_store(precision: Precision, width: usize) -> (&'static CStr, c_int) {
     }
 }
 
-/// Whether cuFFT's library can be loaded.
 fn is_present() -> bool {
     // SAFETY: as in `driver_is_present`, for the library of cuFFT.
     unsafe { sys::is_culib_present() }
@@ -124,7 +123,7 @@ impl<T: GpuReal> FftPlan<T> {
             return Ok(None);
         }
         let block = Block::new(context, size_of::<T>())?;
-        block.write(&context.default_stream(), 0, bytemuck::bytes_of(&factor))?;
+        block.write(&context.default_stream(), [(0, bytemuck::bytes_of(&factor))])?;
         let store = scaled_store(T::PRECISION, many.sides[1].width);
         // SAFETY: the functions read one number of this type from their block.
         unsafe { Self::with_linked(context, &many, [Some((SCALED, store, block))]) }

@@ -8,17 +8,17 @@ use cudarc::driver::{CudaContext, CudaStream};
 use crate::base::{GpuError, tried};
 
 /// An event without timing.
-pub(crate) struct Event {
+pub(crate) struct CudaEvent {
     event: sys::CUevent,
     context: Arc<CudaContext>,
 }
 
 // SAFETY: the driver's calls on events may come from any thread.
-unsafe impl Send for Event {}
+unsafe impl Send for CudaEvent {}
 // SAFETY: as above.
-unsafe impl Sync for Event {}
+unsafe impl Sync for CudaEvent {}
 
-impl Event {
+impl CudaEvent {
     /// An event of this process.
     pub(crate) fn new(context: &Arc<CudaContext>) -> Result<Self, GpuError> {
         Self::with(context, 0)
@@ -88,7 +88,7 @@ impl Event {
     }
 }
 
-impl Drop for Event {
+impl Drop for CudaEvent {
     fn drop(&mut self) {
         // SAFETY: it is destroyed once; the driver keeps it while something waits for it. A failure
         // has no one to report to.

@@ -21,7 +21,6 @@ pub(crate) struct Gathering {
     sides: Vec<(Pieces, RankAddresses)>,
 }
 
-/// The memory of each rank.
 type MemoryOf<'a, 'v> = &'a dyn Fn(usize) -> RankMemory<'v>;
 
 impl Gathering {

@@ -15,7 +15,8 @@ use fft_core::Transfer;
 use super::memory::DeviceMemory;
 use super::pinned::Pinned;
 use crate::abi::batch::{Batch, Reach};
-use crate::abi::coded::{DecodeBuffers, EncodeBuffers, Raw};
+use crate::abi::coded::{DecodeBuffers, EncodeBuffers, RawMessages};
+use crate::abi::form::Form;
 use crate::abi::records::{
     BatchRecord, DecodeJob, EncodeJob, EnergyRecord, LinesRecord, ModesRecord, QueueRecord,
     SettleJob,
@@ -65,7 +66,6 @@ fn check(
     }
 }
 
-/// Copies boxes.
 pub(crate) fn run_transfer<S, D>(
     stream: &CudaStream,
     kernel: &Kernel,
@@ -103,25 +103,17 @@ pub(super) unsafe fn run_peer_get<T>(
     run_transfer::<u8, T>(stream, kernel, batch, &everywhere, dst)
 }
 
-/// The parameters of an encoder.
-pub(crate) struct EncodeParameters {
-    pub(crate) bits: u32,
-    pub(crate) part: f64,
-    pub(crate) step: f64,
-    pub(crate) raw: Raw,
-}
-
 /// Encodes messages: two kernels, of which the second begins while the first ends.
 pub(crate) fn run_encode<T: GpuReal>(
     stream: &CudaStream,
     (encode, settle): (&Kernel, &Kernel),
+    (form, step, raw): (&Form, f64, RawMessages),
     buffers: &mut EncodeBuffers,
-    parameters: EncodeParameters,
     src: &impl DevicePtr<T>,
     messages: &mut impl DevicePtrMut<u8>,
 ) -> Result<(), GpuError> {
     let EncodeBuffers { batch, states, errors, queue } = buffers;
-    let EncodeParameters { bits, part, step, raw } = parameters;
+    let (bits, part) = (form.bits(), form.part());
     let (found, space) = (src.num_bytes(), messages.num_bytes());
     let (src, _reads) = src.device_ptr(stream);
     let (messages, _writes) = messages.device_ptr_mut(stream);
@@ -131,7 +123,7 @@ pub(crate) fn run_encode<T: GpuReal>(
     let (states, _states) = states.device_ptr_mut(stream);
     let (errors, _errors) = errors.device_ptr_mut(stream);
     let (queue, _queue) = queue.device_ptr_mut(stream);
-    if batch.tiles > 0 && raw != Raw::All {
+    if batch.tiles > 0 && raw != RawMessages::All {
         let (batch, queue) = (record, QueueRecord::of(batch.tiles, queue));
         let inverse = 1.0 / step;
         let job =
@@ -142,7 +134,7 @@ pub(crate) fn run_encode<T: GpuReal>(
         // made states, errors and queue for this batch. The guards outlive the launch.
         unsafe { launch!(stream, encode, grid, what, &job) }?;
     }
-    let work = if raw == Raw::None { batch.count } else { batch.tiles.max(batch.count) };
+    let work = if raw == RawMessages::None { batch.count } else { batch.tiles.max(batch.count) };
     let raw = raw as u32;
     let job = SettleJob { batch: record, src, messages, states, errors, step, raw };
     // SAFETY: as above, for `settle_*`, which writes headers and raw messages. Before it waits for
@@ -198,8 +190,8 @@ unsafe fn launch_early<Job: DeviceRepr>(
 pub(crate) fn run_decode<T: GpuReal>(
     stream: &CudaStream,
     (measure, decode): (Option<&Kernel>, &Kernel),
+    form: &Form,
     buffers: &mut DecodeBuffers,
-    bits: u32,
     messages: &impl DevicePtr<u8>,
     dst: &mut impl DevicePtrMut<T>,
 ) -> Result<(), GpuError> {
@@ -219,7 +211,7 @@ pub(crate) fn run_decode<T: GpuReal>(
     let (lengths, _lengths) = lengths.device_ptr(stream);
     let (groups, _groups) = groups.as_mut().map(|groups| groups.device_ptr_mut(stream)).unzip();
     let (queue, groups) = (QueueRecord::of(batch.tiles, queue), groups.unwrap_or_default());
-    let batch = record;
+    let (batch, bits) = (record, form.bits());
     let job = DecodeJob { batch, messages, dst, states, lengths, bits, begins, queue, groups };
     let tiles = batch.tiles as usize;
     let measure = measure.map(|kernel| (kernel, grid_of(kernel, tiles)));
@@ -295,7 +287,6 @@ pub(crate) fn after_trig<T: GpuReal>(
     unsafe { launch!(stream, kernel, grid, what, lines, &from, &to, &factor) }
 }
 
-/// Multiplies all numbers of a buffer.
 pub(crate) fn scale<T: GpuReal>(
     stream: &CudaStream,
     kernel: &Kernel,

@@ -21,12 +21,12 @@ pub(crate) use block::{Block, Owned, device_buffer};
 pub use cufft::FftPlan;
 pub(crate) use cufft::links;
 pub use driver::driver_is_present;
-pub(crate) use event::Event;
+pub(crate) use event::CudaEvent;
 pub use foreign::{borrow, borrow_stream, keeping_context};
 pub(crate) use gathering::Gathering;
 pub(crate) use launch::{
-    EncodeParameters, after_trig, before_trig, gradient, poisson, run_decode, run_encode,
-    run_energy, run_transfer, scale,
+    after_trig, before_trig, gradient, poisson, run_decode, run_encode, run_energy, run_transfer,
+    scale,
 };
 pub use memory::{DeviceMemory, Lent, LentMut, lend, lend_mut, numbers, numbers_mut};
 pub(crate) use peer_get::PeerGets;
@@ -36,4 +36,4 @@ pub(crate) use rank_exports::{BLOCKS, Peer, RankExports};
 pub(crate) use rank_memory::RankMemory;
 pub(crate) use shared_arrays::SharedArrays;
 pub use shared_arrays::SharedSlice;
-pub(crate) use slots::{Slot, SlotMemory};
+pub(crate) use slots::{DeviceSlot, SlotMemory};

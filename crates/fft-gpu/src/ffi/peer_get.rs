@@ -58,7 +58,6 @@ impl PeerGets {
         self.batch.memory()
     }
 
-    /// Queues the copies.
     pub(crate) fn run<'v, T>(
         &mut self,
         stream: &Arc<CudaStream>,

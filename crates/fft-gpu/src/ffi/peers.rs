@@ -7,7 +7,7 @@ use cudarc::driver::{CudaContext, result, sys};
 use fft_core::{Comm, Error, agree};
 
 use super::block::Block;
-use super::event::Event;
+use super::event::CudaEvent;
 use super::rank_exports::{ExportHandles, MappedBlock, Peer, RankExports, block_handle};
 use crate::base::{Gpu, GpuError};
 
@@ -31,7 +31,6 @@ const REACHED: u8 = 1;
 const SAME_DEVICE: u8 = 2;
 const JOINED: u8 = 4;
 
-/// Which ranks this one reaches.
 pub(crate) struct Peers {
     /// Of each rank, whether it is reached, and whether it is a thread of this process.
     reached: Vec<bool>,
@@ -188,7 +187,7 @@ pub(crate) fn connect(gpu: &Gpu, comm: &dyn Comm) -> Result<Peers, Error> {
     let (rank, size) = (comm.rank(), comm.size());
     let context = gpu.context();
     let example = || -> Result<_, GpuError> {
-        let (block, event) = (Block::new(context, 1)?, Event::interprocess(context)?);
+        let (block, event) = (Block::new(context, 1)?, CudaEvent::interprocess(context)?);
         let handles = (block_handle(&block)?, event.handle()?);
         Ok((block, event, handles))
     };
@@ -242,5 +241,6 @@ fn flags(gpu: &Gpu, mine: &Hello, other: &Hello) -> u8 {
 
 /// Whether another process' examples can be opened.
 fn maps(context: &Arc<CudaContext>, other: &Hello) -> bool {
-    MappedBlock::open(context, other.block, 1).is_ok() && Event::open(context, other.event).is_ok()
+    MappedBlock::open(context, other.block, 1).is_ok()
+        && CudaEvent::open(context, other.event).is_ok()
 }

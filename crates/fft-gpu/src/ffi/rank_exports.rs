@@ -10,22 +10,21 @@ use cudarc::driver::sys::{self, CUdeviceptr};
 use fft_core::PeerMemory;
 
 use super::block::Block;
-use super::event::Event;
+use super::event::CudaEvent;
 use super::rank_memory::RankMemory;
-use super::slots::Slot;
+use super::slots::DeviceSlot;
 use crate::base::{Gpu, GpuError, tried};
 
 /// Blocks of a rank: two work buffers, and the window of messages last.
 pub(crate) const BLOCKS: usize = 3;
 const WINDOW: usize = BLOCKS - 1;
 
-/// A rank's blocks and events.
 pub(crate) struct RankExports {
     pub(crate) blocks: [Arc<Block>; BLOCKS],
     /// Recorded when messages and exposed data are ready, and exposed memory may be written.
-    pub(crate) ready: Event,
+    pub(crate) ready: CudaEvent,
     /// Recorded when this rank has read messages and accessed what others expose.
-    pub(crate) accessed: Event,
+    pub(crate) accessed: CudaEvent,
 }
 
 impl RankExports {
@@ -35,8 +34,8 @@ impl RankExports {
         let [a, b, window] = bytes;
         let blocks = [block(a)?, block(b)?, block(window)?];
         let event = || match foreign {
-            true => Event::interprocess(gpu.context()),
-            false => Event::new(gpu.context()),
+            true => CudaEvent::interprocess(gpu.context()),
+            false => CudaEvent::new(gpu.context()),
         };
         let [ready, accessed] = [event()?, event()?];
         Ok(Self { blocks, ready, accessed })
@@ -85,8 +84,8 @@ impl Drop for MappedBlock {
 /// Another process' exports, mapped here.
 pub(crate) struct MappedExports {
     blocks: [MappedBlock; BLOCKS],
-    ready: Event,
-    accessed: Event,
+    ready: CudaEvent,
+    accessed: CudaEvent,
 }
 
 /// The exports of a rank that is reached.
@@ -97,14 +96,14 @@ pub(crate) enum Peer {
 }
 
 impl Peer {
-    pub(crate) fn ready(&self) -> &Event {
+    pub(crate) fn ready(&self) -> &CudaEvent {
         match self {
             Self::Same(exports) => &exports.ready,
             Self::Mapped(mapped) => &mapped.ready,
         }
     }
 
-    pub(crate) fn accessed(&self) -> &Event {
+    pub(crate) fn accessed(&self) -> &CudaEvent {
         match self {
             Self::Same(exports) => &exports.accessed,
             Self::Mapped(mapped) => &mapped.accessed,
@@ -112,13 +111,13 @@ impl Peer {
     }
 
     /// A part of its window.
-    pub(crate) fn slot(&self, first: usize, bytes: usize) -> Result<Slot, GpuError> {
+    pub(crate) fn slot(&self, first: usize, bytes: usize) -> Result<DeviceSlot, GpuError> {
         let (at, all) = self.block(WINDOW);
         GpuError::at_least("the window of a rank", all, first.saturating_add(bytes))?;
         let range = first..first + bytes;
         Ok(match self {
-            Self::Same(exports) => Slot::of_block(&exports.blocks[WINDOW], range),
-            Self::Mapped(mapped) => Slot::new(at, all, range, mapped.clone()),
+            Self::Same(exports) => DeviceSlot::of_block(&exports.blocks[WINDOW], range),
+            Self::Mapped(mapped) => DeviceSlot::new(at, all, range, mapped.clone()),
         })
     }
 
@@ -153,7 +152,6 @@ impl Peer {
     }
 }
 
-/// Handles of a rank's exports.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(super) struct ExportHandles {
@@ -195,7 +193,7 @@ impl ExportHandles {
 
     /// Maps the exports of another process.
     pub(super) fn map(&self, context: &Arc<CudaContext>) -> Result<Peer, GpuError> {
-        let [ready, accessed] = self.events.map(|event| Event::open(context, event));
+        let [ready, accessed] = self.events.map(|event| CudaEvent::open(context, event));
         let block = |number: usize| {
             MappedBlock::open(context, self.blocks[number], self.bytes[number] as usize)
         };

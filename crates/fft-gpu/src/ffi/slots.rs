@@ -12,13 +12,13 @@ use crate::base::GpuError;
 
 /// The memory of one message, held as long as the slot.
 #[derive(Clone)]
-pub(crate) struct Slot {
+pub(crate) struct DeviceSlot {
     pub(crate) at: u64,
     bytes: usize,
     keeper: Arc<dyn Any + Send + Sync>,
 }
 
-impl Slot {
+impl DeviceSlot {
     pub(crate) fn of_block(block: &Arc<Block>, range: Range<usize>) -> Self {
         Self::new(block.address(), block.bytes(), range, block.clone())
     }
@@ -46,9 +46,9 @@ impl SlotMemory {
     /// a launch with this memory name.
     pub(crate) fn new<'s>(
         stream: &Arc<CudaStream>,
-        slots: impl IntoIterator<Item = (&'s Slot, usize)>,
+        slots: impl IntoIterator<Item = (&'s DeviceSlot, usize)>,
     ) -> Result<Self, GpuError> {
-        let keep = |(slot, bytes): (&Slot, usize)| {
+        let keep = |(slot, bytes): (&DeviceSlot, usize)| {
             GpuError::at_least("a slot", slot.bytes, bytes).map(|()| slot.keeper.clone())
         };
         let keepers = slots.into_iter().map(keep).collect::<Result<_, _>>()?;

@@ -11,7 +11,7 @@ use crate::abi::batch::{Batch, Reach, upload, zeros};
 use crate::abi::boxes::Items;
 use crate::abi::coded::{DecodeBuffers, messages, slots};
 use crate::abi::form::Form;
-use crate::abi::message::{Message, State};
+use crate::abi::message::{MessageRecord, StateRecord};
 use crate::abi::records::queue_words;
 use crate::base::{Gpu, GpuError, GpuReal, Kernel, Source, tried};
 use crate::ffi::{Pinned, run_decode};
@@ -26,7 +26,6 @@ pub struct Decoder<T> {
     /// Of `tolerance`, the kernel that finds where the codes of each tile begin.
     measure: Option<Kernel>,
     buffers: DecodeBuffers,
-    /// Elements of each message.
     elements: Vec<usize>,
     /// The lengths that the device has.
     lengths: Vec<u64>,
@@ -85,7 +84,7 @@ impl<T: GpuReal> Decoder<T> {
             |name: &str| gpu.kernel(Source::Decode, &format!("{name}_{}x{width}", T::NAME));
         let name = if transposed { "turned" } else { form.name()? };
         let decode = kernel(&format!("decode_{name}"))?;
-        let most = most_blocks(wire, transposed, decode.has_slow_memory());
+        let most = most_blocks(wire, transposed, decode.limits.slow_memory);
         let measure = (wire == Wire::Tolerance).then(|| kernel("measure")).transpose()?;
         Ok((measure, decode.at_most(most)?))
     }
@@ -93,7 +92,7 @@ impl<T: GpuReal> Decoder<T> {
     fn buffers(
         stream: &Arc<CudaStream>,
         form: &Form,
-        all: &Items<Message>,
+        all: &Items<MessageRecord>,
         writes: Reach,
         transposed: bool,
         lengths: &[u64],
@@ -101,7 +100,7 @@ impl<T: GpuReal> Decoder<T> {
         let batch = Batch::new(stream, all, (slots(form, &all.items)?, writes))?;
         let groups = transposed.then(|| zeros(stream, batch.tiles * form.tile_groups()));
         Ok(DecodeBuffers {
-            states: zeros(stream, (all.items.len() + 1) * size_of::<State>())?,
+            states: zeros(stream, (all.items.len() + 1) * size_of::<StateRecord>())?,
             queue: zeros(stream, queue_words(batch.tiles, batch.count))?,
             begins: zeros(stream, batch.tiles + 1)?,
             groups: groups.transpose()?,
@@ -141,15 +140,11 @@ impl<T: GpuReal> Decoder<T> {
             stream.memset_zeros(&mut buffers.queue).map_err(&tried)?;
         }
         let kernels = (self.measure.as_ref(), &self.decode);
-        run_decode::<T>(stream, kernels, buffers, self.form.bits(), messages, dst)
+        run_decode::<T>(stream, kernels, &self.form, buffers, messages, dst)
     }
 
     pub(crate) fn memory(&self) -> usize {
         self.buffers.memory() + self.mirror.bytes()
-    }
-
-    pub(crate) fn bound(&self, elements: usize) -> usize {
-        self.form.bound(elements)
     }
 
     /// Queues a copy of the outcomes to the host.
@@ -162,7 +157,7 @@ impl<T: GpuReal> Decoder<T> {
 
     /// The first message that did not decode, when the stream has done [`Decoder::report`].
     pub fn reported(&self) -> Option<usize> {
-        self.mirror.records(self.buffers.batch.count).position(|state: State| state.bad != 0)
+        self.mirror.records(self.buffers.batch.count).position(|state: StateRecord| state.bad != 0)
     }
 
     /// Checks the lengths of messages, on which kernels rely.

@@ -8,12 +8,12 @@ use fft_core::{Packed, Wire};
 
 use crate::abi::PlacedTransfer;
 use crate::abi::batch::{Batch, Reach, zeros};
-use crate::abi::coded::{EncodeBuffers, Raw, messages, slots};
+use crate::abi::coded::{EncodeBuffers, RawMessages, messages, slots};
 use crate::abi::form::Form;
-use crate::abi::message::State;
+use crate::abi::message::StateRecord;
 use crate::abi::records::queue_words;
 use crate::base::{Gpu, GpuError, GpuReal, Kernel, Source, tried};
-use crate::ffi::{EncodeParameters, Pinned, run_encode};
+use crate::ffi::{Pinned, run_encode};
 
 /// Encodes all messages of a reshape in one pass over memory.
 ///
@@ -24,7 +24,7 @@ pub struct Encoder<T> {
     encode: Kernel,
     settle: Kernel,
     buffers: EncodeBuffers,
-    raw: Raw,
+    raw: RawMessages,
     /// Whether the states need no clearing, as after a run at a fixed rate.
     cleared: bool,
     /// The host's copy of the states.
@@ -52,7 +52,7 @@ impl<T: GpuReal> Encoder<T> {
         let bytes = filled.map(|one| one.transfer.reach()).max().unwrap_or(0) * element;
         let reaches = (Reach { bytes, align: element }, slots(&form, &all.items)?);
         let batch = Batch::new(stream, &all, reaches)?;
-        let states = zeros(stream, (all.items.len() + 1) * size_of::<State>())?;
+        let states = zeros(stream, (all.items.len() + 1) * size_of::<StateRecord>())?;
         let errors = zeros(stream, batch.tiles + 1)?;
         let queue = zeros(stream, queue_words(batch.tiles, batch.count))?;
         let mirror = Pinned::new(gpu.context(), states.len())?;
@@ -67,7 +67,7 @@ impl<T: GpuReal> Encoder<T> {
             encode,
             settle: gpu.kernel(Source::Settle, &format!("settle_{real}"))?,
             buffers: EncodeBuffers { batch, states, errors, queue },
-            raw: Raw::of(&form, &all.items),
+            raw: RawMessages::of(&form, &all.items),
             cleared: false,
             mirror,
             real: PhantomData,
@@ -87,12 +87,6 @@ impl<T: GpuReal> Encoder<T> {
         from: usize,
     ) -> Result<usize, GpuError> {
         Ok(Form::new::<T>(wire, width)?.place(elements, from))
-    }
-
-    /// The largest length of a message, which all have unless it varies
-    /// ([`fft_core::Codec::fixed`]).
-    pub fn bound(&self, elements: usize) -> usize {
-        self.form.bound(elements)
     }
 
     /// Queues the encoding; `step` is that of [`Wire::Tolerance`].
@@ -115,14 +109,9 @@ impl<T: GpuReal> Encoder<T> {
         if stepped {
             stream.memset_zeros(&mut buffers.queue).map_err(&tried)?;
         }
-        let parameters = EncodeParameters {
-            bits: self.form.bits(),
-            part: self.form.part(),
-            step: if stepped { step } else { 0.0 },
-            raw: self.raw.with(&self.form, step),
-        };
-        let kernels = (&self.encode, &self.settle);
-        run_encode::<T>(stream, kernels, buffers, parameters, src, messages)?;
+        let (kernels, raw) = ((&self.encode, &self.settle), self.raw.with(&self.form, step));
+        let step = if stepped { step } else { 0.0 };
+        run_encode::<T>(stream, kernels, (&self.form, step, raw), buffers, src, messages)?;
         self.cleared = !self.form.varies();
         Ok(())
     }
@@ -143,6 +132,6 @@ impl<T> Encoder<T> {
 
     /// The outcomes of all messages, when the stream has done [`Encoder::report`].
     pub fn reported(&self) -> impl Iterator<Item = Packed> {
-        self.mirror.records::<State>(self.buffers.batch.count).map(State::packed)
+        self.mirror.records::<StateRecord>(self.buffers.batch.count).map(StateRecord::packed)
     }
 }

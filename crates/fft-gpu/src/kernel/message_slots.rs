@@ -10,71 +10,79 @@ use fft_core::{BadMessage, Packed, Transfer, Wire};
 use super::decoder::Decoder;
 use super::encoder::Encoder;
 use super::transfers::Transfers;
+use crate::abi::form::Form;
 use crate::abi::{Move, PlacedTransfer};
 use crate::base::{Gpu, GpuError, GpuReal};
-use crate::ffi::{DeviceMemory, Slot, SlotMemory};
+use crate::ffi::{DeviceMemory, DeviceSlot, SlotMemory};
 
-/// A message and its slot.
-pub(crate) type SlotTransfer<'t> = (&'t Transfer, Slot);
+pub(crate) type SlotTransfer<'t> = (&'t Transfer, DeviceSlot);
 
-/// Outgoing messages, of one launch.
-pub(crate) struct Outbox<T> {
-    packer: Packer<T>,
+/// Messages of one launch, by the encoder or decoder `C`.
+pub(crate) struct MessageSlots<C> {
+    work: Work<C>,
     slots: SlotMemory,
+    /// Bytes of each message at most.
+    lengths: Vec<usize>,
+    memory: usize,
 }
 
-enum Packer<T> {
+enum Work<C> {
     Raw(Box<Transfers>),
-    Coded(Box<Encoder<T>>),
+    Coded(Box<C>),
 }
 
-/// Incoming messages, of one launch.
-pub(crate) struct Inbox<T> {
-    unpacker: Unpacker<T>,
-    slots: SlotMemory,
-}
+/// Outgoing messages.
+pub(crate) type Outbox<T> = MessageSlots<Encoder<T>>;
+/// Incoming messages.
+pub(crate) type Inbox<T> = MessageSlots<Decoder<T>>;
 
-enum Unpacker<T> {
-    /// With the lengths of messages.
-    Raw(Box<Transfers>, Vec<usize>),
-    Coded(Box<Decoder<T>>),
-}
+impl<C> MessageSlots<C> {
+    /// Raw messages are copies into slots if they are sent, or out of them. The coder comes with
+    /// the bytes that it holds.
+    fn prepare<T: GpuReal>(
+        gpu: &Gpu,
+        stream: &Arc<CudaStream>,
+        (wire, width): (Wire, usize),
+        parts: &[SlotTransfer<'_>],
+        sends: bool,
+        coder: impl FnOnce(&[PlacedTransfer<'_>]) -> Result<(C, usize), GpuError>,
+    ) -> Result<Self, GpuError> {
+        let element = width * size_of::<T>();
+        let elements = parts.iter().map(|(transfer, _)| transfer.elements());
+        let (work, memory, lengths): (_, _, Vec<_>) = if wire == Wire::Raw {
+            let moves: Vec<_> = (parts.iter())
+                .map(|(transfer, slot)| match (sends, slot.at as usize / element) {
+                    (true, to) => Move { transfer, from: 0, to },
+                    (false, from) => Move { transfer, from, to: 0 },
+                })
+                .collect();
+            let transfers = Transfers::new(gpu, stream, element, &moves)?;
+            let memory = transfers.memory();
+            (Work::Raw(Box::new(transfers)), memory, elements.map(|n| n * element).collect())
+        } else {
+            let form = Form::new::<T>(wire, width)?;
+            let placed: Vec<_> = (parts.iter())
+                .map(|(transfer, slot)| PlacedTransfer { transfer, place: slot.at as usize })
+                .collect();
+            let (coder, memory) = coder(&placed)?;
+            (Work::Coded(Box::new(coder)), memory, elements.map(|n| form.bound(n)).collect())
+        };
+        let sized = parts.iter().map(|(_, slot)| slot).zip(lengths.iter().copied());
+        Ok(Self { work, slots: SlotMemory::new(stream, sized)?, lengths, memory })
+    }
 
-/// The slots of messages, each with room for its length.
-fn slots(
-    stream: &Arc<CudaStream>,
-    parts: &[SlotTransfer<'_>],
-    bytes: impl Fn(usize) -> usize,
-) -> Result<SlotMemory, GpuError> {
-    let sized = parts.iter().map(|(part, slot)| (slot, bytes(part.elements())));
-    SlotMemory::new(stream, sized)
-}
+    /// The encoder or decoder, unless messages are raw.
+    fn coder(&self) -> Option<&C> {
+        match &self.work {
+            Work::Raw(_) => None,
+            Work::Coded(coder) => Some(coder),
+        }
+    }
 
-/// The messages with the addresses of their slots.
-fn placed<'p>(parts: &'p [SlotTransfer<'p>]) -> Vec<PlacedTransfer<'p>> {
-    let place = |(transfer, slot): &'p SlotTransfer<'p>| PlacedTransfer {
-        transfer,
-        place: slot.at as usize,
-    };
-    parts.iter().map(place).collect()
-}
-
-/// Raw messages: copies into slots, or out of them, of elements of `element` bytes.
-fn raw(
-    gpu: &Gpu,
-    stream: &Arc<CudaStream>,
-    element: usize,
-    parts: &[SlotTransfer<'_>],
-    sends: bool,
-) -> Result<(Box<Transfers>, SlotMemory), GpuError> {
-    let slots = slots(stream, parts, |elements| elements * element)?;
-    let moves: Vec<_> = (parts.iter())
-        .map(|(transfer, slot)| match (sends, slot.at as usize / element) {
-            (true, to) => Move { transfer, from: 0, to },
-            (false, from) => Move { transfer, from, to: 0 },
-        })
-        .collect();
-    Ok((Box::new(Transfers::new(gpu, stream, element, &moves)?), slots))
+    /// Bytes of memory held beside the messages.
+    pub(crate) fn memory(&self) -> usize {
+        self.memory
+    }
 }
 
 impl<T: GpuReal> Outbox<T> {
@@ -86,46 +94,31 @@ impl<T: GpuReal> Outbox<T> {
         width: usize,
         parts: &[SlotTransfer<'_>],
     ) -> Result<Self, GpuError> {
-        if wire == Wire::Raw {
-            let (transfers, slots) = raw(gpu, stream, width * size_of::<T>(), parts, true)?;
-            return Ok(Self { packer: Packer::Raw(transfers), slots });
-        }
-        let encoder = Encoder::new(gpu, stream, wire, width, &placed(parts))?;
-        let slots = slots(stream, parts, |elements| encoder.bound(elements))?;
-        Ok(Self { packer: Packer::Coded(Box::new(encoder)), slots })
+        Self::prepare::<T>(gpu, stream, (wire, width), parts, true, |placed| {
+            let encoder = Encoder::new(gpu, stream, wire, width, placed)?;
+            let memory = encoder.memory();
+            Ok((encoder, memory))
+        })
     }
 
-    /// Queues the messages.
     pub(crate) fn pack(
         &mut self,
         stream: &Arc<CudaStream>,
         src: &DeviceMemory<T>,
         step: f64,
     ) -> Result<(), GpuError> {
-        match &mut self.packer {
-            Packer::Raw(transfers) => transfers.run::<T, u8>(stream, src, self.slots.memory_mut()),
-            Packer::Coded(encoder) => {
+        match &mut self.work {
+            Work::Raw(transfers) => transfers.run::<T, u8>(stream, src, self.slots.memory_mut()),
+            Work::Coded(encoder) => {
                 encoder.encode(stream, src, step, self.slots.memory_mut())?;
                 encoder.report(stream)
             }
         }
     }
 
-    /// Bytes of memory held beside the messages.
-    pub(crate) fn memory(&self) -> usize {
-        match &self.packer {
-            Packer::Raw(transfers) => transfers.memory(),
-            Packer::Coded(encoder) => encoder.memory(),
-        }
-    }
-
     /// The outcomes of coded messages, when the stream has packed them.
     pub(crate) fn packed(&self) -> impl Iterator<Item = Packed> {
-        let encoder = match &self.packer {
-            Packer::Raw(_) => None,
-            Packer::Coded(encoder) => Some(encoder),
-        };
-        encoder.into_iter().flat_map(|encoder| encoder.reported())
+        self.coder().into_iter().flat_map(Encoder::reported)
     }
 
     /// The squared error of all messages, when the stream has packed them.
@@ -143,15 +136,11 @@ impl<T: GpuReal> Inbox<T> {
         width: usize,
         parts: &[SlotTransfer<'_>],
     ) -> Result<Self, GpuError> {
-        if wire == Wire::Raw {
-            let element = width * size_of::<T>();
-            let (transfers, slots) = raw(gpu, stream, element, parts, false)?;
-            let lengths = parts.iter().map(|(part, _)| part.elements() * element).collect();
-            return Ok(Self { unpacker: Unpacker::Raw(transfers, lengths), slots });
-        }
-        let decoder = Decoder::new(gpu, stream, wire, width, &placed(parts))?;
-        let slots = slots(stream, parts, |elements| decoder.bound(elements))?;
-        Ok(Self { unpacker: Unpacker::Coded(Box::new(decoder)), slots })
+        Self::prepare::<T>(gpu, stream, (wire, width), parts, false, |placed| {
+            let decoder = Decoder::new(gpu, stream, wire, width, placed)?;
+            let memory = decoder.memory();
+            Ok((decoder, memory))
+        })
     }
 
     /// Queues the reading of messages of these lengths.
@@ -161,36 +150,25 @@ impl<T: GpuReal> Inbox<T> {
         lengths: &[usize],
         dst: &mut DeviceMemory<T>,
     ) -> Result<(), GpuError> {
-        match &mut self.unpacker {
-            Unpacker::Raw(transfers, expected) => {
+        match &mut self.work {
+            Work::Raw(transfers) => {
                 let differs = |(found, expected): (&usize, &usize)| found != expected;
-                if let Some(index) = lengths.iter().zip(&*expected).position(differs) {
-                    let (found, expected) = (lengths[index], expected[index]);
+                if let Some(index) = lengths.iter().zip(&self.lengths).position(differs) {
+                    let (found, expected) = (lengths[index], self.lengths[index]);
                     let why = BadMessage::Length { found, expected };
                     return Err(GpuError::Message { index, why });
                 }
                 transfers.run::<u8, T>(stream, self.slots.memory(), dst)
             }
-            Unpacker::Coded(decoder) => {
+            Work::Coded(decoder) => {
                 decoder.decode(stream, lengths, self.slots.memory(), dst)?;
                 decoder.report(stream)
             }
         }
     }
 
-    /// Bytes of memory held beside the messages.
-    pub(crate) fn memory(&self) -> usize {
-        match &self.unpacker {
-            Unpacker::Raw(transfers, _) => transfers.memory(),
-            Unpacker::Coded(decoder) => decoder.memory(),
-        }
-    }
-
     /// The first message that did not decode, when the stream has unpacked them.
     pub(crate) fn bad(&self) -> Option<usize> {
-        match &self.unpacker {
-            Unpacker::Raw(..) => None,
-            Unpacker::Coded(decoder) => decoder.reported(),
-        }
+        self.coder()?.reported()
     }
 }

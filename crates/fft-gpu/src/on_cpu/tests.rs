@@ -13,10 +13,10 @@ use std::sync::OnceLock;
 
 use fft_core::{Packed, Transfer, Wire};
 
-use crate::abi::coded::{Raw, messages};
+use crate::abi::coded::{RawMessages, messages};
 use crate::abi::copies::TiledCopies;
 use crate::abi::form::Form;
-use crate::abi::message::State;
+use crate::abi::message::StateRecord;
 use crate::abi::{Move, PlacedTransfer};
 use crate::base::GpuReal;
 
@@ -141,7 +141,7 @@ fn rest(bytes: &[u8]) -> &'static [u8] {
 }
 
 /// Parameters of a launch: the first part of `Told` of `tests/on_cpu/pipe.hpp`.
-fn parameters<T: GpuReal>(form: &Form, (step, seed): (f64, u64), raw: Raw) -> [u64; 9] {
+fn parameters<T: GpuReal>(form: &Form, (step, seed): (f64, u64), raw: RawMessages) -> [u64; 9] {
     let names = ["f32", "f16", "bf16", "mantissa", "bits", "tolerance"];
     let name = form.name().unwrap();
     let wire = names.iter().position(|wire| *wire == name).unwrap() as u64;
@@ -213,11 +213,11 @@ fn one_as_the_codecs<T: GpuReal>(
     let source: &[u8] = bytemuck::cast_slice(src);
 
     let all = messages(&form, &gathers, true).unwrap();
-    let raw = Raw::of(&form, &all.items).with(&form, form.wire.step::<T>(step));
+    let raw = RawMessages::of(&form, &all.items).with(&form, form.wire.step::<T>(step));
     let head = parameters::<T>(&form, (step, seed), raw);
     let sizes = [all.items.len(), all.tiles.len(), source.len(), room].map(|n| n as u64);
     let mut memory = vec![0; room];
-    let mut states = vec![State::default(); all.items.len()];
+    let mut states = vec![StateRecord::default(); all.items.len()];
     let input = [
         bytemuck::cast_slice(&head),
         bytemuck::cast_slice(&sizes),
@@ -273,9 +273,10 @@ fn decoded<T: GpuReal>(
     (scatters, places, lengths): (&[Transfer], &[usize], &[u64]),
     memory: &[u8],
     len: usize,
-) -> (Vec<T>, Vec<State>) {
+) -> (Vec<T>, Vec<StateRecord>) {
     let all = messages(form, &placed(scatters, places), false).unwrap();
-    let (mut numbers, mut states) = (vec![T::of(0.0); len], vec![State::default(); lengths.len()]);
+    let (mut numbers, mut states) =
+        (vec![T::of(0.0); len], vec![StateRecord::default(); lengths.len()]);
     let sizes = [all.items.len(), all.tiles.len(), memory.len(), len * size_of::<T>()];
     let sizes = sizes.map(|n| n as u64);
     let input = [
@@ -340,7 +341,7 @@ fn refuses<T: GpuReal>(width: usize) {
             let whole = &memory[places[1]..places[1] + lengths[1] as usize];
             let mut sink = vec![T::of(0.0); case.scattered * width];
             assert!(codec.unpack(whole, &case.scatters[1], width, &mut sink).is_err(), "{what}");
-            let head = parameters::<T>(&form, (step, turn as u64), Raw::None);
+            let head = parameters::<T>(&form, (step, turn as u64), RawMessages::None);
             let incoming = (&case.scatters[..], &places[..], &lengths[..]);
             let (numbers, states) =
                 decoded::<T>(decode, &what, &form, &head, incoming, &memory, expected.len());

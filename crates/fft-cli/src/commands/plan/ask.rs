@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use thriffty::machine::Machine;
-use thriffty::planning::{Algorithm, DynGrid, Layout, Precision, Problem, ProcGrid};
+use thriffty::planning::{Algorithm, DynGrid, Layout, Problem, ProcGrid};
 use thriffty::{Kind, Wire};
 
 use super::options::Where;
 use crate::args::encoding::Encoding;
+use crate::args::options::{Grids, Transform};
 use crate::args::shape::Shape;
 use crate::engine::family::kinds;
 use crate::output::units;
@@ -16,18 +17,12 @@ use crate::ranks::world::Failure;
 /// A transform on a number of ranks of a machine.
 #[derive(Clone)]
 pub(crate) struct Ask {
-    pub(crate) kind: Kind,
-    pub(crate) shape: Shape,
-    pub(crate) precision: Precision,
-    pub(crate) howmany: usize,
+    pub(crate) transform: Transform,
     /// If given, or the usual one of the machine.
     pub(crate) exchange: Option<Algorithm>,
     pub(crate) encoding: Encoding,
-    /// Whether every rank counts as on a host of its own.
-    pub(crate) everywhere: bool,
     pub(crate) chunk: Option<usize>,
-    pub(crate) in_grid: Option<Shape>,
-    pub(crate) out_grid: Option<Shape>,
+    pub(crate) grids: Grids,
     pub(crate) ranks: usize,
     pub(crate) per_host: usize,
     pub(crate) machine: Arc<Machine>,
@@ -49,16 +44,11 @@ impl Ask {
         // On GPUs, kernels do not read the memory of other ranks.
         let usual = (machine.launch.value > 0.0).then_some(Algorithm::P2p);
         Ok(Self {
-            kind: options.kind,
-            shape: options.shape.clone(),
-            precision: options.precision,
-            howmany: options.howmany.get(),
+            transform: options.transform.clone(),
             exchange: options.exchange.or(usual),
-            encoding: Encoding::of(&options.wires),
-            everywhere: options.wires.ignore_shared_memory,
+            encoding: Encoding::of(&options.transform.wires),
             chunk: options.chunk.map(std::num::NonZeroUsize::get),
-            in_grid: None,
-            out_grid: None,
+            grids: Grids::default(),
             ranks,
             per_host: per_host.min(ranks),
             machine: Arc::new(machine),
@@ -69,30 +59,36 @@ impl Ask {
         self.ranks.div_ceil(self.per_host)
     }
 
-    /// Real numbers of a point.
     fn reals(&self) -> usize {
-        if self.kind == Kind::C2C { 2 } else { 1 }
+        if self.transform.kind == Kind::C2C { 2 } else { 1 }
+    }
+
+    /// Bytes of a real number, of all batches.
+    pub(crate) fn real_bytes(&self) -> usize {
+        self.transform.precision.bytes().saturating_mul(self.transform.howmany.get())
     }
 
     /// Bytes of a point, of all batches.
     pub(crate) fn width(&self) -> usize {
-        (self.reals() * self.precision.bytes()).saturating_mul(self.howmany)
+        self.reals().saturating_mul(self.real_bytes())
     }
 
     /// Operations by the convention of FFTW's benchmarks.
     pub(crate) fn flops(&self) -> f64 {
-        let points = self.shape.lengths().iter().map(|n| *n as f64).product();
-        units::flops(self.reals(), points, self.howmany)
+        let Transform { shape, howmany, .. } = &self.transform;
+        let points = shape.lengths().iter().map(|n| *n as f64).product();
+        units::flops(self.reals(), points, howmany.get())
     }
 
     pub(crate) fn problem(&self) -> Result<Problem, Failure> {
-        let (grid, kinds) = (self.shape.grid()?, kinds(self.shape.axes(), self.kind));
-        let input = self.layout(grid, "--in-grid", self.in_grid.as_ref())?;
+        let Transform { kind, shape, precision, howmany, wires } = &self.transform;
+        let (grid, kinds) = (shape.grid()?, kinds(shape.axes(), *kind));
+        let input = self.layout(grid, "--in-grid", self.grids.in_grid.as_ref())?;
         let spectral = Problem::spectral_grid(grid, kinds);
-        let output = self.layout(spectral, "--out-grid", self.out_grid.as_ref())?;
-        let complex = self.kind == Kind::C2C;
-        let mut problem = Problem::new(kinds, complex, self.precision, input, output)?;
-        problem.howmany = self.howmany;
+        let output = self.layout(spectral, "--out-grid", self.grids.out_grid.as_ref())?;
+        let complex = *kind == Kind::C2C;
+        let mut problem = Problem::new(kinds, complex, *precision, input, output)?;
+        problem.howmany = howmany.get();
         problem.options.exchange = self.exchange.unwrap_or_default();
         problem.options.tolerance = self.encoding.tolerance;
         problem.options.wire = self.encoding.wire.unwrap_or(match self.encoding.tolerance {
@@ -101,7 +97,7 @@ impl Ask {
         });
         problem.options.chunk = self.chunk.unwrap_or(problem.options.chunk);
         problem.machine = Arc::clone(&self.machine);
-        if !self.everywhere {
+        if !wires.ignore_shared_memory {
             problem.hosts = (0..self.ranks).map(|rank| rank / self.per_host).collect();
         }
         Ok(problem)

@@ -12,7 +12,6 @@ use thriffty::tuning::{Candidate, Choice, candidates, favourite};
 use super::ask::Ask;
 use crate::ranks::world::Failure;
 
-/// The contents of `fft-cli plan`.
 pub(crate) struct Forecast {
     pub(crate) recipe: String,
     /// Its passes over memory, in order.
@@ -107,7 +106,6 @@ pub(crate) struct Sensitivity {
     pub(crate) twice: Guess,
 }
 
-/// Upper limits of operations per second.
 pub(crate) struct Limits {
     /// Ψ: all data leaves its host raw in each reshape; `None` without reshapes.
     pub(crate) network: Option<f64>,
@@ -221,8 +219,7 @@ fn limits(ask: &Ask, recipe: &Recipe, reshapes: &[Reshape]) -> Limits {
     let (flops, hosts) = (ask.flops(), ask.hosts() as f64);
     let Machine { host, memory, host_memory, .. } = &*ask.machine;
     let bytes = |node: &thriffty::planning::Node| {
-        let points = node.layout.grid().points() * node.width() * ask.howmany;
-        (points * ask.precision.bytes()) as f64
+        (node.layout.grid().points() * node.width() * ask.real_bytes()) as f64
     };
     let steps = recipe.steps().iter().zip(recipe.nodes());
     let moved = steps.filter(|(step, _)| matches!(step, Step::Reshape { .. }));

@@ -4,13 +4,9 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::Args;
-use thriffty::Kind;
-use thriffty::planning::{Algorithm, Precision};
+use thriffty::planning::Algorithm;
 
-use crate::args::encoding::Wires;
-use crate::args::options::Grids;
-use crate::args::parse::{kind, precision};
-use crate::args::shape::Shape;
+use crate::args::options::{Grids, Transform};
 
 /// Show the plan of a transform on any number of ranks of any machine, and its predicted time.
 ///
@@ -64,22 +60,14 @@ pub(crate) struct Scaling {
 /// A transform, and the machine that it would run on.
 #[derive(Args, Debug)]
 pub(super) struct Where {
-    /// The transform of each axis.
-    #[arg(value_parser = kind())]
-    pub(super) kind: Kind,
-    /// Points along each of 1 to 4 axes: 1024x1024x1024, or 1024^3.
-    pub(super) shape: Shape,
-    #[arg(long, default_value = "f64", value_parser = precision())]
-    pub(super) precision: Precision,
+    #[command(flatten)]
+    pub(super) transform: Transform,
     /// default, summit, frontier, ethernet, or a file of that form: NAME.toml.
     #[arg(long, default_value = "default", value_name = "NAME|FILE")]
     pub(super) machine: String,
     /// Ranks of a host; by default the machine's number of cores.
     #[arg(long, value_name = "P")]
     pub(super) per_host: Option<NonZeroUsize>,
-    /// Number of equal transforms in a batch.
-    #[arg(long, default_value = "1", value_name = "N")]
-    pub(super) howmany: NonZeroUsize,
     /// How data is exchanged, named as for bench: shared by default; p2p where launches take time,
     /// as on GPUs.
     #[arg(long)]
@@ -88,6 +76,4 @@ pub(super) struct Where {
     /// rank's data.
     #[arg(long, value_name = "BYTES")]
     pub(super) chunk: Option<NonZeroUsize>,
-    #[command(flatten)]
-    pub(super) wires: Wires,
 }

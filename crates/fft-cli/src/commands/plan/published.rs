@@ -4,6 +4,7 @@ use thriffty::Kind;
 use thriffty::planning::Precision;
 
 use super::ask::Ask;
+use crate::args::options::Transform;
 
 pub(super) struct Point {
     machine: &'static str,
@@ -36,9 +37,10 @@ const POINTS: [Point; 2] = [
 ];
 
 pub(super) fn of(ask: &Ask) -> Vec<&'static Point> {
-    let known = ask.kind == Kind::C2C && ask.precision == Precision::F64 && ask.howmany == 1;
+    let Transform { kind, shape, precision, howmany, .. } = &ask.transform;
+    let known = *kind == Kind::C2C && *precision == Precision::F64 && howmany.get() == 1;
     let is = |point: &&Point| {
-        known && point.machine == ask.machine.name && ask.shape.lengths() == [point.n; 3]
+        known && point.machine == ask.machine.name && shape.lengths() == [point.n; 3]
     };
     POINTS.iter().filter(is).collect()
 }

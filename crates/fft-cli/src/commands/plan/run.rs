@@ -12,11 +12,7 @@ pub(crate) fn run(options: &Options, ranks: Option<NonZeroUsize>) -> Result<(), 
         let what = "how many ranks is to be told: fft-cli plan c2c 1024^3 --ranks 4096";
         return Err(Failure::Usage(what.into()));
     };
-    let ask = Ask {
-        in_grid: options.grids.in_grid.clone(),
-        out_grid: options.grids.out_grid.clone(),
-        ..Ask::new(&options.place, ranks.get())?
-    };
+    let ask = Ask { grids: options.grids.clone(), ..Ask::new(&options.place, ranks.get())? };
     let forecast = forecast::whole(&ask)?;
     match options.json {
         true => say(&format!("{}\n", show::json(&ask, &forecast))),

@@ -12,6 +12,7 @@ use super::forecast::{Guess, chosen, guess};
 use super::options::Scaling;
 use super::published::{self, Point};
 use crate::args::encoding::Encoding;
+use crate::args::options::Transform;
 use crate::args::shape::Shape;
 use crate::output::plot::Plot;
 use crate::ranks::world::{Failure, say};
@@ -63,9 +64,10 @@ pub(crate) fn run(options: &Scaling, ranks: Option<NonZeroUsize>) -> Result<(), 
                 ask.encoding.wire = Some(Wire::Bits(16));
             }
             if weak {
-                ask.shape = grown(&ask.shape, ranks.get() as f64 / first as f64);
+                let times = ranks.get() as f64 / first as f64;
+                ask.transform.shape = grown(&ask.transform.shape, times);
             }
-            let points = ask.shape.product().unwrap_or(usize::MAX);
+            let points = ask.transform.shape.product().unwrap_or(usize::MAX);
             let bytes = points.saturating_mul(ask.width()) / ranks.get();
             ask.chunk = ask.chunk.or(Some((bytes / CHUNKS).max(CHUNK)));
             let found = rates(&ask)?;
@@ -118,7 +120,7 @@ fn rates(ask: &Ask) -> Result<Rates, Failure> {
         Step::Reshape { .. } => from.layout.grid().points() * from.width(),
         _ => 0,
     });
-    let bytes = (moved.sum::<usize>() * ask.howmany * ask.precision.bytes()) as f64;
+    let bytes = (moved.sum::<usize>() * ask.real_bytes()) as f64;
     let network = ask.hosts() as f64 * ask.machine.host.value;
     let limit = (bytes > 0.0).then(|| rate(bytes / network));
     Ok(Rates { pencils, raw: found, encoded: of(ask)?.0, limit })
@@ -140,13 +142,13 @@ fn tables(rows: &[Row]) -> String {
         let rows: Vec<_> = rows.iter().filter(|row| row.weak == weak).collect();
         let Some(first) = rows.first() else { continue };
         let what = if weak { "Weak scaling" } else { "Strong scaling" };
-        let Ask { kind, precision, machine, encoding, .. } = &first.ask;
+        let Ask { transform: Transform { kind, precision, .. }, encoding, .. } = &first.ask;
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
             "{what}, {kind} {precision} on {}, GFlop/s; encoded is {encoding}\n\
              {:>6}{:>6} {:>16}{:>10}{:>12}{:>12}{:>12}{:>12}{:>10}  exchanges",
-            machine.name,
+            first.ask.machine.name,
             "ranks",
             "hosts",
             "grid",
@@ -167,7 +169,7 @@ fn tables(rows: &[Row]) -> String {
                 "{:>6}{:>6} {:>16}{pencils:>10}{:>12.0}{simulated:>12}{:>12.0}{coded:>12}{limit:>10}  {}, {}",
                 row.ask.ranks,
                 row.ask.hosts(),
-                row.ask.shape.to_string(),
+                row.ask.transform.shape.to_string(),
                 raw.predicted,
                 encoded.predicted,
                 raw.exchange,
@@ -204,7 +206,7 @@ fn csv(rows: &[Row]) -> String {
             "{scaling},{},{},{},\"{}\",{pencils},{},{},{},{},{},{},{limit},{point}",
             row.ask.ranks,
             row.ask.hosts(),
-            row.ask.shape,
+            row.ask.transform.shape,
             row.ask.encoding,
             raw.exchange,
             raw.predicted,
@@ -235,7 +237,8 @@ fn figure(rows: &[Row]) -> Plot {
         series.push((name, vec![(point.ranks as f64, point.gflops)]));
     }
     let title = ask.map_or(String::new(), |ask| {
-        format!("{} {} {} on {}", ask.kind, ask.shape, ask.precision, ask.machine.name)
+        let Transform { kind, shape, precision, .. } = &ask.transform;
+        format!("{kind} {shape} {precision} on {}", ask.machine.name)
     });
     Plot {
         title,

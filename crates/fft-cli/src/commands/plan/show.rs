@@ -164,9 +164,9 @@ pub(super) fn json(ask: &Ask, found: &Forecast) -> Value {
     let gflops = |seconds: f64| ask.flops() / seconds / 1e9;
     let Forecast { recipe, program, time, limits, memory, .. } = found;
     json!({
-        "problem": format!("{} {}", ask.kind, ask.shape),
-        "precision": ask.precision.to_string(),
-        "howmany": ask.howmany,
+        "problem": format!("{} {}", ask.transform.kind, ask.transform.shape),
+        "precision": ask.transform.precision.to_string(),
+        "howmany": ask.transform.howmany,
         "ranks": ask.ranks,
         "hosts": ask.hosts(),
         "machine": {

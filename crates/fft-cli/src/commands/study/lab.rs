@@ -1,11 +1,10 @@
 //! Errors and bits of one field's transform.
 
 use bytemuck::{cast_slice, cast_slice_mut};
-use thriffty::planning::{
-    Direction, DynDraft, DynGrid, DynPlan, Element, Reduce, Timings, Transform,
-};
+use thriffty::planning::{Direction, DynDraft, DynPlan, Element, Precision, Reduce, Timings};
 use thriffty::{C2c, Comm, Error, Kind, R2c};
 
+use super::options::Options;
 use super::row::Found;
 use crate::args::encoding::Encoding;
 use crate::check::reference::{self, ratio};
@@ -17,62 +16,63 @@ use crate::ranks::world::{Failure, zeros};
 /// One field on one set of ranks, with its transform in double precision.
 pub(super) struct Lab<'a, K: Family> {
     comm: &'a dyn Comm,
-    grid: DynGrid,
-    kind: Kind,
+    options: &'a Options,
     plan: DynPlan,
     source: Source,
     exact: Vec<K::Spectral>,
 }
 
 /// A draft of which all data between ranks is sent.
-fn draft<K: Family>(comm: &dyn Comm, grid: DynGrid, kind: Kind) -> DynDraft<'_> {
-    family::draft::<K>(comm, grid, kind).with(|options| options.ignore_shared_memory = true)
+fn draft<'a>(
+    comm: &'a dyn Comm,
+    options: &Options,
+    precision: Precision,
+) -> Result<DynDraft<'a>, Failure> {
+    let draft = family::draft(comm, options.shape.grid()?, options.kind, precision);
+    Ok(draft.with(|options| options.ignore_shared_memory = true))
 }
 
 impl<'a, K: Family> Lab<'a, K> {
     /// Transforms the field. Collective.
     pub(super) fn new(
         comm: &'a dyn Comm,
-        grid: DynGrid,
-        kind: Kind,
+        options: &'a Options,
         field: Field,
     ) -> Result<Self, Failure> {
-        let mut plan = draft::<K>(comm, grid, kind).build()?;
+        let mut plan = draft(comm, options, Precision::F64)?.build()?;
         let source = Source::new(field, &plan)?;
         let mut physical: Vec<K::Physical> = zeros(comm, plan.input_len())?;
         let mut exact: Vec<K::Spectral> = zeros(comm, plan.output_len())?;
         source.fill(&mut physical);
         plan.run(Direction::Forward, cast_slice(&physical), cast_slice_mut(&mut exact))?;
-        Ok(Self { comm, grid, kind, plan, source, exact })
+        Ok(Self { comm, options, plan, source, exact })
     }
 
     /// Double precision, against the definition of the transform at 32 points. Collective.
-    pub(super) fn double(&mut self) -> Result<Found, Failure> {
-        let plan = draft::<K>(self.comm, self.grid, self.kind).build()?;
-        self.there_and_back::<K>(plan, |lab, spectrum| {
-            let mut physical: Vec<K::Physical> = zeros(lab.comm, lab.plan.input_len())?;
-            lab.source.fill(&mut physical);
-            Ok(reference::error::<K>(&lab.plan, &physical, spectrum)?)
+    pub(super) fn double(&self) -> Result<Found, Failure> {
+        let plan = draft(self.comm, self.options, Precision::F64)?.build()?;
+        self.there_and_back::<K>(plan, |lab, physical, spectrum| {
+            Ok(reference::error::<K>(&lab.plan, physical, spectrum)?)
         })
     }
 
     /// Single precision, of the rounded field. Collective.
-    pub(super) fn single(&mut self) -> Result<Found, Failure> {
-        match self.kind {
-            Kind::R2C => self.rounded::<R2c<f32>>(),
-            _ => self.rounded::<C2c<f32>>(),
+    pub(super) fn single(&self) -> Result<Found, Failure> {
+        let plan = draft(self.comm, self.options, Precision::F32)?.build()?;
+        match self.options.kind {
+            Kind::R2C => {
+                self.there_and_back::<R2c<f32>>(plan, |lab, _, spectrum| lab.far(spectrum))
+            }
+            _ => self.there_and_back::<C2c<f32>>(plan, |lab, _, spectrum| lab.far(spectrum)),
         }
     }
 
-    fn rounded<L: Family>(&self) -> Result<Found, Failure> {
-        let plan = draft::<L>(self.comm, self.grid, self.kind).build()?;
-        self.there_and_back::<L>(plan, Self::far)
-    }
-
     /// Double precision with messages encoded. Collective.
-    pub(super) fn encoded(&mut self, encoding: Encoding) -> Result<Found, Failure> {
-        let draft = draft::<K>(self.comm, self.grid, self.kind);
-        self.there_and_back::<K>(encoding.draft(draft).build()?, Self::far)
+    pub(super) fn encoded(&self, encoding: Encoding) -> Result<Found, Failure> {
+        let draft = draft(self.comm, self.options, Precision::F64)?;
+        self.there_and_back::<K>(encoding.draft(draft).build()?, |lab, _, spectrum| {
+            lab.far(spectrum)
+        })
     }
 
     /// The distance of a spectrum from that of double precision. Collective.
@@ -80,17 +80,17 @@ impl<'a, K: Family> Lab<'a, K> {
         Ok(relative(&self.plan, spectrum, &self.exact)?)
     }
 
-    fn there_and_back<L: Transform>(
+    fn there_and_back<L: Family>(
         &self,
         mut plan: DynPlan,
-        error: impl Fn(&Self, &[L::Spectral]) -> Result<f64, Failure>,
+        error: impl Fn(&Self, &[L::Physical], &[L::Spectral]) -> Result<f64, Failure>,
     ) -> Result<Found, Failure> {
         let mut physical: Vec<L::Physical> = zeros(self.comm, plan.input_len())?;
         let mut spectral: Vec<L::Spectral> = zeros(self.comm, plan.output_len())?;
         self.source.fill(&mut physical);
         plan.run(Direction::Forward, cast_slice(&physical), cast_slice_mut(&mut spectral))?;
         let (lost, [bits, passes]) = (plan.wire_error(), self.sent(&plan.timings())?);
-        let forward = error(self, &spectral)?;
+        let forward = error(self, &physical, &spectral)?;
         plan.run(Direction::Inverse, cast_slice(&spectral), cast_slice_mut(&mut physical))?;
         let mut squares = self.source.distance(&physical).squares;
         self.comm.allreduce(Reduce::Sum, &mut squares)?;
@@ -101,7 +101,7 @@ impl<'a, K: Family> Lab<'a, K> {
     fn sent(&self, timings: &Timings) -> Result<[f64; 2], Error> {
         let mut sums = [timings.sent as f64, timings.reals as f64];
         self.comm.allreduce(Reduce::Sum, &mut sums)?;
-        let reals = (self.grid.points() * K::Physical::WIDTH) as f64;
+        let reals = (self.plan.recipe().problem().grid().points() * K::Physical::WIDTH) as f64;
         Ok([8.0 * sums[0] / sums[1], sums[1] / reals])
     }
 }

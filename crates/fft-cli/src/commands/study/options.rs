@@ -48,13 +48,11 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Whether a part is asked for.
     pub(super) fn wants(&self, part: Part) -> bool {
         self.parts.is_empty() || self.parts.contains(&part)
     }
 }
 
-/// A part of the study.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     Table,

@@ -11,7 +11,6 @@ use crate::data::fields::Field;
 
 pub(super) const TOLERANCES: [f64; 8] = [1e-1, 1e-2, 1e-4, 1e-6, 1e-8, 1e-10, 1e-12, 1e-13];
 
-/// The formats of numbers and messages.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Format {
     Double,
@@ -55,7 +54,6 @@ pub(super) struct Row {
     pub(super) found: Found,
 }
 
-/// The results of one format.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Found {
     /// Bits per real number sent, of the forward transform.

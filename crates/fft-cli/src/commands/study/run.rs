@@ -7,7 +7,7 @@ use super::options::{Options, Part};
 use super::row::{Format, Row, TOLERANCES};
 use super::show;
 use crate::data::fields::Field;
-use crate::engine::family::{Family, Task};
+use crate::engine::family::Family;
 use crate::ranks::world::{Failure, print, refused, save};
 
 /// The tolerance of the table.
@@ -60,11 +60,9 @@ fn by_threads(ranks: usize, options: &Options, last: bool) -> Result<Vec<Row>, F
 fn measure(comm: &dyn Comm, options: &Options, last: bool) -> Result<Vec<Row>, Failure> {
     let mut rows = Vec::new();
     let mut study = |part, field, formats: Vec<Format>| {
-        let formats = formats.into_iter();
-        let study = Study { comm, options, part, field, formats: formats.collect() };
         rows.extend(match options.kind {
-            Kind::R2C => study.run::<R2c>(),
-            _ => study.run::<C2c>(),
+            Kind::R2C => rows_of::<R2c>(comm, options, part, field, formats),
+            _ => rows_of::<C2c>(comm, options, part, field, formats),
         }?);
         Ok::<_, Failure>(())
     };
@@ -99,29 +97,22 @@ fn measure(comm: &dyn Comm, options: &Options, last: bool) -> Result<Vec<Row>, F
     Ok(rows)
 }
 
-/// The formats of one part, on one field.
-struct Study<'a> {
-    comm: &'a dyn Comm,
-    options: &'a Options,
+/// The formats of one part, on one field. Collective.
+fn rows_of<K: Family>(
+    comm: &dyn Comm,
+    options: &Options,
     part: Part,
     field: Field,
     formats: Vec<Format>,
-}
-
-impl Task for Study<'_> {
-    type Output = Vec<Row>;
-
-    fn run<K: Family>(self) -> Result<Vec<Row>, Failure> {
-        let Self { comm, options, part, field, formats } = self;
-        let mut lab = Lab::<K>::new(comm, options.shape.grid()?, options.kind, field)?;
-        let mut row = |format| {
-            let found = match format {
-                Format::Double => lab.double(),
-                Format::Single => lab.single(),
-                Format::Encoded(encoding) => lab.encoded(encoding),
-            }?;
-            Ok(Row { part, field, ranks: comm.size(), format, found })
-        };
-        formats.into_iter().map(&mut row).collect()
-    }
+) -> Result<Vec<Row>, Failure> {
+    let lab = Lab::<K>::new(comm, options, field)?;
+    let row = |format| {
+        let found = match format {
+            Format::Double => lab.double(),
+            Format::Single => lab.single(),
+            Format::Encoded(encoding) => lab.encoded(encoding),
+        }?;
+        Ok(Row { part, field, ranks: comm.size(), format, found })
+    };
+    formats.into_iter().map(row).collect()
 }

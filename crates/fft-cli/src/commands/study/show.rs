@@ -41,7 +41,6 @@ fn of(rows: &[Row], part: Part) -> impl Iterator<Item = &Row> {
     rows.iter().filter(move |row| row.part == part)
 }
 
-/// The transform and its field.
 fn problem(options: &Options, rows: &[Row], part: Part) -> String {
     let field = of(rows, part).next().map_or("", |row| row.field.name());
     format!("{} {}, {field}", options.kind, options.shape)

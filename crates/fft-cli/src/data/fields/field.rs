@@ -51,7 +51,6 @@ impl Field {
         named.map_or("", |(name, _)| name)
     }
 
-    /// Whether imaginary parts are 0.
     pub(super) fn is_real(self) -> bool {
         matches!(self, Self::Turbulence | Self::Charges | Self::Profile | Self::Smooth)
     }

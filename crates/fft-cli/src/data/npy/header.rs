@@ -89,7 +89,6 @@ impl Header {
         Ok(header)
     }
 
-    /// Reads the dictionary of a header.
     fn parse(text: &str) -> Result<Self, String> {
         let parsed = serde_json::from_str(&to_json(text));
         let Dictionary { descr, fortran_order, shape } =

@@ -75,7 +75,6 @@ fn legend(plot: &Plot, available: f64) -> Vec<Entry> {
 
 struct Drawing {
     frame: Frame,
-    /// Along x and along y.
     ticks: [Vec<Tick>; 2],
     /// The left edge of the curves.
     left: f64,

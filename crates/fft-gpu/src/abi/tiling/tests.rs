@@ -22,7 +22,12 @@ fn distance(tiled: &TiledBox, side: &BoxSide, mut index: usize, last: usize, low
 
 /// Calls `see` for every element of a tile with its row and column, and its places in the source,
 /// the message and the destination. Skewed and folded rows have none of the latter.
-fn visit(tiled: &TiledBox, tile: &Tile, rows: Rows, mut see: impl FnMut([usize; 2], [usize; 3])) {
+fn visit(
+    tiled: &TiledBox,
+    tile: &TileRecord,
+    rows: Rows,
+    mut see: impl FnMut([usize; 2], [usize; 3]),
+) {
     let (low, inner) = (tiled.low as usize, tiled.inner as usize);
     let (pitch, skew) = (tiled.pitch as usize, tiled.skew as usize);
     let within_row =
@@ -68,7 +73,7 @@ fn visit(tiled: &TiledBox, tile: &Tile, rows: Rows, mut see: impl FnMut([usize; 
 
 /// Whether the units of 16 bytes of both sides are where `tile.cuh` has them: contiguous behind the
 /// first, aligned, and none in part.
-fn units_stand_together(tiled: &TiledBox, tile: &Tile, rows: Rows, bytes: usize) -> bool {
+fn units_stand_together(tiled: &TiledBox, tile: &TileRecord, rows: Rows, bytes: usize) -> bool {
     let wide = 16 / bytes;
     let mut places = std::collections::HashMap::new();
     visit(tiled, tile, rows, |place, [from, _, to]| {
@@ -270,16 +275,16 @@ fn tiles_are_listed_along_the_array_that_boxes_are_of() {
             let message = Placed::new(brick, order, 1);
             let placement =
                 Placement::new(&Transfer::new(&brick.into(), 0..1, &whole, &message), 1000, 0);
-            let make = |item, tiles: &mut Vec<Tile>| {
+            let make = |item, tiles: &mut Vec<TileRecord>| {
                 let tiled = placement.tiled(&rules, item, &mut Vec::new())?;
                 // As if a tile had six elements.
                 let elements = (0..placement.elements() as u32).step_by(6);
                 let number = tiles.len() as u32..;
-                tiles.extend(elements.zip(number).map(|(element, number)| Tile {
+                tiles.extend(elements.zip(number).map(|(element, number)| TileRecord {
                     element,
                     item,
                     number,
-                    ..Tile::zeroed()
+                    ..TileRecord::zeroed()
                 }));
                 Ok(tiled)
             };
@@ -287,7 +292,7 @@ fn tiles_are_listed_along_the_array_that_boxes_are_of() {
         }
         let numbered = all.tiles.clone();
         // Where a tile begins, by the definition.
-        let begins = |tile: &Tile| {
+        let begins = |tile: &TileRecord| {
             let (lo, hi) = [(3, 6), (2, 3), (0, 2)][tile.item as usize];
             let n = [4, 5, hi - lo];
             let (mut rest, mut at) = (tile.element as usize, [0; 3]);
@@ -304,7 +309,7 @@ fn tiles_are_listed_along_the_array_that_boxes_are_of() {
         numbers.sort_unstable();
         assert!(numbers.into_iter().eq(0..numbered.len() as u32), "{order:?}");
         // In the message it is where its elements are.
-        let to = |tile: &Tile| all.items[tile.item as usize].destination_of(tile);
+        let to = |tile: &TileRecord| all.items[tile.item as usize].destination_of(tile);
         assert!(numbered.iter().all(|tile| to(tile) == u64::from(tile.element)), "{order:?}");
         assert_eq!(all.firsts, [0, 10, 14, 21]);
     }
@@ -325,7 +330,7 @@ fn tiles_of_torn_rows_are_listed_by_the_axes_that_they_have_parts_of() {
     }
     let all = all.along(|tiled, tile| tiled.source_of(tile));
     // Where a tile begins: along the first axis, of which each has all, and in one of its planes.
-    let begins = |tile: &Tile| {
+    let begins = |tile: &TileRecord| {
         let (row, within) = (tile.element as usize / (40 * 62), tile.element as usize % (40 * 62));
         (within % 62, within / 62 * 40 + parts[tile.item as usize].0 + row)
     };

@@ -7,7 +7,7 @@ use fft_core::{MessageSpec, Wire};
 
 use super::message::StagedMessage;
 use crate::base::GpuError;
-use crate::ffi::{Block, Event, Slot};
+use crate::ffi::{Block, CudaEvent, DeviceSlot};
 use crate::kernel::message_slots::SlotTransfer;
 use crate::kernel::{Inbox, Outbox};
 
@@ -22,7 +22,7 @@ pub(super) struct WireGroup<B> {
 /// A chunk of outgoing messages.
 pub(super) struct OutChunk<T> {
     pub(super) loads: Vec<WireGroup<Outbox<T>>>,
-    pub(super) packed: Event,
+    pub(super) packed: CudaEvent,
     /// Whether the host, or the stream of copies, waits for that.
     pub(super) waited: bool,
 }
@@ -63,7 +63,7 @@ pub(super) fn loads<B>(
     let load = |wire: Wire| {
         let messages: Vec<_> = range.clone().filter(|&i| all[i].on_device() == wire).collect();
         let end = |i: usize| all.get(i + 1).map_or(memory.bytes(), |next| next.place);
-        let slot = |i: usize| Slot::of_block(memory, all[i].place..end(i));
+        let slot = |i: usize| DeviceSlot::of_block(memory, all[i].place..end(i));
         let boxes: Vec<_> = messages.iter().map(|&i| (&all[i].transfer, slot(i))).collect();
         Ok(WireGroup { boxed: make(wire, &boxes)?, lengths: vec![0; messages.len()], messages })
     };

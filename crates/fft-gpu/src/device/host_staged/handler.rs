@@ -82,7 +82,7 @@ impl<T: GpuReal> MessageHandler for StagedHandler<'_, T> {
     fn pack(&mut self, number: usize, message: &mut [u8]) -> usize {
         let (bytes, part) = (self.packed_length(number), &self.messages.0[number]);
         let (memory, copies) = self.staging(0);
-        let fetch = |to: &mut [u8]| memory.read(&copies, part.place, to);
+        let fetch = |to: &mut [u8]| memory.read(&copies, [(part.place, to)]);
         let copied = match self.host_codec {
             _ if self.message_plan.buffers.is_some() => Ok(bytes),
             Some(host_codec) if part.wire == Wire::Lossless => {
@@ -113,7 +113,7 @@ impl<T: GpuReal> MessageHandler for StagedHandler<'_, T> {
             self.timings.sent += bytes.get() as u64;
             (self.messages.0[number].place, &mut message[..bytes.get()])
         });
-        let copied = memory.read_all(&copies, pieces);
+        let copied = memory.read(&copies, pieces);
         self.device.record_error(copied);
     }
 
@@ -136,7 +136,7 @@ impl<T: GpuReal> MessageHandler for StagedHandler<'_, T> {
             _ => message,
         };
         let most = message.len().min(spec.bytes);
-        let copied = memory.write(&self.device.copies, part.place, &message[..most]);
+        let copied = memory.write(&self.device.copies, [(part.place, &message[..most])]);
         let bytes = message.len();
         self.device.record_error(copied);
         self.landed(number, bytes);
@@ -155,7 +155,7 @@ impl<T: GpuReal> MessageHandler for StagedHandler<'_, T> {
             let (message, most) = (message(number), self.message_plan.recvs[number].bytes);
             (self.messages.1[number].place, &message[..message.len().min(most)])
         });
-        let copied = memory.write_all(&copies, pieces);
+        let copied = memory.write(&copies, pieces);
         self.device.record_error(copied);
         numbers.for_each(|number| self.landed(number, message(number).len()));
     }

@@ -13,7 +13,7 @@ use super::host_codec::HostCodec;
 use super::message::{ALIGN, StagedMessage, undecoded};
 use crate::base::{GpuError, GpuReal, GpuTransport};
 use crate::device::cuda::Cuda;
-use crate::ffi::{DeviceMemory, Event, Pages, device_buffer};
+use crate::ffi::{CudaEvent, DeviceMemory, Pages, device_buffer};
 use crate::kernel::message_slots::SlotTransfer;
 use crate::kernel::{Inbox, Outbox};
 
@@ -221,7 +221,11 @@ impl<T: GpuReal> HostStaged<T> {
                     self.packed_by[*number] = [self.out.len(), load, at];
                 }
             }
-            self.out.push(OutChunk { loads, packed: Event::new(gpu.context())?, waited: false });
+            self.out.push(OutChunk {
+                loads,
+                packed: CudaEvent::new(gpu.context())?,
+                waited: false,
+            });
         }
         for range in chunks(&self.message_plan.recvs) {
             let make =
