@@ -1,12 +1,12 @@
 //! Failures put into the device of one rank, through the seams that the library has anyway.
 
 use fft_comm::exchange_in;
-use fft_core::{Cpu, Executor, Host, Layout, MakeExchange};
+use fft_core::{Cpu, Executor, Layout, MakeExchange};
 use thriffty::planning::{Algorithm, Direction, Memory, Precision, Problem, ProcGrid, Recipe};
 use thriffty::{Brick, Comm, Error, ErrorKind, Grid, Kind};
 
 use super::failures::{culprits, everywhere};
-use super::faulty::{Fault, Faulty, Switch};
+use super::faulty::{Fault, Switch};
 use super::weak::{self, Weak};
 
 /// What fails: how messages travel, in how much memory, and between whom.
@@ -77,33 +77,28 @@ fn shifted(ranks: usize) -> Vec<Brick<3>> {
     (0..ranks).map(slab).collect()
 }
 
-pub(crate) type Bound<'a> = Executor<f64, Host<Faulty<'a, f64>>>;
+pub(crate) type Bound = Executor<f64, Cpu<f64>>;
 
-pub(crate) fn bind<'a>(
-    comm: &dyn Comm,
-    fault: &'a Switch,
-    setup: Setup,
-) -> Result<Bound<'a>, Error> {
+pub(crate) fn bind(comm: &dyn Comm, fault: &Switch, setup: Setup) -> Result<Bound, Error> {
     bind_with(comm, fault, setup, exchange_in(setup.memory))
 }
 
 /// With exchanges of the test's own.
-pub(crate) fn bind_with<'a>(
+pub(crate) fn bind_with(
     comm: &dyn Comm,
-    fault: &'a Switch,
+    fault: &Switch,
     setup: Setup,
     make: MakeExchange<'_>,
-) -> Result<Bound<'a>, Error> {
-    let device = Host(Faulty { cpu: Cpu::default(), fault });
+) -> Result<Bound, Error> {
     let recipe = Recipe::new(setup.problem(comm)?)?;
     let reshapes = recipe.to_string().matches("(exchange").count();
     let expected = if setup.who == Who::Next { 1 } else { 2 };
     assert_eq!(reshapes, expected, "{recipe}");
-    Executor::bind(&recipe, comm.dup()?, device, make)
+    Executor::bind(&recipe, comm.dup()?, fault.cpu(), make)
 }
 
 /// The spectrum of ones, checked when the transform succeeds.
-pub(crate) fn transform_of_ones(bound: &mut Bound<'_>, setup: Setup) -> Result<(), Error> {
+pub(crate) fn transform_of_ones(bound: &mut Bound, setup: Setup) -> Result<(), Error> {
     let (rank, problem) = (bound.comm().rank(), setup.problem(bound.comm())?);
     let (input, brick) = (problem.input.brick(rank), problem.output.brick(rank));
     let src: Vec<f64> = [1.0, 0.0].repeat(input.points() * HOWMANY);

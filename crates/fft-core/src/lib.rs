@@ -41,9 +41,7 @@ pub use geometry::{
     Brick, DIMS, DynBrick, DynGrid, Grid, Layout, MAX_AXES, Panel, PerAxis, Placed, ProcGrid,
     Topology, Transfer, View,
 };
-pub use host::{
-    Cpu, CpuFft, Host, HostExecutor, HostOp, HostWork, LineFft, LinePlanner, Processor,
-};
+pub use host::{Cpu, CpuCall, CpuFft, HostExecutor, HostOp, HostWork, LineFft, LinePlanner};
 pub use lower::{AxisFft, Capabilities, DeviceOp, ExchangePass, Program};
 pub use num_complex::Complex;
 pub use planner::cost;

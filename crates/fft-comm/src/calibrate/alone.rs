@@ -3,9 +3,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use fft_core::{
-    Cpu, Direction, Error, Kind, LinePlanner, LocalFft, Pass, Processor, Slot, Transfer, Wire,
-};
+use fft_core::{Cpu, Direction, Error, Kind, LinePlanner, LocalFft, Pass, Slot, Transfer, Wire};
 
 use super::rates::{ALONE, Window, median, rate};
 use crate::tuner::noise;

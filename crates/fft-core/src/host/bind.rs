@@ -1,7 +1,7 @@
 //! Binding: every pass of a program becomes one operation of a rank.
 
+use super::cpu::Cpu;
 use super::op::{HostOp, Local, Op};
-use super::processor::Processor;
 use super::reshape::{Encoding, FusedFft, Reshape};
 use super::shared_pass::SharedPass;
 use crate::base::{Error, Real};
@@ -17,11 +17,11 @@ use crate::redistribute::Redistribution;
 use crate::redistribute::spill::{BufferOffset, BufferSplit};
 
 /// The operations of one direction on a host, one for each pass of the program.
-pub(crate) fn bind<T: Real, P: Processor<T>>(
+pub(crate) fn bind<T: Real>(
     recipe: &Recipe,
     context: BindContext<'_>,
-    device: &mut P,
-) -> Result<Operations<HostOp<T, P>>, Error> {
+    device: &mut Cpu<T>,
+) -> Result<Operations<HostOp<T>>, Error> {
     let problem = recipe.problem();
     let capabilities = Capabilities::of(problem, context.node_memory.map(NodeMemory::exposes_all));
     let program = &recipe.lower(context.direction, capabilities);
@@ -38,15 +38,15 @@ pub(crate) fn bind<T: Real, P: Processor<T>>(
     Ok(Operations { ops, sizes, exposes_all: context.exposes_all(problem) })
 }
 
-struct Binder<'a, P> {
+struct Binder<'a, T: Real> {
     program: &'a Program<'a>,
     problem: &'a Problem,
     context: BindContext<'a>,
-    device: &'a mut P,
+    device: &'a mut Cpu<T>,
     rank: usize,
 }
 
-impl<P> Binder<'_, P> {
+impl<T: Real> Binder<'_, T> {
     /// Real numbers of this rank at a node: in the operation's buffer and in spare memory.
     fn reals(&self, node: &Node, split: &BufferSplit) -> [usize; 2] {
         let point = self.problem.howmany * node.width();
@@ -86,14 +86,9 @@ impl<P> Binder<'_, P> {
         }
         (parts, joined)
     }
-}
 
-impl<'a, P> Binder<'a, P> {
     /// The operation of a pass, and the real numbers of this rank after it.
-    fn bind<T: Real>(&mut self, pass: &Pass<'_>) -> Result<(Op<T, P>, [usize; 2]), Error>
-    where
-        P: Processor<T>,
-    {
+    fn bind(&mut self, pass: &Pass<'_>) -> Result<(Op<T>, [usize; 2]), Error> {
         match pass {
             Pass::LocalFft(pass) => {
                 let last = pass.ffts.last().expect("a pass has a transform");
@@ -119,10 +114,7 @@ impl<'a, P> Binder<'a, P> {
         }
     }
 
-    fn local_fft<T: Real>(&mut self, pass: &LocalPass) -> Result<Op<T, P>, Error>
-    where
-        P: Processor<T>,
-    {
+    fn local_fft(&mut self, pass: &LocalPass) -> Result<Op<T>, Error> {
         let first = &pass.ffts[0];
         let [from, to] = self.program.ends(first.step);
         let offsets = self.offsets(&pass.splits[0], from).into_iter();
@@ -137,10 +129,7 @@ impl<'a, P> Binder<'a, P> {
         Ok(Op::Fft { parts, in_place, apart: !in_place && pass.splits[0].is_apart() })
     }
 
-    fn exchange<T: Real>(&mut self, pass: &ExchangePass<'_>) -> Result<Op<T, P>, Error>
-    where
-        P: Processor<T>,
-    {
+    fn exchange(&mut self, pass: &ExchangePass<'_>) -> Result<Op<T>, Error> {
         let (comm, problem, rank) = (self.context.comm, self.problem, self.rank);
         let nodes = [pass.from, pass.to];
         let direct = pass.direct && self.context.node_memory.is_some();
@@ -180,10 +169,7 @@ impl<'a, P> Binder<'a, P> {
         Ok(Op::Reshape { reshape: Box::new(reshape), exchange, apart })
     }
 
-    fn shared_pass<T: Real>(&mut self, pass: &SharedFft) -> Result<Op<T, P>, Error>
-    where
-        P: Processor<T>,
-    {
+    fn shared_pass(&mut self, pass: &SharedFft) -> Result<Op<T>, Error> {
         let [home, work] = [pass.home, pass.work].map(|node| self.program.node(node));
         let axes = self.program.passes(&pass.ffts);
         let real = pass.real.map(|node| &self.program.node(node).layout);
@@ -201,10 +187,7 @@ impl<'a, P> Binder<'a, P> {
         Ok(Op::SharedPass(Box::new(SharedPass::new(&tiling, self.device)?)))
     }
 
-    fn copy_out<T: Real>(&self, node: &Node, split: &BufferSplit) -> Op<T, P>
-    where
-        P: Processor<T>,
-    {
+    fn copy_out(&self, node: &Node, split: &BufferSplit) -> Op<T> {
         let (howmany, brick) = (self.problem.howmany, node.layout.brick(self.rank));
         let placed = |brick| Placed { brick, order: node.layout.order(), howmany };
         let copy = |(part, BufferOffset { first, .. }): (DynBrick, BufferOffset)| {

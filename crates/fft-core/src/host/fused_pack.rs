@@ -11,24 +11,23 @@
 //! after the last message: transform the remaining chunks, which only hold own parts
 //! ```
 
-use std::borrow::{Borrow, BorrowMut};
 use std::mem::take;
-use std::ops::Range;
 
-use super::processor::Processor;
+use super::cpu::Cpu;
 use super::spill_buffers::{Read, Written};
-use super::tiles::{Lines, TileFfts};
+use super::tiles::{Ffts, Lines, TileFfts};
 use crate::base::{Error, Real};
 use crate::base::{Timings, timings::Time};
+use crate::codec::codec::copy;
 use crate::geometry::Transfer;
 use crate::recipe::Pass;
 use crate::redistribute::Redistribution;
 
 /// The chunks of a brick, and the tile of the current one.
-pub(crate) struct FusedPack<T: Real, P: Processor<T>> {
+pub(crate) struct FusedPack<T: Real> {
     chunks: Vec<Load>,
-    ffts: Vec<Vec<(P::Fft, Range<usize>)>>,
-    tile: P::Buffer,
+    ffts: Vec<Ffts<T>>,
+    tile: Vec<T>,
     chunk_of: Vec<usize>,
     /// Number of chunks transformed in this run.
     done: usize,
@@ -42,12 +41,12 @@ struct Load {
     own: Vec<(usize, Transfer)>,
 }
 
-impl<T: Real, P: Processor<T>> FusedPack<T, P> {
+impl<T: Real> FusedPack<T> {
     /// For a chunked redistribution.
     pub(crate) fn new(
         redistribution: &Redistribution,
         axes: &[(usize, Pass)],
-        device: &mut P,
+        device: &mut Cpu<T>,
     ) -> Result<Self, Error> {
         let (rank, howmany) = (redistribution.rank, redistribution.howmany());
         let lines = Lines { rank, order: redistribution.order(), howmany, axes, cached: true };
@@ -65,34 +64,34 @@ impl<T: Real, P: Processor<T>> FusedPack<T, P> {
         }
         device.reserve_tile(most * howmany * redistribution.width, rank)?;
         let chunk_of = redistribution.chunks_sent().collect();
-        Ok(Self { chunks, ffts: ffts.finish(), tile: P::Buffer::default(), chunk_of, done: 0 })
+        Ok(Self { chunks, ffts: ffts.plans, tile: Vec::new(), chunk_of, done: 0 })
     }
 
-    pub(crate) fn begin(&mut self, device: &mut P) {
+    pub(crate) fn begin(&mut self, device: &mut Cpu<T>) {
         self.done = 0;
         self.tile = take(device.tile());
     }
 
-    pub(crate) fn end(&mut self, device: &mut P) {
+    pub(crate) fn end(&mut self, device: &mut Cpu<T>) {
         *device.tile() = take(&mut self.tile);
     }
 
-    pub(crate) fn chunk_for(&mut self, message: usize, path: Path<'_, '_, T, P>) -> &P::Memory {
+    pub(crate) fn chunk_for(&mut self, message: usize, path: Path<'_, '_, T>) -> &[T] {
         self.up_to(self.chunk_of[message] + 1, path);
         assert_eq!(self.done, self.chunk_of[message] + 1, "messages are packed in their order");
-        self.tile.borrow()
+        &self.tile
     }
 
     /// Transforms the remaining chunks.
-    pub(crate) fn rest(&mut self, path: Path<'_, '_, T, P>) {
+    pub(crate) fn rest(&mut self, path: Path<'_, '_, T>) {
         self.up_to(self.chunks.len(), path);
     }
 
-    fn up_to(&mut self, end: usize, path: Path<'_, '_, T, P>) {
+    fn up_to(&mut self, end: usize, path: Path<'_, '_, T>) {
         let Path { width, device, src, dst, timings } = path;
-        let tile = self.tile.borrow_mut();
+        let tile = &mut self.tile[..];
         for chunk in &self.chunks[self.done.min(end)..end] {
-            timings.own.time(|| device.copy(&chunk.load, width, src[chunk.from], tile));
+            timings.own.time(|| copy(&chunk.load, width, src[chunk.from], tile));
             for (fft, blocks) in &self.ffts[chunk.fft] {
                 timings.fft.time(|| device.fft(fft, blocks.clone(), None, tile));
             }
@@ -111,10 +110,10 @@ impl<T: Real, P: Processor<T>> FusedPack<T, P> {
 }
 
 /// The source, destination and resources of a chunk.
-pub(crate) struct Path<'a, 'b, T: Real, P: Processor<T>> {
+pub(crate) struct Path<'a, 'b, T: Real> {
     pub(crate) width: usize,
-    pub(crate) device: &'a mut P,
-    pub(crate) src: Read<'a, P::Memory>,
-    pub(crate) dst: &'a mut Written<'b, P::Memory>,
+    pub(crate) device: &'a mut Cpu<T>,
+    pub(crate) src: Read<'a, T>,
+    pub(crate) dst: &'a mut Written<'b, T>,
     pub(crate) timings: &'a mut Timings,
 }

@@ -2,7 +2,6 @@
 
 use bytemuck::Pod;
 
-use super::op::Host;
 use crate::base::{Error, Precision, Timings, WireError};
 use crate::comm::{Comm, SharedMemory};
 use crate::execute::{Executor, MakeExchange};
@@ -11,12 +10,12 @@ use crate::problem::Algorithm;
 use crate::problem::Direction;
 use crate::recipe::Recipe;
 
-/// An [`Executor`] on a [`Host`] in the precision of its recipe. Arrays are bytes.
+/// An [`Executor`] on the host in the precision of its recipe. Arrays are bytes.
 pub enum HostExecutor {
     /// Single precision.
-    F32(Box<Executor<f32, Host<Cpu<f32>>>>),
+    F32(Box<Executor<f32, Cpu<f32>>>),
     /// Double precision.
-    F64(Box<Executor<f64, Host<Cpu<f64>>>>),
+    F64(Box<Executor<f64, Cpu<f64>>>),
 }
 
 /// An array as numbers. An empty one may have any address, such as NULL.
@@ -50,12 +49,10 @@ impl HostExecutor {
         let memory = recipe.problem().options.memory;
         Ok(match recipe.problem().precision {
             Precision::F32 => {
-                let host = Host(Cpu::new(memory));
-                Self::F32(Box::new(Executor::bind(recipe, comm, host, exchange)?))
+                Self::F32(Box::new(Executor::bind(recipe, comm, Cpu::new(memory), exchange)?))
             }
             Precision::F64 => {
-                let host = Host(Cpu::new(memory));
-                Self::F64(Box::new(Executor::bind(recipe, comm, host, exchange)?))
+                Self::F64(Box::new(Executor::bind(recipe, comm, Cpu::new(memory), exchange)?))
             }
         })
     }

@@ -6,14 +6,12 @@ pub(crate) mod device;
 pub(crate) mod fused_pack;
 pub(crate) mod host_executor;
 pub(crate) mod op;
-pub(crate) mod processor;
 pub(crate) mod reshape;
 pub(crate) mod shared_pass;
 pub(crate) mod spill_buffers;
 pub(crate) mod tiles;
 
-pub use cpu::{Cpu, CpuFft, LineFft, LinePlanner};
+pub use cpu::{Cpu, CpuCall, CpuFft, LineFft, LinePlanner};
 pub use device::HostWork;
 pub use host_executor::HostExecutor;
-pub use op::{Host, HostOp};
-pub use processor::Processor;
+pub use op::HostOp;

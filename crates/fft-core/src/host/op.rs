@@ -2,10 +2,10 @@
 
 use std::mem::take;
 
-use super::processor::Processor;
+use super::cpu::{Cpu, CpuFft};
 use super::reshape::{Reshape, Transports};
 use super::shared_pass::SharedPass;
-use super::spill_buffers::{SpillBuffers, rest, rest_mut};
+use super::spill_buffers::split_spare;
 use crate::base::timings::Time;
 use crate::base::{Error, Real};
 use crate::comm::MessagePlan;
@@ -15,26 +15,22 @@ use crate::problem::Algorithm;
 use crate::recipe::norm_gain::Loss;
 use crate::redistribute::spill::BufferOffset;
 
-/// A host with this processor, one thread per rank.
-#[derive(Default)]
-pub struct Host<P>(pub P);
-
 /// A bound pass of a program on a host.
-pub struct HostOp<T: Real, P: Processor<T>>(pub(crate) Op<T, P>);
+pub struct HostOp<T: Real>(pub(crate) Op<T>);
 
-pub(crate) enum Op<T: Real, P: Processor<T>> {
+pub(crate) enum Op<T: Real> {
     /// If `apart`, the second half of the source is in spare memory.
     Fft {
-        parts: Vec<Local<P::Fft>>,
+        parts: Vec<Local<T>>,
         in_place: bool,
         apart: bool,
     },
     Reshape {
-        reshape: Box<Reshape<T, P>>,
+        reshape: Box<Reshape<T>>,
         exchange: Algorithm,
         apart: bool,
     },
-    SharedPass(Box<SharedPass<T, P>>),
+    SharedPass(Box<SharedPass<T>>),
     Copy {
         parts: Vec<Transfer>,
         width: usize,
@@ -42,14 +38,14 @@ pub(crate) enum Op<T: Real, P: Processor<T>> {
 }
 
 /// A local transform of a part of a brick, and the part's offsets before and after.
-pub(crate) struct Local<F> {
-    pub(crate) fft: F,
+pub(crate) struct Local<T: Real> {
+    pub(crate) fft: CpuFft<T>,
     pub(crate) blocks: usize,
     pub(crate) from: BufferOffset,
     pub(crate) to: BufferOffset,
 }
 
-impl<T: Real, P: Processor<T>> Operation<T, Host<P>> for HostOp<T, P> {
+impl<T: Real> Operation<T, Cpu<T>> for HostOp<T> {
     fn buffer_requirement(&self) -> BufferRequirement {
         match &self.0 {
             Op::Fft { in_place: true, .. } => BufferRequirement::Either,
@@ -91,7 +87,7 @@ impl<T: Real, P: Processor<T>> Operation<T, Host<P>> for HostOp<T, P> {
         }
     }
 
-    fn reserve(&mut self, context: &mut RunContext<Host<P>>) -> Result<(), Error> {
+    fn reserve(&mut self, context: &mut RunContext<Cpu<T>>) -> Result<(), Error> {
         match (&mut self.0, &mut context.node_memory) {
             (Op::SharedPass(pass), Some(node_memory)) => pass.register(node_memory.as_mut()),
             (Op::Reshape { reshape, exchange, .. }, _) => {
@@ -103,26 +99,26 @@ impl<T: Real, P: Processor<T>> Operation<T, Host<P>> for HostOp<T, P> {
 
     fn run(
         &mut self,
-        context: &mut RunContext<Host<P>>,
-        buffers: OpBuffers<'_, P::Memory>,
+        context: &mut RunContext<Cpu<T>>,
+        buffers: OpBuffers<'_, [T]>,
     ) -> Result<(), Error> {
         let OpBuffers { src, dst, caller } = buffers;
         match &mut self.0 {
             Op::Fft { parts, apart, .. } => {
-                let RunContext { device: Host(device), timings, .. } = context;
-                let mut spill = SpillBuffers::new(take(device.spare()), *apart);
-                let (read, written) = spill.split();
+                let RunContext { device, timings, .. } = context;
+                let mut spare = take(device.spare());
+                let (read, written) = split_spare(&mut spare, *apart);
                 let (src, dst) = (src.map(|src| [src, read]), [dst, written]);
                 for Local { fft, blocks, from, to } in parts {
-                    let src = src.map(|src| rest::<T, P>(src[from.piece], from.first));
-                    let dst = rest_mut::<T, P>(dst[to.piece], to.first);
+                    let src = src.map(|src| &src[from.piece][from.first..]);
+                    let dst = &mut dst[to.piece][to.first..];
                     timings.fft.time(|| device.fft(fft, 0..*blocks, src, dst));
                 }
-                *device.spare() = spill.end();
+                *device.spare() = spare;
                 Ok(())
             }
             Op::Copy { parts, width } => {
-                let RunContext { device: Host(device), timings, .. } = context;
+                let RunContext { device, timings, .. } = context;
                 let src = src.expect("a copy has a source and a destination");
                 timings.own.time(|| {
                     parts.iter().for_each(|part| device.copy_nontemporal(part, *width, src, dst))
@@ -133,18 +129,17 @@ impl<T: Real, P: Processor<T>> Operation<T, Host<P>> for HostOp<T, P> {
                 let RunContext { device, node_memory, timings, .. } = context;
                 let node_memory =
                     node_memory.as_deref_mut().expect("planned where there is a node_memory");
-                pass.run(node_memory, &mut device.0, OpBuffers { src, dst, caller }, timings)
+                pass.run(node_memory, device, OpBuffers { src, dst, caller }, timings)
             }
             Op::Reshape { reshape, exchange, apart } => {
-                let RunParts { device: Host(device), exchange, node_memory, timings } =
-                    context.split(*exchange);
+                let RunParts { device, exchange, node_memory, timings } = context.split(*exchange);
                 let src = src.expect("a reshape has a source and a destination");
-                let mut spill = SpillBuffers::new(take(device.spare()), *apart);
-                let (read, written) = spill.split();
+                let mut spare = take(device.spare());
+                let (read, written) = split_spare(&mut spare, *apart);
                 let (src, dst) = ([src, read], [dst, written]);
                 let done =
                     reshape.run(Transports { exchange, node_memory }, device, src, dst, timings);
-                *device.spare() = spill.end();
+                *device.spare() = spare;
                 done
             }
         }

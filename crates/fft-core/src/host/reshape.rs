@@ -3,14 +3,13 @@
 use std::ops::Range;
 use std::time::Instant;
 
+use super::cpu::{Cpu, CpuCall, CpuFft};
 use super::fused_pack::{FusedPack, Path};
-use super::processor::Processor;
-use super::spill_buffers::{Read, Written, rest_mut};
+use super::spill_buffers::{Read, Written};
 use crate::base::cache_sizes::TILE_BYTES;
 use crate::base::timings::Time;
 use crate::base::{Error, Real, Timings};
-use crate::codec::BadMessage;
-use crate::codec::{Codec, Wire};
+use crate::codec::{BadMessage, Codec, Wire, codec::copy};
 use crate::comm::{
     Exchange, Expose, MessageHandler, MessagePlan, MessageSpec, NodeMemory, PeerMemory,
 };
@@ -24,7 +23,7 @@ use crate::redistribute::{Chunk, LocalRead, Redistribution, redistribution::Bloc
 const RUN_BYTES: Range<usize> = 64..512;
 
 /// The transfers of one rank's data, with transforms fused into packing or unpacking.
-pub(crate) struct Reshape<T: Real, P: Processor<T>> {
+pub(crate) struct Reshape<T: Real> {
     rank: usize,
     width: usize,
     /// The codecs of messages within this host and to other hosts.
@@ -40,22 +39,22 @@ pub(crate) struct Reshape<T: Real, P: Processor<T>> {
     pub(crate) message_plan: MessagePlan,
     /// The source buffer of each message to be sent, and its transfer.
     gathers: Vec<(usize, Transfer)>,
-    fused_pack: Option<FusedPack<T, P>>,
-    unpack: Unpack<T, P>,
+    fused_pack: Option<FusedPack<T>>,
+    unpack: Unpack<T>,
     exposes: bool,
 }
 
 /// The way that data gets into the new brick.
-enum Unpack<T: Real, P: Processor<T>> {
+enum Unpack<T: Real> {
     /// Each message is unpacked on arrival.
     Streaming { local_reads: Vec<LocalCopy>, scatters: Vec<(usize, Transfer)> },
     /// All messages are unpacked together into tiles, each transformed in cache: one pass.
-    Fused { ffts: Vec<FusedFft<P::Fft>>, tiles: Vec<Tile> },
+    Fused { ffts: Vec<FusedFft<T>>, tiles: Vec<Tile> },
 }
 
 /// A local transform fused into unpacking, one for each dense part of the new brick.
-pub(crate) struct FusedFft<F> {
-    pub(crate) fft: F,
+pub(crate) struct FusedFft<T: Real> {
+    pub(crate) fft: CpuFft<T>,
     pub(crate) blocks: usize,
     pub(crate) offset: BufferOffset,
 }
@@ -76,7 +75,7 @@ struct Tile {
     scatters: Vec<(usize, usize, Transfer)>,
 }
 
-impl<T: Real, P: Processor<T>> Reshape<T, P> {
+impl<T: Real> Reshape<T> {
     /// A reshape with this number in its plan. If it `exposes`, ranks of a host share memory.
     pub(crate) fn new(
         redistribution: &Redistribution,
@@ -141,7 +140,7 @@ impl<T: Real, P: Processor<T>> Reshape<T, P> {
         &mut self,
         redistribution: &Redistribution,
         axes: &[(usize, Pass)],
-        device: &mut P,
+        device: &mut Cpu<T>,
     ) -> Result<(), Error> {
         let from = |((_, part), chunk): (&(usize, DynBrick), usize)| {
             (0, redistribution.gather_from(&redistribution.chunks[chunk], part))
@@ -157,7 +156,7 @@ impl<T: Real, P: Processor<T>> Reshape<T, P> {
         &mut self,
         redistribution: &Redistribution,
         parts: &[DynBrick],
-        ffts: Vec<FusedFft<P::Fft>>,
+        ffts: Vec<FusedFft<T>>,
     ) {
         let element = redistribution.width * T::PRECISION.bytes();
         let packs_fused = self.fused_pack.is_some();
@@ -213,9 +212,9 @@ impl<T: Real, P: Processor<T>> Reshape<T, P> {
     pub(crate) fn run(
         &mut self,
         transports: Transports<'_>,
-        device: &mut P,
-        src: Read<'_, P::Memory>,
-        dst: Written<'_, P::Memory>,
+        device: &mut Cpu<T>,
+        src: Read<'_, T>,
+        dst: Written<'_, T>,
         timings: &mut Timings,
     ) -> Result<(), Error> {
         let [first, second] = dst;
@@ -243,7 +242,7 @@ impl<T: Real, P: Processor<T>> Reshape<T, P> {
         };
         let result = match node_memory {
             Some(node_memory) if self.exposes => {
-                let (expose, mut opened) = (Expose::Read(P::bytes(src[0])), false);
+                let (expose, mut opened) = (Expose::Read(bytemuck::cast_slice(src[0])), false);
                 let epoch = node_memory.exposure_epoch(expose, &mut |peers| {
                     opened = true;
                     exchange_all(Some(peers))
@@ -317,13 +316,13 @@ fn local_copies(redistribution: &Redistribution, wanted: &Chunk) -> Vec<LocalCop
     redistribution.local_reads.iter().filter_map(take).collect()
 }
 
-struct ReshapeHandler<'a, T: Real, P: Processor<T>> {
-    reshape: &'a Reshape<T, P>,
-    fused_pack: Option<&'a mut FusedPack<T, P>>,
-    device: &'a mut P,
-    src: Read<'a, P::Memory>,
+struct ReshapeHandler<'a, T: Real> {
+    reshape: &'a Reshape<T>,
+    fused_pack: Option<&'a mut FusedPack<T>>,
+    device: &'a mut Cpu<T>,
+    src: Read<'a, T>,
     peers: Option<&'a dyn PeerMemory>,
-    dst: Written<'a, P::Memory>,
+    dst: Written<'a, T>,
     timings: &'a mut Timings,
     /// The first message that did not decode.
     damage: Result<(), Error>,
@@ -332,7 +331,7 @@ struct ReshapeHandler<'a, T: Real, P: Processor<T>> {
     rounded: f64,
 }
 
-impl<T: Real, P: Processor<T>> ReshapeHandler<'_, T, P> {
+impl<T: Real> ReshapeHandler<'_, T> {
     /// Runs the exchange. Returns its result and the sum of squared errors.
     fn run(mut self, exchange: &mut dyn Exchange) -> (Result<(), Error>, f64) {
         let message_plan = &self.reshape.message_plan;
@@ -346,31 +345,33 @@ impl<T: Real, P: Processor<T>> ReshapeHandler<'_, T, P> {
         for LocalCopy { owner, pieces: [from, to], transfer } in local_reads {
             let (time, src) = match self.peers {
                 _ if *owner == rank => (&mut self.timings.own, self.src[*from]),
-                Some(peers) => (&mut self.timings.shared, P::memory(peers.shown(*owner))),
+                Some(peers) => {
+                    (&mut self.timings.shared, bytemuck::cast_slice(peers.shown(*owner)))
+                }
                 // The exposure epoch has failed.
                 None => continue,
             };
-            let (device, dst) = (&mut *self.device, &mut *self.dst[*to]);
-            time.time(|| device.copy(transfer, width, src, dst));
+            let dst = &mut *self.dst[*to];
+            time.time(|| copy(transfer, width, src, dst));
         }
     }
 
     fn decode(&mut self, number: usize, message: &[u8], (to, scatter): (usize, &Transfer)) {
         let Reshape { codecs, encoded, width, rank, message_plan, .. } = self.reshape;
         let codec = &codecs[usize::from(encoded[1][number])];
-        let (device, dst) = (&mut *self.device, &mut *self.dst[to]);
-        let result = self
-            .timings
-            .unpack
-            .time(|| device.unpack(codec.as_ref(), message, scatter, *width, dst))
-            .map_err(|bad: BadMessage| bad.at(*rank, message_plan.recvs[number].peer));
+        let dst = &mut *self.dst[to];
+        let result = self.timings.unpack.time(|| match self.device.fails(CpuCall::Unpack) {
+            true => Err(BadMessage::Length { found: message.len() - 1, expected: message.len() }),
+            false => codec.unpack(message, scatter, *width, dst),
+        });
+        let result = result.map_err(|bad| bad.at(*rank, message_plan.recvs[number].peer));
         if self.damage.is_ok() {
             self.damage = result;
         }
     }
 }
 
-impl<T: Real, P: Processor<T>> MessageHandler for ReshapeHandler<'_, T, P> {
+impl<T: Real> MessageHandler for ReshapeHandler<'_, T> {
     fn pack(&mut self, number: usize, message: &mut [u8]) -> usize {
         let Reshape { codecs, encoded, gathers, width, step, finer, .. } = self.reshape;
         let codec = &codecs[usize::from(encoded[0][number])];
@@ -388,9 +389,9 @@ impl<T: Real, P: Processor<T>> MessageHandler for ReshapeHandler<'_, T, P> {
                 },
             ),
         };
-        let device = &mut *self.device;
+        self.device.fails(CpuCall::Pack);
         let reals = (gather.elements() * width) as f64;
-        let mut pack = |step| device.pack(codec.as_ref(), gather, *width, src, step, message);
+        let mut pack = |step| codec.pack(src, gather, *width, step, message);
         self.rounded += if encoded[0][number] { reals } else { 0.0 };
         let room = Loss::room(self.rounded, *step) - self.lost;
         let packed = self.timings.pack.time(|| {
@@ -438,7 +439,7 @@ impl<T: Real, P: Processor<T>> MessageHandler for ReshapeHandler<'_, T, P> {
                 self.decode(*number, message(*number), (*to, scatter));
             }
             let FusedFft { fft, offset, .. } = &ffts[tile.fft];
-            let dst = rest_mut::<T, P>(self.dst[offset.piece], offset.first);
+            let dst = &mut self.dst[offset.piece][offset.first..];
             let device = &mut *self.device;
             self.timings.fft.time(|| {
                 for blocks in &tile.blocks {

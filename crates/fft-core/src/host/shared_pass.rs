@@ -13,15 +13,17 @@
 //! This is one pass over memory, in place and without messages. A real transform makes it out of
 //! place: real data is read or written instead of its half spectrum.
 
-use std::borrow::BorrowMut;
 use std::mem::take;
 use std::ops::Range;
 use std::time::Instant;
 
-use super::processor::Processor;
-use super::tiles::{Lines, TileFfts};
+use bytemuck::{cast_slice, cast_slice_mut};
+
+use super::cpu::Cpu;
+use super::tiles::{Ffts, Lines, TileFfts};
 use crate::base::{Error, Real};
 use crate::base::{Timings, timings::Time};
+use crate::codec::codec::copy;
 use crate::comm::SLOT_ALIGN;
 use crate::comm::{Expose, LocalBuffers, NodeMemory, PeerMemory, Segment, WritePartition};
 use crate::execute::{CallerArrays, OpBuffers};
@@ -34,12 +36,9 @@ use crate::recipe::Pass;
 #[cfg(test)]
 mod tests;
 
-/// Transforms of boxes of one shape, each with its blocks.
-type Ffts<F> = Vec<(F, Range<usize>)>;
-
-pub(crate) struct SharedPass<T: Real, P: Processor<T>> {
+pub(crate) struct SharedPass<T: Real> {
     pass: Registration,
-    tables: Tables<P::Fft>,
+    tables: Tables<T>,
     /// Transfers of data that other ranks transform: to the exposed part, and back.
     others: Vec<[Transfer; 2]>,
     width: usize,
@@ -49,13 +48,13 @@ pub(crate) struct SharedPass<T: Real, P: Processor<T>> {
     in_both: bool,
 }
 
-struct Tables<F> {
+struct Tables<T: Real> {
     tiles: Vec<Tile>,
     strips: Vec<Strip>,
-    ffts: Vec<Ffts<F>>,
+    ffts: Vec<Ffts<T>>,
     /// The transforms of each shape of strips, on reading and on writing.
-    on_read: Vec<Ffts<F>>,
-    on_write: Vec<Ffts<F>>,
+    on_read: Vec<Ffts<T>>,
+    on_write: Vec<Ffts<T>>,
 }
 
 /// The source of an out-of-place pass: other data than is written.
@@ -93,8 +92,8 @@ struct Strip {
     at: usize,
 }
 
-impl<T: Real, P: Processor<T>> SharedPass<T, P> {
-    pub(crate) fn new(tiling: &Tiling<'_>, device: &mut P) -> Result<Self, Error> {
+impl<T: Real> SharedPass<T> {
+    pub(crate) fn new(tiling: &Tiling<'_>, device: &mut Cpu<T>) -> Result<Self, Error> {
         let Tiling { rank, howmany, width, .. } = *tiling;
         let bytes = T::PRECISION.bytes();
         let (source, target) = tiling.sides();
@@ -132,7 +131,7 @@ impl<T: Real, P: Processor<T>> SharedPass<T, P> {
             Halving { direction, reads, width, before }
         });
         let (pass, in_both) = (Registration::Pending(Some(partition)), tiling.exclusive.is_some());
-        let [ffts, on_read, on_write] = ffts.map(TileFfts::finish);
+        let [ffts, on_read, on_write] = ffts.map(|ffts| ffts.plans);
         let tables = Tables { tiles, strips, ffts, on_read, on_write };
         Ok(Self { pass, tables, others, width, halving, segments, in_both })
     }
@@ -160,16 +159,16 @@ impl<T: Real, P: Processor<T>> SharedPass<T, P> {
     pub(crate) fn run(
         &mut self,
         node_memory: &mut dyn NodeMemory,
-        device: &mut P,
-        buffers: OpBuffers<'_, P::Memory>,
+        device: &mut Cpu<T>,
+        buffers: OpBuffers<'_, [T]>,
         timings: &mut Timings,
     ) -> Result<(), Error> {
         let OpBuffers { src, dst, caller } = buffers;
         let (partition, width) = (self.partition(), self.width);
         let Some(CallerArrays { input, mut output, copy_in, copy_out }) = caller else {
-            let read = src.map(|src| P::bytes(src));
+            let read = src.map(cast_slice);
             let local = LocalBuffers::default();
-            let expose = Expose::Write { read, write: P::bytes_mut(dst), partition, local };
+            let expose = Expose::Write { read, write: cast_slice_mut(dst), partition, local };
             return self.exposure_epoch(node_memory, device, expose, None, timings);
         };
         if copy_in {
@@ -180,12 +179,12 @@ impl<T: Real, P: Processor<T>> SharedPass<T, P> {
             });
         }
         let local = LocalBuffers {
-            input: input.map(|input| P::bytes(input)),
-            output: output.as_deref_mut().map(|output| P::bytes_mut(output)),
+            input: input.map(cast_slice),
+            output: output.as_deref_mut().map(cast_slice_mut),
             copy_in,
             copy_out,
         };
-        let expose = Expose::Write { read: None, write: P::bytes_mut(dst), partition, local };
+        let expose = Expose::Write { read: None, write: cast_slice_mut(dst), partition, local };
         let result = self.exposure_epoch(node_memory, device, expose, input, timings);
         if let Some(output) = output.filter(|_| copy_out) {
             let parts = self.others.iter();
@@ -204,16 +203,16 @@ impl<T: Real, P: Processor<T>> SharedPass<T, P> {
     fn exposure_epoch(
         &mut self,
         node_memory: &mut dyn NodeMemory,
-        device: &mut P,
+        device: &mut Cpu<T>,
         expose: Expose<'_>,
-        input: Option<&P::Memory>,
+        input: Option<&[T]>,
         timings: &mut Timings,
     ) -> Result<(), Error> {
         let (start, busy) = (Instant::now(), timings.busy());
         let Self { tables, halving, .. } = &*self;
         let halving = halving.as_ref();
         let mut buffer = take(device.tile());
-        let tile = P::bytes_mut(buffer.borrow_mut());
+        let tile = cast_slice_mut(&mut buffer);
         let before = halving.map_or(0, |halving| halving.before) * size_of::<T>();
         let (from, to) = tile.split_at_mut(before);
         let result = node_memory.exposure_epoch(expose, &mut |peers| {
@@ -236,7 +235,7 @@ impl<T: Real, P: Processor<T>> SharedPass<T, P> {
 }
 
 /// The tiles of a pass while it is planned.
-struct Planner<'a, T: Real, P: Processor<T>> {
+struct Planner<'a, T: Real> {
     tiling: &'a Tiling<'a>,
     source: Option<(&'a Side<'a>, &'a Exclusive)>,
     target: (&'a Side<'a>, &'a Exclusive),
@@ -249,13 +248,13 @@ struct Planner<'a, T: Real, P: Processor<T>> {
     strips: Vec<Strip>,
     reads: Vec<Segment>,
     /// The transforms of tiles, and those of strips on reading and on writing.
-    ffts: [TileFfts<T, P>; 3],
+    ffts: [TileFfts<T>; 3],
     /// Real numbers of the source and destination parts of the tile.
     source_reals: usize,
     target_reals: usize,
 }
 
-impl<'a, T: Real, P: Processor<T>> Planner<'a, T, P> {
+impl<'a, T: Real> Planner<'a, T> {
     fn new(
         tiling: &'a Tiling<'a>,
         source: Option<(&'a Side<'a>, &'a Exclusive)>,
@@ -294,7 +293,7 @@ impl<'a, T: Real, P: Processor<T>> Planner<'a, T, P> {
         &mut self,
         tile: &DynBrick,
         run: Option<Range<usize>>,
-        device: &mut P,
+        device: &mut Cpu<T>,
     ) -> Result<(), Error> {
         let (first, mut done) = (self.strips.len(), 0);
         for strip in &in_boxes(*tile, self.order, self.cut.lengths) {
@@ -313,7 +312,7 @@ impl<'a, T: Real, P: Processor<T>> Planner<'a, T, P> {
         strip: &DynBrick,
         is_first: bool,
         done: usize,
-        device: &mut P,
+        device: &mut Cpu<T>,
     ) -> Result<(), Error> {
         let Self { tiling, order, .. } = *self;
         let Tiling { rank, howmany, .. } = *tiling;
@@ -352,25 +351,25 @@ impl<'a, T: Real, P: Processor<T>> Planner<'a, T, P> {
 }
 
 /// One execution of a pass on this rank.
-struct Run<'a, T: Real, P: Processor<T>> {
-    tables: &'a Tables<P::Fft>,
+struct Run<'a, T: Real> {
+    tables: &'a Tables<T>,
     halving: Option<&'a Halving>,
     peers: &'a mut dyn PeerMemory,
-    device: &'a mut P,
+    device: &'a mut Cpu<T>,
     timings: &'a mut Timings,
     /// The source and destination parts of the tile.
     from: &'a mut [u8],
     to: &'a mut [u8],
 }
 
-impl<T: Real, P: Processor<T>> Run<'_, T, P> {
+impl<T: Real> Run<'_, T> {
     /// Reads, transforms and writes a tile.
-    fn tile(&mut self, tile: &Tile, input: Option<&P::Memory>) {
+    fn tile(&mut self, tile: &Tile, input: Option<&[T]>) {
         let bytes = |reals: usize| reals * size_of::<T>();
         let Tile { strips, fft, run } = tile;
         // Transformed on the way to the tile.
         let run = run.as_ref().zip(input);
-        let run = run.map(|(run, input)| &P::bytes(input)[bytes(run.start)..bytes(run.end)]);
+        let run = run.map(|(run, input)| &cast_slice(input)[bytes(run.start)..bytes(run.end)]);
         if run.is_none() {
             strips.clone().for_each(|number| self.read(number, strips.len() > 1));
         }
@@ -400,7 +399,7 @@ impl<T: Real, P: Processor<T>> Run<'_, T, P> {
             None => strip.segments.clone().for_each(|segment| peers.fetch(segment, dst)),
             Some(halving) => {
                 let src = &mut from[strip.read_at * size_of::<T>()..];
-                halving.fetch(strip, &**peers, *device, src);
+                halving.fetch(strip, &**peers, cast_slice_mut::<_, T>(src));
                 next.inspect(|next| halving.prefetch(next, &**peers, *device));
             }
         });
@@ -410,26 +409,15 @@ impl<T: Real, P: Processor<T>> Run<'_, T, P> {
 
 impl Halving {
     /// Reads a strip into the source part of the tile.
-    fn fetch<T: Real, P: Processor<T>>(
-        &self,
-        strip: &Strip,
-        peers: &dyn PeerMemory,
-        device: &mut P,
-        tile: &mut [u8],
-    ) {
+    fn fetch<T: Real>(&self, strip: &Strip, peers: &dyn PeerMemory, tile: &mut [T]) {
         for segment in &self.reads[strip.reads.clone()] {
-            let src = P::memory(peers.shown(segment.owner()));
-            device.copy(segment.transfer(), self.width, src, P::memory_mut(tile));
+            let src = cast_slice(peers.shown(segment.owner()));
+            copy(segment.transfer(), self.width, src, tile);
         }
     }
 
     /// Requests the prefetch of the next strip.
-    fn prefetch<T: Real, P: Processor<T>>(
-        &self,
-        strip: &Strip,
-        peers: &dyn PeerMemory,
-        device: &mut P,
-    ) {
+    fn prefetch<T: Real>(&self, strip: &Strip, peers: &dyn PeerMemory, device: &mut Cpu<T>) {
         let element = self.width * size_of::<T>();
         for segment in &self.reads[strip.reads.clone()] {
             let shown = peers.shown(segment.owner());
@@ -441,15 +429,15 @@ impl Halving {
 }
 
 /// Transforms a box: `src`, or what is in `dst`, into `dst`.
-fn transform<T: Real, P: Processor<T>>(
-    ffts: &Ffts<P::Fft>,
+fn transform<T: Real>(
+    ffts: &Ffts<T>,
     mut src: Option<&[u8]>,
     dst: &mut [u8],
-    device: &mut P,
+    device: &mut Cpu<T>,
     timings: &mut Timings,
 ) {
     for (fft, blocks) in ffts {
-        let (src, dst) = (src.take().map(P::memory), P::memory_mut(dst));
+        let (src, dst) = (src.take().map(cast_slice), cast_slice_mut(dst));
         timings.fft.time(|| device.fft(fft, blocks.clone(), src, dst));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::processor::Processor;
+use super::cpu::{Cpu, CpuFft};
 use crate::base::{Error, Real};
 use crate::geometry::{DynBrick, PerAxis};
 use crate::recipe::{LocalFft, Pass};
@@ -19,15 +19,13 @@ pub(crate) struct Lines<'a> {
     pub(crate) cached: bool,
 }
 
-pub(crate) struct TileFfts<T: Real, P: Processor<T>> {
-    shapes: Vec<PerAxis<usize>>,
-    plans: Vec<Vec<(P::Fft, Range<usize>)>>,
-}
+/// Transforms of boxes of one shape, each with its blocks.
+pub(crate) type Ffts<T> = Vec<(CpuFft<T>, Range<usize>)>;
 
-impl<T: Real, P: Processor<T>> Default for TileFfts<T, P> {
-    fn default() -> Self {
-        Self { shapes: Vec::new(), plans: Vec::new() }
-    }
+#[derive(Default)]
+pub(crate) struct TileFfts<T: Real> {
+    shapes: Vec<PerAxis<usize>>,
+    pub(crate) plans: Vec<Ffts<T>>,
 }
 
 impl Lines<'_> {
@@ -45,13 +43,13 @@ impl Lines<'_> {
     }
 }
 
-impl<T: Real, P: Processor<T>> TileFfts<T, P> {
+impl<T: Real> TileFfts<T> {
     /// The index of the transforms for boxes of this shape.
     pub(crate) fn plan(
         &mut self,
         lines: Lines<'_>,
         tile: &DynBrick,
-        device: &mut P,
+        device: &mut Cpu<T>,
     ) -> Result<usize, Error> {
         let shape = tile.shape();
         if let Some(known) = self.shapes.iter().position(|known| *known == shape) {
@@ -62,9 +60,5 @@ impl<T: Real, P: Processor<T>> TileFfts<T, P> {
         self.plans.push(local.iter().map(plan).collect::<Result<_, Error>>()?);
         self.shapes.push(shape);
         Ok(self.shapes.len() - 1)
-    }
-
-    pub(crate) fn finish(self) -> Vec<Vec<(P::Fft, Range<usize>)>> {
-        self.plans
     }
 }

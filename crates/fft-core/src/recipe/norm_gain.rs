@@ -119,7 +119,7 @@ impl Loss {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::{Cpu, Processor};
+    use crate::host::Cpu;
     use crate::recipe::local_fft::{LocalFft, Pass};
 
     /// The matrix of a real transform, by columns.

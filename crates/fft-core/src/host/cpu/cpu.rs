@@ -6,15 +6,13 @@ use std::ops::Range;
 use bytemuck::Zeroable;
 
 use crate::base::cache_sizes::{BLOCK_BYTES, FAR_BYTES, STAGE_BYTES};
-use crate::base::{Energy, Error, Real};
+use crate::base::{Error, Real};
 use crate::codec::codec::copy;
-use crate::codec::{BadMessage, Codec, Packed};
 use crate::comm::{SLOT_ALIGN, slot::Line};
 use crate::geometry::Transfer;
 use crate::host::cpu::line_fft::LinePlanner;
 use crate::host::cpu::prefetch::PrefetchQueue;
 use crate::host::cpu::{axis_pass::LinePass, axis_pass::Workspace};
-use crate::host::processor::Processor;
 use crate::problem::Memory;
 use crate::recipe::{LocalFft, Pass};
 
@@ -32,6 +30,23 @@ pub struct Cpu<T: Real> {
     memory: Memory,
     /// Whether the host's data is larger than the caches.
     large: bool,
+    /// Whether a call fails, in tests.
+    fault: Option<Box<dyn Fn(CpuCall) -> bool + Send>>,
+}
+
+/// A call that tests let fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CpuCall {
+    /// Allocates a buffer.
+    Buffer,
+    /// Makes the tables of a transform.
+    Tables,
+    /// Transforms in place.
+    InPlaceFft,
+    /// Packs a message.
+    Pack,
+    /// Unpacks a message.
+    Unpack,
 }
 
 impl<T: Real> Default for Cpu<T> {
@@ -54,7 +69,17 @@ impl<T: Real> Cpu<T> {
         let [tile, spare, scratch] = [const { Vec::new() }; 3];
         let (planner, lines) = (LinePlanner::default(), Vec::new());
         let queue = PrefetchQueue::default();
-        Self { planner, tile, spare, lines, scratch, queue, memory, large: false }
+        Self { planner, tile, spare, lines, scratch, queue, memory, large: false, fault: None }
+    }
+
+    /// For tests: calls for which `fault` returns `true` fail. It may also panic.
+    pub fn failing(fault: impl Fn(CpuCall) -> bool + Send + 'static) -> Self {
+        Self { fault: Some(Box::new(fault)), ..Self::default() }
+    }
+
+    /// Whether a test lets this call fail.
+    pub(crate) fn fails(&self, call: CpuCall) -> bool {
+        self.fault.as_ref().is_some_and(|fault| fault(call))
     }
 
     /// The passes in order. In a large uncached block the largest stride comes first.
@@ -66,6 +91,127 @@ impl<T: Real> Cpu<T> {
             passes[kept..].sort_by_key(|pass| Reverse(pass.inner));
         }
         passes
+    }
+
+    /// Sets the bytes of all ranks of this host. Large data may be written past the caches.
+    pub(crate) fn data_of_host(&mut self, bytes: usize) {
+        self.large = bytes >= fft_stream::LARGE_BYTES;
+    }
+
+    /// Zeros, or [`Error::Memory`], naming `rank`.
+    pub(crate) fn buffer(&self, reals: usize, rank: usize) -> Result<Vec<T>, Error> {
+        if self.fails(CpuCall::Buffer) {
+            return Err(Error::Memory { rank, bytes: reals * size_of::<T>() });
+        }
+        zeroed(reals, rank)
+    }
+
+    /// Reserves this many real numbers in the tile, which holds all data in cache.
+    pub(crate) fn reserve_tile(&mut self, reals: usize, rank: usize) -> Result<(), Error> {
+        ensure(&mut self.tile, reals, rank)
+    }
+
+    /// The tile. Users take it out and put it back.
+    pub(crate) fn tile(&mut self) -> &mut Vec<T> {
+        &mut self.tile
+    }
+
+    /// Reserves this many real numbers of spare memory, for data that does not fit into the output.
+    pub(crate) fn reserve_spare(&mut self, reals: usize, rank: usize) -> Result<(), Error> {
+        ensure(&mut self.spare, reals, rank)
+    }
+
+    /// The spare memory. Users take it out and put it back.
+    pub(crate) fn spare(&mut self) -> &mut Vec<T> {
+        &mut self.spare
+    }
+
+    /// Prepares a local transform: tables, scratch.
+    ///
+    /// # Errors
+    /// [`Error::Memory`], naming `rank`.
+    pub fn plan_fft(&mut self, shape: &LocalFft, rank: usize) -> Result<CpuFft<T>, Error> {
+        if self.fails(CpuCall::Tables) {
+            return Err(Error::Memory { rank, bytes: 1 });
+        }
+        let mut passes = Vec::with_capacity(shape.passes.len());
+        for (number, pass) in self.ordered(shape).into_iter().enumerate() {
+            let cached = shape.cached || number > 0;
+            let pass = LinePass::new(pass, cached, self.memory, &mut self.planner);
+            ensure(&mut self.lines, pass.bytes_at_once().div_ceil(SLOT_ALIGN), rank)?;
+            ensure(&mut self.scratch, pass.scratch_len(), rank)?;
+            passes.push(pass);
+        }
+        let (before, after) = (shape.block_before(), shape.block_after());
+        let at_a_time = match after * size_of::<T>() {
+            1..=BLOCK_BYTES => (STAGE_BYTES / (after * size_of::<T>())).max(1),
+            _ => 0,
+        };
+        // Single lines are written where they are transformed, so staging gains nothing.
+        let ample = self.memory == Memory::Ample;
+        let stays = shape.cached || shape.to_cache;
+        let may = self.large && ample && !stays && passes.len() > 1;
+        let staged = if may { at_a_time.min(shape.blocks) } else { 0 };
+        ensure(&mut self.tile, staged * after, rank)?;
+        Ok(CpuFft { before, after, passes, staged })
+    }
+
+    /// Bytes held for all transforms of a plan: the tile, spare memory, scratch.
+    pub(crate) fn bytes_held(&self) -> usize {
+        let all = [&self.tile, &self.spare, &self.scratch].map(|part| size_of_val(&**part));
+        all.iter().sum::<usize>() + size_of_val(&*self.lines)
+    }
+
+    /// Transforms some of the blocks of `src` into `dst`, or of `dst` in place.
+    pub fn fft(&mut self, fft: &CpuFft<T>, blocks: Range<usize>, src: Option<&[T]>, dst: &mut [T]) {
+        if src.is_none() {
+            self.fails(CpuCall::InPlaceFft);
+        }
+        let of = |blocks: Range<usize>, len: usize| blocks.start * len..blocks.end * len;
+        self.queue.begin(fft.passes.iter().map(LinePass::reals).sum::<usize>() * blocks.len());
+        let (lines, scratch) = (bytemuck::cast_slice_mut(&mut self.lines), &mut *self.scratch);
+        let mut workspace = Workspace { lines, scratch, queue: &mut self.queue };
+        let Some(src) = src.filter(|_| fft.staged > 0) else {
+            let src = src.map(|src| &src[of(blocks.clone(), fft.before)]);
+            fft.run(src, &mut dst[of(blocks, fft.after)], &mut workspace);
+            return self.queue.end();
+        };
+        for first in blocks.clone().step_by(fft.staged) {
+            let some = first..blocks.end.min(first + fft.staged);
+            let (from, to) = (of(some.clone(), fft.before), of(some, fft.after));
+            let tile = &mut self.tile[..to.len()];
+            fft.run(Some(&src[from]), tile, &mut workspace);
+            fft_stream::copy_past(
+                bytemuck::cast_slice(tile),
+                bytemuck::cast_slice_mut(&mut dst[to]),
+            );
+        }
+        self.queue.end();
+    }
+
+    /// Requests memory that is read after the next transform, to be prefetched meanwhile.
+    pub(crate) fn prefetch(&mut self, memory: &[u8]) {
+        self.queue.add(memory);
+    }
+
+    /// Copies a box to memory that is not read again soon, of elements of `width` real numbers.
+    pub(crate) fn copy_nontemporal(
+        &mut self,
+        transfer: &Transfer,
+        width: usize,
+        src: &[T],
+        dst: &mut [T],
+    ) {
+        if !self.is_streamed(transfer, width) {
+            return copy(transfer, width, src, dst);
+        }
+        transfer.runs(|from, to, len| {
+            let [from, to] = [from, to].map(|first| width * first..width * (first + len));
+            fft_stream::copy_past(
+                bytemuck::cast_slice(&src[from]),
+                bytemuck::cast_slice_mut(&mut dst[to]),
+            );
+        });
     }
 }
 
@@ -89,145 +235,6 @@ fn ensure<E: Zeroable>(memory: &mut Vec<E>, len: usize, rank: usize) -> Result<(
         *memory = zeroed(len, rank)?;
     }
     Ok(())
-}
-
-impl<T: Real> Processor<T> for Cpu<T> {
-    type Memory = [T];
-    type Buffer = Vec<T>;
-    type Fft = CpuFft<T>;
-
-    fn bytes(memory: &[T]) -> &[u8] {
-        bytemuck::cast_slice(memory)
-    }
-
-    fn bytes_mut(memory: &mut [T]) -> &mut [u8] {
-        bytemuck::cast_slice_mut(memory)
-    }
-
-    fn memory(bytes: &[u8]) -> &[T] {
-        bytemuck::cast_slice(bytes)
-    }
-
-    fn memory_mut(bytes: &mut [u8]) -> &mut [T] {
-        bytemuck::cast_slice_mut(bytes)
-    }
-
-    fn data_of_host(&mut self, bytes: usize) {
-        self.large = bytes >= fft_stream::LARGE_BYTES;
-    }
-
-    fn buffer(&self, reals: usize, rank: usize) -> Result<Vec<T>, Error> {
-        zeroed(reals, rank)
-    }
-
-    fn reserve_tile(&mut self, reals: usize, rank: usize) -> Result<(), Error> {
-        ensure(&mut self.tile, reals, rank)
-    }
-
-    fn tile(&mut self) -> &mut Vec<T> {
-        &mut self.tile
-    }
-
-    fn reserve_spare(&mut self, reals: usize, rank: usize) -> Result<(), Error> {
-        ensure(&mut self.spare, reals, rank)
-    }
-
-    fn spare(&mut self) -> &mut Vec<T> {
-        &mut self.spare
-    }
-
-    fn plan_fft(&mut self, shape: &LocalFft, rank: usize) -> Result<CpuFft<T>, Error> {
-        let mut passes = Vec::with_capacity(shape.passes.len());
-        for (number, pass) in self.ordered(shape).into_iter().enumerate() {
-            let cached = shape.cached || number > 0;
-            let pass = LinePass::new(pass, cached, self.memory, &mut self.planner);
-            ensure(&mut self.lines, pass.bytes_at_once().div_ceil(SLOT_ALIGN), rank)?;
-            ensure(&mut self.scratch, pass.scratch_len(), rank)?;
-            passes.push(pass);
-        }
-        let (before, after) = (shape.block_before(), shape.block_after());
-        let at_a_time = match after * size_of::<T>() {
-            1..=BLOCK_BYTES => (STAGE_BYTES / (after * size_of::<T>())).max(1),
-            _ => 0,
-        };
-        // Single lines are written where they are transformed, so staging gains nothing.
-        let ample = self.memory == Memory::Ample;
-        let stays = shape.cached || shape.to_cache;
-        let may = self.large && ample && !stays && passes.len() > 1;
-        let staged = if may { at_a_time.min(shape.blocks) } else { 0 };
-        ensure(&mut self.tile, staged * after, rank)?;
-        Ok(CpuFft { before, after, passes, staged })
-    }
-
-    fn held(&self) -> usize {
-        let all = [&self.tile, &self.spare, &self.scratch].map(|part| size_of_val(&**part));
-        all.iter().sum::<usize>() + size_of_val(&*self.lines)
-    }
-
-    fn fft(&mut self, fft: &CpuFft<T>, blocks: Range<usize>, src: Option<&[T]>, dst: &mut [T]) {
-        let of = |blocks: Range<usize>, len: usize| blocks.start * len..blocks.end * len;
-        self.queue.begin(fft.passes.iter().map(LinePass::reals).sum::<usize>() * blocks.len());
-        let (lines, scratch) = (bytemuck::cast_slice_mut(&mut self.lines), &mut *self.scratch);
-        let mut workspace = Workspace { lines, scratch, queue: &mut self.queue };
-        let Some(src) = src.filter(|_| fft.staged > 0) else {
-            let src = src.map(|src| &src[of(blocks.clone(), fft.before)]);
-            fft.run(src, &mut dst[of(blocks, fft.after)], &mut workspace);
-            return self.queue.end();
-        };
-        for first in blocks.clone().step_by(fft.staged) {
-            let some = first..blocks.end.min(first + fft.staged);
-            let (from, to) = (of(some.clone(), fft.before), of(some, fft.after));
-            let tile = &mut self.tile[..to.len()];
-            fft.run(Some(&src[from]), tile, &mut workspace);
-            fft_stream::copy_past(Self::bytes(tile), Self::bytes_mut(&mut dst[to]));
-        }
-        self.queue.end();
-    }
-
-    fn prefetch(&mut self, memory: &[u8]) {
-        self.queue.add(memory);
-    }
-
-    fn copy(&mut self, transfer: &Transfer, width: usize, src: &[T], dst: &mut [T]) {
-        copy(transfer, width, src, dst);
-    }
-
-    fn copy_nontemporal(&mut self, transfer: &Transfer, width: usize, src: &[T], dst: &mut [T]) {
-        if !self.is_streamed(transfer, width) {
-            return copy(transfer, width, src, dst);
-        }
-        transfer.runs(|from, to, len| {
-            let [from, to] = [from, to].map(|first| width * first..width * (first + len));
-            fft_stream::copy_past(Self::bytes(&src[from]), Self::bytes_mut(&mut dst[to]));
-        });
-    }
-
-    fn energy(&mut self, part: &Transfer, width: usize, src: &[T], sum: &mut Energy) {
-        part.runs(|first, _, len| sum.add(&src[width * first..][..width * len]));
-    }
-
-    fn pack(
-        &mut self,
-        codec: &dyn Codec<T>,
-        gather: &Transfer,
-        width: usize,
-        src: &[T],
-        step: f64,
-        message: &mut [u8],
-    ) -> Packed {
-        codec.pack(src, gather, width, step, message)
-    }
-
-    fn unpack(
-        &mut self,
-        codec: &dyn Codec<T>,
-        message: &[u8],
-        scatter: &Transfer,
-        width: usize,
-        dst: &mut [T],
-    ) -> Result<(), BadMessage> {
-        codec.unpack(message, scatter, width, dst)
-    }
 }
 
 impl<T: Real> CpuFft<T> {

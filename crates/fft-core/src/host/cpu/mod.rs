@@ -6,5 +6,5 @@ pub(crate) mod line_fft;
 pub(crate) mod prefetch;
 pub(crate) mod transpose;
 
-pub use cpu::{Cpu, CpuFft};
+pub use cpu::{Cpu, CpuCall, CpuFft};
 pub use line_fft::{LineFft, LinePlanner};

@@ -3,7 +3,6 @@
 use super::*;
 use crate::comm::{PeerMemory, SharedMemory, Work};
 use crate::geometry::{DynGrid, Layout, ProcGrid};
-use crate::host::cpu::cpu::Cpu;
 use crate::problem::Kind;
 use crate::recipe::{LocalFft, Pass};
 
@@ -96,7 +95,7 @@ fn bricks(layout: &Layout, width: usize, howmany: usize, all: &[f64]) -> Vec<Vec
         let (from, to) = (placed(whole, [0, 1, 2].into()), placed(*brick, layout.order()));
         let transfer = Transfer::new(brick, 0..howmany, &from, &to);
         let mut numbers = vec![0.0; brick.points() * howmany * width];
-        Cpu::<f64>::default().copy(&transfer, width, all, &mut numbers);
+        copy(&transfer, width, all, &mut numbers);
         numbers
     };
     layout.bricks().iter().map(brick).collect()
