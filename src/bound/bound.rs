@@ -1,6 +1,6 @@
 //! What a bound recipe does, on the host or on a device, in either precision.
 
-use fft_core::{Algorithm, Comm, Direction, Error, Timings, WireError};
+use fft_core::{AnyExecutor, Direction, Error};
 #[cfg(feature = "cuda")]
 use fft_gpu::{Gpu, GpuTransport, cudarc::driver::CudaStream};
 
@@ -8,15 +8,8 @@ use crate::field::{Bytes, BytesMut, DynArray};
 
 /// A bound recipe. Arrays are bytes; lengths are the caller's to check.
 pub(crate) trait Bound: Send {
-    fn comm(&self) -> &dyn Comm;
-    fn exchange(&self, named: Algorithm) -> Algorithm;
-    fn wire_error(&self) -> Option<WireError>;
-    fn memory(&self) -> usize;
-    fn timings(&self) -> Timings;
-    fn clear_timings(&mut self);
-
-    /// What every transform begins with. Collective.
-    fn agree(&mut self, mine: Result<(), Error>) -> Result<(), Error>;
+    fn executor(&self) -> &dyn AnyExecutor;
+    fn executor_mut(&mut self) -> &mut dyn AnyExecutor;
 
     /// Whether an array is where the data is, at an address for its numbers.
     fn check(&self, what: &'static str, array: Bytes<'_>) -> Result<(), Error>;

@@ -3,9 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use fft_core::{
-    Algorithm, Comm, Direction, Error, Executor, Precision, Recipe, Timings, WireError, agree,
-};
+use fft_core::{AnyExecutor, Comm, Direction, Error, Executor, Precision, Recipe, agree};
 use fft_gpu::cudarc::driver::{CudaStream, DeviceSlice};
 use fft_gpu::{Cuda, DeviceMemory, Gpu, GpuReal, GpuTransport, SharedSlice};
 
@@ -81,38 +79,18 @@ impl<T: GpuReal> DeviceBound<T> {
     }
 
     fn array(&self, memory: Pooled<SharedSlice>) -> DynArray {
-        let rank = self.comm().rank();
+        let rank = self.executor.comm().rank();
         DynArray::on_device(DeviceArray::shared(&self.gpu, memory, rank))
     }
 }
 
 impl<T: GpuReal> Bound for DeviceBound<T> {
-    fn comm(&self) -> &dyn Comm {
-        self.executor.comm()
+    fn executor(&self) -> &dyn AnyExecutor {
+        &self.executor
     }
 
-    fn exchange(&self, named: Algorithm) -> Algorithm {
-        self.executor.exchange(named)
-    }
-
-    fn wire_error(&self) -> Option<WireError> {
-        self.executor.lost()
-    }
-
-    fn memory(&self) -> usize {
-        self.executor.memory()
-    }
-
-    fn timings(&self) -> Timings {
-        self.executor.timings()
-    }
-
-    fn clear_timings(&mut self) {
-        self.executor.clear_timings();
-    }
-
-    fn agree(&mut self, mine: Result<(), Error>) -> Result<(), Error> {
-        self.executor.agree(mine)
+    fn executor_mut(&mut self) -> &mut dyn AnyExecutor {
+        &mut self.executor
     }
 
     fn check(&self, what: &'static str, array: Bytes<'_>) -> Result<(), Error> {
@@ -157,7 +135,7 @@ impl<T: GpuReal> Bound for DeviceBound<T> {
     }
 
     fn zeros(&self, bytes: usize) -> Result<DynArray, Error> {
-        let array = DeviceArray::zeros(&self.gpu, &self.stream, bytes, self.comm().rank());
+        let array = DeviceArray::zeros(&self.gpu, &self.stream, bytes, self.executor.comm().rank());
         array.map(DynArray::on_device)
     }
 
@@ -167,7 +145,7 @@ impl<T: GpuReal> Bound for DeviceBound<T> {
 
     fn spare(&mut self, bytes: usize) -> Result<DynArray, Error> {
         let Some(mut pooled) = self.pool.take() else { return self.zeros(bytes) };
-        pooled.clear().map_err(|why| why.on(self.comm().rank()))?;
+        pooled.clear().map_err(|why| why.on(self.executor.comm().rank()))?;
         Ok(self.array(pooled))
     }
 

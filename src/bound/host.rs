@@ -1,8 +1,7 @@
 //! Recipes that are bound to the host.
 
 use fft_core::{
-    Algorithm, Comm, Direction, Error, HostExecutor, Precision, Recipe, SharedMemory, Timings,
-    WireError, agree,
+    AnyExecutor, Comm, Direction, Error, HostExecutor, Precision, Recipe, SharedMemory, agree,
 };
 
 use super::bound::{Bound, misaligned};
@@ -28,39 +27,15 @@ impl HostBound {
         let precision = recipe.problem().precision;
         Ok(Self { pool: Pool::default(), executor, precision })
     }
-
-    fn own(&self, bytes: usize) -> Result<DynArray, Error> {
-        DynArray::zeros(bytes, self.comm().rank())
-    }
 }
 
 impl Bound for HostBound {
-    fn comm(&self) -> &dyn Comm {
-        self.executor.comm()
+    fn executor(&self) -> &dyn AnyExecutor {
+        &*self.executor
     }
 
-    fn exchange(&self, named: Algorithm) -> Algorithm {
-        self.executor.exchange(named)
-    }
-
-    fn wire_error(&self) -> Option<WireError> {
-        self.executor.lost()
-    }
-
-    fn memory(&self) -> usize {
-        self.executor.memory()
-    }
-
-    fn timings(&self) -> Timings {
-        self.executor.timings()
-    }
-
-    fn clear_timings(&mut self) {
-        self.executor.clear_timings();
-    }
-
-    fn agree(&mut self, mine: Result<(), Error>) -> Result<(), Error> {
-        self.executor.agree(mine)
+    fn executor_mut(&mut self) -> &mut dyn AnyExecutor {
+        &mut *self.executor
     }
 
     fn check(&self, what: &'static str, array: Bytes<'_>) -> Result<(), Error> {
@@ -104,7 +79,7 @@ impl Bound for HostBound {
     }
 
     fn zeros(&self, bytes: usize) -> Result<DynArray, Error> {
-        self.own(bytes)
+        DynArray::zeros(bytes, self.executor.comm().rank())
     }
 
     fn has_spare(&self) -> bool {
@@ -113,7 +88,7 @@ impl Bound for HostBound {
 
     fn spare(&mut self, bytes: usize) -> Result<DynArray, Error> {
         // A rank that is alone on its host has memory like any other.
-        let Some(mut pooled) = self.pool.take() else { return self.own(bytes) };
+        let Some(mut pooled) = self.pool.take() else { return self.zeros(bytes) };
         pooled.bytes_mut().fill(0);
         Ok(DynArray::shared(pooled))
     }
@@ -122,7 +97,7 @@ impl Bound for HostBound {
         // What one host got and another did not goes to the pool.
         match self.executor.allocate(bytes)? {
             Some(memory) => Ok(DynArray::shared(self.pool.lend(memory))),
-            None => self.own(bytes),
+            None => self.zeros(bytes),
         }
     }
 }

@@ -138,19 +138,19 @@ impl DynPlan {
 
     /// The communicator, a duplicate of the one the plan was made with.
     pub fn comm(&self) -> &dyn Comm {
-        self.bound.comm()
+        self.bound.executor().comm()
     }
 
     /// What the last transform lost by encoded messages, the same on all ranks; `None` when no wire
     /// is lossy, or none has run.
     pub fn wire_error(&self) -> Option<WireError> {
-        self.bound.wire_error()
+        self.bound.executor().lost()
     }
 
     /// How messages travel: the recipe's exchange, or the one in its place where the communicator
     /// lacks what [`Algorithm::Ring`] needs.
     pub fn exchange(&self) -> Algorithm {
-        self.bound.exchange(self.recipe.problem().options.exchange)
+        self.bound.executor().exchange(self.recipe.problem().options.exchange)
     }
 
     /// This rank's part of physical data.
@@ -195,17 +195,17 @@ impl DynPlan {
 
     /// Bytes of memory that the plan holds beside input and output: on its device, and on the host.
     pub fn memory(&self) -> usize {
-        self.bound.memory()
+        self.bound.executor().memory()
     }
 
     /// Where this rank's time went since the last [`DynPlan::clear_timings`].
     pub fn timings(&self) -> Timings {
-        self.bound.timings()
+        self.bound.executor().timings()
     }
 
     /// Sets all times to zero.
     pub fn clear_timings(&mut self) {
-        self.bound.clear_timings();
+        self.bound.executor_mut().clear_timings();
     }
 
     /// Transforms from one array of the host to another. Collective.
@@ -321,7 +321,7 @@ impl DynPlan {
         data: BytesMut<'_>,
     ) -> Result<(), Error> {
         let seen = mine.and_then(|()| self.check_seen(data.as_bytes()));
-        self.bound.agree(seen)?;
+        self.bound.executor_mut().agree(seen)?;
         self.bound.run(direction, None, data)
     }
 
@@ -338,7 +338,7 @@ impl DynPlan {
             .and_then(|()| self.check("output", output.as_bytes(), to, points[to]))
             .and_then(|()| self.check_seen(input))
             .and_then(|()| self.check_seen(output.as_bytes()));
-        self.bound.agree(fit)?;
+        self.bound.executor_mut().agree(fit)?;
         self.bound.run(direction, Some(input), output)
     }
 
@@ -346,7 +346,7 @@ impl DynPlan {
         let fit = self
             .check("array in place", data.as_bytes(), 1, self.in_place_len())
             .and_then(|()| self.check_seen(data.as_bytes()));
-        self.bound.agree(fit)?;
+        self.bound.executor_mut().agree(fit)?;
         self.bound.run(direction, None, data)
     }
 
@@ -387,7 +387,7 @@ impl DynPlan {
     /// [`Error::OnRank`] with that of the lowest failing rank; [`Error::Left`] as
     /// [`Plan::forward_into`](crate::Plan::forward_into).
     pub fn agree<R>(&mut self, mine: Result<R, Error>) -> Result<R, Error> {
-        self.bound.agree(mine.as_ref().map(drop).map_err(Clone::clone))?;
+        self.bound.executor_mut().agree(mine.as_ref().map(drop).map_err(Clone::clone))?;
         mine
     }
 
@@ -406,7 +406,7 @@ impl DynPlan {
     /// Those of [`Plan::shared_input`](crate::Plan::shared_input).
     pub fn shared_zeros(&mut self) -> Result<DynArray, Error> {
         let bytes = self.in_place_bytes();
-        self.bound.agree(Ok(()))?;
+        self.bound.executor_mut().agree(Ok(()))?;
         // All ranks make new memory, or none.
         let mut all = [f64::from(self.bound.has_spare())];
         self.comm().allreduce(Reduce::Min, &mut all)?;

@@ -75,7 +75,7 @@ impl Arrays {
             true => [bound.allocate(bytes[0])?, bound.allocate(bytes[1])?].map(Ok),
             false => [bound.zeros(bytes[0]), bound.zeros(bytes[1])],
         };
-        let rank = bound.comm().rank();
+        let rank = bound.executor().comm().rank();
         let noise = match problem.precision {
             Precision::F32 => noise_bytes::<f32>(bytes[0], rank),
             Precision::F64 => noise_bytes::<f64>(bytes[0], rank),
@@ -84,7 +84,7 @@ impl Arrays {
             input.write(&noise)?;
             Ok(Self { input, output: output? })
         });
-        agree(bound.comm(), made)
+        agree(bound.executor().comm(), made)
     }
 }
 
@@ -118,7 +118,7 @@ impl Trial for Timed {
                 bound.run(Direction::Forward, input, output)
             })
         })?;
-        let (rank, call) = (bound.comm().rank(), "waiting for the device");
+        let (rank, call) = (bound.executor().comm().rank(), "waiting for the device");
         let failed = |why: DriverError| Error::Transport { rank, call, text: why.to_string() };
         stream.synchronize().map_err(failed)
     }

@@ -1,7 +1,7 @@
 //! Failures put into the device of one rank, through the seams that the library has anyway.
 
 use fft_comm::exchange_in;
-use fft_core::{Cpu, Executor, Layout, MakeExchange};
+use fft_core::{AnyExecutor, Cpu, Executor, Layout, MakeExchange};
 use thriffty::planning::{Algorithm, Direction, Memory, Precision, Problem, ProcGrid, Recipe};
 use thriffty::{Brick, Comm, Error, ErrorKind, Grid, Kind};
 

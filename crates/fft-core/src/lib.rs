@@ -34,8 +34,8 @@ pub use comm::{
     SharedMemory, Slot, SlotPool, Work, WritePartition, agree, agree_by, assert_same, matching,
 };
 pub use execute::{
-    BindContext, BufferRequirement, CallerArrays, Device, Executor, MakeExchange, OpBuffers,
-    Operation, Operations, RunContext, RunParts,
+    AnyExecutor, BindContext, BufferRequirement, CallerArrays, Device, Executor, MakeExchange,
+    OpBuffers, Operation, Operations, RunContext, RunParts,
 };
 pub use geometry::{
     Brick, DIMS, DynBrick, DynGrid, Grid, Layout, MAX_AXES, Panel, PerAxis, Placed, ProcGrid,

@@ -31,6 +31,49 @@ pub struct Executor<T: Real, Dev: Device<T>> {
 /// Makes the exchange of an algorithm. Collective, also for a rank that fails.
 pub type MakeExchange<'a> = &'a dyn Fn(Algorithm, &dyn Comm) -> Result<Box<dyn Exchange>, Error>;
 
+/// An [`Executor`] of any types and device, but for its runs.
+pub trait AnyExecutor {
+    /// The communicator.
+    fn comm(&self) -> &dyn Comm;
+
+    /// The exchange that executes the named algorithm.
+    fn exchange(&self, named: Algorithm) -> Algorithm;
+
+    /// The error of the last run over all ranks; `None` if messages are exact.
+    fn lost(&self) -> Option<WireError>;
+
+    /// Number of operations of a direction: passes over memory.
+    fn operations(&self, direction: Direction) -> usize;
+
+    /// Bytes of memory besides input and output: work buffers, slots, tiles.
+    fn memory(&self) -> usize;
+
+    /// Times since the last [`AnyExecutor::clear_timings`].
+    fn timings(&self) -> Timings;
+
+    /// Sets all times and counts to zero.
+    fn clear_timings(&mut self);
+
+    /// Whether this rank shares memory with others.
+    fn has_neighbours(&self) -> bool;
+
+    /// Whether other ranks of the host, if any, can see this memory.
+    fn is_seen(&self, memory: &[u8]) -> bool;
+
+    /// As [`agree`]. With memory shared by all ranks, success needs no message. Collective.
+    ///
+    /// # Errors
+    /// The lowest failing rank's; [`Error::Left`] if a process has dropped its executor.
+    fn agree(&mut self, mine: Result<(), Error>) -> Result<(), Error>;
+
+    /// Zeroed memory for input or output, shared with the other ranks of the host. `None` if this
+    /// rank shares no memory. Collective; lengths may differ.
+    ///
+    /// # Errors
+    /// On every rank of the host if the allocation fails on one.
+    fn allocate(&mut self, bytes: usize) -> Result<Option<Box<dyn SharedMemory>>, Error>;
+}
+
 impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
     /// Binds a recipe: allocates buffers, prepares local transforms and makes the exchanges.
     /// Collective over `comm`; all ranks pass the same recipe.
@@ -142,44 +185,6 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
         Ok(())
     }
 
-    /// As [`agree`]. With memory shared by all ranks, success needs no message. Collective.
-    ///
-    /// # Errors
-    /// The lowest failing rank's; [`Error::Left`] if a process has dropped its executor.
-    pub fn agree<R>(&mut self, mine: Result<R, Error>) -> Result<R, Error> {
-        agree_by_memory(
-            self.comm.as_ref(),
-            self.context.node_memory.as_deref_mut().filter(|_| self.near),
-            mine,
-        )
-    }
-
-    /// Zeroed memory for input or output, shared with the other ranks of the host. `None` if this
-    /// rank shares no memory. Collective; lengths may differ.
-    ///
-    /// # Errors
-    /// On every rank of the host if the allocation fails on one.
-    pub fn allocate(&mut self, bytes: usize) -> Result<Option<Box<dyn SharedMemory>>, Error> {
-        let node_memory = self.context.node_memory.as_mut();
-        node_memory.map(|node_memory| node_memory.allocate(bytes)).transpose()
-    }
-
-    /// Whether this rank shares memory with others.
-    pub fn has_neighbours(&self) -> bool {
-        self.context.node_memory.is_some()
-    }
-
-    /// Whether other ranks of the host, if any, can see this memory.
-    pub fn is_seen(&self, memory: &[u8]) -> bool {
-        self.context.node_memory.as_ref().is_none_or(|node_memory| node_memory.sees(memory))
-    }
-
-    /// The exchange that executes the named algorithm.
-    pub fn exchange(&self, named: Algorithm) -> Algorithm {
-        let found = self.context.exchanges.iter().find(|(algorithm, _)| *algorithm == named);
-        found.map_or(named, |(_, exchange)| exchange.algorithm())
-    }
-
     /// The device.
     pub fn device(&self) -> &Dev {
         &self.context.device
@@ -189,34 +194,27 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
     pub fn device_mut(&mut self) -> &mut Dev {
         &mut self.context.device
     }
+}
 
-    /// The error of the last run over all ranks; `None` if messages are exact.
-    pub fn lost(&self) -> Option<WireError> {
-        self.lost
-    }
-
-    /// Number of operations of a direction: passes over memory.
-    pub fn operations(&self, direction: Direction) -> usize {
-        direction.choose(&self.forward, &self.inverse).ops.len()
-    }
-
-    /// The communicator.
-    pub fn comm(&self) -> &dyn Comm {
+impl<T: Real, Dev: Device<T>> AnyExecutor for Executor<T, Dev> {
+    fn comm(&self) -> &dyn Comm {
         self.comm.as_ref()
     }
 
-    /// Times since the last [`Executor::clear_timings`].
-    pub fn timings(&self) -> Timings {
-        self.context.timings
+    fn exchange(&self, named: Algorithm) -> Algorithm {
+        let found = self.context.exchanges.iter().find(|(algorithm, _)| *algorithm == named);
+        found.map_or(named, |(_, exchange)| exchange.algorithm())
     }
 
-    /// Sets all times and counts to zero.
-    pub fn clear_timings(&mut self) {
-        self.context.timings = Timings::default();
+    fn lost(&self) -> Option<WireError> {
+        self.lost
     }
 
-    /// Bytes of memory besides input and output: work buffers, slots, tiles.
-    pub fn memory(&self) -> usize {
+    fn operations(&self, direction: Direction) -> usize {
+        direction.choose(&self.forward, &self.inverse).ops.len()
+    }
+
+    fn memory(&self) -> usize {
         let exchanges = self.context.exchanges.iter();
         let slots: usize = exchanges.map(|(_, exchange)| exchange.memory()).sum();
         let tiles: usize =
@@ -226,14 +224,43 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
             + tiles
             + self.context.device.held()
     }
+
+    fn timings(&self) -> Timings {
+        self.context.timings
+    }
+
+    fn clear_timings(&mut self) {
+        self.context.timings = Timings::default();
+    }
+
+    fn has_neighbours(&self) -> bool {
+        self.context.node_memory.is_some()
+    }
+
+    fn is_seen(&self, memory: &[u8]) -> bool {
+        self.context.node_memory.as_ref().is_none_or(|node_memory| node_memory.sees(memory))
+    }
+
+    fn agree(&mut self, mine: Result<(), Error>) -> Result<(), Error> {
+        agree_by_memory(
+            self.comm.as_ref(),
+            self.context.node_memory.as_deref_mut().filter(|_| self.near),
+            mine,
+        )
+    }
+
+    fn allocate(&mut self, bytes: usize) -> Result<Option<Box<dyn SharedMemory>>, Error> {
+        let node_memory = self.context.node_memory.as_mut();
+        node_memory.map(|node_memory| node_memory.allocate(bytes)).transpose()
+    }
 }
 
 /// [`agree`], through shared memory if all ranks share it and succeed.
-fn agree_by_memory<R>(
+fn agree_by_memory(
     comm: &dyn Comm,
     node_memory: Option<&mut (dyn NodeMemory + 'static)>,
-    mine: Result<R, Error>,
-) -> Result<R, Error> {
+    mine: Result<(), Error>,
+) -> Result<(), Error> {
     match node_memory.map(|node_memory| node_memory.sync(mine.is_ok())).transpose()? {
         Some(true) => mine,
         _ => agree(comm, mine),

@@ -1,12 +1,13 @@
 //! The executor on a host for either precision, compiled here once for each.
 
+use std::ops::{Deref, DerefMut};
+
 use bytemuck::Pod;
 
-use crate::base::{Error, Precision, Timings, WireError};
-use crate::comm::{Comm, SharedMemory};
-use crate::execute::{Executor, MakeExchange};
+use crate::base::{Error, Precision};
+use crate::comm::Comm;
+use crate::execute::{AnyExecutor, Executor, MakeExchange};
 use crate::host::cpu::cpu::Cpu;
-use crate::problem::Algorithm;
 use crate::problem::Direction;
 use crate::recipe::Recipe;
 
@@ -74,65 +75,18 @@ impl HostExecutor {
             it.run(direction, src.map(numbers), numbers_mut(dst))
         })
     }
+}
 
-    /// As [`Executor::agree`]. Collective.
-    ///
-    /// # Errors
-    /// Those of [`Executor::agree`].
-    pub fn agree<R>(&mut self, mine: Result<R, Error>) -> Result<R, Error> {
-        either!(self, it => it.agree(mine))
+impl Deref for HostExecutor {
+    type Target = dyn AnyExecutor;
+
+    fn deref(&self) -> &Self::Target {
+        either!(self, it => it.as_ref())
     }
+}
 
-    /// As [`Executor::allocate`]. Collective.
-    ///
-    /// # Errors
-    /// Those of [`Executor::allocate`].
-    pub fn allocate(&mut self, bytes: usize) -> Result<Option<Box<dyn SharedMemory>>, Error> {
-        either!(self, it => it.allocate(bytes))
-    }
-
-    /// As [`Executor::has_neighbours`].
-    pub fn has_neighbours(&self) -> bool {
-        either!(self, it => it.has_neighbours())
-    }
-
-    /// As [`Executor::is_seen`].
-    pub fn is_seen(&self, memory: &[u8]) -> bool {
-        either!(self, it => it.is_seen(memory))
-    }
-
-    /// As [`Executor::exchange`].
-    pub fn exchange(&self, named: Algorithm) -> Algorithm {
-        either!(self, it => it.exchange(named))
-    }
-
-    /// As [`Executor::lost`].
-    pub fn lost(&self) -> Option<WireError> {
-        either!(self, it => it.lost())
-    }
-
-    /// The communicator.
-    pub fn comm(&self) -> &dyn Comm {
-        either!(self, it => it.comm())
-    }
-
-    /// As [`Executor::timings`].
-    pub fn timings(&self) -> Timings {
-        either!(self, it => it.timings())
-    }
-
-    /// As [`Executor::clear_timings`].
-    pub fn clear_timings(&mut self) {
-        either!(self, it => it.clear_timings());
-    }
-
-    /// As [`Executor::operations`].
-    pub fn operations(&self, direction: Direction) -> usize {
-        either!(self, it => it.operations(direction))
-    }
-
-    /// As [`Executor::memory`].
-    pub fn memory(&self) -> usize {
-        either!(self, it => it.memory())
+impl DerefMut for HostExecutor {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        either!(self, it => it.as_mut())
     }
 }
