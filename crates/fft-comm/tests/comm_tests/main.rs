@@ -2,6 +2,8 @@
 //! for so long as runs should take, and
 //! want no busy peers.
 
+#[path = "../../../fft-core/tests/core_tests/options.rs"]
+mod options;
 #[path = "../../../fft-core/tests/core_tests/tiling.rs"]
 mod tiling;
 

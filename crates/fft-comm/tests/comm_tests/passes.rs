@@ -1,14 +1,13 @@
 //! The passes over memory of a recipe, as predicted and as lowered, are the operations that every
 //! rank binds, for 1,000 random problems.
 
-use std::sync::Arc;
-
 use fft_comm::{exchange_in, threads_on};
 use fft_core::{
-    Algorithm, Capabilities, Direction, Family, Grid, HostExecutor, Kind, Layout, Machine, Memory,
-    Precision, Problem, Program, Recipe, Scale, Tolerance, TransportOptions, Wire,
+    Access, Algorithm, Capabilities, Direction, Family, Grid, HostExecutor, Kind, Layout,
+    Precision, Problem, Program, Recipe, Wire,
 };
 
+use crate::options::options;
 use crate::tiling::{Rng, layout};
 
 const PROBLEMS: u64 = 1000;
@@ -94,34 +93,21 @@ fn problem<const D: usize>(rng: &mut Rng) -> Problem {
     let mut problem = Problem::new(kinds, complex, precision, input, output).unwrap();
     problem.hosts = vec![0; ranks];
     if rng.below(5) > 0 {
-        options(&mut problem, rng);
+        host_options(&mut problem, rng);
     }
     problem
 }
 
-/// Any number of arrays, scales, exchange, hosts, wires, memory and machine.
-fn options(problem: &mut Problem, rng: &mut Rng) {
-    problem.howmany = [1, 1, 2, 3][rng.below(4)];
-    problem.forward = [Scale::None, Scale::Full, Scale::Symmetric][rng.below(3)];
-    problem.options.exchange = match rng.below(2) {
-        0 => Algorithm::Shared,
-        _ => Algorithm::ALL[rng.below(Algorithm::ALL.len())],
-    };
+/// Any options of hosts; often with shared memory, without encoding.
+fn host_options(problem: &mut Problem, rng: &mut Rng) {
+    options(problem, rng);
+    problem.options.access = Access::Cached;
     problem.hosts = hosts(problem.input.ranks(), rng);
-    let wires = [Wire::Raw, Wire::F16, Wire::Lossless, Wire::Bits(16), Wire::Tolerance];
-    problem.options.wire = wires[rng.below(2) * rng.below(wires.len())];
-    if problem.options.wire == Wire::Tolerance {
-        problem.options.tolerance = Some(Tolerance::relative(1e-2).unwrap());
-    }
-    problem.options.shared_arrays = rng.below(3) == 0;
-    problem.options.memory = [Memory::Ample, Memory::Ample, Memory::Least][rng.below(3)];
-    problem.options.chunk = [1 << 13, 1 << 16, TransportOptions::CHUNK][rng.below(3)];
     if rng.below(2) == 0 {
-        let mut machine = Machine::default();
-        for quantity in machine.quantities_mut() {
-            quantity.value *= 10f64.powf(rng.signed());
-        }
-        problem.machine = Arc::new(machine);
+        problem.options.exchange = Algorithm::Shared;
+    }
+    if rng.below(2) == 0 {
+        (problem.options.wire, problem.options.tolerance) = (Wire::Raw, None);
     }
 }
 

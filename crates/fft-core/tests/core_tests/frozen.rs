@@ -7,13 +7,10 @@
 
 use std::fmt::Write;
 use std::path::Path;
-use std::sync::Arc;
 
+use crate::options::options;
 use crate::tiling::{Rng, layout};
-use fft_core::{
-    Access, Algorithm, Grid, Kind, Machine, Memory, Precision, Prediction, Problem, Recipe, Scale,
-    Schedule, Tolerance, TransportOptions, Wire,
-};
+use fft_core::{Grid, Kind, Precision, Prediction, Problem, Recipe, Schedule};
 
 const PROBLEMS: u64 = 200;
 /// Points along an axis, at most, of problems with 1 to 4 axes.
@@ -44,35 +41,7 @@ fn problem<const D: usize>(rng: &mut Rng) -> Problem {
     let (input, output) = (layout(grid, ranks, rng), layout(spectral, ranks, rng));
     let precision = [Precision::F32, Precision::F64][rng.below(2)];
     let mut problem = Problem::new(kinds, halved == D, precision, input, output).unwrap();
-    problem.howmany = 1 + rng.below(3);
-    problem.forward = [Scale::None, Scale::Full, Scale::Symmetric][rng.below(3)];
-    problem.options.exchange = Algorithm::ALL[rng.below(Algorithm::ALL.len())];
-    let hosts = 1 + rng.below(4);
-    problem.hosts = match rng.below(4) {
-        0 => Vec::new(),
-        1 => (0..ranks).map(|_| rng.below(hosts)).collect(),
-        _ => (0..ranks).map(|rank| rank * hosts / ranks).collect(),
-    };
-    let wires = [Wire::Raw, Wire::F16, Wire::Lossless, Wire::Bits(16), Wire::Tolerance];
-    problem.options.wire = wires[rng.below(wires.len())];
-    if problem.options.wire == Wire::Tolerance {
-        problem.options.tolerance = Some(Tolerance::relative([1e-2, 1e-4][rng.below(2)]).unwrap());
-    }
-    problem.options.access = match rng.below(4) {
-        0 => Access::Contiguous,
-        1 => Access::Fetched,
-        _ => Access::Cached,
-    };
-    problem.options.shared_arrays = rng.below(3) == 0;
-    problem.options.memory = [Memory::Ample, Memory::Least][rng.below(2)];
-    problem.options.chunk = [1 << 13, 1 << 16, TransportOptions::CHUNK][rng.below(3)];
-    if rng.below(2) == 0 {
-        let mut machine = Machine::default();
-        for quantity in machine.quantities_mut() {
-            quantity.value *= 10f64.powf(rng.signed());
-        }
-        problem.machine = Arc::new(machine);
-    }
+    options(&mut problem, rng);
     problem
 }
 

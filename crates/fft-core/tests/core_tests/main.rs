@@ -1,5 +1,6 @@
 //! All tests of what this crate shows.
 
+mod options;
 mod tiling;
 
 mod bytes;
