@@ -463,15 +463,9 @@ impl fmt::Debug for DynPlan {
 fn identity(recipe: &Recipe) -> String {
     let problem = recipe.problem();
     let layouts: Vec<_> = recipe.nodes().iter().map(|node| node.layout.bricks()).collect();
-    let numbers = (
-        problem.options.chunk,
-        problem.options.memory,
-        problem.options.shared_arrays,
-        &problem.hosts,
-    );
     let factors = [Direction::Forward, Direction::Inverse]
         .map(|direction| problem.factor(direction).to_bits());
-    let rest = format!("{layouts:?} {numbers:?} {factors:?}");
+    let rest = format!("{layouts:?} {:?} {:?} {factors:?}", problem.options, problem.hosts);
     format!("{:016x} {recipe}", checksum(rest.as_bytes()))
 }
 

@@ -2,13 +2,9 @@
 
 use std::time::Duration;
 
-use fft_comm::tuner::{
-    Candidate, Choice, Progress, Report, Source, candidates, favourite, shortlist, tune as measure,
-};
+use fft_comm::tuner::{Candidate, Choice, Progress, Report, Source, candidates, favourite};
 use fft_comm::{Signature, checksum};
-use fft_core::{
-    Algorithm, Comm, Error, Machine, Memory, Problem, Recipe, Step, Wire, agree, assert_same,
-};
+use fft_core::{Algorithm, Comm, Error, Machine, Memory, Problem, Recipe, Step, Wire, assert_same};
 
 use super::tune::Tune;
 use super::{files, wisdom};
@@ -38,9 +34,6 @@ pub(crate) struct Decision {
     /// The name of the problem in wisdom.
     pub(crate) key: String,
 }
-
-/// Candidates that are timed.
-pub(crate) const TIMED: usize = 8;
 
 /// Chooses a recipe. Collective; the same on every rank.
 ///
@@ -84,23 +77,6 @@ pub(crate) type Chosen = (Vec<Candidate>, Report);
 
 /// Times candidates for a problem, within a budget. Collective.
 pub(crate) type ByClock<'a> = &'a dyn Fn(&Problem, &Wanted<'_>, Duration) -> Result<Chosen, Error>;
-
-/// Times candidates on the host. Collective.
-pub(crate) fn by_clock(
-    comm: &dyn Comm,
-    problem: &Problem,
-    wanted: &Wanted<'_>,
-    budget: Duration,
-) -> Result<Chosen, Error> {
-    let can_put = wanted.exchange.is_none()
-        && problem.input.ranks() > 1
-        && !problem.all_near()
-        && agree(comm, comm.window())?.is_some();
-    let choice = Choice::of_clock(problem, wanted.exchange, can_put, wanted.fixed);
-    let all = shortlist(candidates(problem, &choice)?, TIMED);
-    let report = measure(comm, &all, budget, &mut |news| (wanted.watch)(news))?;
-    Ok((all, report))
-}
 
 fn by_model(problem: &Problem, wanted: &Wanted<'_>) -> Result<Chosen, Error> {
     let choice = Choice::of_model(problem, wanted.exchange);

@@ -1,19 +1,17 @@
 //! How the recipe of a plan is chosen.
 
+mod clock;
 mod decide;
-#[cfg(feature = "cuda")]
-mod device_clock;
 mod files;
 mod tune;
 mod wisdom;
 
+pub(crate) use clock::by_clock;
 #[cfg(feature = "cuda")]
-pub(crate) use decide::ByClock;
+pub(crate) use clock::by_device_clock;
 #[cfg(feature = "cuda")]
-pub(crate) use decide::Chosen;
-pub(crate) use decide::{Decision, Wanted, by_clock, decide, fingerprint};
-#[cfg(feature = "cuda")]
-pub(crate) use device_clock::by_device_clock;
+pub(crate) use decide::{ByClock, Chosen};
+pub(crate) use decide::{Decision, Wanted, decide, fingerprint};
 pub use fft_comm::tuner::{
     Candidate, Choice, Outcome, Progress, Report, ReportRow, Source, candidates, favourite,
 };

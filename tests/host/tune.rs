@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use fft_comm::threads_on;
 use thriffty::machine::{How, Machine, Quantity};
-use thriffty::planning::Algorithm;
+use thriffty::planning::{Algorithm, Epochs};
 use thriffty::tuning::Source;
 use thriffty::{C2c, Comm, Complex, Draft, Error, ErrorKind, Grid, Plan, Tolerance, Tune, Wire};
 
@@ -22,6 +22,15 @@ fn transform(plan: &mut Plan<C2c>) -> Vec<Complex<f64>> {
     let mut found = Vec::new();
     plan.forward(field).unwrap().iter().for_each(|(_, value)| found.push(*value));
     found
+}
+
+#[test]
+fn an_exchange_that_ranks_lack_is_not_timed_under_another_name() {
+    let found = threads_on(&[0, 1], |comm| {
+        let ring = Algorithm::Ring(Epochs::Fence);
+        draft(&comm, SHORT).exchange(ring).build().map(drop).unwrap_err().to_string()
+    });
+    assert!(found.iter().all(|error| error.contains("candidates that work: found")), "{found:?}");
 }
 
 #[test]

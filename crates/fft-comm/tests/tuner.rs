@@ -6,12 +6,13 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use fft_comm::tuner::{
-    Choice, Outcome, Progress, Source, Trial, candidates, favourite, race, shortlist, tune,
+    Candidate, Choice, Outcome, Progress, Report, Source, Trial, candidates, favourite, race,
+    shortlist, tune,
 };
-use fft_comm::{threads, threads_on};
+use fft_comm::{exchange_in, threads, threads_on};
 use fft_core::{
-    Algorithm, Comm, Epochs, Error, Grid, Kind, Layout, Precision, Problem, ProcGrid, Recipe,
-    Tolerance, Wire,
+    Algorithm, Comm, Direction, Epochs, Error, Grid, HostExecutor, Kind, Layout, Precision,
+    Problem, ProcGrid, Recipe, Tolerance, Wire,
 };
 
 fn problem(shape: [usize; 3], hosts: &[usize]) -> Problem {
@@ -33,9 +34,7 @@ fn candidates_are_the_same_on_all_ranks_sorted_and_each_there_once() {
         let first = &found[0];
         assert!(found.iter().all(|other| other == first));
         assert!(first.is_sorted_by(|a, b| a.predicted <= b.predicted + 1e-12));
-        let name = |candidate: &fft_comm::tuner::Candidate| {
-            (candidate.recipe.to_string(), candidate.chunk())
-        };
+        let name = |candidate: &Candidate| (candidate.recipe.to_string(), candidate.chunk());
         let mut names: Vec<_> = first.iter().map(name).collect();
         names.sort();
         let all = names.len();
@@ -76,7 +75,7 @@ fn chunks_wires_and_families_are_tried_where_they_matter() {
     let found = candidates(&far, &free).unwrap();
     for chunk in [1 << 17, 1 << 19, 1 << 21] {
         for wire in [Wire::Tolerance, Wire::Raw] {
-            let is = |c: &&fft_comm::tuner::Candidate| {
+            let is = |c: &&Candidate| {
                 c.chunk() == Some(chunk) && c.recipe.problem().options.wire == wire
             };
             assert!(found.iter().any(|candidate| is(&candidate)), "{chunk} {wire}");
@@ -123,9 +122,43 @@ fn a_problem_that_cannot_be_is_refused_and_so_is_nothing_to_choose_from() {
     none.howmany = 0;
     let choice = Choice::of_model(&none, None);
     assert!(candidates(&none, &choice).unwrap_err().to_string().contains("howmany"));
-    let found =
-        threads(2, |comm| tune(&comm, &[], Duration::ZERO, &mut |_| ()).unwrap_err().to_string());
+    let found = threads(2, |comm| {
+        tune_on_host(&comm, &[], Duration::ZERO, &mut |_| ()).unwrap_err().to_string()
+    });
     assert_eq!(found, ["candidates: found 0, expected at least 1"; 2]);
+}
+
+/// A recipe bound on the host, with arrays of its own.
+struct Bound(HostExecutor, [Vec<f64>; 2]);
+
+impl Trial for Bound {
+    fn run(&mut self) -> Result<(), Error> {
+        let [input, output] = &mut self.1;
+        let (input, output) = (bytemuck::cast_slice(input), bytemuck::cast_slice_mut(output));
+        self.0.run(Direction::Forward, Some(input), output)
+    }
+}
+
+/// Times candidates on the host, of which one with another exchange than it names fails.
+fn tune_on_host(
+    comm: &dyn Comm,
+    all: &[Candidate],
+    budget: Duration,
+    on_progress: &mut dyn FnMut(Progress),
+) -> Result<Report, Error> {
+    let mut make = |candidate: &Candidate| -> Result<Box<dyn Trial>, Error> {
+        let (recipe, problem) = (&candidate.recipe, candidate.recipe.problem());
+        let make = exchange_in(problem.options.memory);
+        let executor = HostExecutor::bind(recipe, comm.dup()?, make)?;
+        let (found, asked) =
+            (executor.exchange(problem.options.exchange), problem.options.exchange);
+        if found != asked {
+            return Err(Error::argument("exchange", found, asked));
+        }
+        let arrays = problem.reals(comm.rank()).map(|reals| vec![1.0; reals]);
+        Ok(Box::new(Bound(executor, arrays)))
+    };
+    tune(comm, all, budget, &mut make, on_progress)
 }
 
 /// Sleeps, and fails in the run that is told, on one rank.
@@ -285,7 +318,7 @@ fn recipes_are_timed_and_one_is_chosen_on_every_rank_alike() {
                 assert!(news.candidate < news.candidates && news.budget == LONG / 3600);
                 on_progress.set(on_progress.get() + 1);
             };
-            let report = tune(&comm, &few, LONG / 3600, &mut hear).unwrap();
+            let report = tune_on_host(&comm, &few, LONG / 3600, &mut hear).unwrap();
             assert!(on_progress.get() > 0);
             report
         });
@@ -314,9 +347,9 @@ fn what_the_communicator_cannot_do_fails_and_is_not_chosen() {
         let mut put = problem([8; 3], &[0, 1]);
         put.options.exchange = Algorithm::Ring(Epochs::Fence);
         let all = [put, problem([8; 3], &[0, 1])]
-            .map(|problem| fft_comm::tuner::Candidate::of(Recipe::new(problem).unwrap()));
-        let both = tune(&comm, &all, Duration::from_millis(50), &mut |_| ()).unwrap();
-        let none = tune(&comm, &all[..1], Duration::ZERO, &mut |_| ()).unwrap_err();
+            .map(|problem| Candidate::of(Recipe::new(problem).unwrap()));
+        let both = tune_on_host(&comm, &all, Duration::from_millis(50), &mut |_| ()).unwrap();
+        let none = tune_on_host(&comm, &all[..1], Duration::ZERO, &mut |_| ()).unwrap_err();
         (both, none)
     });
     let (report, error) = &found[0];
