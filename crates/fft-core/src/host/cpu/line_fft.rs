@@ -5,9 +5,7 @@
 
 use std::sync::Arc;
 
-use fft_lines::{
-    ComplexToReal, Dct1, Dst1, Fft, Planner, RealToComplex, TransformType2And3, TransformType4,
-};
+use fft_lines::{ComplexToReal, Fft, Planner, RealToComplex};
 use num_complex::Complex;
 
 use crate::base::Real;
@@ -34,6 +32,17 @@ pub trait LineFft<T: Real>: Send + Sync {
     }
 }
 
+/// A cosine or sine transform of a line, with scratch.
+type Trigonometric<T> = Box<dyn Fn(&mut [T], &mut [T]) + Send + Sync>;
+
+/// The length of its scratch and the transform, each of which has its own trait in rustdct.
+macro_rules! trigonometric {
+    ($plan:expr, $run:ident) => {{
+        let plan = $plan;
+        (plan.get_scratch_len(), Box::new(move |line, scratch| plan.$run(line, scratch)))
+    }};
+}
+
 /// Makes line transforms; lines of equal length share tables.
 pub struct LinePlanner<T: Real>(Box<dyn Planner<T>>);
 
@@ -55,7 +64,7 @@ impl<T: Real> LinePlanner<T> {
     ) -> Option<Arc<dyn LineFft<T>>> {
         let kind = if direction == Direction::Inverse { kind.undone_by() } else { kind };
         let planner = &mut self.0;
-        let real: Trigonometric<T> = match (kind, direction) {
+        let (scratch_len, transform): (usize, Trigonometric<T>) = match (kind, direction) {
             (Kind::Identity, _) => return None,
             (Kind::C2C, Direction::Forward) => {
                 return Some(Arc::new(ComplexLine(planner.complex(n, true))));
@@ -69,16 +78,26 @@ impl<T: Real> LinePlanner<T> {
             (Kind::R2C, Direction::Inverse) => {
                 return Some(Arc::new(DoublingLine(planner.complex_to_real(n))));
             }
-            (Kind::Dct1, _) => Trigonometric::Dct1(planner.dct1(n)),
-            (Kind::Dct2, _) => Trigonometric::Dct2(planner.type2_and_3(n)),
-            (Kind::Dct3, _) => Trigonometric::Dct3(planner.type2_and_3(n)),
-            (Kind::Dct4, _) => Trigonometric::Dct4(planner.type4(n)),
-            (Kind::Dst1, _) => Trigonometric::Dst1(planner.dst1(n)),
-            (Kind::Dst2, _) => Trigonometric::Dst2(planner.type2_and_3(n)),
-            (Kind::Dst3, _) => Trigonometric::Dst3(planner.type2_and_3(n)),
-            (Kind::Dst4, _) => Trigonometric::Dst4(planner.type4(n)),
+            (Kind::Dct1, _) => trigonometric!(planner.dct1(n), process_dct1_with_scratch),
+            (Kind::Dct2, _) => trigonometric!(planner.type2_and_3(n), process_dct2_with_scratch),
+            (Kind::Dct3, _) => trigonometric!(planner.type2_and_3(n), process_dct3_with_scratch),
+            (Kind::Dct4, _) => trigonometric!(planner.type4(n), process_dct4_with_scratch),
+            (Kind::Dst1, _) => {
+                let plan = planner.dst1(n);
+                let scratch_len = plan.get_scratch_len();
+                let run = move |line: &mut [T], scratch: &mut [T]| {
+                    // rustdct assumes zeros where it does not write.
+                    scratch.fill(T::default());
+                    plan.process_dst1_with_scratch(line, scratch);
+                };
+                (scratch_len, Box::new(run))
+            }
+            (Kind::Dst2, _) => trigonometric!(planner.type2_and_3(n), process_dst2_with_scratch),
+            (Kind::Dst3, _) => trigonometric!(planner.type2_and_3(n), process_dst3_with_scratch),
+            (Kind::Dst4, _) => trigonometric!(planner.type4(n), process_dst4_with_scratch),
         };
-        Some(Arc::new(RealLine { transform: real, n, parts: if complex { 2 } else { 1 } }))
+        let parts = if complex { 2 } else { 1 };
+        Some(Arc::new(RealLine { transform, scratch_len, n, parts }))
     }
 }
 
@@ -157,49 +176,10 @@ impl<T: Real> LineFft<T> for DoublingLine<T> {
     }
 }
 
-/// The cosine and sine transforms, each with its own trait in rustdct.
-enum Trigonometric<T> {
-    Dct1(Arc<dyn Dct1<T>>),
-    Dct2(Arc<dyn TransformType2And3<T>>),
-    Dct3(Arc<dyn TransformType2And3<T>>),
-    Dct4(Arc<dyn TransformType4<T>>),
-    Dst1(Arc<dyn Dst1<T>>),
-    Dst2(Arc<dyn TransformType2And3<T>>),
-    Dst3(Arc<dyn TransformType2And3<T>>),
-    Dst4(Arc<dyn TransformType4<T>>),
-}
-
-impl<T: Real> Trigonometric<T> {
-    fn scratch_len(&self) -> usize {
-        match self {
-            Self::Dct1(t) => t.get_scratch_len(),
-            Self::Dst1(t) => t.get_scratch_len(),
-            Self::Dct2(t) | Self::Dct3(t) | Self::Dst2(t) | Self::Dst3(t) => t.get_scratch_len(),
-            Self::Dct4(t) | Self::Dst4(t) => t.get_scratch_len(),
-        }
-    }
-
-    fn run(&self, line: &mut [T], scratch: &mut [T]) {
-        match self {
-            Self::Dct1(t) => t.process_dct1_with_scratch(line, scratch),
-            Self::Dct2(t) => t.process_dct2_with_scratch(line, scratch),
-            Self::Dct3(t) => t.process_dct3_with_scratch(line, scratch),
-            Self::Dct4(t) => t.process_dct4_with_scratch(line, scratch),
-            Self::Dst1(t) => {
-                // rustdct assumes zeros where it does not write.
-                scratch.fill(T::default());
-                t.process_dst1_with_scratch(line, scratch);
-            }
-            Self::Dst2(t) => t.process_dst2_with_scratch(line, scratch),
-            Self::Dst3(t) => t.process_dst3_with_scratch(line, scratch),
-            Self::Dst4(t) => t.process_dst4_with_scratch(line, scratch),
-        }
-    }
-}
-
 /// A cosine or sine transform of real lines, or of both parts of complex ones.
 struct RealLine<T> {
     transform: Trigonometric<T>,
+    scratch_len: usize,
     n: usize,
     parts: usize,
 }
@@ -212,11 +192,11 @@ impl<T: Real> LineFft<T> for RealLine<T> {
         self.n * self.parts
     }
     fn scratch_len(&self) -> usize {
-        self.transform.scratch_len() + self.n
+        self.scratch_len + self.n
     }
     fn run(&self, tile: &mut [T], scratch: &mut [T]) {
         let (line, scratch) = scratch.split_at_mut(self.n);
-        let scratch = &mut scratch[..self.transform.scratch_len()];
+        let scratch = &mut scratch[..self.scratch_len];
         // rustdct's transforms are half of SciPy's.
         let two = T::of(2.0);
         for place in tile.chunks_exact_mut(self.pitch()) {
@@ -224,7 +204,7 @@ impl<T: Real> LineFft<T> for RealLine<T> {
                 for (x, y) in line.iter_mut().zip(place[part..].iter().step_by(self.parts)) {
                     *x = *y;
                 }
-                self.transform.run(line, scratch);
+                (self.transform)(line, scratch);
                 for (x, y) in line.iter().zip(place[part..].iter_mut().step_by(self.parts)) {
                     *y = *x * two;
                 }
