@@ -44,7 +44,6 @@ pub(crate) trait Bound: Send {
     }
 }
 
-/// A plan's device.
 #[cfg(feature = "cuda")]
 pub(crate) struct OnDevice<'a> {
     pub(crate) gpu: &'a Gpu,

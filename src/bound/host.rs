@@ -7,7 +7,6 @@ use fft_core::{
 use super::bound::{Bound, misaligned};
 use crate::field::{Bytes, BytesMut, DynArray, Pool};
 
-/// A recipe that is bound to the host.
 pub(crate) struct HostBound {
     /// Given back before the memory of the host, which the executor has, is dropped.
     pool: Pool<Box<dyn SharedMemory>>,

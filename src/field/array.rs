@@ -10,7 +10,6 @@ use fft_gpu::DeviceMemory;
 use super::device_array::DeviceArray;
 use super::pool::Pooled;
 
-/// An array to be read, as bytes.
 #[derive(Clone, Copy)]
 pub(crate) enum Bytes<'a> {
     Host(&'a [u8]),
@@ -18,7 +17,6 @@ pub(crate) enum Bytes<'a> {
     Device(&'a DeviceMemory<u8>),
 }
 
-/// An array to be written, as bytes.
 pub(crate) enum BytesMut<'a> {
     Host(&'a mut [u8]),
     #[cfg(feature = "cuda")]
@@ -36,7 +34,6 @@ impl Bytes<'_> {
 }
 
 impl BytesMut<'_> {
-    /// The same, to be read.
     pub(crate) fn as_bytes(&self) -> Bytes<'_> {
         match self {
             Self::Host(bytes) => Bytes::Host(bytes),
@@ -83,7 +80,6 @@ impl DynArray {
         Self(Memory::Shared(memory))
     }
 
-    /// An array on a device.
     #[cfg(feature = "cuda")]
     pub(crate) fn on_device(array: DeviceArray) -> Self {
         Self(Memory::Device(array))

@@ -10,7 +10,6 @@ use fft_gpu::{DeviceMemory, Gpu, GpuError, GpuReal, SharedSlice, lend, lend_mut}
 
 use super::pool::Pooled;
 
-/// Bytes on a device of one rank.
 pub(crate) struct DeviceArray {
     memory: Memory,
     gpu: Gpu,
@@ -80,7 +79,6 @@ impl DeviceArray {
         fft_gpu::numbers(self.slice(), len)
     }
 
-    /// The same, to be changed.
     pub(crate) fn numbers_mut<T: GpuReal>(&mut self, len: usize) -> CudaViewMut<'_, T> {
         match &mut self.memory {
             Memory::Own(slice) => fft_gpu::numbers_mut(slice, len),
@@ -99,7 +97,6 @@ impl DeviceArray {
         run(&lend(&view, stream))
     }
 
-    /// The same, to be written.
     pub(crate) fn with_mut<R>(
         &mut self,
         stream: &Arc<CudaStream>,

@@ -41,7 +41,6 @@ pub struct Field<S, K: Transform = R2c, const D: usize = 3, L: Location = Host> 
 }
 
 impl<S, K: Transform, const D: usize, L: Location> Field<S, K, D, L> {
-    /// The part in an array.
     pub(crate) fn new(part: Part<S>, data: DynArray) -> Self {
         Self { data, error: None, part, types: PhantomData }
     }
@@ -56,7 +55,6 @@ impl<S, K: Transform, const D: usize, L: Location> Field<S, K, D, L> {
         &self.part
     }
 
-    /// Keeps a failure, unless there is one.
     pub(crate) fn record_error(&mut self, result: Result<(), Error>) {
         self.error = self.error.take().or(result.err());
     }

@@ -102,7 +102,6 @@ fn fit_links(comm: &dyn Comm, machine: &mut Machine, one_host: bool) -> Result<(
     Ok(())
 }
 
-/// A transform that was run.
 struct Run {
     recipe: Recipe,
     /// On the slowest of all ranks.

@@ -165,7 +165,6 @@ impl<'a, K: Transform, const D: usize, L: Location> Draft<'a, K, D, L> {
         self
     }
 
-    /// The draft without its types.
     #[cfg(feature = "cuda")]
     pub(super) fn dyn_mut(&mut self) -> &mut DynDraft<'a> {
         &mut self.draft

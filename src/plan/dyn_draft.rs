@@ -86,7 +86,6 @@ impl<'a> DynDraft<'a> {
         Self { error, ..Self::new(comm, grid, transform, precision) }
     }
 
-    /// The same in another precision.
     pub(super) fn with_precision(self, precision: Precision) -> Self {
         Self { precision, ..self }
     }

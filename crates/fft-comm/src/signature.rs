@@ -111,7 +111,6 @@ pub(crate) fn broadcast_line(comm: &dyn Comm, text: &str) -> Result<String, Erro
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The model name of this rank's processor.
 pub(crate) fn processor() -> String {
     let read = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let named = |line: &str| {
@@ -121,7 +120,6 @@ pub(crate) fn processor() -> String {
     read.lines().find_map(named).unwrap_or_else(|| std::env::consts::ARCH.into())
 }
 
-/// The library that carries messages.
 fn library(comm: &dyn Comm) -> String {
     #[cfg(feature = "mpi")]
     if comm.name() == "mpi" {

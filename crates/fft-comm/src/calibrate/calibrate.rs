@@ -15,7 +15,6 @@ use super::rates::{ALONE, REPEATS, TOGETHER, median};
 const LENGTHS: [usize; 7] = [16, 32, 64, 128, 256, 512, 1024];
 /// The index of the length that tells how much ranks slow each other down.
 const TYPICAL: usize = 4;
-/// Exposure epochs in a row.
 const EPOCHS: usize = 20;
 
 /// Measures the machine that these ranks run on. Collective; the result is bitwise the same on

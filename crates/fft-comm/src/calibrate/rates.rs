@@ -7,7 +7,6 @@ pub(super) const REPEATS: usize = 5;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
-    /// Timings, of which the median counts.
     pub(super) turns: usize,
     pub(super) long: Duration,
 }

@@ -71,7 +71,6 @@ fn slower(turns: usize) -> f64 {
     1.0 + (2.0 / turns.max(1) as f64).max(0.1)
 }
 
-/// A trial in the race.
 struct Runner<'t> {
     number: usize,
     trial: Box<dyn Trial + 't>,
@@ -136,7 +135,6 @@ struct Race<'a, 't> {
     on_progress: &'a mut dyn FnMut(Progress),
     outcomes: Vec<Outcome>,
     running: Vec<Runner<'t>>,
-    /// Seconds since the beginning.
     spent: f64,
 }
 

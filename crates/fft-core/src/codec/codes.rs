@@ -9,7 +9,6 @@
 /// Codes in a block.
 pub(super) const BLOCK: usize = 64;
 
-/// Bytes of a block.
 pub(super) const fn bytes(bits: u32) -> usize {
     BLOCK / 8 * bits as usize
 }

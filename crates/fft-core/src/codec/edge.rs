@@ -38,7 +38,6 @@ impl Edge {
         (1u64 << (bits - 1)) as f64 * step <= most::<T>()
     }
 
-    /// The largest integer.
     fn top(self) -> i64 {
         (1 << (self.bits - 1)) - if self.strange { 2 } else { 1 }
     }

@@ -247,7 +247,6 @@ impl<T: Real, S: Scheme<T>> Codec<T> for Frame<T, S> {
     }
 }
 
-/// Bytes of the numbers in memory.
 fn raw_bytes<T>(shape: Shape) -> usize {
     shape.reals() * size_of::<T>()
 }

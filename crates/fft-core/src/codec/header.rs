@@ -2,7 +2,6 @@
 
 use super::codec::BadMessage;
 
-/// Bytes of a header.
 pub(super) const HEADER: usize = 8;
 
 /// The version of the format in `docs/wire.md`.
@@ -34,7 +33,6 @@ pub(super) struct Known {
     pub(super) elements: usize,
 }
 
-/// Writes a header to the front of a message.
 pub(super) fn write(known: Known, message: &mut [u8]) {
     let Known { kind, bits, real, width, elements } = known;
     message[..4].copy_from_slice(&[VERSION, kind as u8, bits, width << 4 | real]);

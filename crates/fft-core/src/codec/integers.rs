@@ -145,7 +145,6 @@ pub(super) fn put_raw<T: Real>(bytes: &[u8], reals: &mut [T], width: usize, plan
     scatter(&words, reals, width, plane, from_word);
 }
 
-/// Bytes of a block of words.
 pub(super) const fn raw_bytes<T: Real>() -> usize {
     BLOCK * size_of::<T>()
 }

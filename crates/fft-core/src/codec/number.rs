@@ -10,7 +10,6 @@ pub(super) const INFINITY: u64 = 0x7FF << MANTISSA;
 /// All bits but the sign.
 pub(super) const MAGNITUDE: u64 = u64::MAX >> 1;
 
-/// The bits of a number.
 #[inline(always)]
 pub(super) fn word<T: Real>(x: T) -> u64 {
     match T::PRECISION {
@@ -19,7 +18,6 @@ pub(super) fn word<T: Real>(x: T) -> u64 {
     }
 }
 
-/// The number with these bits.
 #[inline(always)]
 pub(super) fn from_word<T: Real>(word: u64) -> T {
     match T::PRECISION {
@@ -28,7 +26,6 @@ pub(super) fn from_word<T: Real>(word: u64) -> T {
     }
 }
 
-/// Converts to `f64`.
 #[inline(always)]
 pub(super) fn wide<T: Real>(x: T) -> f64 {
     match T::PRECISION {
@@ -37,7 +34,6 @@ pub(super) fn wide<T: Real>(x: T) -> f64 {
     }
 }
 
-/// Rounds to `T`.
 #[inline(always)]
 pub(super) fn narrow<T: Real>(x: f64) -> T {
     match T::PRECISION {
@@ -46,13 +42,11 @@ pub(super) fn narrow<T: Real>(x: f64) -> T {
     }
 }
 
-/// Rounds to `T` and back.
 #[inline(always)]
 pub(super) fn rounded<T: Real>(x: f64) -> f64 {
     wide(narrow::<T>(x))
 }
 
-/// Explicit mantissa bits of `T`.
 pub(super) const fn mantissa<T: Real>() -> u32 {
     match T::PRECISION {
         Precision::F32 => f32::MANTISSA_DIGITS - 1,
@@ -60,7 +54,6 @@ pub(super) const fn mantissa<T: Real>() -> u32 {
     }
 }
 
-/// The word of the infinity of `T`.
 pub(super) const fn infinity<T: Real>() -> u64 {
     match T::PRECISION {
         Precision::F32 => 0xFF << 23,
@@ -77,7 +70,6 @@ pub(super) const fn power(exponent: i32) -> f64 {
 /// Accumulators of sums. Their number is the same on all instruction sets, as it changes results.
 pub(super) const LANES: usize = 8;
 
-/// Adds the numbers of a block.
 #[inline(always)]
 pub(super) fn add(x: &[f64; BLOCK], lanes: &mut [f64; LANES]) {
     for x in x.as_chunks::<LANES>().0 {
@@ -98,7 +90,6 @@ pub(super) fn largest<T: Real>(x: &[T; BLOCK]) -> u64 {
     }
 }
 
-/// The sum of the lanes.
 pub(super) fn total(lanes: [f64; LANES]) -> f64 {
     lanes.iter().sum()
 }

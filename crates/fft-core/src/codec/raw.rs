@@ -4,7 +4,6 @@ use super::codec::{BadMessage, Codec, Packed, copy};
 use crate::base::Real;
 use crate::geometry::Transfer;
 
-/// The codec of raw messages.
 pub(super) struct Raw;
 
 impl<T: Real> Codec<T> for Raw {

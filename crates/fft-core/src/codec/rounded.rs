@@ -17,13 +17,11 @@ const SPAN: usize = 256;
 /// Exponents of scales: both the power and its inverse are normal numbers.
 const SCALES: std::ops::RangeInclusive<i32> = -1022..=1022;
 
-/// A format.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Format {
     F32,
     F16,
     Bf16,
-    /// Explicit mantissa bits.
     Mantissa(u32),
 }
 
@@ -31,7 +29,6 @@ pub(super) enum Format {
 pub(super) struct Rounded(pub(super) Format);
 
 impl Rounded {
-    /// Bits of a code.
     fn bits<T: Real>(&self) -> u32 {
         match self.0 {
             Format::F32 => 32,
@@ -120,9 +117,7 @@ impl<T: Real> Scheme<T> for Rounded {
 
 /// A format with fewer bits of exponent and mantissa than `f64`.
 trait Short: Copy {
-    /// Bits of the exponent.
     const EXPONENT: u32;
-    /// Explicit mantissa bits.
     const MANTISSA: u32;
     const BITS: u32 = 1 + Self::EXPONENT + Self::MANTISSA;
     /// The exponent of scaled numbers: the second largest, so that rounding up stays in range.
@@ -159,7 +154,6 @@ trait Short: Copy {
         (sign >> (64 - Self::BITS) | code, f64::from_bits(sign | value))
     }
 
-    /// The value of a code.
     #[inline(always)]
     fn value(self, code: u64) -> f64 {
         let sign = code >> (Self::BITS - 1) << 63;

@@ -10,7 +10,6 @@ pub(super) fn scale(step: f64) -> u16 {
     ((step.to_bits() + (1 << DROPPED) - 1) >> DROPPED) as u16
 }
 
-/// The step of a scale.
 #[inline(always)]
 pub(super) fn step(scale: u16) -> f64 {
     f64::from_bits(u64::from(scale) << DROPPED)

@@ -18,9 +18,7 @@ const WIDEST: u32 = 52;
 /// The body: the step, a width per block, zeros to a multiple of 8 bytes, the codes.
 pub(super) struct Tolerance;
 
-/// Bytes of the step.
 const STEP: usize = size_of::<f64>();
-/// Bits of a width.
 const WIDTH: usize = 6;
 
 /// The offset of the codes.

@@ -38,7 +38,6 @@ pub fn agree_by<T>(
     mine
 }
 
-/// Gathers the bytes of all ranks.
 type Allgather<'a> = &'a mut dyn FnMut(&[u8], &mut [u8]) -> Result<()>;
 
 /// The error of the lowest failing rank. Not generic, so that it is compiled once.

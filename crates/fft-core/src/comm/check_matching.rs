@@ -49,7 +49,6 @@ pub fn matching<'a>(
 struct Known {
     /// Whether this is the sender's view.
     sent: bool,
-    /// The index of its reshape.
     reshape: usize,
     from: usize,
     to: usize,

@@ -1,7 +1,6 @@
 //! Messages between a rank and its peers.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::slot::{PinnedMemory, Slot};
 use crate::base::Error;
@@ -88,14 +87,6 @@ pub trait Flight: Send {
     /// # Errors
     /// When the library fails.
     fn wait_any(&mut self) -> Result<Option<Arrival>>;
-
-    /// As [`Flight::wait_any`], sleeping between polls: for waits of minutes.
-    ///
-    /// # Errors
-    /// When the library fails.
-    fn wait_any_sleeping(&mut self, _nap: Duration) -> Result<Option<Arrival>> {
-        self.wait_any()
-    }
 
     /// Returns the buffer of a message.
     fn recycle(&mut self, read: Arrival);

@@ -227,13 +227,11 @@ impl WritePartition {
     }
 }
 
-/// A layout as numbers.
 fn words(layout: &Layout) -> impl Iterator<Item = u64> {
     let order = layout.order().into_iter().map(|axis| axis as u64);
     order.chain(layout.bricks().iter().flat_map(bounds))
 }
 
-/// A brick as numbers.
 fn bounds(brick: &DynBrick) -> impl Iterator<Item = u64> + use<> {
     brick.lo.into_iter().chain(brick.hi).map(|bound| bound as u64)
 }
@@ -273,7 +271,6 @@ impl Segment {
         segments
     }
 
-    /// Bytes of this object.
     pub(crate) fn bytes(&self) -> usize {
         size_of::<Self>() + self.whole.as_ref().map_or(0, |whole| size_of_val(&**whole))
     }

@@ -9,7 +9,6 @@ use super::brick::DynBrick;
 /// Bricks per leaf: comparing a few is faster than another level.
 const LEAF: usize = 8;
 
-/// An index of the non-empty bricks of a layout.
 #[derive(Debug)]
 pub(crate) struct BrickIndex {
     /// In tree order.

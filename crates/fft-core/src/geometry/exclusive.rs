@@ -12,7 +12,6 @@ pub(crate) struct Exclusive {
     ranks: Vec<Parted>,
 }
 
-/// A brick in parts.
 #[derive(Debug)]
 struct Parted {
     exclusive: DynBrick,
@@ -21,7 +20,6 @@ struct Parted {
 }
 
 impl Exclusive {
-    /// Nothing is exclusive.
     pub(crate) fn nothing(home: &Layout) -> Self {
         Self::parted(home, |_| home.grid().nothing())
     }
@@ -49,7 +47,6 @@ impl Exclusive {
         Self { ranks: home.bricks().iter().enumerate().map(part).collect() }
     }
 
-    /// Whether any rank has an exclusive part.
     pub(crate) fn is_any(&self) -> bool {
         self.ranks.iter().any(|rank| !rank.exclusive.is_empty())
     }
@@ -64,7 +61,6 @@ impl Exclusive {
         &self.ranks[rank].public
     }
 
-    /// Public points of a rank.
     pub(crate) fn public_points(&self, rank: usize) -> usize {
         self.public(rank).last().map_or(0, |(last, before)| before + last.points())
     }

@@ -136,7 +136,6 @@ impl DynGrid {
         DynBrick { lo: self.shape.map(|_| 0), hi: self.shape }
     }
 
-    /// The brick without points.
     pub(crate) fn nothing(&self) -> DynBrick {
         DynBrick::empty(self.axes())
     }

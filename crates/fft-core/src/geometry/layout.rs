@@ -92,7 +92,6 @@ impl Layout {
         self.bricks.cut
     }
 
-    /// The same layout with a name.
     pub(crate) fn called(self, name: impl fmt::Display) -> Self {
         Self { name: Some(name.to_string().into()), ..self }
     }
@@ -268,7 +267,6 @@ pub(crate) fn order_name(order: &[usize]) -> String {
     if order.is_sorted() { String::new() } else { order.iter().map(|axis| names[*axis]).collect() }
 }
 
-/// The printed names of axes.
 pub(crate) fn axis_names(axes: usize) -> PerAxis<char> {
     let names = if axes == MAX_AXES { ['w', 'x', 'y', 'z'] } else { ['x', 'y', 'z', ' '] };
     PerAxis::from_fn(axes, |axis| names[axis])

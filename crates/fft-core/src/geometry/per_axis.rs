@@ -76,7 +76,6 @@ impl<V: Copy> PerAxis<V> {
 }
 
 impl PerAxis<usize> {
-    /// The product of all values.
     #[inline]
     pub(crate) fn product(&self) -> usize {
         let of = |axis| if axis < usize::from(self.axes) { self.values[axis] } else { 1 };

@@ -48,7 +48,6 @@ impl fmt::Display for NearLayout {
     }
 }
 
-/// An even cut over the ranks.
 #[derive(Clone, Debug)]
 pub(crate) struct Cut {
     pub(crate) parts: ProcGrid,
@@ -159,7 +158,6 @@ impl Cut {
         }
     }
 
-    /// The brick of a rank.
     pub(crate) fn brick(&self, grid: &DynGrid, rank: usize) -> DynBrick {
         self.part_of(rank).map_or(grid.nothing(), |part| self.parts.part(grid, part))
     }

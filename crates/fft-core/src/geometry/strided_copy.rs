@@ -252,7 +252,6 @@ impl Transfer {
         (0..DIMS).rev().find(both)
     }
 
-    /// The length of its [runs](Transfer::runs).
     pub(crate) fn run_len(&self) -> usize {
         self.run_axis().map_or(1, |axis| self.shape[axis])
     }

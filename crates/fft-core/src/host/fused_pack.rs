@@ -42,7 +42,6 @@ struct Load {
 }
 
 impl<T: Real> FusedPack<T> {
-    /// For a chunked redistribution.
     pub(crate) fn new(
         redistribution: &Redistribution,
         axes: &[(usize, Pass)],
@@ -82,7 +81,6 @@ impl<T: Real> FusedPack<T> {
         &self.tile
     }
 
-    /// Transforms the remaining chunks.
     pub(crate) fn rest(&mut self, path: Path<'_, '_, T>) {
         self.up_to(self.chunks.len(), path);
     }
@@ -109,7 +107,6 @@ impl<T: Real> FusedPack<T> {
     }
 }
 
-/// The source, destination and resources of a chunk.
 pub(crate) struct Path<'a, 'b, T: Real> {
     pub(crate) width: usize,
     pub(crate) device: &'a mut Cpu<T>,

@@ -62,7 +62,6 @@ pub(crate) struct FusedFft<T: Real> {
 /// A copy from local memory, this rank's or a peer's.
 struct LocalCopy {
     owner: usize,
-    /// The source and destination buffers.
     pieces: [usize; 2],
     transfer: Transfer,
 }
@@ -260,7 +259,6 @@ impl<T: Real> Reshape<T> {
     }
 }
 
-/// The encoding of messages.
 pub(crate) struct Encoding<'a> {
     pub(crate) wire: Wire,
     /// Whether a peer's messages are raw in any case.
@@ -324,7 +322,6 @@ struct ReshapeHandler<'a, T: Real> {
     peers: Option<&'a dyn PeerMemory>,
     dst: Written<'a, T>,
     timings: &'a mut Timings,
-    /// The first message that did not decode.
     damage: Result<(), Error>,
     /// The sum of squared encoding errors, and the number of real numbers encoded.
     lost: f64,

@@ -18,7 +18,6 @@ const FOUND_BYTES: f64 = 192.0;
 pub struct Model<'a> {
     machine: &'a Machine,
     hosts: usize,
-    /// Ranks of the fullest host.
     ranks_per_host: f64,
     ranks: usize,
 }
@@ -181,7 +180,6 @@ impl<'a> Model<'a> {
         Spent { pack, flight, unpack, pieces }
     }
 
-    /// Transfer of the messages of a reshape.
     fn flight(&self, order: &Order, traffic: &Traffic) -> f64 {
         let Order { load, share, exchange, .. } = *order;
         let Traffic { far, near, packed, near_messages, rounds, .. } = *traffic;

@@ -217,7 +217,6 @@ impl Problem {
         self.input.grid()
     }
 
-    /// The axis of kind R2C.
     pub(crate) fn halved_axis(&self) -> Option<usize> {
         self.kinds.iter().position(|kind| *kind == Kind::R2C)
     }

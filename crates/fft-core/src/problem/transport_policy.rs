@@ -53,7 +53,6 @@ struct Sizes {
     share: usize,
     /// Bytes of a chunk whose messages are long on average.
     long_chunk: usize,
-    /// Whether the options allow streaming.
     may_stream: bool,
     /// Whether messages are streamed: the data is large, and its chunks fit into cache.
     streams: bool,

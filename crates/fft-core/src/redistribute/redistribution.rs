@@ -27,7 +27,6 @@ pub struct Redistribution {
     after: Placed,
     /// The messages in the sender's order of axes.
     transposed: Option<TransposedWhenRead>,
-    /// The split of bricks before and after.
     splits: [BufferSplit; 2],
     /// The receiver of each box. Ranks begin with different receivers (`send_order.rs`).
     pub sends: Vec<(usize, DynBrick)>,

@@ -152,7 +152,6 @@ impl Stage<'_> {
         }
     }
 
-    /// A barrier among the ranks of each host.
     fn barrier(&mut self) {
         let takes = picoseconds(self.model.meeting());
         for host in 0..self.hosts.hosts() {
@@ -194,7 +193,6 @@ impl Stage<'_> {
         latest(&timeline.arrived) - begins
     }
 
-    /// Simulates the messages of an exchange.
     fn exchange(
         &self,
         work: &Work<'_>,

@@ -38,7 +38,6 @@ pub(in crate::mpi) fn awaited(error: Error) -> ! {
     abort(101)
 }
 
-/// Whether any thread may call MPI at any time.
 pub(in crate::mpi) fn any_thread() -> bool {
     mpi::environment::threading_support() == mpi::Threading::Multiple
 }

@@ -101,7 +101,6 @@ impl RawComm {
         Ok(Self { handle, rank: rank as usize, size: size as usize, owner })
     }
 
-    /// Whether this thread may call MPI now.
     pub(in crate::mpi) fn ready(&self, call: &'static str) -> Result<(), Error> {
         let rank = self.rank;
         if self.owner.is_some_and(|owner| owner != std::thread::current().id()) {

@@ -28,7 +28,6 @@ pub struct Cpu<T: Real> {
     scratch: Vec<T>,
     queue: PrefetchQueue,
     memory: Memory,
-    /// Whether the host's data is larger than the caches.
     large: bool,
     /// Whether a call fails, in tests.
     fault: Option<Box<dyn Fn(CpuCall) -> bool + Send>>,
@@ -77,7 +76,6 @@ impl<T: Real> Cpu<T> {
         Self { fault: Some(Box::new(fault)), ..Self::default() }
     }
 
-    /// Whether a test lets this call fail.
     pub(crate) fn fails(&self, call: CpuCall) -> bool {
         self.fault.as_ref().is_some_and(|fault| fault(call))
     }

@@ -50,7 +50,6 @@ impl PrefetchQueue {
         self.due(work, |at| ahead_of_computing(without_provenance(at)));
     }
 
-    /// The addresses of lines that are due.
     fn due(&mut self, work: usize, mut line: impl FnMut(usize)) {
         let share = self.lines.saturating_mul(work).div_ceil(self.work.max(1));
         let mut due = share.min(self.lines);

@@ -63,7 +63,6 @@ impl Columns {
         }
     }
 
-    /// As [`Columns::gather_few`].
     #[inline(never)]
     fn scatter_few<E: Copy, const COLUMNS: usize>(
         self,
@@ -104,7 +103,6 @@ impl Columns {
         }
     }
 
-    /// As [`Columns::gather_many`].
     #[inline(never)]
     fn scatter_many<E: Copy, const ROWS: usize>(
         self,
