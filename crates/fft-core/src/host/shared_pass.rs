@@ -113,14 +113,15 @@ impl<T: Real> SharedPass<T> {
         let runs = || boxes.iter().map(|tile| tiling.run(tile, order)).collect();
         let runs: Option<Vec<_>> = if tiling.first && partition.is_alone() { runs() } else { None };
         let cut = tiling.strips(lengths, order, width * bytes);
-        let (source_side, cached) = (source.as_ref().zip(all_read.as_ref()), runs.is_none());
+        let (cached, planned) = (runs.is_none(), Planned::default());
+        let (from, to) = (source.as_ref().zip(all_read.as_ref()), (&target, exclusive));
         let mut planner =
-            Planner::new(tiling, source_side, (&target, exclusive), cut, order, cached, partition);
+            Planner { tiling, source: from, target: to, cut, order, cached, partition, planned };
         for (number, tile) in boxes.iter().enumerate() {
             planner.tile(tile, runs.as_ref().map(|runs| runs[number].clone()), device)?;
         }
-        let Planner { tiles, strips, reads, partition, ffts, source_reals, target_reals, .. } =
-            planner;
+        let Planner { partition, planned, .. } = planner;
+        let Planned { tiles, strips, reads, ffts, source_reals, target_reals } = planned;
         // Both parts begin alike in a cache line.
         let before = source_reals.next_multiple_of(SLOT_ALIGN);
         device.reserve_tile(before + target_reals, rank)?;
@@ -244,6 +245,11 @@ struct Planner<'a, T: Real> {
     /// Whether tiles are in cache before their transforms.
     cached: bool,
     partition: WritePartition,
+    planned: Planned<T>,
+}
+
+#[derive(Default)]
+struct Planned<T: Real> {
     tiles: Vec<Tile>,
     strips: Vec<Strip>,
     reads: Vec<Segment>,
@@ -254,35 +260,7 @@ struct Planner<'a, T: Real> {
     target_reals: usize,
 }
 
-impl<'a, T: Real> Planner<'a, T> {
-    fn new(
-        tiling: &'a Tiling<'a>,
-        source: Option<(&'a Side<'a>, &'a Exclusive)>,
-        target: (&'a Side<'a>, &'a Exclusive),
-        cut: Strips<'a>,
-        order: PerAxis<usize>,
-        cached: bool,
-        partition: WritePartition,
-    ) -> Self {
-        let ffts = [const { TileFfts::default }; 3].map(|none| none());
-        let (tiles, strips, reads) = (Vec::new(), Vec::new(), Vec::new());
-        Self {
-            tiling,
-            source,
-            target,
-            cut,
-            order,
-            cached,
-            partition,
-            tiles,
-            strips,
-            reads,
-            ffts,
-            source_reals: 0,
-            target_reals: 0,
-        }
-    }
-
+impl<T: Real> Planner<'_, T> {
     fn lines<'b>(&self, axes: &'b [(usize, Pass)]) -> Lines<'b> {
         let Tiling { rank, howmany, .. } = *self.tiling;
         Lines { rank, order: self.order, howmany, axes, cached: self.cached }
@@ -295,13 +273,13 @@ impl<'a, T: Real> Planner<'a, T> {
         run: Option<Range<usize>>,
         device: &mut Cpu<T>,
     ) -> Result<(), Error> {
-        let (first, mut done) = (self.strips.len(), 0);
+        let (first, mut done) = (self.planned.strips.len(), 0);
         for strip in &in_boxes(*tile, self.order, self.cut.lengths) {
-            self.strip(tile, strip, self.strips.len() == first, done, device)?;
+            self.strip(tile, strip, self.planned.strips.len() == first, done, device)?;
             done += strip.points() * self.tiling.howmany * self.tiling.width;
         }
-        let fft = self.ffts[0].plan(self.lines(self.cut.whole), tile, device)?;
-        self.tiles.push(Tile { strips: first..self.strips.len(), fft, run });
+        let fft = self.planned.ffts[0].plan(self.lines(self.cut.whole), tile, device)?;
+        self.planned.tiles.push(Tile { strips: first..self.planned.strips.len(), fft, run });
         Ok(())
     }
 
@@ -319,7 +297,7 @@ impl<'a, T: Real> Planner<'a, T> {
         let reals = |side: &Side<'_>| tiling.on(side, strip).points() * howmany * side.width;
         // A tile that is read or written as a whole belongs to its first strip.
         let part = |whole: bool| if whole { is_first.then_some(tile) } else { Some(strip) };
-        let (first, first_read) = (self.partition.segments().len(), self.reads.len());
+        let (first, first_read) = (self.partition.segments().len(), self.planned.reads.len());
         let (target, exclusive) = self.target;
         if let Some(part) = part(self.cut.on_write.is_empty()) {
             let (layouts, part) = ([&*target.layout, &*target.work], tiling.on(target, part));
@@ -327,10 +305,11 @@ impl<'a, T: Real> Planner<'a, T> {
         }
         if let Some(((source, all), part)) = self.source.zip(part(self.cut.on_read.is_empty())) {
             let part = tiling.on(source, part);
-            self.reads.extend(Segment::of(rank, &source.layout, all, &part, order, howmany));
+            let reads = Segment::of(rank, &source.layout, all, &part, order, howmany);
+            self.planned.reads.extend(reads);
         }
         let [read, write] = [self.cut.on_read, self.cut.on_write].map(|axes| self.lines(axes));
-        let [_, on_read, on_write] = &mut self.ffts;
+        let [_, on_read, on_write] = &mut self.planned.ffts;
         // Both see the same shapes in the same order.
         let fft = on_read.plan(read, strip, device)?;
         let same = on_write.plan(write, strip, device)?;
@@ -341,11 +320,11 @@ impl<'a, T: Real> Planner<'a, T> {
             _ => (0, done),
         };
         let (segments, reads) =
-            (first..self.partition.segments().len(), first_read..self.reads.len());
-        self.strips.push(Strip { segments, reads, fft, read_at, at });
-        self.target_reals = self.target_reals.max(at + reals(target));
+            (first..self.partition.segments().len(), first_read..self.planned.reads.len());
+        self.planned.strips.push(Strip { segments, reads, fft, read_at, at });
+        self.planned.target_reals = self.planned.target_reals.max(at + reals(target));
         let source_reals = self.source.map_or(0, |(source, _)| read_at + reals(source));
-        self.source_reals = self.source_reals.max(source_reals);
+        self.planned.source_reals = self.planned.source_reals.max(source_reals);
         Ok(())
     }
 }
