@@ -8,6 +8,8 @@
 //!   outside of it.
 //! - Elements are [`Pod`]: all bits that may arrive are valid.
 //!
+//! `docs/windows.md` of this crate shows what does not compile.
+//!
 //! ```
 //! use fft_comm::mpi::{self, Rma, Window};
 //! use fft_core::Comm;
@@ -23,41 +25,6 @@
 //! window.free()?;
 //! # Ok::<(), fft_core::Error>(())
 //! ```
-//!
-//! None of the following compiles. A put outside of an epoch:
-//! ```compile_fail,E0599
-//! fn f(w: &mut fft_comm::mpi::Window<f64>) { w.put(0, 0, &[1.0]); }
-//! ```
-//! Local memory in an epoch, or a reference to it across one:
-//! ```compile_fail,E0502
-//! fn f(w: &mut fft_comm::mpi::Window<f64>) { w.fence(|epoch| Ok(w.local()[0])); }
-//! ```
-//! ```compile_fail,E0502
-//! fn f(w: &mut fft_comm::mpi::Window<f64>) { let x = w.local(); w.fence(|_| Ok(())); drop(x); }
-//! ```
-//! Data that dies, or changes, before the epoch is closed:
-//! ```compile_fail,E0597
-//! fn f(w: &mut fft_comm::mpi::Window<u8>) {
-//!     w.fence(|epoch| { let x = vec![1]; epoch.put(0, 0, &x) });
-//! }
-//! ```
-//! ```compile_fail,E0506
-//! fn f(w: &mut fft_comm::mpi::Window<u8>, mut x: [u8; 1]) {
-//!     w.fence(|epoch| { epoch.put(0, 0, &x)?; x[0] = 2; Ok(()) });
-//! }
-//! ```
-//! A window that has been freed:
-//! ```compile_fail,E0382
-//! fn f(w: fft_comm::mpi::Window<f64>) { w.free(); w.local(); }
-//! ```
-//! Elements for which not all bits are valid:
-//! ```compile_fail,E0277
-//! fn f(rma: &fft_comm::mpi::Rma) { rma.window::<bool>(1); }
-//! ```
-//! An epoch used after its closure:
-//! ```compile_fail
-//! fn f(w: &mut fft_comm::mpi::Window<f64>) { let epoch = w.fence(|epoch| Ok(epoch)); }
-//! ```
 
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
@@ -68,6 +35,10 @@ use fft_core::{Comm, Epochs, Error, SLOT_ALIGN, Slot, agree};
 use super::ffi::{self, RawEpoch, RawWindow};
 use super::library::library;
 use super::mpi_comm::MpiComm;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/windows.md")]
+struct Windows;
 
 /// The capability to put into the memory of other ranks, which not every MPI has on every machine.
 pub struct Rma {
