@@ -28,6 +28,34 @@ struct Bricks {
     cut: Option<ProcGrid>,
     /// Built on first use: a search never queries most layouts.
     index: OnceLock<BrickIndex>,
+    /// Computed on first use: a search asks for it at every edge.
+    extent: OnceLock<Extent>,
+}
+
+/// The largest bricks of a layout.
+struct Extent {
+    /// Points of the brick that has most.
+    points: usize,
+    /// The length of the longest brick along each axis.
+    longest: PerAxis<usize>,
+    /// Whether all non-empty bricks have the whole axis.
+    whole: PerAxis<bool>,
+}
+
+impl Extent {
+    fn of(grid: &DynGrid, bricks: &[DynBrick]) -> Self {
+        let axes = grid.axes();
+        let longest = |axis| bricks.iter().map(|brick| brick.len(axis)).max().unwrap_or(0);
+        let whole = |axis| {
+            let full = 0..grid.len(axis);
+            bricks.iter().all(|brick| brick.is_empty() || brick.range(axis) == full)
+        };
+        Self {
+            points: bricks.iter().map(DynBrick::points).max().unwrap_or(0),
+            longest: PerAxis::from_fn(axes, longest),
+            whole: PerAxis::from_fn(axes, whole),
+        }
+    }
 }
 
 impl Layout {
@@ -83,7 +111,8 @@ impl Layout {
 
     /// A layout of bricks that are known to tile the grid.
     pub(super) fn unchecked(grid: DynGrid, of_rank: Vec<DynBrick>, cut: Option<ProcGrid>) -> Self {
-        let bricks = Arc::new(Bricks { of_rank, cut, index: OnceLock::new() });
+        let bricks =
+            Arc::new(Bricks { of_rank, cut, index: OnceLock::new(), extent: OnceLock::new() });
         Self { grid, order: PerAxis::row_major(grid.axes()), bricks, name: None }
     }
 
@@ -149,8 +178,21 @@ impl Layout {
 
     /// Whether all non-empty bricks have the whole axis, so that transforms along it are local.
     pub fn is_whole(&self, axis: usize) -> bool {
-        let full = 0..self.grid.len(axis);
-        self.bricks().iter().all(|brick| brick.is_empty() || brick.range(axis) == full)
+        self.extent().whole[axis]
+    }
+
+    /// Points of the brick that has most.
+    pub(crate) fn most_points(&self) -> usize {
+        self.extent().points
+    }
+
+    /// The length of the longest brick along an axis.
+    pub(crate) fn longest(&self, axis: usize) -> usize {
+        self.extent().longest[axis]
+    }
+
+    fn extent(&self) -> &Extent {
+        self.bricks.extent.get_or_init(|| Extent::of(&self.grid, self.bricks()))
     }
 
     /// Calls `found(rank, common)` for every rank whose brick intersects `query`.

@@ -47,7 +47,7 @@ impl Distribution {
 
     pub(crate) fn most(&self) -> usize {
         match self {
-            Self::Given(layout) => layout.bricks().iter().map(DynBrick::points).max().unwrap_or(0),
+            Self::Given(layout) => layout.most_points(),
             Self::Cut(grid, cut) => {
                 let side = |axis: usize| grid.len(axis).div_ceil(cut.parts.shape()[axis]);
                 (0..grid.axes()).map(side).product()
@@ -58,9 +58,7 @@ impl Distribution {
     /// The length of the longest brick along an axis.
     pub(crate) fn longest(&self, axis: usize) -> usize {
         match self {
-            Self::Given(layout) => {
-                layout.bricks().iter().map(|brick| brick.len(axis)).max().unwrap_or(0)
-            }
+            Self::Given(layout) => layout.longest(axis),
             Self::Cut(grid, cut) => grid.len(axis).div_ceil(cut.parts.shape()[axis]),
         }
     }
