@@ -12,8 +12,9 @@
 //! results equal on every machine.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::ops::Range;
+
+use radix_heap::RadixHeapMap;
 
 use super::message_list::{Message, Schedule};
 use super::order::Order;
@@ -51,7 +52,7 @@ impl Link {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy)]
 enum Event {
     Send(u32),
     /// The first byte of a message reaches the port of its sender's host.
@@ -107,7 +108,8 @@ pub(crate) struct EventLoop<'a> {
     /// The time at which the last byte of each message has passed its latest port.
     tails: Vec<Time>,
     steps: Steps,
-    events: BinaryHeap<Reverse<(Time, u64, Event)>>,
+    /// By time and number. No event is created before the present one, as a radix heap requires.
+    events: RadixHeapMap<Reverse<(Time, u64)>, Event>,
     pushed: u64,
 }
 
@@ -131,7 +133,7 @@ impl<'a> EventLoop<'a> {
             ranks: vec![Rank::default(); schedule.ranks()],
             hosts: vec![[0; 2]; schedule.hosts()],
             tails: vec![0; schedule.messages().len()],
-            events: BinaryHeap::with_capacity(2 * schedule.ranks()),
+            events: RadixHeapMap::new(),
             pushed: 0,
             schedule,
             order,
@@ -153,7 +155,7 @@ impl<'a> EventLoop<'a> {
             };
             self.wake(rank, *start);
         }
-        while let Some(Reverse((now, _, event))) = self.events.pop() {
+        while let Some((Reverse((now, _)), event)) = self.events.pop() {
             match event {
                 Event::Send(rank) => self.send(rank as usize, now, pack),
                 Event::Leave(number) => self.leave(number, now),
@@ -168,7 +170,7 @@ impl<'a> EventLoop<'a> {
 
     fn push_event(&mut self, at: Time, event: Event) {
         self.pushed += 1;
-        self.events.push(Reverse((at, self.pushed, event)));
+        self.events.push(Reverse((at, self.pushed)), event);
     }
 
     fn wake(&mut self, rank: usize, at: Time) {

@@ -7,7 +7,7 @@ use crate::base::Precision;
 use crate::codec::Wire;
 use crate::geometry::{DynBrick, Topology};
 use crate::lower::Capabilities;
-use crate::planner::cost;
+use crate::planner::{BytesMoved, Expected, cost};
 use crate::problem::{Algorithm, Chunking, Direction, Problem};
 use crate::recipe::{Node, Recipe, Step};
 use crate::redistribute::redistribution::chunks;
@@ -74,6 +74,8 @@ pub struct Summary {
     pub max: u64,
     /// Maximum receivers of one rank.
     pub peers: usize,
+    /// Bytes that the busiest rank sends and receives.
+    pub rank_most: u64,
     /// Bytes that stay with their ranks.
     pub own: u64,
     /// Bytes read from peers of the same host.
@@ -238,6 +240,29 @@ impl Schedule {
         recipe.steps().iter().enumerate().filter_map(reshape).collect()
     }
 
+    /// The number of messages of all reshapes, estimated from the busiest ranks. Cost: O(ranks) for
+    /// each step.
+    pub fn estimate(recipe: &Recipe) -> f64 {
+        let problem = recipe.problem();
+        let ranks = problem.input.ranks();
+        let policy = problem.policy();
+        let reals = problem.howmany * problem.precision.bytes();
+        let expected = recipe.predict().steps;
+        let of = |((step, from), expected): ((&Step, &Node), &Expected)| {
+            let Step::Reshape { .. } = step else { return 0.0 };
+            let bytes = (from.layout.most_points() * from.width() * reals) as f64;
+            let chunks = policy.chunking.map_or(1.0, |chunking| {
+                let chunk = chunking.for_ranks(ranks).bytes as f64;
+                // Chunks that end at several axes are shorter than this.
+                if chunking.fine { 2.0 * bytes / chunk } else { bytes / chunk }
+            });
+            let BytesMoved { near_messages, far_messages, .. } = expected.volume;
+            let peers = (near_messages + far_messages) / 2.0;
+            peers * chunks.ceil().max(1.0) * ranks as f64
+        };
+        recipe.steps().iter().zip(recipe.nodes()).zip(&expected).map(of).sum()
+    }
+
     fn empty(hosts: &Topology, ranks: usize) -> Self {
         Self {
             host_of: (0..ranks).map(|rank| number(hosts.host_of(rank))).collect(),
@@ -306,7 +331,10 @@ impl Schedule {
         };
         let (mut out, mut back) = (vec![0; self.hosts], vec![0; self.hosts]);
         let (mut near, mut far) = (0, 0);
+        let mut of_rank = vec![0; self.ranks()];
         for message in &self.messages {
+            of_rank[message.from as usize] += message.wire;
+            of_rank[message.to as usize] += message.wire;
             if self.is_far(message) {
                 far += message.wire;
                 out[self.host(message.from as usize)] += message.wire;
@@ -322,6 +350,7 @@ impl Schedule {
             median: sizes.get(sizes.len() / 2).copied().unwrap_or(0),
             max: sizes.last().copied().unwrap_or(0),
             peers: (0..self.ranks()).map(peers).max().unwrap_or(0),
+            rank_most: of_rank.into_iter().max().unwrap_or(0),
             own: self.own.iter().sum(),
             read: self.read.iter().sum(),
             near,

@@ -4,7 +4,7 @@ use serde::Serialize;
 use thriffty::Wire;
 use thriffty::machine::{Machine, Quantity};
 use thriffty::planning::{
-    Algorithm, BytesMoved, Capabilities, Direction, Expected, Family, Order, Recipe, Simulation,
+    Algorithm, Capabilities, Direction, Expected, Family, Order, Recipe, Schedule, Simulation,
     Simulator, Step, Summary,
 };
 use thriffty::tuning::{Candidate, Choice, candidates, favourite};
@@ -17,7 +17,6 @@ pub(crate) struct Forecast {
     /// Its passes over memory, in order.
     pub(crate) program: Vec<String>,
     pub(crate) reshapes: Vec<Reshape>,
-    /// Of the recipe; always simulated.
     pub(crate) time: Guess,
     pub(crate) sensitivities: Vec<Sensitivity>,
     pub(crate) limits: Limits,
@@ -37,24 +36,36 @@ pub(crate) struct Guess {
     pub(crate) rough: bool,
 }
 
-/// The most messages of a recipe that is simulated. The chosen recipe always is.
+/// The most messages of the chosen recipe that are listed and simulated.
+const MANY: f64 = 5e6;
+/// The most messages of an alternative that are, and of all changed machines.
 const FEW: f64 = 3e6;
 
-/// The time of a recipe, with messages in this order or in that of its exchange.
-pub(crate) fn guess(recipe: &Recipe, machine: &Machine, order: Option<Order>) -> Guess {
-    let chunked = recipe.problem().policy().chunking.is_some();
-    let chunks = |volume: &BytesMoved| match chunked {
-        true => (volume.near + volume.far) / recipe.problem().options.chunk as f64 + 1.0,
-        false => 1.0,
-    };
-    let of =
-        |volume: &BytesMoved| chunks(volume) * (volume.near_messages + volume.far_messages) / 2.0;
-    // Steps count messages of the busiest rank, so that this is a bound.
-    let ranks = recipe.problem().input.ranks() as f64;
-    let steps = recipe.predict_on(machine).steps;
-    let messages = ranks * steps.iter().map(|step| of(&step.volume)).sum::<f64>();
-    let simulator = (messages <= FEW).then(|| Simulator::new(recipe));
-    time(recipe, simulator.as_ref(), machine, order)
+/// The messages that may still be simulated: a forecast is an answer within seconds.
+pub(crate) struct Budget(f64);
+
+impl Budget {
+    pub(crate) fn new() -> Self {
+        Self(2.0 * FEW)
+    }
+
+    /// Whether so many more may be.
+    fn takes(&mut self, messages: f64) -> bool {
+        let takes = messages <= FEW.min(self.0);
+        self.0 -= if takes { messages } else { 0.0 };
+        takes
+    }
+
+    /// The time of a recipe, with messages in this order or in that of its exchange.
+    pub(crate) fn guess(
+        &mut self,
+        recipe: &Recipe,
+        machine: &Machine,
+        order: Option<Order>,
+    ) -> Guess {
+        let simulator = self.takes(Schedule::estimate(recipe)).then(|| Simulator::new(recipe));
+        time(recipe, simulator.as_ref(), machine, order)
+    }
 }
 
 /// The same, simulated if there is a simulator.
@@ -64,10 +75,20 @@ fn time(
     machine: &Machine,
     order: Option<Order>,
 ) -> Guess {
+    let simulation = simulator.map(|simulator| simulator.run(machine, order));
+    guess_of(recipe, simulation.as_ref(), machine, order)
+}
+
+fn guess_of(
+    recipe: &Recipe,
+    simulation: Option<&Simulation>,
+    machine: &Machine,
+    order: Option<Order>,
+) -> Guess {
     let predicted = recipe.predict_on(machine).seconds;
-    match simulator.map(|simulator| simulator.run(machine, order)) {
+    match simulation {
         Some(Simulation { seconds, rough, .. }) => {
-            Guess { predicted, simulated: Some(seconds), rough }
+            Guess { predicted, simulated: Some(*seconds), rough: *rough }
         }
         None => {
             // The prediction assumes posted messages.
@@ -92,9 +113,28 @@ pub(crate) struct Reshape {
     pub(crate) to: String,
     pub(crate) wire: Wire,
     pub(crate) exchange: Algorithm,
-    pub(crate) summary: Summary,
+    /// `None` where messages are too many to list.
+    pub(crate) summary: Option<Summary>,
     pub(crate) expected: Expected,
-    pub(crate) simulated: f64,
+    pub(crate) simulated: Option<f64>,
+}
+
+impl Reshape {
+    /// Bytes that leave their hosts; where messages are not listed, as if of the busiest rank.
+    fn far(&self, ranks: usize) -> f64 {
+        match &self.summary {
+            Some(summary) => summary.far as f64,
+            None => self.expected.volume.far * ranks as f64,
+        }
+    }
+
+    /// Bytes of all messages of the busiest rank, outgoing and incoming.
+    fn most_bytes(&self) -> f64 {
+        match &self.summary {
+            Some(summary) => summary.rank_most as f64,
+            None => 2.0 * (self.expected.volume.near + self.expected.volume.far),
+        }
+    }
 }
 
 /// The times with half and with twice a number of the machine.
@@ -126,21 +166,30 @@ pub(crate) struct Memory {
     pub(crate) messages: f64,
 }
 
+impl Forecast {
+    /// Seconds by simulation, or else by prediction.
+    pub(crate) fn seconds(&self) -> f64 {
+        self.time.simulated.unwrap_or(self.time.predicted)
+    }
+}
+
 pub(crate) fn whole(ask: &Ask) -> Result<Forecast, Failure> {
     let (recipe, candidates) = chosen(ask)?;
-    let simulator = Simulator::new(&recipe);
     let machine = &*ask.machine;
-    let prediction = recipe.predict();
-    let simulation = simulator.run(machine, None);
-    let reshapes = reshapes(&recipe, &simulator, &prediction.steps, &simulation);
-    let messages: usize = simulator.schedules().iter().map(|it| it.1.messages().len()).sum();
-    let again = (messages as f64 <= FEW).then_some(&simulator);
-    let time = &|machine: &Machine| time(&recipe, again, machine, None);
+    let messages = Schedule::estimate(&recipe);
+    let simulator = (messages <= MANY).then(|| Simulator::new(&recipe));
+    let simulation = simulator.as_ref().map(|simulator| simulator.run(machine, None));
+    let listed = simulator.as_ref().zip(simulation.as_ref());
+    let reshapes = reshapes(&recipe, listed);
+    let memory = memory(&recipe, &reshapes);
+    let changes = 2.0 * NUMBERS.len() as f64;
+    let again = simulator.as_ref().filter(|_| changes * messages <= FEW);
+    let changed_time = &|machine: &Machine| time(&recipe, again, machine, None);
     let sensitivities = std::thread::scope(|scope| {
         let times = NUMBERS.map(|(name, of)| {
             let at = |factor| {
                 let machine = changed(machine, of, factor);
-                scope.spawn(move || time(&machine))
+                scope.spawn(move || changed_time(&machine))
             };
             (name, at(0.5), at(2.0))
         });
@@ -155,44 +204,39 @@ pub(crate) fn whole(ask: &Ask) -> Result<Forecast, Failure> {
         recipe: recipe.to_string(),
         program: program.lines().map(String::from).collect(),
         limits: limits(ask, &recipe, &reshapes),
-        memory: memory(&recipe, &simulator),
+        memory,
         reshapes,
-        time: Guess {
-            predicted: prediction.seconds,
-            simulated: Some(simulation.seconds),
-            rough: simulation.rough,
-        },
+        time: guess_of(&recipe, simulation.as_ref(), machine, None),
         sensitivities: sensitivities.into_iter().collect(),
-        others: others(ask, &recipe, again, &candidates),
+        others: others(ask, &recipe, &candidates),
     })
 }
 
 /// The time with layouts of this family.
-fn only(ask: &Ask, family: Family) -> Result<Guess, Failure> {
+fn only(ask: &Ask, family: Family, budget: &mut Budget) -> Result<Guess, Failure> {
     let recipe = Recipe::of_family(ask.problem()?, family)?;
-    Ok(guess(&recipe, &ask.machine, None))
+    Ok(budget.guess(&recipe, &ask.machine, None))
 }
 
-fn reshapes(
-    recipe: &Recipe,
-    simulator: &Simulator<'_>,
-    expected: &[Expected],
-    simulation: &Simulation,
-) -> Vec<Reshape> {
-    let of = |(number, schedule): &(usize, thriffty::planning::Schedule)| match recipe.steps()
-        [*number]
-    {
-        Step::Reshape { wire, exchange } => Some(Reshape {
+/// The reshapes, with the messages and the simulation of each where they are listed.
+fn reshapes(recipe: &Recipe, listed: Option<(&Simulator<'_>, &Simulation)>) -> Vec<Reshape> {
+    let expected = recipe.predict().steps;
+    let of = |(number, step): (usize, &Step)| {
+        let Step::Reshape { wire, exchange } = *step else { return None };
+        let summary = listed.and_then(|(simulator, _)| {
+            let mut schedules = simulator.schedules().iter();
+            schedules.find(|(step, _)| *step == number).map(|(_, schedule)| schedule.summary())
+        });
+        Some(Reshape {
             to: recipe.nodes()[number + 1].layout.to_string(),
             wire,
             exchange,
-            summary: schedule.summary(),
-            expected: expected[*number],
-            simulated: simulation.steps[*number].seconds,
-        }),
-        _ => None,
+            summary,
+            expected: expected[number],
+            simulated: listed.map(|(_, simulation)| simulation.steps[number].seconds),
+        })
     };
-    simulator.schedules().iter().filter_map(of).collect()
+    recipe.steps().iter().enumerate().filter_map(of).collect()
 }
 
 /// A group of a machine's numbers, by their names.
@@ -224,7 +268,7 @@ fn limits(ask: &Ask, recipe: &Recipe, reshapes: &[Reshape]) -> Limits {
     let steps = recipe.steps().iter().zip(recipe.nodes());
     let moved = steps.filter(|(step, _)| matches!(step, Step::Reshape { .. }));
     let all: f64 = moved.map(|(_, from)| bytes(from)).sum();
-    let far: f64 = reshapes.iter().map(|reshape| reshape.summary.far as f64).sum();
+    let far: f64 = reshapes.iter().map(|reshape| reshape.far(ask.ranks)).sum();
     let last = recipe.nodes().last().map_or(0.0, bytes);
     let of_host = host_memory.value.min(memory.value * ask.per_host as f64);
     Limits {
@@ -234,7 +278,7 @@ fn limits(ask: &Ask, recipe: &Recipe, reshapes: &[Reshape]) -> Limits {
     }
 }
 
-fn memory(recipe: &Recipe, simulator: &Simulator<'_>) -> Memory {
+fn memory(recipe: &Recipe, reshapes: &[Reshape]) -> Memory {
     let problem = recipe.problem();
     let ranks = 0..problem.input.ranks();
     let reals = problem.howmany * problem.precision.bytes();
@@ -244,48 +288,36 @@ fn memory(recipe: &Recipe, simulator: &Simulator<'_>) -> Memory {
     let nodes = recipe.nodes();
     let ends = |rank| held(&nodes[0], rank) + held(&nodes[nodes.len() - 1], rank);
     let most = |rank| nodes.iter().map(|node| held(node, rank)).fold(0.0, f64::max);
-    let messages = simulator.schedules().iter().map(|(_, schedule)| {
-        let mut bytes = vec![0.0; schedule.ranks()];
-        for message in schedule.messages() {
-            bytes[message.from as usize] += message.wire as f64;
-            bytes[message.to as usize] += message.wire as f64;
-        }
-        bytes.into_iter().fold(0.0, f64::max)
-    });
     Memory {
         data: ranks.clone().map(ends).fold(0.0, f64::max),
         between: ranks.map(most).fold(0.0, f64::max),
-        messages: messages.fold(0.0, f64::max),
+        messages: reshapes.iter().map(Reshape::most_bytes).fold(0.0, f64::max),
     }
 }
 
 /// The alternatives: other exchanges, raw messages, other families of layouts.
-fn others(
-    ask: &Ask,
-    recipe: &Recipe,
-    simulator: Option<&Simulator<'_>>,
-    exchanges: &[Candidate],
-) -> Vec<Other> {
+fn others(ask: &Ask, recipe: &Recipe, exchanges: &[Candidate]) -> Vec<Other> {
     let machine = &*ask.machine;
-    let pairwise = time(recipe, simulator, machine, Some(Order::Pairwise));
+    let budget = &mut Budget::new();
+    let pairwise = budget.guess(recipe, machine, Some(Order::Pairwise));
     let mut found = vec![("these layouts, pairwise".to_owned(), Ok(pairwise))];
     let problem = recipe.problem();
     let ask = &Ask { exchange: Some(problem.options.exchange), ..ask.clone() };
     for Candidate { recipe, .. } in exchanges {
         found.push((
             recipe.problem().options.exchange.to_string(),
-            Ok(guess(recipe, machine, None)),
+            Ok(budget.guess(recipe, machine, None)),
         ));
     }
     if problem.options.wire != Wire::Raw {
         let raw = Ask { encoding: Default::default(), ..ask.clone() };
-        found.push(("messages raw".into(), only(&raw, Family::Any).map_err(text)));
+        found.push(("messages raw".into(), only(&raw, Family::Any, budget).map_err(text)));
     }
     for (name, family) in [("pencils", Family::Pencils), ("slabs", Family::Slabs)] {
         let mut problem = problem.clone();
         if problem.options.exchange != Algorithm::P2p {
             let name = format!("{name}, {}", problem.options.exchange);
-            found.push((name, only(ask, family).map_err(text)));
+            found.push((name, only(ask, family, budget).map_err(text)));
         }
         // As a classic library does.
         problem.options.exchange = Algorithm::P2p;
@@ -293,7 +325,7 @@ fn others(
         match Recipe::of_family(problem, family) {
             Ok(recipe) => {
                 for (how, order) in orders {
-                    let guess = guess(&recipe, machine, Some(order));
+                    let guess = budget.guess(&recipe, machine, Some(order));
                     found.push((format!("{name}, {how}"), Ok(guess)));
                 }
             }

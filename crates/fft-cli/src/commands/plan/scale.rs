@@ -8,7 +8,7 @@ use thriffty::Wire;
 use thriffty::planning::{Algorithm, Family, Order, Recipe, Step};
 
 use super::ask::Ask;
-use super::forecast::{Guess, chosen, guess};
+use super::forecast::{Budget, Guess, chosen};
 use super::options::Scaling;
 use super::published::{self, Point};
 use crate::args::encoding::Encoding;
@@ -104,7 +104,7 @@ fn rates(ask: &Ask) -> Result<Rates, Failure> {
     let rate = |seconds: f64| ask.flops() / seconds / 1e9;
     let of = |ask: &Ask| -> Result<_, Failure> {
         let (recipe, _) = chosen(ask)?;
-        let Guess { predicted, simulated, .. } = guess(&recipe, &ask.machine, None);
+        let Guess { predicted, simulated, .. } = Budget::new().guess(&recipe, &ask.machine, None);
         let exchange = recipe.problem().options.exchange;
         let (predicted, simulated) = (rate(predicted), simulated.map(rate));
         Ok((Rate { exchange, predicted, simulated }, recipe))
@@ -112,7 +112,7 @@ fn rates(ask: &Ask) -> Result<Rates, Failure> {
     let mut classic = raw.problem()?;
     classic.options.exchange = Algorithm::P2p;
     let pencils = Recipe::of_family(classic, Family::Pencils).ok().map(|recipe| {
-        let guess = guess(&recipe, &ask.machine, Some(Order::Posted));
+        let guess = Budget::new().guess(&recipe, &ask.machine, Some(Order::Posted));
         rate(guess.simulated.unwrap_or(guess.predicted))
     });
     let (found, recipe) = of(&raw)?;

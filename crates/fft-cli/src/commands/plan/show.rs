@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 use thriffty::machine::{How, Machine};
+use thriffty::planning::BytesMoved;
 
 use super::ask::Ask;
 use super::forecast::{Forecast, Guess, Limits, Reshape, Sensitivity};
@@ -53,8 +54,9 @@ fn write_times(ask: &Ask, found: &Forecast, to: &mut String) -> std::fmt::Result
     writeln!(to, "\n{:<26}{:>14}{:>14}", "time", "predicted", "simulated")?;
     writeln!(to, "{}", row("as it is", found.time))?;
     let gflops = |seconds: f64| ask.flops() / seconds / 1e9;
-    let (predicted, simulated) = (gflops(found.time.predicted), gflops(simulated(found)));
-    writeln!(to, "{:<26}{predicted:>14.1}{simulated:>14.1}", "GFlop/s")?;
+    let predicted = gflops(found.time.predicted);
+    let simulated = found.time.simulated.map_or("-".into(), |it| format!("{:.1}", gflops(it)));
+    writeln!(to, "{:<26}{predicted:>14.1}{simulated:>14}", "GFlop/s")?;
     for Sensitivity { name, half, twice } in &found.sensitivities {
         writeln!(to, "{}", row(&format!("{name} halved"), *half))?;
         writeln!(to, "{}", row(&format!("{name} doubled"), *twice))?;
@@ -69,13 +71,10 @@ fn write_times(ask: &Ask, found: &Forecast, to: &mut String) -> std::fmt::Result
     Ok(())
 }
 
-fn simulated(found: &Forecast) -> f64 {
-    found.time.simulated.expect("the chosen recipe is simulated")
-}
-
 /// Limits of network and memory, and their used shares.
 fn write_limits(ask: &Ask, found: &Forecast, to: &mut String) -> std::fmt::Result {
-    writeln!(to, "\nof the limits, by simulation")?;
+    let how = if found.time.simulated.is_some() { "simulation" } else { "prediction" };
+    writeln!(to, "\nof the limits, by {how}")?;
     let Limits { network, leaving, memory } = found.limits;
     for (name, limit) in [
         ("network, all of the data", network),
@@ -83,7 +82,7 @@ fn write_limits(ask: &Ask, found: &Forecast, to: &mut String) -> std::fmt::Resul
         ("memory", Some(memory)),
     ] {
         let Some(limit) = limit else { continue };
-        let share = 100.0 * (ask.flops() / simulated(found)) / limit;
+        let share = 100.0 * (ask.flops() / found.seconds()) / limit;
         writeln!(to, "{name:<26}{:>14.1} GFlop/s, {share:.0}% of it", limit / 1e9)?;
     }
     Ok(())
@@ -116,11 +115,13 @@ fn row(name: &str, found: Guess) -> String {
 
 fn write_reshape(number: usize, reshape: &Reshape, to: &mut String) -> std::fmt::Result {
     let Reshape { to: layout, wire, exchange, summary, expected, simulated } = reshape;
-    let (predicted, simulated) = (time(expected.seconds), time(*simulated));
+    let simulated = simulated.map_or("not".into(), time);
+    let predicted = time(expected.seconds);
     writeln!(
         to,
         "\n{number}. to {layout} by {exchange}, {wire}: {predicted} predicted, {simulated} simulated"
     )?;
+    let Some(summary) = summary else { return write_volume(&expected.volume, to) };
     let moved = [
         ("stay with their ranks", summary.own),
         ("read on the host", summary.read),
@@ -150,6 +151,17 @@ fn write_reshape(number: usize, reshape: &Reshape, to: &mut String) -> std::fmt:
         )?;
     }
     writeln!(to)
+}
+
+/// The volume of the busiest rank, where messages are too many to list.
+fn write_volume(volume: &BytesMoved, to: &mut String) -> std::fmt::Result {
+    let [own, near, far] = [volume.own, volume.near, volume.far].map(bytes);
+    let peers = (volume.near_messages + volume.far_messages) / 2.0;
+    writeln!(
+        to,
+        "   the busiest rank keeps {own}, moves {near} on its host and sends {far} to other hosts"
+    )?;
+    writeln!(to, "   it has {peers:.0} peers; the messages are too many to be listed")
 }
 
 pub(super) fn json(ask: &Ask, found: &Forecast) -> Value {
@@ -191,22 +203,26 @@ pub(super) fn json(ask: &Ask, found: &Forecast) -> Value {
     })
 }
 
+/// `bytes`, `messages` and `host` are null where messages are too many to list.
 fn reshape(reshape: &Reshape) -> Value {
     let Reshape { to, wire, exchange, summary, expected, simulated } = reshape;
+    let volume = &expected.volume;
     json!({
         "to": to,
         "wire": wire.to_string(),
         "exchange": exchange.to_string(),
-        "bytes": {
-            "own": summary.own, "read": summary.read, "near": summary.near, "far": summary.far,
+        "busiest": {
+            "own": volume.own, "near": volume.near, "far": volume.far,
+            "near_messages": volume.near_messages, "far_messages": volume.far_messages,
         },
-        "messages": {
-            "count": summary.messages,
-            "min": summary.min, "median": summary.median, "max": summary.max,
-            "peers": summary.peers,
-            "incast": summary.incast, "host_incast": summary.host_incast,
-        },
-        "host": { "most": summary.host_most, "mean": summary.host_mean },
+        "bytes": summary.map(|it| json!({
+            "own": it.own, "read": it.read, "near": it.near, "far": it.far,
+        })),
+        "messages": summary.map(|it| json!({
+            "count": it.messages, "min": it.min, "median": it.median, "max": it.max,
+            "peers": it.peers, "incast": it.incast, "host_incast": it.host_incast,
+        })),
+        "host": summary.map(|it| json!({ "most": it.host_most, "mean": it.host_mean })),
         "seconds": { "predicted": expected.seconds, "simulated": simulated },
     })
 }
