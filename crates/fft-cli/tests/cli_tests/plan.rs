@@ -173,3 +173,39 @@ fn what_makes_no_sense_is_refused() {
         assert_eq!(run.stdout, "", "{line}");
     }
 }
+
+/// The forecast of a problem, made in 1 GiB of memory.
+#[cfg(unix)]
+fn in_a_gibibyte(line: &str) -> String {
+    let mut command = Command::new("sh");
+    let script = "ulimit -v 1048576 && exec \"$@\"";
+    command.args(["-c", script, "sh", env!("CARGO_BIN_EXE_fft-cli"), "plan"]);
+    command.args(line.split(' '));
+    run(command, "").ok()
+}
+
+#[cfg(unix)]
+#[test]
+fn any_problem_is_planned_in_little_memory() {
+    for line in [
+        "r2c 32768^3 --ranks 32768 --per-host 8 --machine frontier",
+        "c2c 65536^3 --ranks 2",
+        "c2c 65536^3 --ranks 262144 --tolerance 1e-4",
+    ] {
+        let text = in_a_gibibyte(line);
+        for part in [
+            " predicted, not simulated\n   the busiest rank keeps ",
+            " peers; the messages are too many to be listed\n",
+            "\nof the limits, by prediction\n",
+            "\npencils, posted  ",
+        ] {
+            assert!(text.contains(part), "{line}: no {part} in {text}");
+        }
+    }
+    let found: Value =
+        serde_json::from_str(&in_a_gibibyte("c2c 4096^3 --ranks 4096 --json")).unwrap();
+    let reshape = &found["reshapes"][0];
+    assert!(reshape["messages"].is_null() && reshape["seconds"]["simulated"].is_null(), "{found}");
+    assert!(number(reshape, "/busiest/near_messages") > 0.0);
+    assert!(found["gflops"]["simulated"].is_null());
+}

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::brick::DynBrick;
 use super::brick_index::BrickIndex;
+use super::cut::{Cut, NearLayout};
 use super::grid::DynGrid;
 use super::per_axis::{MAX_AXES, PerAxis};
 use super::process_grid::ProcGrid;
@@ -23,9 +24,11 @@ pub struct Layout {
 }
 
 struct Bricks {
-    of_rank: Vec<DynBrick>,
-    /// The process grid of an even cut in C order.
-    cut: Option<ProcGrid>,
+    ranks: usize,
+    /// The cut that defines the bricks, if they have one.
+    cut: Option<Cut>,
+    /// The list, which a cut makes on first use: a search needs few of them.
+    of_rank: OnceLock<Vec<DynBrick>>,
     /// Built on first use: a search never queries most layouts.
     index: OnceLock<BrickIndex>,
     /// Computed on first use: a search asks for it at every edge.
@@ -43,6 +46,13 @@ struct Extent {
 }
 
 impl Extent {
+    fn of_cut(grid: &DynGrid, cut: &Cut) -> Self {
+        let axes = grid.axes();
+        let longest = PerAxis::from_fn(axes, |axis| cut.longest(grid, axis));
+        let whole = PerAxis::from_fn(axes, |axis| cut.is_whole(grid, axis));
+        Self { points: longest.iter().product(), longest, whole }
+    }
+
     fn of(grid: &DynGrid, bricks: &[DynBrick]) -> Self {
         let axes = grid.axes();
         let longest = |axis| bricks.iter().map(|brick| brick.len(axis)).max().unwrap_or(0);
@@ -90,7 +100,8 @@ impl Layout {
             bricks.iter().enumerate().all(|(rank, brick)| *brick == cut.part(&grid, rank))
         };
         let cut = ProcGrid::all(grid.axes(), ranks).into_iter().find(even);
-        let layout = Self::unchecked(grid, bricks, cut);
+        let cut = cut.map(|parts| Cut::first(parts, ranks));
+        let layout = Self::of(grid, ranks, cut, bricks.into());
         layout.check_range()?;
         layout.check_overlap()?;
         layout.check_gap()?;
@@ -103,22 +114,31 @@ impl Layout {
     /// If the process grid has no ranks, more than `ranks`, or other axes than the grid.
     pub fn even(grid: impl Into<DynGrid>, cut: ProcGrid, ranks: usize) -> Self {
         let grid = grid.into();
-        assert!(cut.ranks() > 0, "process grid {cut} has no ranks");
-        assert!(cut.ranks() <= ranks, "process grid {cut} has more than {ranks} ranks");
-        let bricks = (0..ranks).map(|rank| cut.part(&grid, rank)).collect();
-        Self::unchecked(grid, bricks, Some(cut))
+        assert_eq!(cut.shape().len(), grid.axes(), "axes of a process grid and of a grid");
+        Self::of_cut(grid, Cut::first(cut, ranks))
     }
 
-    /// A layout of bricks that are known to tile the grid.
-    pub(super) fn unchecked(grid: DynGrid, of_rank: Vec<DynBrick>, cut: Option<ProcGrid>) -> Self {
-        let bricks =
-            Arc::new(Bricks { of_rank, cut, index: OnceLock::new(), extent: OnceLock::new() });
+    /// The row-major layout of a cut.
+    pub(crate) fn of_cut(grid: DynGrid, cut: Cut) -> Self {
+        Self::of(grid, cut.ranks(), Some(cut), OnceLock::new())
+    }
+
+    /// A layout of a cut, or of bricks that are known to tile the grid.
+    fn of(grid: DynGrid, ranks: usize, cut: Option<Cut>, of_rank: OnceLock<Vec<DynBrick>>) -> Self {
+        let (index, extent) = (OnceLock::new(), OnceLock::new());
+        let bricks = Arc::new(Bricks { ranks, cut, of_rank, index, extent });
         Self { grid, order: PerAxis::row_major(grid.axes()), bricks, name: None }
     }
 
-    /// The process grid of an even cut in C order.
+    /// The process grid of an even cut in C order on the first ranks.
     pub(crate) fn plain_cut(&self) -> Option<ProcGrid> {
-        self.bricks.cut
+        let cut = self.bricks.cut.as_ref().filter(|cut| cut.near == NearLayout::Nothing);
+        cut.map(|cut| cut.parts)
+    }
+
+    /// Whether it is no cut, or one with a part for each rank.
+    pub(crate) fn is_spread(&self) -> bool {
+        self.bricks.cut.as_ref().is_none_or(|cut| cut.parts.ranks() == self.ranks())
     }
 
     pub(crate) fn called(self, name: impl fmt::Display) -> Self {
@@ -127,15 +147,25 @@ impl Layout {
 
     /// The same layout without its name, which means nothing in another recipe.
     pub(crate) fn uncalled(&self) -> Self {
-        Self { name: None, ..self.clone() }
+        let placed = self.bricks.cut.as_ref().is_some_and(|cut| cut.near != NearLayout::Nothing);
+        let bricks = match placed {
+            true => Self::of(self.grid, self.ranks(), None, self.bricks().to_vec().into()).bricks,
+            false => Arc::clone(&self.bricks),
+        };
+        Self { name: None, bricks, ..self.clone() }
     }
 
     /// Whether every rank holds the same points of the same grid.
     pub(crate) fn has_bricks_of(&self, other: &Self) -> bool {
-        let mut pairs = self.bricks().iter().zip(other.bricks());
+        let same_cut = match (&self.bricks.cut, &other.bricks.cut) {
+            (Some(cut), Some(other)) => cut.is_same(other),
+            _ => false,
+        };
         self.grid == other.grid
             && self.ranks() == other.ranks()
-            && (Arc::ptr_eq(&self.bricks, &other.bricks) || pairs.all(|(a, b)| a.is_same(b)))
+            && (same_cut
+                || Arc::ptr_eq(&self.bricks, &other.bricks)
+                || (0..self.ranks()).all(|rank| self.brick(rank).is_same(&other.brick(rank))))
     }
 
     /// The same bricks with another order of axes, slowest first: `[2, 1, 0]` is Fortran's.
@@ -163,17 +193,30 @@ impl Layout {
 
     /// The number of ranks.
     pub fn ranks(&self) -> usize {
-        self.bricks.of_rank.len()
+        self.bricks.ranks
     }
 
-    /// The brick of a rank. Panics if `rank >= ranks()`.
+    /// The brick of a rank.
+    ///
+    /// # Panics
+    /// If `rank >= ranks()`.
     pub fn brick(&self, rank: usize) -> DynBrick {
-        self.bricks.of_rank[rank]
+        assert!(rank < self.ranks(), "rank {rank} of {}", self.ranks());
+        match (self.bricks.of_rank.get(), &self.bricks.cut) {
+            (None, Some(cut)) => cut.brick(&self.grid, rank),
+            _ => self.bricks()[rank],
+        }
     }
 
-    /// The bricks of all ranks.
+    /// The bricks of all ranks. Those of an even cut are listed on first use.
     pub fn bricks(&self) -> &[DynBrick] {
-        &self.bricks.of_rank
+        let list = || {
+            let of_cut = |cut: &Cut| -> Vec<_> {
+                (0..self.ranks()).map(|rank| cut.brick(&self.grid, rank)).collect()
+            };
+            self.bricks.cut.as_ref().map_or_else(Vec::new, of_cut)
+        };
+        self.bricks.of_rank.get_or_init(list)
     }
 
     /// Whether all non-empty bricks have the whole axis, so that transforms along it are local.
@@ -192,23 +235,66 @@ impl Layout {
     }
 
     fn extent(&self) -> &Extent {
-        self.bricks.extent.get_or_init(|| Extent::of(&self.grid, self.bricks()))
+        self.bricks.extent.get_or_init(|| match &self.bricks.cut {
+            Some(cut) => Extent::of_cut(&self.grid, cut),
+            None => Extent::of(&self.grid, self.bricks()),
+        })
+    }
+
+    /// The maximum over ranks of the product of a brick's lengths along some axes.
+    pub(crate) fn most_along(&self, axes: &[usize]) -> usize {
+        if self.bricks.cut.is_some() {
+            return axes.iter().map(|axis| self.longest(*axis)).product();
+        }
+        let points = |brick: &DynBrick| axes.iter().map(|axis| brick.len(*axis)).product();
+        self.bricks().iter().map(points).max().unwrap_or(0)
+    }
+
+    /// As [`Layout::count`], but counting parts of a cut without points that the box touches.
+    ///
+    /// A search thus avoids cuts with empty bricks.
+    pub(crate) fn touches(&self, query: &DynBrick) -> usize {
+        match &self.bricks.cut {
+            Some(cut) => cut.touches(&self.grid, query),
+            None => self.count(query),
+        }
+    }
+
+    /// The number of ranks that hold points of a box.
+    pub(crate) fn count(&self, query: &DynBrick) -> usize {
+        if let Some(cut) = &self.bricks.cut {
+            return cut.count(&self.grid, query);
+        }
+        let mut count = 0;
+        self.intersections(query, |_, _| count += 1);
+        count
     }
 
     /// Calls `found(rank, common)` for every rank whose brick intersects `query`.
     pub(crate) fn intersections(&self, query: &DynBrick, found: impl FnMut(usize, DynBrick)) {
-        let make = || BrickIndex::new(&self.bricks.of_rank);
+        let make = || BrickIndex::new(self.bricks());
         self.bricks.index.get_or_init(make).intersections(query, found);
     }
 
     /// The layout after a local transform of a whole axis to length `n`.
     pub(crate) fn with_len(&self, axis: usize, n: usize) -> Self {
         debug_assert!(self.is_whole(axis));
-        let stretch = |b: &DynBrick| if b.is_empty() { *b } else { b.with_range(axis, 0..n) };
-        let bricks = self.bricks().iter().map(stretch).collect();
-        let grid = self.grid.with_len(axis, n);
-        let name = self.name.clone();
-        Self { order: self.order, name, ..Self::unchecked(grid, bricks, self.bricks.cut) }
+        let (grid, name) = (self.grid.with_len(axis, n), self.name.clone());
+        let cut = self
+            .bricks
+            .cut
+            .clone()
+            .filter(|cut| cut.parts.shape()[axis] == 1 || self.grid.len(axis) == n);
+        let stretched = match cut {
+            Some(cut) => Self::of_cut(grid, cut),
+            None => {
+                let stretch =
+                    |b: &DynBrick| if b.is_empty() { *b } else { b.with_range(axis, 0..n) };
+                let bricks: Vec<_> = self.bricks().iter().map(stretch).collect();
+                Self::of(grid, self.ranks(), None, bricks.into())
+            }
+        };
+        Self { order: self.order, name, ..stretched }
     }
 
     fn check_range(&self) -> Result<(), Error> {
@@ -288,7 +374,7 @@ impl PartialEq for Layout {
 /// `~spread` with fewer parts than ranks. `[bricks~in]` are an input's if the output has others.
 impl fmt::Display for Layout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.name, self.bricks.cut) {
+        match (&self.name, &self.bricks.cut) {
             (Some(name), _) => write!(f, "[{name}]")?,
             (None, Some(cut)) => write!(f, "[{cut}]")?,
             (None, None) => write!(f, "[bricks]")?,
@@ -312,4 +398,32 @@ pub(crate) fn order_name(order: &[usize]) -> String {
 pub(crate) fn axis_names(axes: usize) -> PerAxis<char> {
     let names = if axes == MAX_AXES { ['w', 'x', 'y', 'z'] } else { ['x', 'y', 'z', ' '] };
     PerAxis::from_fn(axes, |axis| names[axis])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cuts_answer_as_their_lists() {
+        for shape in [[12, 10], [3, 7], [1, 40]] {
+            let grid = DynGrid::new(shape).unwrap();
+            for parts in ProcGrid::all(2, 6) {
+                for cut in [Cut::plain(parts, 6), Cut::plain(parts, 9), Cut::first(parts, 9)] {
+                    let ranks = cut.ranks();
+                    let cut = Layout::of_cut(grid, cut);
+                    let listed = Layout::of(grid, ranks, None, cut.bricks().to_vec().into());
+                    assert!(cut.has_bricks_of(&listed));
+                    assert_eq!(cut.most_points(), listed.most_points());
+                    assert_eq!(cut.most_along(&[1]), listed.most_along(&[1]));
+                    for axis in 0..2 {
+                        assert_eq!(cut.longest(axis), listed.longest(axis));
+                        assert_eq!(cut.is_whole(axis), listed.is_whole(axis), "{cut} {axis}");
+                    }
+                    let queries = cut.bricks().iter().copied().chain([grid.whole()]);
+                    queries.for_each(|query| assert_eq!(cut.count(&query), listed.count(&query)));
+                }
+            }
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod brick;
 pub(crate) mod brick_index;
+pub(crate) mod cut;
 pub(crate) mod exclusive;
 pub(crate) mod grid;
 pub(crate) mod layout;

@@ -16,14 +16,10 @@ pub(crate) fn tile_bytes(
     axes.iter().fold(row, |bytes, axis| bytes.saturating_mul(grid.len(*axis)))
 }
 
-/// Points of the dense blocks of a brick with whole lines along `axes`.
-pub(crate) fn block_points(
-    order: &PerAxis<usize>,
-    axes: &[usize],
-    len: impl Fn(usize) -> usize,
-) -> usize {
+/// The axes of the dense blocks with whole lines along `axes`.
+pub(crate) fn block_axes<'a>(order: &'a PerAxis<usize>, axes: &[usize]) -> &'a [usize] {
     let outermost = order.iter().position(|axis| axes.contains(axis)).unwrap_or(order.len());
-    order[outermost..].iter().fold(1, |points, axis| points.saturating_mul(len(*axis)))
+    &order[outermost..]
 }
 
 /// Whether tiles with whole lines along `axes`, gathered from all ranks, fit into cache.
@@ -50,9 +46,7 @@ pub(crate) fn fusable_suffix(
 /// Whether local blocks with whole lines along `axes` fit into cache on every rank.
 pub(crate) fn fit_in_block(ends: [&Node; 2], axes: &[usize], real_bytes: usize) -> bool {
     ends.iter().all(|node| {
-        node.layout.bricks().iter().all(|brick| {
-            let points = block_points(&node.layout.order(), axes, |axis| brick.len(axis));
-            points * node.width() * real_bytes <= BLOCK_BYTES
-        })
+        let points = node.layout.most_along(block_axes(&node.layout.order(), axes));
+        points * node.width() * real_bytes <= BLOCK_BYTES
     })
 }

@@ -5,11 +5,10 @@
 //! ([`crate::geometry::placed_cut`]). Each whole axis in turn is contiguous in memory. Small
 //! messages add cuts over fewer ranks. Slabs, pencils and bricks are no special cases.
 
-use super::volume::Distribution;
 use crate::base::cache_sizes::{CHUNK_RUN_BYTES, LINE_BYTES, TILE_BYTES};
-use crate::geometry::placed_cut::{Cut, NearLayout};
+use crate::geometry::cut::{Cut, NearLayout};
 use crate::geometry::{DynGrid, Layout, PerAxis, ProcGrid, Topology};
-use crate::lower::fusion::{block_points, tile_bytes};
+use crate::lower::fusion::{block_axes, tile_bytes};
 use crate::planner::volume;
 use crate::problem::{Kind, Problem, TransportPolicy};
 
@@ -27,10 +26,10 @@ pub enum Family {
     Pencils,
 }
 
-/// A distribution of the grid before and after the axis of kind R2C is halved.
+/// A layout of the grid before and after the axis of kind R2C is halved.
 pub(crate) struct Place {
-    pub(crate) full: Option<Distribution>,
-    pub(crate) halved: Option<Distribution>,
+    pub(crate) full: Option<Layout>,
+    pub(crate) halved: Option<Layout>,
 }
 
 pub(crate) struct Candidate {
@@ -55,10 +54,10 @@ impl Candidates {
         let tiled = tiles(&problem.policy(), problem.input.ranks()).is_some();
         let mut found = Self { places: Vec::new(), all: Vec::new() };
         let halving = Halving::of(problem);
-        let given = |layout: &Layout| Some(Distribution::Given(layout.clone()));
         let [input, output] = ends(problem);
-        found.add(halving.place(given(&input), None), [input.order()]);
-        found.add(halving.place(None, given(&output)), [output.order()]);
+        let orders = [input.order(), output.order()];
+        found.add(halving.place(Some(input), None), [orders[0]]);
+        found.add(halving.place(None, Some(output)), [orders[1]]);
         let goal = goal(problem);
         let mut wholes: Vec<AxisSet> =
             (1..1 << problem.kinds.len()).filter(|whole| whole & goal != 0).collect();
@@ -82,9 +81,8 @@ impl Candidates {
                     }
                 };
                 for cut in placed(problem, parts, hosts, family) {
-                    let full = Distribution::Cut(problem.grid(), cut.clone());
-                    let halved =
-                        halving.axis.map(|_| Distribution::Cut(problem.output.grid(), cut));
+                    let full = Layout::of_cut(problem.grid(), cut.clone());
+                    let halved = halving.axis.map(|_| Layout::of_cut(problem.output.grid(), cut));
                     let place = Place { full: Some(full), halved };
                     found.add(place, orders.iter().copied());
                 }
@@ -130,14 +128,17 @@ pub(crate) fn bytes_in_cache(
     let axes: Vec<_> = (0..grid.axes()).filter(|axis| axes & (1 << axis) != 0).collect();
     match tiles {
         Some(run) => tile_bytes(grid, order, &axes, element, run),
-        None => block_points(order, &axes, |axis| grid.len(axis)).saturating_mul(element),
+        None => {
+            let axes = block_axes(order, &axes).iter();
+            axes.fold(element, |bytes, axis| bytes.saturating_mul(grid.len(*axis)))
+        }
     }
 }
 
 /// Adjacent bytes of lines that [`tiles`] gather along some axes, as if from one home.
 pub(crate) fn adjacent_bytes(
-    home: Option<&Distribution>,
-    work: &Distribution,
+    home: Option<&Layout>,
+    work: &Layout,
     order: &PerAxis<usize>,
     axes: AxisSet,
     element: f64,
@@ -156,9 +157,8 @@ pub(crate) fn adjacent_bytes(
     let lines: usize = (0..axes_of_grid).filter(chosen).map(|axis| work.grid().len(axis)).product();
     let most = (TILE_BYTES as f64 / (lines * howmany) as f64).max(LINE_BYTES as f64);
     // Rows of an unchanged brick are adjacent.
-    let as_long = |home: &Distribution| {
-        (0..axes_of_grid).all(|axis| home.longest(axis) == work.longest(axis))
-    };
+    let as_long =
+        |home: &Layout| (0..axes_of_grid).all(|axis| home.longest(axis) == work.longest(axis));
     let stays = home.is_some_and(as_long);
     most.min(if stays { bytes(inside) } else { all })
 }
@@ -184,13 +184,13 @@ impl Halving {
     }
 
     /// A place that is given on one grid, and derived for the other if the halved axis is whole.
-    fn place(&self, full: Option<Distribution>, halved: Option<Distribution>) -> Place {
+    fn place(&self, full: Option<Layout>, halved: Option<Layout>) -> Place {
         let Some(axis) = self.axis else {
             return Place { full: full.or(halved), halved: None };
         };
-        let derive = |other: &Option<Distribution>, n| {
-            let whole = other.as_ref().filter(|distribution| distribution.is_whole(axis));
-            whole.map(|distribution| distribution.with_len(axis, n))
+        let derive = |other: &Option<Layout>, n| {
+            let whole = other.as_ref().filter(|layout| layout.is_whole(axis));
+            whole.map(|layout| layout.with_len(axis, n))
         };
         Place {
             halved: halved.clone().or_else(|| derive(&full, self.after)),
@@ -314,7 +314,7 @@ mod tests {
     #[test]
     fn tiles_hold_runs_as_long_as_fit() {
         let grid = DynGrid::new([128, 128, 128]).unwrap();
-        let even = |cuts| Distribution::Given(Layout::even(grid, ProcGrid::new(cuts), 4));
+        let even = |cuts| Layout::even(grid, ProcGrid::new(cuts), 4);
         let side = |cuts: [[usize; 3]; 2], axes: AxisSet, howmany| {
             let [home, work] = cuts.map(even);
             adjacent_bytes(Some(&home), &work, &PerAxis::row_major(3), axes, 16.0, howmany)

@@ -5,7 +5,7 @@
 
 use super::candidates::{AxisSet, adjacent_bytes};
 use super::cost::{self, Model, Order, Spent};
-use super::volume::{Distribution, Volume};
+use super::volume::Volume;
 use crate::geometry::{Layout, Topology};
 use crate::lower::program::Op;
 use crate::lower::{AxisFft, Capabilities, ExchangePass, Program};
@@ -131,8 +131,7 @@ impl Predictor<'_> {
     }
 
     fn volume(&self, from: &Node, to: &Node) -> Volume {
-        let [a, b] = [from, to].map(|node| Distribution::Given(node.layout.clone()));
-        Volume::new(&a, &b, self.hosts)
+        Volume::new(&from.layout, &to.layout, self.hosts, Layout::count)
     }
 
     fn exchange(&mut self, pass: &ExchangePass<'_>) {
@@ -181,7 +180,7 @@ impl Predictor<'_> {
     /// Arithmetic and memory of a transform in a pass of its own.
     fn transform(&self, fft: &AxisFft) -> [f64; 2] {
         let [from, _] = self.program.ends(fft.step);
-        let most = Distribution::Given(from.layout.clone()).most() as f64;
+        let most = from.layout.most_points() as f64;
         let gathered = from.layout.order().contiguous() != fft.axis || self.all_near;
         let (n, elements) = (from.layout.grid().len(fft.axis), most * self.problem.howmany as f64);
         self.model.transform(n, elements, most * bytes(self.problem, from), gathered)
@@ -193,18 +192,17 @@ impl Predictor<'_> {
             return 1.0;
         }
         let [_, to] = self.program.ends(ffts[ffts.len() - 1].step);
-        let work = Distribution::Given(to.layout.clone());
-        let home = at_home(&work, &self.problem.input);
+        let work = &to.layout;
+        let home = at_home(work, &self.problem.input);
         let (order, howmany) = (to.layout.order(), self.problem.howmany);
         let element = bytes(self.problem, to) / howmany as f64;
         let axes: AxisSet = ffts.iter().map(|fft| 1 << fft.axis).sum();
-        self.model.scattered(adjacent_bytes(home.as_ref(), &work, &order, axes, element, howmany))
+        self.model.scattered(adjacent_bytes(home.as_ref(), work, &order, axes, element, howmany))
     }
 
     fn pass(&mut self, step: usize, from: &Node, to: &Node) {
-        let most = [from, to].map(|node| {
-            Distribution::Given(node.layout.clone()).most() as f64 * bytes(self.problem, node)
-        });
+        let most =
+            [from, to].map(|node| node.layout.most_points() as f64 * bytes(self.problem, node));
         let memory = self.model.pass(most[0].max(most[1]));
         let expected = &mut self.steps[step];
         expected.spent.unpack += memory;
@@ -218,8 +216,8 @@ impl Predictor<'_> {
 }
 
 /// The input's distribution on the grid of this work; `None` if a cut axis has another length.
-fn at_home(work: &Distribution, input: &Layout) -> Option<Distribution> {
-    (0..input.grid().axes()).try_fold(Distribution::Given(input.clone()), |home, axis| {
+fn at_home(work: &Layout, input: &Layout) -> Option<Layout> {
+    (0..input.grid().axes()).try_fold(input.clone(), |home, axis| {
         let n = work.grid().len(axis);
         match n == home.grid().len(axis) {
             true => Some(home),

@@ -15,10 +15,10 @@ use super::candidates::{
     AxisSet, Candidates, Family, INPUT, OUTPUT, adjacent_bytes, bytes_in_cache, goal, tiles,
 };
 use super::cost::{Model, Order};
-use super::volume::{Distribution, Volume};
+use super::volume::Volume;
 use crate::base::Error;
 use crate::base::cache_sizes;
-use crate::geometry::{Layout, PerAxis, Topology, layout};
+use crate::geometry::{Layout, PerAxis, Topology};
 use crate::planner::cost;
 use crate::planner::peer_read_order;
 use crate::problem::{Direction, Kind, Problem, TransportPolicy};
@@ -125,7 +125,8 @@ impl<'a> Search<'a> {
         self.candidates.all[state.candidate].order
     }
 
-    fn distribution(&self, state: State) -> Option<&Distribution> {
+    /// The row-major layout of a state; `None` if its candidate does not exist on its grid.
+    fn distribution(&self, state: State) -> Option<&Layout> {
         let place = &self.candidates.places[self.candidates.all[state.candidate].place];
         let which = if self.is_halved(state.done.0) { &place.halved } else { &place.full };
         which.as_ref()
@@ -133,20 +134,12 @@ impl<'a> Search<'a> {
 
     /// The layout of a state; `None` if its candidate does not exist on the state's grid.
     pub(crate) fn layout(&self, state: State) -> Option<Layout> {
-        let layout = match self.distribution(state)? {
-            Distribution::Given(layout) => layout.clone(),
-            Distribution::Cut(grid, cut) => cut.layout(*grid),
-        };
+        let layout = self.distribution(state)?.clone();
         Some(layout.ordered(self.order(state)).expect("orders are permutations"))
     }
 
     pub(crate) fn name(&self, state: State) -> Option<String> {
-        Some(match self.distribution(state)? {
-            Distribution::Given(layout) => layout.to_string(),
-            Distribution::Cut(_, cut) => {
-                format!("[{cut}]{}", layout::order_name(&self.order(state)))
-            }
-        })
+        Some(self.layout(state)?.to_string())
     }
 
     fn node(&self, state: State) -> Node {
@@ -175,7 +168,7 @@ impl<'a> Search<'a> {
 
     /// Whether transforms along these axes are one pass.
     fn is_one_pass(&self, state: State, axes: AxisSet) -> bool {
-        let grid = self.distribution(state).map_or(self.problem.grid(), Distribution::grid);
+        let grid = self.distribution(state).map_or(self.problem.grid(), Layout::grid);
         let element = self.element(state.done.0);
         bytes_in_cache(&grid, &self.order(state), axes, element, self.tiles)
             <= cache_sizes::BLOCK_BYTES
@@ -318,7 +311,7 @@ impl<'a> Costs<'a> {
             // A layout without possible transforms is useless.
             let useful =
                 || (0..search.problem.kinds.len()).any(|axis| search.may_transform(axis, there));
-            let taken = |distribution: &Distribution| {
+            let taken = |distribution: &Layout| {
                 (!weight.all_ranks || distribution.is_spread())
                     && self.is_useful(here, there, distribution)
             };
@@ -334,19 +327,17 @@ impl<'a> Costs<'a> {
     }
 
     /// Whether a reshape to this distribution is useful; a change of order alone may not be.
-    fn is_useful(&self, here: State, there: State, held: &Distribution) -> bool {
-        let (search, ranks) = (self.search, self.search.problem.input.ranks());
+    fn is_useful(&self, here: State, there: State, held: &Layout) -> bool {
+        let search = self.search;
         let ordered = !search.problem.fetches() || there.candidate == OUTPUT;
-        ordered || search.distribution(here).is_none_or(|now| !now.is_like(held, ranks))
+        ordered || search.distribution(here).is_none_or(|now| !now.has_bricks_of(held))
     }
 
     /// The cost of transforms along several axes, if all are possible.
     fn transform(&self, here: State, axes: AxisSet) -> Option<Cost> {
         let (search, model) = (self.search, self.model);
         let (mut state, mut arithmetic, mut passes) = (here, 0.0, Vec::new());
-        let scattered = |state: State, distribution: &Distribution, axes: AxisSet| match search
-            .all_near
-        {
+        let scattered = |state: State, distribution: &Layout, axes: AxisSet| match search.all_near {
             true if search.tiles.is_some() => {
                 let (howmany, home) = (search.problem.howmany, State { candidate: INPUT, ..state });
                 let element = search.element(state.done.0) as f64 / howmany as f64;
@@ -360,7 +351,7 @@ impl<'a> Costs<'a> {
                 return None;
             }
             let distribution = search.distribution(state)?;
-            let most = distribution.most() as f64;
+            let most = distribution.most_points() as f64;
             let gathered = search.order(state).contiguous() != axis || search.all_near;
             let elements = most * search.problem.howmany as f64;
             let (n, bytes) =
@@ -380,7 +371,7 @@ impl<'a> Costs<'a> {
         };
         let halves = search.halving.is_some_and(|axis| axes & (1 << axis) != 0);
         if search.all_near && halves && here.candidate != INPUT {
-            let most = search.distribution(state)?.most() as f64;
+            let most = search.distribution(state)?.most_points() as f64;
             memory += model.copies_of_shared(most * search.element(state.done.0) as f64);
         }
         Some(picoseconds(arithmetic + memory))
@@ -419,7 +410,7 @@ impl<'a> Costs<'a> {
         let (from, to) = (from.expect("reached"), to.expect("checked by the caller"));
         let problem = search.problem;
         let order = Order {
-            load: Volume::new(from, to, &search.hosts),
+            load: Volume::new(from, to, &search.hosts, Layout::touches),
             element: search.element(here.done.0) as f64,
             share: self.share,
             wire: problem.options.wire,

@@ -1,87 +1,6 @@
 //! The volume of a reshape between two layouts, by link.
 
-use crate::geometry::placed_cut::Cut;
-use crate::geometry::{DynBrick, DynGrid, Layout, Topology};
-
-/// A distribution in the search: a layout, or a cut that defines one.
-#[derive(Clone, Debug)]
-pub(crate) enum Distribution {
-    Given(Layout),
-    Cut(DynGrid, Cut),
-}
-
-impl Distribution {
-    pub(crate) fn grid(&self) -> DynGrid {
-        match self {
-            Self::Given(layout) => layout.grid(),
-            Self::Cut(grid, _) => *grid,
-        }
-    }
-
-    pub(crate) fn brick(&self, rank: usize) -> DynBrick {
-        match self {
-            Self::Given(layout) => layout.brick(rank),
-            Self::Cut(grid, cut) => cut.brick(grid, rank),
-        }
-    }
-
-    pub(crate) fn is_whole(&self, axis: usize) -> bool {
-        match self {
-            Self::Given(layout) => layout.is_whole(axis),
-            Self::Cut(grid, cut) => cut.parts.shape()[axis] == 1 || grid.len(axis) == 1,
-        }
-    }
-
-    /// Whether each of these ranks has equal bricks in both.
-    pub(crate) fn is_like(&self, other: &Self, ranks: usize) -> bool {
-        (0..ranks).all(|rank| self.brick(rank).is_same(&other.brick(rank)))
-    }
-
-    /// Whether it is a given layout, or has a part for each rank.
-    pub(crate) fn is_spread(&self) -> bool {
-        match self {
-            Self::Given(_) => true,
-            Self::Cut(_, cut) => cut.parts.ranks() == cut.ranks(),
-        }
-    }
-
-    pub(crate) fn most(&self) -> usize {
-        match self {
-            Self::Given(layout) => layout.most_points(),
-            Self::Cut(grid, cut) => {
-                let side = |axis: usize| grid.len(axis).div_ceil(cut.parts.shape()[axis]);
-                (0..grid.axes()).map(side).product()
-            }
-        }
-    }
-
-    /// The length of the longest brick along an axis.
-    pub(crate) fn longest(&self, axis: usize) -> usize {
-        match self {
-            Self::Given(layout) => layout.longest(axis),
-            Self::Cut(grid, cut) => grid.len(axis).div_ceil(cut.parts.shape()[axis]),
-        }
-    }
-
-    /// The distribution after the length of a whole axis becomes `n`.
-    pub(crate) fn with_len(&self, axis: usize, n: usize) -> Self {
-        match self {
-            Self::Given(layout) => Self::Given(layout.with_len(axis, n)),
-            Self::Cut(grid, cut) => Self::Cut(grid.with_len(axis, n), cut.clone()),
-        }
-    }
-
-    fn count(&self, query: &DynBrick) -> usize {
-        match self {
-            Self::Given(layout) => {
-                let mut count = 0;
-                layout.intersections(query, |_, _| count += 1);
-                count
-            }
-            Self::Cut(grid, cut) => cut.count(grid, query),
-        }
-    }
-}
+use crate::geometry::{DynBrick, Layout, Topology};
 
 /// Number of ranks up to which all are examined.
 pub(crate) const FEW: usize = 64;
@@ -100,6 +19,9 @@ fn sampled_hosts(hosts: &Topology) -> impl Iterator<Item = usize> {
     let count = hosts.hosts();
     some(count, if hosts.ranks() <= FEW { count } else { SOME_HOSTS })
 }
+
+/// [`Layout::count`] or [`Layout::touches`].
+pub(crate) type Count = fn(&Layout, &DynBrick) -> usize;
 
 /// The maximum over ranks, and over hosts, in points; of messages, their number.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -123,8 +45,8 @@ pub(crate) struct Volume {
 }
 
 impl Volume {
-    /// The volume between two distributions. For many ranks it is estimated from a sample.
-    pub(crate) fn new(from: &Distribution, to: &Distribution, hosts: &Topology) -> Self {
+    /// The volume between two layouts. For many ranks it is estimated from a sample.
+    pub(crate) fn new(from: &Layout, to: &Layout, hosts: &Topology, count: Count) -> Self {
         let mut load = Self::default();
         let (mut sent, mut ranks) = (0.0, 0.0);
         for host in sampled_hosts(hosts) {
@@ -135,7 +57,7 @@ impl Volume {
             let held = |rank: &usize| (*rank, [from.brick(*rank), to.brick(*rank)]);
             let others: Vec<_> = others.iter().map(held).collect();
             for at in some(members.len(), most) {
-                let one = Self::of_rank(members[at], &others, from, to);
+                let one = Self::of_rank(members[at], &others, [from, to], count);
                 load.take_larger(&one);
                 out += one.sent;
                 back += one.received;
@@ -146,7 +68,7 @@ impl Volume {
             (sent, ranks) = (sent + out, ranks + seen);
         }
         load.mean = sent / ranks;
-        load.held = from.most().max(to.most()) as f64;
+        load.held = from.most_points().max(to.most_points()) as f64;
         load
     }
 
@@ -161,8 +83,8 @@ impl Volume {
     fn of_rank(
         rank: usize,
         others: &[(usize, [DynBrick; 2])],
-        from: &Distribution,
-        to: &Distribution,
+        [from, to]: [&Layout; 2],
+        count: Count,
     ) -> OfRank {
         let (before, after) = (from.brick(rank), to.brick(rank));
         let own = before.intersect(&after).points();
@@ -172,7 +94,7 @@ impl Volume {
         if others.is_empty() {
             near = [before.points() - own, after.points() - own];
             near_messages =
-                [to.count(&before), from.count(&after)].map(|count| count.saturating_sub(stays));
+                [count(to, &before), count(from, &after)].map(|count| count.saturating_sub(stays));
         } else {
             for (_, [theirs, gets]) in others.iter().filter(|(peer, _)| *peer != rank) {
                 let out = before.intersect(gets).points();
@@ -187,8 +109,8 @@ impl Volume {
             0 => 0,
             _ => all.saturating_sub(near + stays),
         };
-        let far_messages = far(sent, to.count(&before), near_messages[0])
-            + far(received, from.count(&after), near_messages[1]);
+        let far_messages = far(sent, count(to, &before), near_messages[0])
+            + far(received, count(from, &after), near_messages[1]);
         OfRank {
             own: own as f64,
             near: near[0].max(near[1]) as f64,
@@ -213,10 +135,10 @@ struct OfRank {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::geometry::ProcGrid;
+    use crate::geometry::{DynGrid, ProcGrid};
 
-    fn cut(grid: DynGrid, parts: [usize; 2], ranks: usize) -> Distribution {
-        Distribution::Cut(grid, Cut::plain(ProcGrid::new(parts), ranks))
+    fn cut(grid: DynGrid, parts: [usize; 2], ranks: usize) -> Layout {
+        Layout::even(grid, ProcGrid::new(parts), ranks)
     }
 
     #[test]
@@ -224,7 +146,7 @@ mod tests {
         let grid = DynGrid::new([8, 8]).unwrap();
         // Rows to columns: a quarter stays, a quarter goes to the neighbour, half far away.
         let hosts = Topology::new(&[7, 7, 5, 5], 4);
-        let load = Volume::new(&cut(grid, [4, 1], 4), &cut(grid, [1, 4], 4), &hosts);
+        let load = Volume::new(&cut(grid, [4, 1], 4), &cut(grid, [1, 4], 4), &hosts, Layout::count);
         let expected = Volume {
             held: 16.0,
             own: 4.0,
@@ -236,11 +158,19 @@ mod tests {
             far_messages: 4.0,
         };
         assert_eq!(load, expected);
-        let one_host =
-            Volume::new(&cut(grid, [4, 1], 4), &cut(grid, [1, 4], 4), &Topology::new(&[3; 4], 4));
+        let one_host = Volume::new(
+            &cut(grid, [4, 1], 4),
+            &cut(grid, [1, 4], 4),
+            &Topology::new(&[3; 4], 4),
+            Layout::count,
+        );
         assert_eq!((one_host.near, one_host.near_messages, one_host.far), (12.0, 6.0, 0.0));
-        let apart =
-            Volume::new(&cut(grid, [4, 1], 4), &cut(grid, [1, 4], 4), &Topology::new(&[], 4));
+        let apart = Volume::new(
+            &cut(grid, [4, 1], 4),
+            &cut(grid, [1, 4], 4),
+            &Topology::new(&[], 4),
+            Layout::count,
+        );
         assert_eq!((apart.far, apart.far_messages, apart.near), (12.0, 6.0, 0.0));
     }
 
@@ -251,22 +181,13 @@ mod tests {
         let hosts = Topology::new(&numbers, 1024);
         assert!(sampled_hosts(&hosts).eq([0, 42, 84, 127]));
         // Rows to columns: one point stays, 7 go to peers on the host, the others to other hosts.
-        let load = Volume::new(&cut(grid, [1024, 1], 1024), &cut(grid, [1, 1024], 1024), &hosts);
+        let load = Volume::new(
+            &cut(grid, [1024, 1], 1024),
+            &cut(grid, [1, 1024], 1024),
+            &hosts,
+            Layout::count,
+        );
         assert_eq!([load.own, load.near, load.far, load.host], [1.0, 7.0, 1016.0, 8128.0]);
         assert_eq!([load.near_messages, load.far_messages], [14.0, 2032.0]);
-    }
-
-    #[test]
-    fn given_and_cut_are_the_same() {
-        let grid = DynGrid::new([12, 10]).unwrap();
-        let given = |parts| Distribution::Given(Layout::even(grid, ProcGrid::new(parts), 6));
-        let hosts = Topology::new(&[0, 0, 1, 1, 1, 2], 6);
-        for a in [[6, 1], [2, 3], [1, 6]] {
-            for b in [[3, 2], [1, 6]] {
-                let cuts = Volume::new(&cut(grid, a, 6), &cut(grid, b, 6), &hosts);
-                assert_eq!(Volume::new(&given(a), &given(b), &hosts), cuts);
-                assert_eq!(Volume::new(&given(a), &cut(grid, b, 6), &hosts), cuts);
-            }
-        }
     }
 }
