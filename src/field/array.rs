@@ -4,7 +4,9 @@ use std::fmt;
 
 use fft_core::{Error, SharedMemory};
 #[cfg(feature = "cuda")]
-use fft_gpu::DeviceMemory;
+use fft_gpu::cudarc::driver::{CudaView, CudaViewMut};
+#[cfg(feature = "cuda")]
+use fft_gpu::{DeviceMemory, GpuReal};
 
 #[cfg(feature = "cuda")]
 use super::device_array::DeviceArray;
@@ -95,6 +97,24 @@ impl DynArray {
     #[cfg(feature = "cuda")]
     pub(crate) fn device_mut(&mut self) -> Option<&mut DeviceArray> {
         if let Memory::Device(array) = &mut self.0 { Some(array) } else { None }
+    }
+
+    /// Its first real numbers on a device; `None` if it is on the host.
+    ///
+    /// # Panics
+    /// If it is shorter.
+    #[cfg(feature = "cuda")]
+    pub fn device_numbers<T: GpuReal>(&self, len: usize) -> Option<CudaView<'_, T>> {
+        self.device().map(|array| array.numbers(len))
+    }
+
+    /// As [`DynArray::device_numbers`], to be written.
+    ///
+    /// # Panics
+    /// If it is shorter.
+    #[cfg(feature = "cuda")]
+    pub fn device_numbers_mut<T: GpuReal>(&mut self, len: usize) -> Option<CudaViewMut<'_, T>> {
+        self.device_mut().map(|array| array.numbers_mut(len))
     }
 
     /// Its bytes.

@@ -6,6 +6,8 @@ mod codecs;
 mod data;
 #[path = "gpu/fft.rs"]
 mod fft;
+#[path = "gpu/noise.rs"]
+mod noise;
 #[path = "gpu/spectral.rs"]
 mod spectral;
 #[path = "gpu/transfers.rs"]

@@ -88,9 +88,9 @@ pub(crate) struct DecodeJob {
     pub(crate) groups: u64,
 }
 
-/// `Part` of `kernels/energy.cu`.
+/// `Part` of `kernels/part.cuh`.
 #[repr(C)]
-pub(crate) struct EnergyRecord {
+pub(crate) struct PartRecord {
     offset: u64,
     elements: u64,
     stride: [u64; DIMS],
@@ -100,7 +100,7 @@ pub(crate) struct EnergyRecord {
     run: u32,
 }
 
-impl EnergyRecord {
+impl PartRecord {
     /// The source's side of a transfer of elements of `width` real numbers.
     pub(crate) fn new(part: &Transfer, width: usize) -> Result<Self, GpuError> {
         let (shape, view) = (part.shape(), part.source());

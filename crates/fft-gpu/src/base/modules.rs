@@ -11,7 +11,7 @@ use super::error::{GpuError, tried};
 pub(crate) const THREADS: u32 = 128;
 
 /// The binaries of `kernels/`, in the order of [`Source`]; `cargo xtask kernels` makes them.
-const BINARIES: [&[u8]; 7] = [
+const BINARIES: [&[u8]; 8] = [
     include_bytes!("../../kernels/transfer.fatbin"),
     include_bytes!("../../kernels/encode.fatbin"),
     include_bytes!("../../kernels/settle.fatbin"),
@@ -19,6 +19,7 @@ const BINARIES: [&[u8]; 7] = [
     include_bytes!("../../kernels/spectral.fatbin"),
     include_bytes!("../../kernels/energy.fatbin"),
     include_bytes!("../../kernels/trig.fatbin"),
+    include_bytes!("../../kernels/noise.fatbin"),
 ];
 
 #[derive(Clone, Copy)]
@@ -30,6 +31,7 @@ pub(crate) enum Source {
     Spectral,
     Energy,
     Trig,
+    Noise,
 }
 
 /// The properties of a device that choose grids.

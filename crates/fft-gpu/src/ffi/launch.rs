@@ -18,8 +18,7 @@ use crate::abi::batch::{Batch, Reach};
 use crate::abi::coded::{DecodeBuffers, EncodeBuffers, RawMessages};
 use crate::abi::form::Form;
 use crate::abi::records::{
-    BatchRecord, DecodeJob, EncodeJob, EnergyRecord, LinesRecord, ModesRecord, QueueRecord,
-    SettleJob,
+    BatchRecord, DecodeJob, EncodeJob, LinesRecord, ModesRecord, PartRecord, QueueRecord, SettleJob,
 };
 use crate::base::modules::blocks;
 use crate::base::{GpuError, GpuReal, Kernel, THREADS, tried};
@@ -33,7 +32,7 @@ unsafe impl DeviceRepr for SettleJob {}
 // SAFETY: as for `BatchRecord`.
 unsafe impl DeviceRepr for DecodeJob {}
 // SAFETY: as for `BatchRecord`.
-unsafe impl DeviceRepr for EnergyRecord {}
+unsafe impl DeviceRepr for PartRecord {}
 // SAFETY: as for `BatchRecord`.
 unsafe impl DeviceRepr for LinesRecord {}
 // SAFETY: as for `BatchRecord`.
@@ -240,7 +239,7 @@ pub(crate) fn run_energy<T: GpuReal>(
     }
     let bytes = part.reach() * width * size_of::<T>();
     check("the input", (src.address(), src.num_bytes()), Reach { bytes, align: size_of::<T>() })?;
-    let record = EnergyRecord::new(part, width)?;
+    let record = PartRecord::new(part, width)?;
     let grid = grid_of(kernel, part.elements() * width);
     let (from, to, blocks) =
         (src.address(), sums.address() + place as u64, grid.grid_dim.0 as usize);
@@ -249,6 +248,64 @@ pub(crate) fn run_energy<T: GpuReal>(
     // SAFETY: the arguments are those of `energy_*`. It reads the box, found in the source, and
     // writes three numbers for each block; the host reads them after the stream.
     unsafe { launch!(stream, kernel, grid, "launching a sum", &record, &from, &to) }?;
+    Ok(blocks)
+}
+
+/// Fills a box's array with noise by the places of the source's side.
+pub(crate) fn run_noise<T: GpuReal>(
+    stream: &CudaStream,
+    kernel: &Kernel,
+    part: &Transfer,
+    width: usize,
+    dst: &mut impl DevicePtrMut<T>,
+) -> Result<(), GpuError> {
+    let (reals, space) = (part.elements() * width, dst.num_bytes());
+    if reals == 0 {
+        return Ok(());
+    }
+    let record = PartRecord::new(part, width)?;
+    let (dst, _writes) = dst.device_ptr_mut(stream);
+    let align = size_of::<T>();
+    check("the array", (dst, space), Reach { bytes: reals * align, align })?;
+    let grid = grid_of(kernel, reals);
+    // SAFETY: the arguments are those of `noise_*`, which writes so many numbers, found in the
+    // array. The guard outlives the launch.
+    unsafe { launch!(stream, kernel, grid, "launching noise", &record, &dst) }
+}
+
+/// Writes the distance of an array from noise, or from another, four numbers for each block.
+/// Returns the number of blocks.
+pub(crate) fn run_distance<T: GpuReal>(
+    stream: &CudaStream,
+    kernel: &Kernel,
+    part: &Transfer,
+    width: usize,
+    (src, other): (&impl DevicePtr<T>, Option<&impl DevicePtr<T>>),
+    found: &Pinned,
+) -> Result<usize, GpuError> {
+    let (reals, align) = (part.elements() * width, size_of::<T>());
+    if reals == 0 {
+        return Ok(0);
+    }
+    let record = PartRecord::new(part, width)?;
+    let reach = Reach { bytes: reals * align, align };
+    let space = src.num_bytes();
+    let (src, _reads) = src.device_ptr(stream);
+    check("the array", (src, space), reach)?;
+    let other = other.map(|other| (other.num_bytes(), other.device_ptr(stream)));
+    let other_at = other.as_ref().map_or(0, |(_, (at, _))| *at);
+    if let Some((space, (at, _))) = &other {
+        check("the other array", (*at, *space), reach)?;
+    }
+    let grid = grid_of(kernel, reals);
+    let (to, blocks) = (found.address(), grid.grid_dim.0 as usize);
+    assert!(blocks * size_of::<[f64; 4]>() <= found.bytes(), "room for the sums of all blocks");
+    // SAFETY: the arguments are those of `distance_*`. It reads so many numbers, found in both
+    // arrays, and writes four for each block; the host reads them after the stream. The guards
+    // outlive the launch.
+    unsafe {
+        launch!(stream, kernel, grid, "launching a distance", &record, &src, &other_at, &to)
+    }?;
     Ok(blocks)
 }
 

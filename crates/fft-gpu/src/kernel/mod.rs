@@ -4,10 +4,12 @@ pub(crate) mod decoder;
 pub(crate) mod encoder;
 pub(crate) mod message_slots;
 pub(crate) mod modes;
+pub(crate) mod noise;
 pub(crate) mod transfers;
 
 pub use decoder::Decoder;
 pub use encoder::Encoder;
 pub(crate) use message_slots::{Inbox, Outbox};
 pub use modes::{Modes, Scaling};
+pub use noise::Noise;
 pub use transfers::Transfers;

@@ -39,7 +39,7 @@ pub(crate) struct Guess {
 /// The most messages of the chosen recipe that are listed and simulated.
 const MANY: f64 = 5e6;
 /// The most messages of an alternative that are, and of all changed machines.
-const FEW: f64 = 3e6;
+const FEW: f64 = 2e6;
 
 /// The messages that may still be simulated: a forecast is an answer within seconds.
 pub(crate) struct Budget(f64);
