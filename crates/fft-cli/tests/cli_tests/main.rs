@@ -4,6 +4,7 @@ mod common;
 
 mod bench;
 mod fields;
+mod limits;
 #[cfg(feature = "mpi")]
 mod mpi;
 mod numpy;
