@@ -10,11 +10,11 @@ use thriffty::{Comm, Complex, Kind};
 
 use crate::args::shape;
 use crate::data::bricks::{for_each_row, order, slab};
-use crate::data::files;
+use crate::data::files::{self, save};
 use crate::data::npy::{Dtype, Header};
 use crate::engine::family;
 use crate::output::plot::Plot;
-use crate::ranks::world::{Failure, print, refused, save, zeros};
+use crate::ranks::world::{Failure, print, refused, zeros};
 
 /// Show the energy of a real field by wavenumber.
 ///

@@ -4,10 +4,13 @@
 use std::fmt::Display;
 use std::io::Write;
 use std::num::NonZeroUsize;
-use std::path::Path;
 use std::process::ExitCode;
 
 use thriffty::{Comm, Error, ErrorKind};
+
+use super::signals::prepare;
+#[cfg(feature = "mpi")]
+use super::signals::remove_temporary;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
@@ -51,13 +54,6 @@ pub(crate) fn on_first<T, E: Display>(
     agree(comm, if comm.rank() == 0 { action().map(Some) } else { Ok(None) })
 }
 
-/// Writes a file on rank 0. Collective.
-pub(crate) fn save(comm: &dyn Comm, path: &Path, text: &str) -> Result<(), Failure> {
-    let write =
-        || std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()));
-    on_first(comm, write).map(drop)
-}
-
 /// Prints a text on standard output, once. Collective.
 pub(crate) fn print(comm: &dyn Comm, text: &str) -> Result<(), Failure> {
     on_first(comm, || say(text)).map(drop)
@@ -95,6 +91,7 @@ pub(crate) fn run(
             "--ranks asks for threads of one process, but mpirun started several; leave out one of the two",
         ),
         (ranks, _) => {
+            prepare();
             let ranks = ranks.map_or(1, NonZeroUsize::get);
             end(true, thriffty::threads(ranks, |comm| body(&comm)).map(drop))
         }
@@ -105,7 +102,10 @@ pub(crate) fn run(
 pub(crate) fn alone(body: impl FnOnce() -> Result<(), Failure>) -> ExitCode {
     match Job::of_this_process() {
         Some(job) if job.rank > 0 => ExitCode::SUCCESS,
-        _ => end(true, body()),
+        _ => {
+            prepare();
+            end(true, body())
+        }
     }
 }
 
@@ -130,9 +130,12 @@ fn as_processes(body: impl Fn(&dyn Comm) -> Result<(), Failure>) -> ExitCode {
         Ok(mpi) => mpi,
         Err(error) => return end(true, Err(error.into())),
     };
+    // Only now: a signal ends processes that fail in the start of MPI, where others wait.
+    prepare();
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         report(panic);
+        remove_temporary();
         thriffty::mpi::abort(101)
     }));
     // Communicators are dropped before MPI.

@@ -86,16 +86,22 @@ pub(crate) fn processes(ranks: usize, args: &[&str]) -> Run {
 
 /// The same, with these variables in the environment.
 pub(crate) fn processes_with(envs: &[(&str, &str)], ranks: usize, args: &[&str]) -> Run {
-    let mut command = Command::new("mpirun");
+    let mut command = mpirun();
     command.args(["-n", &ranks.to_string(), env!("CARGO_BIN_EXE_fft-cli")]).args(args);
+    command.envs(envs.iter().copied());
+    run(command, "")
+}
+
+/// An mpirun that starts more processes than there are cores, also as root.
+pub(crate) fn mpirun() -> Command {
+    let mut command = Command::new("mpirun");
     for name in ["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] {
         command.env(name, "1");
     }
     for name in ["OMPI_MCA_rmaps_base_oversubscribe", "OMPI_MCA_mpi_yield_when_idle"] {
         command.env(name, "1");
     }
-    command.envs(envs.iter().copied());
-    run(command, "")
+    command
 }
 
 /// Whether there is an mpirun.

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::common::{Folder, Run, run};
+use crate::common::{Folder, Run, run, threads};
 
 /// Runs the program after `ulimit` with these words.
 fn limited(ulimit: &str, args: &[&str]) -> Run {
@@ -43,4 +43,70 @@ fn threads_that_cannot_be_started_are_counted() {
     let study = ["study", "table", "--shape", "8x8", "--ranks-list", "2,2000"];
     let run = limited("-v 1000000", &study);
     assert!(run.complaint().contains(" of 2000 threads could be started"), "{run:?}");
+}
+
+#[test]
+fn a_file_beyond_the_limit_is_an_error_and_leaves_nothing() {
+    let folder = Folder::new();
+    let (input, out) = (folder.array("in.npy", "<f8", false, &[64, 64]), folder.at("out.npy"));
+    std::fs::write(&out, "before").unwrap();
+    let before = folder.names();
+    // A block has 512 or 1024 bytes.
+    for ranks in ["1", "3"] {
+        let args = ["transform", "c2c", &input, &out, "--ranks", ranks];
+        let run = limited("-f 8", &args);
+        assert!(run.complaint().ends_with("File too large (os error 27)"), "{run:?}");
+        check(&folder, &before, &run);
+        let here = folder.at("");
+        let run = limited("-f 8", &["sample", "taylor-green", "--n", "16", "--out", &here]);
+        assert!(run.complaint().ends_with("File too large (os error 27)"), "{run:?}");
+        check(&folder, &before, &run);
+    }
+    // Texts.
+    for option in ["--csv", "--svg"] {
+        for args in [
+            vec!["spectrum", &input, option, &out],
+            vec!["study", "figure", "--shape", "6", "--ranks-list", "2", option, &out],
+        ] {
+            let run = limited("-f 1", &args);
+            assert!(run.complaint().contains("File too large (os error 27)"), "{run:?}");
+            // Standard output is limited, too; the file comes first.
+            assert!(run.complaint().contains("out.npy"), "{run:?}");
+            check(&folder, &before, &run);
+        }
+    }
+}
+
+#[test]
+fn memory_and_files_that_are_not_to_be_had_are_errors() {
+    let folder = Folder::new();
+    let here = folder.at("");
+    threads(2, &["sample", "taylor-green", "--n", "40", "--out", &here]).ok();
+    let (input, out) = (folder.at("u.npy"), folder.at("out.npy"));
+    std::fs::write(&out, "before").unwrap();
+    let before = folder.names();
+    let mut failed = 0;
+    for ranks in ["1", "3"] {
+        for limit in (20_000..60_000).step_by(2500).map(|kilobytes| format!("-v {kilobytes}")) {
+            let run = limited(&limit, &["transform", "c2c", &input, &out, "--ranks", ranks]);
+            // The loader of the system could not load all libraries.
+            let loads = run.code != Some(127);
+            if loads && run.code != Some(0) {
+                failed += 1;
+                assert!(!run.stderr.is_empty(), "{run:?}");
+                check(&folder, &before, &run);
+            }
+            std::fs::write(&out, "before").unwrap();
+        }
+        for limit in (3..12).map(|files| format!("-n {files}")) {
+            let run = limited(&limit, &["transform", "c2c", &input, &out, "--ranks", ranks]);
+            if run.code != Some(0) && run.code != Some(127) {
+                failed += 1;
+                assert!(run.complaint().contains("Too many open files"), "{limit} {run:?}");
+                check(&folder, &before, &run);
+            }
+            std::fs::write(&out, "before").unwrap();
+        }
+    }
+    assert!(failed > 4, "{failed} runs failed");
 }

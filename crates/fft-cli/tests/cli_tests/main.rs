@@ -9,6 +9,7 @@ mod limits;
 mod mpi;
 mod numpy;
 mod plan;
+mod signals;
 mod study;
 mod transform;
 mod tune;

@@ -1,8 +1,6 @@
 //! Transforms of files: there and back again, and everything that can be wrong with them.
 
-use std::process::Command;
-
-use crate::common::{Folder, load, run, threads, wrong_transforms};
+use crate::common::{Folder, load, threads, wrong_transforms};
 
 #[test]
 fn there_and_back_again() {
@@ -94,20 +92,4 @@ fn what_is_wrong_is_said_once_and_leaves_nothing_behind() {
             assert_eq!(folder.names(), before, "{line:?}");
         }
     }
-}
-
-#[test]
-fn what_was_there_before_stays_when_there_is_no_room() {
-    let folder = Folder::new();
-    let (input, out) = (folder.array("in.npy", "<f8", false, &[64, 64]), folder.at("out.npy"));
-    std::fs::write(&out, "before").unwrap();
-    // No file longer than 8 blocks, and an error rather than a signal for it: as on a full disk.
-    let mut command = Command::new("sh");
-    let script = "trap '' XFSZ; ulimit -f 8; exec \"$@\"";
-    command.args(["-c", script, "sh", env!("CARGO_BIN_EXE_fft-cli")]);
-    command.args(["transform", "c2c", &input, &out, "--ranks", "3"]);
-    let run = run(command, "");
-    assert!(run.complaint().contains("cannot reserve"), "{run:?}");
-    assert_eq!(folder.names(), ["in.npy", "out.npy"]);
-    assert_eq!(std::fs::read(&out).unwrap(), b"before");
 }
