@@ -17,7 +17,7 @@ use crate::data::files::{self, Sink, dtype};
 use crate::data::npy::{Dtype, Header};
 use crate::engine::family::{self, Family, dispatch};
 use crate::output::units::time;
-use crate::ranks::world::{Failure, print, refused, zeros};
+use crate::ranks::world::{Failure, mention, refused, zeros};
 
 /// Transform a NumPy file into another.
 ///
@@ -125,7 +125,8 @@ fn run_as<K: Family>(transform: &Transform<'_>) -> Result<(), Failure> {
         sink.write(&spectral_brick, &data[..spectral])?;
     }
     sink.commit()?;
-    transform.report(&made, [planned, read, transformed, lap()])
+    transform.report(&made, [planned, read, transformed, lap()]);
+    Ok(())
 }
 
 impl Transform<'_> {
@@ -166,8 +167,8 @@ impl Transform<'_> {
         Ok(draft)
     }
 
-    /// Prints the transform and its times. Collective.
-    fn report(&self, made: &Header, seconds: [f64; 4]) -> Result<(), Failure> {
+    /// Prints the transform and its times.
+    fn report(&self, made: &Header, seconds: [f64; 4]) {
         let Self { comm, options, header, .. } = self;
         let [plan, read, transform, write] = seconds;
         let side = |header: &Header| format!("{} {}", times(&header.shape), header.dtype);
@@ -197,7 +198,7 @@ impl Transform<'_> {
                 time(write)
             ),
         };
-        print(*comm, &(text + "\n"))
+        mention(*comm, &(text + "\n"));
     }
 }
 
