@@ -38,7 +38,7 @@ pub(super) fn run(comm: &dyn Comm, options: &Options) -> Result<(), Failure> {
         let header = files::open(comm, path)?;
         let path = path.display();
         if header.dtype.is_complex() {
-            return refused(format!("{path}: found dtype {}, expected real data", header.dtype));
+            return refused(format!("{path}: found dtype {}, expected real data", header.item));
         }
         let kind = |header: &Header| (header.shape.clone(), header.dtype, header.fortran_order);
         if headers.first().is_some_and(|first| kind(first) != kind(&header)) {

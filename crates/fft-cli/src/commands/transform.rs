@@ -22,9 +22,10 @@ use crate::ranks::world::{Failure, mention, refused, zeros};
 /// Transform a NumPy file into another.
 ///
 /// The results are those of numpy.fft.rfftn (r2c), fftn (c2c), irfftn and ifftn (--inverse); and of
-/// scipy.fft.dctn, dstn, idctn and idstn. Files hold 1 to 4 axes of f4, f8, c8 or c16,
-/// little-endian; the result has the precision and the order (C or Fortran) of the input. Every
-/// rank reads and writes its part of the files. After an error the output file is as before.
+/// scipy.fft.dctn, dstn, idctn and idstn. Files hold 1 to 4 axes of booleans,
+/// integers, f2, f4, f8, c8 or c16, of either byte order. The result is f4 or c8 for f2, f4 and c8,
+/// and f8 or c16 for others, little-endian, in the order (C or Fortran) of the input. Every rank
+/// reads and writes its part of the files. After an error the output file is as before.
 #[derive(Args, Debug)]
 pub(crate) struct Options {
     /// The transform of each axis.
@@ -62,7 +63,7 @@ pub(super) fn run(comm: &dyn Comm, options: &Options) -> Result<(), Failure> {
         _ => false,
     };
     if header.dtype.is_complex() != complex && kind != Kind::C2C {
-        let (path, found) = (options.input.display(), header.dtype);
+        let (path, found) = (options.input.display(), header.item);
         let expected = if complex { "complex" } else { "real" };
         let inverse = if options.inverse { " --inverse" } else { "" };
         return refused(format!(
@@ -171,15 +172,15 @@ impl Transform<'_> {
     fn report(&self, made: &Header, seconds: [f64; 4]) {
         let Self { comm, options, header, .. } = self;
         let [plan, read, transform, write] = seconds;
-        let side = |header: &Header| format!("{} {}", times(&header.shape), header.dtype);
+        let side = |header: &Header| format!("{} {}", times(&header.shape), header.item);
         let (kind, ranks, transport) = (options.kind, comm.size(), comm.name());
         let inverse = if options.inverse { " inverse" } else { "" };
         let text = match options.json {
             true => json!({
                 "kind": kind.name(),
                 "inverse": options.inverse,
-                "input": { "shape": header.shape, "dtype": header.dtype.descr() },
-                "output": { "shape": made.shape, "dtype": made.dtype.descr() },
+                "input": { "shape": header.shape, "dtype": header.item.to_string() },
+                "output": { "shape": made.shape, "dtype": made.item.to_string() },
                 "fortran_order": made.fortran_order,
                 "ranks": ranks,
                 "transport": transport,

@@ -64,6 +64,39 @@ fn a_file_can_be_transformed_onto_itself() {
 }
 
 #[test]
+fn other_numbers_are_converted() {
+    let folder = Folder::new();
+    let (plain, other) = (folder.array("plain.npy", "<f8", false, &[6, 5]), folder.at("other.npy"));
+    let (one, two) = (folder.at("one.npy"), folder.at("two.npy"));
+    let bytes = std::fs::read(&plain).unwrap();
+    let numbers: Vec<f64> = load(&plain).1.iter().map(|x| (x * 100.0).round()).collect();
+    let save = |path: &str, descr: &str, data: Vec<u8>| {
+        let text = String::from_utf8_lossy(&bytes[10..128]).replace("<f8", descr);
+        std::fs::write(path, [&bytes[..10], text.as_bytes(), &data].concat()).unwrap();
+    };
+    save(&plain, "<f8", numbers.iter().flat_map(|x| x.to_le_bytes()).collect());
+    let small = numbers.iter().map(|x| *x as i8);
+    for (descr, data) in [
+        (">f8", numbers.iter().flat_map(|x| x.to_be_bytes()).collect::<Vec<u8>>()),
+        ("|i1", small.clone().flat_map(i8::to_le_bytes).collect()),
+        (">i4", small.clone().flat_map(|x| i32::from(x).to_be_bytes()).collect()),
+        ("<i8", small.clone().flat_map(|x| i64::from(x).to_le_bytes()).collect()),
+    ] {
+        save(&other, descr, data);
+        for kind in ["r2c", "c2c", "dct2"] {
+            for ranks in [1, 3] {
+                threads(ranks, &["transform", kind, &plain, &one]).ok();
+                let line = threads(ranks, &["transform", kind, &other, &two]).ok();
+                assert!(line.contains(descr), "{line}");
+                let same = std::fs::read(&one).unwrap() == std::fs::read(&two).unwrap();
+                assert!(same, "{descr} {kind} {ranks}");
+            }
+        }
+    }
+    threads(2, &["spectrum", &other]).ok();
+}
+
+#[test]
 fn one_line_says_what_was_done() {
     let folder = Folder::new();
     let (input, out) = (folder.array("in.npy", "<f4", true, &[4, 6]), folder.at("out.npy"));

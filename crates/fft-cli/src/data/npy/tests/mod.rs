@@ -1,6 +1,7 @@
 //! Files are read as they were written, and damaged files are refused.
 
 mod bricks;
+mod items;
 mod outputs;
 mod refusals;
 
