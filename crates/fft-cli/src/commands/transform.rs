@@ -9,7 +9,7 @@ use serde_json::json;
 use thriffty::planning::{self, Direction, DynDraft, DynGrid, MAX_AXES, PerAxis, Precision};
 use thriffty::{Comm, Kind, Scale};
 
-use crate::args::options::Grids;
+use crate::args::options::{Axes, Grids};
 use crate::args::parse;
 use crate::args::shape::{Shape, times};
 use crate::data::bricks::{order, slab};
@@ -31,6 +31,8 @@ pub(crate) struct Options {
     /// The transform of each axis.
     #[arg(value_parser = parse::kind())]
     kind: Kind,
+    #[command(flatten)]
+    axes: Axes,
     /// The file to read.
     #[arg(value_name = "IN.npy")]
     input: PathBuf,
@@ -40,8 +42,8 @@ pub(crate) struct Options {
     /// Transform back.
     #[arg(long)]
     inverse: bool,
-    /// Length of the last axis of the real output of an inverse r2c; 2(m-1) by default, where m is
-    /// that of the input.
+    /// Length of the axis of kind r2c, the last by default, of the real output of an inverse r2c;
+    /// 2(m-1) by default, where m is that of the input.
     #[arg(long, value_name = "N")]
     last: Option<usize>,
     /// The divisor of the result: 1 (forward's default), the logical size (inverse's), or its root.
@@ -136,13 +138,18 @@ impl Transform<'_> {
         let Self { comm, options, header, precision } = *self;
         let axes = header.shape.len();
         let mut shape = PerAxis::from_fn(axes, |axis| header.shape[axis]);
-        if options.inverse && options.kind == Kind::R2C {
-            shape[axes - 1] = whole_length(shape[axes - 1], options.last)?;
+        let kinds = family::kinds_of(axes, options.kind, &options.axes)?;
+        let halved = kinds.iter().position(|kind| *kind == Kind::R2C);
+        if options.inverse
+            && let Some(halved) = halved
+        {
+            shape[halved] = whole_length(shape[halved], options.last)?;
         } else if options.last.is_some() {
             return refused("--last goes with r2c --inverse only");
         }
         let grid = DynGrid::new(shape)?;
         let mut draft = family::draft(comm, grid, options.kind, precision);
+        draft.options.kinds = kinds;
         let spectral_grid = draft.spectral_grid();
 
         let order = order(axes, header.fortran_order);
@@ -173,11 +180,12 @@ impl Transform<'_> {
         let Self { comm, options, header, .. } = self;
         let [plan, read, transform, write] = seconds;
         let side = |header: &Header| format!("{} {}", times(&header.shape), header.item);
-        let (kind, ranks, transport) = (options.kind, comm.size(), comm.name());
+        let kind = family::name(options.kind, &options.axes);
+        let (ranks, transport) = (comm.size(), comm.name());
         let inverse = if options.inverse { " inverse" } else { "" };
         let text = match options.json {
             true => json!({
-                "kind": kind.name(),
+                "kind": kind,
                 "inverse": options.inverse,
                 "input": { "shape": header.shape, "dtype": header.item.to_string() },
                 "output": { "shape": made.shape, "dtype": made.item.to_string() },

@@ -97,6 +97,52 @@ fn other_numbers_are_converted() {
 }
 
 #[test]
+fn each_axis_may_have_its_own_kind() {
+    let shape = ["6x5x7"];
+    for (kind, kinds) in [
+        ("r2c", "dct2,r2c,none"),
+        ("r2c", "r2c,dst3,c2c"),
+        ("c2c", "none,c2c,dct4"),
+        ("dct", "dct1,none,dst2"),
+        ("dct2", "none,none,none"),
+    ] {
+        for ranks in [1, 3] {
+            let args = [&["bench", kind], &shape[..], &["--kinds", kinds, "--check", "--json"]];
+            let found = threads(ranks, &args.concat()).ok();
+            let found: serde_json::Value = serde_json::from_str(&found).unwrap();
+            assert_eq!(found["problem"], format!("{kinds} 6x5x7"));
+            assert!(found["error"]["forward"].as_f64().unwrap() < 1e-14, "{found}");
+        }
+        let plan = threads(4, &["plan", kind, shape[0], "--kinds", kinds]).ok();
+        assert!(plan.starts_with('(') && plan.contains(" 6x5x7 f64 ranks=4 "), "{plan}");
+    }
+    let folder = Folder::new();
+    let input = folder.array("in.npy", "<f8", true, &[6, 5, 7]);
+    let (hat, back) = (folder.at("hat.npy"), folder.at("back.npy"));
+    let kinds = ["--kinds", "dct2,r2c,none"];
+    threads(3, &[&["transform", "r2c", &input, &hat], &kinds[..]].concat()).ok();
+    assert!(load(&hat).0.contains("(6, 3, 7)"));
+    let again = ["transform", "r2c", &hat, &back, "--inverse", "--last", "5"];
+    threads(2, &[&again[..], &kinds].concat()).ok();
+    let far =
+        load(&input).1.iter().zip(&load(&back).1).map(|(x, y)| (x - y).abs()).fold(0.0, f64::max);
+    assert!(far < 1e-14, "{far:e}");
+    for (kind, kinds) in [
+        ("r2c", "dct2,r2c"),
+        ("r2c", "dct2,dct2,none"),
+        ("r2c", "r2c,r2c,none"),
+        ("c2c", "c2c,r2c,c2c"),
+        ("dct2", "dct2,r2c,none"),
+        ("dct2", "dct2,c2c,none"),
+        ("r2c", "c2c,,r2c"),
+    ] {
+        for args in [&["bench", kind, "6x5x7"][..], &["transform", kind, &input, &hat]] {
+            threads(2, &[args, &["--kinds", kinds]].concat()).complaint();
+        }
+    }
+}
+
+#[test]
 fn one_line_says_what_was_done() {
     let folder = Folder::new();
     let (input, out) = (folder.array("in.npy", "<f4", true, &[4, 6]), folder.at("out.npy"));
