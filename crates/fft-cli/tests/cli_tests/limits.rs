@@ -63,10 +63,13 @@ fn a_file_beyond_the_limit_is_an_error_and_leaves_nothing() {
         check(&folder, &before, &run);
     }
     // Texts.
+    let ranks: Vec<_> = (1..=64).map(|n: usize| n.to_string()).collect();
+    let ranks = ranks.join(",");
     for option in ["--csv", "--svg"] {
         for args in [
             vec!["spectrum", &input, option, &out],
             vec!["study", "figure", "--shape", "6", "--ranks-list", "2", option, &out],
+            vec!["scale", "c2c", "64", "--ranks-list", &ranks, option, &out],
         ] {
             let run = limited("-f 1", &args);
             assert!(run.complaint().contains("File too large (os error 27)"), "{run:?}");
