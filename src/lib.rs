@@ -72,7 +72,7 @@ pub mod planning {
         Algorithm, BytesMoved, Capabilities, Direction, DynBrick, DynGrid, Element, Epochs,
         Expected, Family, Flight, Layout, MAX_AXES, Memory, Message, Node, Order, PerAxis, Played,
         Precision, Prediction, Problem, ProcGrid, Program, Real, Recipe, Reduce, Schedule,
-        Simulation, Simulator, Step, Summary, Timings, WireError, agree,
+        Simulation, Simulator, Step, Summary, Timings, WireError, agree, assert_same,
     };
 }
 
@@ -87,13 +87,14 @@ pub mod gpu {
 /// Runs `body` once per rank, each on a thread of its own; the results in order of ranks.
 ///
 /// # Errors
-/// The error of the lowest rank that failed.
+/// The error of the lowest rank that failed; [`Error::Threads`] when the threads cannot be started,
+/// and then no rank has run.
 ///
 /// # Panics
 /// If `ranks` is 0 or a rank panics.
-pub fn threads<R: Send, E: Send>(
+pub fn threads<R: Send, E: Send + From<Error>>(
     ranks: usize,
     body: impl Fn(ThreadComm) -> Result<R, E> + Sync,
 ) -> Result<Vec<R>, E> {
-    fft_comm::threads(ranks, body).into_iter().collect()
+    fft_comm::try_threads(ranks, body)?.into_iter().collect()
 }

@@ -1,5 +1,6 @@
 //! Warnings of the library on standard error, for programs without a logger.
 
+use std::io::Write;
 use std::sync::OnceLock;
 
 use log::{LevelFilter, Log, Metadata, Record};
@@ -15,7 +16,9 @@ impl Log for Stderr {
     fn log(&self, record: &Record<'_>) {
         if self.enabled(record.metadata()) {
             let level = record.level().as_str().to_lowercase();
-            eprintln!("{}: {level}: {}", self.0, record.args());
+            let line = format!("{}: {level}: {}\n", self.0, record.args());
+            // A warning that cannot be written is no reason to end.
+            let _ = std::io::stderr().write_all(line.as_bytes());
         }
     }
 

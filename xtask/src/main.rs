@@ -23,12 +23,20 @@ mod tools;
 mod venv;
 
 use clap::Parser;
+use signal_hook::consts::SIGPIPE;
+use signal_hook::flag;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::{Arc, atomic::AtomicBool};
 
 /// Set-up, tests, demo and benchmarks of thriffty.
 #[derive(Debug, Parser)]
-#[command(name = "cargo xtask", arg_required_else_help = true, max_term_width = 100)]
+#[command(
+    name = "cargo xtask",
+    bin_name = "cargo xtask",
+    arg_required_else_help = true,
+    max_term_width = 100
+)]
 enum Task {
     /// Install MPI, libclang, compilers, FFTW and a Python with NumPy and SciPy, or print how to.
     Setup,
@@ -64,7 +72,10 @@ enum Task {
 }
 
 fn main() -> ExitCode {
-    match run(Task::parse()) {
+    // `cargo xtask lines | head` ends quietly, where Rust's println! would panic.
+    let always = Arc::new(AtomicBool::new(true));
+    let piped = flag::register_conditional_default(SIGPIPE, always);
+    match piped.map_err(|why| format!("SIGPIPE: {why}")).and_then(|_| run(Task::parse())) {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
             eprintln!("xtask: {why}");
@@ -97,5 +108,16 @@ mod tests {
     #[test]
     fn the_command_line_is_well_defined() {
         <Task as clap::CommandFactory>::command().debug_assert();
+    }
+
+    #[test]
+    fn every_task_has_help() {
+        let tasks = <Task as clap::CommandFactory>::command();
+        for task in tasks.get_subcommands() {
+            let name = task.get_name();
+            let help = Task::try_parse_from(["cargo xtask", name, "--help"]).unwrap_err();
+            assert_eq!(help.kind(), clap::error::ErrorKind::DisplayHelp, "{name}");
+            assert!(help.to_string().contains(&format!("Usage: cargo xtask {name}")), "{help}");
+        }
     }
 }

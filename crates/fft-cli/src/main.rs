@@ -22,21 +22,24 @@ mod ranks;
 use std::process::ExitCode;
 
 use clap::Parser;
+use thriffty::Comm;
 
 use commands::cli::{Cli, complaint};
-use ranks::world::{Failure, print, run};
+use ranks::world::{Failure, Work, print, run};
 
 fn main() -> ExitCode {
     thriffty::warnings::show("fft-cli");
     let cli = Cli::try_parse();
-    if let Some(ended) = cli.as_ref().ok().and_then(Cli::run_alone) {
-        return ended;
-    }
+    let alone = cli.as_ref().ok().and_then(Cli::alone);
     // One rank also answers --help and reports a wrong command line.
     let ranks = cli.as_ref().map_or(None, |cli| cli.ranks);
-    run(ranks, |comm| match &cli {
+    let on_ranks = |comm: &dyn Comm| match &cli {
         Ok(cli) => cli.run(comm),
         Err(answer) if !answer.use_stderr() => print(comm, &answer.to_string()),
         Err(error) => Err(Failure::Usage(complaint(error))),
+    };
+    run(&match &alone {
+        Some(command) => Work::Alone(command),
+        None => Work::OnRanks(ranks, &on_ranks),
     })
 }

@@ -23,4 +23,4 @@ pub use exchange::{exchange, exchange_in};
 pub use signature::{Signature, broadcast, checksum, seal, unseal};
 #[doc(hidden)]
 pub use threads::threads_on;
-pub use threads::{ThreadComm, alone, threads};
+pub use threads::{ThreadComm, alone, threads, try_threads};

@@ -8,6 +8,7 @@
 #![allow(clippy::missing_safety_doc)] // the contract of all of them is above
 
 use std::ffi::{c_int, c_void};
+use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use thriffty::mpi::MpiComm;
@@ -51,7 +52,8 @@ pub struct Fft {
 const NAME: &str = "thriffty in the place of heFFTe";
 
 fn complain(why: &str) {
-    eprintln!("{NAME}: {why}");
+    // What a program gets is a status, whether this can be said or not.
+    let _ = std::io::stderr().write_all(format!("{NAME}: {why}\n").as_bytes());
 }
 
 /// Runs something that may panic; what it says of that is on standard error already.

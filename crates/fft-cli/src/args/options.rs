@@ -9,7 +9,7 @@ use thriffty::planning::{Algorithm, Memory, Precision};
 use thriffty::{Kind, Tune};
 
 use super::encoding::Wires;
-use super::parse::{choice, duration, kind, precision};
+use super::parse::{choice, duration, kind, kind_of_axis, precision};
 use super::shape::Shape;
 
 /// A batch of transforms, and how its messages are encoded.
@@ -18,6 +18,8 @@ pub(crate) struct Transform {
     /// The transform of each axis.
     #[arg(value_parser = kind())]
     pub(crate) kind: Kind,
+    #[command(flatten)]
+    pub(crate) axes: Axes,
     /// Points along each of 1 to 4 axes: 256x256x256, or 256^3.
     pub(crate) shape: Shape,
     #[arg(long, default_value = "f64", value_parser = precision())]
@@ -27,6 +29,15 @@ pub(crate) struct Transform {
     pub(crate) howmany: NonZeroUsize,
     #[command(flatten)]
     pub(crate) wires: Wires,
+}
+
+/// Other transforms than that of the kind.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct Axes {
+    /// A kind for each axis: dct2,r2c,none. The kind of all axes then says what the data is: c2c
+    /// complex, r2c real before and complex after, any other real.
+    #[arg(long, value_name = "K,...", value_delimiter = ',', value_parser = kind_of_axis())]
+    pub(crate) kinds: Vec<Kind>,
 }
 
 /// A transform on ranks, and the machine of the cost model.

@@ -25,6 +25,12 @@ pub(crate) fn kind() -> impl TypedValueParser<Value = Kind> {
     choice(kinds.map(|kind| (kind.name(), kind)).chain(usual).collect::<Vec<_>>())
 }
 
+/// Also `none`, of an axis among others.
+pub(crate) fn kind_of_axis() -> impl TypedValueParser<Value = Kind> {
+    let usual = [("dct", Kind::Dct2), ("dst", Kind::Dst2)];
+    choice(Kind::ALL.map(|kind| (kind.name(), kind)).into_iter().chain(usual).collect::<Vec<_>>())
+}
+
 pub(crate) fn precision() -> impl TypedValueParser<Value = Precision> {
     choice([("f32", Precision::F32), ("f64", Precision::F64)])
 }

@@ -17,7 +17,7 @@ use crate::check::reference;
 use crate::check::wires::{Lost, relative};
 use crate::data::fields::{Field, Source};
 use crate::engine::engine::{Array, Device, Engine};
-use crate::engine::family::{Family, dispatch};
+use crate::engine::family::{self, Family, dispatch};
 use crate::output::report::{Report, Times};
 use crate::output::split::Split;
 use crate::output::units::flops;
@@ -186,14 +186,14 @@ impl<K: Family> Prepared<K> {
         let split = Split::mean(self.plan.comm(), &self.plan.timings(), reps)?;
         let errors = self.errors(options)?;
         let plan = &self.plan;
-        let Transform { kind, shape, precision, howmany, wires } = &options.problem.transform;
+        let Transform { kind, axes, shape, precision, howmany, wires } = &options.problem.transform;
         let points = plan.recipe().problem().grid().points() as f64;
         let mut memory = [plan.memory() as f64];
         plan.comm().allreduce(Reduce::Sum, &mut memory)?;
         let seconds = Times::of(seconds);
         let flops = flops(K::Physical::WIDTH, points, howmany.get());
         Ok(Report {
-            problem: format!("{kind} {shape}"),
+            problem: format!("{} {shape}", family::name(*kind, axes)),
             field: options.field.name(),
             howmany: howmany.get(),
             direction: options.direction.choose("forward", "inverse"),

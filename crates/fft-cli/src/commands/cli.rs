@@ -1,13 +1,12 @@
 //! The command line, and the call of its command.
 
 use std::num::NonZeroUsize;
-use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use thriffty::Comm;
 
 use super::{bench, calibrate, plan, sample, spectrum, study, transform, tune, verify};
-use crate::ranks::world::{Failure, alone};
+use crate::ranks::world::Failure;
 
 /// Benchmarks, verifies and runs distributed Fourier transforms on NumPy files.
 ///
@@ -38,11 +37,11 @@ enum Command {
 }
 
 impl Cli {
-    /// Runs the command if it needs no ranks, in one process.
-    pub(crate) fn run_alone(&self) -> Option<ExitCode> {
+    /// The command, if it needs no ranks.
+    pub(crate) fn alone(&self) -> Option<Box<dyn Fn() -> Result<(), Failure> + '_>> {
         match &self.command {
-            Command::Plan(options) => Some(alone(|| plan::run(options, self.ranks))),
-            Command::Scale(options) => Some(alone(|| plan::run_scale(options, self.ranks))),
+            Command::Plan(options) => Some(Box::new(|| plan::run(options, self.ranks))),
+            Command::Scale(options) => Some(Box::new(|| plan::run_scale(options, self.ranks))),
             _ => None,
         }
     }

@@ -7,18 +7,21 @@ use std::path::PathBuf;
 
 use clap::Args;
 use thriffty::Comm;
-use thriffty::planning::{DynGrid, Element, PerAxis, Precision, Real};
+use thriffty::planning::{DynGrid, Element, PerAxis, Precision, Real, Reduce};
 
 use crate::args::parse::precision;
 use crate::data::bricks::{for_each_row, slab};
 use crate::data::files::{Sink, dtype};
 use crate::data::npy::Header;
-use crate::ranks::world::{Failure, on_first, print, zeros};
+use crate::ranks::world::{Failure, mention, on_first, zeros};
+
+/// The energy is printed in multiples of one over this.
+const DIGITS: f64 = 1e6;
 
 /// Write a flow field as u.npy, v.npy and w.npy.
 ///
 /// taylor-green: u = sin x cos y cos z, v = -cos x sin y cos z, w = 0 on [0, 2π)³; its energy is
-/// 1/8.
+/// 1/8 from three points along each axis on.
 #[derive(Args, Debug)]
 pub(crate) struct Options {
     /// The field.
@@ -56,18 +59,25 @@ fn write<T: Real + Element<Real = T>>(comm: &dyn Comm, options: &Options) -> Res
     // All are created before any is written, so that a full disk is found first.
     let sinks = sinks.into_iter().collect::<Result<Vec<_>, _>>()?;
     let turns: Vec<_> = (0..n).map(|i| (TAU * i as f64 / n as f64).sin_cos()).collect();
+    let mut squares = [0.0];
     for (component, sink) in sinks.iter().enumerate() {
         for_each_row(&brick, PerAxis::row_major(3), |index, at| {
             let [i, j, first] = index.array();
             for (value, z) in values[at..].iter_mut().zip(&turns[first..brick.hi[2]]) {
                 *value = T::of(taylor_green(turns[i], turns[j], *z)[component]);
+                squares[0] += value.as_f64().powi(2);
             }
         });
         sink.write(&brick, &values)?;
     }
     sinks.into_iter().try_for_each(Sink::commit)?;
+    comm.allreduce(Reduce::Sum, &mut squares)?;
+    // Without the digits that are rounding alone.
+    let energy = (0.5 * squares[0] / grid.points() as f64 * DIGITS).round() / DIGITS;
     let (folder, precision) = (folder.display(), options.precision);
-    print(comm, &format!("{folder}: u.npy, v.npy, w.npy, {grid} {precision}, energy 1/8\n"))
+    let files = format!("{folder}: u.npy, v.npy, w.npy, {grid} {precision}");
+    mention(comm, &format!("{files}, energy {energy}\n"));
+    Ok(())
 }
 
 /// The velocity of the Taylor-Green vortex, by the sine and cosine of each coordinate.

@@ -10,11 +10,11 @@ use thriffty::{Comm, Complex, Kind};
 
 use crate::args::shape;
 use crate::data::bricks::{for_each_row, order, slab};
-use crate::data::files;
+use crate::data::files::{self, save};
 use crate::data::npy::{Dtype, Header};
 use crate::engine::family;
 use crate::output::plot::Plot;
-use crate::ranks::world::{Failure, print, refused, save, zeros};
+use crate::ranks::world::{Failure, print, refused, zeros};
 
 /// Show the energy of a real field by wavenumber.
 ///
@@ -38,7 +38,7 @@ pub(super) fn run(comm: &dyn Comm, options: &Options) -> Result<(), Failure> {
         let header = files::open(comm, path)?;
         let path = path.display();
         if header.dtype.is_complex() {
-            return refused(format!("{path}: found dtype {}, expected real data", header.dtype));
+            return refused(format!("{path}: found dtype {}, expected real data", header.item));
         }
         let kind = |header: &Header| (header.shape.clone(), header.dtype, header.fortran_order);
         if headers.first().is_some_and(|first| kind(first) != kind(&header)) {

@@ -9,7 +9,7 @@ use serde_json::json;
 use thriffty::planning::{self, Direction, DynDraft, DynGrid, MAX_AXES, PerAxis, Precision};
 use thriffty::{Comm, Kind, Scale};
 
-use crate::args::options::Grids;
+use crate::args::options::{Axes, Grids};
 use crate::args::parse;
 use crate::args::shape::{Shape, times};
 use crate::data::bricks::{order, slab};
@@ -17,19 +17,22 @@ use crate::data::files::{self, Sink, dtype};
 use crate::data::npy::{Dtype, Header};
 use crate::engine::family::{self, Family, dispatch};
 use crate::output::units::time;
-use crate::ranks::world::{Failure, print, refused, zeros};
+use crate::ranks::world::{Failure, mention, refused, zeros};
 
 /// Transform a NumPy file into another.
 ///
 /// The results are those of numpy.fft.rfftn (r2c), fftn (c2c), irfftn and ifftn (--inverse); and of
-/// scipy.fft.dctn, dstn, idctn and idstn. Files hold 1 to 4 axes of f4, f8, c8 or c16,
-/// little-endian; the result has the precision and the order (C or Fortran) of the input. Every
-/// rank reads and writes its part of the files. After an error the output file is as before.
+/// scipy.fft.dctn, dstn, idctn and idstn. Files hold 1 to 4 axes of booleans,
+/// integers, f2, f4, f8, c8 or c16, of either byte order. The result is f4 or c8 for f2, f4 and c8,
+/// and f8 or c16 for others, little-endian, in the order (C or Fortran) of the input. Every rank
+/// reads and writes its part of the files. After an error the output file is as before.
 #[derive(Args, Debug)]
 pub(crate) struct Options {
     /// The transform of each axis.
     #[arg(value_parser = parse::kind())]
     kind: Kind,
+    #[command(flatten)]
+    axes: Axes,
     /// The file to read.
     #[arg(value_name = "IN.npy")]
     input: PathBuf,
@@ -39,8 +42,8 @@ pub(crate) struct Options {
     /// Transform back.
     #[arg(long)]
     inverse: bool,
-    /// Length of the last axis of the real output of an inverse r2c; 2(m-1) by default, where m is
-    /// that of the input.
+    /// Length of the axis of kind r2c, the last by default, of the real output of an inverse r2c;
+    /// 2(m-1) by default, where m is that of the input.
     #[arg(long, value_name = "N")]
     last: Option<usize>,
     /// The divisor of the result: 1 (forward's default), the logical size (inverse's), or its root.
@@ -62,7 +65,7 @@ pub(super) fn run(comm: &dyn Comm, options: &Options) -> Result<(), Failure> {
         _ => false,
     };
     if header.dtype.is_complex() != complex && kind != Kind::C2C {
-        let (path, found) = (options.input.display(), header.dtype);
+        let (path, found) = (options.input.display(), header.item);
         let expected = if complex { "complex" } else { "real" };
         let inverse = if options.inverse { " --inverse" } else { "" };
         return refused(format!(
@@ -125,7 +128,8 @@ fn run_as<K: Family>(transform: &Transform<'_>) -> Result<(), Failure> {
         sink.write(&spectral_brick, &data[..spectral])?;
     }
     sink.commit()?;
-    transform.report(&made, [planned, read, transformed, lap()])
+    transform.report(&made, [planned, read, transformed, lap()]);
+    Ok(())
 }
 
 impl Transform<'_> {
@@ -134,13 +138,18 @@ impl Transform<'_> {
         let Self { comm, options, header, precision } = *self;
         let axes = header.shape.len();
         let mut shape = PerAxis::from_fn(axes, |axis| header.shape[axis]);
-        if options.inverse && options.kind == Kind::R2C {
-            shape[axes - 1] = whole_length(shape[axes - 1], options.last)?;
+        let kinds = family::kinds_of(axes, options.kind, &options.axes)?;
+        let halved = kinds.iter().position(|kind| *kind == Kind::R2C);
+        if options.inverse
+            && let Some(halved) = halved
+        {
+            shape[halved] = whole_length(shape[halved], options.last)?;
         } else if options.last.is_some() {
             return refused("--last goes with r2c --inverse only");
         }
         let grid = DynGrid::new(shape)?;
         let mut draft = family::draft(comm, grid, options.kind, precision);
+        draft.options.kinds = kinds;
         let spectral_grid = draft.spectral_grid();
 
         let order = order(axes, header.fortran_order);
@@ -166,19 +175,20 @@ impl Transform<'_> {
         Ok(draft)
     }
 
-    /// Prints the transform and its times. Collective.
-    fn report(&self, made: &Header, seconds: [f64; 4]) -> Result<(), Failure> {
+    /// Prints the transform and its times.
+    fn report(&self, made: &Header, seconds: [f64; 4]) {
         let Self { comm, options, header, .. } = self;
         let [plan, read, transform, write] = seconds;
-        let side = |header: &Header| format!("{} {}", times(&header.shape), header.dtype);
-        let (kind, ranks, transport) = (options.kind, comm.size(), comm.name());
+        let side = |header: &Header| format!("{} {}", times(&header.shape), header.item);
+        let kind = family::name(options.kind, &options.axes);
+        let (ranks, transport) = (comm.size(), comm.name());
         let inverse = if options.inverse { " inverse" } else { "" };
         let text = match options.json {
             true => json!({
-                "kind": kind.name(),
+                "kind": kind,
                 "inverse": options.inverse,
-                "input": { "shape": header.shape, "dtype": header.dtype.descr() },
-                "output": { "shape": made.shape, "dtype": made.dtype.descr() },
+                "input": { "shape": header.shape, "dtype": header.item.to_string() },
+                "output": { "shape": made.shape, "dtype": made.item.to_string() },
                 "fortran_order": made.fortran_order,
                 "ranks": ranks,
                 "transport": transport,
@@ -197,7 +207,7 @@ impl Transform<'_> {
                 time(write)
             ),
         };
-        print(*comm, &(text + "\n"))
+        mention(*comm, &(text + "\n"));
     }
 }
 

@@ -30,10 +30,8 @@ pub(crate) struct Options {
 
 pub(super) fn run(comm: &dyn Comm, options: &Options) -> Result<(), Failure> {
     let plan = draft::plan(comm, &options.problem, Tune::Measure { budget: options.budget })?;
-    // Printed first, so that the measurements survive a failure to write.
-    print(comm, &plan.report().to_string())?;
-    match &options.wisdom {
-        Some(path) => Ok(plan.save_wisdom(path)?),
-        None => Ok(()),
-    }
+    // The measurements survive a failure to write either of the two.
+    let printed = print(comm, &plan.report().to_string());
+    options.wisdom.as_ref().map_or(Ok(()), |path| plan.save_wisdom(path))?;
+    printed
 }

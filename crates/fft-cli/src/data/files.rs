@@ -9,6 +9,8 @@ use thriffty::planning::{DynBrick, Element, Precision, Real, Reduce};
 use thriffty::{Comm, Error};
 
 use super::npy::{Dtype, Header, Output, read_brick, write_brick};
+use super::replace;
+use crate::ranks::signals::guarded;
 use crate::ranks::world::{Failure, agree, on_first};
 
 /// An error with the path that it is about.
@@ -30,9 +32,9 @@ fn share(comm: &dyn Comm, mine: &[u8]) -> Result<Vec<u8>, Error> {
 }
 
 /// Rank 0's path. Collective.
-fn share_path(comm: &dyn Comm, mine: Option<&Path>) -> Result<PathBuf, Error> {
-    let mine = mine.map(|path| path.as_os_str().as_bytes()).unwrap_or_default();
-    Ok(OsString::from_vec(share(comm, mine)?).into())
+fn share_path(comm: &dyn Comm, mine: Option<PathBuf>) -> Result<PathBuf, Error> {
+    let mine = mine.unwrap_or_default();
+    Ok(OsString::from_vec(share(comm, mine.as_os_str().as_bytes())?).into())
 }
 
 /// The header of a file. Collective; an error where ranks find different files.
@@ -75,6 +77,11 @@ pub(crate) fn read<E: Element>(
     Ok(())
 }
 
+/// Writes a text as a file on rank 0. Collective.
+pub(crate) fn save(comm: &dyn Comm, path: &Path, text: &str) -> Result<(), Failure> {
+    on_first(comm, || at(path, replace::write(path, text))).map(drop)
+}
+
 /// The dtype of a file of these elements.
 pub(crate) fn dtype<E: Element>() -> Dtype {
     match (E::Real::PRECISION, E::WIDTH) {
@@ -85,22 +92,27 @@ pub(crate) fn dtype<E: Element>() -> Dtype {
     }
 }
 
-/// A file that all ranks write, under a temporary name until [`Sink::commit`].
+/// A file that all ranks write, without its final name until [`Sink::commit`].
 pub(crate) struct Sink<'a> {
     comm: &'a dyn Comm,
     path: PathBuf,
     header: Header,
     /// On rank 0.
     output: Option<Output>,
-    temporary: PathBuf,
+    open_by: PathBuf,
 }
 
 impl<'a> Sink<'a> {
     /// Makes the file, with room for all data. Collective.
     pub(crate) fn create(comm: &'a dyn Comm, path: &Path, header: Header) -> Result<Self, Failure> {
-        let output = on_first(comm, || at(path, Output::create(path, &header)))?;
-        let temporary = share_path(comm, output.as_ref().map(Output::temporary_path))?;
-        Ok(Self { comm, path: path.to_path_buf(), header, output, temporary })
+        let several = comm.name() != "threads";
+        let output = on_first(comm, || at(path, Output::create(path, &header, several)))?;
+        let mut open_by = share_path(comm, output.as_ref().map(Output::open_by))?;
+        if several {
+            // Should rank 0 be killed, the others are told by a signal and remove its file.
+            open_by = agree(comm, guarded(|| Ok(open_by), PathBuf::as_path))?;
+        }
+        Ok(Self { comm, path: path.to_path_buf(), header, output, open_by })
     }
 
     /// Writes each rank's brick, from the file's order of memory. Collective.
@@ -109,11 +121,11 @@ impl<'a> Sink<'a> {
         DynBrick { lo, hi }: &DynBrick,
         data: &[E],
     ) -> Result<(), Failure> {
-        let path = &self.temporary;
-        agree(self.comm, at(path, write_brick(path, &self.header, lo, hi, data)))
+        let written = write_brick(&self.open_by, &self.header, lo, hi, data);
+        agree(self.comm, at(&self.path, written))
     }
 
-    /// Renames the file to its final name. Collective.
+    /// Gives the file its final name. Collective.
     pub(crate) fn commit(self) -> Result<(), Failure> {
         agree(self.comm, at(&self.path, self.output.map_or(Ok(()), Output::commit)))
     }

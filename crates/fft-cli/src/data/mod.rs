@@ -5,3 +5,4 @@ pub(crate) mod fields;
 pub(crate) mod files;
 pub(crate) mod noise;
 pub(crate) mod npy;
+pub(crate) mod replace;

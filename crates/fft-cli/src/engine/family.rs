@@ -4,6 +4,9 @@ pub(crate) use thriffty::planning::Transform as Family;
 use thriffty::planning::{DynDraft, DynGrid, DynTransform, PerAxis, Precision};
 use thriffty::{Comm, Kind};
 
+use crate::args::options::Axes;
+use crate::ranks::world::{Failure, refused};
+
 /// Drafts a transform of `kind` along every axis; with R2C, of C2C along all but the last.
 pub(crate) fn draft(
     comm: &dyn Comm,
@@ -24,6 +27,24 @@ pub(crate) fn draft(
 pub(crate) fn kinds(axes: usize, kind: Kind) -> PerAxis<Kind> {
     let others = if kind == Kind::R2C { Kind::C2C } else { kind };
     PerAxis::from_fn(axes, |axis| if axis + 1 == axes { kind } else { others })
+}
+
+/// The kinds of so many axes: those that were given, else those of `kind`.
+pub(crate) fn kinds_of(axes: usize, kind: Kind, given: &Axes) -> Result<PerAxis<Kind>, Failure> {
+    let given = &given.kinds;
+    match given.len() {
+        0 => Ok(kinds(axes, kind)),
+        n if n == axes => Ok(PerAxis::from_fn(axes, |axis| given[axis])),
+        n => refused(format!("--kinds names {n} kinds, expected one for each of {axes} axes")),
+    }
+}
+
+/// Kinds in words: `r2c`, or `dct2,r2c,none`.
+pub(crate) fn name(kind: Kind, given: &Axes) -> String {
+    match given.kinds.is_empty() {
+        true => kind.name().into(),
+        false => given.kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(","),
+    }
 }
 
 /// Calls a function that is generic in the [`Family`], for this kind and precision.

@@ -1,3 +1,4 @@
 //! How ranks start, and how they end.
 
+pub(crate) mod signals;
 pub(crate) mod world;

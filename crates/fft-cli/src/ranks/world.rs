@@ -2,12 +2,17 @@
 //! All end with the same exit status, and one of them prints the error.
 
 use std::fmt::Display;
-use std::io::Write;
+use std::io::{self, Write};
 use std::num::NonZeroUsize;
-use std::path::Path;
 use std::process::ExitCode;
 
+use rustix::io::Errno;
+use thriffty::planning::Reduce;
 use thriffty::{Comm, Error, ErrorKind};
+
+use super::signals::prepare;
+#[cfg(feature = "mpi")]
+use super::signals::remove_temporary;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
@@ -18,6 +23,12 @@ pub(crate) enum Failure {
     Refused(String),
     #[error("{0}")]
     Usage(String),
+    /// Standard output cannot be written.
+    #[error("standard output: {}", io::Error::from(*.0))]
+    Output(Errno),
+    /// An error that rank 0 prints, with the exit status of this rank.
+    #[error("rank 0 failed")]
+    OfFirst(u8),
 }
 
 impl Failure {
@@ -27,7 +38,13 @@ impl Failure {
     }
 
     fn code(&self) -> u8 {
-        if matches!(self, Self::Usage(_)) { 2 } else { 1 }
+        match self {
+            Self::Usage(_) => 2,
+            // As of programs that SIGPIPE ends: 128 and its number.
+            Self::Output(Errno::PIPE) => 141,
+            Self::OfFirst(code) => *code,
+            _ => 1,
+        }
     }
 }
 
@@ -51,16 +68,29 @@ pub(crate) fn on_first<T, E: Display>(
     agree(comm, if comm.rank() == 0 { action().map(Some) } else { Ok(None) })
 }
 
-/// Writes a file on rank 0. Collective.
-pub(crate) fn save(comm: &dyn Comm, path: &Path, text: &str) -> Result<(), Failure> {
-    let write =
-        || std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()));
-    on_first(comm, write).map(drop)
+/// Does something on rank 0 alone, which keeps its error; the others learn of one. Collective.
+pub(crate) fn by_first(
+    comm: &dyn Comm,
+    action: impl FnOnce() -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let mine = if comm.rank() == 0 { action() } else { Ok(()) };
+    let mut code = [mine.as_ref().map_or_else(|failure| failure.code().into(), |()| 0.0)];
+    comm.allreduce(Reduce::Max, &mut code)?;
+    mine.and(if code == [0.0] { Ok(()) } else { Err(Failure::OfFirst(code[0] as u8)) })
 }
 
-/// Prints a text on standard output, once. Collective.
+/// Prints a text, which is the result, on standard output, once. Collective.
 pub(crate) fn print(comm: &dyn Comm, text: &str) -> Result<(), Failure> {
-    on_first(comm, || say(text)).map(drop)
+    by_first(comm, || say(text))
+}
+
+/// Prints a text about the result, which is a file: no failure to print is an error.
+pub(crate) fn mention(comm: &dyn Comm, text: &str) {
+    if comm.rank() == 0
+        && let Err(failure) = say(text)
+    {
+        complain(&format_args!("warn: {failure}"), &failure);
+    }
 }
 
 /// An array of zeros; an error on every rank where one of them lacks memory. Collective.
@@ -77,70 +107,115 @@ pub(crate) fn zeros<E: bytemuck::Zeroable + Clone>(
     Ok(zeros)
 }
 
-/// Runs `body` on every rank: on `ranks` threads if given, else on the processes of this MPI job,
-/// else on one thread.
-pub(crate) fn run(
-    ranks: Option<NonZeroUsize>,
-    body: impl Fn(&dyn Comm) -> Result<(), Failure> + Sync,
-) -> ExitCode {
+/// The work of a command.
+pub(crate) enum Work<'a> {
+    /// Of one process, whatever the number of ranks.
+    Alone(&'a dyn Fn() -> Result<(), Failure>),
+    /// Of ranks: of this many threads if given, else of the processes of this MPI job, else of one
+    /// thread.
+    OnRanks(Option<NonZeroUsize>, &'a (dyn Fn(&dyn Comm) -> Result<(), Failure> + Sync)),
+}
+
+/// Runs a command on every rank.
+pub(crate) fn run(work: &Work<'_>) -> ExitCode {
     let job = Job::of_this_process();
     let several = job.as_ref().is_some_and(|job| job.size != Some(1));
-    match (ranks, job) {
-        (None, Some(_)) if cfg!(feature = "mpi") => as_processes(body),
-        (None, Some(job)) if several => job.refuse(
+    match (work, &job) {
+        // Also to find out that another process has other work.
+        (_, Some(_)) if cfg!(feature = "mpi") && several => return as_processes(work),
+        (Work::OnRanks(None, _), Some(_)) if cfg!(feature = "mpi") => return as_processes(work),
+        _ => prepare(),
+    }
+    match (work, job) {
+        (Work::OnRanks(None, _), Some(job)) if several => job.refuse(
             "started by mpirun, but built without MPI; \
              build it with `cargo build --release -p fft-cli --features mpi`, or give --ranks without mpirun",
         ),
-        (Some(_), Some(job)) if several => job.refuse(
-            "--ranks asks for threads of one process, but mpirun started several; leave out one of the two",
-        ),
-        (ranks, _) => {
+        (Work::OnRanks(Some(_), _), Some(job)) if several => job.refuse(TWICE),
+        (Work::Alone(_), Some(job)) if job.rank > 0 => ExitCode::SUCCESS,
+        (Work::Alone(body), _) => end(true, body()),
+        (Work::OnRanks(ranks, body), _) => {
             let ranks = ranks.map_or(1, NonZeroUsize::get);
             end(true, thriffty::threads(ranks, |comm| body(&comm)).map(drop))
         }
     }
 }
 
-/// Runs a command on the first process of a job.
-pub(crate) fn alone(body: impl FnOnce() -> Result<(), Failure>) -> ExitCode {
-    match Job::of_this_process() {
-        Some(job) if job.rank > 0 => ExitCode::SUCCESS,
-        _ => end(true, body()),
+const TWICE: &str = "--ranks asks for threads of one process, but mpirun started several; \
+                     leave out one of the two";
+
+/// A rank's part of the work. Collective.
+fn part(comm: &dyn Comm, work: &Work<'_>) -> Result<(), Failure> {
+    match work {
+        Work::Alone(body) => by_first(comm, body),
+        Work::OnRanks(Some(_), _) => Err(Failure::Usage(TWICE.into())),
+        Work::OnRanks(None, body) => body(comm),
     }
 }
 
+/// An error where processes of a job were started with other command lines. Of the environment,
+/// only that of rank 0 matters. Collective.
+fn check_command_lines(comm: &dyn Comm) -> Result<(), Failure> {
+    let word = |word: std::ffi::OsString| {
+        let word = word.to_string_lossy().into_owned();
+        let plain = !word.is_empty() && word.chars().all(|c| !c.is_whitespace() && !c.is_control());
+        if plain { word } else { format!("{word:?}") }
+    };
+    let words: Vec<_> = std::env::args_os().skip(1).map(word).collect();
+    let version = env!("CARGO_PKG_VERSION").to_owned();
+    let all = [("version of fft-cli", version), ("command line", words.join(" "))];
+    thriffty::planning::assert_same(comm, &all).map_err(|error| match error {
+        Error::Disagreement { .. } => Failure::Usage(error.to_string()),
+        error => error.into(),
+    })
+}
+
 pub(crate) fn say(text: &str) -> Result<(), Failure> {
-    let mut out = std::io::stdout().lock();
+    let mut out = io::stdout().lock();
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-    written.map_err(|error| Failure::Refused(format!("standard output: {error}")))
+    written.map_err(|error| Failure::Output(Errno::from_io_error(&error).unwrap_or(Errno::IO)))
+}
+
+/// Prints an error; nothing where a reader has left, as `head` does.
+fn complain(text: &dyn Display, failure: &Failure) {
+    if !matches!(failure, Failure::Output(Errno::PIPE)) {
+        // Where standard error is full, the exit status tells.
+        let _ = io::stderr().write_all(format!("fft-cli: {text}\n").as_bytes());
+    }
 }
 
 /// Prints the error, if any; the exit status.
 fn end(speaks: bool, result: Result<(), Failure>) -> ExitCode {
     let Err(failure) = result else { return ExitCode::SUCCESS };
     if speaks {
-        eprintln!("fft-cli: {failure}");
+        complain(&failure, &failure);
     }
     ExitCode::from(failure.code())
 }
 
 #[cfg(feature = "mpi")]
-fn as_processes(body: impl Fn(&dyn Comm) -> Result<(), Failure>) -> ExitCode {
+fn as_processes(work: &Work<'_>) -> ExitCode {
     let mpi = match thriffty::mpi::init() {
         Ok(mpi) => mpi,
         Err(error) => return end(true, Err(error.into())),
     };
+    // Only now: a signal ends processes that fail in the start of MPI, where others wait.
+    prepare();
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         report(panic);
+        remove_temporary();
         thriffty::mpi::abort(101)
     }));
     // Communicators are dropped before MPI.
-    let outcome = mpi.world().map_err(Failure::from).map(|world| (world.rank(), body(&world)));
+    let outcome = mpi
+        .world()
+        .map_err(Failure::from)
+        .map(|world| (world.rank(), check_command_lines(&world).and_then(|()| part(&world, work))));
     let (rank, result) = outcome.unwrap_or_else(|error| (0, Err(error)));
     match &result {
         Err(failure) if failure.is_lonely() => {
-            eprintln!("fft-cli: {failure}");
+            complain(failure, failure);
             thriffty::mpi::abort(failure.code().into())
         }
         // Printed before MPI ends: mpirun may kill this process once another has failed.
@@ -149,7 +224,7 @@ fn as_processes(body: impl Fn(&dyn Comm) -> Result<(), Failure>) -> ExitCode {
 }
 
 #[cfg(not(feature = "mpi"))]
-fn as_processes(_: impl Fn(&dyn Comm) -> Result<(), Failure>) -> ExitCode {
+fn as_processes(_: &Work<'_>) -> ExitCode {
     unreachable!("only called with the feature")
 }
 

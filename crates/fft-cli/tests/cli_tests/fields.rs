@@ -33,6 +33,28 @@ fn the_energy_of_the_taylor_green_vortex_is_an_eighth() {
 }
 
 #[test]
+fn the_energy_that_is_printed_is_that_of_the_files() {
+    let folder = Folder::new();
+    for n in ["1", "2", "3", "4", "7"] {
+        for precision in ["f32", "f64"] {
+            let args = ["sample", "taylor-green", "--n", n, "--out", &folder.at("")];
+            let line = threads(2, &[&args[..], &["--precision", precision]].concat()).ok();
+            let (_, said) = line.trim_end().rsplit_once(", energy ").unwrap();
+            let files = ["u.npy", "v.npy", "w.npy"].map(|name| folder.at(name));
+            let [u, v, w] = &files;
+            let csv = folder.at("e.csv");
+            threads(1, &["spectrum", u, v, w, "--csv", &csv]).ok();
+            let csv = std::fs::read_to_string(csv).unwrap();
+            let held = csv.lines().skip(1).map(|row| row.split_once(',').unwrap().1);
+            let held: f64 = held.map(|energy| energy.parse::<f64>().unwrap()).sum();
+            assert!((said.parse::<f64>().unwrap() - held).abs() <= 1e-6, "{line} {held}");
+            let expected = if n == "1" || n == "2" { "0" } else { "0.125" };
+            assert_eq!(said, expected, "{line}");
+        }
+    }
+}
+
+#[test]
 fn the_taylor_green_vortex_has_its_values() {
     let folder = Folder::new();
     let args = ["sample", "taylor-green", "--n", "8", "--out", &folder.at(""), "--ranks", "3"];

@@ -5,9 +5,14 @@ mod common;
 mod bench;
 mod fields;
 #[cfg(feature = "mpi")]
+mod jobs;
+mod limits;
+#[cfg(feature = "mpi")]
 mod mpi;
 mod numpy;
 mod plan;
+mod signals;
+mod streams;
 mod study;
 mod transform;
 mod tune;

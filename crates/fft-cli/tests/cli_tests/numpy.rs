@@ -17,9 +17,9 @@ for line in open(folder + '/cases'):
     name, kind, inverse, last, dtype, order, shape = line.split()
     inverse, last = inverse == '1', int(last) or None
     shape = [int(n) for n in shape.split('x')]
-    single = dtype in ('<f4', '<c8')
+    single = dtype[1:] in ('f2', 'f4', 'c8')
     if mode == 'make':
-        x = rng.uniform(-1, 1, shape)
+        x = rng.uniform(-1, 1, shape) * (100 if dtype[1] in 'iu' else 1)
         if 'c' in dtype: x = x + 1j * rng.uniform(-1, 1, shape)
         with open(folder + '/' + name + '.in.npy', 'wb') as file:
             array = np.array(x, dtype=dtype, order=order)
@@ -90,6 +90,10 @@ fn cases() -> Vec<Case> {
             add("r2c", &["<c8", "<c16"], true, last, shape);
         }
     }
+    // These are converted.
+    let others = ["<f2", ">f2", ">f4", ">f8", "|i1", "|u1", ">i4", "<i8", "|b1"];
+    add("r2c", &others, false, 0, &[3, 4, 5]);
+    add("c2c", &[">c8", ">c16", ">u2"], true, 0, &[5, 9]);
     cases
 }
 

@@ -1,8 +1,6 @@
 //! Transforms of files: there and back again, and everything that can be wrong with them.
 
-use std::process::Command;
-
-use crate::common::{Folder, load, run, threads, wrong_transforms};
+use crate::common::{Folder, load, threads, wrong_transforms};
 
 #[test]
 fn there_and_back_again() {
@@ -66,6 +64,85 @@ fn a_file_can_be_transformed_onto_itself() {
 }
 
 #[test]
+fn other_numbers_are_converted() {
+    let folder = Folder::new();
+    let (plain, other) = (folder.array("plain.npy", "<f8", false, &[6, 5]), folder.at("other.npy"));
+    let (one, two) = (folder.at("one.npy"), folder.at("two.npy"));
+    let bytes = std::fs::read(&plain).unwrap();
+    let numbers: Vec<f64> = load(&plain).1.iter().map(|x| (x * 100.0).round()).collect();
+    let save = |path: &str, descr: &str, data: Vec<u8>| {
+        let text = String::from_utf8_lossy(&bytes[10..128]).replace("<f8", descr);
+        std::fs::write(path, [&bytes[..10], text.as_bytes(), &data].concat()).unwrap();
+    };
+    save(&plain, "<f8", numbers.iter().flat_map(|x| x.to_le_bytes()).collect());
+    let small = numbers.iter().map(|x| *x as i8);
+    for (descr, data) in [
+        (">f8", numbers.iter().flat_map(|x| x.to_be_bytes()).collect::<Vec<u8>>()),
+        ("|i1", small.clone().flat_map(i8::to_le_bytes).collect()),
+        (">i4", small.clone().flat_map(|x| i32::from(x).to_be_bytes()).collect()),
+        ("<i8", small.clone().flat_map(|x| i64::from(x).to_le_bytes()).collect()),
+    ] {
+        save(&other, descr, data);
+        for kind in ["r2c", "c2c", "dct2"] {
+            for ranks in [1, 3] {
+                threads(ranks, &["transform", kind, &plain, &one]).ok();
+                let line = threads(ranks, &["transform", kind, &other, &two]).ok();
+                assert!(line.contains(descr), "{line}");
+                let same = std::fs::read(&one).unwrap() == std::fs::read(&two).unwrap();
+                assert!(same, "{descr} {kind} {ranks}");
+            }
+        }
+    }
+    threads(2, &["spectrum", &other]).ok();
+}
+
+#[test]
+fn each_axis_may_have_its_own_kind() {
+    let shape = ["6x5x7"];
+    for (kind, kinds) in [
+        ("r2c", "dct2,r2c,none"),
+        ("r2c", "r2c,dst3,c2c"),
+        ("c2c", "none,c2c,dct4"),
+        ("dct", "dct1,none,dst2"),
+        ("dct2", "none,none,none"),
+    ] {
+        for ranks in [1, 3] {
+            let args = [&["bench", kind], &shape[..], &["--kinds", kinds, "--check", "--json"]];
+            let found = threads(ranks, &args.concat()).ok();
+            let found: serde_json::Value = serde_json::from_str(&found).unwrap();
+            assert_eq!(found["problem"], format!("{kinds} 6x5x7"));
+            assert!(found["error"]["forward"].as_f64().unwrap() < 1e-14, "{found}");
+        }
+        let plan = threads(4, &["plan", kind, shape[0], "--kinds", kinds]).ok();
+        assert!(plan.starts_with('(') && plan.contains(" 6x5x7 f64 ranks=4 "), "{plan}");
+    }
+    let folder = Folder::new();
+    let input = folder.array("in.npy", "<f8", true, &[6, 5, 7]);
+    let (hat, back) = (folder.at("hat.npy"), folder.at("back.npy"));
+    let kinds = ["--kinds", "dct2,r2c,none"];
+    threads(3, &[&["transform", "r2c", &input, &hat], &kinds[..]].concat()).ok();
+    assert!(load(&hat).0.contains("(6, 3, 7)"));
+    let again = ["transform", "r2c", &hat, &back, "--inverse", "--last", "5"];
+    threads(2, &[&again[..], &kinds].concat()).ok();
+    let far =
+        load(&input).1.iter().zip(&load(&back).1).map(|(x, y)| (x - y).abs()).fold(0.0, f64::max);
+    assert!(far < 1e-14, "{far:e}");
+    for (kind, kinds) in [
+        ("r2c", "dct2,r2c"),
+        ("r2c", "dct2,dct2,none"),
+        ("r2c", "r2c,r2c,none"),
+        ("c2c", "c2c,r2c,c2c"),
+        ("dct2", "dct2,r2c,none"),
+        ("dct2", "dct2,c2c,none"),
+        ("r2c", "c2c,,r2c"),
+    ] {
+        for args in [&["bench", kind, "6x5x7"][..], &["transform", kind, &input, &hat]] {
+            threads(2, &[args, &["--kinds", kinds]].concat()).complaint();
+        }
+    }
+}
+
+#[test]
 fn one_line_says_what_was_done() {
     let folder = Folder::new();
     let (input, out) = (folder.array("in.npy", "<f4", true, &[4, 6]), folder.at("out.npy"));
@@ -94,20 +171,4 @@ fn what_is_wrong_is_said_once_and_leaves_nothing_behind() {
             assert_eq!(folder.names(), before, "{line:?}");
         }
     }
-}
-
-#[test]
-fn what_was_there_before_stays_when_there_is_no_room() {
-    let folder = Folder::new();
-    let (input, out) = (folder.array("in.npy", "<f8", false, &[64, 64]), folder.at("out.npy"));
-    std::fs::write(&out, "before").unwrap();
-    // No file longer than 8 blocks, and an error rather than a signal for it: as on a full disk.
-    let mut command = Command::new("sh");
-    let script = "trap '' XFSZ; ulimit -f 8; exec \"$@\"";
-    command.args(["-c", script, "sh", env!("CARGO_BIN_EXE_fft-cli")]);
-    command.args(["transform", "c2c", &input, &out, "--ranks", "3"]);
-    let run = run(command, "");
-    assert!(run.complaint().contains("cannot reserve"), "{run:?}");
-    assert_eq!(folder.names(), ["in.npy", "out.npy"]);
-    assert_eq!(std::fs::read(&out).unwrap(), b"before");
 }

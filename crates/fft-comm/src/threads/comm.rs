@@ -1,7 +1,8 @@
 //! The communicator, and the functions that start ranks.
 
 use std::cell::RefCell;
-use std::sync::{Arc, MutexGuard};
+use std::sync::{Arc, MutexGuard, PoisonError, RwLock};
+use std::thread::Builder;
 
 use fft_core::{Comm, Error, Flight, NodeMemory, Part, Parts, Reduce};
 
@@ -24,26 +25,58 @@ use crate::node_memory::{HostNodeMemory, Process};
 /// ```
 ///
 /// # Panics
-/// If `ranks` is 0, or with the panic of the lowest rank that panicked, once all have ended.
+/// If `ranks` is 0 or the threads cannot be started, or with the panic of the lowest rank that
+/// panicked, once all have ended.
 pub fn threads<R: Send>(ranks: usize, body: impl Fn(ThreadComm) -> R + Sync) -> Vec<R> {
     threads_on(&vec![0; ranks], body)
+}
+
+/// As [`threads`], with an error where the threads cannot be started: limits of processes or of
+/// memory. Then no rank has run.
+///
+/// # Errors
+/// [`Error::Threads`], with the number of threads that could be started.
+///
+/// # Panics
+/// If `ranks` is 0, or with the panic of the lowest rank that panicked.
+pub fn try_threads<R: Send>(
+    ranks: usize,
+    body: impl Fn(ThreadComm) -> R + Sync,
+) -> Result<Vec<R>, Error> {
+    start(&vec![0; ranks], body)
 }
 
 /// As [`threads`], pretending that ranks are on these hosts: one number for each rank. For tests.
 #[doc(hidden)]
 pub fn threads_on<R: Send>(hosts: &[usize], body: impl Fn(ThreadComm) -> R + Sync) -> Vec<R> {
+    start(hosts, body).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn start<R: Send>(hosts: &[usize], body: impl Fn(ThreadComm) -> R + Sync) -> Result<Vec<R>, Error> {
     let ranks = hosts.len();
     assert!(ranks > 0, "at least one rank is needed");
-    let world = Arc::new(World::new(hosts.to_vec()));
+    // Empty if a thread is missing: ranks would wait for it. Locked until all have started.
+    let world = RwLock::new(None);
+    let on_thread = |rank| {
+        let world = world.read().unwrap_or_else(PoisonError::into_inner).clone()?;
+        Some(body(ThreadComm::new(world, rank)))
+    };
+    let on_thread = &on_thread;
     std::thread::scope(|scope| {
-        let start = |rank| {
-            let (comm, body) = (ThreadComm::new(world.clone(), rank), &body);
-            scope.spawn(move || body(comm))
-        };
-        let running: Vec<_> = (0..ranks).map(start).collect();
+        let mut place = world.write().unwrap_or_else(PoisonError::into_inner);
+        let spawn = |rank| Builder::new().spawn_scoped(scope, move || on_thread(rank));
+        let mut running = Vec::new();
+        let started = (0..ranks).try_for_each(|rank| spawn(rank).map(|it| running.push(it)));
+        let found = running.len();
+        if started.is_ok() {
+            *place = Some(Arc::new(World::new(hosts.to_vec())));
+        }
+        drop(place);
         let ended: Vec<_> = running.into_iter().map(|thread| thread.join()).collect();
-        let result: Result<Vec<R>, _> = ended.into_iter().collect();
-        result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        started.map_err(|why| Error::Threads { found, wanted: ranks, why: why.to_string() })?;
+        let result: Result<Option<Vec<R>>, _> = ended.into_iter().collect();
+        let result = result.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        Ok(result.expect("all have started"))
     })
 }
 

@@ -8,4 +8,4 @@ mod comm;
 mod flight;
 mod world;
 
-pub use comm::{ThreadComm, alone, threads, threads_on};
+pub use comm::{ThreadComm, alone, threads, threads_on, try_threads};

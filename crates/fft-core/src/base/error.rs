@@ -110,6 +110,16 @@ pub enum Error {
         /// The library's message.
         text: String,
     },
+    /// Ranks are threads, and the system refused to start one.
+    #[error("{found} of {wanted} threads could be started, one for each rank: {why}")]
+    Threads {
+        /// Threads that could be started.
+        found: usize,
+        /// Ranks.
+        wanted: usize,
+        /// The system's message.
+        why: String,
+    },
     /// No usable device.
     #[error("rank {rank} has no device: {why}")]
     NoDevice {
@@ -155,6 +165,8 @@ pub enum ErrorKind {
     SharedMemory = 6,
     /// No usable device.
     Device = 7,
+    /// Threads that cannot be started.
+    Threads = 8,
 }
 
 impl ErrorKind {
@@ -167,6 +179,7 @@ impl ErrorKind {
             4 => Self::Message,
             6 => Self::SharedMemory,
             7 => Self::Device,
+            8 => Self::Threads,
             _ => Self::Transport,
         }
     }
@@ -184,6 +197,7 @@ impl Error {
             Self::Memory { .. } => ErrorKind::Memory,
             Self::SharedMemory { .. } => ErrorKind::SharedMemory,
             Self::NoDevice { .. } => ErrorKind::Device,
+            Self::Threads { .. } => ErrorKind::Threads,
             Self::Message { .. } | Self::Header { .. } => ErrorKind::Message,
             Self::Transport { .. } | Self::Left { .. } => ErrorKind::Transport,
             Self::OnRank { kind, .. } => *kind,

@@ -10,7 +10,7 @@ use super::options::Where;
 use crate::args::encoding::Encoding;
 use crate::args::options::{Grids, Transform};
 use crate::args::shape::Shape;
-use crate::engine::family::kinds;
+use crate::engine::family::kinds_of;
 use crate::output::units;
 use crate::ranks::world::Failure;
 
@@ -81,8 +81,8 @@ impl Ask {
     }
 
     pub(crate) fn problem(&self) -> Result<Problem, Failure> {
-        let Transform { kind, shape, precision, howmany, wires } = &self.transform;
-        let (grid, kinds) = (shape.grid()?, kinds(shape.axes(), *kind));
+        let Transform { kind, axes, shape, precision, howmany, wires } = &self.transform;
+        let (grid, kinds) = (shape.grid()?, kinds_of(shape.axes(), *kind, axes)?);
         let input = self.layout(grid, "--in-grid", self.grids.in_grid.as_ref())?;
         let spectral = Problem::spectral_grid(grid, kinds);
         let output = self.layout(spectral, "--out-grid", self.grids.out_grid.as_ref())?;

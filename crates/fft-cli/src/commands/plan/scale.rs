@@ -14,6 +14,8 @@ use super::published::{self, Point};
 use crate::args::encoding::Encoding;
 use crate::args::options::Transform;
 use crate::args::shape::Shape;
+use crate::data::replace;
+use crate::engine::family::name;
 use crate::output::plot::Plot;
 use crate::ranks::world::{Failure, say};
 
@@ -76,7 +78,7 @@ pub(crate) fn run(options: &Scaling, ranks: Option<NonZeroUsize>) -> Result<(), 
     }
     let plot = figure(&rows);
     let save = |path: &Path, text: &str| {
-        std::fs::write(path, text)
+        replace::write(path, text)
             .map_err(|error| Failure::Refused(format!("{}: {error}", path.display())))
     };
     if let Some(path) = &options.csv {
@@ -142,12 +144,13 @@ fn tables(rows: &[Row]) -> String {
         let rows: Vec<_> = rows.iter().filter(|row| row.weak == weak).collect();
         let Some(first) = rows.first() else { continue };
         let what = if weak { "Weak scaling" } else { "Strong scaling" };
-        let Ask { transform: Transform { kind, precision, .. }, encoding, .. } = &first.ask;
+        let Ask { transform: Transform { kind, axes, precision, .. }, encoding, .. } = &first.ask;
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
-            "{what}, {kind} {precision} on {}, GFlop/s; encoded is {encoding}\n\
+            "{what}, {} {precision} on {}, GFlop/s; encoded is {encoding}\n\
              {:>6}{:>6} {:>16}{:>10}{:>12}{:>12}{:>12}{:>12}{:>10}  exchanges",
+            name(*kind, axes),
             first.ask.machine.name,
             "ranks",
             "hosts",
@@ -237,8 +240,8 @@ fn figure(rows: &[Row]) -> Plot {
         series.push((name, vec![(point.ranks as f64, point.gflops)]));
     }
     let title = ask.map_or(String::new(), |ask| {
-        let Transform { kind, shape, precision, .. } = &ask.transform;
-        format!("{kind} {shape} {precision} on {}", ask.machine.name)
+        let Transform { kind, axes, shape, precision, .. } = &ask.transform;
+        format!("{} {shape} {precision} on {}", name(*kind, axes), ask.machine.name)
     });
     Plot {
         title,

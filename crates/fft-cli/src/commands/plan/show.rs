@@ -9,6 +9,7 @@ use thriffty::planning::BytesMoved;
 
 use super::ask::Ask;
 use super::forecast::{Forecast, Guess, Limits, Reshape, Sensitivity};
+use crate::engine::family::name;
 use crate::output::units::{bytes, time};
 
 /// The recipe, its reshapes, times, limits and memory.
@@ -176,7 +177,7 @@ pub(super) fn json(ask: &Ask, found: &Forecast) -> Value {
     let gflops = |seconds: f64| ask.flops() / seconds / 1e9;
     let Forecast { recipe, program, time, limits, memory, .. } = found;
     json!({
-        "problem": format!("{} {}", ask.transform.kind, ask.transform.shape),
+        "problem": format!("{} {}", name(ask.transform.kind, &ask.transform.axes), ask.transform.shape),
         "precision": ask.transform.precision.to_string(),
         "howmany": ask.transform.howmany,
         "ranks": ask.ranks,

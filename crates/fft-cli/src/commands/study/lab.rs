@@ -28,8 +28,10 @@ fn draft<'a>(
     options: &Options,
     precision: Precision,
 ) -> Result<DynDraft<'a>, Failure> {
-    let draft = family::draft(comm, options.shape.grid()?, options.kind, precision);
-    Ok(draft.with(|options| options.ignore_shared_memory = true))
+    let (grid, kind) = (options.shape.grid()?, options.kind);
+    let kinds = family::kinds_of(grid.axes(), kind, &options.axes)?;
+    let draft = family::draft(comm, grid, kind, precision);
+    Ok(draft.with(|options| (options.kinds, options.ignore_shared_memory) = (kinds, true)))
 }
 
 impl<'a, K: Family> Lab<'a, K> {

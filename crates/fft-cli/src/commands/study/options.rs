@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use thriffty::Kind;
 
+use crate::args::options::Axes;
 use crate::args::parse::choice;
 use crate::args::shape::Shape;
 use crate::data::fields::Field;
@@ -26,6 +27,8 @@ pub(crate) struct Options {
     /// The transform of each axis.
     #[arg(long, default_value = "c2c", value_parser = choice([("c2c", Kind::C2C), ("r2c", Kind::R2C)]))]
     pub(super) kind: Kind,
+    #[command(flatten)]
+    pub(super) axes: Axes,
     /// Points along each axis.
     #[arg(long, default_value = "64x64x64")]
     pub(super) shape: Shape,

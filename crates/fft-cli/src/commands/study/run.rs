@@ -7,8 +7,9 @@ use super::options::{Options, Part};
 use super::row::{Format, Row, TOLERANCES};
 use super::show;
 use crate::data::fields::Field;
+use crate::data::files::save;
 use crate::engine::family::Family;
-use crate::ranks::world::{Failure, print, refused, save};
+use crate::ranks::world::{Failure, print, refused};
 
 /// The tolerance of the table.
 const USUAL: f64 = 1e-6;

@@ -7,6 +7,7 @@ use thriffty::{Tolerance, Wire};
 use super::options::{Options, Part};
 use super::row::{Format, Row, TOLERANCES};
 use crate::args::encoding::Encoding;
+use crate::engine::family::name;
 use crate::output::plot::Plot;
 
 pub(super) fn csv(rows: &[Row]) -> String {
@@ -43,7 +44,7 @@ fn of(rows: &[Row], part: Part) -> impl Iterator<Item = &Row> {
 
 fn problem(options: &Options, rows: &[Row], part: Part) -> String {
     let field = of(rows, part).next().map_or("", |row| row.field.name());
-    format!("{} {}, {field}", options.kind, options.shape)
+    format!("{} {}, {field}", name(options.kind, &options.axes), options.shape)
 }
 
 /// Forward errors and bits, by number of ranks and format.
@@ -108,9 +109,9 @@ pub(super) fn tolerances(options: &Options, rows: &[Row]) -> String {
     let ranks = of(rows, Part::Tolerance).next().map_or(0, |row| row.ranks);
     let strict = if options.strict { " strict" } else { "" };
     let mut text = String::new();
-    for (name, quantity) in quantities {
-        let (kind, shape) = (options.kind, &options.shape);
-        let _ = writeln!(text, "{name}, {kind} {shape}, {ranks} ranks,{strict} tolerances");
+    for (title, quantity) in quantities {
+        let (kind, shape) = (name(options.kind, &options.axes), &options.shape);
+        let _ = writeln!(text, "{title}, {kind} {shape}, {ranks} ranks,{strict} tolerances");
         let columns: String = TOLERANCES.iter().map(|it| format!("{it:>9e}")).collect();
         let _ = writeln!(text, "{:<12}{columns}", "");
         let rows: Vec<_> = of(rows, Part::Tolerance).collect();

@@ -1,9 +1,9 @@
-//! The types of elements that files may hold.
+//! The types of elements in memory, and in files that are written.
 
 use std::alloc::Layout;
 use std::fmt;
 
-/// The type of an element of a file, little-endian.
+/// The type of an element, little-endian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dtype {
     F32,
@@ -15,6 +15,7 @@ pub(crate) enum Dtype {
 }
 
 impl Dtype {
+    #[cfg(test)]
     pub(crate) const ALL: [Self; 4] = [Self::F32, Self::F64, Self::C64, Self::C128];
 
     /// NumPy's name for it, as headers have it.
@@ -29,10 +30,6 @@ impl Dtype {
 
     pub(crate) const fn is_complex(self) -> bool {
         matches!(self, Self::C64 | Self::C128)
-    }
-
-    pub(crate) const fn item_size(self) -> usize {
-        self.layout().size()
     }
 
     /// The size and alignment of an element in memory.

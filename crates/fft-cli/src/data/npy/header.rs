@@ -12,7 +12,8 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::Dtype;
+use super::item::KNOWN;
+use super::{Dtype, Item};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 /// Bytes of the magic string, the version and the length of version 1.0, the one that is written.
@@ -31,7 +32,10 @@ const MAX_FILE: u64 = i64::MAX as u64;
 pub(crate) struct Header {
     /// The length of each axis; 0 is allowed.
     pub(crate) shape: Vec<usize>,
+    /// The type of elements in memory.
     pub(crate) dtype: Dtype,
+    /// The elements of the file.
+    pub(crate) item: Item,
     /// Whether the first axis is contiguous (Fortran order) rather than the last (C order).
     pub(crate) fortran_order: bool,
     /// The byte at which the data starts.
@@ -50,7 +54,8 @@ struct Dictionary {
 impl Header {
     /// The header of a new file. `Output::create` checks it.
     pub(crate) fn new(shape: &[usize], dtype: Dtype, fortran_order: bool) -> Self {
-        let mut header = Self { shape: shape.to_vec(), dtype, fortran_order, data_offset: 0 };
+        let (shape, item) = (shape.to_vec(), Item::plain(dtype));
+        let mut header = Self { shape, dtype, item, fortran_order, data_offset: 0 };
         header.data_offset = header.encode().len() as u64;
         header
     }
@@ -93,17 +98,16 @@ impl Header {
         let parsed = serde_json::from_str(&to_json(text));
         let Dictionary { descr, fortran_order, shape } =
             parsed.map_err(|error| format!("the header's text: {error}"))?;
-        let known = Dtype::ALL.into_iter().find(|dtype| descr == dtype.descr());
-        let dtype = known.ok_or_else(|| {
+        let item = descr.as_str().and_then(Item::parse).ok_or_else(|| {
             let found: String = descr.to_string().replace('"', "'").chars().take(40).collect();
-            format!("found dtype {found}, expected '<f4', '<f8', '<c8' or '<c16' (little-endian)")
+            format!("found dtype {found}, expected {KNOWN}, of either byte order")
         })?;
-        Ok(Self { shape, dtype, fortran_order, data_offset: 0 })
+        Ok(Self { shape, dtype: item.dtype(), item, fortran_order, data_offset: 0 })
     }
 
     /// The length in bytes of a file with this header.
     pub(super) fn file_length(&self) -> Result<u64, String> {
-        let Self { shape, dtype, .. } = self;
+        let Self { shape, item, .. } = self;
         if !(1..=MAX_AXES).contains(&shape.len()) {
             let axes = shape.len();
             return Err(format!("found an array of {axes} axes, expected 1 to {MAX_AXES}"));
@@ -111,12 +115,12 @@ impl Header {
         let times = |product: u64, &n: &usize| product.checked_mul(n as u64);
         let bytes = match shape.contains(&0) {
             true => Some(0),
-            false => shape.iter().try_fold(dtype.item_size() as u64, times),
+            false => shape.iter().try_fold(item.bytes() as u64, times),
         };
         let length = bytes.and_then(|bytes| bytes.checked_add(self.data_offset));
         length.filter(|&length| length <= MAX_FILE).ok_or_else(|| {
             format!(
-                "shape {shape:?} of {dtype} needs more than the {MAX_FILE} bytes that a file can have"
+                "shape {shape:?} of {item} needs more than the {MAX_FILE} bytes that a file can have"
             )
         })
     }

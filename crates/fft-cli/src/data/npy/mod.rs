@@ -6,6 +6,7 @@
 
 mod dtype;
 mod header;
+mod item;
 mod read;
 mod runs;
 #[cfg(test)]
@@ -14,6 +15,7 @@ mod write;
 
 pub(crate) use dtype::Dtype;
 pub(crate) use header::Header;
+pub(crate) use item::Item;
 pub(crate) use read::read_brick;
 pub(crate) use write::{Output, write_brick};
 

@@ -66,9 +66,9 @@ impl Runs {
         }
         let axis = |a: usize| Axis { length: shape[a], lo: lo[a], hi: hi[a] };
         Ok(if header.fortran_order {
-            Self::along((0..axes).map(axis), dtype.item_size(), header.data_offset)
+            Self::along((0..axes).map(axis), header.item.bytes(), header.data_offset)
         } else {
-            Self::along((0..axes).rev().map(axis), dtype.item_size(), header.data_offset)
+            Self::along((0..axes).rev().map(axis), header.item.bytes(), header.data_offset)
         })
     }
 

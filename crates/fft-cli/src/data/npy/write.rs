@@ -3,80 +3,53 @@
 //!
 //! Each run is written by itself: a block with the gaps between runs would undo other ranks' work.
 
-use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::FallocateFlags;
 use rustix::io::Errno;
-use tempfile::NamedTempFile;
 
 use super::Header;
 use super::runs::Runs;
+use crate::data::replace::{Replacement, cannot};
 
-/// A file under a temporary name until [`Output::commit`]; removed when dropped before.
+/// A file without its final name until [`Output::commit`]; removed when dropped before.
 #[derive(Debug)]
-pub(crate) struct Output {
-    path: PathBuf,
-    temporary: NamedTempFile,
-}
-
-/// For `map_err`: what could not be done.
-fn cannot(action: &str) -> impl FnOnce(io::Error) -> String {
-    move |error| format!("cannot {action}: {error}")
-}
+pub(crate) struct Output(Replacement);
 
 impl Output {
-    /// Makes `.NAME.XXXXXX.tmp` beside `path`, with the header and room for the data. Called by one
-    /// rank. Disk space is reserved where the file system can do that, so that a full disk is found
-    /// before the computation. A symbolic link is followed.
+    /// Makes the file beside `path`, with the header and room for the data. Called by one rank;
+    /// `has_name` if ranks of other processes open it. Disk space is reserved where the file system
+    /// can do that, so that a full disk is found before the computation.
     ///
     /// # Errors
     ///
     /// If no file can have this header, or `path` is no place for a file of this length.
-    pub(crate) fn create(path: &Path, header: &Header) -> Result<Self, String> {
+    pub(crate) fn create(path: &Path, header: &Header, has_name: bool) -> Result<Self, String> {
         let length = header.file_length()?;
-        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-        let regular = fs::metadata(&path).map_or(true, |found| found.is_file());
-        let Some(name) = path.file_name().filter(|_| regular) else {
-            return Err("found a directory or a device, expected a regular file".into());
-        };
-        let prefix: OsString = [".".as_ref(), name, ".".as_ref()].into_iter().collect();
-        let temporary = tempfile::Builder::new()
-            .prefix(&prefix)
-            .suffix(".tmp")
-            .permissions(Permissions::from_mode(0o666)) // less the umask, as any other file
-            .tempfile_in(folder(&path))
-            .map_err(cannot("create a temporary file beside it"))?;
-        let file = temporary.as_file();
+        let new = Replacement::create(path, has_name)?;
+        let file = new.file();
         reserve(file, length).map_err(cannot(&format!("reserve {length} bytes at byte 0")))?;
         file.write_all_at(&header.encode(), 0).map_err(cannot("write the header"))?;
         // Ranks on other hosts must find the file at its full length.
         file.sync_all().map_err(cannot("sync"))?;
-        Ok(Self { path, temporary })
+        Ok(Self(new))
     }
 
-    /// The name under which the ranks write their bricks.
-    pub(crate) fn temporary_path(&self) -> &Path {
-        self.temporary.path()
+    /// The path by which the ranks write their bricks.
+    pub(crate) fn open_by(&self) -> PathBuf {
+        self.0.open_by()
     }
 
-    /// Renames the file to its final name, once all ranks have written. Called by one rank.
+    /// Gives the file its final name, once all ranks have written. Called by one rank.
     ///
     /// # Errors
     ///
     /// If the file cannot be synced or renamed; then it is removed.
     pub(crate) fn commit(self) -> Result<(), String> {
-        let Self { path, temporary } = self;
-        temporary.as_file().sync_all().map_err(cannot("sync"))?;
-        temporary
-            .persist(&path)
-            .map_err(|failure| cannot("rename the temporary file to it")(failure.error))?;
-        File::open(folder(&path))
-            .and_then(|folder| folder.sync_all())
-            .map_err(cannot("sync its folder"))
+        self.0.commit()
     }
 }
 
@@ -89,14 +62,14 @@ impl Output {
 /// If the brick is not inside the array, `E` or `data` do not fit it, or the file cannot be
 /// written.
 pub(crate) fn write_brick<E: bytemuck::Pod>(
-    temporary_path: &Path,
+    open_by: &Path,
     header: &Header,
     lo: &[usize],
     hi: &[usize],
     data: &[E],
 ) -> Result<(), String> {
     let runs = Runs::new::<E>(header, lo, hi, data.len())?;
-    let file = OpenOptions::new().write(true).open(temporary_path).map_err(cannot("open"))?;
+    let file = OpenOptions::new().write(true).open(open_by).map_err(cannot("open"))?;
     header.check_length(file.metadata().map_err(cannot("open"))?.len())?;
     if data.is_empty() {
         return Ok(());
@@ -119,12 +92,5 @@ fn reserve(file: &File, length: u64) -> io::Result<()> {
         Ok(()) => Ok(()),
         Err(Errno::OPNOTSUPP | Errno::NOSYS) => file.set_len(length),
         Err(error) => Err(error.into()),
-    }
-}
-
-fn folder(path: &Path) -> &Path {
-    match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
     }
 }

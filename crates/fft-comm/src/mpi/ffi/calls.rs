@@ -1,6 +1,7 @@
 //! Return codes, and whether MPI may be called.
 
 use std::ffi::{CStr, c_char, c_int};
+use std::io::Write;
 
 use fft_core::Error;
 use mpi::ffi;
@@ -34,7 +35,9 @@ pub(super) fn vital(rank: usize, call: &'static str, code: c_int) {
 
 /// Ends the job: other ranks wait for what failed here, and cannot be told.
 pub(in crate::mpi) fn awaited(error: Error) -> ! {
-    eprintln!("{error}; other ranks wait for this one, so that the job ends");
+    let line = format!("{error}; other ranks wait for this one, so that the job ends\n");
+    // The job ends, whether this can be said or not.
+    let _ = std::io::stderr().write_all(line.as_bytes());
     abort(101)
 }
 

@@ -78,14 +78,14 @@ fn ranks_write_and_read_at_the_same_time() {
     for fortran_order in [false, true] {
         let shape = [6, 10, 9];
         let header = Header::new(&shape, Dtype::C128, fortran_order);
-        let output = Output::create(&path, &header).unwrap();
+        let output = Output::create(&path, &header, false).unwrap();
         // Uneven cuts along every axis, one of the bricks empty along the last.
         let cuts = [vec![0, 2, 6], vec![0, 5, 9, 10], vec![0, 4, 4, 9]];
         let bricks: Vec<_> = indices(&[0; 3], &[2, 3, 3], false)
             .iter()
             .map(|at| ([0, 1, 2].map(|a| cuts[a][at[a]]), [0, 1, 2].map(|a| cuts[a][at[a] + 1])))
             .collect();
-        let (header, temporary) = (&header, output.temporary_path());
+        let (header, temporary) = (&header, &output.open_by());
         thread::scope(|scope| {
             for (lo, hi) in &bricks {
                 scope.spawn(move || {

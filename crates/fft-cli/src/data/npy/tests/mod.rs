@@ -1,6 +1,7 @@
 //! Files are read as they were written, and damaged files are refused.
 
 mod bricks;
+mod items;
 mod outputs;
 mod refusals;
 
@@ -81,9 +82,9 @@ fn numbered<E: Element>(header: &Header, lo: &[usize], hi: &[usize]) -> Vec<E> {
 fn write_numbered<E: Element>(path: &Path, shape: &[usize], fortran_order: bool) -> Header {
     let header = Header::new(shape, E::DTYPE, fortran_order);
     let lo = vec![0; shape.len()];
-    let output = Output::create(path, &header).unwrap();
+    let output = Output::create(path, &header, false).unwrap();
     let data = numbered::<E>(&header, &lo, shape);
-    write_brick(output.temporary_path(), &header, &lo, shape, &data).unwrap();
+    write_brick(&output.open_by(), &header, &lo, shape, &data).unwrap();
     output.commit().unwrap();
     header
 }

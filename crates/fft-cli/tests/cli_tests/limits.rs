@@ -1,0 +1,115 @@
+//! Limits of the system: an error each, and nothing left behind.
+
+use std::process::Command;
+
+use crate::common::{Folder, Run, run, threads};
+
+/// Runs the program after `ulimit` with these words.
+fn limited(ulimit: &str, args: &[&str]) -> Run {
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("ulimit {ulimit}; exec \"$@\""), "sh"]);
+    command.arg(env!("CARGO_BIN_EXE_fft-cli")).args(args);
+    // Backtraces need memory, too.
+    command.env("RUST_BACKTRACE", "0");
+    run(command, "")
+}
+
+/// One sentence, exit status 1, and the files as they were.
+#[track_caller]
+fn check(folder: &Folder, before: &[String], run: &Run) {
+    assert_eq!(run.code, Some(1), "{run:?}");
+    assert!(!run.stderr.contains("panicked"), "{run:?}");
+    assert_eq!(&folder.names(), before, "{run:?}");
+    assert!(std::fs::read(folder.at("out.npy")).unwrap() == b"before", "{run:?}");
+}
+
+#[test]
+fn threads_that_cannot_be_started_are_counted() {
+    let folder = Folder::new();
+    let (input, out) = (folder.array("in.npy", "<f8", false, &[6, 5]), folder.at("out.npy"));
+    std::fs::write(&out, "before").unwrap();
+    let before = folder.names();
+    // By memory, as root may have any number of processes: their stacks take 4 GB.
+    for ranks in ["2000", "100000"] {
+        for args in [&["transform", "c2c", &input, &out][..], &["bench", "c2c", "8x8"]] {
+            let run = limited("-v 1000000", &[args, &["--ranks", ranks]].concat());
+            let words = format!(" of {ranks} threads could be started, one for each rank: ");
+            let (found, _) = run.complaint().split_once(&words).unwrap();
+            let found = found.rsplit_once(' ').unwrap().1.parse::<usize>().unwrap();
+            assert!((1..2000).contains(&found), "{run:?}");
+            check(&folder, &before, &run);
+        }
+    }
+    let study = ["study", "table", "--shape", "8x8", "--ranks-list", "2,2000"];
+    let run = limited("-v 1000000", &study);
+    assert!(run.complaint().contains(" of 2000 threads could be started"), "{run:?}");
+}
+
+#[test]
+fn a_file_beyond_the_limit_is_an_error_and_leaves_nothing() {
+    let folder = Folder::new();
+    let (input, out) = (folder.array("in.npy", "<f8", false, &[64, 64]), folder.at("out.npy"));
+    std::fs::write(&out, "before").unwrap();
+    let before = folder.names();
+    // A block has 512 or 1024 bytes.
+    for ranks in ["1", "3"] {
+        let args = ["transform", "c2c", &input, &out, "--ranks", ranks];
+        let run = limited("-f 8", &args);
+        assert!(run.complaint().ends_with("File too large (os error 27)"), "{run:?}");
+        check(&folder, &before, &run);
+        let here = folder.at("");
+        let run = limited("-f 8", &["sample", "taylor-green", "--n", "16", "--out", &here]);
+        assert!(run.complaint().ends_with("File too large (os error 27)"), "{run:?}");
+        check(&folder, &before, &run);
+    }
+    // Texts.
+    let ranks: Vec<_> = (1..=64).map(|n: usize| n.to_string()).collect();
+    let ranks = ranks.join(",");
+    for option in ["--csv", "--svg"] {
+        for args in [
+            vec!["spectrum", &input, option, &out],
+            vec!["study", "figure", "--shape", "6", "--ranks-list", "2", option, &out],
+            vec!["scale", "c2c", "64", "--ranks-list", &ranks, option, &out],
+        ] {
+            let run = limited("-f 1", &args);
+            assert!(run.complaint().contains("File too large (os error 27)"), "{run:?}");
+            // Standard output is limited, too; the file comes first.
+            assert!(run.complaint().contains("out.npy"), "{run:?}");
+            check(&folder, &before, &run);
+        }
+    }
+}
+
+#[test]
+fn memory_and_files_that_are_not_to_be_had_are_errors() {
+    let folder = Folder::new();
+    let here = folder.at("");
+    threads(2, &["sample", "taylor-green", "--n", "40", "--out", &here]).ok();
+    let (input, out) = (folder.at("u.npy"), folder.at("out.npy"));
+    std::fs::write(&out, "before").unwrap();
+    let before = folder.names();
+    let mut failed = 0;
+    for ranks in ["1", "3"] {
+        for limit in (20_000..60_000).step_by(2500).map(|kilobytes| format!("-v {kilobytes}")) {
+            let run = limited(&limit, &["transform", "c2c", &input, &out, "--ranks", ranks]);
+            // The loader of the system could not load all libraries.
+            let loads = run.code != Some(127);
+            if loads && run.code != Some(0) {
+                failed += 1;
+                assert!(!run.stderr.is_empty(), "{run:?}");
+                check(&folder, &before, &run);
+            }
+            std::fs::write(&out, "before").unwrap();
+        }
+        for limit in (3..12).map(|files| format!("-n {files}")) {
+            let run = limited(&limit, &["transform", "c2c", &input, &out, "--ranks", ranks]);
+            if run.code != Some(0) && run.code != Some(127) {
+                failed += 1;
+                assert!(run.complaint().contains("Too many open files"), "{limit} {run:?}");
+                check(&folder, &before, &run);
+            }
+            std::fs::write(&out, "before").unwrap();
+        }
+    }
+    assert!(failed > 4, "{failed} runs failed");
+}
