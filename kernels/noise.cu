@@ -1,7 +1,7 @@
-// Pseudo-random numbers by the index of a point in the grid, and the distance from them or from
-// another array: the data of benchmarks is made and checked where it is.
+// Pseudo-random numbers by the index of a point in the grid, and the distance from them: the data of
+// benchmarks is made and checked where it is.
 //
-// CPU twin: `Field::Uniform` of crates/fft-cli/src/data/fields, bit by bit. Bytes moved: each number
+// CPU twin: `Field::Noise` and `Field::Uniform` of crates/fft-cli/src/data/fields, bit by bit. Bytes moved: each number
 // written, or read.
 #include "part.cuh"
 
@@ -14,21 +14,22 @@ __device__ inline u64 scramble(u64 key)
     return key ^ key >> 31;
 }
 
-// The number at a place of an array that is a box of the grid, in order: uniform from -1 to 1.
+// The number at a place of an array that is a box of the grid, in order: uniform from -scale/2 to
+// scale/2.
 template <class T>
-__device__ T noise(const Part& grid, u64 i)
+__device__ T noise(const Part& grid, double scale, u64 i)
 {
     u64 element = grid.width == 2 ? i >> 1 : i;
     u64 key = place_of(grid, element) * grid.width + (i - element * grid.width);
-    return T(2 * (double(scramble(key) >> 11) * 0x1p-53 - 0.5));
+    return T(scale * (double(scramble(key) >> 11) * 0x1p-53 - 0.5));
 }
 
 template <class T>
-__device__ void fill(Part grid, T* dst)
+__device__ void fill(Part grid, double scale, T* dst)
 {
     u64 numbers = grid.elements * grid.width;
     for (u64 i = u64(blockIdx.x) * THREADS + threadIdx.x; i < numbers; i += u64(gridDim.x) * THREADS)
-        dst[i] = noise<T>(grid, i);
+        dst[i] = noise<T>(grid, scale, i);
 }
 
 // The larger of two, or NaN if one is.
@@ -49,16 +50,15 @@ __device__ inline double largest_of_block(double x, double* held)
     return x;
 }
 
-// For each block the sums of (x - y)² and y², and the largest |x - y| and |y|: y is the noise, or
-// another array if there is one.
+// For each block the sums of (x - y)² and y², and the largest |x - y| and |y|: y is the noise.
 template <class T>
-__device__ void distance(Part grid, const T* src, const T* other, double* found)
+__device__ void distance(Part grid, double scale, const T* src, double* found)
 {
     __shared__ double memory[THREADS / 32];
     double sums[2] = {}, largest[2] = {};
     u64 numbers = grid.elements * grid.width;
     for (u64 i = u64(blockIdx.x) * THREADS + threadIdx.x; i < numbers; i += u64(gridDim.x) * THREADS) {
-        double y = other ? other[i] : noise<T>(grid, i);
+        double y = noise<T>(grid, scale, i);
         double both[2] = {src[i] - y, y};
 #pragma unroll
         for (u32 n = 0; n < 2; n++) {
@@ -76,14 +76,15 @@ __device__ void distance(Part grid, const T* src, const T* other, double* found)
 }
 
 #define NOISE(real, T)                                                                               \
-    extern "C" __global__ void __launch_bounds__(THREADS) noise_##real(Part grid, T* dst)            \
+    extern "C" __global__ void __launch_bounds__(THREADS)                                            \
+        noise_##real(Part grid, double scale, T* dst)                                                \
     {                                                                                                \
-        fill(grid, dst);                                                                             \
+        fill(grid, scale, dst);                                                                      \
     }                                                                                                \
     extern "C" __global__ void __launch_bounds__(THREADS)                                            \
-        distance_##real(Part grid, const T* src, const T* other, double* found)                      \
+        distance_##real(Part grid, double scale, const T* src, double* found)                        \
     {                                                                                                \
-        distance(grid, src, other, found);                                                           \
+        distance(grid, scale, src, found);                                                           \
     }
 
 NOISE(f32, float)

@@ -5,7 +5,7 @@ use thriffty::{Error, Kind};
 
 use super::reference::ratio;
 use super::wires::Lost;
-use crate::data::fields::Source;
+use crate::data::fields::{Distance, Source};
 
 /// Relative errors; NaN where the data is.
 #[derive(Clone, Copy, Debug)]
@@ -38,11 +38,19 @@ impl Errors {
         source: &Source,
         back: &[E],
     ) -> Result<Self, Error> {
-        let mut distance = source.distance(back);
+        Self::of::<E::Real>(plan, source, source.distance(back))
+    }
+
+    /// The errors of a field that is so far from itself on this rank. Collective.
+    pub(crate) fn of<T: Real>(
+        plan: &DynPlan,
+        source: &Source,
+        mut distance: Distance,
+    ) -> Result<Self, Error> {
         plan.comm().allreduce(Reduce::Sum, &mut distance.squares)?;
         plan.comm().allreduce(Reduce::Max, &mut distance.largest)?;
         let largest = distance.largest.map(|x| x * x);
-        let smallest = match E::Real::PRECISION {
+        let smallest = match T::PRECISION {
             Precision::F32 => f64::from(f32::from_bits(1)),
             _ => f64::from_bits(1),
         };

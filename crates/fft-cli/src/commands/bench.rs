@@ -90,6 +90,8 @@ fn run_as<K: Family>(comm: &dyn Comm, options: &Options) -> Result<(), Failure> 
 
 /// A plan with its two arrays.
 struct Prepared<K: Family> {
+    /// The scale of noise that stays on the device; both arrays are empty then.
+    noise: Option<f64>,
     source: Source,
     physical: Array<K::Physical>,
     spectral: Array<K::Spectral>,
@@ -102,11 +104,18 @@ impl<K: Family> Prepared<K> {
     fn new(comm: &dyn Comm, options: &Options) -> Result<Self, Failure> {
         let Options { problem, choosing, device, transport, .. } = options;
         let mut plan = Engine::new(comm, problem, choosing, *device, transport)?;
-        let (mut physical, mut spectral) = plan.arrays()?;
         let source = Source::new(options.field, &plan)?;
+        let host = options.check || Encoding::of(&problem.transform.wires).is_asked_for();
+        if let Some(scale) = options.field.noise_scale().filter(|_| !host)
+            && plan.noise_on_device(scale)?
+        {
+            let (physical, spectral) = (Array::Own(Vec::new()), Array::Own(Vec::new()));
+            return Ok(Self { noise: Some(scale), plan, source, physical, spectral });
+        }
+        let (mut physical, mut spectral) = plan.arrays()?;
         source.fill(&mut physical[..]);
         plan.run(Direction::Forward, cast_slice(&physical), cast_slice_mut(&mut spectral))?;
-        Ok(Self { plan, source, physical, spectral })
+        Ok(Self { noise: None, plan, source, physical, spectral })
     }
 
     /// Answers the orders of standard input. Collective.
@@ -163,11 +172,15 @@ impl<K: Family> Prepared<K> {
 
     /// Measures errors; overwrites the data. Collective.
     fn errors(&mut self, options: &Options) -> Result<Errors, Failure> {
+        if let Some(scale) = self.noise {
+            let distance = self.plan.distance_on_device(scale)?;
+            return Ok(Errors::of::<K::Real>(&self.plan, &self.source, distance)?);
+        }
         // Inverse transforms have changed the input by rounding.
         self.source.fill(&mut self.physical[..]);
         let encoding = Encoding::of(&options.problem.transform.wires);
         let lost = if encoding.is_asked_for() { Some(self.lost(options)?) } else { None };
-        let Self { plan, source, physical, spectral } = self;
+        let Self { plan, source, physical, spectral, .. } = self;
         // The reference is compared with the transform without a wire.
         let exact = lost.as_ref().map_or(&spectral[..], |(_, exact)| exact);
         let forward = match options.check {

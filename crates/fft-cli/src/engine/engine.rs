@@ -9,12 +9,15 @@ use thriffty::{Comm, Error, Tune, Wire};
 
 use super::draft;
 use crate::args::options::{Choosing, Problem};
+use crate::data::fields::Distance;
 use crate::ranks::world::{Failure, refused, zeros};
 
 /// A plan that transforms arrays of the host, perhaps through a GPU.
 pub(crate) struct Engine {
     /// Physical and spectral data on the plan's device. Dropped first: it may be the plan's.
     on_device: Option<[DynArray; 2]>,
+    #[cfg(feature = "cuda")]
+    gpu: Option<thriffty::gpu::Gpu>,
     plan: DynPlan,
 }
 
@@ -91,7 +94,7 @@ impl Engine {
             }
             Device::Host => {
                 let plan = draft::plan(comm, problem, choosing.tune())?;
-                Ok(Self { on_device: None, plan })
+                Ok(Self::on_host(plan))
             }
             #[cfg(feature = "cuda")]
             Device::Cuda if choosing.wisdom.is_some() => refused("--device cuda has no wisdom"),
@@ -100,7 +103,8 @@ impl Engine {
                 let mut draft = draft::asked(comm, problem)?;
                 draft.options.tune = choosing.tune();
                 let device = super::cuda::device(comm, transport.parse()?)?;
-                Self::with_arrays(draft.on(device).build()?)
+                let gpu = device.gpu.clone();
+                Self::with_arrays(gpu, draft.on(device).build()?)
             }
             #[cfg(not(feature = "cuda"))]
             Device::Cuda => refused("this fft-cli was built without the feature cuda"),
@@ -120,21 +124,31 @@ impl Engine {
         #[cfg(feature = "cuda")]
         if self.on_device.is_some() {
             let device = super::cuda::device(comm, Default::default())?;
-            return Self::with_arrays(draft.on(device).build()?);
+            let gpu = device.gpu.clone();
+            return Self::with_arrays(gpu, draft.on(device).build()?);
         }
-        Ok(Self { on_device: None, plan: draft.build()? })
+        Ok(Self::on_host(draft.build()?))
+    }
+
+    fn on_host(plan: DynPlan) -> Self {
+        Self {
+            on_device: None,
+            #[cfg(feature = "cuda")]
+            gpu: None,
+            plan,
+        }
     }
 
     /// A plan on a device with arrays there. Collective.
     #[cfg(feature = "cuda")]
-    fn with_arrays(mut plan: DynPlan) -> Result<Self, Failure> {
+    fn with_arrays(gpu: thriffty::gpu::Gpu, mut plan: DynPlan) -> Result<Self, Failure> {
         let [physical, spectral] = match plan.recipe().problem().options.shared_arrays {
             true => [Ok(plan.shared_zeros()?), Ok(plan.shared_zeros()?)],
             false => [plan.zeros(), plan.zeros()],
         };
         let both = physical.and_then(|physical| Ok([physical, spectral?]));
         let on_device = Some(plan.agree(both)?);
-        Ok(Self { on_device, plan })
+        Ok(Self { on_device, gpu: Some(gpu), plan })
     }
 
     /// Arrays of zeros for input and output, shared if the plan shares them. Collective.
@@ -191,6 +205,42 @@ impl Engine {
         let mut seconds = [start.elapsed().as_secs_f64()];
         self.comm().allreduce(Reduce::Max, &mut seconds)?;
         Ok(seconds[0])
+    }
+
+    /// Fills physical data on the device with noise of this scale and transforms it. False if data
+    /// is on the host. Collective.
+    pub(crate) fn noise_on_device(&mut self, _scale: f64) -> Result<bool, Error> {
+        #[cfg(feature = "cuda")]
+        if self.on_device.is_some() {
+            self.transform_noise(_scale)?;
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    /// The distance of that noise from itself after forward and inverse. Collective.
+    pub(crate) fn distance_on_device(&mut self, _scale: f64) -> Result<Distance, Error> {
+        #[cfg(feature = "cuda")]
+        if self.on_device.is_some() {
+            return self.distance_of_noise(_scale);
+        }
+        Ok(Distance::default())
+    }
+
+    /// Transforms the arrays on the device. Collective.
+    #[cfg(feature = "cuda")]
+    pub(super) fn run_on_device(&mut self, direction: Direction) -> Result<(), Error> {
+        let [physical, spectral] = self.on_device.as_mut().expect("a plan on a device");
+        let (from, to) = from_to(direction, physical, spectral);
+        self.plan.run_arrays(direction, from, to)
+    }
+
+    /// The GPU, physical data on it, and the plan.
+    #[cfg(feature = "cuda")]
+    pub(super) fn device_parts(&mut self) -> (&thriffty::gpu::Gpu, &mut DynArray, &DynPlan) {
+        let gpu = self.gpu.as_ref().expect("a plan on a device");
+        let [physical, _] = self.on_device.as_mut().expect("a plan on a device");
+        (gpu, physical, &self.plan)
     }
 
     /// How data gets to other ranks' GPUs.

@@ -5,3 +5,5 @@ mod cuda;
 pub(crate) mod draft;
 pub(crate) mod engine;
 pub(crate) mod family;
+#[cfg(feature = "cuda")]
+mod noise;

@@ -251,61 +251,66 @@ pub(crate) fn run_energy<T: GpuReal>(
     Ok(blocks)
 }
 
-/// Fills a box's array with noise by the places of the source's side.
+/// The arguments of noise: where the points of an array are in the grid.
+pub(crate) struct NoiseSource {
+    /// From an array of the grid to one of the brick.
+    pub(crate) part: Transfer,
+    pub(crate) width: usize,
+    pub(crate) scale: f64,
+}
+
+impl NoiseSource {
+    fn reach<T>(&self) -> Reach {
+        let align = size_of::<T>();
+        Reach { bytes: self.part.elements() * self.width * align, align }
+    }
+}
+
+/// Fills an array with noise.
 pub(crate) fn run_noise<T: GpuReal>(
     stream: &CudaStream,
     kernel: &Kernel,
-    part: &Transfer,
-    width: usize,
+    noise: &NoiseSource,
     dst: &mut impl DevicePtrMut<T>,
 ) -> Result<(), GpuError> {
-    let (reals, space) = (part.elements() * width, dst.num_bytes());
-    if reals == 0 {
+    let NoiseSource { part, width, scale } = noise;
+    let (reach, space) = (noise.reach::<T>(), dst.num_bytes());
+    if reach.bytes == 0 {
         return Ok(());
     }
-    let record = PartRecord::new(part, width)?;
+    let record = PartRecord::new(part, *width)?;
     let (dst, _writes) = dst.device_ptr_mut(stream);
-    let align = size_of::<T>();
-    check("the array", (dst, space), Reach { bytes: reals * align, align })?;
-    let grid = grid_of(kernel, reals);
+    check("the array", (dst, space), reach)?;
+    let grid = grid_of(kernel, part.elements() * width);
     // SAFETY: the arguments are those of `noise_*`, which writes so many numbers, found in the
     // array. The guard outlives the launch.
-    unsafe { launch!(stream, kernel, grid, "launching noise", &record, &dst) }
+    unsafe { launch!(stream, kernel, grid, "launching noise", &record, scale, &dst) }
 }
 
-/// Writes the distance of an array from noise, or from another, four numbers for each block.
-/// Returns the number of blocks.
+/// Writes the distance of an array from noise, four numbers for each block. Returns the number of
+/// blocks.
 pub(crate) fn run_distance<T: GpuReal>(
     stream: &CudaStream,
     kernel: &Kernel,
-    part: &Transfer,
-    width: usize,
-    (src, other): (&impl DevicePtr<T>, Option<&impl DevicePtr<T>>),
+    noise: &NoiseSource,
+    src: &impl DevicePtr<T>,
     found: &Pinned,
 ) -> Result<usize, GpuError> {
-    let (reals, align) = (part.elements() * width, size_of::<T>());
-    if reals == 0 {
+    let NoiseSource { part, width, scale } = noise;
+    let (reach, space) = (noise.reach::<T>(), src.num_bytes());
+    if reach.bytes == 0 {
         return Ok(0);
     }
-    let record = PartRecord::new(part, width)?;
-    let reach = Reach { bytes: reals * align, align };
-    let space = src.num_bytes();
+    let record = PartRecord::new(part, *width)?;
     let (src, _reads) = src.device_ptr(stream);
     check("the array", (src, space), reach)?;
-    let other = other.map(|other| (other.num_bytes(), other.device_ptr(stream)));
-    let other_at = other.as_ref().map_or(0, |(_, (at, _))| *at);
-    if let Some((space, (at, _))) = &other {
-        check("the other array", (*at, *space), reach)?;
-    }
-    let grid = grid_of(kernel, reals);
+    let grid = grid_of(kernel, part.elements() * width);
     let (to, blocks) = (found.address(), grid.grid_dim.0 as usize);
     assert!(blocks * size_of::<[f64; 4]>() <= found.bytes(), "room for the sums of all blocks");
-    // SAFETY: the arguments are those of `distance_*`. It reads so many numbers, found in both
-    // arrays, and writes four for each block; the host reads them after the stream. The guards
-    // outlive the launch.
-    unsafe {
-        launch!(stream, kernel, grid, "launching a distance", &record, &src, &other_at, &to)
-    }?;
+    // SAFETY: the arguments are those of `distance_*`. It reads so many numbers, found in the
+    // array, and writes four for each block; the host reads them after the stream. The guard
+    // outlives the launch.
+    unsafe { launch!(stream, kernel, grid, "launching a distance", &record, scale, &src, &to) }?;
     Ok(blocks)
 }
 

@@ -7,25 +7,23 @@ use cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut};
 use fft_core::{DynBrick, DynGrid, PerAxis, Placed, Transfer};
 
 use crate::base::{Gpu, GpuError, GpuReal, Kernel, Source, tried};
-use crate::ffi::{Pinned, run_distance, run_noise};
+use crate::ffi::{NoiseSource, Pinned, run_distance, run_noise};
 
 /// Bytes that each block of threads writes.
 const BLOCK: usize = size_of::<[f64; 4]>();
 
-/// Numbers from -1 to 1 by the index of a point in the grid, the same for any number of ranks.
+/// Uniform numbers by the index of a point in the grid, the same for any number of ranks.
 pub struct Noise<T> {
     fill: Kernel,
     distance: Kernel,
-    /// From an array of the grid to one of the brick.
-    part: Transfer,
-    width: usize,
+    source: NoiseSource,
     found: Pinned,
     real: PhantomData<T>,
 }
 
 impl<T: GpuReal> Noise<T> {
-    /// The numbers of a brick of some arrays, with axes in memory in this order, and `width` real
-    /// numbers for each point.
+    /// The numbers from `-scale/2` to `scale/2` of a brick of some arrays, with axes in memory in this
+    /// order, and `width` real numbers for each point.
     ///
     /// # Errors
     /// [`GpuError::Allocation`], [`GpuError::Driver`].
@@ -34,15 +32,16 @@ impl<T: GpuReal> Noise<T> {
         (grid, brick): (&DynGrid, &DynBrick),
         order: PerAxis<usize>,
         howmany: usize,
-        width: usize,
+        (width, scale): (usize, f64),
     ) -> Result<Self, GpuError> {
         let kernel = |what| gpu.kernel(Source::Noise, &format!("{what}_{}", T::NAME));
         let (fill, distance) = (kernel("noise")?, kernel("distance")?);
         let whole = Placed { brick: grid.whole(), order: PerAxis::row_major(grid.axes()), howmany };
         let placed = Placed { brick: *brick, order, howmany };
         let part = Transfer::new(brick, 0..howmany, &whole, &placed);
+        let source = NoiseSource { part, width, scale };
         let found = Pinned::new(gpu.context(), distance.resident() * BLOCK)?;
-        Ok(Self { fill, distance, part, width, found, real: PhantomData })
+        Ok(Self { fill, distance, source, found, real: PhantomData })
     }
 
     /// Fills an array. Queued on the stream.
@@ -54,11 +53,11 @@ impl<T: GpuReal> Noise<T> {
         stream: &Arc<CudaStream>,
         dst: &mut impl DevicePtrMut<T>,
     ) -> Result<(), GpuError> {
-        run_noise(stream, &self.fill, &self.part, self.width, dst)
+        run_noise(stream, &self.fill, &self.source, dst)
     }
 
-    /// The sums of `(x - y)²` and `y²`, and the largest `|x - y|` and `|y|`, of an array `x`. `y` is
-    /// the noise, or another array. Waits for the stream.
+    /// The sums of `(x - y)²` and `y²`, and the largest `|x - y|` and `|y|`, of an array `x` from
+    /// the noise `y`. Waits for the stream.
     ///
     /// # Errors
     /// [`GpuError::Short`], [`GpuError::Argument`], [`GpuError::Driver`].
@@ -67,33 +66,7 @@ impl<T: GpuReal> Noise<T> {
         stream: &Arc<CudaStream>,
         x: &impl DevicePtr<T>,
     ) -> Result<[f64; 4], GpuError> {
-        let none = None::<&cudarc::driver::CudaSlice<T>>;
-        self.distance_of(stream, &self.part, self.width, x, none)
-    }
-
-    /// As [`Noise::distance`], of the first `reals` numbers of an array from those of another.
-    ///
-    /// # Errors
-    /// [`GpuError::Short`], [`GpuError::Argument`], [`GpuError::Driver`].
-    pub fn distance_from(
-        &self,
-        stream: &Arc<CudaStream>,
-        reals: usize,
-        x: &impl DevicePtr<T>,
-        y: &impl DevicePtr<T>,
-    ) -> Result<[f64; 4], GpuError> {
-        self.distance_of(stream, &Transfer::run_of(reals), 1, x, Some(y))
-    }
-
-    fn distance_of(
-        &self,
-        stream: &Arc<CudaStream>,
-        part: &Transfer,
-        width: usize,
-        x: &impl DevicePtr<T>,
-        y: Option<&impl DevicePtr<T>>,
-    ) -> Result<[f64; 4], GpuError> {
-        let blocks = run_distance(stream, &self.distance, part, width, (x, y), &self.found)?;
+        let blocks = run_distance(stream, &self.distance, &self.source, x, &self.found)?;
         stream.synchronize().map_err(tried("waiting for a distance"))?;
         let mut all = [0.0_f64; 4];
         for block in 0..blocks {

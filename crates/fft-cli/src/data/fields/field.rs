@@ -51,6 +51,15 @@ impl Field {
         named.map_or("", |(name, _)| name)
     }
 
+    /// The range of numbers that are uniform noise by the index, which a device makes as well.
+    pub(crate) fn noise_scale(self) -> Option<f64> {
+        match self {
+            Self::Noise => Some(1.0),
+            Self::Uniform => Some(2.0),
+            _ => None,
+        }
+    }
+
     pub(super) fn is_real(self) -> bool {
         matches!(self, Self::Turbulence | Self::Charges | Self::Profile | Self::Smooth)
     }

@@ -8,4 +8,4 @@ mod source;
 mod turbulence;
 
 pub(crate) use field::Field;
-pub(crate) use source::Source;
+pub(crate) use source::{Distance, Source};

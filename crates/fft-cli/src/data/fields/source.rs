@@ -109,8 +109,9 @@ impl Source {
         let shape = self.domain.grid.shape();
         let even = index.iter().sum::<usize>().is_multiple_of(2);
         match self.field {
-            Field::Noise => value(key),
-            Field::Uniform => 2.0 * value(key),
+            Field::Noise | Field::Uniform => {
+                self.field.noise_scale().unwrap_or_default() * value(key)
+            }
             // The last two are made before.
             Field::Gaussian | Field::Turbulence | Field::Charges => gaussian(key),
             Field::Profile => {
