@@ -43,7 +43,7 @@ impl Replacement {
     ///
     /// # Errors
     ///
-    /// If the path is no place for a file, its file may not be written, or its owner cannot be kept.
+    /// If the path is no place for a file, or its file may not be written or would lose its owner.
     pub(crate) fn create(path: &Path, has_name: bool) -> Result<Self, String> {
         let path = follow(path).map_err(cannot("follow the symbolic link"))?;
         let old = fs::metadata(&path).ok();
