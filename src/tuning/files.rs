@@ -42,7 +42,7 @@ pub(crate) fn replace(
     text: impl FnOnce() -> String,
 ) -> Result<(), Error> {
     let written = if comm.rank() == 0 { write(path, &text()) } else { Ok(()) };
-    agree(comm, written.map_err(|error| refused(path, error, "to be written")))
+    agree(comm, written.map_err(|error| refused(path, error, "a file that can be written")))
 }
 
 /// As [`replace`], by a text that `change` makes of the old one, `None` without a file. Others that
@@ -64,18 +64,18 @@ fn change_locked(
     change: impl FnOnce(Option<&str>) -> Result<String, String>,
 ) -> Result<(), Error> {
     let path = &followed(path);
+    if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        return Err(refused(path, "a folder, a device or a pipe", "a regular file"));
+    }
     let _lock = Lock::of(path)?;
-    let old = match std::fs::metadata(path) {
+    let old = match std::fs::read_to_string(path) {
         Err(why) if why.kind() == io::ErrorKind::NotFound => None,
-        Ok(found) if !found.is_file() => {
-            return Err(refused(path, "something else", "a regular file"));
-        }
-        _ => Some(std::fs::read_to_string(path).map_err(|why| refused(path, why, "to be read"))?),
+        read => Some(read.map_err(|why| refused(path, why, "a file of text"))?),
     };
     let text = change(old.as_deref()).map_err(|why| {
         refused(path, why, "a file of wisdom; remove it, or name another, to begin anew")
     })?;
-    write(path, &text).map_err(|why| refused(path, why, "to be written"))
+    write(path, &text).map_err(|why| refused(path, why, "a file that can be written"))
 }
 
 fn refused(path: &Path, found: impl ToString, expected: &str) -> Error {

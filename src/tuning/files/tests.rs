@@ -168,4 +168,5 @@ fn what_is_no_file_is_not_replaced() {
     });
     assert!(!std::fs::metadata(&pipe).unwrap().is_file());
     assert!(update(&comm, &pipe, |_| Ok("text".into())).is_err());
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
 }
