@@ -165,7 +165,8 @@ mod tests {
         }
         // Nothing is added to what cannot be read, which would be lost.
         assert!(with(Some(&text[1..]), a.clone()).is_err());
-        assert_eq!(parse(&with(Some(""), a.clone()).unwrap()).unwrap().entry, [a.clone()]);
+        let begun = with(Some(""), a.clone()).unwrap();
+        assert_eq!(parse(&begun), Ok(Wisdom { entry: vec![a.clone()] }));
         // Sealed, but no wisdom.
         for body in ["entry = 1\n", "[[entry]]\nproblem = \"a\"\n", "no toml", "\u{0}"] {
             assert!(find(&seal(KIND, body), "a", &here).is_err(), "{body}");

@@ -272,6 +272,13 @@ mod tests {
     }
 
     #[test]
+    fn escaped_values_are_short() {
+        let zeros = "\0".repeat(1000);
+        let said = agreed(Error::argument(&zeros, &zeros, &zeros));
+        assert!(said.len() < 1000 && said.contains("... (1000 characters)"), "{said}");
+    }
+
+    #[test]
     fn values_are_shortened_and_escaped() {
         let hostile = format!("\u{1b}[2J\r\n{}", "x".repeat(100_000));
         for error in [

@@ -34,11 +34,17 @@ pub fn shown(text: &str) -> String {
     if text.is_empty() {
         return "nothing".into();
     }
-    match text.char_indices().nth(SHOWN) {
-        None => escaped(text),
-        Some((end, _)) => {
+    let mut end = 0;
+    let mut left = SHOWN;
+    for letter in text.chars() {
+        // Escaped letters are longer.
+        let length = escaped(letter.encode_utf8(&mut [0; 4])).chars().count();
+        if length > left {
             let all = text.chars().count();
-            format!("{}... ({all} characters)", escaped(&text[..end]))
+            return format!("{}... ({all} characters)", escaped(&text[..end]));
         }
+        left -= length;
+        end += letter.len_utf8();
     }
+    escaped(text)
 }
