@@ -1,5 +1,5 @@
-/* A cosine transform in two dimensions by one process, without MPI: of a product of two cosines, one
- * number remains.
+/* A cosine transform in two dimensions by one process, without MPI: of a product of two cosines,
+ * one number remains.
  *
  *     cc serial.c -o serial $(pkg-config --cflags --libs thriffty) -lm -UTHRIFFTY_WITH_MPI
  *

@@ -108,8 +108,8 @@ impl Bench {
         Ok(())
     }
 
-    /// Examples build and run by the commands in their first comments, word by word. The commands in
-    /// the documentation are among these.
+    /// Examples build by the commands in their first comments, word by word. The commands in the
+    /// documentation are among these.
     fn by_their_lines(&self) -> Result {
         let mut known = Vec::new();
         for source in SOURCES {

@@ -40,8 +40,9 @@ impl ProcGrid {
         self.shape.iter().product()
     }
 
-    /// The process grid with the fewest empty bricks. Ties go to the smallest largest brick, then to
-    /// the smallest surface, which is what peers exchange, then to the most parts of the first axes.
+    /// The process grid with the fewest empty bricks. Ties go to the smallest largest brick, then
+    /// to the smallest surface, which is what peers exchange, then to the most parts of the first
+    /// axes.
     ///
     /// A process grid cuts each axis alike for all ranks. If the number of ranks has a prime factor
     /// above all lengths, there are empty bricks though points would suffice. Transforms would not
@@ -114,7 +115,8 @@ impl ProcGrid {
 impl<const D: usize> Grid<D> {
     /// The brick of a rank in the default layout: bricks as close to cubes as possible.
     ///
-    /// See [`ProcGrid::cubic`], also on ranks without points. It is empty if `rank >= ranks`; panics if `ranks` is 0.
+    /// See [`ProcGrid::cubic`], also on ranks without points. It is empty if `rank >= ranks`;
+    /// panics if `ranks` is 0.
     pub fn brick(&self, rank: usize, ranks: usize) -> Brick<D> {
         DynGrid::from(*self).brick(rank, ranks).typed()
     }
