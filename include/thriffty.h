@@ -321,7 +321,8 @@ typedef struct thriffty_options {
     const char *wire;
     /**
      * The largest relative error of the transform by encoded messages, in the l2 norm. 0
-     * (default): none.
+     * (default): none. Of half a spectrum, the norm is that of the whole: squares count twice, but
+     * once at the first index along the halved axis and, for an even length, at the last.
      */
     double tolerance;
     /**

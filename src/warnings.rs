@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::sync::OnceLock;
 
+pub use fft_core::{escaped, shown};
 use log::{LevelFilter, Log, Metadata, Record};
 
 /// A logger that begins lines with a name.
@@ -16,7 +17,7 @@ impl Log for Stderr {
     fn log(&self, record: &Record<'_>) {
         if self.enabled(record.metadata()) {
             let level = record.level().as_str().to_lowercase();
-            let line = format!("{}: {level}: {}\n", self.0, record.args());
+            let line = format!("{}: {level}: {}\n", self.0, escaped(&record.args().to_string()));
             // A warning that cannot be written is no reason to end.
             let _ = std::io::stderr().write_all(line.as_bytes());
         }

@@ -1,8 +1,9 @@
-// Complex transforms in two dimensions, of slabs with gaps between the ranks that have them;
-// compared with FFTW.
+// Complex transforms in two dimensions, of slabs with gaps between the ranks that have them: of a
+// wave, one mode remains.
 //
-//     mpicxx transform.cpp -o transform $(pkg-config --cflags --libs thriffty fftw3)
+//     mpicxx transform.cpp -o transform $(pkg-config --cflags --libs thriffty)
 //     mpirun -n 4 ./transform
+#include <algorithm>
 #include <cmath>
 #include <complex>
 #include <cstdio>
@@ -10,13 +11,12 @@
 #include <stdexcept>
 #include <vector>
 
-#include <fftw3.h>
 #include <thriffty.h>
 
 using Complex = std::complex<double>;
 using Plan = std::unique_ptr<thriffty_plan, decltype(&thriffty_plan_destroy)>;
 
-constexpr std::int64_t ROWS = 30, COLUMNS = 28;
+constexpr std::int64_t ROWS = 30, COLUMNS = 28, A = 11, B = 5;
 
 void check(thriffty_status status) {
     if (status != THRIFFTY_STATUS_OK) throw std::runtime_error(thriffty_last_error());
@@ -38,21 +38,14 @@ Plan make_plan(int rank, int ranks) {
     return Plan(plan, thriffty_plan_destroy);
 }
 
-Complex value(std::int64_t i, std::int64_t j) {
-    return {std::sin(1.0 + double(i * j)), std::cos(0.5 * double(i)) - 0.1 * double(j % 3)};
+Complex wave(std::int64_t i, std::int64_t j) {
+    const double turns = double(A * i) / ROWS + double(B * j) / COLUMNS;
+    return std::polar(1.0, 2.0 * std::acos(-1.0) * turns);
 }
 
-/// FFTW's transform of the whole grid.
-std::vector<Complex> expected() {
-    std::vector<Complex> grid(ROWS * COLUMNS);
-    const auto data = reinterpret_cast<fftw_complex *>(grid.data());
-    const fftw_plan plan = fftw_plan_dft_2d(ROWS, COLUMNS, data, data, FFTW_FORWARD, FFTW_ESTIMATE);
-    for (std::int64_t i = 0; i < ROWS; i++)
-        for (std::int64_t j = 0; j < COLUMNS; j++) grid[i * COLUMNS + j] = value(i, j);
-    fftw_execute(plan);
-    fftw_destroy_plan(plan);
-    fftw_cleanup();
-    return grid;
+/// The transform of the wave, which has its norm.
+Complex mode(std::int64_t a, std::int64_t b) {
+    return a == A && b == B ? std::sqrt(double(ROWS * COLUMNS)) : 0.0;
 }
 
 void run(int rank, int ranks) {
@@ -63,20 +56,19 @@ void run(int rank, int ranks) {
     const auto &in = sizes.input, &out = sizes.output;
     std::size_t at = 0;
     for (auto i = in.lo[0]; i < in.hi[0]; i++)
-        for (auto j = in.lo[1]; j < in.hi[1]; j++) x[at++] = value(i, j);
+        for (auto j = in.lo[1]; j < in.hi[1]; j++) x[at++] = wave(i, j);
 
     check(thriffty_forward(plan.get(), x.data(), sizes.input_bytes, y.data(), sizes.output_bytes));
     check(thriffty_inverse(plan.get(), y.data(), sizes.output_bytes, back.data(), sizes.input_bytes));
 
-    const auto theirs = expected();
     double error = 0.0;
     at = 0;
     for (auto i = out.lo[0]; i < out.hi[0]; i++)
         for (auto j = out.lo[1]; j < out.hi[1]; j++)
-            error = std::max(error, std::abs(y[at++] - theirs[i * COLUMNS + j] / std::sqrt(double(ROWS * COLUMNS))));
+            error = std::max(error, std::abs(y[at++] - mode(i, j)));
     for (at = 0; at < x.size(); at++) error = std::max(error, std::abs(back[at] - x[at]));
-    std::printf("rank %d: from FFTW %.1e\n", rank, error);
-    if (!(error < 1e-12)) throw std::runtime_error("the transform is not FFTW's");
+    std::printf("rank %d: error %.1e\n", rank, error);
+    if (!(error < 1e-12)) throw std::runtime_error("the transform is not that of the wave");
 }
 
 int main(int argc, char **argv) {

@@ -258,7 +258,7 @@ impl<'a, K: Transform, const D: usize, L: Location> Draft<'a, K, D, L> {
 
     /// What the whole transform may lose by encoded messages; nothing by default. The library sends
     /// as few bits as that takes. [`DynPlan::wire_error`](crate::planning::DynPlan::wire_error)
-    /// tells what was lost.
+    /// tells what was lost. Norms of half a spectrum are those of the whole, see [`Tolerance`].
     pub fn tolerance(self, tolerance: Tolerance) -> Self {
         self.set(|options| options.tolerance = Some(tolerance))
     }

@@ -113,11 +113,12 @@ impl DynPlan {
     /// Saves what was measured for [`Tune::Wisdom`](crate::Tune::Wisdom). Collective.
     ///
     /// The entry is added to the file, or replaces that of the same transform on the same machine.
-    /// The file is replaced as a whole; one that cannot be read is begun anew, with a warning.
+    /// The file is replaced as a whole, and several jobs may save to it at the same time.
     ///
     /// # Errors
     /// On every rank: [`Error::Argument`] when nothing was measured for this plan, or its data is
-    /// on a device; [`Error::OnRank`] when the file cannot be written.
+    /// on a device; [`Error::OnRank`] when the file cannot be locked or written, or is not one of
+    /// wisdom.
     pub fn save_wisdom(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         #[cfg(feature = "cuda")]
         if self.bound.on_device().is_some() {

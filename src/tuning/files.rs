@@ -1,9 +1,13 @@
 //! Files that one rank reads and writes for all.
 
+use std::fs::Permissions;
 use std::io::{self, Write};
-use std::path::Path;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
+use std::path::{Path, PathBuf};
 
 use fft_core::{Comm, Error, agree};
+
+use super::lock::Lock;
 
 /// The text of a file, read by rank 0, or why it cannot be read; the same on every rank.
 /// Collective.
@@ -38,53 +42,79 @@ pub(crate) fn replace(
     text: impl FnOnce() -> String,
 ) -> Result<(), Error> {
     let written = if comm.rank() == 0 { write(path, &text()) } else { Ok(()) };
-    let told = |error| Error::argument(format!("file {}", path.display()), error, "to be written");
-    agree(comm, written.map_err(told))
+    agree(comm, written.map_err(|error| refused(path, error, "a file that can be written")))
+}
+
+/// As [`replace`], by a text that `change` makes of the old one, `None` without a file. Others that
+/// update the file wait, also those on other hosts. Collective.
+///
+/// # Errors
+/// On every rank: [`Error::OnRank`] when it cannot be locked, read or written, or `change` refuses.
+pub(crate) fn update(
+    comm: &dyn Comm,
+    path: &Path,
+    change: impl FnOnce(Option<&str>) -> Result<String, String>,
+) -> Result<(), Error> {
+    let updated = if comm.rank() == 0 { change_locked(path, change) } else { Ok(()) };
+    agree(comm, updated)
+}
+
+fn change_locked(
+    path: &Path,
+    change: impl FnOnce(Option<&str>) -> Result<String, String>,
+) -> Result<(), Error> {
+    let path = &followed(path);
+    if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        return Err(refused(path, "a folder, a device or a pipe", "a regular file"));
+    }
+    let _lock = Lock::of(path)?;
+    let old = match std::fs::read_to_string(path) {
+        Err(why) if why.kind() == io::ErrorKind::NotFound => None,
+        read => Some(read.map_err(|why| refused(path, why, "a file of text"))?),
+    };
+    let text = change(old.as_deref()).map_err(|why| {
+        refused(path, why, "a file of wisdom; remove it, or name another, to begin anew")
+    })?;
+    write(path, &text).map_err(|why| refused(path, why, "a file that can be written"))
+}
+
+fn refused(path: &Path, found: impl ToString, expected: &str) -> Error {
+    Error::argument(format!("file {}", path.display()), found, expected)
+}
+
+/// The file that a path leads to: of a symbolic link, it is replaced in the place of the link.
+fn followed(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_path_buf())
+}
+
+fn folder(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 fn write(path: &Path, text: &str) -> io::Result<()> {
-    let name = path.file_name().ok_or(io::ErrorKind::InvalidFilename)?;
-    let mut beside = name.to_owned();
-    // Another process may write the same file at the same time.
-    beside.push(format!(".{}.new", std::process::id()));
-    let beside = path.with_file_name(beside);
-    let written = std::fs::File::create(&beside)
-        .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
-        .and_then(|()| std::fs::rename(&beside, path));
-    if written.is_err() {
-        // The first of two failures is reported.
-        let _ = std::fs::remove_file(&beside);
+    let path = &followed(path);
+    let old = std::fs::metadata(path).ok();
+    if old.as_ref().is_some_and(|old| !old.is_file()) {
+        // A device or a pipe, as /dev/stdout, must stay what it is.
+        return std::fs::write(path, text);
     }
-    written
+    path.file_name().ok_or(io::ErrorKind::InvalidFilename)?;
+    // A new name that no other process has, on this host or another.
+    let mut beside = tempfile::Builder::new()
+        .prefix(".thriffty-")
+        .suffix(".new")
+        .permissions(Permissions::from_mode(0o666))
+        .tempfile_in(folder(path))?;
+    if let Some(old) = old {
+        // Only the system's administrator can give a file to somebody else.
+        let _ = fchown(beside.as_file(), Some(old.uid()), Some(old.gid()));
+        beside.as_file().set_permissions(old.permissions())?;
+    }
+    beside.write_all(text.as_bytes())?;
+    beside.as_file().sync_all()?;
+    beside.persist(path).map_err(|failure| failure.error)?;
+    Ok(())
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_written_is_read_by_all_and_nothing_else_is_left() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("file");
-        for text in ["", "one\n", "é two\n"] {
-            let found = fft_comm::threads(3, |comm| {
-                replace(&comm, &path, || text.into()).unwrap();
-                read(&comm, &path).unwrap()
-            });
-            assert_eq!(found, vec![Ok(text.to_owned()); 3]);
-        }
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
-    }
-
-    #[test]
-    fn what_cannot_be_read_or_written_is_known_to_all() {
-        let folder = tempfile::tempdir().unwrap();
-        let nowhere = folder.path().join("nowhere").join("file");
-        let found = fft_comm::threads(2, |comm| {
-            let written = replace(&comm, &nowhere, || "text".into()).unwrap_err();
-            (read(&comm, &nowhere).unwrap().unwrap_err(), written.to_string())
-        });
-        assert_eq!(found[0], found[1]);
-        assert!(found[0].1.starts_with("rank 0: file"), "{}", found[0].1);
-    }
-}
+mod tests;

@@ -3,6 +3,7 @@
 mod clock;
 mod decide;
 mod files;
+mod lock;
 mod tune;
 mod wisdom;
 

@@ -90,26 +90,22 @@ pub(crate) fn save(
         predicted: row.predicted,
         measured: row.measured().unwrap_or(row.predicted),
     };
-    files::replace(comm, path, || {
-        let old = match std::fs::read_to_string(path) {
-            Err(why) if why.kind() == std::io::ErrorKind::NotFound => None,
-            read => Some(read.map_err(|why| why.to_string())),
-        };
-        with(old, new, path)
-    })
+    files::update(comm, path, |old| with(old, new))
 }
 
 /// The text of a file with one more entry.
-fn with(old: Option<Result<String, String>>, new: Entry, path: &Path) -> String {
-    let known = old.map_or_else(|| Ok(Wisdom::default()), |text| parse(&text?));
-    let mut wisdom = known.unwrap_or_else(|why| {
-        log::warn!("wisdom {} is begun anew: {why}", path.display());
-        Wisdom::default()
-    });
+///
+/// # Errors
+/// When the file is another than one of wisdom, or was changed: it may be somebody's only copy.
+fn with(old: Option<&str>, new: Entry) -> Result<String, String> {
+    let mut wisdom = match old {
+        None | Some("") => Wisdom::default(),
+        Some(text) => parse(text)?,
+    };
     let same = |entry: &Entry| entry.problem == new.problem && entry.signature() == new.signature();
     wisdom.entry.retain(|entry| !same(entry));
     wisdom.entry.push(new);
-    seal(KIND, &toml::to_string(&wisdom).expect("texts and numbers are TOML"))
+    Ok(seal(KIND, &toml::to_string(&wisdom).expect("texts and numbers are TOML")))
 }
 
 #[cfg(test)]
@@ -131,9 +127,8 @@ mod tests {
     }
 
     fn all(entries: &[Entry]) -> String {
-        let path = Path::new("wisdom");
         let grown = entries.iter().fold(None, |text: Option<String>, entry| {
-            Some(with(text.clone().map(Ok), entry.clone(), path))
+            Some(with(text.as_deref(), entry.clone()).unwrap())
         });
         grown.unwrap()
     }
@@ -168,9 +163,10 @@ mod tests {
                 assert!(find(&damaged, "a", &here).is_err(), "damaged at {at}");
             }
         }
-        // What is added to what cannot be read begins anew.
-        let again = with(Some(Ok(text[1..].to_owned())), a.clone(), Path::new("wisdom"));
-        assert_eq!(parse(&again), Ok(Wisdom { entry: vec![a] }));
+        // Nothing is added to what cannot be read, which would be lost.
+        assert!(with(Some(&text[1..]), a.clone()).is_err());
+        let begun = with(Some(""), a.clone()).unwrap();
+        assert_eq!(parse(&begun), Ok(Wisdom { entry: vec![a.clone()] }));
         // Sealed, but no wisdom.
         for body in ["entry = 1\n", "[[entry]]\nproblem = \"a\"\n", "no toml", "\u{0}"] {
             assert!(find(&seal(KIND, body), "a", &here).is_err(), "{body}");

@@ -18,6 +18,7 @@ mod numpy;
 mod oracle;
 mod plans;
 mod properties;
+mod same_bits;
 mod schedule;
 mod tune;
 mod wire;

@@ -13,6 +13,16 @@ const STRICT: [&str; 5] = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-DOMPI_
 /// Builds the libraries with the features of the tests, so that dependencies are not built again.
 const BUILD: [&str; 4] = ["build", "--workspace", "--lib", "--examples"];
 
+/// Examples that say in their first comment how they are built.
+const SOURCES: [&str; 6] = [
+    "examples/c/serial.c",
+    "examples/c/transform.c",
+    "examples/c/poisson.c",
+    "examples/c/device.c",
+    "examples/cpp/transform.cpp",
+    "examples/fortran/transform.f90",
+];
+
 /// An installation, and the folder of the built programs.
 struct Bench {
     prefix: PathBuf,
@@ -29,6 +39,7 @@ pub(crate) fn run_all() -> Result {
     tools::make_folder(&bench.folder)?;
     bench.names()?;
     bench.headers()?;
+    bench.by_their_lines()?;
     bench.by_pkg_config()?;
     bench.by_cmake()?;
     bench.of_heffte()?;
@@ -97,26 +108,55 @@ impl Bench {
         Ok(())
     }
 
-    /// Programs build with pkg-config, by the commands of their first lines.
+    /// Examples build by the commands in their first comments, word by word. The commands in the
+    /// documentation are among these.
+    fn by_their_lines(&self) -> Result {
+        let mut known = Vec::new();
+        for source in SOURCES {
+            let source = Path::new(source);
+            let text = tools::read_text(source)?;
+            let folder = source.parent().unwrap_or(Path::new("."));
+            let line = text.lines().find_map(line_of).ok_or("an example has no command")?;
+            let built = self.built("lines");
+            tools::make_folder(&built)?;
+            // Beside its source nothing is left.
+            let words =
+                format!("cp {0}/* {1} && cd {1} && {line}", folder.display(), built.display());
+            run(self.command("sh").args(["-ec", &words]))?;
+            known.push(line.to_owned());
+        }
+        for page in ["docs/c-and-fortran.md", "README.md"] {
+            let text = tools::read_text(Path::new(page))?;
+            for line in text.lines().filter_map(line_of) {
+                let line = line.replace("examples/c/", "");
+                if !known.contains(&line) {
+                    return Err(format!("{page}: no example has the command `{line}`"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Programs build with pkg-config, without warnings.
     fn by_pkg_config(&self) -> Result {
         let c = ["-std=c11", "-O1", "-g"];
         let serial = ["-std=c11", "-UTHRIFFTY_WITH_MPI"];
-        let programs: [(&str, &str, &[&str], &[&str]); 7] = [
-            ("cc", "examples/c/serial.c", &serial, &["thriffty", "fftw3"]),
-            ("mpicc", "examples/c/transform.c", &c, &["thriffty", "fftw3"]),
+        let (cxx, fortran) = (["-std=c++17", "-O1"], ["-std=f2008"]);
+        let programs: [(&str, &str, &[&str], &[&str]); 11] = [
+            ("cc", "examples/c/serial.c", &serial, &["thriffty"]),
+            ("mpicc", "examples/c/transform.c", &c, &["thriffty"]),
             ("mpicc", "examples/c/poisson.c", &c, &["thriffty"]),
             ("mpicc", "examples/c/device.c", &[c[0], c[1], c[2], "-ldl"], &["thriffty"]),
+            ("mpicxx", "examples/cpp/transform.cpp", &cxx, &["thriffty"]),
+            ("mpif90", "examples/fortran/transform.f90", &fortran, &["thriffty-fortran"]),
             ("mpicc", "crates/fft-capi/tests/abi.c", &c, &["thriffty"]),
-            (
-                "mpicxx",
-                "examples/cpp/transform.cpp",
-                &["-std=c++17", "-O1"],
-                &["thriffty", "fftw3"],
-            ),
+            ("cc", "crates/fft-capi/tests/fftw/serial.c", &serial, &["thriffty", "fftw3"]),
+            ("mpicc", "crates/fft-capi/tests/fftw/c.c", &c, &["thriffty", "fftw3"]),
+            ("mpicxx", "crates/fft-capi/tests/fftw/cpp.cpp", &cxx, &["thriffty", "fftw3"]),
             (
                 "mpif90",
-                "examples/fortran/transform.f90",
-                &["-std=f2008"],
+                "crates/fft-capi/tests/fftw/fortran.f90",
+                &fortran,
                 &["thriffty-fortran", "fftw3"],
             ),
         ];
@@ -190,7 +230,7 @@ impl Bench {
         let mut serial = self.command("valgrind");
         serial.args(["--quiet", "--leak-check=full", "--errors-for-leak-kinds=definite"]);
         tools::run_shown(serial.arg("--error-exitcode=99").arg(self.built("c_serial")))?;
-        for name in ["c_transform", "tests_abi", "heffte"] {
+        for name in ["c_transform", "fftw_c", "tests_abi", "heffte"] {
             let mut job = self.command("mpirun");
             job.args(["-n", "2", "valgrind", "--quiet", "--error-exitcode=99"]);
             job.args(&suppressions).arg(self.built(name));
@@ -199,6 +239,13 @@ impl Bench {
         }
         Ok(())
     }
+}
+
+/// The command in a line of a comment or a page, if it calls a compiler.
+fn line_of(line: &str) -> Option<&str> {
+    let line = line.trim_start_matches(['/', '*', '!', ' ']);
+    let compilers = ["cc ", "mpicc ", "mpicxx ", "mpif90 "];
+    compilers.iter().any(|compiler| line.starts_with(compiler)).then_some(line)
 }
 
 /// `examples/c/transform.c` is built as `c_transform`.

@@ -192,12 +192,14 @@ fn told(brick: DynBrick) -> values::Brick {
 /// # Errors
 /// The same on every rank: what is wrong with one rank's request; those of [`DynDraft::build`].
 pub(crate) fn build(comm: &dyn Comm, asked: Result<Request, Error>) -> Result<Held, Error> {
-    let asked = asked.and_then(|request| tables_fit(comm, &request).map(|()| request));
-    let request = agree(comm, asked)?;
+    let asked = asked.and_then(|request| {
+        let grid = DynGrid::new(request.shape)?;
+        tables_fit(comm, &request)?;
+        Ok((request, grid))
+    });
+    let (request, grid) = agree(comm, asked)?;
     let on_device = request.place.is_some();
     same_place(comm, on_device)?;
-    // Every rank may have another shape, so that one may be wrong.
-    let grid = agree(comm, DynGrid::new(request.shape))?;
     let mut draft = DynDraft::new(comm, grid, request.transform, request.precision);
     draft.options = request.options;
     #[cfg(feature = "cuda")]

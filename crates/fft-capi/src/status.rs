@@ -86,7 +86,7 @@ thread_local! {
 
 /// Remembers why a call of this thread failed.
 fn remember(text: &str) {
-    let text = CString::new(text.replace('\0', " ")).unwrap_or_default();
+    let text = CString::new(thriffty::warnings::escaped(text)).unwrap_or_default();
     // A thread that is ending has no place for it any more.
     let _ = LAST.try_with(|last| last.replace(text));
 }
@@ -134,7 +134,7 @@ mod tests {
         let status = status(|| panic!("one\0two"));
         assert_eq!(status, Status::Internal);
         let text = LAST.with(|last| last.borrow().to_string_lossy().into_owned());
-        assert_eq!(text, "a bug of the library: one two");
+        assert_eq!(text, r"a bug of the library: one\u{0}two");
     }
 
     #[test]

@@ -123,7 +123,8 @@ pub struct Options {
     /// "raw".
     pub wire: *const c_char,
     /// The largest relative error of the transform by encoded messages, in the l2 norm. 0
-    /// (default): none.
+    /// (default): none. Of half a spectrum, the norm is that of the whole: squares count twice, but
+    /// once at the first index along the halved axis and, for an even length, at the last.
     pub tolerance: f64,
     /// Not 0: the tolerance is a bound for any data, at one or two more bits per number.
     pub strict: i32,

@@ -25,7 +25,10 @@ mod recipe;
 mod redistribute;
 mod simulate;
 
-pub use base::{Element, Energy, Error, ErrorKind, Precision, Real, Timings, Tolerance, WireError};
+pub use base::{
+    Element, Energy, Error, ErrorKind, Precision, Real, Timings, Tolerance, WireError, escaped,
+    shown,
+};
 pub use codec::{BadMessage, Codec, Packed, Wire};
 pub use comm::{
     Arrival, Comm, DeviceAllocation, DeviceBuffer, DeviceComm, Epoch, Exchange, Expose, Flight,

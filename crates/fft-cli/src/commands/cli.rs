@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 
 use clap::{Parser, Subcommand};
 use thriffty::Comm;
+use thriffty::warnings::shown;
 
 use super::{bench, calibrate, plan, sample, spectrum, study, transform, tune, verify};
 use crate::ranks::world::Failure;
@@ -66,8 +67,21 @@ impl Cli {
 pub(crate) fn complaint(error: &clap::Error) -> String {
     let text = error.to_string();
     let first = text.split("\n\n").next().unwrap_or_default();
-    let words = first.split_whitespace().collect::<Vec<_>>().join(" ");
-    format!("{} (see fft-cli --help)", words.strip_prefix("error: ").unwrap_or(&words))
+    let words = first.split_whitespace().map(shown).collect::<Vec<_>>().join(" ");
+    let words = words.strip_prefix("error: ").unwrap_or(&words);
+    format!("{} (see fft-cli --help)", without_middle(words))
+}
+
+/// A text of at most some hundreds of characters: the value comes first, what is wrong with it
+/// last.
+fn without_middle(text: &str) -> String {
+    const ENDS: [usize; 2] = [400, 300];
+    let letters: Vec<char> = text.chars().collect();
+    if letters.len() <= 2 * ENDS[0] {
+        return text.into();
+    }
+    let (first, last) = (&letters[..ENDS[0]], &letters[letters.len() - ENDS[1]..]);
+    format!("{} ... {}", first.iter().collect::<String>(), last.iter().collect::<String>())
 }
 
 #[cfg(test)]
@@ -77,6 +91,15 @@ mod tests {
     #[test]
     fn the_command_line_is_well_defined() {
         <Cli as clap::CommandFactory>::command().debug_assert();
+    }
+
+    #[test]
+    fn complaints_are_short() {
+        for long in ["x".repeat(100_000), "x ".repeat(50_000)] {
+            let parsed = Cli::try_parse_from(["fft-cli", "bench", &long, "8"]);
+            let text = complaint(&parsed.unwrap_err());
+            assert!(text.len() < 1000 && text.contains("possible values"), "{text}");
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::time::Instant;
 use bytemuck::{cast_slice, cast_slice_mut};
 use clap::Args;
 use serde_json::json;
-use thriffty::planning::{self, Direction, DynDraft, DynGrid, MAX_AXES, PerAxis, Precision};
+use thriffty::planning::{self, Direction, DynDraft, DynGrid, PerAxis, Precision};
 use thriffty::{Comm, Kind, Scale};
 
 use crate::args::options::{Axes, Grids};
@@ -58,7 +58,7 @@ pub(crate) struct Options {
 
 pub(super) fn run(comm: &dyn Comm, options: &Options) -> Result<(), Failure> {
     let header = files::open(comm, &options.input)?;
-    let (kind, axes) = (options.kind, header.shape.len());
+    let kind = options.kind;
     let complex = match kind {
         Kind::C2C => header.dtype.is_complex(),
         Kind::R2C => options.inverse,
@@ -71,10 +71,6 @@ pub(super) fn run(comm: &dyn Comm, options: &Options) -> Result<(), Failure> {
         return refused(format!(
             "{path}: found dtype {found}, {kind}{inverse} takes {expected} data"
         ));
-    }
-    if axes > MAX_AXES {
-        let path = options.input.display();
-        return refused(format!("{path}: found {axes} axes, expected 1 to {MAX_AXES}"));
     }
     let precision = match header.dtype {
         Dtype::F32 | Dtype::C64 => Precision::F32,

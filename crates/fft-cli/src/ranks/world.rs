@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use rustix::io::Errno;
 use thriffty::planning::Reduce;
+use thriffty::warnings::escaped;
 use thriffty::{Comm, Error, ErrorKind};
 
 use super::signals::prepare;
@@ -19,9 +20,9 @@ pub(crate) enum Failure {
     #[error(transparent)]
     Library(#[from] Error),
     /// An error that every rank finds by itself.
-    #[error("{0}")]
+    #[error("{}", escaped(.0))]
     Refused(String),
-    #[error("{0}")]
+    #[error("{}", escaped(.0))]
     Usage(String),
     /// Standard output cannot be written.
     #[error("standard output: {}", io::Error::from(*.0))]

@@ -14,6 +14,7 @@ mod plan;
 mod signals;
 mod streams;
 mod study;
+mod texts;
 mod transform;
 mod tune;
 mod wires;

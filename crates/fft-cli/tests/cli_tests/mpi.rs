@@ -111,7 +111,7 @@ fn processes_measure_their_machine_and_remember_what_is_fastest() {
     );
     // Threads are another machine.
     assert!(threads(3, &bench).stderr.contains("its library is"));
-    assert_eq!(folder.names(), ["machine.toml", "wisdom.toml"]);
+    assert_eq!(folder.names(), [".wisdom.toml.lock", "machine.toml", "wisdom.toml"]);
 }
 
 /// Open MPI without any of its ways to make a window, as the settings of Debian leave it between

@@ -1,5 +1,7 @@
 //! What can go wrong, with the rank and both values in the text.
 
+use super::text::{escaped, shown};
+
 /// Everything that fft-core and fft-comm can fail with.
 ///
 /// [`agree`](crate::agree) turns a failure of some ranks into [`Error::OnRank`] on all.
@@ -7,7 +9,7 @@
 #[non_exhaustive]
 pub enum Error {
     /// A grid without points, or bricks that do not tile it, one per rank.
-    #[error("{0}")]
+    #[error("{}", shown(.0))]
     Geometry(String),
     /// More points than can be counted.
     #[error("grid {grid} with {howmany} batches has more than 2^58 points")]
@@ -18,7 +20,7 @@ pub enum Error {
         howmany: usize,
     },
     /// Kinds, lengths or options without a meaning.
-    #[error("{what}: found {found}, expected {expected}")]
+    #[error("{}: found {}, expected {}", shown(.what), shown(.found), shown(.expected))]
     Argument {
         /// The argument.
         what: String,
@@ -28,7 +30,10 @@ pub enum Error {
         expected: String,
     },
     /// The ranks were called with different values.
-    #[error("the ranks disagree on the {what}: rank {rank_a} has {a}, rank {rank_b} has {b}")]
+    #[error(
+        "the ranks disagree on the {}: rank {rank_a} has {}, rank {rank_b} has {}",
+        shown(.what), shown(.a), shown(.b)
+    )]
     Disagreement {
         /// What differs.
         what: String,
@@ -89,7 +94,9 @@ pub enum Error {
         expected: usize,
     },
     /// A message with an unexpected header or body.
-    #[error("rank {rank} received from rank {from} {found}, expected {expected}")]
+    #[error(
+        "rank {rank} received from rank {from} {}, expected {}", shown(.found), shown(.expected)
+    )]
     Header {
         /// The receiver.
         rank: usize,
@@ -101,7 +108,7 @@ pub enum Error {
         expected: String,
     },
     /// A failed call of the communication library.
-    #[error("{call} failed on rank {rank}: {text}")]
+    #[error("{call} failed on rank {rank}: {}", shown(.text))]
     Transport {
         /// The failing rank.
         rank: usize,
@@ -121,7 +128,7 @@ pub enum Error {
         why: String,
     },
     /// No usable device.
-    #[error("rank {rank} has no device: {why}")]
+    #[error("rank {rank} has no device: {}", shown(.why))]
     NoDevice {
         /// The rank without one.
         rank: usize,
@@ -135,7 +142,7 @@ pub enum Error {
         gone: usize,
     },
     /// The agreed error of all ranks when at least one failed.
-    #[error("rank {rank}: {message}")]
+    #[error("{}", on_rank(*rank, message))]
     OnRank {
         /// The lowest failing rank.
         rank: usize,
@@ -144,6 +151,17 @@ pub enum Error {
         /// The text of its error.
         message: String,
     },
+}
+
+/// The text of a rank's error, which names the rank once.
+fn on_rank(rank: usize, message: &str) -> String {
+    let name = format!("rank {rank}");
+    let is_named = message.match_indices(&name).any(|(at, _)| {
+        let (before, after) = (&message[..at], &message[at + name.len()..]);
+        !before.ends_with(char::is_alphanumeric) && !after.starts_with(char::is_alphanumeric)
+    });
+    let message = escaped(message);
+    if is_named { message } else { format!("{name}: {message}") }
 }
 
 /// The kind of an [`Error`], for callers that act on it.
@@ -220,6 +238,58 @@ impl Error {
             what: what.to_string(),
             found: found.to_string(),
             expected: expected.to_string(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As every rank says it when rank 2 fails.
+    fn agreed(error: Error) -> String {
+        Error::OnRank { rank: 2, kind: error.kind(), message: error.to_string() }.to_string()
+    }
+
+    #[test]
+    fn the_rank_is_named_once() {
+        let rank = 2;
+        let text = "refused".to_string();
+        for error in [
+            Error::Memory { rank, bytes: 7 },
+            Error::Length { what: "input", rank, found: 1, expected: 2 },
+            Error::Message { rank, from: 1, found: 1, expected: 2 },
+            Error::Transport { rank, call: "MPI_Win_create", text: text.clone() },
+            Error::NoDevice { rank, why: text },
+        ] {
+            let said = error.to_string();
+            assert_eq!(agreed(error), said);
+            assert_eq!(said.matches("rank 2").count(), 1, "{said}");
+        }
+        // Another rank's number.
+        assert_eq!(agreed(Error::Left { gone: 1 }), "rank 2: rank 1 left while others went on");
+        assert_eq!(agreed(Error::Left { gone: 20 }), "rank 2: rank 20 left while others went on");
+    }
+
+    #[test]
+    fn escaped_values_are_short() {
+        let zeros = "\0".repeat(1000);
+        let said = agreed(Error::argument(&zeros, &zeros, &zeros));
+        assert!(said.len() < 1000 && said.contains("... (1000 characters)"), "{said}");
+    }
+
+    #[test]
+    fn values_are_shortened_and_escaped() {
+        let hostile = format!("\u{1b}[2J\r\n{}", "x".repeat(100_000));
+        for error in [
+            Error::argument("file", &hostile, "another"),
+            Error::argument(&hostile, &hostile, &hostile),
+            Error::Geometry(hostile.clone()),
+            Error::Transport { rank: 2, call: "call", text: hostile },
+        ] {
+            let said = agreed(error);
+            assert!(said.len() < 1000 && !said.contains(char::is_control), "{said}");
+            assert!(said.contains(r"\u{1b}[2J\r\nxxx"), "{said}");
         }
     }
 }

@@ -4,8 +4,10 @@ use super::error::Error;
 
 /// The largest relative l2 error that wires may add to a transform.
 ///
-/// Norms are those of the whole result: of a halved spectrum both halves, of a batch all
-/// transforms. Small values beside large ones may lose all their digits.
+/// Norms are those of the whole result: of a batch all transforms, of a halved spectrum both
+/// halves. So the square of a number counts twice there. It counts once where the number is its own
+/// pair: first along the halved axis and, for an even length, last. Small values beside large ones
+/// may lose all their digits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tolerance {
     relative: f64,

@@ -44,7 +44,8 @@ pub trait Codec<T: Real>: Send + Sync {
     /// Decodes a message, or with [`Codec::random_access`] a part of one, into the box of `dst`.
     ///
     /// There is no checksum: a damaged message that still decodes gives wrong numbers. After an
-    /// error the content of the box is unspecified. Panics if the box reaches outside `dst`.
+    /// error the content of the box is unspecified. Panics if the box reaches outside `dst`, or
+    /// `message` does not begin at a multiple of the size of `T`.
     ///
     /// # Errors
     /// [`BadMessage`] unless it is a message of this wire, precision, width and length.

@@ -60,7 +60,11 @@ fn lowest_error(
             Error::OnRank { rank, message, .. } => (*rank, message.clone()),
             other => (own, other.to_string()),
         };
-        let bytes = prefix(&said, TEXT - 11).as_bytes();
+        let said = match said.len() > TEXT - 11 {
+            true => format!("{}...", prefix(&said, TEXT - 14)),
+            false => said,
+        };
+        let bytes = said.as_bytes();
         text[0] = error.kind() as u8;
         text[1..3].copy_from_slice(&(bytes.len() as u16).to_le_bytes());
         text[3..11].copy_from_slice(&(of as u64).to_le_bytes());

@@ -40,8 +40,23 @@ impl ProcGrid {
         self.shape.iter().product()
     }
 
-    /// The process grid with the smallest largest brick. Ties go to the smallest surface, which is
-    /// what peers exchange, then to the most parts of the first axes.
+    /// The process grid with the fewest empty bricks. Ties go to the smallest largest brick, then
+    /// to the smallest surface, which is what peers exchange, then to the most parts of the first
+    /// axes.
+    ///
+    /// A process grid cuts each axis alike for all ranks. If the number of ranks has a prime factor
+    /// above all lengths, there are empty bricks though points would suffice. Transforms would not
+    /// gain from other bricks: they are along lines that are whole, and these are cut over process
+    /// grids, too.
+    ///
+    /// ```
+    /// use fft_core::{DynGrid, ProcGrid};
+    /// let grid = DynGrid::new([4, 5, 3])?;
+    /// assert_eq!(ProcGrid::cubic(grid, 6).shape(), [2, 3, 1]);
+    /// // Seven ranks can only be cut along one axis, and none has seven points.
+    /// assert_eq!(ProcGrid::cubic(grid, 7).shape(), [1, 7, 1]);
+    /// # Ok::<(), fft_core::Error>(())
+    /// ```
     ///
     /// # Panics
     /// If `ranks` is 0.
@@ -52,9 +67,10 @@ impl ProcGrid {
             .into_iter()
             .min_by_key(|candidate| {
                 let side = PerAxis::from_fn(n.len(), |a| n[a].div_ceil(candidate.shape[a]));
+                let held: usize = (0..n.len()).map(|a| n[a].min(candidate.shape[a])).product();
                 let volume: usize = side.iter().product();
                 let surface: usize = side.iter().map(|s| volume / s).sum();
-                (volume, surface, Reverse(candidate.shape))
+                (Reverse(held), volume, surface, Reverse(candidate.shape))
             })
             .expect("every positive number has a factorisation")
     }
@@ -99,7 +115,8 @@ impl ProcGrid {
 impl<const D: usize> Grid<D> {
     /// The brick of a rank in the default layout: bricks as close to cubes as possible.
     ///
-    /// See [`ProcGrid::cubic`]. It is empty if `rank >= ranks`; panics if `ranks` is 0.
+    /// See [`ProcGrid::cubic`], also on ranks without points. It is empty if `rank >= ranks`;
+    /// panics if `ranks` is 0.
     pub fn brick(&self, rank: usize, ranks: usize) -> Brick<D> {
         DynGrid::from(*self).brick(rank, ranks).typed()
     }
@@ -163,6 +180,26 @@ mod tests {
         assert_eq!(ProcGrid::cubic(cube, 8).shape(), [2, 2, 2]);
         let flat = DynGrid::new([2, 600, 3]).unwrap();
         assert_eq!(ProcGrid::cubic(flat, 6).shape(), [1, 6, 1]);
+    }
+
+    #[test]
+    fn ranks_are_empty_only_where_every_process_grid_has_empty_ones() {
+        for (shape, ranks) in [
+            ([7, 3, 1], 8),
+            ([4, 5, 3], 7),
+            ([4, 5, 3], 12),
+            ([2, 2, 2], 8),
+            ([3, 3, 3], 20),
+            ([64, 64, 64], 67),
+            ([1, 9, 10], 30),
+        ] {
+            let grid = DynGrid::new(shape).unwrap();
+            let empty = |cut: &ProcGrid| {
+                (0..ranks).filter(|rank| cut.part(&grid, *rank).is_empty()).count()
+            };
+            let least = ProcGrid::all(3, ranks).iter().map(empty).min();
+            assert_eq!(Some(empty(&ProcGrid::cubic(grid, ranks))), least, "{grid} on {ranks}");
+        }
     }
 
     #[test]

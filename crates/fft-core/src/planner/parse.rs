@@ -76,7 +76,8 @@ impl Recipe {
 }
 
 fn wrong<V>(text: &str, what: &str, found: &str, expected: String) -> Result<V, Error> {
-    Err(Error::argument(format!("{what} of the recipe {text}"), found, expected))
+    let of = if found == text { "the recipe".into() } else { format!("the recipe {text}") };
+    Err(Error::argument(format!("{what} of {of}"), found, expected))
 }
 
 impl Search<'_> {

@@ -11,6 +11,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::Value;
+use thriffty::planning::MAX_AXES;
 
 use super::item::KNOWN;
 use super::{Dtype, Item};
@@ -20,10 +21,8 @@ const MAGIC: &[u8] = b"\x93NUMPY";
 const FRAME: usize = 10;
 /// NumPy aligns the data to this many bytes for those who map files.
 const ALIGNMENT: usize = 64;
-/// The longest text that is read: 64 axes need 1.5 KiB, the rest is room for padding.
+/// The longest text that is read: most of it is room for padding.
 const MAX_TEXT: u64 = u16::MAX as u64;
-/// NumPy's limit.
-const MAX_AXES: usize = 64;
 /// Files are addressed by signed 64-bit offsets.
 const MAX_FILE: u64 = i64::MAX as u64;
 

@@ -2,6 +2,7 @@
 
 use std::ffi::{CStr, c_char, c_int};
 use std::io::Write;
+use std::sync::OnceLock;
 
 use fft_core::Error;
 use mpi::ffi;
@@ -45,9 +46,25 @@ pub(in crate::mpi) fn any_thread() -> bool {
     mpi::environment::threading_support() == mpi::Threading::Multiple
 }
 
+/// The rank in MPI_COMM_WORLD, for errors without another communicator; 0 where MPI was never seen
+/// to run.
+pub(super) fn world_rank() -> usize {
+    static RANK: OnceLock<usize> = OnceLock::new();
+    if !is_running() {
+        return RANK.get().copied().unwrap_or(0);
+    }
+    *RANK.get_or_init(|| {
+        let mut rank = 0;
+        // SAFETY: MPI is running; the call is local and writes one int.
+        unsafe { ffi::MPI_Comm_rank(ffi::RSMPI_COMM_WORLD, &mut rank) };
+        usize::try_from(rank).unwrap_or(0)
+    })
+}
+
 /// Whether MPI is running and this thread may call it.
 pub(super) fn may_call(call: &'static str) -> Result<(), Error> {
-    let refuse = |text: &str| Err(Error::Transport { rank: 0, call, text: text.into() });
+    let rank = world_rank();
+    let refuse = |text: &str| Err(Error::Transport { rank, call, text: text.into() });
     if !is_running() {
         return refuse("MPI is not running");
     }

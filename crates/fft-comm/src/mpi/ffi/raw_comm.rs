@@ -7,7 +7,7 @@ use fft_core::{DeviceBuffer, Error, Reduce, agree_by};
 use mpi::ffi;
 use mpi::traits::AsRaw;
 
-use super::calls::{TAG, any_thread, checked, is_finalized, may_call, vital};
+use super::calls::{TAG, any_thread, checked, is_finalized, may_call, vital, world_rank};
 use super::line_type::LineType;
 use crate::mpi::lines::{Lines, count};
 
@@ -53,7 +53,9 @@ impl RawComm {
         may_call("MPI_Comm_dup")?;
         let mut dup = MaybeUninit::uninit();
         // SAFETY: the caller promises a live handle; the result is written on success.
-        checked(0, "MPI_Comm_dup", unsafe { ffi::MPI_Comm_dup(handle, dup.as_mut_ptr()) })?;
+        checked(world_rank(), "MPI_Comm_dup", unsafe {
+            ffi::MPI_Comm_dup(handle, dup.as_mut_ptr())
+        })?;
         // SAFETY: MPI_Comm_dup succeeded.
         unsafe { Self::own(dup.assume_init()) }
     }
@@ -69,14 +71,15 @@ impl RawComm {
         // SAFETY: a handle is a number or a pointer, for which all zeros are valid; the other is a
         // constant.
         let none = unsafe { [std::mem::zeroed(), ffi::RSMPI_COMM_NULL] };
-        let refuse = |text: &str| Err(Error::Transport { rank: 0, call, text: text.into() });
+        let rank = world_rank();
+        let refuse = |text: &str| Err(Error::Transport { rank, call, text: text.into() });
         if none.contains(&handle) {
             return refuse("the communicator is MPI_COMM_NULL");
         }
         let mut inter = 0;
         // SAFETY: the caller promises a live handle; the call writes one int.
         let code = unsafe { ffi::MPI_Comm_test_inter(handle, &mut inter) };
-        checked(0, "MPI_Comm_test_inter", code)?;
+        checked(rank, "MPI_Comm_test_inter", code)?;
         match inter {
             // SAFETY: as above.
             0 => unsafe { Self::duplicate(handle) },
@@ -93,9 +96,9 @@ impl RawComm {
         // SAFETY: the caller promises a live handle; results are ints.
         unsafe {
             let code = ffi::MPI_Comm_set_errhandler(handle, ffi::RSMPI_ERRORS_RETURN);
-            checked(0, "MPI_Comm_set_errhandler", code)?;
-            checked(0, "MPI_Comm_rank", ffi::MPI_Comm_rank(handle, &mut rank))?;
-            checked(0, "MPI_Comm_size", ffi::MPI_Comm_size(handle, &mut size))?;
+            checked(world_rank(), "MPI_Comm_set_errhandler", code)?;
+            checked(world_rank(), "MPI_Comm_rank", ffi::MPI_Comm_rank(handle, &mut rank))?;
+            checked(world_rank(), "MPI_Comm_size", ffi::MPI_Comm_size(handle, &mut size))?;
         }
         let owner = (!any_thread()).then(|| std::thread::current().id());
         Ok(Self { handle, rank: rank as usize, size: size as usize, owner })

@@ -17,7 +17,7 @@ use std::ffi::{c_int, c_void};
 use fft_core::Error;
 use mpi::ffi;
 
-use super::calls::{checked, vital};
+use super::calls::{checked, vital, world_rank};
 use super::raw_comm::RawComm;
 use crate::idle::Idle;
 
@@ -221,8 +221,12 @@ fn at_the_end() -> Result<(), Error> {
             let (copy, delete, none) =
                 (Some(not_copied as _), Some(finalised as _), std::ptr::null_mut());
             let code = ffi::MPI_Comm_create_keyval(copy, delete, &mut key, none);
-            checked(0, "MPI_Comm_create_keyval", code)?;
-            checked(0, "MPI_Comm_set_attr", ffi::MPI_Comm_set_attr(ffi::RSMPI_COMM_SELF, key, none))
+            checked(world_rank(), "MPI_Comm_create_keyval", code)?;
+            checked(
+                world_rank(),
+                "MPI_Comm_set_attr",
+                ffi::MPI_Comm_set_attr(ffi::RSMPI_COMM_SELF, key, none),
+            )
         }
     })
     .clone()

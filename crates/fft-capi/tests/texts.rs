@@ -1,0 +1,80 @@
+//! What `thriffty_last_error` says of hostile arguments: one short line, with the fault that it is.
+#![allow(unsafe_code)]
+
+use std::ffi::{CStr, CString};
+use std::ptr::null_mut;
+
+use fft_capi::ffi::{thriffty_last_error, thriffty_plan_create_serial};
+use fft_capi::status::Status;
+use fft_capi::values::Options;
+
+/// The status and the text of a plan of one process.
+fn refusal(transform: i32, shape: &[i64], options: &Options) -> (Status, String) {
+    let mut plan = null_mut();
+    let axes = shape.len() as i32;
+    // SAFETY: all pointers are those of values that live until the call returns; the text is read
+    // before the next call.
+    let (status, said) = unsafe {
+        let place = &raw mut plan;
+        let status = thriffty_plan_create_serial(place, transform, axes, shape.as_ptr(), options);
+        (status, CStr::from_ptr(thriffty_last_error()).to_str().unwrap().to_owned())
+    };
+    assert!(plan.is_null() && status != Status::Ok, "{shape:?}: {status:?}");
+    assert!(said.len() < 1000 && !said.contains(char::is_control), "{said}");
+    (status, said)
+}
+
+#[test]
+fn a_grid_that_cannot_be_counted_is_no_lack_of_memory() {
+    for shape in [[1 << 32, 1 << 32], [i64::MAX, i64::MAX], [1 << 58, 2]] {
+        let (status, said) = refusal(0, &shape, &Options::default());
+        assert_eq!(status, Status::Argument, "{said}");
+        assert!(said.contains("has more than 2^58 points"), "{said}");
+    }
+    let (status, said) = refusal(0, &[1, 1 << 57], &Options::default());
+    assert_eq!(status, Status::Memory);
+    assert_eq!(said.matches("rank 0").count(), 1, "{said}");
+}
+
+#[test]
+fn hostile_texts_are_short_and_escaped() {
+    let long = "x".repeat(100_000);
+    for text in ["\u{1b}[2J\u{7}\r\n", &long, "", "(fft z)", "\u{202e}é"] {
+        let text = CString::new(text).unwrap();
+        for option in 0..4 {
+            let mut options = Options::default();
+            match option {
+                0 => options.exchange = text.as_ptr(),
+                1 => options.wire = text.as_ptr(),
+                2 => options.memory = text.as_ptr(),
+                _ => (options.tune, options.tune_text) = (3, text.as_ptr()),
+            }
+            let (status, _) = refusal(0, &[4, 4], &options);
+            assert_eq!(status, Status::Argument);
+        }
+    }
+    let latin = CString::new([0xe9_u8]).unwrap();
+    let options = Options { exchange: latin.as_ptr(), ..Options::default() };
+    assert_eq!(refusal(0, &[4], &options).0, Status::Argument);
+}
+
+#[test]
+fn hostile_numbers_are_told() {
+    for (shape, transform, wanted) in [
+        (&[4, 4][..], -1, "transform: found -1"),
+        (&[4, 4], i32::MAX, "transform: found 2147483647"),
+        (&[4, 0], 0, "axis 1 of grid 4x0 has no points"),
+        (&[4, -1], 0, "points along axis 1: found -1"),
+        (&[i64::MIN], 0, "points along axis 0: found -9223372036854775808"),
+        (&[], 0, "axes: found 0, expected 1 to 4"),
+        (&[1, 1, 1, 1, 1], 0, "axes: found 5, expected 1 to 4"),
+    ] {
+        let (_, said) = refusal(transform, shape, &Options::default());
+        assert!(said.contains(wanted), "{said}");
+    }
+    for tolerance in [f64::NAN, -1.0, 2.0, f64::INFINITY] {
+        let options = Options { tolerance, ..Options::default() };
+        let (status, said) = refusal(0, &[4, 4], &options);
+        assert!(status == Status::Argument && said.contains("above 0 and at most 1"), "{said}");
+    }
+}

@@ -1,0 +1,45 @@
+//! Decoders of messages: whatever arrives, the result is numbers or an error.
+#![no_main]
+
+use fft_core::{Codec, Real, Transfer, Wire};
+use libfuzzer_sys::fuzz_target;
+
+fn wire(number: u8) -> Wire {
+    match number % 8 {
+        0 => Wire::Raw,
+        1 => Wire::F32,
+        2 => Wire::F16,
+        3 => Wire::Bf16,
+        4 => Wire::Mantissa((number / 8).min(52)),
+        5 => Wire::Bits((number / 8 + 2).min(52)),
+        6 => Wire::Tolerance,
+        _ => Wire::Lossless,
+    }
+}
+
+fn decode<T: Real>(wire: Wire, elements: usize, width: usize, message: &[u8]) {
+    if wire.check().is_err() {
+        return;
+    }
+    let codec: Box<dyn Codec<T>> = wire.codec();
+    // As slots do, it begins at a multiple of the size of numbers.
+    let mut words = vec![0u64; message.len().div_ceil(8)];
+    let slot = &mut bytemuck::cast_slice_mut(&mut words)[..message.len()];
+    slot.copy_from_slice(message);
+    let message = &*slot;
+    let mut numbers = vec![T::of(0.0); elements * width];
+    let found = codec.unpack(message, &Transfer::run_of(elements), width, &mut numbers);
+    if let Some(expected) = codec.fixed(elements, width) {
+        assert!(found.is_err() || message.len() == expected);
+    }
+}
+
+// The wire; precision and width; elements; the message.
+fuzz_target!(|data: &[u8]| {
+    let [number, form, elements, message @ ..] = data else { return };
+    let (wire, width) = (wire(*number), 1 + usize::from(form >> 1 & 1));
+    match form & 1 {
+        0 => decode::<f32>(wire, (*elements).into(), width, message),
+        _ => decode::<f64>(wire, (*elements).into(), width, message),
+    }
+});
