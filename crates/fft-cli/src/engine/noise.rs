@@ -1,8 +1,8 @@
 //! Noise that is made, transformed and checked on a device.
 
+use thriffty::Error;
 use thriffty::gpu::{Gpu, GpuError, GpuReal, Noise};
 use thriffty::planning::{Direction, DynArray, DynPlan, Precision};
-use thriffty::Error;
 
 use super::engine::Engine;
 use crate::data::fields::Distance;

@@ -191,6 +191,7 @@ fn any_problem_is_planned_in_little_memory() {
         "r2c 32768^3 --ranks 32768 --per-host 8 --machine frontier",
         "c2c 65536^3 --ranks 2",
         "c2c 65536^3 --ranks 262144 --tolerance 1e-4",
+        "c2c 1024^4 --ranks 27720",
     ] {
         let text = in_a_gibibyte(line);
         for part in [

@@ -164,7 +164,10 @@ impl Cut {
         PerAxis::from_fn(grid.axes(), |axis| {
             let (n, parts) = (grid.len(axis), self.parts.shape()[axis]);
             // Part i begins at ⌊n·i/p⌋.
-            let part = |x: usize| ((x + 1) * parts - 1) / n;
+            let long = |x: usize| (((x as u128 + 1) * parts as u128 - 1) / n as u128) as usize;
+            let part = |x: usize| {
+                (x + 1).checked_mul(parts).map_or_else(|| long(x), |product| (product - 1) / n)
+            };
             if query.len(axis) == 0 {
                 (0, 0)
             } else {

@@ -214,7 +214,8 @@ impl Layout {
             let of_cut = |cut: &Cut| -> Vec<_> {
                 (0..self.ranks()).map(|rank| cut.brick(&self.grid, rank)).collect()
             };
-            self.bricks.cut.as_ref().map_or_else(Vec::new, of_cut)
+            // A layout without a cut has its list from the start.
+            self.bricks.cut.iter().flat_map(of_cut).collect()
         };
         self.bricks.of_rank.get_or_init(list)
     }

@@ -267,10 +267,22 @@ fn cuts(problem: &Problem, parts: usize, whole: AxisSet) -> Vec<ProcGrid> {
     let few = problem.input.ranks() <= volume::FEW;
     let cuts = if full.is_empty() && few { all } else { full };
     if parts == problem.input.ranks() {
-        return cuts;
+        return few_of(cuts, parts);
     }
     // Of fewer ranks, just the cut with the fewest messages.
     cuts.into_iter().min_by_key(|cut| cut.shape().iter().sum::<usize>()).into_iter().collect()
+}
+
+/// Ranks from which on not all cuts are candidates, and how many are for each set of whole axes.
+const MANY_RANKS: usize = 1 << 10;
+const MOST_CUTS: usize = 24;
+
+/// Of many cuts into many parts some, evenly chosen, with the first and the last.
+fn few_of(cuts: Vec<ProcGrid>, parts: usize) -> Vec<ProcGrid> {
+    match parts > MANY_RANKS {
+        true => volume::some(cuts.len(), MOST_CUTS).map(|at| cuts[at]).collect(),
+        false => cuts,
+    }
 }
 
 /// A cut in C order and cuts near the ends. With shared memory, the latter come first.

@@ -6,7 +6,7 @@
 //!
 //! Costs are whole picoseconds, so ties are equal on every machine. They go to transforms of the
 //! last axes first, then to the earlier candidate. Costs of reshapes are cached by pair of layouts.
-//! Only layouts on the path become lists of bricks.
+//! Bricks of cuts are listed on first use.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
@@ -285,7 +285,7 @@ pub(crate) struct Costs<'a> {
     model: Model<'a>,
     share: f64,
     /// By place before, place after and halving: seconds, and network seconds on average.
-    reshapes: Vec<Option<[f64; 2]>>,
+    reshapes: HashMap<(usize, usize, bool), [f64; 2]>,
 }
 
 impl<'a> Costs<'a> {
@@ -294,8 +294,7 @@ impl<'a> Costs<'a> {
         let ranks = problem.input.ranks();
         let model = Model::of(&problem.machine, &search.hosts, ranks);
         let share = cost::share(problem.options.wire, problem.precision, problem.options.tolerance);
-        let pairs = search.candidates.places.len().pow(2);
-        Self { search, model, share, reshapes: vec![None; 2 * pairs] }
+        Self { search, model, share, reshapes: HashMap::new() }
     }
 
     fn edges(&mut self, here: State, weight: NetworkWeight) -> Vec<(State, Cost)> {
@@ -312,7 +311,7 @@ impl<'a> Costs<'a> {
             let useful =
                 || (0..search.problem.kinds.len()).any(|axis| search.may_transform(axis, there));
             let taken = |distribution: &Layout| {
-                (!weight.all_ranks || distribution.is_spread())
+                (!weight.all_ranks || candidate <= OUTPUT || distribution.is_spread())
                     && self.is_useful(here, there, distribution)
             };
             if candidate != here.candidate
@@ -401,10 +400,9 @@ impl<'a> Costs<'a> {
     fn moved(&mut self, here: State, there: State) -> [f64; 2] {
         let search = self.search;
         let place = |state: State| search.candidates.all[state.candidate].place;
-        let pair = place(here) * search.candidates.places.len() + place(there);
-        let key = 2 * pair + usize::from(search.is_halved(here.done.0));
-        if let Some(known) = self.reshapes[key] {
-            return known;
+        let key = (place(here), place(there), search.is_halved(here.done.0));
+        if let Some(known) = self.reshapes.get(&key) {
+            return *known;
         }
         let (from, to) = (search.distribution(here), search.distribution(there));
         let (from, to) = (from.expect("reached"), to.expect("checked by the caller"));
@@ -420,6 +418,7 @@ impl<'a> Costs<'a> {
         };
         let seconds = self.model.reshape(&order).seconds();
         let network = self.model.network(order.load.mean * order.element * order.share);
-        *self.reshapes[key].insert([seconds, network])
+        self.reshapes.insert(key, [seconds, network]);
+        [seconds, network]
     }
 }

@@ -9,7 +9,7 @@ const SOME_HOSTS: usize = 4;
 const SOME_RANKS: usize = 2;
 
 /// At most `most` numbers below `n`, with the first and the last.
-fn some(n: usize, most: usize) -> impl Iterator<Item = usize> {
+pub(crate) fn some(n: usize, most: usize) -> impl Iterator<Item = usize> {
     let count = n.min(most);
     (0..count).map(move |i| if count == 1 { 0 } else { i * (n - 1) / (count - 1) })
 }

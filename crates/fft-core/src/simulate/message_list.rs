@@ -5,9 +5,10 @@
 
 use crate::base::Precision;
 use crate::codec::Wire;
-use crate::geometry::{DynBrick, Topology};
+use crate::geometry::{DynBrick, Layout, Topology};
 use crate::lower::Capabilities;
-use crate::planner::{BytesMoved, Expected, cost};
+use crate::planner::cost;
+use crate::planner::volume::Volume;
 use crate::problem::{Algorithm, Chunking, Direction, Problem};
 use crate::recipe::{Node, Recipe, Step};
 use crate::redistribute::redistribution::chunks;
@@ -240,15 +241,16 @@ impl Schedule {
         recipe.steps().iter().enumerate().filter_map(reshape).collect()
     }
 
-    /// The number of messages of all reshapes, estimated from the busiest ranks. Cost: O(ranks) for
-    /// each step.
+    /// The number of messages and of reads of all reshapes, estimated from the busiest ranks. Cost:
+    /// O(ranks) for each step.
     pub fn estimate(recipe: &Recipe) -> f64 {
         let problem = recipe.problem();
         let ranks = problem.input.ranks();
         let policy = problem.policy();
+        let hosts = Topology::new(&problem.hosts, ranks);
         let reals = problem.howmany * problem.precision.bytes();
-        let expected = recipe.predict().steps;
-        let of = |((step, from), expected): ((&Step, &Node), &Expected)| {
+        let of = |(step, nodes): (&Step, &[Node])| {
+            let [from, to] = nodes else { return 0.0 };
             let Step::Reshape { .. } = step else { return 0.0 };
             let bytes = (from.layout.most_points() * from.width() * reals) as f64;
             let chunks = policy.chunking.map_or(1.0, |chunking| {
@@ -256,11 +258,14 @@ impl Schedule {
                 // Chunks that end at several axes are shorter than this.
                 if chunking.fine { 2.0 * bytes / chunk } else { bytes / chunk }
             });
-            let BytesMoved { near_messages, far_messages, .. } = expected.volume;
+            let Volume { near_messages, far_messages, .. } =
+                Volume::new(&from.layout, &to.layout, &hosts, Layout::count);
             let peers = (near_messages + far_messages) / 2.0;
-            peers * chunks.ceil().max(1.0) * ranks as f64
+            // Reads of shared memory have no chunks.
+            let chunks = if policy.all_near { 1.0 } else { chunks.ceil().max(1.0) };
+            peers * chunks * ranks as f64
         };
-        recipe.steps().iter().zip(recipe.nodes()).zip(&expected).map(of).sum()
+        recipe.steps().iter().zip(recipe.nodes().windows(2)).map(of).sum()
     }
 
     fn empty(hosts: &Topology, ranks: usize) -> Self {
