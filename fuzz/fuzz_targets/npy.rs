@@ -9,7 +9,10 @@ use libfuzzer_sys::fuzz_target;
 mod dtype;
 #[path = "../../crates/fft-cli/src/data/npy/header.rs"]
 mod header;
+#[path = "../../crates/fft-cli/src/data/npy/item.rs"]
+mod item;
 use dtype::Dtype;
+use item::Item;
 
 thread_local! {
     static FILE: PathBuf = tempfile::NamedTempFile::new().unwrap().keep().unwrap().1;
@@ -20,7 +23,7 @@ fuzz_target!(|data: &[u8]| {
         std::fs::write(path, data).unwrap();
         if let Ok(header) = header::Header::open(path) {
             let points: usize = header.shape.iter().product();
-            let bytes = points * header.dtype.item_size();
+            let bytes = points * header.item.bytes();
             assert_eq!(data.len() as u64, header.data_offset + bytes as u64);
         }
     });
