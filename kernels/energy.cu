@@ -2,8 +2,8 @@
 // ordinary and large numbers, each with its own unit (Blue, ACM TOMS 4, 15-23, 1978). A sum for
 // each block of threads; the host adds these up.
 //
-// CPU twin: `Energy::add` of crates/fft-core/src/base/tolerance.rs, in another order. Bytes moved: each
-// number read.
+// CPU twin: `Energy::add` of crates/fft-core/src/base/tolerance.rs, in another order. Bytes moved:
+// each number read.
 #include "part.cuh"
 
 constexpr double LARGE = 1e140;

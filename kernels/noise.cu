@@ -1,8 +1,8 @@
-// Pseudo-random numbers by the index of a point in the grid, and the distance from them: the data of
-// benchmarks is made and checked where it is.
+// Pseudo-random numbers by the index of a point in the grid, and the distance from them: the data
+// of benchmarks is made and checked where it is.
 //
-// CPU twin: `Field::Noise` and `Field::Uniform` of crates/fft-cli/src/data/fields, bit by bit. Bytes moved: each number
-// written, or read.
+// CPU twin: `Field::Noise` and `Field::Uniform` of crates/fft-cli/src/data/fields, bit by bit.
+// Bytes moved: each number written, or read.
 #include "part.cuh"
 
 // 64 bits for each key: the finaliser of SplitMix64.

@@ -15,7 +15,7 @@ use crate::args::parse::choice;
 use crate::check::check::Errors;
 use crate::check::reference;
 use crate::check::wires::{Lost, relative};
-use crate::data::fields::{Field, Source};
+use crate::data::fields::{Distance, Field, Source};
 use crate::engine::engine::{Array, Device, Engine};
 use crate::engine::family::{self, Family, dispatch};
 use crate::output::report::{Report, Times};
@@ -173,7 +173,8 @@ impl<K: Family> Prepared<K> {
     /// Measures errors; overwrites the data. Collective.
     fn errors(&mut self, options: &Options) -> Result<Errors, Failure> {
         if let Some(scale) = self.noise {
-            let distance = self.plan.distance_on_device(scale)?;
+            let [difference, whole, most, largest] = self.plan.distance_on_device(scale)?;
+            let distance = Distance { squares: [difference, whole], largest: [most, largest] };
             return Ok(Errors::of::<K::Real>(&self.plan, &self.source, distance)?);
         }
         // Inverse transforms have changed the input by rounding.

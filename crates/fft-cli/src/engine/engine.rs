@@ -9,7 +9,6 @@ use thriffty::{Comm, Error, Tune, Wire};
 
 use super::draft;
 use crate::args::options::{Choosing, Problem};
-use crate::data::fields::Distance;
 use crate::ranks::world::{Failure, refused, zeros};
 
 /// A plan that transforms arrays of the host, perhaps through a GPU.
@@ -218,13 +217,14 @@ impl Engine {
         Ok(false)
     }
 
-    /// The distance of that noise from itself after forward and inverse. Collective.
-    pub(crate) fn distance_on_device(&mut self, _scale: f64) -> Result<Distance, Error> {
+    /// The distance of that noise from itself after forward and inverse on this rank: sums of
+    /// squares of difference and noise, and the largest of both. Collective.
+    pub(crate) fn distance_on_device(&mut self, _scale: f64) -> Result<[f64; 4], Error> {
         #[cfg(feature = "cuda")]
         if self.on_device.is_some() {
             return self.distance_of_noise(_scale);
         }
-        Ok(Distance::default())
+        Ok([0.0; 4])
     }
 
     /// Transforms the arrays on the device. Collective.

@@ -5,7 +5,6 @@ use thriffty::gpu::{Gpu, GpuError, GpuReal, Noise};
 use thriffty::planning::{Direction, DynArray, DynPlan, Precision};
 
 use super::engine::Engine;
-use crate::data::fields::Distance;
 
 /// What is done with noise.
 #[derive(Clone, Copy)]
@@ -23,11 +22,10 @@ impl Engine {
     }
 
     /// The distance of that noise from itself after forward and inverse, on this rank. Collective.
-    pub(super) fn distance_of_noise(&mut self, scale: f64) -> Result<Distance, Error> {
+    pub(super) fn distance_of_noise(&mut self, scale: f64) -> Result<[f64; 4], Error> {
         self.transform_noise(scale)?;
         self.run_on_device(Direction::Inverse)?;
-        let [difference, whole, most, largest] = self.on_noise(Step::Compare, scale)?;
-        Ok(Distance { squares: [difference, whole], largest: [most, largest] })
+        self.on_noise(Step::Compare, scale)
     }
 
     fn on_noise(&mut self, step: Step, scale: f64) -> Result<[f64; 4], Error> {

@@ -146,6 +146,7 @@ const TWICE: &str = "--ranks asks for threads of one process, but mpirun started
                      leave out one of the two";
 
 /// A rank's part of the work. Collective.
+#[cfg(feature = "mpi")]
 fn part(comm: &dyn Comm, work: &Work<'_>) -> Result<(), Failure> {
     match work {
         Work::Alone(body) => by_first(comm, body),
@@ -156,6 +157,7 @@ fn part(comm: &dyn Comm, work: &Work<'_>) -> Result<(), Failure> {
 
 /// An error where processes of a job were started with other command lines. Of the environment,
 /// only that of rank 0 matters. Collective.
+#[cfg(feature = "mpi")]
 fn check_command_lines(comm: &dyn Comm) -> Result<(), Failure> {
     let word = |word: std::ffi::OsString| {
         let word = word.to_string_lossy().into_owned();

@@ -267,20 +267,24 @@ fn cuts(problem: &Problem, parts: usize, whole: AxisSet) -> Vec<ProcGrid> {
     let few = problem.input.ranks() <= volume::FEW;
     let cuts = if full.is_empty() && few { all } else { full };
     if parts == problem.input.ranks() {
-        return few_of(cuts, parts);
+        return few_of(cuts, axes, parts);
     }
     // Of fewer ranks, just the cut with the fewest messages.
     cuts.into_iter().min_by_key(|cut| cut.shape().iter().sum::<usize>()).into_iter().collect()
 }
 
-/// Ranks from which on not all cuts are candidates, and how many are for each set of whole axes.
+/// Ranks from which on not all cuts are candidates.
 const MANY_RANKS: usize = 1 << 10;
-const MOST_CUTS: usize = 24;
+
+/// The most cuts for each set of whole axes, of which four axes have more sets.
+fn most_cuts(axes: usize) -> usize {
+    if axes > 3 { 6 } else { 24 }
+}
 
 /// Of many cuts into many parts some, evenly chosen, with the first and the last.
-fn few_of(cuts: Vec<ProcGrid>, parts: usize) -> Vec<ProcGrid> {
+fn few_of(cuts: Vec<ProcGrid>, axes: usize, parts: usize) -> Vec<ProcGrid> {
     match parts > MANY_RANKS {
-        true => volume::some(cuts.len(), MOST_CUTS).map(|at| cuts[at]).collect(),
+        true => volume::some(cuts.len(), most_cuts(axes)).map(|at| cuts[at]).collect(),
         false => cuts,
     }
 }

@@ -22,11 +22,11 @@ pub struct Noise<T> {
 }
 
 impl<T: GpuReal> Noise<T> {
-    /// The numbers from `-scale/2` to `scale/2` of a brick of some arrays, with axes in memory in this
-    /// order, and `width` real numbers for each point.
+    /// The numbers from `-scale/2` to `scale/2` of a brick of some arrays, with axes in memory in
+    /// this order, and `width` real numbers for each point.
     ///
     /// # Errors
-    /// [`GpuError::Allocation`], [`GpuError::Driver`].
+    /// [`GpuError::Driver`].
     pub fn new(
         gpu: &Gpu,
         (grid, brick): (&DynGrid, &DynBrick),
