@@ -37,8 +37,8 @@ pub enum Tune {
     /// The recipe that was fastest when it was measured, from a file of
     /// [`save_wisdom`](crate::planning::DynPlan::save_wisdom).
     ///
-    /// A file that cannot be read, was changed, or has nothing for this transform on this machine,
-    /// with this library and version, is ignored with one warning, and the model chooses.
+    /// The entry must be of this transform, machine, library and version. Without one, or if the
+    /// file cannot be read or was changed, there is a warning and the model chooses.
     Wisdom(PathBuf),
     /// The recipe that prints as this. The exchange, and with a tolerance the wire, are as it says,
     /// unless the draft has its own.

@@ -17,10 +17,10 @@ use routes::{Bundle, Routes, Source};
 /// The k-way exchange of AccFFT (Gholami, Hill, Malhotra and Biros, arXiv:1506.07933) on the routes
 /// of Bruck et al.
 ///
-/// In each of ⌈log_k P⌉ rounds a rank sends at most `k - 1` bundles, about k·log_k P in all, where
-/// a direct exchange has P messages. A message travels once for each nonzero digit of its distance
-/// in base k, so that a rank sends up to `(k - 1)/k · log_k P` times the bytes of a direct
-/// exchange. This pays where messages are small. With `k >= P` it is a direct exchange with 16 more
+/// In each of ⌈log_k P⌉ rounds a rank sends at most `k - 1` bundles, about k·log_k P in all. A
+/// direct exchange has P messages. A message travels once for each nonzero digit of its distance
+/// in base k. A rank thus sends up to `(k - 1)/k · log_k P` times the bytes of a direct exchange.
+/// This pays where messages are small. With `k >= P` it is a direct exchange with 16 more
 /// bytes per message. Slots for all rounds are held at once.
 ///
 /// Messages are packed into the bundle they leave in, and decoded in the bundle they arrive in. All

@@ -13,8 +13,8 @@ use places::{HEADER, RankPlace, Round, assign_places, rounds, slot};
 /// chunks is an epoch. Two windows alternate: the messages of one round are unpacked while those of
 /// the next are put.
 ///
-/// Slots belong to a pair of ranks, not to a reshape: two reshapes may look the same to a sender
-/// and differ for its peers, so that its own plan does not tell where they expect a message.
+/// Slots belong to a pair of ranks, not to a reshape. Two reshapes may look the same to a sender
+/// and differ for its peers: its own plan does not tell where they expect a message.
 pub(crate) struct Ring {
     comm: Box<dyn Comm>,
     window: Box<dyn RmaWindow>,

@@ -163,7 +163,7 @@ fn lowered_for_a_device(recipe: &Recipe, direction: Direction) -> Result<(), Tes
 proptest! {
     #![proptest_config(ProptestConfig {
         failure_persistence: None,
-        ..ProptestConfig::with_cases(100)
+        ..ProptestConfig::with_cases(60)
     })]
 
     #[test]

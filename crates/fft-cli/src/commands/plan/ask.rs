@@ -14,6 +14,9 @@ use crate::engine::family::kinds_of;
 use crate::output::units;
 use crate::ranks::world::Failure;
 
+/// The most ranks of a forecast, which lists their hosts.
+const MOST_RANKS: usize = 1 << 20;
+
 /// A transform on a number of ranks of a machine.
 #[derive(Clone)]
 pub(crate) struct Ask {
@@ -30,6 +33,10 @@ pub(crate) struct Ask {
 
 impl Ask {
     pub(crate) fn new(options: &Where, ranks: usize) -> Result<Self, Failure> {
+        if ranks > MOST_RANKS {
+            let what = format!("{ranks} ranks: forecasts are for at most {MOST_RANKS}");
+            return Err(Failure::Usage(what));
+        }
         let machine = &options.machine;
         let is_file = machine.ends_with(".toml") || machine.contains('/');
         let machine = if is_file {

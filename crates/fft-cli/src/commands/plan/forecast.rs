@@ -51,7 +51,7 @@ impl Budget {
         Self(2.0 * FEW)
     }
 
-    /// Whether so many more may be.
+    /// Whether so many more messages may be simulated.
     fn takes(&mut self, messages: f64) -> bool {
         let takes = messages <= FEW.min(self.0);
         self.0 -= if takes { messages } else { 0.0 };

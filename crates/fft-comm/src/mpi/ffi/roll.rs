@@ -1,13 +1,13 @@
 //! Agreement calls that detect departures: a process may have dropped its roll.
 //!
 //! Each call is a non-blocking reduction on a communicator of its own. A process that drops its
-//! roll starts one more reduction, with a farewell as its value, so that the next call of the
-//! others returns it instead of hanging. That reduction may be active long after the drop; it is
-//! kept in a list, at the latest until MPI is finalised.
+//! roll starts one more reduction, whose value says so. The next call of the others returns that
+//! value instead of hanging. The reduction may be active long after the drop: a list keeps it, at
+//! the latest until MPI is finalised.
 //!
-//! Two things depend on the library. A farewell makes progress only while its process calls MPI, at
-//! the latest in MPI_Finalize. And `MPI_Comm_free` of a roll that is over must not wait for other
-//! ranks, as in Open MPI and MPICH.
+//! Two things depend on the library. The last reduction makes progress only while its process calls
+//! MPI, at the latest in MPI_Finalize. And `MPI_Comm_free` of a roll that is over must not wait for
+//! other ranks, as in Open MPI and MPICH.
 
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};

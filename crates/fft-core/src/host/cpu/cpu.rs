@@ -1,4 +1,4 @@
-//! The CPU as a processor: lines are gathered in caches, transformed and scattered.
+//! The CPU as a device: lines are gathered in caches, transformed and scattered.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -16,7 +16,7 @@ use crate::host::cpu::{axis_pass::LinePass, axis_pass::Workspace};
 use crate::problem::Memory;
 use crate::recipe::{LocalFft, Pass};
 
-/// The processor of this host, one thread per rank.
+/// The CPU device, one thread per rank.
 pub struct Cpu<T: Real> {
     planner: LinePlanner<T>,
     /// Data in cache.
@@ -71,7 +71,8 @@ impl<T: Real> Cpu<T> {
         Self { planner, tile, spare, lines, scratch, queue, memory, large: false, fault: None }
     }
 
-    /// For tests: calls for which `fault` returns `true` fail. It may also panic.
+    /// For tests: calls for buffers, tables and unpacking fail if `fault` returns `true`. It may
+    /// panic at any call.
     pub fn failing(fault: impl Fn(CpuCall) -> bool + Send + 'static) -> Self {
         Self { fault: Some(Box::new(fault)), ..Self::default() }
     }
