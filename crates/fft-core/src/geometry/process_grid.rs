@@ -52,7 +52,7 @@ impl ProcGrid {
     /// ```
     /// use fft_core::{DynGrid, ProcGrid};
     /// let grid = DynGrid::new([4, 5, 3])?;
-    /// assert_eq!(ProcGrid::cubic(grid, 6).shape(), [2, 3, 1]);
+    /// assert_eq!(ProcGrid::cubic(grid, 6).shape(), [2, 1, 3]);
     /// // Seven ranks can only be cut along one axis, and none has seven points.
     /// assert_eq!(ProcGrid::cubic(grid, 7).shape(), [1, 7, 1]);
     /// # Ok::<(), fft_core::Error>(())

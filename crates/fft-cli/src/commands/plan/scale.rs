@@ -163,31 +163,35 @@ fn tables(rows: &[Row]) -> String {
             "Ψ"
         );
         for row in rows {
-            let Rates { pencils, raw, encoded, limit } = row.found;
-            let shown = |rate: Option<f64>| rate.map_or("-".into(), |rate| format!("{rate:.0}"));
-            let [pencils, limit] = [pencils, limit].map(shown);
-            let [coded, simulated] = [encoded.simulated, raw.simulated].map(shown);
-            let _ = write!(
-                text,
-                "{:>6}{:>6} {:>16}{pencils:>10}{:>12.0}{simulated:>12}{:>12.0}{coded:>12}{limit:>10}  {}, {}",
-                row.ask.ranks,
-                row.ask.hosts(),
-                row.ask.transform.shape.to_string(),
-                raw.predicted,
-                encoded.predicted,
-                raw.exchange,
-                encoded.exchange,
-            );
-            let _ = match beside(row) {
-                Some(Point { gflops, bits, source, .. }) => {
-                    writeln!(text, "   published, {bits} bits: {gflops:.0} ({source})")
-                }
-                None => writeln!(text),
-            };
+            write_row(&mut text, row);
         }
         text.push('\n');
     }
     text
+}
+
+fn write_row(text: &mut String, row: &Row) {
+    let Rates { pencils, raw, encoded, limit } = row.found;
+    let shown = |rate: Option<f64>| rate.map_or("-".into(), |rate| format!("{rate:.0}"));
+    let [pencils, limit] = [pencils, limit].map(shown);
+    let [coded, simulated] = [encoded.simulated, raw.simulated].map(shown);
+    let _ = write!(
+        text,
+        "{:>6}{:>6} {:>16}{pencils:>10}{:>12.0}{simulated:>12}{:>12.0}{coded:>12}{limit:>10}  {}, {}",
+        row.ask.ranks,
+        row.ask.hosts(),
+        row.ask.transform.shape.to_string(),
+        raw.predicted,
+        encoded.predicted,
+        raw.exchange,
+        encoded.exchange,
+    );
+    let _ = match beside(row) {
+        Some(Point { gflops, bits, source, .. }) => {
+            writeln!(text, "   published, {bits} bits: {gflops:.0} ({source})")
+        }
+        None => writeln!(text),
+    };
 }
 
 fn csv(rows: &[Row]) -> String {
