@@ -75,16 +75,16 @@ __device__ void distance(Part grid, double scale, const T* src, double* found)
     }
 }
 
-#define NOISE(real, T)                                                                               \
-    extern "C" __global__ void __launch_bounds__(THREADS)                                            \
-        noise_##real(Part grid, double scale, T* dst)                                                \
-    {                                                                                                \
-        fill(grid, scale, dst);                                                                      \
-    }                                                                                                \
-    extern "C" __global__ void __launch_bounds__(THREADS)                                            \
-        distance_##real(Part grid, double scale, const T* src, double* found)                        \
-    {                                                                                                \
-        distance(grid, scale, src, found);                                                           \
+#define NOISE(real, T)                                                                            \
+    extern "C" __global__ void __launch_bounds__(THREADS)                                         \
+        noise_##real(Part grid, double scale, T* dst)                                             \
+    {                                                                                             \
+        fill(grid, scale, dst);                                                                   \
+    }                                                                                             \
+    extern "C" __global__ void __launch_bounds__(THREADS)                                         \
+        distance_##real(Part grid, double scale, const T* src, double* found)                     \
+    {                                                                                             \
+        distance(grid, scale, src, found);                                                        \
     }
 
 NOISE(f32, float)

@@ -108,7 +108,11 @@ pub(crate) fn mpirun() -> Command {
 pub(crate) fn has_mpirun() -> bool {
     let mut command = Command::new("mpirun");
     command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
-    command.status().is_ok_and(|status| status.success())
+    let found = command.status().is_ok_and(|status| status.success());
+    if !found {
+        eprintln!("skipped: there is no mpirun");
+    }
+    found
 }
 
 /// Everything that can be wrong with a transform, as words of a command line in this folder: `OUT`

@@ -9,18 +9,9 @@ use crate::signals::{folder, send, wait_until, writes};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_fft-cli");
 
-/// Whether to go on.
-fn can_run() -> bool {
-    let found = has_mpirun();
-    if !found {
-        eprintln!("skipped: there is no mpirun");
-    }
-    found
-}
-
 #[test]
 fn processes_with_different_command_lines_end_with_an_error() {
-    if !can_run() {
+    if !has_mpirun() {
         return;
     }
     let bench = "bench c2c 8x8 --reps 1";
@@ -45,7 +36,7 @@ fn processes_with_different_command_lines_end_with_an_error() {
 
 #[test]
 fn processes_with_different_environments_do_what_rank_0_is_told() {
-    if !can_run() {
+    if !has_mpirun() {
         return;
     }
     let folder = Folder::new();
@@ -63,7 +54,7 @@ fn processes_with_different_environments_do_what_rank_0_is_told() {
 
 #[test]
 fn limits_of_processes_are_errors() {
-    if !can_run() {
+    if !has_mpirun() {
         return;
     }
     let (folder, input, out) = folder();
@@ -109,7 +100,7 @@ fn interrupt(folder: &Folder, [input, out]: [&str; 2], signal: &str) {
 
 #[test]
 fn a_job_that_a_signal_ends_leaves_no_other_files() {
-    if !can_run() {
+    if !has_mpirun() {
         return;
     }
     let (folder, input, out) = folder();

@@ -7,18 +7,9 @@ use crate::common::{
     wrong_transforms,
 };
 
-/// Whether to go on.
-fn mpirun() -> bool {
-    let found = has_mpirun();
-    if !found {
-        eprintln!("skipped: there is no mpirun");
-    }
-    found
-}
-
 #[test]
 fn processes_write_the_same_files_as_threads() {
-    if !mpirun() {
+    if !has_mpirun() {
         return;
     }
     let folder = Folder::new();
@@ -43,7 +34,7 @@ fn processes_write_the_same_files_as_threads() {
 
 #[test]
 fn errors_end_all_processes_at_once() {
-    if !mpirun() {
+    if !has_mpirun() {
         return;
     }
     let folder = Folder::new();
@@ -62,7 +53,7 @@ fn errors_end_all_processes_at_once() {
 
 #[test]
 fn every_exchange_is_right_by_its_name() {
-    if !mpirun() {
+    if !has_mpirun() {
         return;
     }
     for exchange in EXCHANGES {
@@ -72,7 +63,7 @@ fn every_exchange_is_right_by_its_name() {
 
 #[test]
 fn benchmarks_verifies_and_refuses() {
-    if !mpirun() {
+    if !has_mpirun() {
         return;
     }
     let text = processes(3, &["bench", "r2c", "8^3", "--json", "--check"]).ok();
@@ -89,7 +80,7 @@ fn benchmarks_verifies_and_refuses() {
 
 #[test]
 fn processes_measure_their_machine_and_remember_what_is_fastest() {
-    if !mpirun() {
+    if !has_mpirun() {
         return;
     }
     let folder = Folder::new();
@@ -118,7 +109,7 @@ fn processes_measure_their_machine_and_remember_what_is_fastest() {
 /// hosts. Another MPI does not know the variable, and has nothing to warn of.
 #[test]
 fn an_mpi_that_cannot_put_is_warned_of_once() {
-    if !mpirun() {
+    if !has_mpirun() {
         return;
     }
     let version = Command::new("mpirun").arg("--version").output().unwrap();

@@ -43,7 +43,7 @@ pub trait Device<T: Real>: Sized {
     fn bind(
         &mut self,
         recipe: &Recipe,
-        site: BindContext<'_>,
+        context: BindContext<'_>,
     ) -> Result<Operations<Self::Op>, Error>;
 
     /// The plan's memory, two buffers of these numbers of reals. Collective.

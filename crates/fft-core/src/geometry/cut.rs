@@ -9,13 +9,8 @@ use super::per_axis::{MAX_AXES, PerAxis};
 use super::process_grid::ProcGrid;
 
 /// The rule that places the parts of a cut.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NearLayout {
-    /// In C order.
-    #[default]
-    Nothing,
-    /// In C order, spread evenly over more ranks.
-    Spread,
     /// Ranks keep as much of the input as possible.
     Input,
     /// Ranks keep as much of the output as possible.
@@ -30,8 +25,6 @@ pub(crate) enum NearLayout {
 impl fmt::Display for NearLayout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Nothing => "",
-            Self::Spread => "~spread",
             Self::Input => "~in",
             Self::Output => "~out",
             Self::InputOnHosts => "~hosts-in",
@@ -43,7 +36,6 @@ impl fmt::Display for NearLayout {
 #[derive(Clone, Debug)]
 pub(crate) struct Cut {
     pub(crate) parts: ProcGrid,
-    pub(crate) near: NearLayout,
     ranks: usize,
     places: Places,
 }
@@ -51,7 +43,11 @@ pub(crate) struct Cut {
 /// `4x2x1~in`: parts of each axis, and their placement.
 impl fmt::Display for Cut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", self.parts, self.near)
+        match &self.places {
+            Places::First => write!(f, "{}", self.parts),
+            Places::Spread => write!(f, "{}~spread", self.parts),
+            Places::Nested(near, _) | Places::Listed(near, _) => write!(f, "{}{near}", self.parts),
+        }
     }
 }
 
@@ -62,9 +58,9 @@ enum Places {
     /// In C order, spread evenly over more ranks.
     Spread,
     /// Near the parts of another cut in C order ([`nested`]).
-    Nested(ProcGrid),
+    Nested(NearLayout, ProcGrid),
     /// The part of each rank, and the rank of each part.
-    Listed(Arc<[Vec<u32>; 2]>),
+    Listed(NearLayout, Arc<[Vec<u32>; 2]>),
 }
 
 impl Cut {
@@ -75,7 +71,7 @@ impl Cut {
     pub(crate) fn first(parts: ProcGrid, ranks: usize) -> Self {
         assert!(parts.ranks() > 0, "process grid {parts} has no ranks");
         assert!(parts.ranks() <= ranks, "process grid {parts} has more than {ranks} ranks");
-        Self { parts, near: NearLayout::Nothing, ranks, places: Places::First }
+        Self { parts, ranks, places: Places::First }
     }
 
     /// Parts in C order, spread evenly over the ranks.
@@ -83,14 +79,14 @@ impl Cut {
         let first = Self::first(parts, ranks);
         // A single part has the same place in both.
         match (2..ranks).contains(&parts.ranks()) {
-            true => Self { near: NearLayout::Spread, places: Places::Spread, ..first },
+            true => Self { places: Places::Spread, ..first },
             false => first,
         }
     }
 
     /// One part per rank, near the parts of another cut in C order.
     pub(super) fn nested_in(other: ProcGrid, parts: ProcGrid, near: NearLayout) -> Self {
-        Self { near, places: Places::Nested(other), ..Self::first(parts, other.ranks()) }
+        Self { places: Places::Nested(near, other), ..Self::first(parts, other.ranks()) }
     }
 
     /// One part per rank, in these places.
@@ -98,8 +94,13 @@ impl Cut {
         let ranks = part_of.len();
         let mut rank_of = vec![0; ranks];
         part_of.iter().enumerate().for_each(|(rank, part)| rank_of[*part as usize] = rank as u32);
-        let places = Places::Listed(Arc::new([part_of, rank_of]));
-        Self { near, places, ..Self::first(parts, ranks) }
+        let places = Places::Listed(near, Arc::new([part_of, rank_of]));
+        Self { places, ..Self::first(parts, ranks) }
+    }
+
+    /// Whether parts are in C order on the first ranks by definition.
+    pub(crate) fn is_first(&self) -> bool {
+        matches!(self.places, Places::First)
     }
 
     /// Whether every rank has the part that it has in C order.
@@ -119,8 +120,8 @@ impl Cut {
                 let part = (rank * parts).div_ceil(self.ranks);
                 (part < parts && part * self.ranks / parts == rank).then_some(part)
             }
-            Places::Nested(other) => Some(nested(other, &self.parts, rank)),
-            Places::Listed(places) => Some(places[0][rank] as usize),
+            Places::Nested(_, other) => Some(nested(other, &self.parts, rank)),
+            Places::Listed(_, places) => Some(places[0][rank] as usize),
         }
     }
 
@@ -128,8 +129,8 @@ impl Cut {
         match &self.places {
             Places::First => part,
             Places::Spread => part * self.ranks / self.parts.ranks(),
-            Places::Nested(other) => nested(&self.parts, other, part),
-            Places::Listed(places) => places[1][part] as usize,
+            Places::Nested(_, other) => nested(&self.parts, other, part),
+            Places::Listed(_, places) => places[1][part] as usize,
         }
     }
 
@@ -142,8 +143,8 @@ impl Cut {
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         let same_places = match (&self.places, &other.places) {
             (Places::First, Places::First) | (Places::Spread, Places::Spread) => true,
-            (Places::Nested(a), Places::Nested(b)) => a == b,
-            (Places::Listed(a), Places::Listed(b)) => Arc::ptr_eq(a, b),
+            (Places::Nested(_, a), Places::Nested(_, b)) => a == b,
+            (Places::Listed(_, a), Places::Listed(_, b)) => Arc::ptr_eq(a, b),
             _ => false,
         };
         self.parts == other.parts && self.ranks == other.ranks && same_places

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::brick::DynBrick;
 use super::brick_index::BrickIndex;
-use super::cut::{Cut, NearLayout};
+use super::cut::Cut;
 use super::grid::DynGrid;
 use super::per_axis::{MAX_AXES, PerAxis};
 use super::process_grid::ProcGrid;
@@ -132,7 +132,7 @@ impl Layout {
 
     /// The process grid of an even cut in C order on the first ranks.
     pub(crate) fn plain_cut(&self) -> Option<ProcGrid> {
-        let cut = self.bricks.cut.as_ref().filter(|cut| cut.near == NearLayout::Nothing);
+        let cut = self.bricks.cut.as_ref().filter(|cut| cut.is_first());
         cut.map(|cut| cut.parts)
     }
 
@@ -147,7 +147,7 @@ impl Layout {
 
     /// The same layout without its name, which means nothing in another recipe.
     pub(crate) fn uncalled(&self) -> Self {
-        let placed = self.bricks.cut.as_ref().is_some_and(|cut| cut.near != NearLayout::Nothing);
+        let placed = self.bricks.cut.as_ref().is_some_and(|cut| !cut.is_first());
         let bricks = match placed {
             true => Self::of(self.grid, self.ranks(), None, self.bricks().to_vec().into()).bricks,
             false => Arc::clone(&self.bricks),

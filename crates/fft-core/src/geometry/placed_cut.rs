@@ -32,7 +32,6 @@ impl Cut {
         let even = layout.plain_cut().filter(|other| other.ranks() == ranks);
         let listed = |part_of| Self::placed(parts, near, part_of);
         let cut = match (near, even) {
-            (NearLayout::Nothing | NearLayout::Spread, _) => return None,
             (NearLayout::Input | NearLayout::Output, Some(other))
                 if ranks > MOST_MATCHED
                     || common(&other, &parts).iter().any(|parts| *parts != 1) =>

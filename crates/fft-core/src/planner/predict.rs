@@ -215,7 +215,7 @@ impl Predictor<'_> {
     }
 }
 
-/// The input's distribution on the grid of this work; `None` if a cut axis has another length.
+/// The input's layout on the grid of this work; `None` if a cut axis has another length.
 fn at_home(work: &Layout, input: &Layout) -> Option<Layout> {
     (0..input.grid().axes()).try_fold(input.clone(), |home, axis| {
         let n = work.grid().len(axis);

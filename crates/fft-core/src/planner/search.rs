@@ -126,7 +126,7 @@ impl<'a> Search<'a> {
     }
 
     /// The row-major layout of a state; `None` if its candidate does not exist on its grid.
-    fn distribution(&self, state: State) -> Option<&Layout> {
+    fn row_major(&self, state: State) -> Option<&Layout> {
         let place = &self.candidates.places[self.candidates.all[state.candidate].place];
         let which = if self.is_halved(state.done.0) { &place.halved } else { &place.full };
         which.as_ref()
@@ -134,7 +134,7 @@ impl<'a> Search<'a> {
 
     /// The layout of a state; `None` if its candidate does not exist on the state's grid.
     pub(crate) fn layout(&self, state: State) -> Option<Layout> {
-        let layout = self.distribution(state)?.clone();
+        let layout = self.row_major(state)?.clone();
         Some(layout.ordered(self.order(state)).expect("orders are permutations"))
     }
 
@@ -157,8 +157,7 @@ impl<'a> Search<'a> {
         let done = state.done.0;
         let open = self.goal & !done & (1 << axis) != 0;
         let complex = self.problem.complex || self.is_halved(done);
-        let whole =
-            self.distribution(state).is_some_and(|distribution| distribution.is_whole(axis));
+        let whole = self.row_major(state).is_some_and(|layout| layout.is_whole(axis));
         open && whole
             && match self.problem.kinds[axis] {
                 Kind::C2C => complex,
@@ -168,7 +167,7 @@ impl<'a> Search<'a> {
 
     /// Whether transforms along these axes are one pass.
     fn is_one_pass(&self, state: State, axes: AxisSet) -> bool {
-        let grid = self.distribution(state).map_or(self.problem.grid(), Layout::grid);
+        let grid = self.row_major(state).map_or(self.problem.grid(), Layout::grid);
         let element = self.element(state.done.0);
         bytes_in_cache(&grid, &self.order(state), axes, element, self.tiles)
             <= cache_sizes::BLOCK_BYTES
@@ -310,12 +309,12 @@ impl<'a> Costs<'a> {
             // A layout without possible transforms is useless.
             let useful =
                 || (0..search.problem.kinds.len()).any(|axis| search.may_transform(axis, there));
-            let taken = |distribution: &Layout| {
-                (!weight.all_ranks || candidate <= OUTPUT || distribution.is_spread())
-                    && self.is_useful(here, there, distribution)
+            let taken = |layout: &Layout| {
+                (!weight.all_ranks || candidate <= OUTPUT || layout.is_spread())
+                    && self.is_useful(here, there, layout)
             };
             if candidate != here.candidate
-                && search.distribution(there).is_some_and(taken)
+                && search.row_major(there).is_some_and(taken)
                 && (candidate == OUTPUT || useful())
             {
                 let [seconds, network] = self.reshape(here, there);
@@ -325,23 +324,23 @@ impl<'a> Costs<'a> {
         edges
     }
 
-    /// Whether a reshape to this distribution is useful; a change of order alone may not be.
+    /// Whether a reshape to this layout is useful; a change of order alone may not be.
     fn is_useful(&self, here: State, there: State, held: &Layout) -> bool {
         let search = self.search;
         let ordered = !search.problem.fetches() || there.candidate == OUTPUT;
-        ordered || search.distribution(here).is_none_or(|now| !now.has_bricks_of(held))
+        ordered || search.row_major(here).is_none_or(|now| !now.has_bricks_of(held))
     }
 
     /// The cost of transforms along several axes, if all are possible.
     fn transform(&self, here: State, axes: AxisSet) -> Option<Cost> {
         let (search, model) = (self.search, self.model);
         let (mut state, mut arithmetic, mut passes) = (here, 0.0, Vec::new());
-        let scattered = |state: State, distribution: &Layout, axes: AxisSet| match search.all_near {
+        let scattered = |state: State, layout: &Layout, axes: AxisSet| match search.all_near {
             true if search.tiles.is_some() => {
                 let (howmany, home) = (search.problem.howmany, State { candidate: INPUT, ..state });
                 let element = search.element(state.done.0) as f64 / howmany as f64;
-                let (home, order) = (search.distribution(home), search.order(state));
-                model.scattered(adjacent_bytes(home, distribution, &order, axes, element, howmany))
+                let (home, order) = (search.row_major(home), search.order(state));
+                model.scattered(adjacent_bytes(home, layout, &order, axes, element, howmany))
             }
             _ => 1.0,
         };
@@ -349,28 +348,27 @@ impl<'a> Costs<'a> {
             if !search.may_transform(axis, state) {
                 return None;
             }
-            let distribution = search.distribution(state)?;
-            let most = distribution.most_points() as f64;
+            let layout = search.row_major(state)?;
+            let most = layout.most_points() as f64;
             let gathered = search.order(state).contiguous() != axis || search.all_near;
             let elements = most * search.problem.howmany as f64;
-            let (n, bytes) =
-                (distribution.grid().len(axis), most * search.element(state.done.0) as f64);
+            let (n, bytes) = (layout.grid().len(axis), most * search.element(state.done.0) as f64);
             let [flops, memory] = model.transform(n, elements, bytes, gathered);
             arithmetic += flops;
             state.done.0 |= 1 << axis;
-            let one = scattered(state, search.distribution(state)?, 1 << axis);
+            let one = scattered(state, search.row_major(state)?, 1 << axis);
             passes.push([memory, memory * one]);
         }
         let mut memory = match search.is_one_pass(state, axes) {
             true => {
-                let together = scattered(state, search.distribution(state)?, axes);
+                let together = scattered(state, search.row_major(state)?, axes);
                 passes.into_iter().map(|[memory, _]| memory * together).fold(0.0, f64::max)
             }
             false => passes.into_iter().map(|[_, memory]| memory).sum(),
         };
         let halves = search.halving.is_some_and(|axis| axes & (1 << axis) != 0);
         if search.all_near && halves && here.candidate != INPUT {
-            let most = search.distribution(state)?.most_points() as f64;
+            let most = search.row_major(state)?.most_points() as f64;
             memory += model.copies_of_shared(most * search.element(state.done.0) as f64);
         }
         Some(picoseconds(arithmetic + memory))
@@ -404,7 +402,7 @@ impl<'a> Costs<'a> {
         if let Some(known) = self.reshapes.get(&key) {
             return *known;
         }
-        let (from, to) = (search.distribution(here), search.distribution(there));
+        let (from, to) = (search.row_major(here), search.row_major(there));
         let (from, to) = (from.expect("reached"), to.expect("checked by the caller"));
         let problem = search.problem;
         let order = Order {

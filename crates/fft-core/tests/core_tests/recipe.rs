@@ -349,3 +349,22 @@ fn shared_is_pipelined_on_devices() {
         }
     }
 }
+
+/// How a layout was made is no part of the problem.
+#[test]
+fn listed_bricks_are_planned_as_cut_ones() {
+    let grid = Grid::new([64; 3]).unwrap();
+    for cut in [[1, 2, 8], [1, 4, 4], [2, 2, 8]] {
+        let even = Layout::even(grid, ProcGrid::new(cut), 32);
+        let listed = Layout::new(grid, even.bricks().to_vec(), 32).unwrap();
+        let planned = [even, listed].map(|output| {
+            let input = Layout::even(grid, ProcGrid::cubic(grid, 32), 32);
+            let mut problem = Problem::new([C2C; 3], true, Precision::F64, input, output).unwrap();
+            problem.options.exchange = Algorithm::P2p;
+            problem.hosts = (0..32).map(|rank| rank / 2).collect();
+            Recipe::new(problem).unwrap()
+        });
+        let [even, listed] = &planned;
+        assert_eq!((even.nodes(), even.steps()), (listed.nodes(), listed.steps()), "{even}");
+    }
+}

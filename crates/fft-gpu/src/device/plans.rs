@@ -88,12 +88,12 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
     fn bind(
         &mut self,
         recipe: &Recipe,
-        site: BindContext<'_>,
+        context: BindContext<'_>,
     ) -> Result<Operations<CudaOp<T>>, Error> {
-        let program = recipe.lower(site.direction, Capabilities::of_library());
-        let mut binder = agree(site.comm, CudaBinder::bind(self, &program))?;
-        let way = site.direction as usize;
-        self.stores[way] = binder.agree_on_store(site.comm)?;
+        let program = recipe.lower(context.direction, Capabilities::of_library());
+        let mut binder = agree(context.comm, CudaBinder::bind(self, &program))?;
+        let way = context.direction as usize;
+        self.stores[way] = binder.agree_on_store(context.comm)?;
         let CudaBinder { ops, sizes, fetched, .. } = binder;
         self.fetched[way] = fetched;
         Ok(Operations { ops, sizes, exposes_all: self.sees_all(recipe.problem()) })
