@@ -29,7 +29,8 @@ fn decode<T: Real>(wire: Wire, elements: usize, width: usize, message: &[u8]) {
     let message = &*slot;
     let mut numbers = vec![T::of(0.0); elements * width];
     let found = codec.unpack(message, &Transfer::run_of(elements), width, &mut numbers);
-    if let Some(expected) = codec.fixed(elements, width) {
+    // A codec with random access takes a part of a longer message.
+    if let Some(expected) = codec.fixed(elements, width).filter(|_| !codec.random_access()) {
         assert!(found.is_err() || message.len() == expected);
     }
 }

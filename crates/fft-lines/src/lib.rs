@@ -1,7 +1,10 @@
-//! The planners of rustfft, realfft and rustdct behind a trait object.
+//! Transforms of lines of numbers: one after the other, or several at once.
 //!
-//! These libraries are generic, so that every crate that uses a planner compiles all algorithms.
-//! This crate compiles them once, for both precisions.
+//! The planners of rustfft, realfft and rustdct transform one line after the other. These libraries
+//! are generic, so that every crate that uses a planner compiles all algorithms. This crate compiles
+//! them once, for both precisions.
+//!
+//! A [`BatchFft`] transforms several lines at once, one per SIMD lane.
 //!
 //! ```
 //! use fft_lines::Number;
@@ -10,8 +13,10 @@
 //! ```
 #![forbid(unsafe_code)]
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
+pub use lanes::{BatchFft, Lines, Strides};
 pub use realfft::{ComplexToReal, RealToComplex};
 pub use rustdct::{Dct1, DctNum, Dst1, TransformType2And3, TransformType4};
 pub use rustfft::Fft;
@@ -19,6 +24,10 @@ pub use rustfft::Fft;
 use realfft::RealFftPlanner;
 use rustdct::DctPlanner;
 use rustfft::FftPlanner;
+
+use lanes::Batch;
+
+mod lanes;
 
 /// `f32` or `f64`, for which transforms are compiled here.
 pub trait Number: DctNum {
@@ -46,6 +55,21 @@ pub trait Planner<T>: Send {
     fn real_to_complex(&mut self, n: usize) -> Arc<dyn RealToComplex<T>>;
     /// `n/2 + 1` complex numbers to `n` real ones.
     fn complex_to_real(&mut self, n: usize) -> Arc<dyn ComplexToReal<T>>;
+    /// Complex transforms of several lines at once, which are contiguous or lie side by side.
+    /// `None` where one after the other is faster, for `n` with a prime factor above 13, and for
+    /// processors without AVX2 or Neon.
+    fn complex_batch(
+        &mut self,
+        n: usize,
+        forward: bool,
+        contiguous: bool,
+    ) -> Option<Arc<dyn BatchFft<T>>>;
+    /// `n` real numbers to `n/2 + 1` complex ones, for several contiguous lines at once. `None` also
+    /// for odd `n`.
+    fn real_to_complex_batch(&mut self, n: usize) -> Option<Arc<dyn BatchFft<T>>>;
+    /// `n/2 + 1` complex numbers to `n` real ones, as
+    /// [`real_to_complex_batch`](Planner::real_to_complex_batch).
+    fn complex_to_real_batch(&mut self, n: usize) -> Option<Arc<dyn BatchFft<T>>>;
     /// DCT-I.
     fn dct1(&mut self, n: usize) -> Arc<dyn Dct1<T>>;
     /// DCT-II, DCT-III, DST-II and DST-III.
@@ -56,19 +80,34 @@ pub trait Planner<T>: Send {
     fn dst1(&mut self, n: usize) -> Arc<dyn Dst1<T>>;
 }
 
+type AnyBatch<T> = Option<Arc<dyn BatchFft<T>>>;
+
 struct Planners<T: DctNum> {
     complex: FftPlanner<T>,
     real: RealFftPlanner<T>,
     cosine: DctPlanner<T>,
+    batches: HashMap<(Batch, usize), AnyBatch<T>>,
 }
 
-impl<T: DctNum> Planners<T> {
+impl<T: DctNum + lanes::Real> Planners<T> {
     fn new() -> Self {
-        Self { complex: FftPlanner::new(), real: RealFftPlanner::new(), cosine: DctPlanner::new() }
+        Self {
+            complex: FftPlanner::new(),
+            real: RealFftPlanner::new(),
+            cosine: DctPlanner::new(),
+            batches: HashMap::new(),
+        }
+    }
+
+    fn batch(&mut self, batch: Batch, n: usize, contiguous: bool) -> Option<Arc<dyn BatchFft<T>>> {
+        if lanes::is_slower::<T>(batch, n, contiguous) {
+            return None;
+        }
+        self.batches.entry((batch, n)).or_insert_with(|| lanes::plan(batch, n)).clone()
     }
 }
 
-impl<T: DctNum> Planner<T> for Planners<T> {
+impl<T: DctNum + lanes::Real> Planner<T> for Planners<T> {
     fn complex(&mut self, n: usize, forward: bool) -> Arc<dyn Fft<T>> {
         if forward { self.complex.plan_fft_forward(n) } else { self.complex.plan_fft_inverse(n) }
     }
@@ -79,6 +118,23 @@ impl<T: DctNum> Planner<T> for Planners<T> {
 
     fn complex_to_real(&mut self, n: usize) -> Arc<dyn ComplexToReal<T>> {
         self.real.plan_fft_inverse(n)
+    }
+
+    fn complex_batch(
+        &mut self,
+        n: usize,
+        forward: bool,
+        contiguous: bool,
+    ) -> Option<Arc<dyn BatchFft<T>>> {
+        self.batch(if forward { Batch::Forward } else { Batch::Inverse }, n, contiguous)
+    }
+
+    fn real_to_complex_batch(&mut self, n: usize) -> Option<Arc<dyn BatchFft<T>>> {
+        self.batch(Batch::RealToComplex, n, true)
+    }
+
+    fn complex_to_real_batch(&mut self, n: usize) -> Option<Arc<dyn BatchFft<T>>> {
+        self.batch(Batch::ComplexToReal, n, true)
     }
 
     fn dct1(&mut self, n: usize) -> Arc<dyn Dct1<T>> {

@@ -14,6 +14,8 @@ pub(crate) const CHUNK_RUN_BYTES: usize = 256;
 pub(crate) const STRAIGHT_BYTES: usize = 1 << 10;
 /// Lines transformed between two prefetches.
 pub(crate) const AHEAD_BYTES: usize = 1 << 12;
+/// Rows at multiples of this distance share a few sets of the first-level cache.
+pub(crate) const CONFLICT_BYTES: usize = 1 << 10;
 /// Contiguous lines transformed in one call: they fit into the first-level cache.
 pub(crate) const LINES_BYTES: usize = 1 << 15;
 /// Rows of a tile transformed on arrival or departure: they fit into the first-level cache.

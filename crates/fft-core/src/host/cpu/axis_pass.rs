@@ -9,18 +9,34 @@ use crate::base::cache_sizes::{
     AHEAD_BYTES, BLOCK_BYTES, COLUMNS_BYTES, FAR_BYTES, FAR_COLUMNS_BYTES, FAR_LINES_BYTES,
     LINES_BYTES,
 };
+use crate::host::cpu::batch_pass::Batch;
 use crate::host::cpu::prefetch::PrefetchQueue;
 use crate::host::cpu::transpose::Columns;
 use crate::host::cpu::{line_fft::LineFft, line_fft::LinePlanner};
 use crate::problem::Memory;
 use crate::recipe::Pass;
 
+/// The most lines that a vector has numbers of.
+const MOST_LANES: usize = 16;
+/// Fewer lines are transformed one after the other: most lanes would be idle.
+const FEW_LINES: usize = 4;
+
 pub(crate) struct LinePass<T> {
-    line: Arc<dyn LineFft<T>>,
+    transform: Transform<T>,
     shape: Pass,
+    /// Real numbers of a line: the longer of before and after.
+    pitch: usize,
     at_once: usize,
     /// Whether they are read from outside the cache.
     far: bool,
+}
+
+/// How lines are transformed.
+enum Transform<T> {
+    /// One after the other.
+    OneByOne(Arc<dyn LineFft<T>>),
+    /// Several at once.
+    Batch(Batch<T>),
 }
 
 pub(crate) struct Workspace<'a, T> {
@@ -57,25 +73,48 @@ fn multiply<T: Real>(numbers: &mut [T], factor: T) {
 
 impl<T: Real> LinePass<T> {
     /// Makes its tables. `cached` tells whether the block is in cache at the start.
+    /// A call transforms lines of up to `blocks` blocks.
     pub(crate) fn new(
         pass: &Pass,
+        blocks: usize,
         cached: bool,
         memory: Memory,
         planner: &mut LinePlanner<T>,
     ) -> Self {
-        let complex = pass.complex_before && pass.complex_after;
-        let line = planner.plan(pass.kind, pass.direction, pass.n, complex);
-        let line = line.expect("a recipe has no step for an axis that is left alone");
-        let (at_once, far) = lines_at_once::<T>(line.pitch(), pass.inner, cached, memory);
-        Self { line, shape: pass.clone(), at_once, far }
+        let Pass { kind, direction, n, inner, outer, .. } = *pass;
+        let pitch = len_before(pass).max(len_after(pass));
+        let (mut at_once, far) = lines_at_once::<T>(pitch, inner, cached, memory);
+        let is_rows = inner == 1;
+        let lines = if is_rows { outer * blocks } else { inner };
+        let batch =
+            if lines < FEW_LINES { None } else { planner.plan_batch(kind, direction, n, is_rows) };
+        let transform = match batch {
+            Some(fft) => {
+                at_once = at_once.next_multiple_of(MOST_LANES);
+                Transform::Batch(Batch::new(fft, pass, at_once, far))
+            }
+            None => {
+                let complex = pass.complex_before && pass.complex_after;
+                let line = planner.plan(kind, direction, n, complex);
+                let none = "a recipe has no step for an axis that is left alone";
+                Transform::OneByOne(line.expect(none))
+            }
+        };
+        Self { transform, shape: pass.clone(), pitch, at_once, far }
     }
 
     pub(crate) fn bytes_at_once(&self) -> usize {
-        self.at_once * self.line.pitch() * size_of::<T>()
+        match &self.transform {
+            Transform::OneByOne(_) => self.at_once * self.pitch * size_of::<T>(),
+            Transform::Batch(batch) => batch.bytes(),
+        }
     }
 
     pub(crate) fn scratch_len(&self) -> usize {
-        self.line.scratch_len()
+        match &self.transform {
+            Transform::OneByOne(line) => line.scratch_len(),
+            Transform::Batch(_) => 0,
+        }
     }
 
     pub(crate) fn is_rows(&self) -> bool {
@@ -84,22 +123,28 @@ impl<T: Real> LinePass<T> {
 
     /// Real numbers of a block's lines.
     pub(crate) fn reals(&self) -> usize {
-        self.shape.outer * self.shape.inner * self.line.pitch()
+        self.shape.outer * self.shape.inner * self.pitch
     }
 
     /// Transforms a block: `src` into `dst`, or `dst` in place.
     pub(crate) fn run(&self, src: Option<&[T]>, dst: &mut [T], workspace: &mut Workspace<'_, T>) {
-        if self.is_rows() {
-            self.rows(src, dst, workspace);
-        } else {
-            self.columns(src, dst, workspace);
+        match &self.transform {
+            Transform::OneByOne(line) if self.is_rows() => self.rows(&**line, src, dst, workspace),
+            Transform::OneByOne(line) => self.columns(&**line, src, dst, workspace),
+            Transform::Batch(batch) => batch.run(src, dst, workspace),
         }
     }
 
     /// Contiguous lines, transformed in `dst` if they fit there.
-    fn rows(&self, src: Option<&[T]>, dst: &mut [T], workspace: &mut Workspace<'_, T>) {
+    fn rows(
+        &self,
+        line: &dyn LineFft<T>,
+        src: Option<&[T]>,
+        dst: &mut [T],
+        workspace: &mut Workspace<'_, T>,
+    ) {
         let Workspace { lines: tile, scratch, queue } = workspace;
-        let (before, after, pitch) = (self.line.len_in(), self.line.len_out(), self.line.pitch());
+        let (before, after, pitch) = (line.len_in(), line.len_out(), self.pitch);
         let lines = self.at_once;
         for (chunk, out) in dst.chunks_mut(lines * after).enumerate() {
             let lines_here = out.len() / after;
@@ -114,29 +159,34 @@ impl<T: Real> LinePass<T> {
                 if let Some(lines_in) = lines_in {
                     spread(lines_in, before, out, pitch);
                 }
-                self.transform(out, scratch, queue);
+                self.transform(line, out, scratch, queue);
             } else {
                 let lines_in = lines_in.expect("a pass that shortens lines has a source");
                 let tile = &mut tile[..lines_here * pitch];
                 tile.copy_from_slice(lines_in);
-                self.transform(tile, scratch, queue);
+                self.transform(line, tile, scratch, queue);
                 spread(tile, pitch, out, after);
             }
         }
     }
 
     /// Strided lines: gathered into the tile, transformed and scattered, a few at a time.
-    fn columns(&self, src: Option<&[T]>, dst: &mut [T], workspace: &mut Workspace<'_, T>) {
+    fn columns(
+        &self,
+        line: &dyn LineFft<T>,
+        src: Option<&[T]>,
+        dst: &mut [T],
+        workspace: &mut Workspace<'_, T>,
+    ) {
         let Workspace { lines: tile, scratch, queue } = workspace;
         let Pass { outer, inner, .. } = self.shape;
         let (n_before, n_after) = (self.shape.len_before(), self.shape.len_after());
         let (wide_before, wide_after) = (self.shape.complex_before, self.shape.complex_after);
-        let at_once = self.at_once;
+        let (at_once, pitch) = (self.at_once, self.pitch);
         for array in 0..outer {
             for first in (0..inner).step_by(at_once) {
                 let columns = at_once.min(inner - first);
-                let tile = &mut tile[..columns * self.line.pitch()];
-                let pitch = self.line.pitch();
+                let tile = &mut tile[..columns * pitch];
                 let start = array * n_before * inner + first;
                 let at = Columns { start, inner, columns, far: self.far };
                 let from = src.unwrap_or(&*dst);
@@ -144,7 +194,7 @@ impl<T: Real> LinePass<T> {
                     true => at.gather(n_before, complex(from), complex_mut(tile), pitch / 2),
                     false => at.gather(n_before, from, tile, pitch),
                 }
-                self.transform(tile, scratch, queue);
+                self.transform(line, tile, scratch, queue);
                 let at = Columns { start: array * n_after * inner + first, ..at };
                 match wide_after {
                     true => at.scatter(n_after, complex_mut(tile), pitch / 2, complex_mut(dst)),
@@ -154,22 +204,37 @@ impl<T: Real> LinePass<T> {
         }
     }
 
-    fn transform(&self, tile: &mut [T], scratch: &mut [T], queue: &mut PrefetchQueue) {
+    fn transform(
+        &self,
+        line: &dyn LineFft<T>,
+        tile: &mut [T],
+        scratch: &mut [T],
+        queue: &mut PrefetchQueue,
+    ) {
         let scratch = &mut scratch[..self.scratch_len()];
         if queue.is_empty() {
-            self.line.run(tile, scratch);
+            line.run(tile, scratch);
         } else {
-            let pitch = self.line.pitch();
-            let few = (AHEAD_BYTES / (pitch * size_of::<T>())).max(1) * pitch;
+            let few = (AHEAD_BYTES / (self.pitch * size_of::<T>())).max(1) * self.pitch;
             for lines in tile.chunks_mut(few) {
                 queue.step(lines.len());
-                self.line.run(lines, scratch);
+                line.run(lines, scratch);
             }
         }
         if self.shape.factor != 1.0 {
             multiply(tile, T::of(self.shape.factor));
         }
     }
+}
+
+/// Real numbers of a line before.
+pub(super) fn len_before(pass: &Pass) -> usize {
+    pass.len_before() * if pass.complex_before { 2 } else { 1 }
+}
+
+/// Real numbers of a line after.
+pub(super) fn len_after(pass: &Pass) -> usize {
+    pass.len_after() * if pass.complex_after { 2 } else { 1 }
 }
 
 /// Copies lines of `len` numbers to lines of length `pitch`, truncated to the shorter.

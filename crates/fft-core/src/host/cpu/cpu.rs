@@ -133,10 +133,12 @@ impl<T: Real> Cpu<T> {
         if self.fails(CpuCall::Tables) {
             return Err(Error::Memory { rank, bytes: 1 });
         }
+        // Lines of several blocks are transformed together if there is one pass.
+        let blocks = if shape.passes.len() == 1 { shape.blocks } else { 1 };
         let mut passes = Vec::with_capacity(shape.passes.len());
         for (number, pass) in self.ordered(shape).into_iter().enumerate() {
             let cached = shape.cached || number > 0;
-            let pass = LinePass::new(pass, cached, self.memory, &mut self.planner);
+            let pass = LinePass::new(pass, blocks, cached, self.memory, &mut self.planner);
             ensure(&mut self.lines, pass.bytes_at_once().div_ceil(SLOT_ALIGN), rank)?;
             ensure(&mut self.scratch, pass.scratch_len(), rank)?;
             passes.push(pass);

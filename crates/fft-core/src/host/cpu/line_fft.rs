@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use fft_lines::{ComplexToReal, Fft, Planner, RealToComplex};
+use fft_lines::{BatchFft, ComplexToReal, Fft, Planner, RealToComplex};
 use num_complex::Complex;
 
 use crate::base::Real;
@@ -98,6 +98,24 @@ impl<T: Real> LinePlanner<T> {
         };
         let parts = if complex { 2 } else { 1 };
         Some(Arc::new(RealLine { transform, scratch_len, n, parts }))
+    }
+
+    /// A transform of several lines at once, side by side or contiguous, or `None` if there is none
+    /// or if it is slower.
+    pub(crate) fn plan_batch(
+        &mut self,
+        kind: Kind,
+        direction: Direction,
+        n: usize,
+        contiguous: bool,
+    ) -> Option<Arc<dyn BatchFft<T>>> {
+        let planner = &mut self.0;
+        match (kind, direction) {
+            (Kind::C2C, _) => planner.complex_batch(n, direction == Direction::Forward, contiguous),
+            (Kind::R2C, Direction::Forward) if contiguous => planner.real_to_complex_batch(n),
+            (Kind::R2C, Direction::Inverse) if contiguous => planner.complex_to_real_batch(n),
+            _ => None,
+        }
     }
 }
 

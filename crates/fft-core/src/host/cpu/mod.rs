@@ -1,6 +1,7 @@
 //! Local transforms on a CPU, one pass over memory at a time.
 
 pub(crate) mod axis_pass;
+pub(crate) mod batch_pass;
 pub(crate) mod cpu;
 pub(crate) mod line_fft;
 pub(crate) mod prefetch;

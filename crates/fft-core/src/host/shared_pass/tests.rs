@@ -169,12 +169,14 @@ fn transforms(
         pass.run(&mut host, &mut cpu, buffers, &mut Timings::default()).unwrap();
         most = most.max(pass.tables.tiles.iter().map(|tile| tile.strips.len()).max().unwrap_or(0));
     }
-    // Lines are equal, and so are their transforms.
-    assert_eq!(
-        host.writes,
-        bricks(after, wide_after, howmany, &result),
-        "{axes:?} {direction:?} {order:?}"
-    );
+    // Lines are equal, and their transforms but for the last digits: few lines are transformed one
+    // after the other, many several at once.
+    let largest = result.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+    let expected = bricks(after, wide_after, howmany, &result);
+    for (found, expected) in host.writes.iter().flatten().zip(expected.iter().flatten()) {
+        let off = (found - expected).abs();
+        assert!(off <= 8.0 * f64::EPSILON * largest, "{axes:?} {direction:?} {order:?}: {off:e}");
+    }
     most
 }
 

@@ -1,0 +1,111 @@
+//! A pass whose lines are transformed several at once ([`fft_lines::BatchFft`]).
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use fft_lines::{BatchFft, Lines, Strides};
+
+use crate::base::Real;
+use crate::base::cache_sizes::{CONFLICT_BYTES, LINE_BYTES};
+use crate::host::cpu::axis_pass::{Workspace, len_after, len_before};
+use crate::recipe::Pass;
+
+pub(crate) struct Batch<T> {
+    fft: Arc<dyn BatchFft<T>>,
+    shape: Pass,
+    /// Lines transformed in a call.
+    at_once: usize,
+    /// Whether they are read from outside the cache.
+    far: bool,
+    /// Real numbers of scratch, before the tile.
+    scratch_len: usize,
+}
+
+impl<T: Real> Batch<T> {
+    pub(crate) fn new(fft: Arc<dyn BatchFft<T>>, pass: &Pass, at_once: usize, far: bool) -> Self {
+        let scratch_len = fft.scratch_len().next_multiple_of(Self::CACHE_LINE);
+        Self { fft, shape: pass.clone(), at_once, far, scratch_len }
+    }
+
+    /// Real numbers of a cache line.
+    const CACHE_LINE: usize = LINE_BYTES / size_of::<T>();
+
+    /// Bytes of the scratch and of the tile.
+    pub(crate) fn bytes(&self) -> usize {
+        let tile = if self.is_tiled() { self.shape.n * self.tile_row() } else { 0 };
+        (self.scratch_len + tile) * size_of::<T>()
+    }
+
+    /// Whether columns are copied to a tile: far ones, to be read in long runs, and those whose
+    /// rows evict each other from the first-level cache.
+    fn is_tiled(&self) -> bool {
+        let stride = 2 * self.shape.inner * size_of::<T>();
+        self.shape.inner > 1 && (self.far || stride.is_multiple_of(CONFLICT_BYTES))
+    }
+
+    /// Real numbers of a row of the tile: one cache line more, as rows at distances of a power of
+    /// two evict each other.
+    fn tile_row(&self) -> usize {
+        2 * self.at_once + Self::CACHE_LINE
+    }
+
+    /// Transforms a block: `src` into `dst`, or `dst` in place.
+    pub(crate) fn run(&self, src: Option<&[T]>, dst: &mut [T], workspace: &mut Workspace<'_, T>) {
+        if self.shape.inner == 1 {
+            self.rows(src, dst, workspace);
+        } else {
+            self.columns(src, dst, workspace);
+        }
+    }
+
+    fn call(&self, lines: Lines<'_, T>, scratch: &mut [T]) {
+        self.fft.run(lines, T::of(self.shape.factor), scratch);
+    }
+
+    /// Contiguous lines.
+    fn rows(&self, src: Option<&[T]>, dst: &mut [T], workspace: &mut Workspace<'_, T>) {
+        let (before, after) = (len_before(&self.shape), len_after(&self.shape));
+        let [from, to] = [before, after].map(|len| Strides { stride: 1, dist: len / 2 });
+        for (chunk, dst) in dst.chunks_mut(self.at_once * after).enumerate() {
+            let count = dst.len() / after;
+            let src = src.map(|src| &src[chunk * self.at_once * before..]);
+            workspace.queue.step(count * before.max(after));
+            let lines = Lines { src, from, dst, to, count, uncached: self.far };
+            self.call(lines, workspace.lines);
+        }
+    }
+
+    /// Lines that lie side by side, where they are or in a tile.
+    fn columns(&self, src: Option<&[T]>, dst: &mut [T], workspace: &mut Workspace<'_, T>) {
+        let Pass { outer, inner, n, .. } = self.shape;
+        let (scratch, tile) = workspace.lines.split_at_mut(self.scratch_len);
+        let at = Strides { stride: inner, dist: 1 };
+        let inside = Strides { stride: self.tile_row() / 2, dist: 1 };
+        for array in 0..outer {
+            for first in (0..inner).step_by(self.at_once) {
+                let count = self.at_once.min(inner - first);
+                let start = 2 * (array * n * inner + first);
+                workspace.queue.step(2 * n * count);
+                if !self.is_tiled() {
+                    let (src, dst) = (src.map(|src| &src[start..]), &mut dst[start..]);
+                    let lines = Lines { src, from: at, dst, to: at, count, uncached: false };
+                    self.call(lines, scratch);
+                    continue;
+                }
+                let rows = || (0..n).map(|i| [inside, at].map(|at| row(at, i, count)));
+                let src = &src.unwrap_or(&*dst)[start..];
+                rows().for_each(|[row, from]| tile[row].copy_from_slice(&src[from]));
+                let (from, to) = (inside, inside);
+                let lines = Lines { src: None, from, dst: tile, to, count, uncached: false };
+                self.call(lines, scratch);
+                let dst = &mut dst[start..];
+                rows().for_each(|[row, to]| dst[to].copy_from_slice(&tile[row]));
+            }
+        }
+    }
+}
+
+/// The real numbers `i` of `count` adjacent columns.
+fn row(at: Strides, i: usize, count: usize) -> Range<usize> {
+    2 * i * at.stride..2 * (i * at.stride + count)
+}

@@ -1,0 +1,31 @@
+//! Transforms of many lines at once, one line per SIMD lane.
+//!
+//! ```text
+//! for as many adjacent lines as a vector has lanes:
+//!     first stage: for each butterfly of R numbers at distances of n/R:
+//!         load them, each a vector with one number of each line
+//!         transform them in registers, multiply by twiddle factors, store them to scratch
+//!     middle stages: the same within blocks of n/R numbers, in place
+//!     last stage: without twiddle factors, from scratch to the destination in order of frequencies
+//! ```
+//!
+//! This is decimation in frequency with mixed radices (Gentleman and Sande, *Fast Fourier
+//! transforms: for fun and profit*, 1966). Lines that lie side by side are loaded as they are, and
+//! contiguous lines are turned when loaded.
+
+mod ahead;
+mod butterfly;
+mod choice;
+mod kernel;
+mod plan;
+mod radices;
+mod real;
+mod roots;
+mod stages;
+mod vector;
+
+pub(crate) use choice::is_slower;
+pub use kernel::Strides;
+pub(crate) use plan::{Batch, plan};
+pub use plan::{BatchFft, Lines};
+pub(crate) use vector::Real;

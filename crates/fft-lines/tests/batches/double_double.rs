@@ -1,0 +1,85 @@
+//! The definition of a transform, in sums of two `f64`: twice as many digits.
+
+use std::f64::consts::TAU;
+use std::ops::{Add, Mul, Neg};
+
+/// `high + low`, where `low` is less than half a unit of the last place of `high`.
+#[derive(Clone, Copy)]
+struct Double {
+    high: f64,
+    low: f64,
+}
+
+/// The rest of 2π beyond the digits of an `f64`.
+const TAU_LOW: f64 = 2.4492935982947064e-16;
+
+fn double(high: f64) -> Double {
+    Double { high, low: 0.0 }
+}
+
+/// Knuth's exact sum of two numbers.
+fn sum(a: f64, b: f64) -> Double {
+    let high = a + b;
+    let part = high - a;
+    Double { high, low: (a - (high - part)) + (b - part) }
+}
+
+impl Add for Double {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        let high = sum(self.high, other.high);
+        sum(high.high, high.low + (self.low + other.low))
+    }
+}
+
+impl Mul for Double {
+    type Output = Self;
+    fn mul(self, other: Self) -> Self {
+        let high = self.high * other.high;
+        let low = self.high.mul_add(other.high, -high);
+        sum(high, low + (self.high * other.low + self.low * other.high))
+    }
+}
+
+impl Neg for Double {
+    type Output = Self;
+    fn neg(self) -> Self {
+        Self { high: -self.high, low: -self.low }
+    }
+}
+
+/// `x / n`, by one step of Newton's method.
+fn divided(x: Double, n: f64) -> Double {
+    let first = double(x.high / n);
+    let rest = x + -(first * double(n));
+    first + double((rest.high + rest.low) / n)
+}
+
+/// The cosine and the sine of `2πk/n`, by series.
+fn cos_sin(k: usize, n: usize) -> [Double; 2] {
+    let angle = divided(Double { high: TAU, low: TAU_LOW } * double(k as f64), n as f64);
+    let (mut term, mut parts) = (double(1.0), [double(0.0); 2]);
+    for power in 0..60 {
+        let part = if power % 4 < 2 { term } else { -term };
+        parts[power % 2] = parts[power % 2] + part;
+        term = divided(term * angle, (power + 1) as f64);
+    }
+    parts
+}
+
+/// The transform of interleaved complex numbers, with `exp(-2πi jk/n)`.
+pub(crate) fn transform(numbers: &[f64]) -> Vec<f64> {
+    let n = numbers.len() / 2;
+    let roots: Vec<_> = (0..n).map(|k| cos_sin(k, n)).collect();
+    let result = |k: usize| {
+        let (mut re, mut im) = (double(0.0), double(0.0));
+        for (j, x) in numbers.chunks(2).enumerate() {
+            let [c, s] = roots[j * k % n];
+            let [x, y] = [double(x[0]), double(x[1])];
+            re = re + x * c + y * s;
+            im = im + y * c + -(x * s);
+        }
+        [re.high, im.high]
+    };
+    (0..n).flat_map(result).collect()
+}
