@@ -7,7 +7,8 @@
  *
  * With REPS it prints one JSON object: times, and the error of a round trip.
  *
- * FFTW has its usual good settings: FFTW_MEASURE, out of place, double precision. FFTW-MPI is
+ * FFTW has its usual good settings: FFTW_MEASURE, out of place, in double precision unless compiled
+ * with -DSINGLE. FFTW-MPI is
  * timed in natural order (slabs of axis 0 in and out, two exchanges) and with
  * FFTW_MPI_TRANSPOSED_OUT (slabs of axis 1 out, one exchange). With --destroy-input FFTW may use
  * the input as scratch. A time is the maximum over the ranks of one forward transform after a
@@ -19,6 +20,8 @@
  *
  *   mpicc -std=c11 -O2 -Wall -Wextra -Wpedantic fftw.c -o fftw_peer \
  *     -lfftw3_mpi -lfftw3_threads -lfftw3 -lpthread -lm
+ *
+ * In single precision: -DSINGLE, -lfftw3f_mpi and so on.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <fftw3-mpi.h>
@@ -30,6 +33,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+/* FFTW has a library for each precision, with names of its own. */
+#ifdef SINGLE
+#define FFTW(name) fftwf_##name
+typedef float real;
+#else
+#define FFTW(name) fftw_##name
+typedef double real;
+#endif
 
 /* ---- What to run, from the command line ---- */
 
@@ -151,15 +163,15 @@ static double now(void) {
 typedef struct {
     ptrdiff_t first, planes; /* this rank's part of axis 0 */
     ptrdiff_t row, stride;   /* reals in a row, and from one row to the next (padded by FFTW-MPI) */
-    double *in;
-    fftw_complex *out;
-    fftw_plan forward, backward, transposed; /* NULL where this job has no use for it */
+    real *in;
+    FFTW(complex) *out;
+    FFTW(plan) forward, backward, transposed; /* NULL where this job has no use for it */
     int executed;
 } transform;
 
 static void allocate(const world *w, transform *t, ptrdiff_t in_reals, ptrdiff_t out_complexes) {
-    t->in = fftw_alloc_real((size_t)(in_reals > 0 ? in_reals : 1));
-    t->out = fftw_alloc_complex((size_t)(out_complexes > 0 ? out_complexes : 1));
+    t->in = FFTW(alloc_real)((size_t)(in_reals > 0 ? in_reals : 1));
+    t->out = FFTW(alloc_complex)((size_t)(out_complexes > 0 ? out_complexes : 1));
     if (!t->in || !t->out) die(w, "out of memory");
 }
 
@@ -171,21 +183,21 @@ static void plan_mpi(const world *w, const job *j, transform *t) {
     /* The slabs of axis 0 are those of natural order, and the room is enough for both. */
     ptrdiff_t planes1, first1;
     const ptrdiff_t room =
-        fftw_mpi_local_size_3d_transposed(n0, n1, last, comm, &t->planes, &t->first, &planes1, &first1);
+        FFTW(mpi_local_size_3d_transposed)(n0, n1, last, comm, &t->planes, &t->first, &planes1, &first1);
     allocate(w, t, 2 * room, room);
     t->stride = 2 * last;
 
-    double *in = t->in;
-    fftw_complex *cin = (fftw_complex *)t->in, *out = t->out;
+    real *in = t->in;
+    FFTW(complex) *cin = (FFTW(complex) *)t->in, *out = t->out;
     if (wants_forward(j))
-        t->forward = j->r2c ? fftw_mpi_plan_dft_r2c_3d(n0, n1, n2, in, out, comm, order)
-                            : fftw_mpi_plan_dft_3d(n0, n1, n2, cin, out, comm, FFTW_FORWARD, order);
+        t->forward = j->r2c ? FFTW(mpi_plan_dft_r2c_3d)(n0, n1, n2, in, out, comm, order)
+                            : FFTW(mpi_plan_dft_3d)(n0, n1, n2, cin, out, comm, FFTW_FORWARD, order);
     if (wants_transposed(j))
-        t->transposed = j->r2c ? fftw_mpi_plan_dft_r2c_3d(n0, n1, n2, in, out, comm, swapped)
-                               : fftw_mpi_plan_dft_3d(n0, n1, n2, cin, out, comm, FFTW_FORWARD, swapped);
+        t->transposed = j->r2c ? FFTW(mpi_plan_dft_r2c_3d)(n0, n1, n2, in, out, comm, swapped)
+                               : FFTW(mpi_plan_dft_3d)(n0, n1, n2, cin, out, comm, FFTW_FORWARD, swapped);
     if (wants_backward(j))
-        t->backward = j->r2c ? fftw_mpi_plan_dft_c2r_3d(n0, n1, n2, out, in, comm, order)
-                             : fftw_mpi_plan_dft_3d(n0, n1, n2, out, cin, comm, FFTW_BACKWARD, order);
+        t->backward = j->r2c ? FFTW(mpi_plan_dft_c2r_3d)(n0, n1, n2, out, in, comm, order)
+                             : FFTW(mpi_plan_dft_3d)(n0, n1, n2, out, cin, comm, FFTW_BACKWARD, order);
 }
 
 static void plan_threads(const world *w, const job *j, transform *t) {
@@ -195,14 +207,14 @@ static void plan_threads(const world *w, const job *j, transform *t) {
     t->stride = t->row;
     allocate(w, t, j->n[0] * n1 * t->row, j->n[0] * n1 * last);
 
-    double *in = t->in;
-    fftw_complex *cin = (fftw_complex *)t->in, *out = t->out;
+    real *in = t->in;
+    FFTW(complex) *cin = (FFTW(complex) *)t->in, *out = t->out;
     if (wants_forward(j))
-        t->forward = j->r2c ? fftw_plan_dft_r2c_3d(n0, n1, n2, in, out, flags)
-                            : fftw_plan_dft_3d(n0, n1, n2, cin, out, FFTW_FORWARD, flags);
+        t->forward = j->r2c ? FFTW(plan_dft_r2c_3d)(n0, n1, n2, in, out, flags)
+                            : FFTW(plan_dft_3d)(n0, n1, n2, cin, out, FFTW_FORWARD, flags);
     if (wants_backward(j))
-        t->backward = j->r2c ? fftw_plan_dft_c2r_3d(n0, n1, n2, out, in, flags)
-                             : fftw_plan_dft_3d(n0, n1, n2, out, cin, FFTW_BACKWARD, flags);
+        t->backward = j->r2c ? FFTW(plan_dft_c2r_3d)(n0, n1, n2, out, in, flags)
+                             : FFTW(plan_dft_3d)(n0, n1, n2, out, cin, FFTW_BACKWARD, flags);
 }
 
 static transform plan(const world *w, const job *j) {
@@ -228,7 +240,7 @@ static double noise(uint64_t index) {
 static void fill(const job *j, const transform *t) {
     for (ptrdiff_t row = 0; row < t->planes * j->n[1]; row++)
         for (ptrdiff_t k = 0; k < t->row; k++)
-            t->in[row * t->stride + k] = noise((uint64_t)((t->first * j->n[1] + row) * t->row + k));
+            t->in[row * t->stride + k] = (real)noise((uint64_t)((t->first * j->n[1] + row) * t->row + k));
 }
 
 /* The relative l2 difference between backward(forward(x))/N and x, on rank 0. */
@@ -236,8 +248,8 @@ static double round_trip_error(const world *w, const job *j, const transform *t)
     const double scale = 1.0 / ((double)j->n[0] * (double)j->n[1] * (double)j->n[2]);
     double wrong = 0.0, all = 0.0;
     fill(j, t);
-    fftw_execute(t->forward);
-    fftw_execute(t->backward);
+    FFTW(execute)(t->forward);
+    FFTW(execute)(t->backward);
     for (ptrdiff_t row = 0; row < t->planes * j->n[1]; row++)
         for (ptrdiff_t k = 0; k < t->row; k++) {
             const double x = noise((uint64_t)((t->first * j->n[1] + row) * t->row + k));
@@ -257,11 +269,11 @@ static double round_trip_error(const world *w, const job *j, const transform *t)
  * The input is written after planning and then every 32 transforms: a transform that destroys its
  * input multiplies it by up to the root of the grid's points. Writing it every time would leave it
  * in the caches, which the other programs do not have. */
-static double time_one(const world *w, const job *j, transform *t, fftw_plan p) {
+static double time_one(const world *w, const job *j, transform *t, FFTW(plan) p) {
     if (t->executed++ % 32 == 0) fill(j, t);
     barrier(w);
     const double start = now();
-    fftw_execute(p);
+    FFTW(execute)(p);
     return reduce(w, now() - start, MPI_MAX);
 }
 
@@ -278,7 +290,7 @@ static enum command read_command(void) {
 }
 
 static int serve(const world *w, const job *j, transform *t) {
-    const fftw_plan served = j->transposed ? t->transposed : t->forward;
+    const FFTW(plan) served = j->transposed ? t->transposed : t->forward;
     if (w->rank == 0) {
         puts("ready");
         fflush(stdout);
@@ -318,7 +330,7 @@ static int report(const world *w, const job *j, transform *t) {
     const double error = round_trip_error(w, j, t);
 
     if (w->rank == 0) {
-        printf("{\"library\":\"%s\",\"version\":\"%s\",", j->mpi ? "fftw-mpi" : "fftw-threads", fftw_version);
+        printf("{\"library\":\"%s\",\"version\":\"%s\",", j->mpi ? "fftw-mpi" : "fftw-threads", FFTW(version));
         printf("\"problem\":\"%s %tdx%tdx%td\",", j->r2c ? "r2c" : "c2c", j->n[0], j->n[1], j->n[2]);
         printf("\"ranks\":%d,", j->mpi ? w->size : j->threads);
         print_series("seconds", natural, j->reps);
@@ -331,18 +343,18 @@ static int report(const world *w, const job *j, transform *t) {
 }
 
 static int run(const world *w, const job *j) {
-    if (j->mpi) fftw_mpi_init();
-    else if (!fftw_init_threads()) die(w, "FFTW could not start its threads");
-    else fftw_plan_with_nthreads(j->threads);
+    if (j->mpi) FFTW(mpi_init)();
+    else if (!FFTW(init_threads)()) die(w, "FFTW could not start its threads");
+    else FFTW(plan_with_nthreads)(j->threads);
 
     transform t = plan(w, j);
     const int status = j->serve ? serve(w, j, &t) : report(w, j, &t);
 
-    if (t.forward) fftw_destroy_plan(t.forward);
-    if (t.backward) fftw_destroy_plan(t.backward);
-    if (t.transposed) fftw_destroy_plan(t.transposed);
-    fftw_free(t.in);
-    fftw_free(t.out);
+    if (t.forward) FFTW(destroy_plan)(t.forward);
+    if (t.backward) FFTW(destroy_plan)(t.backward);
+    if (t.transposed) FFTW(destroy_plan)(t.transposed);
+    FFTW(free)(t.in);
+    FFTW(free)(t.out);
     return status;
 }
 

@@ -5,7 +5,7 @@
 
 use crate::contender::{Contender, MemoryCopy, Server};
 use crate::demo::{build_cli, mpirun};
-use crate::machine;
+use crate::machine::{self, Description};
 use crate::options::Options;
 use crate::packages::FFTW;
 use crate::quiet;
@@ -21,22 +21,56 @@ const WARM_UP: usize = 2;
 
 /// Runs every heat, prints the tables, writes the record.
 pub(crate) fn run(options: &Options) -> Result {
-    let mpi = setup::prepare(&[&FFTW]).mpi;
-    let (peer, cli) = compile(options, mpi)?;
-    let fftw = peer.as_deref().map(fftw_version).transpose()?;
-
-    let machine = machine::describe(fftw.as_deref());
+    let sides = Sides::prepare(options)?;
     println!("\n{} {}, {} rounds", options.kind, options.size_text(), options.rounds);
-    for (name, value) in &machine {
-        println!("  {name:8} {value}");
+    let machine = sides.machine()?;
+    let heats = heats(options, &sides, |name| options.wants(name))?;
+    heats.iter().for_each(|heat| println!("{}", heat.table()));
+    println!("by round: the median of the ratios within one round; below 1 thriffty is faster");
+    let name = if options.exchanges.is_empty() { "" } else { "-exchanges" };
+    record::write(options, name, record::of_heats(options, &machine, &heats))
+}
+
+/// What there is to be timed.
+pub(crate) struct Sides {
+    mpi: bool,
+    /// FFTW's program, if FFTW is there.
+    peer: Option<PathBuf>,
+    /// Our program.
+    cli: PathBuf,
+}
+
+impl Sides {
+    /// Compiles both.
+    pub(crate) fn prepare(options: &Options) -> Result<Self> {
+        let mpi = setup::prepare(&[&FFTW]).mpi;
+        let (peer, cli) = compile(options, mpi)?;
+        Ok(Self { mpi, peer, cli })
     }
 
+    /// Describes the machine and prints it.
+    pub(crate) fn machine(&self) -> Result<Description> {
+        let fftw = self.peer.as_deref().map(fftw_version).transpose()?;
+        let machine = machine::describe(fftw.as_deref());
+        for (name, value) in &machine {
+            println!("  {name:8} {value}");
+        }
+        Ok(machine)
+    }
+}
+
+/// Times the wanted programs at each number of ranks.
+pub(crate) fn heats(
+    options: &Options,
+    sides: &Sides,
+    wanted: impl Fn(&str) -> bool,
+) -> Result<Vec<Heat>> {
     let mut copy = MemoryCopy::new(options.bytes());
     let mut heats = Vec::new();
     for &ranks in &options.ranks {
         let mut servers = Vec::new();
-        let mut all = programs(options, ranks, mpi, peer.as_deref(), &cli);
-        all.retain(|(name, _)| options.wants(name));
+        let mut all = programs(options, ranks, sides);
+        all.retain(|(name, _)| wanted(name));
         for (name, mut command) in all {
             println!("starting {name}: {}", shown(&command));
             servers.push(Server::start(&name, &mut command)?);
@@ -44,13 +78,9 @@ pub(crate) fn run(options: &Options) -> Result {
         let mut contenders: Vec<&mut dyn Contender> = vec![&mut copy];
         contenders.extend(servers.iter_mut().map(|server| server as &mut dyn Contender));
         let (series, busy) = take_turns(&mut contenders, options.rounds, options.patience())?;
-        let heat = Heat { ranks, series, busy };
-        println!("{}", heat.table());
-        heats.push(heat);
+        heats.push(Heat { ranks, series, busy });
     }
-    println!("by round: the median of the ratios within one round; below 1 thriffty is faster");
-    let name = if options.exchanges.is_empty() { "" } else { "-exchanges" };
-    record::write(options, name, record::of_heats(options, &machine, &heats))
+    Ok(heats)
 }
 
 /// Times every contender once per round; also the share of the cores that others used. A round
@@ -89,19 +119,17 @@ pub(crate) fn take_turns(
 
 /// The programs of one heat, all out of place. FFTW-MPI also overwrites its input, or leaves its
 /// output transposed.
-fn programs(
-    options: &Options,
-    ranks: usize,
-    mpi: bool,
-    peer: Option<&Path>,
-    cli: &Path,
-) -> Vec<(String, Command)> {
+fn programs(options: &Options, ranks: usize, sides: &Sides) -> Vec<(String, Command)> {
+    let Sides { mpi, peer, cli } = sides;
     let count = ranks.to_string();
     let mut programs = Vec::new();
     let mut add = |name: &str, by_mpi: bool, program: &Path, verb: &str, words: &str| {
         let mut start = if by_mpi { mpirun(&count, program) } else { command(program) };
         start.args([verb, &options.kind, &options.size_text(), "--serve"]);
         start.args(words.split_whitespace());
+        if options.precision == "f32" && verb == "bench" {
+            start.args(["--precision", "f32"]);
+        }
         programs.push((name.to_string(), start));
     };
     let threads = format!("--ranks {ranks}");
@@ -111,7 +139,7 @@ fn programs(
         add("fftw-mpi-transposed", true, peer, "mpi", "--transposed");
         add("fftw-threads", false, peer, "threads", &ranks.to_string());
     }
-    if mpi {
+    if *mpi {
         add("thriffty-mpi", true, cli, "bench", "");
         for exchange in &options.exchanges {
             let name = format!("thriffty-mpi-{exchange}");
@@ -133,7 +161,7 @@ fn programs(
     add("thriffty-threads", false, cli, "bench", &threads);
     if let Some(older) = &options.beside {
         add("older-threads", false, older, "bench", &threads);
-        if mpi {
+        if *mpi {
             add("older-mpi", true, older, "bench", "");
         }
     }
@@ -151,7 +179,8 @@ pub(crate) fn way(exchange: &str) -> Vec<&str> {
 
 /// The paths of FFTW's program, if FFTW is there, and of ours.
 pub(crate) fn compile(options: &Options, mpi: bool) -> Result<(Option<PathBuf>, PathBuf)> {
-    let peer = if mpi && (FFTW.present)() { Some(compile_peer()?) } else { None };
+    let is_there = mpi && (FFTW.present)();
+    let peer = if is_there { Some(compile_peer(&options.precision)?) } else { None };
     let cli = match &options.cli {
         Some(cli) => cli.clone(),
         None => build_cli(mpi)?,
@@ -159,13 +188,21 @@ pub(crate) fn compile(options: &Options, mpi: bool) -> Result<(Option<PathBuf>, 
     Ok((peer, cli))
 }
 
-fn compile_peer() -> Result<PathBuf> {
+fn compile_peer(precision: &str) -> Result<PathBuf> {
     let folder = tools::target_dir().join("peers");
     tools::make_folder(&folder)?;
-    let peer = folder.join("fftw_peer");
+    let (name, define, suffix) = match precision {
+        "f32" => ("fftw_peer_f32", "-DSINGLE", "f"),
+        _ => ("fftw_peer", "-DDOUBLE", ""),
+    };
+    let peer = folder.join(name);
     let mut mpicc = command("mpicc");
-    mpicc.args(["-std=c11", "-O2", "-Wall", "-Wextra", "-Wpedantic", "benches/peers/fftw.c", "-o"]);
-    mpicc.arg(&peer).args(["-lfftw3_mpi", "-lfftw3_threads", "-lfftw3", "-lpthread", "-lm"]);
+    mpicc.args(["-std=c11", "-O2", "-Wall", "-Wextra", "-Wpedantic", define]);
+    mpicc.args(["benches/peers/fftw.c", "-o"]).arg(&peer);
+    for part in ["_mpi", "_threads", ""] {
+        mpicc.arg(format!("-lfftw3{suffix}{part}"));
+    }
+    mpicc.args(["-lpthread", "-lm"]);
     tools::run_shown(&mut mpicc)?;
     Ok(peer)
 }
@@ -213,7 +250,8 @@ mod tests {
     #[test]
     fn the_programs_follow_what_is_there() {
         let lines = |line: &str, ranks, mpi, peer: Option<&str>| -> Vec<String> {
-            programs(&parse(line).unwrap(), ranks, mpi, peer.map(Path::new), Path::new("cli"))
+            let sides = Sides { mpi, peer: peer.map(PathBuf::from), cli: "cli".into() };
+            programs(&parse(line).unwrap(), ranks, &sides)
                 .iter()
                 .map(|(_, command)| shown(command))
                 .collect()

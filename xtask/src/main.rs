@@ -16,6 +16,7 @@ mod programs;
 mod quiet;
 mod record;
 mod setup;
+mod sizes;
 mod sources;
 mod stats;
 mod test;
@@ -97,6 +98,7 @@ fn run(task: Task) -> tools::Result {
         Task::Lines => sources::lines(),
         Task::Kernels => kernels::run(),
         Task::Bench(options) if options.net => net::run(&options),
+        Task::Bench(options) if !options.sizes.is_empty() => sizes::run(&options),
         Task::Bench(options) => bench::run(&options),
     }
 }

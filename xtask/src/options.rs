@@ -1,6 +1,7 @@
 //! The options of `cargo xtask bench`.
 
 use clap::Parser;
+use clap::builder::ArgPredicate;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -17,8 +18,15 @@ pub(crate) struct Options {
     /// The grid.
     #[arg(long, default_value = "256x256x256", value_parser = size, value_name = "N0xN1xN2")]
     pub(crate) size: [usize; 3],
+    /// Time cubes of these lengths instead, at one rank and at four unless --ranks says otherwise.
+    #[arg(long, value_delimiter = ',', value_parser = count, value_name = "N,...")]
+    #[arg(conflicts_with_all = ["size", "net", "exchanges"])]
+    pub(crate) sizes: Vec<usize>,
+    /// The precision.
+    #[arg(long, default_value = "f64", value_parser = ["f32", "f64"], conflicts_with = "net")]
+    pub(crate) precision: String,
     /// Numbers of ranks.
-    #[arg(long, default_value = "1,2,4", value_delimiter = ',', value_parser = count)]
+    #[arg(long, default_value = "1,2,4", default_value_if("sizes", ArgPredicate::IsPresent, "1,4"), value_delimiter = ',', value_parser = count)]
     #[arg(value_name = "P,...", conflicts_with = "net")]
     pub(crate) ranks: Vec<usize>,
     /// Measured rounds.
@@ -66,6 +74,11 @@ impl Options {
         self.only.is_empty() || self.only.iter().any(|wanted| wanted == name)
     }
 
+    /// The same for a cube.
+    pub(crate) fn cube(&self, n: usize) -> Self {
+        Self { size: [n; 3], ..self.clone() }
+    }
+
     pub(crate) fn patience(&self) -> Duration {
         Duration::from_secs(self.patience as u64)
     }
@@ -77,7 +90,8 @@ impl Options {
 
     /// Bytes of the input of all ranks.
     pub(crate) fn bytes(&self) -> usize {
-        let per_point = if self.kind == "r2c" { 8 } else { 16 };
+        let parts = if self.kind == "r2c" { 1 } else { 2 };
+        let per_point = parts * if self.precision == "f32" { 4 } else { 8 };
         self.size.iter().product::<usize>() * per_point
     }
 }
@@ -110,6 +124,9 @@ pub(crate) mod tests {
         assert!(options.wants("b") && !options.wants("c") && parse("").unwrap().wants("c"));
         assert_eq!((options.size_text().as_str(), options.bytes()), ("8x9x10", 8 * 9 * 10 * 8));
         assert_eq!((options.ranks, options.rounds), (vec![3, 6], 10));
+        let options = parse("--sizes 64,100 --precision f32").unwrap();
+        assert_eq!((options.sizes, options.ranks), (vec![64, 100], vec![1, 4]));
+        assert_eq!(parse("--sizes 64 --ranks 2").unwrap().ranks, [2]);
         let options = parse("--net --wires f32,1e-6 --hosts 3").unwrap();
         assert_eq!((options.wires.len(), options.hosts, options.rate.as_str()), (2, 3, "1gbit"));
     }
@@ -126,6 +143,7 @@ pub(crate) mod tests {
             ("--hosts 4", "--net"),
             ("--net --ranks 4", "--ranks"),
             ("--net --hosts 0", "positive"),
+            ("--sizes 64 --size 8x8x8", "--size"),
         ] {
             let error = parse(line).unwrap_err();
             assert!(error.contains(part), "{line}: {error}");

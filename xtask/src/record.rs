@@ -55,7 +55,7 @@ impl Heat {
         text
     }
 
-    fn record(&self) -> Value {
+    pub(crate) fn record(&self) -> Value {
         let series = self.series.iter().map(|Series { name, seconds }| {
             json!({
                 "name": name,
@@ -98,12 +98,20 @@ pub(crate) fn of_heats(options: &Options, machine: &Description, heats: &[Heat])
 
 /// A record with its problem, its rounds and its machine.
 pub(crate) fn with_problem(options: &Options, machine: &Description, mut record: Value) -> Value {
-    record["problem"] = format!("{} {}", options.kind, options.size_text()).into();
+    record["problem"] = problem(options).replace('-', " ").into();
     record["rounds"] = options.rounds.into();
     for (name, value) in machine {
         record["machine"][*name] = value.as_str().into();
     }
     record
+}
+
+/// `c2c-256x256x256`, or the kind alone of several sizes.
+fn problem(options: &Options) -> String {
+    match options.sizes.is_empty() {
+        true => format!("{}-{}", options.kind, options.size_text()),
+        false => options.kind.clone(),
+    }
 }
 
 /// Six decimals, finer than any of these times repeats.
@@ -124,8 +132,8 @@ pub(crate) fn write(options: &Options, name: &str, mut record: Value) -> Result 
         false => tools::target_dir(),
     };
     tools::make_folder(&folder)?;
-    let problem = format!("{}-{}", options.kind, options.size_text());
-    let path = folder.join(format!("{date}-{}-{problem}{name}.json", machine::short_id()));
+    let name = format!("{date}-{}-{}{name}.json", machine::short_id(), problem(options));
+    let path = folder.join(name);
     tools::write(&path, &format!("{record:#}\n"))?;
     println!("record: {}", path.display());
     Ok(())
