@@ -1,8 +1,8 @@
 //! Transforms of lines of numbers: one after the other, or several at once.
 //!
-//! The planners of rustfft, realfft and rustdct transform one line after the other. These libraries
-//! are generic, so that every crate that uses a planner compiles all algorithms. This crate compiles
-//! them once, for both precisions.
+//! The planners of rustfft, realfft and rustdct transform one line after the other. These
+//! libraries are generic, so that every crate that uses a planner compiles all algorithms. This
+//! crate compiles them once, for both precisions.
 //!
 //! A [`BatchFft`] transforms several lines at once, one per SIMD lane.
 //!
@@ -64,8 +64,8 @@ pub trait Planner<T>: Send {
         forward: bool,
         contiguous: bool,
     ) -> Option<Arc<dyn BatchFft<T>>>;
-    /// `n` real numbers to `n/2 + 1` complex ones, for several contiguous lines at once. `None` also
-    /// for odd `n`.
+    /// `n` real numbers to `n/2 + 1` complex ones, for several contiguous lines at once. `None`
+    /// also for odd `n`.
     fn real_to_complex_batch(&mut self, n: usize) -> Option<Arc<dyn BatchFft<T>>>;
     /// `n/2 + 1` complex numbers to `n` real ones, as
     /// [`real_to_complex_batch`](Planner::real_to_complex_batch).

@@ -50,14 +50,24 @@ impl Pass {
         self.kind == Kind::R2C
     }
 
+    /// Real numbers of a line before.
+    pub(crate) fn line_before(&self) -> usize {
+        self.len_before() * if self.complex_before { 2 } else { 1 }
+    }
+
+    /// Real numbers of a line after.
+    pub(crate) fn line_after(&self) -> usize {
+        self.len_after() * if self.complex_after { 2 } else { 1 }
+    }
+
     /// Real numbers of a block before.
     fn reals_before(&self) -> usize {
-        self.outer * self.inner * self.len_before() * if self.complex_before { 2 } else { 1 }
+        self.outer * self.inner * self.line_before()
     }
 
     /// Real numbers of a block after.
     fn reals_after(&self) -> usize {
-        self.outer * self.inner * self.len_after() * if self.complex_after { 2 } else { 1 }
+        self.outer * self.inner * self.line_after()
     }
 }
 

@@ -71,7 +71,8 @@ macro_rules! unroll {
     ($i:ident in [$($value:literal)*] $body:block) => { $({ const $i: usize = $value; $body })* };
 }
 
-/// A transform of `a b` numbers by `b` transforms of `a`, twiddle factors, and `a` transforms of `b`.
+/// A transform of `a b` numbers by `b` transforms of `a`, twiddle factors, and `a` transforms of
+/// `b`.
 macro_rules! product {
     ($name:ident = $a:literal $first:expr, [$($i:literal)*]; $b:literal $second:expr, [$($j:literal)*]) => {
         #[inline(always)]

@@ -14,8 +14,10 @@
 //! contiguous lines are turned when loaded.
 
 mod ahead;
+mod batch;
 mod butterfly;
 mod choice;
+mod complex;
 mod kernel;
 mod plan;
 mod radices;
@@ -24,8 +26,8 @@ mod roots;
 mod stages;
 mod vector;
 
+pub use batch::{BatchFft, Lines};
 pub(crate) use choice::is_slower;
 pub use kernel::Strides;
 pub(crate) use plan::{Batch, plan};
-pub use plan::{BatchFft, Lines};
 pub(crate) use vector::Real;

@@ -1,44 +1,15 @@
-//! Plans: a transform of a length, and the loop over lines.
+//! The transform of a length, for the vectors of this processor.
 
 use std::marker::PhantomData;
-use std::ops::Range;
 use std::sync::Arc;
 
 use pulp::{Simd, WithSimd};
 
-use super::ahead::Ahead;
-use super::kernel::Strides;
+use super::batch::BatchFft;
+use super::complex::Complex;
 use super::real::{ComplexToReal, RealToComplex};
 use super::stages::Stages;
-use super::vector::{MOST_LANES, Pair, Real, lanes};
-
-/// Lines to be transformed. Real lines are half as many complex numbers.
-pub struct Lines<'a, T> {
-    /// `None` to transform in place.
-    pub src: Option<&'a [T]>,
-    /// Where the lines are in the source.
-    pub from: Strides,
-    /// The results.
-    pub dst: &'a mut [T],
-    /// Where the lines are in the destination.
-    pub to: Strides,
-    /// The number of lines.
-    pub count: usize,
-    /// Whether lines, which must be contiguous, are outside the caches.
-    pub uncached: bool,
-}
-
-/// A transform of many lines, several at once.
-pub trait BatchFft<T>: Send + Sync {
-    /// Real numbers of scratch. Transforms are fastest if scratch begins in a cache line.
-    fn scratch_len(&self) -> usize;
-
-    /// Transforms the lines and scales the results.
-    ///
-    /// # Panics
-    /// If a slice is too short.
-    fn run(&self, lines: Lines<'_, T>, scale: T, scratch: &mut [T]);
-}
+use super::vector::Real;
 
 /// What a transform does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -85,167 +56,5 @@ impl<T: Real> WithSimd for Make<T> {
             Batch::RealToComplex => Arc::new(RealToComplex::new(stages)),
             Batch::ComplexToReal => Arc::new(ComplexToReal::new(stages)),
         })
-    }
-}
-
-/// A transform of as many lines as a vector has lanes, in two steps.
-pub(crate) trait GroupFft: Send + Sync {
-    type S: Simd;
-    type T: Real;
-
-    fn stages(&self) -> &Stages<Self::S, Self::T>;
-
-    /// Complex numbers of a line before and after.
-    fn lens(&self) -> [usize; 2];
-
-    /// Reads lines into `work`.
-    fn read(
-        &self,
-        src: &[Self::T],
-        at: Strides,
-        work: &mut [Pair<Self::S, Self::T>],
-        ahead: Option<Ahead>,
-    );
-
-    /// Scales and writes the results of what is in `work`.
-    fn write(
-        &self,
-        scale: Self::T,
-        work: &mut [Pair<Self::S, Self::T>],
-        dst: &mut [Self::T],
-        at: Strides,
-        ahead: Option<Ahead>,
-    );
-}
-
-impl<T: Real, G: GroupFft<T = T>> BatchFft<T> for G {
-    fn scratch_len(&self) -> usize {
-        let [before, after] = self.lens();
-        2 * lanes::<G::S, T>() * (self.stages().n + before.max(after))
-    }
-
-    fn run(&self, lines: Lines<'_, T>, scale: T, scratch: &mut [T]) {
-        let Lines { src, from, dst, to, count, uncached } = lines;
-        let (n, group) = (self.stages().n, lanes::<G::S, T>());
-        let (work, tile) = scratch[..self.scratch_len()].split_at_mut(2 * n * group);
-        let work: &mut [Pair<G::S, T>] = bytemuck::cast_slice_mut(work);
-        let head = match to.dist {
-            1 => lines_before_boundary(dst, to.stride, group).min(count),
-            _ => 0,
-        };
-        let whole = (count - head) / group * group;
-        for first in (head..head + whole).step_by(group) {
-            let ahead = uncached.then(|| Ahead::of(src, from, dst, to, [first, group]));
-            self.read(&src.unwrap_or(&*dst)[2 * first * from.dist..], from, work, ahead);
-            self.write(scale, work, &mut dst[2 * first * to.dist..], to, ahead);
-        }
-        let mut rest = (0..head).chain(head + whole..count).peekable();
-        while rest.peek().is_some() {
-            let mut few = Few::default();
-            for (place, line) in few.lines.iter_mut().zip(rest.by_ref().take(group)) {
-                *place = line;
-                few.count += 1;
-            }
-            let lines = Lines { src, from, dst: &mut *dst, to, count, uncached };
-            few.run(self, lines, scale, work, tile);
-        }
-    }
-}
-
-/// The number of columns before those of which each vector is in one cache line.
-fn lines_before_boundary<T>(columns: &[T], stride: usize, group: usize) -> usize {
-    let complex = 2 * size_of::<T>();
-    let bytes = group * complex;
-    let past = columns.as_ptr().addr() % bytes;
-    if (stride * complex).is_multiple_of(bytes) && past.is_multiple_of(complex) && past > 0 {
-        (bytes - past) / complex
-    } else {
-        0
-    }
-}
-
-/// Some lines, at most as many as a vector has lanes, not adjacent.
-#[derive(Default)]
-struct Few {
-    lines: [usize; MOST_LANES],
-    count: usize,
-}
-
-impl Few {
-    /// Transforms them in a tile, in which other lanes have any numbers.
-    fn run<G: GroupFft + ?Sized>(
-        &self,
-        fft: &G,
-        lines: Lines<'_, G::T>,
-        scale: G::T,
-        work: &mut [Pair<G::S, G::T>],
-        tile: &mut [G::T],
-    ) {
-        let Lines { src, from, dst, to, .. } = lines;
-        let [before, after] = fft.lens();
-        let few = &self.lines[..self.count];
-        let inside = |at: Strides, len: usize| match at.dist {
-            1 => Strides { stride: lanes::<G::S, G::T>(), dist: 1 },
-            _ => Strides { stride: 1, dist: len },
-        };
-        let (beside, after_beside) = (inside(from, before), inside(to, after));
-        tile.fill(G::T::rounded(0.0));
-        let src = src.unwrap_or(&*dst);
-        for i in 0..before {
-            for (lane, &line) in few.iter().enumerate() {
-                tile[beside.range(i, lane)].copy_from_slice(&src[from.range(i, line)]);
-            }
-        }
-        fft.read(tile, beside, work, None);
-        fft.write(scale, work, tile, after_beside, None);
-        for i in 0..after {
-            for (lane, &line) in few.iter().enumerate() {
-                dst[to.range(i, line)].copy_from_slice(&tile[after_beside.range(i, lane)]);
-            }
-        }
-    }
-}
-
-impl Strides {
-    /// The real numbers of number `i` of a line.
-    fn range(self, i: usize, line: usize) -> Range<usize> {
-        let first = 2 * (i * self.stride + line * self.dist);
-        first..first + 2
-    }
-}
-
-struct Complex<S: Simd, T: Real> {
-    stages: Stages<S, T>,
-    /// The inverse is the forward transform with its results in reverse order.
-    inverse: bool,
-}
-
-impl<S: Simd, T: Real> GroupFft for Complex<S, T> {
-    type S = S;
-    type T = T;
-
-    fn stages(&self) -> &Stages<S, T> {
-        &self.stages
-    }
-
-    fn lens(&self) -> [usize; 2] {
-        [self.stages.n; 2]
-    }
-
-    fn read(&self, src: &[T], at: Strides, work: &mut [Pair<S, T>], ahead: Option<Ahead>) {
-        self.stages.first(src, at, work, ahead);
-    }
-
-    fn write(
-        &self,
-        scale: T,
-        work: &mut [Pair<S, T>],
-        dst: &mut [T],
-        at: Strides,
-        ahead: Option<Ahead>,
-    ) {
-        self.stages.between(1..self.stages.len() - 1, work, ahead);
-        self.stages.multiply(work, scale);
-        self.stages.last(work, dst, at, self.inverse, ahead);
     }
 }

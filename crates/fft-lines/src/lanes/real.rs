@@ -1,7 +1,7 @@
 //! Real transforms of even length, by complex ones of half the length.
 //!
-//! Numbers 2j and 2j+1 of a line are the parts of a complex number. With h = n/2, w = exp(-2πi/n) and
-//! Z the transform of these numbers, X the transform of the line:
+//! Numbers 2j and 2j+1 of a line are the parts of a complex number. With h = n/2,
+//! w = exp(-2πi/n), Z the transform of these numbers, and X the transform of the line:
 //!
 //! ```text
 //! E = (Z[k] + conj Z[h-k]) / 2,  D = (Z[k] - conj Z[h-k]) / 2
@@ -11,8 +11,8 @@
 use pulp::{Simd, WithSimd};
 
 use super::ahead::Ahead;
+use super::batch::GroupFft;
 use super::kernel::{Strides, lines, lines_mut};
-use super::plan::GroupFft;
 use super::roots::root;
 use super::stages::Stages;
 use super::vector::{Complexes, MOST_LANES, Pair, Real};

@@ -12,6 +12,7 @@ use crate::base::cache_sizes::{
 use crate::host::cpu::batch_pass::Batch;
 use crate::host::cpu::prefetch::PrefetchQueue;
 use crate::host::cpu::transpose::Columns;
+use crate::host::cpu::workspace::Workspace;
 use crate::host::cpu::{line_fft::LineFft, line_fft::LinePlanner};
 use crate::problem::Memory;
 use crate::recipe::Pass;
@@ -37,13 +38,6 @@ enum Transform<T> {
     OneByOne(Arc<dyn LineFft<T>>),
     /// Several at once.
     Batch(Batch<T>),
-}
-
-pub(crate) struct Workspace<'a, T> {
-    /// Room for [lines](LinePass::bytes_at_once) transformed together.
-    pub(crate) lines: &'a mut [T],
-    pub(crate) scratch: &'a mut [T],
-    pub(crate) queue: &'a mut PrefetchQueue,
 }
 
 /// The number of lines transformed together, and whether they are outside the cache.
@@ -82,7 +76,7 @@ impl<T: Real> LinePass<T> {
         planner: &mut LinePlanner<T>,
     ) -> Self {
         let Pass { kind, direction, n, inner, outer, .. } = *pass;
-        let pitch = len_before(pass).max(len_after(pass));
+        let pitch = pass.line_before().max(pass.line_after());
         let (mut at_once, far) = lines_at_once::<T>(pitch, inner, cached, memory);
         let is_rows = inner == 1;
         let lines = if is_rows { outer * blocks } else { inner };
@@ -225,16 +219,6 @@ impl<T: Real> LinePass<T> {
             multiply(tile, T::of(self.shape.factor));
         }
     }
-}
-
-/// Real numbers of a line before.
-pub(super) fn len_before(pass: &Pass) -> usize {
-    pass.len_before() * if pass.complex_before { 2 } else { 1 }
-}
-
-/// Real numbers of a line after.
-pub(super) fn len_after(pass: &Pass) -> usize {
-    pass.len_after() * if pass.complex_after { 2 } else { 1 }
 }
 
 /// Copies lines of `len` numbers to lines of length `pitch`, truncated to the shorter.

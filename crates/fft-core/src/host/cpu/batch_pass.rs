@@ -7,7 +7,7 @@ use fft_lines::{BatchFft, Lines, Strides};
 
 use crate::base::Real;
 use crate::base::cache_sizes::{CONFLICT_BYTES, LINE_BYTES};
-use crate::host::cpu::axis_pass::{Workspace, len_after, len_before};
+use crate::host::cpu::workspace::Workspace;
 use crate::recipe::Pass;
 
 pub(crate) struct Batch<T> {
@@ -64,7 +64,7 @@ impl<T: Real> Batch<T> {
 
     /// Contiguous lines.
     fn rows(&self, src: Option<&[T]>, dst: &mut [T], workspace: &mut Workspace<'_, T>) {
-        let (before, after) = (len_before(&self.shape), len_after(&self.shape));
+        let (before, after) = (self.shape.line_before(), self.shape.line_after());
         let [from, to] = [before, after].map(|len| Strides { stride: 1, dist: len / 2 });
         for (chunk, dst) in dst.chunks_mut(self.at_once * after).enumerate() {
             let count = dst.len() / after;

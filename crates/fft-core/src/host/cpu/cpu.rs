@@ -12,7 +12,7 @@ use crate::comm::{SLOT_ALIGN, slot::Line};
 use crate::geometry::Transfer;
 use crate::host::cpu::line_fft::LinePlanner;
 use crate::host::cpu::prefetch::PrefetchQueue;
-use crate::host::cpu::{axis_pass::LinePass, axis_pass::Workspace};
+use crate::host::cpu::{axis_pass::LinePass, workspace::Workspace};
 use crate::problem::Memory;
 use crate::recipe::{LocalFft, Pass};
 

@@ -6,6 +6,7 @@ pub(crate) mod cpu;
 pub(crate) mod line_fft;
 pub(crate) mod prefetch;
 pub(crate) mod transpose;
+pub(crate) mod workspace;
 
 pub use cpu::{Cpu, CpuCall, CpuFft};
 pub use line_fft::{LineFft, LinePlanner};
