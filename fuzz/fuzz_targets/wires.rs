@@ -4,14 +4,14 @@
 use fft_core::{Codec, Real, Transfer, Wire};
 use libfuzzer_sys::fuzz_target;
 
-fn wire(number: u8) -> Wire {
+fn wire(number: u8, bits: u8) -> Wire {
     match number % 8 {
         0 => Wire::Raw,
         1 => Wire::F32,
         2 => Wire::F16,
         3 => Wire::Bf16,
-        4 => Wire::Mantissa((number / 8).min(52)),
-        5 => Wire::Bits((number / 8 + 2).min(52)),
+        4 => Wire::Mantissa(bits.min(52)),
+        5 => Wire::Bits((bits + 2).min(52)),
         6 => Wire::Tolerance,
         _ => Wire::Lossless,
     }
@@ -35,10 +35,10 @@ fn decode<T: Real>(wire: Wire, elements: usize, width: usize, message: &[u8]) {
     }
 }
 
-// The wire; precision and width; elements; the message.
+// The wire; precision, width and bits of the wire; elements; the message.
 fuzz_target!(|data: &[u8]| {
     let [number, form, elements, message @ ..] = data else { return };
-    let (wire, width) = (wire(*number), 1 + usize::from(form >> 1 & 1));
+    let (wire, width) = (wire(*number, form >> 2), 1 + usize::from(form >> 1 & 1));
     match form & 1 {
         0 => decode::<f32>(wire, (*elements).into(), width, message),
         _ => decode::<f64>(wire, (*elements).into(), width, message),

@@ -1,9 +1,12 @@
 //! Files that one rank reads and writes for all.
 
-use std::fs::Permissions;
+use std::fs::{File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, openat};
 
 use fft_core::{Comm, Error, agree};
 
@@ -82,9 +85,19 @@ fn refused(path: &Path, found: impl ToString, expected: &str) -> Error {
     Error::argument(format!("file {}", path.display()), found, expected)
 }
 
-/// The file that a path leads to: of a symbolic link, it is replaced in the place of the link.
+/// As many symbolic links as Linux follows.
+const MAX_LINKS: usize = 40;
+
+/// The file that a path leads to through symbolic links, whether it exists or not.
 fn followed(path: &Path) -> PathBuf {
-    path.canonicalize().unwrap_or_else(|_| path.to_path_buf())
+    let mut path = path.to_path_buf();
+    for _ in 0..MAX_LINKS {
+        match std::fs::read_link(&path) {
+            Ok(target) => path = folder(&path).join(target),
+            Err(_) => break,
+        }
+    }
+    path
 }
 
 fn folder(path: &Path) -> &Path {
@@ -99,21 +112,56 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
         return std::fs::write(path, text);
     }
     path.file_name().ok_or(io::ErrorKind::InvalidFilename)?;
-    // A new name that no other process has, on this host or another.
-    let mut beside = tempfile::Builder::new()
-        .prefix(".thriffty-")
-        .suffix(".new")
-        .permissions(Permissions::from_mode(0o666))
-        .tempfile_in(folder(path))?;
-    if let Some(old) = old {
-        // Only the system's administrator can give a file to somebody else.
-        let _ = fchown(beside.as_file(), Some(old.uid()), Some(old.gid()));
-        beside.as_file().set_permissions(old.permissions())?;
+    if old.is_some() {
+        // A file that may not be written may not be replaced.
+        OpenOptions::new().write(true).open(path)?;
     }
-    beside.write_all(text.as_bytes())?;
-    beside.as_file().sync_all()?;
-    beside.persist(path).map_err(|failure| failure.error)?;
+    if let Some(file) = unnamed(folder(path)) {
+        fill(&file, old, text)?;
+        let number = format!("/proc/self/fd/{}", file.as_raw_fd());
+        // No call replaces a file by one without a name.
+        let named = beside().make_in(folder(path), |name| {
+            Ok(linkat(CWD, &number, CWD, name, AtFlags::SYMLINK_FOLLOW)?)
+        })?;
+        named.persist(path).map_err(|failure| failure.error)?;
+        return Ok(());
+    }
+    let named = beside().permissions(Permissions::from_mode(0o666)).tempfile_in(folder(path))?;
+    fill(named.as_file(), old, text)?;
+    named.persist(path).map_err(|failure| failure.error)?;
     Ok(())
+}
+
+/// A name that no other process has, on this host or another.
+fn beside() -> tempfile::Builder<'static, 'static> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".thriffty-").suffix(".new");
+    builder
+}
+
+/// A file without a name, which is gone when the program has ended in any way. `None` where the file
+/// system has none, or they cannot be named later.
+fn unnamed(folder: &Path) -> Option<File> {
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    let file = File::from(openat(CWD, folder, flags, Mode::from_raw_mode(0o666)).ok()?);
+    Path::new("/proc/self/fd").join(file.as_raw_fd().to_string()).exists().then_some(file)
+}
+
+/// Writes a text, with the owner and the mode of the file that is replaced.
+fn fill(mut file: &File, old: Option<Metadata>, text: &str) -> io::Result<()> {
+    if let Some(old) = old {
+        let (new, uid, gid) = (file.metadata()?, old.uid(), old.gid());
+        if (new.uid(), new.gid()) != (uid, gid) {
+            // Only the system's administrator can give a file to somebody else.
+            fchown(file, Some(uid), Some(gid)).map_err(|why| {
+                let text = format!("cannot keep its owner, user {uid} and group {gid}: {why}");
+                io::Error::new(why.kind(), text)
+            })?;
+        }
+        file.set_permissions(old.permissions())?;
+    }
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
 }
 
 #[cfg(test)]

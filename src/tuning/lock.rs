@@ -1,6 +1,7 @@
 //! A lock on a file that several processes change.
 
-use std::fs::File;
+use std::fs::{File, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -38,6 +39,8 @@ impl Lock {
         };
         let opened = File::options().create(true).append(true).open(&beside);
         let file = opened.map_err(refused)?;
+        // Others must be able to lock it, too; only its owner can allow that.
+        let _ = file.set_permissions(Permissions::from_mode(0o666));
         retry_on_intr(|| fcntl_lock(&file, FlockOperation::LockExclusive))
             .map_err(|why| refused(why.into()))?;
         Ok(Self { _file: file, _process: process })

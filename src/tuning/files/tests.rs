@@ -156,6 +156,17 @@ fn a_file_keeps_its_mode_and_its_links() {
 }
 
 #[test]
+fn a_link_to_a_file_that_is_not_there_yet_stays_a_link() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, link) = (folder.path().join("file"), folder.path().join("link"));
+    symlink("file", &link).unwrap();
+    add(&link, "one").unwrap();
+    assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "one\n");
+    assert!(folder.path().join(".file.lock").exists(), "one lock by both names");
+}
+
+#[test]
 fn what_is_no_file_is_not_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let pipe = folder.path().join("pipe");

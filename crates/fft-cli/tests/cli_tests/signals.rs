@@ -5,12 +5,22 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use crate::common::{Folder, threads};
 
-/// Sends a signal by its name.
+/// Sends a signal by its name, at once: a program that sends it might come too late.
 pub(crate) fn send(signal: &str, process: u32) {
-    let line = format!("kill -s {signal} {process}");
-    Command::new("sh").args(["-c", &line]).stderr(Stdio::null()).status().unwrap();
+    let signal = match signal {
+        "HUP" => Signal::HUP,
+        "INT" => Signal::INT,
+        "TERM" => Signal::TERM,
+        "KILL" => Signal::KILL,
+        other => panic!("a test sends {other}"),
+    };
+    let process = Pid::from_raw(process.try_into().unwrap()).unwrap();
+    // It may have ended.
+    let _ = kill_process(process, signal);
 }
 
 /// A folder with an input that takes a while, and an output that exists.
@@ -46,7 +56,7 @@ pub(crate) fn wait_until(child: &mut Child, mut ready: impl FnMut() -> bool) {
 
 /// Starts a transform, and sends a signal while it writes. Tries again where that came too late.
 fn interrupted(folder: &Folder, start: impl Fn() -> Command, signal: &str) -> ExitStatus {
-    for _ in 0..10 {
+    for _ in 0..30 {
         let mut child = start().stdout(Stdio::null()).spawn().unwrap();
         let process = child.id();
         wait_until(&mut child, || writes(process, folder));

@@ -226,7 +226,7 @@ impl Layout {
     }
 
     /// Points of the brick that has most.
-    pub(crate) fn most_points(&self) -> usize {
+    pub fn most_points(&self) -> usize {
         self.extent().points
     }
 

@@ -43,6 +43,16 @@ const MANY: f64 = 5e6;
 /// The most messages of an alternative that are, and of all changed machines.
 const FEW: f64 = 2e6;
 
+/// How much uneven bricks add: their messages end at as many times as there are lengths.
+const UNEVEN: f64 = 2.0;
+
+/// The messages of a recipe, as many as would take as long with even bricks.
+fn effort(recipe: &Recipe) -> f64 {
+    let input = &recipe.problem().input;
+    let is_even = input.most_points() * input.ranks() == input.grid().points();
+    Schedule::estimate(recipe) * if is_even { 1.0 } else { UNEVEN }
+}
+
 /// The messages that may still be simulated: a forecast is an answer within seconds.
 pub(crate) struct Budget(f64);
 
@@ -65,7 +75,7 @@ impl Budget {
         machine: &Machine,
         order: Option<Order>,
     ) -> Guess {
-        let simulator = self.takes(Schedule::estimate(recipe)).then(|| Simulator::new(recipe));
+        let simulator = self.takes(effort(recipe)).then(|| Simulator::new(recipe));
         time(recipe, simulator.as_ref(), machine, order)
     }
 }
@@ -178,7 +188,7 @@ impl Forecast {
 pub(crate) fn whole(ask: &Ask) -> Result<Forecast, Failure> {
     let (recipe, candidates) = chosen(ask)?;
     let machine = &*ask.machine;
-    let messages = Schedule::estimate(&recipe);
+    let messages = effort(&recipe);
     let simulator = (messages <= MANY).then(|| Simulator::new(&recipe));
     let simulation = simulator.as_ref().map(|simulator| simulator.run(machine, None));
     let listed = simulator.as_ref().zip(simulation.as_ref());
