@@ -139,8 +139,8 @@ fn beside() -> tempfile::Builder<'static, 'static> {
     builder
 }
 
-/// A file without a name, which is gone when the program has ended in any way. `None` where the file
-/// system has none, or they cannot be named later.
+/// A file without a name, which is gone when the program has ended in any way. `None` where the
+/// file system has none, or they cannot be named later.
 fn unnamed(folder: &Path) -> Option<File> {
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
     let file = File::from(openat(CWD, folder, flags, Mode::from_raw_mode(0o666)).ok()?);
