@@ -1,9 +1,9 @@
 //! Signals that end the program, and the temporary files that it must not leave then.
 
 use std::ffi::c_int;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicBool};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicBool, atomic::Ordering};
 use std::thread::Builder;
 
 use signal_hook::consts::{SIGABRT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXCPU, SIGXFSZ};
@@ -37,6 +37,32 @@ pub(crate) fn prepare() {
     let memory = flag::register_conditional_shutdown(SIGABRT, 1, always);
     // Where a handler is refused, the default action stays.
     let _ = (files, memory);
+    let report = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        // The standard library makes a stack for signal handlers in each new thread. It panics
+        // where there is no memory for it, before the thread can return an error.
+        if panic.location().is_some_and(|at| at.file().ends_with("stack_overflow.rs")) {
+            end_without_stack();
+        }
+        report(panic);
+    }));
+}
+
+/// Ends the program with one sentence, whichever thread comes first.
+fn end_without_stack() -> ! {
+    static IS_SAID: AtomicBool = AtomicBool::new(false);
+    if !IS_SAID.swap(true, Ordering::Relaxed) {
+        let text = "fft-cli: too many threads: no memory for the stack of one; use fewer ranks\n";
+        // Where standard error is full, the exit status tells.
+        let _ = io::stderr().write_all(text.as_bytes());
+        if let Ok(temporary) = TEMPORARY.try_lock() {
+            remove(&temporary);
+        }
+        low_level::exit(1);
+    }
+    loop {
+        std::thread::park();
+    }
 }
 
 /// Makes a file with a temporary name. It is removed if a signal ends the program.
