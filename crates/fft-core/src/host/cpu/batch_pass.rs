@@ -32,15 +32,19 @@ impl<T: Real> Batch<T> {
 
     /// Bytes of the scratch and of the tile.
     pub(crate) fn bytes(&self) -> usize {
-        let tile = if self.is_tiled() { self.shape.n * self.tile_row() } else { 0 };
+        let tile = if self.is_tiled() { self.shape.n * self.tile_row() + Self::CACHE_LINE } else { 0 };
         (self.scratch_len + tile) * size_of::<T>()
     }
 
     /// Whether columns are copied to a tile: far ones, to be read in long runs, and those whose
-    /// rows evict each other from the first-level cache.
+    /// rows conflict.
     fn is_tiled(&self) -> bool {
-        let stride = 2 * self.shape.inner * size_of::<T>();
-        self.shape.inner > 1 && (self.far || stride.is_multiple_of(CONFLICT_BYTES))
+        self.shape.inner > 1 && (self.far || self.rows_conflict())
+    }
+
+    /// Whether rows evict each other from the first-level cache.
+    fn rows_conflict(&self) -> bool {
+        (2 * self.shape.inner * size_of::<T>()).is_multiple_of(CONFLICT_BYTES)
     }
 
     /// Real numbers of a row of the tile: one cache line more, as rows at distances of a power of
@@ -81,9 +85,10 @@ impl<T: Real> Batch<T> {
         let (scratch, tile) = workspace.lines.split_at_mut(self.scratch_len);
         let at = Strides { stride: inner, dist: 1 };
         let inside = Strides { stride: self.tile_row() / 2, dist: 1 };
+        let at_once = if self.is_tiled() { self.at_once } else { NEAR_COLUMNS };
         for array in 0..outer {
-            for first in (0..inner).step_by(self.at_once) {
-                let count = self.at_once.min(inner - first);
+            for first in (0..inner).step_by(at_once) {
+                let count = at_once.min(inner - first);
                 let start = 2 * (array * n * inner + first);
                 workspace.queue.step(2 * n * count);
                 if !self.is_tiled() {
@@ -93,17 +98,29 @@ impl<T: Real> Batch<T> {
                     continue;
                 }
                 let rows = || (0..n).map(|i| [inside, at].map(|at| row(at, i, count)));
-                let src = &src.unwrap_or(&*dst)[start..];
-                rows().for_each(|[row, from]| tile[row].copy_from_slice(&src[from]));
-                let (from, to) = (inside, inside);
-                let lines = Lines { src: None, from, dst: tile, to, count, uncached: false };
-                self.call(lines, scratch);
+                let from = &src.unwrap_or(&*dst)[start..];
+                // Columns in the tile begin as far past a cache line as those of the destination.
+                let past = dst[start..].as_ptr().addr() / size_of::<T>() % Self::CACHE_LINE;
+                let tile = &mut tile[past..];
+                rows().for_each(|[row, source]| tile[row].copy_from_slice(&from[source]));
                 let dst = &mut dst[start..];
-                rows().for_each(|[row, to]| dst[to].copy_from_slice(&tile[row]));
+                if self.rows_conflict() {
+                    let (from, to) = (inside, inside);
+                    let lines = Lines { src: None, from, dst: tile, to, count, uncached: false };
+                    self.call(lines, scratch);
+                    rows().for_each(|[row, to]| dst[to].copy_from_slice(&tile[row]));
+                } else {
+                    let (src, from, to) = (Some(&*tile), inside, at);
+                    let lines = Lines { src, from, dst, to, count, uncached: false };
+                    self.call(lines, scratch);
+                }
             }
         }
     }
 }
+
+/// Columns transformed in a call where they lie.
+const NEAR_COLUMNS: usize = 128;
 
 /// The real numbers `i` of `count` adjacent columns.
 fn row(at: Strides, i: usize, count: usize) -> Range<usize> {
