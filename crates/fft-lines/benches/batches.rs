@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use fft_lines::{BatchFft, Lines, Number, Strides};
+use fft_lines::{BatchFft, Layout, Lines, Number, Strides};
 use rustfft::num_complex::Complex;
 
 /// Lines of a batch; not a power of two.
@@ -87,7 +87,7 @@ fn times<T: Number>(n: usize, of: impl Fn(f64) -> T) {
             }),
         ),
     ];
-    let batches = [false, true].map(|contiguous| planner.complex_batch(n, true, contiguous));
+    let batches = [Layout::Columns, Layout::Rows].map(|layout| planner.complex_batch(n, true, layout));
     let [columns, rows] = batches;
     let real = planner.real_to_complex_batch(n);
     let contiguous = |dist| Strides { stride: 1, dist };

@@ -16,7 +16,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-pub use lanes::{BatchFft, Lines, Strides};
+pub use lanes::{BatchFft, Layout, Lines, Strides};
 pub use realfft::{ComplexToReal, RealToComplex};
 pub use rustdct::{Dct1, DctNum, Dst1, TransformType2And3, TransformType4};
 pub use rustfft::Fft;
@@ -62,7 +62,7 @@ pub trait Planner<T>: Send {
         &mut self,
         n: usize,
         forward: bool,
-        contiguous: bool,
+        layout: Layout,
     ) -> Option<Arc<dyn BatchFft<T>>>;
     /// `n` real numbers to `n/2 + 1` complex ones, for several contiguous lines at once. `None`
     /// also for odd `n`.
@@ -99,8 +99,8 @@ impl<T: DctNum + lanes::Real> Planners<T> {
         }
     }
 
-    fn batch(&mut self, batch: Batch, n: usize, contiguous: bool) -> Option<Arc<dyn BatchFft<T>>> {
-        if lanes::is_slower::<T>(batch, n, contiguous) {
+    fn batch(&mut self, batch: Batch, n: usize, layout: Layout) -> Option<Arc<dyn BatchFft<T>>> {
+        if lanes::is_slower::<T>(batch, n, layout) {
             return None;
         }
         self.batches.entry((batch, n)).or_insert_with(|| lanes::plan(batch, n)).clone()
@@ -124,17 +124,17 @@ impl<T: DctNum + lanes::Real> Planner<T> for Planners<T> {
         &mut self,
         n: usize,
         forward: bool,
-        contiguous: bool,
+        layout: Layout,
     ) -> Option<Arc<dyn BatchFft<T>>> {
-        self.batch(if forward { Batch::Forward } else { Batch::Inverse }, n, contiguous)
+        self.batch(if forward { Batch::Forward } else { Batch::Inverse }, n, layout)
     }
 
     fn real_to_complex_batch(&mut self, n: usize) -> Option<Arc<dyn BatchFft<T>>> {
-        self.batch(Batch::RealToComplex, n, true)
+        self.batch(Batch::RealToComplex, n, Layout::Rows)
     }
 
     fn complex_to_real_batch(&mut self, n: usize) -> Option<Arc<dyn BatchFft<T>>> {
-        self.batch(Batch::ComplexToReal, n, true)
+        self.batch(Batch::ComplexToReal, n, Layout::Rows)
     }
 
     fn dct1(&mut self, n: usize) -> Arc<dyn Dct1<T>> {

@@ -27,6 +27,7 @@ mod stages;
 mod vector;
 
 pub use batch::{BatchFft, Lines};
+pub use choice::Layout;
 pub(crate) use choice::is_slower;
 pub use kernel::Strides;
 pub(crate) use plan::{Batch, plan};

@@ -6,7 +6,7 @@ mod double_double;
 use std::ops::Range;
 
 use double_double::transform;
-use fft_lines::{BatchFft, Lines, Number, Strides};
+use fft_lines::{BatchFft, Layout, Lines, Number, Strides};
 use proptest::prelude::*;
 use rustfft::num_complex::Complex;
 
@@ -104,7 +104,8 @@ fn complex_lines<T: Convert>(
     [forward, contiguous, in_place]: [bool; 3],
     bound: f64,
 ) {
-    let Some(fft) = T::planner().complex_batch(n, forward, contiguous) else { return };
+    let layout = if contiguous { Layout::Rows } else { Layout::Columns };
+    let Some(fft) = T::planner().complex_batch(n, forward, layout) else { return };
     let at = match contiguous {
         true => Strides { stride: 1, dist: n + slack },
         false => Strides { stride: count + slack, dist: 1 },
@@ -195,7 +196,7 @@ proptest! {
 /// Both errors, of all lines together, beside sums in double-double precision.
 fn errors<T: Convert>(n: usize) -> Option<[f64; 2]> {
     let count = 8;
-    let fft = T::planner().complex_batch(n, true, false)?;
+    let fft = T::planner().complex_batch(n, true, Layout::Columns)?;
     let at = Strides { stride: count, dist: 1 };
     let src: Vec<T> = numbers(2 * n * count, n).into_iter().map(T::of).collect();
     let found = run(&*fft, &src, [at; 2], [0, n, count], false);
@@ -233,7 +234,7 @@ fn errors_are_no_larger_than_those_of_rustfft() {
 #[test]
 fn lengths_have_several_at_once_or_none() {
     let mut planner = f64::planner();
-    let Some(_) = planner.complex_batch(100, true, true) else { return };
+    let Some(_) = planner.complex_batch(100, true, Layout::Rows) else { return };
     for n in 2..700 {
         let mut rest = n;
         for prime in [2, 3, 5, 7, 11, 13] {
@@ -241,9 +242,9 @@ fn lengths_have_several_at_once_or_none() {
                 rest /= prime;
             }
         }
-        assert_eq!(planner.complex_batch(n, true, false).is_some(), rest == 1, "{n}");
+        assert_eq!(planner.complex_batch(n, true, Layout::Columns).is_some(), rest == 1, "{n}");
     }
-    assert!(planner.complex_batch(1, true, false).is_none());
+    assert!(planner.complex_batch(1, true, Layout::Columns).is_none());
     assert!(planner.real_to_complex_batch(99).is_none(), "odd");
     assert!(planner.real_to_complex_batch(2).is_none(), "half of it is 1");
 }

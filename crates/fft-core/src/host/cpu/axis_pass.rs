@@ -9,7 +9,7 @@ use crate::base::cache_sizes::{
     AHEAD_BYTES, BLOCK_BYTES, COLUMNS_BYTES, FAR_BYTES, FAR_COLUMNS_BYTES, FAR_LINES_BYTES,
     LINES_BYTES,
 };
-use crate::host::cpu::batch_pass::Batch;
+use crate::host::cpu::batch_pass::{self, Batch};
 use crate::host::cpu::prefetch::PrefetchQueue;
 use crate::host::cpu::transpose::Columns;
 use crate::host::cpu::workspace::Workspace;
@@ -80,12 +80,13 @@ impl<T: Real> LinePass<T> {
         let (mut at_once, far) = lines_at_once::<T>(pitch, inner, cached, memory);
         let is_rows = inner == 1;
         let lines = if is_rows { outer * blocks } else { inner };
+        let layout = batch_pass::layout::<T>(pass, far);
         let batch =
-            if lines < FEW_LINES { None } else { planner.plan_batch(kind, direction, n, is_rows) };
+            if lines < FEW_LINES { None } else { planner.plan_batch(kind, direction, n, layout) };
         let transform = match batch {
             Some(fft) => {
                 at_once = at_once.next_multiple_of(MOST_LANES);
-                Transform::Batch(Batch::new(fft, pass, at_once, far))
+                Transform::Batch(Batch::new(fft, pass, layout, at_once, far))
             }
             None => {
                 let complex = pass.complex_before && pass.complex_after;

@@ -3,16 +3,32 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use fft_lines::{BatchFft, Lines, Strides};
+use fft_lines::{BatchFft, Layout, Lines, Strides};
 
 use crate::base::Real;
 use crate::base::cache_sizes::{CONFLICT_BYTES, LINE_BYTES};
 use crate::host::cpu::workspace::Workspace;
 use crate::recipe::Pass;
 
+/// Columns are copied to a tile if they are far, to be read in long runs, and if their rows
+/// conflict.
+pub(crate) fn layout<T>(pass: &Pass, far: bool) -> Layout {
+    match pass.inner {
+        1 => Layout::Rows,
+        inner if far || rows_conflict::<T>(inner) => Layout::CopiedColumns,
+        _ => Layout::Columns,
+    }
+}
+
+/// Whether rows of so many complex numbers evict each other from the first-level cache.
+fn rows_conflict<T>(len: usize) -> bool {
+    (2 * len * size_of::<T>()).is_multiple_of(CONFLICT_BYTES)
+}
+
 pub(crate) struct Batch<T> {
     fft: Arc<dyn BatchFft<T>>,
     shape: Pass,
+    layout: Layout,
     /// Lines transformed in a call.
     at_once: usize,
     /// Whether they are read from outside the cache.
@@ -22,9 +38,15 @@ pub(crate) struct Batch<T> {
 }
 
 impl<T: Real> Batch<T> {
-    pub(crate) fn new(fft: Arc<dyn BatchFft<T>>, pass: &Pass, at_once: usize, far: bool) -> Self {
+    pub(crate) fn new(
+        fft: Arc<dyn BatchFft<T>>,
+        pass: &Pass,
+        layout: Layout,
+        at_once: usize,
+        far: bool,
+    ) -> Self {
         let scratch_len = fft.scratch_len().next_multiple_of(Self::CACHE_LINE);
-        Self { fft, shape: pass.clone(), at_once, far, scratch_len }
+        Self { fft, shape: pass.clone(), layout, at_once, far, scratch_len }
     }
 
     /// Real numbers of a cache line.
@@ -36,15 +58,9 @@ impl<T: Real> Batch<T> {
         (self.scratch_len + tile) * size_of::<T>()
     }
 
-    /// Whether columns are copied to a tile: far ones, to be read in long runs, and those whose
-    /// rows conflict.
+    /// Whether columns are copied to a tile.
     fn is_tiled(&self) -> bool {
-        self.shape.inner > 1 && (self.far || self.rows_conflict())
-    }
-
-    /// Whether rows evict each other from the first-level cache.
-    fn rows_conflict(&self) -> bool {
-        (2 * self.shape.inner * size_of::<T>()).is_multiple_of(CONFLICT_BYTES)
+        self.layout == Layout::CopiedColumns
     }
 
     /// Real numbers of a row of the tile: one cache line more, as rows at distances of a power of
@@ -104,7 +120,7 @@ impl<T: Real> Batch<T> {
                 let tile = &mut tile[past..];
                 rows().for_each(|[row, source]| tile[row].copy_from_slice(&from[source]));
                 let dst = &mut dst[start..];
-                if self.rows_conflict() {
+                if rows_conflict::<T>(inner) {
                     let (from, to) = (inside, inside);
                     let lines = Lines { src: None, from, dst: tile, to, count, uncached: false };
                     self.call(lines, scratch);

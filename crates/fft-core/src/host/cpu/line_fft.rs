@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use fft_lines::{BatchFft, ComplexToReal, Fft, Planner, RealToComplex};
+use fft_lines::{BatchFft, ComplexToReal, Fft, Layout, Planner, RealToComplex};
 use num_complex::Complex;
 
 use crate::base::Real;
@@ -100,18 +100,17 @@ impl<T: Real> LinePlanner<T> {
         Some(Arc::new(RealLine { transform, scratch_len, n, parts }))
     }
 
-    /// A transform of several lines at once, side by side or contiguous, or `None` if there is none
-    /// or if it is slower.
+    /// A transform of several lines at once, or `None` if there is none or if it is slower.
     pub(crate) fn plan_batch(
         &mut self,
         kind: Kind,
         direction: Direction,
         n: usize,
-        contiguous: bool,
+        layout: Layout,
     ) -> Option<Arc<dyn BatchFft<T>>> {
-        let planner = &mut self.0;
+        let (planner, contiguous) = (&mut self.0, layout == Layout::Rows);
         match (kind, direction) {
-            (Kind::C2C, _) => planner.complex_batch(n, direction == Direction::Forward, contiguous),
+            (Kind::C2C, _) => planner.complex_batch(n, direction == Direction::Forward, layout),
             (Kind::R2C, Direction::Forward) if contiguous => planner.real_to_complex_batch(n),
             (Kind::R2C, Direction::Inverse) if contiguous => planner.complex_to_real_batch(n),
             _ => None,
