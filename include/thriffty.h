@@ -372,6 +372,11 @@ typedef struct thriffty_options {
      * `workspace_bytes`.
      */
     const char *memory;
+    /**
+     * The layouts between input and output that are considered: "any", as NULL (default), "slabs"
+     * or "pencils".
+     */
+    const char *layouts;
 } thriffty_options;
 
 /**

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use fft_comm::tuner::Progress;
 use fft_core::{
-    Algorithm, Brick, Comm, Complex, Element, Error, Grid, Kind, Machine, Memory, Real, Recipe,
-    Scale, Tolerance, Wire,
+    Algorithm, Brick, Comm, Complex, Element, Error, Family, Grid, Kind, Machine, Memory, Real,
+    Recipe, Scale, Tolerance, Wire,
 };
 
 use super::dyn_draft::DynDraft;
@@ -223,6 +223,12 @@ impl<'a, K: Transform, const D: usize, L: Location> Draft<'a, K, D, L> {
     /// How messages travel; chosen with the recipe by default.
     pub fn exchange(self, exchange: Algorithm) -> Self {
         self.set(|options| options.exchange = Some(exchange))
+    }
+
+    /// The layouts between input and output that the choice of a recipe considers;
+    /// [`Family::Any`] by default. Recipes of [`Tune::Recipe`] and [`Tune::Wisdom`] have their own.
+    pub fn layouts(self, layouts: Family) -> Self {
+        self.set(|options| options.layouts = layouts)
     }
 
     /// How much memory a plan on the host takes beside input and output; [`Memory::Ample`] by

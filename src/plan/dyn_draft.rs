@@ -200,6 +200,7 @@ impl<'a> DynDraft<'a> {
         Wanted {
             tune: &options.tune,
             exchange: options.exchange,
+            layouts: options.layouts,
             fixed: options.wire.is_some(),
             watch: self.watch.as_deref().unwrap_or(&|_| ()),
         }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use fft_core::{
-    Algorithm, DynBrick, DynGrid, Error, Kind, Machine, Memory, PerAxis, Scale, Tolerance, Wire,
+    Algorithm, DynBrick, DynGrid, Error, Family, Kind, Machine, Memory, PerAxis, Scale, Tolerance,
+    Wire,
 };
 
 use crate::field::DynTransform;
@@ -41,6 +42,8 @@ pub struct Options {
     pub wire: Option<Wire>,
     /// What the whole transform may lose by encoded messages.
     pub tolerance: Option<Tolerance>,
+    /// The layouts between input and output that the choice of a recipe considers.
+    pub layouts: Family,
     /// How much memory the plan takes beside input and output.
     pub memory: Memory,
     /// Whether all arrays are in memory that the ranks of a host share.
@@ -71,6 +74,7 @@ impl Options {
             exchange: None,
             wire: None,
             tolerance: None,
+            layouts: Family::Any,
             memory: Memory::default(),
             shared_arrays: false,
             ignore_shared_memory: false,
@@ -112,6 +116,7 @@ impl Options {
             ("tuning", format!("{:?}", self.tune)),
             ("machine", text(self.machine.as_deref().map(fingerprint))),
             ("wire", text(self.wire.map(|wire| wire.to_string()))),
+            ("layouts", self.layouts.to_string()),
             ("memory", self.memory.to_string()),
             ("shared arrays", self.shared_arrays.to_string()),
             ("wire everywhere", self.ignore_shared_memory.to_string()),

@@ -34,7 +34,8 @@ pub(crate) fn by_clock(
         && problem.input.ranks() > 1
         && !problem.all_near()
         && agree(comm, comm.window())?.is_some();
-    let choice = Choice::of_clock(problem, wanted.exchange, can_put, wanted.fixed);
+    let choice =
+        Choice::of_clock(problem, wanted.exchange, can_put, wanted.fixed).of_family(wanted.layouts);
     let all = shortlist(candidates(problem, &choice)?, TIMED);
     let bind: Bind<'_> = &|recipe| {
         let bound = HostBound::bind(comm, recipe)?;
@@ -113,7 +114,8 @@ fn recipes(problem: &Problem, wanted: &Wanted<'_>) -> Result<Vec<Candidate>, Err
     let (whole, given) = (Algorithm::P2p, problem.options.exchange);
     let mut like = problem.clone();
     like.options.exchange = whole;
-    let mut choice = Choice::of_clock(&like, Some(whole), false, wanted.fixed);
+    let mut choice =
+        Choice::of_clock(&like, Some(whole), false, wanted.fixed).of_family(wanted.layouts);
     choice.chunks.truncate(1);
     let named = |candidate: Candidate| {
         let text = candidate.recipe.to_string();

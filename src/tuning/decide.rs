@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use fft_comm::tuner::{Candidate, Choice, Progress, Report, Source, candidates, favourite};
 use fft_comm::{Signature, checksum};
-use fft_core::{Algorithm, Comm, Error, Machine, Memory, Problem, Recipe, Step, Wire, assert_same};
+use fft_core::{
+    Algorithm, Comm, Error, Family, Machine, Memory, Problem, Recipe, Step, Wire, assert_same,
+};
 
 use super::tune::Tune;
 use super::{files, wisdom};
@@ -22,6 +24,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) tune: &'a Tune,
     /// The exchange, if the draft names one.
     pub(crate) exchange: Option<Algorithm>,
+    /// The layouts that the search considers.
+    pub(crate) layouts: Family,
     /// Whether the draft names the wire.
     pub(crate) fixed: bool,
     pub(crate) watch: &'a dyn Fn(Progress),
@@ -79,7 +83,7 @@ pub(crate) type Chosen = (Vec<Candidate>, Report);
 pub(crate) type ByClock<'a> = &'a dyn Fn(&Problem, &Wanted<'_>, Duration) -> Result<Chosen, Error>;
 
 fn by_model(problem: &Problem, wanted: &Wanted<'_>) -> Result<Chosen, Error> {
-    let choice = Choice::of_model(problem, wanted.exchange);
+    let choice = Choice::of_model(problem, wanted.exchange).of_family(wanted.layouts);
     let all = candidates(problem, &choice)?;
     let report = Report::untimed(Source::Model, &all, favourite(&all, &choice));
     Ok((all, report))
@@ -131,11 +135,15 @@ fn key(problem: &Problem, wanted: &Wanted<'_>) -> String {
         (bricks, layout.order())
     });
     let least = if problem.options.memory == Memory::Least { " in least memory" } else { "" };
+    let family = match wanted.layouts {
+        Family::Any => String::new(),
+        family => format!(" in {family}"),
+    };
     let shared = if problem.options.shared_arrays { " in shared arrays" } else { "" };
     let scales = (problem.forward as u8, problem.inverse as u8);
     let rest = format!("{:?}", (layouts, scales, hosts));
     format!(
-        "{kinds} {} {precision}{least}{shared} of {} numbers, howmany {howmany}, ranks {}, exchange {exchange}, wire {wire}, \
+        "{kinds} {} {precision}{least}{shared}{family} of {} numbers, howmany {howmany}, ranks {}, exchange {exchange}, wire {wire}, \
          tolerance {tolerance}, layouts {:016x}",
         problem.grid(),
         if problem.complex { "complex" } else { "real" },

@@ -1,7 +1,8 @@
 //! `cargo xtask install`: libraries and headers for C, C++ and Fortran programs, in a prefix.
 
-use crate::setup;
+use crate::place::{copy, shared};
 use crate::tools::{self, Result, cargo, command, run};
+use crate::{heffte, setup};
 use std::path::{Path, PathBuf};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -60,9 +61,7 @@ pub(crate) fn lay_out(built: &Path, prefix: &Path, mpi: bool) -> Result {
     one_object(&built.join("libfft_capi.a"), &lib.join("libthriffty.a"))?;
     copy(Path::new("include/thriffty.h"), &include.join("thriffty.h"))?;
     if mpi {
-        let names = ["libthriffty_heffte.so", "libheffte.so.2"];
-        shared(&built.join("libfft_heffte.so"), &lib.join("thriffty"), names)?;
-        copy(Path::new("crates/fft-heffte/heffte.h"), &include.join("thriffty/heffte.h"))?;
+        heffte::lay_out(built, prefix)?;
     }
     let source = Path::new(SOURCES).join("fortran/thriffty.F90");
     copy(&source, &include.join("fortran/thriffty.F90"))?;
@@ -92,19 +91,6 @@ fn filled(text: &str, prefix: &Path, mpi: bool) -> String {
         .replace("@CMAKE_DEFINES@", define)
         .replace("@PRIVATE@", &flags.join(" "))
         .replace("@CMAKE_PRIVATE@", &SYSTEM.join(";"))
-}
-
-/// Copies a stripped shared library under its soname, and links the name for linkers to it.
-fn shared(from: &Path, folder: &Path, [name, soname]: [&str; 2]) -> Result {
-    tools::make_folder(folder)?;
-    let library = folder.join(soname);
-    copy(from, &library)?;
-    run(command("objcopy").arg("--strip-unneeded").arg(&library))?;
-    let link = folder.join(name);
-    // A link that is there may be of another version.
-    let _ = std::fs::remove_file(&link);
-    std::os::unix::fs::symlink(soname, &link)
-        .map_err(|e| format!("cannot make {}: {e}", link.display()))
 }
 
 /// Makes a static library of one object that exports only our names: other libraries of a program
@@ -150,15 +136,6 @@ fn fortran(source: &Path, prefix: &Path, mpi: bool) -> Result<bool> {
     run(compile.arg("-c").arg(source).arg("-o").arg(&object))?;
     archive(&lib.join("libthriffty_fortran.a"), &object)?;
     Ok(true)
-}
-
-fn copy(from: &Path, to: &Path) -> Result {
-    tools::make_folder(to.parent().unwrap_or(Path::new(".")))?;
-    // A running program may have the old file mapped.
-    let _ = std::fs::remove_file(to);
-    std::fs::copy(from, to)
-        .map(drop)
-        .map_err(|e| format!("cannot copy {} to {}: {e}", from.display(), to.display()))
 }
 
 /// Writes `include/thriffty.h` anew.

@@ -6,12 +6,15 @@
 mod bench;
 mod contender;
 mod demo;
+mod heffte;
 mod install;
 mod kernels;
+mod lammps;
 mod machine;
 mod net;
 mod options;
 mod packages;
+mod place;
 mod programs;
 mod quiet;
 mod record;
@@ -63,6 +66,16 @@ enum Task {
     Header,
     /// Build and run C, C++ and Fortran programs with the libraries; a part of test.
     Programs,
+    /// Build LAMMPS with its own FFT and with thriffty in the place of heFFTe, and compare a
+    /// simulation of a protein; half an hour.
+    Lammps {
+        /// The archive of LAMMPS, which is otherwise fetched as Debian's source package.
+        #[arg(long, value_name = "TAR.XZ")]
+        source: Option<PathBuf>,
+        /// Steps of the simulations.
+        #[arg(long, default_value_t = 100)]
+        steps: usize,
+    },
     /// Show which folders of each crate use which, and circles of modules.
     Modules,
     /// Count lines of Rust, and functions of more than 50.
@@ -94,6 +107,7 @@ fn run(task: Task) -> tools::Result {
         Task::Install { prefix, no_mpi } => install::install(&prefix, !no_mpi),
         Task::Header => install::header(),
         Task::Programs => programs::run_all(),
+        Task::Lammps { source, steps } => lammps::run(source.as_deref(), steps),
         Task::Modules => sources::modules(),
         Task::Lines => sources::lines(),
         Task::Kernels => kernels::run(),

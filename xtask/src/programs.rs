@@ -1,9 +1,9 @@
 //! `cargo xtask programs`: C, C++ and Fortran programs, built against an installation and run.
 
-use crate::install;
 use crate::packages::{self, COMPILERS};
 use crate::test;
 use crate::tools::{self, Result, cargo, command, output, run};
+use crate::{heffte, install};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -43,6 +43,7 @@ pub(crate) fn run_all() -> Result {
     bench.by_pkg_config()?;
     bench.by_cmake()?;
     bench.of_heffte()?;
+    bench.of_heffte_in_cpp()?;
     bench.under_valgrind()?;
     Ok(())
 }
@@ -217,6 +218,62 @@ impl Bench {
             println!("\n$ {said} {}", tools::shown(&job));
             // Its output is expected errors.
             output(&mut job)?;
+        }
+        Ok(())
+    }
+
+    /// Programs build with heFFTe's headers in two versions of C++, and by CMake; benchmarks run.
+    fn of_heffte_in_cpp(&self) -> Result {
+        let folder = Path::new("crates/fft-heffte/tests/cpp");
+        let root = heffte::root(&self.prefix);
+        for standard in ["c++11", "c++20"] {
+            for name in ["users", "misuse", "exact"] {
+                let program = self.built(&format!("heffte_{name}_{standard}"));
+                let mut compile = self.command("mpicxx");
+                compile.arg(format!("-std={standard}")).arg("-O1").args(STRICT);
+                compile.arg(format!("-I{}", root.join("include").display()));
+                compile.arg(folder.join(name).with_extension("cpp")).arg("-o").arg(&program);
+                run(compile.args(self.flags(&["--libs", "thriffty"])?))?;
+                // The other version differs in types alone.
+                let jobs: &[&str] = match (standard, name) {
+                    // Which makes many plans.
+                    ("c++11", "exact") => &["1", "2", "3", "4"],
+                    (_, "exact") => &[],
+                    ("c++11", _) => &["1", "2", "3", "4", "6"],
+                    _ => &["2"],
+                };
+                jobs.iter().try_for_each(|ranks| self.mpirun(ranks, &[&program]))?;
+            }
+        }
+        let build = self.built("heffte_cmake");
+        let mut configure = self.command("cmake");
+        configure.arg("-S").arg(folder).arg("-B").arg(&build);
+        configure.arg(format!("-DHeffte_ROOT={}", root.display()));
+        output(&mut configure)?;
+        output(self.command("cmake").arg("--build").arg(&build))?;
+        self.mpirun("2", &[&build.join("misuse")])?;
+        for (name, backend) in
+            [("c2c", "stock"), ("r2c", "fftw"), ("r2r", "mkl-cos"), ("convolution", "fftw")]
+        {
+            let name = if name.len() == 3 { format!("speed3d_{name}") } else { name.into() };
+            let mut job = self.command("mpirun");
+            job.args(["-n", "2"]).arg(root.join("share/heffte/benchmarks").join(&name));
+            job.args([
+                backend,
+                "double-long",
+                "20",
+                "24",
+                "16",
+                "-reorder",
+                "-slabs",
+                "-n1",
+                "-a2av",
+            ]);
+            let said = output(&mut job)?;
+            let line = said.lines().find_map(|line| line.strip_prefix("Time per run: "));
+            if !line.is_some_and(|line| line.trim_end_matches(" (s)").parse::<f64>().is_ok()) {
+                return Err(format!("{name} does not say its time: {said}"));
+            }
         }
         Ok(())
     }

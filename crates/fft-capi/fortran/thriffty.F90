@@ -60,7 +60,7 @@ module thriffty
         character(:), allocatable :: tune_text
         integer(c_int32_t) :: device = -1
         type(c_ptr) :: stream = c_null_ptr
-        character(:), allocatable :: passage, memory
+        character(:), allocatable :: passage, memory, layouts
     end type
 
     !> A distributed transform. Copies are the same plan.
@@ -97,7 +97,7 @@ module thriffty
         type(c_ptr) :: tune_text
         integer(c_int32_t) :: device
         type(c_ptr) :: stream
-        type(c_ptr) :: passage, memory
+        type(c_ptr) :: passage, memory, layouts
     end type
 
     !> What C reads while a plan is made: kept alive here.
@@ -105,7 +105,8 @@ module thriffty
         type(c_options) :: options
         integer(c_int64_t) :: shape(4)
         type(thriffty_brick) :: input, output
-        character(kind=c_char), allocatable :: exchange(:), wire(:), tune_text(:), passage(:), memory(:)
+        character(kind=c_char), allocatable :: exchange(:), wire(:), tune_text(:), passage(:), memory(:), &
+            layouts(:)
     end type
 
     interface
@@ -398,7 +399,7 @@ contains
         asked%options = c_options(c_sizeof(asked%options), o%precision, o%kinds, o%input_order, o%output_order, &
             o%forward_scale, o%inverse_scale, o%howmany, c_null_ptr, c_null_ptr, o%tolerance, &
             merge(1, 0, o%strict), merge(1, 0, o%wire_everywhere), o%tune, merge(1, 0, o%shared_arrays), &
-            o%tune_seconds, c_null_ptr, o%device, o%stream, c_null_ptr, c_null_ptr)
+            o%tune_seconds, c_null_ptr, o%device, o%stream, c_null_ptr, c_null_ptr, c_null_ptr)
         asked%options%kinds(:axes) = o%kinds(axes:1:-1)
         asked%options%input_order(:axes) = axes - o%input_order(axes:1:-1)
         asked%options%output_order(:axes) = axes - o%output_order(axes:1:-1)
@@ -421,6 +422,10 @@ contains
         if (allocated(o%memory)) then
             asked%memory = ended(o%memory)
             asked%options%memory = c_loc(asked%memory)
+        end if
+        if (allocated(o%layouts)) then
+            asked%layouts = ended(o%layouts)
+            asked%options%layouts = c_loc(asked%layouts)
         end if
     end subroutine
 

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use thriffty::planning::{DynBrick, DynTransform, MAX_AXES, Memory, Options, PerAxis, Precision};
+use thriffty::planning::{
+    DynBrick, DynTransform, Family, MAX_AXES, Memory, Options, PerAxis, Precision,
+};
 use thriffty::{Error, Kind, Scale, Tolerance, Tune};
 
 use crate::values::{self, Brick, Transform};
@@ -32,6 +34,7 @@ pub(crate) struct Texts {
     pub(crate) wire: Option<String>,
     pub(crate) tune: Option<String>,
     pub(crate) memory: Option<String>,
+    pub(crate) layouts: Option<String>,
 }
 
 /// What must be known to lay a request out in memory: a family, and the number of axes.
@@ -84,6 +87,7 @@ impl Request {
             .map_err(|_| Error::argument("howmany", options.howmany, "1 or more"))?;
         asked.exchange = texts.exchange.map(|name| name.parse()).transpose()?;
         asked.wire = texts.wire.map(|name| name.parse()).transpose()?;
+        asked.layouts = texts.layouts.map_or(Ok(Family::Any), |name| name.parse())?;
         asked.memory = texts.memory.map_or(Ok(Memory::default()), |name| name.parse())?;
         asked.tolerance = tolerance(options.tolerance, options.strict != 0)?;
         asked.ignore_shared_memory = options.wire_everywhere != 0;

@@ -153,13 +153,17 @@ pub struct Options {
     /// much as is fast. "least": messages go in rounds. `thriffty_plan_sizes` has
     /// `workspace_bytes`.
     pub memory: *const c_char,
+    /// The layouts between input and output that are considered: "any", as NULL (default), "slabs"
+    /// or "pencils".
+    pub layouts: *const c_char,
 }
 
 /// Sizes of the options in this header and in earlier ones.
-pub(crate) const OPTIONS_BYTES: [usize; 4] = [
+pub(crate) const OPTIONS_BYTES: [usize; 5] = [
     std::mem::offset_of!(Options, device),
     std::mem::offset_of!(Options, passage),
     std::mem::offset_of!(Options, memory),
+    std::mem::offset_of!(Options, layouts),
     size_of::<Options>(),
 ];
 
@@ -187,6 +191,7 @@ impl Default for Options {
             stream: std::ptr::null_mut(),
             passage: std::ptr::null(),
             memory: std::ptr::null(),
+            layouts: std::ptr::null(),
         }
     }
 }

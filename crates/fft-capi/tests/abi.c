@@ -31,7 +31,8 @@ _Static_assert(offsetof(thriffty_options, device) == 136, "device");
 _Static_assert(offsetof(thriffty_options, stream) == 144, "stream");
 _Static_assert(offsetof(thriffty_options, passage) == 152, "passage");
 _Static_assert(offsetof(thriffty_options, memory) == 160, "memory");
-_Static_assert(sizeof(thriffty_options) == 168, "options");
+_Static_assert(offsetof(thriffty_options, layouts) == 168, "layouts");
+_Static_assert(sizeof(thriffty_options) == 176, "options");
 _Static_assert(offsetof(thriffty_sizes, input) == 8 && offsetof(thriffty_sizes, output) == 72, "bricks");
 _Static_assert(offsetof(thriffty_sizes, input_points) == 136, "input_points");
 _Static_assert(offsetof(thriffty_sizes, workspace_bytes) == 176 && sizeof(thriffty_sizes) == 184, "sizes");
@@ -378,6 +379,30 @@ static void memory(void) {
     expect(thriffty_plan_destroy(plan), OK);
 }
 
+/* Recipes have the layouts that are asked for. */
+static void layouts(void) {
+    thriffty_options options = usual();
+    that(options.layouts == NULL);
+    const char *names[] = {"any", "slabs", "pencils"};
+    char recipes[3][512];
+    for (int which = 0; which < 3; which++) {
+        thriffty_plan *plan;
+        options.layouts = names[which];
+        expect(create(&plan, C2C, &options), OK);
+        that(thriffty_plan_recipe(plan, recipes[which], sizeof recipes[which]) < (int64_t)sizeof recipes[which]);
+        expect(thriffty_plan_destroy(plan), OK);
+    }
+    that(ranks < 4 || strcmp(recipes[1], recipes[2]) != 0);
+    thriffty_plan *plan;
+    options.layouts = rank == ranks - 1 ? "zebras" : "any";
+    expect(create(&plan, C2C, &options), ARGUMENT);
+    that(strstr(thriffty_last_error(), "layouts") != NULL);
+    options.layouts = "slabs";
+    expect(thriffty_options_init(&options, offsetof(thriffty_options, layouts)), OK);
+    expect(create(&plan, C2C, &options), OK);
+    expect(thriffty_plan_destroy(plan), OK);
+}
+
 /* A number for each global index, so that a misplaced point shows. */
 static double value(int64_t i, int64_t j, int64_t k) {
     return (double)((31 * i + 17 * j + 7 * k + 3 * i * j * k) % 23) - 11.0;
@@ -456,6 +481,7 @@ int main(int argc, char **argv) {
     execution();
     options_work();
     memory();
+    layouts();
     shared();
     exchanges();
     expect(create(&plan, C2C, NULL), OK);

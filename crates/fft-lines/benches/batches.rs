@@ -87,7 +87,8 @@ fn times<T: Number>(n: usize, of: impl Fn(f64) -> T) {
             }),
         ),
     ];
-    let batches = [Layout::Columns, Layout::Rows].map(|layout| planner.complex_batch(n, true, layout));
+    let batches =
+        [Layout::Columns, Layout::Rows].map(|layout| planner.complex_batch(n, true, layout));
     let [columns, rows] = batches;
     let real = planner.real_to_complex_batch(n);
     let contiguous = |dist| Strides { stride: 1, dist };

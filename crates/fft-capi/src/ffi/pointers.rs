@@ -122,6 +122,7 @@ pub(super) unsafe fn request(
             wire: text("wire", options.wire)?,
             tune: text("tune_text", options.tune_text)?,
             memory: text("memory", options.memory)?,
+            layouts: text("layouts", options.layouts)?,
         };
         let place = match options.device {
             -1 => None,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use thriffty::planning::{Algorithm, Memory, Precision};
+use thriffty::planning::{Algorithm, Family, Memory, Precision};
 use thriffty::{Kind, Tune};
 
 use super::encoding::Wires;
@@ -51,6 +51,9 @@ pub(crate) struct Problem {
     /// ring-flush; chosen by default.
     #[arg(long)]
     pub(crate) exchange: Option<Algorithm>,
+    /// The layouts between input and output to choose from: any, slabs or pencils.
+    #[arg(long, default_value_t)]
+    pub(crate) layouts: Family,
     /// Memory of the plan beside input and output: ample; or least, little more than once the data.
     #[arg(long, default_value = "ample", value_parser = choice([("ample", Memory::Ample), ("least", Memory::Least)]))]
     pub(crate) memory: Memory,

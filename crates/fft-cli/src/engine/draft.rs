@@ -29,6 +29,7 @@ pub(crate) fn draft<'a>(comm: &'a dyn Comm, options: &Problem) -> Result<DynDraf
     draft.options = Options {
         howmany: howmany.get(),
         memory: options.memory,
+        layouts: options.layouts,
         exchange: options.exchange,
         ignore_shared_memory: wires.ignore_shared_memory,
         input: cut(&grid, "--in-grid", &options.grids.in_grid)?,

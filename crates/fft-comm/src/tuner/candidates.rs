@@ -93,6 +93,11 @@ impl Choice {
             wires,
         }
     }
+
+    /// The same with layouts of one family, unless it is [`Family::Any`].
+    pub fn of_family(self, family: Family) -> Self {
+        if family == Family::Any { self } else { Self { families: vec![family], ..self } }
+    }
 }
 
 /// Exchanges that suit a problem; the first is the fallback.

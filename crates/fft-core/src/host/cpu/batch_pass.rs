@@ -54,7 +54,8 @@ impl<T: Real> Batch<T> {
 
     /// Bytes of the scratch and of the tile.
     pub(crate) fn bytes(&self) -> usize {
-        let tile = if self.is_tiled() { self.shape.n * self.tile_row() + Self::CACHE_LINE } else { 0 };
+        let tile =
+            if self.is_tiled() { self.shape.n * self.tile_row() + Self::CACHE_LINE } else { 0 };
         (self.scratch_len + tile) * size_of::<T>()
     }
 

@@ -1,0 +1,216 @@
+/* thriffty in the place of heFFTe 2.4: what all transforms have. MIT OR Apache-2.0. */
+#ifndef THRIFFTY_HEFFTE_TRANSFORM_H
+#define THRIFFTY_HEFFTE_TRANSFORM_H
+
+#include <cstring>
+#include <functional>
+
+#include "heffte_plans.h"
+
+namespace heffte {
+namespace detail {
+
+/** Runs a plan on arrays that may be the same or overlap. Collective. */
+inline void run_plan(thriffty_plan *plan, direction way, void const *input, size_t input_bytes, void *output,
+                     size_t output_bytes) {
+    bool const forward = way == direction::forward;
+    if (input == output && input != nullptr) {
+        size_t const bytes = std::max(input_bytes, output_bytes);
+        return check(forward ? thriffty_forward_in_place(plan, output, bytes)
+                             : thriffty_inverse_in_place(plan, output, bytes));
+    }
+    std::vector<char> copy;
+    auto const *const first = static_cast<char const *>(input);
+    auto const *const target = static_cast<char const *>(output);
+    std::less<char const *> const before{};
+    if (input_bytes > 0 && output_bytes > 0 && input != nullptr && output != nullptr &&
+        before(first, target + output_bytes) && before(target, first + input_bytes)) {
+        copy.assign(first, first + input_bytes);
+        input = copy.data();
+    }
+    check(forward ? thriffty_forward(plan, input, input_bytes, output, output_bytes)
+                  : thriffty_inverse(plan, input, input_bytes, output, output_bytes));
+}
+
+/** What `fft3d` and `fft3d_r2c` have in common. Copies share their plans. */
+template <typename backend_tag, typename index>
+class transform : public backend::device_instance<typename backend::buffer_traits<backend_tag>::location> {
+    static_assert(backend::is_enabled<backend_tag>::value, "this installation does not have the backend");
+
+public:
+    using location_tag = typename backend::buffer_traits<backend_tag>::location;
+    using backend_device = backend::device_instance<location_tag>;
+    using stream_type = typename backend_device::stream_type;
+    template <typename T>
+    using buffer_container = typename backend::buffer_traits<backend_tag>::template container<T>;
+    template <typename T>
+    using real_buffer_container = buffer_container<typename define_real_type<T>::type>;
+
+    box3d<index> inbox() const { return inbox_; }
+    box3d<index> outbox() const { return outbox_; }
+    long long size_inbox() const { return inbox_.count(); }
+    long long size_outbox() const { return outbox_.count(); }
+
+    /**
+     * Complex numbers of the workspace of one array. Only real arrays of complex transforms
+     * use it.
+     */
+    size_t size_workspace() const { return static_cast<size_t>(std::max(size_inbox(), size_outbox())); }
+    size_t size_comm_buffers() const { return size_workspace(); }
+
+    /** The factor of a scale. */
+    double get_scale_factor(scale scaling) const {
+        double const points = plans_->where().logical_points();
+        return scaling == scale::none ? 1.0 : scaling == scale::full ? 1.0 / points : 1.0 / std::sqrt(points);
+    }
+
+    /** Transforms this rank's array. Collective, as all that follow. */
+    template <typename In, typename Out>
+    void forward(In const input[], Out output[], scale scaling = scale::none) const {
+        run(direction::forward, 1, input, output, nullptr, scaling);
+    }
+    template <typename In, typename Out, typename Work>
+    void forward(In const input[], Out output[], Work workspace[], scale scaling = scale::none) const {
+        run(direction::forward, 1, input, output, workspace, scaling);
+    }
+    /** Transforms arrays that follow each other in memory. */
+    template <typename In, typename Out>
+    void forward(int batch_size, In const input[], Out output[], scale scaling = scale::none) const {
+        run(direction::forward, batch_size, input, output, nullptr, scaling);
+    }
+    template <typename In, typename Out, typename Work>
+    void forward(int batch_size, In const input[], Out output[], Work workspace[], scale scaling = scale::none) const {
+        run(direction::forward, batch_size, input, output, workspace, scaling);
+    }
+
+    template <typename In, typename Out>
+    void backward(In const input[], Out output[], scale scaling = scale::none) const {
+        run(direction::backward, 1, input, output, nullptr, scaling);
+    }
+    template <typename In, typename Out, typename Work>
+    void backward(In const input[], Out output[], Work workspace[], scale scaling = scale::none) const {
+        run(direction::backward, 1, input, output, workspace, scaling);
+    }
+    template <typename In, typename Out>
+    void backward(int batch_size, In const input[], Out output[], scale scaling = scale::none) const {
+        run(direction::backward, batch_size, input, output, nullptr, scaling);
+    }
+    template <typename In, typename Out, typename Work>
+    void backward(int batch_size, In const input[], Out output[], Work workspace[], scale scaling = scale::none) const {
+        run(direction::backward, batch_size, input, output, workspace, scaling);
+    }
+
+protected:
+    /** Whole spectra, complex or real as the backend says. */
+    transform(box3d<index> const &inbox, box3d<index> const &outbox, MPI_Comm comm, plan_options const &options)
+        : inbox_(inbox), outbox_(outbox), is_complex_(!is_real),
+          plans_(plan_cache::find(whole(inbox, outbox, options), comm)) {}
+
+    /** Spectra of real data, half along a dimension. */
+    transform(box3d<index> const &inbox, box3d<index> const &outbox, int halved, MPI_Comm comm,
+              plan_options const &options)
+        : inbox_(inbox), outbox_(outbox), is_complex_(false),
+          plans_(plan_cache::find(half(inbox, outbox, halved, options), comm)) {
+        static_assert(!is_real, "cosine and sine transforms have whole spectra");
+    }
+
+    /** An input of another length is refused on every rank. */
+    template <typename In, typename Out>
+    void run_vector(direction way, std::vector<In> const &input, std::vector<Out> &output, scale scaling) const {
+        size_t const length = static_cast<size_t>(way == direction::forward ? size_inbox() : size_outbox());
+        // NULL is an array that is too short: thriffty tells the other ranks.
+        In const *const numbers = input.size() < length ? nullptr : input.data();
+        run(way, 1, numbers, output.data(), nullptr, scaling);
+    }
+
+private:
+    /** Cosine and sine transforms. */
+    static constexpr bool is_real = backend::kind<backend_tag>::value != THRIFFTY_KIND_DEFAULT;
+
+    static box3d<long long> wide(box3d<index> const &box) {
+        return box3d<long long>({{box.low[0], box.low[1], box.low[2]}}, {{box.high[0], box.high[1], box.high[2]}},
+                                box.order);
+    }
+
+    static problem whole(box3d<index> const &inbox, box3d<index> const &outbox, plan_options const &options) {
+        problem wanted = {wide(inbox), wide(outbox), {{0, 0, 0}}, THRIFFTY_TRANSFORM_C2C, options};
+        if (is_real) wanted.transform = THRIFFTY_TRANSFORM_R2R;
+        wanted.kinds.fill(is_real ? int32_t(backend::kind<backend_tag>::value) : int32_t(THRIFFTY_KIND_C2C));
+        return wanted;
+    }
+
+    static problem half(box3d<index> const &inbox, box3d<index> const &outbox, int halved, plan_options const &options) {
+        problem wanted = {wide(inbox), wide(outbox), {{0, 0, 0}}, THRIFFTY_TRANSFORM_R2C, options};
+        wanted.kinds.fill(THRIFFTY_KIND_C2C);
+        // Another number is no dimension: all ranks refuse a problem without one.
+        if (halved >= 0 && halved < 3) wanted.kinds[static_cast<size_t>(halved)] = THRIFFTY_KIND_R2C;
+        return wanted;
+    }
+
+    template <typename In, typename Out>
+    void run(direction way, int64_t count, In const *input, Out *output, void *workspace, scale scaling) const {
+        static_assert(precision<In>::value != 0 && precision<In>::value == precision<Out>::value,
+                      "arrays of float, double or complex numbers, both of one precision");
+        bool const forward = way == direction::forward;
+        int const physical = forward ? width<In>::value : width<Out>::value;
+        int const spectral = forward ? width<Out>::value : width<In>::value;
+        if (spectral != (is_real ? 1 : 2) || (physical == 2 && !is_complex_))
+            throw std::invalid_argument("real arrays where the transform has complex numbers, or the reverse");
+        if (count == 0) return;
+        thriffty_plan *const plan = plans_->find(precision<In>::value, count, way, scaling);
+        size_t const points = static_cast<size_t>((forward ? size_inbox() : size_outbox()) * count);
+        size_t const results = static_cast<size_t>((forward ? size_outbox() : size_inbox()) * count);
+        if (is_complex_ && physical == 1) {
+            using Complex = typename std::conditional<width<In>::value == 2, In, Out>::type;
+            return forward ? widened<Complex>(plan, input, points, output, results, workspace)
+                           : narrowed<Complex>(plan, input, points, output, results, workspace);
+        }
+        run_plan(plan, way, input, points * sizeof(In), output, results * sizeof(Out));
+    }
+
+    /** Room for complex numbers: the workspace, or memory of our own. */
+    template <typename Complex>
+    static Complex *room(void *workspace, std::vector<char> &own, size_t numbers) {
+        if (workspace != nullptr) return static_cast<Complex *>(workspace);
+        own.resize(numbers * sizeof(Complex));
+        return reinterpret_cast<Complex *>(own.data());
+    }
+
+    /** A forward transform of real numbers. */
+    template <typename Complex, typename In, typename Out>
+    static void widened(thriffty_plan *plan, In const *input, size_t points, Out *output, size_t results,
+                        void *workspace) {
+        using real = typename define_real_type<In>::type;
+        std::vector<char> own;
+        Complex *const numbers = room<Complex>(workspace, own, input == nullptr ? 0 : points);
+        real *const parts = reinterpret_cast<real *>(numbers);
+        for (size_t i = 0; input != nullptr && i < points; i++) {
+            parts[2 * i] = reinterpret_cast<real const *>(input)[i];
+            parts[2 * i + 1] = 0;
+        }
+        run_plan(plan, direction::forward, input == nullptr ? nullptr : numbers, points * sizeof(Complex), output,
+                 results * sizeof(Out));
+    }
+
+    /** A backward transform to real numbers. */
+    template <typename Complex, typename In, typename Out>
+    static void narrowed(thriffty_plan *plan, In const *input, size_t points, Out *output, size_t results,
+                         void *workspace) {
+        using real = typename define_real_type<Out>::type;
+        std::vector<char> own;
+        Complex *const numbers = room<Complex>(workspace, own, output == nullptr ? 0 : results);
+        run_plan(plan, direction::backward, input, points * sizeof(In), output == nullptr ? nullptr : numbers,
+                 results * sizeof(Complex));
+        real const *const parts = reinterpret_cast<real const *>(numbers);
+        for (size_t i = 0; output != nullptr && i < results; i++) reinterpret_cast<real *>(output)[i] = parts[2 * i];
+    }
+
+    box3d<index> inbox_, outbox_;
+    bool is_complex_;
+    std::shared_ptr<plans> plans_;
+};
+
+} // namespace detail
+} // namespace heffte
+
+#endif
