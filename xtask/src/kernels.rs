@@ -60,17 +60,28 @@ pub(crate) fn run() -> Result {
 
 /// The compiler, fetched into the target folder unless it is there.
 fn nvcc() -> Result<PathBuf> {
-    let folder = tools::target_dir().join("nvcc");
-    let find = |library: &Path| {
-        let pythons = std::fs::read_dir(library).ok()?.flatten();
-        let inside = "site-packages/nvidia/cu13/bin/nvcc";
-        pythons.map(|python| python.path().join(inside)).find(|path| path.is_file())
-    };
-    if find(&folder.join("lib")).is_none() {
+    let folder = folder();
+    if fetched("bin/nvcc").is_none() {
         println!("fetching nvcc into {}", folder.display());
         venv::make(&folder, &[NVCC])?;
     }
-    find(&folder.join("lib")).ok_or(format!("no nvcc in {} after all", folder.display()))
+    fetched("bin/nvcc").ok_or(format!("no nvcc in {} after all", folder.display()))
+}
+
+fn folder() -> PathBuf {
+    tools::target_dir().join("nvcc")
+}
+
+/// A file of the package that has been fetched.
+fn fetched(name: &str) -> Option<PathBuf> {
+    let pythons = std::fs::read_dir(folder().join("lib")).ok()?.flatten();
+    let inside = Path::new("site-packages/nvidia/cu13").join(name);
+    pythons.map(|python| python.path().join(&inside)).find(|path| path.exists())
+}
+
+/// The headers of CUDA's runtime, if they have been fetched with the compiler.
+pub(crate) fn runtime_headers() -> Option<PathBuf> {
+    Some(fetched("include/cuda_runtime_api.h")?.parent()?.to_owned())
 }
 
 /// The sources and their headers, sorted.

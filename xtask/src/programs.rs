@@ -3,7 +3,7 @@
 use crate::packages::{self, COMPILERS};
 use crate::test;
 use crate::tools::{self, Result, cargo, command, output, run};
-use crate::{heffte, install};
+use crate::{heffte, install, kernels};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -245,6 +245,12 @@ impl Bench {
                 jobs.iter().try_for_each(|ranks| self.mpirun(ranks, &[&program]))?;
             }
         }
+        if let Some(cuda) = kernels::runtime_headers() {
+            let mut compile = self.command("mpicxx");
+            compile.args(["-std=c++11", "-fsyntax-only", "-DTHRIFFTY_HEFFTE_CUDA"]).args(STRICT);
+            compile.arg(format!("-I{}", root.join("include").display())).arg("-isystem").arg(cuda);
+            run(compile.arg(folder.join("gpu.cpp")))?;
+        }
         let build = self.built("heffte_cmake");
         let mut configure = self.command("cmake");
         configure.arg("-S").arg(folder).arg("-B").arg(&build);
@@ -252,30 +258,48 @@ impl Bench {
         output(&mut configure)?;
         output(self.command("cmake").arg("--build").arg(&build))?;
         self.mpirun("2", &[&build.join("misuse")])?;
-        for (name, backend) in
-            [("c2c", "stock"), ("r2c", "fftw"), ("r2r", "mkl-cos"), ("convolution", "fftw")]
-        {
-            let name = if name.len() == 3 { format!("speed3d_{name}") } else { name.into() };
+        self.heffte_benchmarks(&root.join("share/heffte/benchmarks"))
+    }
+
+    /// heFFTe's benchmarks print what scripts look for, and take options from the environment.
+    fn heffte_benchmarks(&self, folder: &Path) -> Result {
+        let job = |name: &str, words: &str| {
             let mut job = self.command("mpirun");
-            job.args(["-n", "2"]).arg(root.join("share/heffte/benchmarks").join(&name));
-            job.args([
-                backend,
-                "double-long",
-                "20",
-                "24",
-                "16",
-                "-reorder",
-                "-slabs",
-                "-n1",
-                "-a2av",
-            ]);
-            let said = output(&mut job)?;
+            job.args(["-n", "2"]).arg(folder.join(name)).args(words.split(' '));
+            job.args("20 24 16 -reorder -slabs -n1 -a2av".split(' '));
+            job
+        };
+        for (name, words) in [
+            ("speed3d_c2c", "stock double-long"),
+            ("speed3d_r2c", "fftw float"),
+            ("speed3d_r2r", "mkl-cos double"),
+            ("convolution", "fftw float-long"),
+        ] {
+            let said = output(&mut job(name, words))?;
             let line = said.lines().find_map(|line| line.strip_prefix("Time per run: "));
             if !line.is_some_and(|line| line.trim_end_matches(" (s)").parse::<f64>().is_ok()) {
                 return Err(format!("{name} does not say its time: {said}"));
             }
         }
-        Ok(())
+        let wisdom = self.built("heffte_wisdom.toml");
+        let _ = std::fs::remove_file(&wisdom);
+        let words = "fftw double";
+        for settings in [&[("THRIFFTY_TUNE", "0.1")][..], &[("THRIFFTY_HEFFTE", "strict")]] {
+            let mut job = job("speed3d_c2c", words);
+            run(job.env("THRIFFTY_WISDOM", &wisdom).envs(settings.iter().copied()))?;
+        }
+        let kept = tools::read_text(&wisdom)?;
+        if !kept.contains("16x24x20") {
+            return Err(format!("no wisdom was saved: {kept}"));
+        }
+        let mut lossy = job("speed3d_c2c", words);
+        lossy.envs([("THRIFFTY_TOLERANCE", "1e-6"), ("THRIFFTY_WIRE_EVERYWHERE", "1")]);
+        let (said, outcome) = tools::run_and_keep(&mut lossy);
+        let line = "ERROR: observed error after heFFTe benchmark exceeds the tolerance";
+        match outcome.is_err() && said.lines().any(|said| said == line) {
+            true => Ok(()),
+            false => Err("a tolerance of 1e-6 goes unnoticed".into()),
+        }
     }
 
     /// Valgrind finds no invalid access but MPI's own, and without MPI no leak.

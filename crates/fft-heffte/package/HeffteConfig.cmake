@@ -1,4 +1,5 @@
-# Heffte::Heffte is thriffty with the headers of heFFTe's C++ interface. It has the components FFTW and MKL, which are the same.
+# Heffte::Heffte is thriffty with the headers of heFFTe's C++ interface. Its components are FFTW and MKL, which are the same, and
+# CUDA, which brings the backend cufft and needs CMake's FindCUDAToolkit.
 
 get_filename_component(_root "${CMAKE_CURRENT_LIST_DIR}/../../../../../.." ABSOLUTE)
 
@@ -10,6 +11,10 @@ set(Heffte_FFTW_FOUND TRUE)
 set(Heffte_MKL_FOUND TRUE)
 # The stock backend.
 set(Heffte_BUILTIN_FOUND TRUE)
+if("CUDA" IN_LIST Heffte_FIND_COMPONENTS)
+    find_package(CUDAToolkit QUIET)
+    set(Heffte_CUDA_FOUND ${CUDAToolkit_FOUND})
+endif()
 foreach(_component IN LISTS Heffte_FIND_COMPONENTS)
     if(NOT Heffte_${_component}_FOUND AND Heffte_FIND_REQUIRED_${_component})
         set(Heffte_FOUND FALSE)
@@ -23,4 +28,8 @@ if(NOT TARGET Heffte::Heffte)
         INTERFACE_INCLUDE_DIRECTORIES "${_root}/include/thriffty/heffte"
         INTERFACE_COMPILE_FEATURES cxx_std_11
         INTERFACE_LINK_LIBRARIES "thriffty::thriffty;MPI::MPI_CXX")
+endif()
+if(Heffte_CUDA_FOUND)
+    set_property(TARGET Heffte::Heffte PROPERTY INTERFACE_COMPILE_DEFINITIONS THRIFFTY_HEFFTE_CUDA)
+    set_property(TARGET Heffte::Heffte APPEND PROPERTY INTERFACE_LINK_LIBRARIES CUDA::cudart)
 endif()

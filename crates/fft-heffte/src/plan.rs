@@ -1,20 +1,26 @@
 //! A plan of heFFTe: both precisions, real data of complex transforms, a scale for each call.
 
+use std::path::PathBuf;
+use std::time::Duration;
+
 use bytemuck::{cast_slice, cast_slice_mut};
 use thriffty::planning::{
     Algorithm, Direction, DynDraft, DynPlan, DynTransform, Element, Family, Options, PerAxis,
     Precision, Real, Recipe, Step, agree,
 };
-use thriffty::{Comm, Error, ErrorKind, Kind, Scale, Tolerance, Wire};
+use thriffty::{Comm, Error, ErrorKind, Kind, Scale, Tolerance, Tune, Wire};
 
 use crate::boxes::{Extent, Geometry};
 
 /// Options of messages from the environment.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Wishes {
     pub(crate) tolerance: Option<Tolerance>,
     pub(crate) exchange: Option<Algorithm>,
     pub(crate) everywhere: bool,
+    pub(crate) tune: Tune,
+    /// The file for what [`Tune::Measure`] finds.
+    pub(crate) wisdom: Option<PathBuf>,
 }
 
 impl Wishes {
@@ -31,8 +37,19 @@ impl Wishes {
             tolerance: said("THRIFFTY_TOLERANCE").map(tolerance).transpose()?,
             exchange: said("THRIFFTY_EXCHANGE").map(|text| text.parse()).transpose()?,
             everywhere: said("THRIFFTY_WIRE_EVERYWHERE").is_some_and(|text| text != "0"),
+            tune: match (said("THRIFFTY_TUNE"), said("THRIFFTY_WISDOM")) {
+                (Some(text), _) => Tune::Measure { budget: seconds(&text)? },
+                (None, Some(path)) => Tune::Wisdom(path.into()),
+                (None, None) => Tune::Model,
+            },
+            wisdom: said("THRIFFTY_WISDOM").map(PathBuf::from),
         })
     }
+}
+
+fn seconds(text: &str) -> Result<Duration, Error> {
+    let found = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    found.ok_or_else(|| Error::argument("THRIFFTY_TUNE", text, "seconds, 0 or more"))
 }
 
 /// What a program holds.
@@ -64,14 +81,15 @@ pub(crate) fn build(
     let wishes = Wishes::of_environment();
     let asked = geometry.and_then(|geometry| Ok((geometry, axis?, wishes?)));
     let (geometry, axis, wishes) = agree(comm, asked)?;
-    let make = |precision, wishes| Transformer::new(comm, &geometry, (axis, precision), wishes);
-    let double = make(Precision::F64, wishes)?;
+    let make =
+        |precision, wishes: &Wishes| Transformer::new(comm, &geometry, (axis, precision), wishes);
+    let double = make(Precision::F64, &wishes)?;
     let workspace = workspace(double.plan.recipe(), comm.rank());
     // A tolerance below the rounding of single precision is refused: these messages are sent raw.
-    let coarse = Wishes { tolerance: None, ..wishes };
-    let single = match make(Precision::F32, wishes) {
+    let coarse = Wishes { tolerance: None, ..wishes.clone() };
+    let single = match make(Precision::F32, &wishes) {
         Err(error) if error.kind() == ErrorKind::Argument && wishes.tolerance.is_some() => {
-            make(Precision::F32, coarse)
+            make(Precision::F32, &coarse)
         }
         made => made,
     };
@@ -89,7 +107,7 @@ impl Transformer {
         comm: &dyn Comm,
         geometry: &Geometry,
         (halved, precision): (Option<usize>, Precision),
-        wishes: Wishes,
+        wishes: &Wishes,
     ) -> Result<Self, Error> {
         let transform = if halved.is_some() { DynTransform::R2c } else { DynTransform::C2c };
         let mut draft = DynDraft::new(comm, geometry.grid, transform, precision);
@@ -105,9 +123,14 @@ impl Transformer {
             exchange: wishes.exchange,
             tolerance: wishes.tolerance,
             ignore_shared_memory: wishes.everywhere,
+            tune: wishes.tune.clone(),
             ..draft.options
         };
-        Ok(Self { plan: draft.build()?, is_complex: halved.is_none() })
+        let plan = draft.build()?;
+        if let (Tune::Measure { .. }, Some(path)) = (&wishes.tune, &wishes.wisdom) {
+            plan.save_wisdom(path)?;
+        }
+        Ok(Self { plan, is_complex: halved.is_none() })
     }
 
     /// Numbers of input and output on this rank; no complex numbers where data is real.

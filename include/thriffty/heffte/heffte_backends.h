@@ -78,7 +78,11 @@ struct device_instance {
 THRIFFTY_HEFFTE_BACKENDS(stock, std::true_type, "stock")
 THRIFFTY_HEFFTE_BACKENDS(fftw, std::true_type, "fftw")
 THRIFFTY_HEFFTE_BACKENDS(mkl, std::true_type, "mkl")
+#ifdef Heffte_ENABLE_CUDA
+THRIFFTY_HEFFTE_BACKENDS(cufft, std::true_type, "cufft")
+#else
 THRIFFTY_HEFFTE_BACKENDS(cufft, std::false_type, "cufft")
+#endif
 THRIFFTY_HEFFTE_BACKENDS(rocfft, std::false_type, "rocfft")
 THRIFFTY_HEFFTE_BACKENDS(onemkl, std::false_type, "onemkl")
 

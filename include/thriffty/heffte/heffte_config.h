@@ -11,6 +11,12 @@
 #define Heffte_VERSION_PATCH 1
 #define Heffte_VERSION "2.4.1"
 
+/* GPUs, where a program asks for them: headers and library of CUDA's runtime are its own. */
+#ifdef THRIFFTY_HEFFTE_CUDA
+#define Heffte_ENABLE_CUDA
+#define Heffte_ENABLE_GPU
+#endif
+
 /* Plans over MPI. */
 #ifndef THRIFFTY_WITH_MPI
 #define THRIFFTY_WITH_MPI

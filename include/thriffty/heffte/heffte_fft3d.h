@@ -2,6 +2,7 @@
 #ifndef THRIFFTY_HEFFTE_FFT3D_H
 #define THRIFFTY_HEFFTE_FFT3D_H
 
+#include "heffte_gpu.h"
 #include "heffte_transform.h"
 
 namespace heffte {
@@ -31,11 +32,11 @@ public:
 
     fft3d(box3d<index> const inbox, box3d<index> const outbox, MPI_Comm const comm,
           plan_options const options = default_options<backend_tag>())
-        : base(inbox, outbox, comm, options) {}
+        : base(nullptr, inbox, outbox, comm, options) {}
 
-    fft3d(stream_type, box3d<index> const inbox, box3d<index> const outbox, MPI_Comm const comm,
+    fft3d(stream_type stream, box3d<index> const inbox, box3d<index> const outbox, MPI_Comm const comm,
           plan_options const options = default_options<backend_tag>())
-        : base(inbox, outbox, comm, options) {}
+        : base(stream, inbox, outbox, comm, options) {}
 
     using base::backward;
     using base::forward;

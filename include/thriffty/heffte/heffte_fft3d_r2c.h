@@ -2,6 +2,7 @@
 #ifndef THRIFFTY_HEFFTE_FFT3D_R2C_H
 #define THRIFFTY_HEFFTE_FFT3D_R2C_H
 
+#include "heffte_gpu.h"
 #include "heffte_transform.h"
 
 namespace heffte {
@@ -25,11 +26,11 @@ public:
 
     fft3d_r2c(box3d<index> const inbox, box3d<index> const outbox, int r2c_direction, MPI_Comm const comm,
               plan_options const options = default_options<backend_tag>())
-        : base(inbox, outbox, r2c_direction, comm, options) {}
+        : base(nullptr, inbox, outbox, r2c_direction, comm, options) {}
 
-    fft3d_r2c(stream_type, box3d<index> const inbox, box3d<index> const outbox, int r2c_direction, MPI_Comm const comm,
+    fft3d_r2c(stream_type stream, box3d<index> const inbox, box3d<index> const outbox, int r2c_direction, MPI_Comm const comm,
               plan_options const options = default_options<backend_tag>())
-        : base(inbox, outbox, r2c_direction, comm, options) {}
+        : base(stream, inbox, outbox, r2c_direction, comm, options) {}
 
     using base::backward;
     using base::forward;

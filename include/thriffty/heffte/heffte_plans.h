@@ -43,6 +43,9 @@ struct problem {
     std::array<int32_t, 3> kinds;
     int32_t transform;
     plan_options options;
+    /** The device of this rank's data, or -1, and its queue. */
+    int32_t device;
+    void *stream;
 };
 
 /** Options from the environment, as `thriffty_options` has them. */
@@ -51,9 +54,9 @@ struct environment {
         char const *const found = std::getenv(name);
         return found == nullptr || *found == '\0' ? nullptr : found;
     }
-    /** NaN, which thriffty refuses on every rank, for what is no number. */
-    static double tolerance() {
-        char const *const found = text("THRIFFTY_TOLERANCE");
+    /** 0 without a value; NaN, which thriffty refuses on every rank, for what is no number. */
+    static double number(char const *name) {
+        char const *const found = text(name);
         if (found == nullptr) return 0.0;
         char *end = nullptr;
         double const number = std::strtod(found, &end);
@@ -80,6 +83,7 @@ public:
         own.push_back(mine.transform);
         own.push_back(static_cast<long long>(mine.options.algorithm));
         own.push_back(mine.options.use_pencils);
+        own.push_back(mine.device >= 0);
         int const words = static_cast<int>(own.size());
         all_.resize(own.size() * static_cast<size_t>(mpi::comm_size(comm)));
         MPI_Allgather(own.data(), words, MPI_LONG_LONG, all_.data(), words, MPI_LONG_LONG, comm);
@@ -255,7 +259,9 @@ private:
             options.input_order[2 - d] = 2 - mine.in.order[d];
             options.output_order[2 - d] = 2 - mine.out.order[d];
         }
-        options.tolerance = environment::tolerance();
+        options.device = mine.device;
+        options.stream = mine.stream;
+        options.tolerance = environment::number("THRIFFTY_TOLERANCE");
         // Messages of single precision are no more exact than its rounding.
         if (wanted.precision == THRIFFTY_PRECISION_F32 && options.tolerance < std::numeric_limits<float>::epsilon())
             options.tolerance = 0.0;
@@ -265,12 +271,21 @@ private:
         if (environment::is("THRIFFTY_HEFFTE", "strict")) options.layouts = mine.options.use_pencils ? "pencils" : "slabs";
         char const *const everywhere = environment::text("THRIFFTY_WIRE_EVERYWHERE");
         options.wire_everywhere = everywhere != nullptr && std::string(everywhere) != "0";
-        options.tune_text = environment::text("THRIFFTY_WISDOM");
-        if (options.tune_text != nullptr) options.tune = THRIFFTY_TUNE_WISDOM;
+        char const *const wisdom = environment::text("THRIFFTY_WISDOM");
+        bool const measures = environment::text("THRIFFTY_TUNE") != nullptr;
+        if (measures) {
+            options.tune = THRIFFTY_TUNE_MEASURE;
+            options.tune_seconds = environment::number("THRIFFTY_TUNE");
+        } else if (wisdom != nullptr) {
+            options.tune = THRIFFTY_TUNE_WISDOM;
+            options.tune_text = wisdom;
+        }
         thriffty_brick const in = world_.brick(mine.in), out = world_.brick(mine.out);
         thriffty_plan *made = nullptr;
         check(thriffty_plan_create(&made, comm_->get(), mine.transform, 3, world_.shape().data(), &in, &out, &options));
-        return thriffty_handle(made, thriffty_plan_destroy);
+        thriffty_handle handle(made, thriffty_plan_destroy);
+        if (measures && wisdom != nullptr) check(thriffty_plan_save_wisdom(made, wisdom));
+        return handle;
     }
 
     static char const *exchange(reshape_algorithm algorithm) {
@@ -294,6 +309,8 @@ public:
         if (comm == MPI_COMM_NULL) throw std::runtime_error("the communicator is MPI_COMM_NULL");
         world const where(wanted, comm);
         plan_cache &cache = of(comm);
+        // Devices and streams are each rank's own: they are not compared.
+        if (wanted.device >= 0) return std::make_shared<plans>(where, cache.comm_);
         for (auto at = cache.recent_.begin(); at != cache.recent_.end(); ++at)
             if ((*at)->where().key() == where.key()) {
                 cache.recent_.splice(cache.recent_.begin(), cache.recent_, at);

@@ -10,23 +10,50 @@
 namespace heffte {
 namespace detail {
 
+/** Where arrays of a location are, and copies of them. */
+template <typename location_tag>
+struct memory;
+
+template <>
+struct memory<tag::cpu> {
+    /** Room of our own. */
+    using bytes = std::vector<char>;
+    static int32_t device() { return -1; }
+    static void copy(void *target, void const *source, size_t bytes, void *) { std::memcpy(target, source, bytes); }
+    /** Real numbers become the first parts of pairs. */
+    template <typename real>
+    static void widen(real *pairs, real const *numbers, size_t count, void *) {
+        for (size_t i = 0; i < count; i++) {
+            pairs[2 * i] = numbers[i];
+            pairs[2 * i + 1] = 0;
+        }
+    }
+    /** The first parts of pairs. */
+    template <typename real>
+    static void narrow(real *numbers, real const *pairs, size_t count, void *) {
+        for (size_t i = 0; i < count; i++) numbers[i] = pairs[2 * i];
+    }
+};
+
 /** Runs a plan on arrays that may be the same or overlap. Collective. */
-inline void run_plan(thriffty_plan *plan, direction way, void const *input, size_t input_bytes, void *output,
-                     size_t output_bytes) {
+template <typename location_tag>
+void run_plan(thriffty_plan *plan, direction way, void const *input, size_t input_bytes, void *output, size_t output_bytes,
+              typename backend::device_instance<location_tag>::stream_type stream) {
     bool const forward = way == direction::forward;
     if (input == output && input != nullptr) {
-        size_t const bytes = std::max(input_bytes, output_bytes);
-        return check(forward ? thriffty_forward_in_place(plan, output, bytes)
-                             : thriffty_inverse_in_place(plan, output, bytes));
+        size_t const most = std::max(input_bytes, output_bytes);
+        return check(forward ? thriffty_forward_in_place(plan, output, most)
+                             : thriffty_inverse_in_place(plan, output, most));
     }
-    std::vector<char> copy;
+    typename memory<location_tag>::bytes own;
     auto const *const first = static_cast<char const *>(input);
     auto const *const target = static_cast<char const *>(output);
     std::less<char const *> const before{};
     if (input_bytes > 0 && output_bytes > 0 && input != nullptr && output != nullptr &&
         before(first, target + output_bytes) && before(target, first + input_bytes)) {
-        copy.assign(first, first + input_bytes);
-        input = copy.data();
+        own = typename memory<location_tag>::bytes(input_bytes);
+        memory<location_tag>::copy(own.data(), input, input_bytes, stream);
+        input = own.data();
     }
     check(forward ? thriffty_forward(plan, input, input_bytes, output, output_bytes)
                   : thriffty_inverse(plan, input, input_bytes, output, output_bytes));
@@ -102,21 +129,22 @@ public:
 
 protected:
     /** Whole spectra, complex or real as the backend says. */
-    transform(box3d<index> const &inbox, box3d<index> const &outbox, MPI_Comm comm, plan_options const &options)
-        : inbox_(inbox), outbox_(outbox), is_complex_(!is_real),
-          plans_(plan_cache::find(whole(inbox, outbox, options), comm)) {}
+    transform(stream_type stream, box3d<index> const &inbox, box3d<index> const &outbox, MPI_Comm comm,
+              plan_options const &options)
+        : backend_device(stream), inbox_(inbox), outbox_(outbox), is_complex_(!is_real),
+          plans_(plan_cache::find(whole(inbox, outbox, options, stream), comm)) {}
 
     /** Spectra of real data, half along a dimension. */
-    transform(box3d<index> const &inbox, box3d<index> const &outbox, int halved, MPI_Comm comm,
+    transform(stream_type stream, box3d<index> const &inbox, box3d<index> const &outbox, int halved, MPI_Comm comm,
               plan_options const &options)
-        : inbox_(inbox), outbox_(outbox), is_complex_(false),
-          plans_(plan_cache::find(half(inbox, outbox, halved, options), comm)) {
+        : backend_device(stream), inbox_(inbox), outbox_(outbox), is_complex_(false),
+          plans_(plan_cache::find(half(inbox, outbox, halved, options, stream), comm)) {
         static_assert(!is_real, "cosine and sine transforms have whole spectra");
     }
 
     /** An input of another length is refused on every rank. */
     template <typename In, typename Out>
-    void run_vector(direction way, std::vector<In> const &input, std::vector<Out> &output, scale scaling) const {
+    void run_vector(direction way, buffer_container<In> const &input, buffer_container<Out> &output, scale scaling) const {
         size_t const length = static_cast<size_t>(way == direction::forward ? size_inbox() : size_outbox());
         // NULL is an array that is too short: thriffty tells the other ranks.
         In const *const numbers = input.size() < length ? nullptr : input.data();
@@ -132,15 +160,19 @@ private:
                                 box.order);
     }
 
-    static problem whole(box3d<index> const &inbox, box3d<index> const &outbox, plan_options const &options) {
-        problem wanted = {wide(inbox), wide(outbox), {{0, 0, 0}}, THRIFFTY_TRANSFORM_C2C, options};
+    using place = memory<location_tag>;
+
+    static problem whole(box3d<index> const &inbox, box3d<index> const &outbox, plan_options const &options,
+                         stream_type stream) {
+        problem wanted = {wide(inbox), wide(outbox), {{0, 0, 0}}, THRIFFTY_TRANSFORM_C2C, options, place::device(), stream};
         if (is_real) wanted.transform = THRIFFTY_TRANSFORM_R2R;
         wanted.kinds.fill(is_real ? int32_t(backend::kind<backend_tag>::value) : int32_t(THRIFFTY_KIND_C2C));
         return wanted;
     }
 
-    static problem half(box3d<index> const &inbox, box3d<index> const &outbox, int halved, plan_options const &options) {
-        problem wanted = {wide(inbox), wide(outbox), {{0, 0, 0}}, THRIFFTY_TRANSFORM_R2C, options};
+    static problem half(box3d<index> const &inbox, box3d<index> const &outbox, int halved, plan_options const &options,
+                        stream_type stream) {
+        problem wanted = {wide(inbox), wide(outbox), {{0, 0, 0}}, THRIFFTY_TRANSFORM_R2C, options, place::device(), stream};
         wanted.kinds.fill(THRIFFTY_KIND_C2C);
         // Another number is no dimension: all ranks refuse a problem without one.
         if (halved >= 0 && halved < 3) wanted.kinds[static_cast<size_t>(halved)] = THRIFFTY_KIND_R2C;
@@ -165,44 +197,41 @@ private:
             return forward ? widened<Complex>(plan, input, points, output, results, workspace)
                            : narrowed<Complex>(plan, input, points, output, results, workspace);
         }
-        run_plan(plan, way, input, points * sizeof(In), output, results * sizeof(Out));
+        run_plan<location_tag>(plan, way, input, points * sizeof(In), output, results * sizeof(Out), this->stream());
     }
 
     /** Room for complex numbers: the workspace, or memory of our own. */
     template <typename Complex>
-    static Complex *room(void *workspace, std::vector<char> &own, size_t numbers) {
+    static Complex *room(void *workspace, typename place::bytes &own, size_t numbers) {
         if (workspace != nullptr) return static_cast<Complex *>(workspace);
-        own.resize(numbers * sizeof(Complex));
+        own = typename place::bytes(numbers * sizeof(Complex));
         return reinterpret_cast<Complex *>(own.data());
     }
 
     /** A forward transform of real numbers. */
     template <typename Complex, typename In, typename Out>
-    static void widened(thriffty_plan *plan, In const *input, size_t points, Out *output, size_t results,
-                        void *workspace) {
+    void widened(thriffty_plan *plan, In const *input, size_t points, Out *output, size_t results, void *workspace) const {
         using real = typename define_real_type<In>::type;
-        std::vector<char> own;
-        Complex *const numbers = room<Complex>(workspace, own, input == nullptr ? 0 : points);
-        real *const parts = reinterpret_cast<real *>(numbers);
-        for (size_t i = 0; input != nullptr && i < points; i++) {
-            parts[2 * i] = reinterpret_cast<real const *>(input)[i];
-            parts[2 * i + 1] = 0;
+        typename place::bytes own;
+        Complex *numbers = nullptr;
+        if (input != nullptr) {
+            numbers = room<Complex>(workspace, own, points);
+            place::widen(reinterpret_cast<real *>(numbers), reinterpret_cast<real const *>(input), points, this->stream());
         }
-        run_plan(plan, direction::forward, input == nullptr ? nullptr : numbers, points * sizeof(Complex), output,
-                 results * sizeof(Out));
+        run_plan<location_tag>(plan, direction::forward, numbers, points * sizeof(Complex), output, results * sizeof(Out),
+                               this->stream());
     }
 
     /** A backward transform to real numbers. */
     template <typename Complex, typename In, typename Out>
-    static void narrowed(thriffty_plan *plan, In const *input, size_t points, Out *output, size_t results,
-                         void *workspace) {
+    void narrowed(thriffty_plan *plan, In const *input, size_t points, Out *output, size_t results, void *workspace) const {
         using real = typename define_real_type<Out>::type;
-        std::vector<char> own;
-        Complex *const numbers = room<Complex>(workspace, own, output == nullptr ? 0 : results);
-        run_plan(plan, direction::backward, input, points * sizeof(In), output == nullptr ? nullptr : numbers,
-                 results * sizeof(Complex));
-        real const *const parts = reinterpret_cast<real const *>(numbers);
-        for (size_t i = 0; output != nullptr && i < results; i++) reinterpret_cast<real *>(output)[i] = parts[2 * i];
+        typename place::bytes own;
+        Complex *const numbers = output == nullptr ? nullptr : room<Complex>(workspace, own, results);
+        run_plan<location_tag>(plan, direction::backward, input, points * sizeof(In), numbers, results * sizeof(Complex),
+                               this->stream());
+        if (numbers != nullptr)
+            place::narrow(reinterpret_cast<real *>(output), reinterpret_cast<real const *>(numbers), results, this->stream());
     }
 
     box3d<index> inbox_, outbox_;

@@ -53,8 +53,11 @@ pub(crate) struct Options {
     /// The input.
     #[arg(long, default_value = "noise", value_parser = choice(Field::ALL))]
     field: Field,
-    /// Print one JSON object and nothing else.
-    #[arg(long)]
+    /// What is printed: a table; json, one object; or csv, a line of names and a line of values.
+    #[arg(long, default_value = "table", value_parser = choice([("table", Format::Table), ("json", Format::Json), ("csv", Format::Csv)]))]
+    format: Format,
+    /// The same as --format json.
+    #[arg(long, conflicts_with = "format")]
     json: bool,
     /// Compare 32 spectral points with their definition.
     #[arg(long)]
@@ -64,8 +67,15 @@ pub(crate) struct Options {
     ///
     /// For a line `timings`: the mean seconds of each part of the transforms since the last one,
     /// and the bytes sent.
-    #[arg(long, conflicts_with_all = ["json", "check", "reps"])]
+    #[arg(long, conflicts_with_all = ["format", "json", "check", "reps"])]
     serve: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Format {
+    Table,
+    Json,
+    Csv,
 }
 
 pub(super) fn run(comm: &dyn Comm, options: &Options) -> Result<(), Failure> {
@@ -82,7 +92,12 @@ fn run_as<K: Family>(comm: &dyn Comm, options: &Options) -> Result<(), Failure> 
     bench.plan.clear_timings();
     let seconds = bench.times(options)?;
     let report = bench.report(options, seconds)?;
-    print(comm, &if options.json { report.to_json() } else { report.to_table() })?;
+    let text = match if options.json { Format::Json } else { options.format } {
+        Format::Table => report.to_table(),
+        Format::Json => report.to_json(),
+        Format::Csv => report.to_csv(),
+    };
+    print(comm, &text)?;
     let problem = bench.plan.recipe().problem();
     let reals = problem.grid().points() * K::Physical::WIDTH;
     report.errors.judge::<K::Physical>(&problem.kinds, reals).or_else(refused)

@@ -1,9 +1,10 @@
-//! The result of a benchmark, as a table and as JSON. Seconds, bytes and bits per real number.
+//! The result of a benchmark, as a table, as JSON and as CSV. Times are seconds; there are bytes, and
+//! bits per real number.
 
 use std::fmt::Write;
 
 use serde::{Serialize, Serializer};
-use serde_json::json;
+use serde_json::{Value, json};
 use thriffty::planning::WireError;
 
 use super::split::Split;
@@ -83,10 +84,38 @@ fn as_numbers<S: Serializer>(errors: &Errors, to: S) -> Result<S::Ok, S::Error> 
     .serialize(to)
 }
 
+/// The numbers and texts of a value, each with its path.
+fn flatten(path: String, value: &Value, columns: &mut Vec<(String, String)>) {
+    let cell = match value {
+        Value::Object(members) => {
+            let dot = if path.is_empty() { "" } else { "." };
+            return members
+                .iter()
+                .for_each(|(name, member)| flatten(format!("{path}{dot}{name}"), member, columns));
+        }
+        Value::Null => String::new(),
+        Value::String(text) if text.contains([',', '"', '\n']) => {
+            format!("\"{}\"", text.replace('"', "\"\""))
+        }
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    columns.push((path, cell));
+}
+
 impl Report {
     pub(crate) fn to_json(&self) -> String {
         let value = serde_json::to_value(self).expect("all keys are strings");
         format!("{value}\n")
+    }
+
+    /// A line of names and a line of values. The members of objects are columns of their own.
+    pub(crate) fn to_csv(&self) -> String {
+        let value = serde_json::to_value(self).expect("all keys are strings");
+        let mut columns = Vec::new();
+        flatten(String::new(), &value, &mut columns);
+        let (names, cells): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
+        format!("{}\n{}\n", names.join(","), cells.join(","))
     }
 
     /// The recipe, and a table of two columns.

@@ -12,6 +12,48 @@ fn json(ranks: usize, args: &[&str]) -> Value {
 }
 
 #[test]
+fn csv_has_the_numbers_and_texts_of_json() {
+    let args = ["c2c", "12x10x9", "--check", "--kinds", "c2c,c2c,none"];
+    let text = threads(3, &[&["bench", "--format", "csv", "--reps", "1"], &args[..]].concat()).ok();
+    let [names, values] = text.lines().collect::<Vec<_>>()[..] else { panic!("{text}") };
+    // Commas are within quotes alone.
+    let mut cells = vec![String::new()];
+    let mut quoted = false;
+    for c in values.chars() {
+        match c {
+            '"' => quoted = !quoted,
+            ',' if !quoted => cells.push(String::new()),
+            _ => cells.last_mut().unwrap().push(c),
+        }
+    }
+    let found: Vec<_> = names.split(',').zip(&cells).collect();
+    assert_eq!(found.len(), cells.len());
+    let expected = json(3, &args);
+    for (name, cell) in &found {
+        let pointer = format!("/{}", name.replace('.', "/"));
+        match expected.pointer(&pointer).unwrap_or_else(|| panic!("{name}")) {
+            Value::String(text) if *name != "recipe" => assert_eq!(*cell, text, "{name}"),
+            Value::Number(_) => drop(cell.parse::<f64>().unwrap()),
+            Value::Null => assert_eq!(*cell, "", "{name}"),
+            _ => {}
+        }
+    }
+    assert!(found.iter().any(|(name, _)| *name == "seconds.median"));
+    assert!(found.iter().any(|(name, _)| *name == "error.forward"));
+}
+
+#[test]
+fn layouts_are_those_asked_for() {
+    let [any, slabs, pencils] = ["any", "slabs", "pencils"].map(|layouts| {
+        json(4, &["c2c", "16x16x16", "--layouts", layouts])["recipe"].as_str().unwrap().to_owned()
+    });
+    assert_ne!(slabs, pencils);
+    assert!(any == slabs || any == pencils || any.starts_with("(c2c 16x16x16"));
+    let other = threads(2, &["bench", "c2c", "8", "--layouts", "bricks"]);
+    assert!(other.complaint().contains("any, slabs or pencils"));
+}
+
+#[test]
 fn json_has_everything_and_it_is_sane() {
     for ranks in 1..=4 {
         for (kind, exchange) in [("c2c", "p2p"), ("r2c", "alltoallv"), ("dst3", "p2p")] {
