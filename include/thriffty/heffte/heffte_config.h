@@ -17,6 +17,16 @@
 #define Heffte_ENABLE_GPU
 #endif
 
+/* Backward transforms of complex data from the input boxes to the output boxes, as those of fftMPI.
+ *
+ * LAMMPS, which defines FFT_HEFFTE, means these: PPPM makes a transform from the layout of its
+ * spectrum to that of its particles and only runs it backward. heFFTe reads the output boxes there,
+ * so forces are wrong unless both layouts are equal, as on one rank.
+ */
+#ifdef FFT_HEFFTE
+#define THRIFFTY_HEFFTE_ONE_WAY
+#endif
+
 /* Plans over MPI. */
 #ifndef THRIFFTY_WITH_MPI
 #define THRIFFTY_WITH_MPI

@@ -43,14 +43,14 @@ public:
 
     template <typename T>
     output_buffer_container<T> forward(buffer_container<T> const &input, scale scaling = scale::none) const {
-        output_buffer_container<T> output(static_cast<size_t>(this->size_outbox()));
+        output_buffer_container<T> output(this->lengths(direction::forward)[1]);
         this->run_vector(direction::forward, input, output, scaling);
         return output;
     }
 
     template <typename T>
     buffer_container<T> backward(buffer_container<T> const &input, scale scaling = scale::none) const {
-        buffer_container<T> output(static_cast<size_t>(this->size_inbox()));
+        buffer_container<T> output(this->lengths(direction::backward)[1]);
         this->run_vector(direction::backward, input, output, scaling);
         return output;
     }
@@ -58,7 +58,7 @@ public:
     /** The real parts of the inverse transform. */
     template <typename T>
     real_buffer_container<T> backward_real(buffer_container<T> const &input, scale scaling = scale::none) const {
-        real_buffer_container<T> output(static_cast<size_t>(this->size_inbox()));
+        real_buffer_container<T> output(this->lengths(direction::backward)[1]);
         this->run_vector(direction::backward, input, output, scaling);
         return output;
     }

@@ -132,20 +132,29 @@ protected:
     transform(stream_type stream, box3d<index> const &inbox, box3d<index> const &outbox, MPI_Comm comm,
               plan_options const &options)
         : backend_device(stream), inbox_(inbox), outbox_(outbox), is_complex_(!is_real),
-          plans_(plan_cache::find(whole(inbox, outbox, options, stream), comm)) {}
+          plans_(plan_cache::find(whole(inbox, outbox, options, stream), comm)), backward_plans_(plans_) {
+        if (one_way) backward_plans_ = plan_cache::find(whole(outbox, inbox, options, stream), comm);
+    }
 
     /** Spectra of real data, half along a dimension. */
     transform(stream_type stream, box3d<index> const &inbox, box3d<index> const &outbox, int halved, MPI_Comm comm,
               plan_options const &options)
         : backend_device(stream), inbox_(inbox), outbox_(outbox), is_complex_(false),
-          plans_(plan_cache::find(half(inbox, outbox, halved, options, stream), comm)) {
+          plans_(plan_cache::find(half(inbox, outbox, halved, options, stream), comm)), backward_plans_(plans_) {
         static_assert(!is_real, "cosine and sine transforms have whole spectra");
+    }
+
+    /** Numbers of an array before and after a transform. */
+    std::array<size_t, 2> lengths(direction way) const {
+        size_t const in = static_cast<size_t>(size_inbox()), out = static_cast<size_t>(size_outbox());
+        if (way == direction::forward || (one_way && is_complex_)) return {{in, out}};
+        return {{out, in}};
     }
 
     /** An input of another length is refused on every rank. */
     template <typename In, typename Out>
     void run_vector(direction way, buffer_container<In> const &input, buffer_container<Out> &output, scale scaling) const {
-        size_t const length = static_cast<size_t>(way == direction::forward ? size_inbox() : size_outbox());
+        size_t const length = lengths(way)[0];
         // NULL is an array that is too short: thriffty tells the other ranks.
         In const *const numbers = input.size() < length ? nullptr : input.data();
         run(way, 1, numbers, output.data(), nullptr, scaling);
@@ -154,6 +163,12 @@ protected:
 private:
     /** Cosine and sine transforms. */
     static constexpr bool is_real = backend::kind<backend_tag>::value != THRIFFTY_KIND_DEFAULT;
+
+#ifdef THRIFFTY_HEFFTE_ONE_WAY
+    static constexpr bool one_way = !is_real;
+#else
+    static constexpr bool one_way = false;
+#endif
 
     static box3d<long long> wide(box3d<index> const &box) {
         return box3d<long long>({{box.low[0], box.low[1], box.low[2]}}, {{box.high[0], box.high[1], box.high[2]}},
@@ -189,9 +204,10 @@ private:
         if (spectral != (is_real ? 1 : 2) || (physical == 2 && !is_complex_))
             throw std::invalid_argument("real arrays where the transform has complex numbers, or the reverse");
         if (count == 0) return;
-        thriffty_plan *const plan = plans_->find(precision<In>::value, count, way, scaling);
-        size_t const points = static_cast<size_t>((forward ? size_inbox() : size_outbox()) * count);
-        size_t const results = static_cast<size_t>((forward ? size_outbox() : size_inbox()) * count);
+        plans &chosen = forward ? *plans_ : *backward_plans_;
+        thriffty_plan *const plan = chosen.find(precision<In>::value, count, way, scaling);
+        std::array<size_t, 2> const length = lengths(way);
+        size_t const points = length[0] * static_cast<size_t>(count), results = length[1] * static_cast<size_t>(count);
         if (is_complex_ && physical == 1) {
             using Complex = typename std::conditional<width<In>::value == 2, In, Out>::type;
             return forward ? widened<Complex>(plan, input, points, output, results, workspace)
@@ -236,7 +252,7 @@ private:
 
     box3d<index> inbox_, outbox_;
     bool is_complex_;
-    std::shared_ptr<plans> plans_;
+    std::shared_ptr<plans> plans_, backward_plans_;
 };
 
 } // namespace detail
