@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <map>
 #include <ostream>
 #include <vector>
 
@@ -108,16 +109,31 @@ box3d<index> find_world(std::vector<box3d<index>> const &boxes) {
     return box3d<index>(low, high);
 }
 
-/** Whether each point of the world is in one box. */
+/**
+ * Whether each point of the world is in one box.
+ *
+ * A box is the mixed difference of its eight corners, each with a sign. As differences determine a
+ * function that is 0 far away, boxes sum to the world just if their corners do.
+ */
 template <typename index>
 bool world_complete(std::vector<box3d<index>> const &boxes, box3d<index> const world) {
-    long long points = 0;
-    for (size_t i = 0; i < boxes.size(); i++) {
-        points += boxes[i].count();
-        for (size_t j = 0; j < i; j++)
-            if (!boxes[i].empty() && !boxes[j].empty() && !boxes[i].collide(boxes[j]).empty()) return false;
-    }
-    return points == world.count() && find_world(boxes) == world;
+    std::map<std::array<index, 3>, int> corners;
+    auto add = [&](box3d<index> const &box, int sign) {
+        for (int corner = 0; corner < 8 && !box.empty(); corner++) {
+            std::array<index, 3> at = box.low;
+            int weight = sign;
+            for (int d = 0; d < 3; d++)
+                if ((corner >> d & 1) != 0) {
+                    at[d] = box.high[d] + 1;
+                    weight = -weight;
+                }
+            corners[at] += weight;
+        }
+    };
+    for (box3d<index> const &box : boxes) add(box, 1);
+    add(world, -1);
+    return std::all_of(corners.begin(), corners.end(),
+                       [](std::pair<std::array<index, 3> const, int> const &corner) { return corner.second == 0; });
 }
 
 /**

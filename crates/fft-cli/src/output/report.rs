@@ -1,5 +1,5 @@
-//! The result of a benchmark, as a table, as JSON and as CSV. Times are seconds; there are bytes, and
-//! bits per real number.
+//! The result of a benchmark, as a table, as JSON and as CSV. Times are seconds; there are bytes,
+//! and bits per real number.
 
 use std::fmt::Write;
 

@@ -1,6 +1,8 @@
 /* What is wrong on one rank is an exception on all of them. */
 #include "reference.h"
 
+#include <algorithm>
+
 using Fft = heffte::fft3d<heffte::backend::fftw>;
 using Real = heffte::fft3d_r2c<heffte::backend::fftw>;
 
@@ -20,9 +22,48 @@ static void refused(Report &report, std::string const &what, std::function<void(
     report.expect(std::string(mine) == first, what + " has several texts: " + mine + " and " + first);
 }
 
+/** Whether boxes tile a grid, by counting the boxes of each point. */
+static bool tiles(std::vector<Box> const &all, Box const &world) {
+    bool once = true;
+    for_each(Box({{-1, -1, -1}}, {{5, 5, 5}}), [&](Index at) {
+        auto has = [&](Box const &box) {
+            bool inside = true;
+            for (int d = 0; d < 3; d++) inside = inside && box.low[d] <= at[d] && at[d] <= box.high[d];
+            return inside;
+        };
+        once = once && std::count_if(all.begin(), all.end(), has) == (has(world) ? 1 : 0);
+    });
+    return once;
+}
+
+/** Boxes of random cuts, most of which no longer tile after a random change. */
+static void tilings(Report &report) {
+    unsigned state = 7;
+    auto next = [&](int below) {
+        state = state * 1664525u + 1013904223u;
+        return static_cast<int>((state >> 16) % static_cast<unsigned>(below));
+    };
+    int complete = 0;
+    for (int round = 0; round < 2000; round++) {
+        Box const world({{0, 0, 0}}, {{next(5), next(5), next(5)}});
+        std::vector<Box> all = heffte::split_world(world, {{1 + next(3), 1 + next(3), 1 + next(2)}});
+        for (int change = next(3); change > 0; change--) {
+            Box &box = all[static_cast<size_t>(next(static_cast<int>(all.size())))];
+            Index low = box.low, high = box.high;
+            (next(2) == 0 ? low : high)[static_cast<size_t>(next(3))] += next(3) - 1;
+            box = Box(low, high);
+        }
+        bool const expected = tiles(all, world);
+        complete += expected;
+        report.expect(heffte::world_complete(all, world) == expected, "a tiling in round " + std::to_string(round));
+    }
+    report.expect(complete > 200 && complete < 1800, "tilings and others");
+}
+
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     Report report;
+    tilings(report);
     {
         int const ranks = heffte::mpi::comm_size(MPI_COMM_WORLD), rank = heffte::mpi::world_rank();
         size_t const me = static_cast<size_t>(rank);
