@@ -277,9 +277,8 @@ impl Bench {
         ] {
             let said = output(&mut job(name, words))?;
             let line = said.lines().find_map(|line| line.strip_prefix("Time per run: "));
-            if !line.is_some_and(|line| line.trim_end_matches(" (s)").parse::<f64>().is_ok()) {
-                return Err(format!("{name} does not say its time: {said}"));
-            }
+            let time = line.and_then(|line| line.trim_end_matches(" (s)").parse::<f64>().ok());
+            time.ok_or_else(|| format!("{name} does not say its time: {said}"))?;
         }
         let wisdom = self.built("heffte_wisdom.toml");
         let _ = std::fs::remove_file(&wisdom);
