@@ -27,6 +27,7 @@
 //! - `bound`: recipes bound to the host or to a device;
 //! - `tuning`: the choice of a recipe;
 //! - `plan`: options, drafts and plans;
+//! - `local`: plans of one process, with a team of threads;
 //! - `machine`: machines of the model, in files, and measured with plans.
 #![forbid(unsafe_code)]
 #![warn(missing_debug_implementations)]
@@ -48,6 +49,7 @@ struct Types;
 
 mod bound;
 mod field;
+pub mod local;
 pub mod machine;
 mod plan;
 pub mod tuning;

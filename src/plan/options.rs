@@ -89,7 +89,7 @@ impl Options {
     }
 
     /// Whether whatever has a value for each axis has as many as the grid.
-    pub(super) fn check_axes(&self, grid: DynGrid) -> Result<(), Error> {
+    pub(crate) fn check_axes(&self, grid: DynGrid) -> Result<(), Error> {
         let axes = grid.axes();
         let bricks = [self.input, self.output].into_iter().flatten();
         let ends = bricks.flat_map(|brick| [brick.lo.len(), brick.hi.len()]);

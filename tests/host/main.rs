@@ -13,6 +13,7 @@ mod dyn_plans;
 mod errors;
 mod fields;
 mod large;
+mod local;
 mod memory;
 mod numpy;
 mod oracle;

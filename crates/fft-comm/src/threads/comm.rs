@@ -93,6 +93,12 @@ pub struct ThreadComm {
 }
 
 impl ThreadComm {
+    /// The communicators of so many ranks, in order, for threads that the caller has.
+    pub fn team(ranks: usize) -> Vec<Self> {
+        let world = Arc::new(World::new(vec![0; ranks]));
+        (0..ranks).map(|rank| Self::new(world.clone(), rank)).collect()
+    }
+
     fn new(world: Arc<World>, rank: usize) -> Self {
         let seat = Arc::new(Seat { world, rank });
         Self { seat: seat.clone(), flight: RefCell::new(ThreadFlight::new(seat)) }

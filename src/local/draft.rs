@@ -1,0 +1,123 @@
+//! Plans of one process in the making.
+
+use std::marker::PhantomData;
+use std::thread::available_parallelism;
+
+use fft_core::{DynGrid, Error, Kind, Real, Scale};
+
+use super::dyn_local_plan::DynLocalPlan;
+use super::local_plan::LocalPlan;
+use crate::field::{C2c, R2c, R2r, Transform};
+use crate::plan::{Norm, Options};
+use crate::tuning::Tune;
+
+/// Drafts a transform of complex data in double precision.
+pub fn c2c<const D: usize>(shape: [usize; D]) -> LocalDraft<C2c, D> {
+    LocalPlan::draft(shape)
+}
+
+/// Drafts a transform of real data to half a spectrum, in double precision: the last axis has
+/// `n/2 + 1` frequencies.
+///
+/// ```
+/// let mut plan = thriffty::local::r2c([4, 6]).build()?;
+/// let mut spectrum = vec![Default::default(); plan.output_len()];
+/// plan.forward(&[1.0; 24], &mut spectrum)?;
+/// assert_eq!((spectrum.len(), spectrum[0].re), (16, 24.0));
+/// # Ok::<(), thriffty::Error>(())
+/// ```
+pub fn r2c<const D: usize>(shape: [usize; D]) -> LocalDraft<R2c, D> {
+    LocalPlan::draft(shape)
+}
+
+/// Drafts cosine and sine transforms of real data, one kind for each axis, in double precision.
+pub fn r2r<const D: usize>(shape: [usize; D], kinds: [Kind; D]) -> LocalDraft<R2r, D> {
+    LocalPlan::draft(shape).kinds(kinds)
+}
+
+/// A plan of one process in the making: options, nothing checked. [`LocalDraft::build`] makes the
+/// plan.
+#[derive(Clone, Debug)]
+#[must_use = "a draft does nothing until it is built"]
+pub struct LocalDraft<K, const D: usize> {
+    shape: [usize; D],
+    options: Options,
+    threads: usize,
+    types: PhantomData<fn() -> K>,
+}
+
+impl<K: Transform, const D: usize> LocalPlan<K, D> {
+    /// Drafts the transform that `K` names, in its precision, with the usual kinds.
+    ///
+    /// ```
+    /// use thriffty::{C2c, local::LocalPlan};
+    /// let plan = LocalPlan::<C2c<f32>, 1>::draft([100]).build()?;
+    /// assert_eq!((plan.input_bytes(), plan.threads()), (800, 1));
+    /// # Ok::<(), thriffty::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    /// If there are not 1 to 4 axes.
+    pub fn draft(shape: [usize; D]) -> LocalDraft<K, D> {
+        let threads = available_parallelism().map_or(1, usize::from);
+        LocalDraft { shape, options: Options::new(K::DYN, D), threads, types: PhantomData }
+    }
+}
+
+impl<K: Transform, const D: usize> LocalDraft<K, D> {
+    fn set(mut self, set: impl FnOnce(&mut Options)) -> Self {
+        set(&mut self.options);
+        self
+    }
+
+    /// At most so many threads; as many as there are cores by default. An array is cut along its
+    /// slowest axis, so that one axis has one thread, and more threads than points have no work.
+    pub fn threads(self, threads: usize) -> Self {
+        Self { threads, ..self }
+    }
+
+    /// What is done along each axis.
+    pub fn kinds(self, kinds: [Kind; D]) -> Self {
+        self.set(|options| options.kinds = kinds.into())
+    }
+
+    /// So many equal transforms at once, their arrays one after the other in memory.
+    pub fn howmany(self, howmany: usize) -> Self {
+        self.set(|options| options.howmany = howmany)
+    }
+
+    /// What results are multiplied by: [`Scale::None`] forward and [`Scale::Full`] inverse by
+    /// default.
+    pub fn scale(self, forward: Scale, inverse: Scale) -> Self {
+        self.set(|options| (options.forward, options.inverse) = (forward, inverse))
+    }
+
+    /// The scales of both directions by NumPy's names; [`Norm::Backward`] by default.
+    pub fn norm(self, norm: Norm) -> Self {
+        let [forward, inverse] = norm.scales();
+        self.scale(forward, inverse)
+    }
+
+    /// The order of axes in memory of physical and of spectral data, slowest first; row-major by
+    /// default.
+    pub fn orders(self, input: [usize; D], output: [usize; D]) -> Self {
+        self.set(|options| {
+            (options.input_order, options.output_order) = (input.into(), output.into());
+        })
+    }
+
+    /// How the recipe is chosen; [`Tune::Model`] by default.
+    pub fn tune(self, tune: Tune) -> Self {
+        self.set(|options| options.tune = tune)
+    }
+
+    /// Makes the plan and starts its threads.
+    ///
+    /// # Errors
+    /// Those of [`DynLocalPlan::new`].
+    pub fn build(self) -> Result<LocalPlan<K, D>, Error> {
+        let grid = DynGrid::new(self.shape)?;
+        let precision = K::Real::PRECISION;
+        DynLocalPlan::new(grid, K::DYN, precision, self.options, self.threads).map(LocalPlan::of)
+    }
+}

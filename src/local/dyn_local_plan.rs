@@ -1,0 +1,259 @@
+//! Plans of one process whose types and number of axes are values.
+
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+
+use fft_comm::ThreadComm;
+use fft_core::{Direction, DynGrid, Error, Kind, PerAxis, Precision, ProcGrid, Recipe};
+
+use super::team::Team;
+use crate::field::{DynArray, DynTransform};
+use crate::plan::{DynDraft, DynPlan, Options};
+
+/// A [`LocalPlan`](super::LocalPlan) whose transform, precision and number of axes are run-time
+/// values.
+///
+/// Arrays are bytes: real or complex numbers of the plan's precision, aligned for them.
+pub struct DynLocalPlan {
+    /// One for each rank.
+    plans: Vec<Mutex<DynPlan>>,
+    team: Team,
+    /// Bytes of each rank's part before and after, of one call of the plans.
+    parts: Vec<[usize; 2]>,
+    /// Calls of the plans for all arrays of a batch.
+    calls: usize,
+    recipe: Recipe,
+}
+
+/// Input and output of a rank.
+type Part<'a> = Mutex<(&'a [u8], &'a mut [u8])>;
+
+impl DynLocalPlan {
+    /// Makes a plan for whole arrays on so many threads, or on fewer if the slowest axis is
+    /// shorter. Bricks and shared arrays of the options have no effect.
+    ///
+    /// # Errors
+    /// Those of [`Draft::build`](crate::Draft::build); [`Error::Threads`];
+    /// [`Error::Argument`] for no threads, and for orders or kinds of other axes than the grid's.
+    pub fn new(
+        grid: DynGrid,
+        transform: DynTransform,
+        precision: Precision,
+        options: Options,
+        threads: usize,
+    ) -> Result<Self, Error> {
+        if threads == 0 {
+            return Err(Error::argument("threads", threads, "at least 1"));
+        }
+        if options.howmany == 0 {
+            return Err(Error::argument("howmany", 0, "at least 1"));
+        }
+        options.check_axes(grid)?;
+        let Work { grid, options, calls } = Work::new(grid, options, threads);
+        let spectral = DynDraft::new(&fft_comm::alone(), grid, transform, precision)
+            .with(|own| *own = options.clone())
+            .spectral_grid();
+        let slowest = [(grid, options.input_order[0]), (spectral, options.output_order[0])];
+        let most = slowest.map(|(grid, axis)| grid.shape()[axis]);
+        // One axis alone is not cut.
+        let most = if grid.axes() == 1 { 1 } else { most[0].min(most[1]) };
+        let team = Team::new(threads.min(most).max(1))?;
+        let ranks = team.ranks();
+        let comms = ThreadComm::team(ranks).into_iter().map(|comm| Mutex::new(Some(comm)));
+        let comms: Vec<_> = comms.collect();
+        let plans = team.run(|rank| {
+            let comm = comms[rank].lock().unwrap_or_else(PoisonError::into_inner).take();
+            let comm = comm.ok_or(Error::Left { gone: rank })?;
+            let [input, output] = slowest.map(|(grid, axis)| {
+                let cut = PerAxis::from_fn(grid.axes(), |a| if a == axis { ranks } else { 1 });
+                Some(ProcGrid::new(cut).part(&grid, rank))
+            });
+            let own = Options { input, output, shared_arrays: true, ..options.clone() };
+            DynDraft::new(&comm, grid, transform, precision).with(|it| *it = own).build()
+        })?;
+        let recipe = plans[0].recipe().clone();
+        let parts = plans.iter().map(|plan| [plan.input_bytes(), plan.output_bytes()]).collect();
+        let plans = plans.into_iter().map(Mutex::new).collect();
+        Ok(Self { plans, team, parts, calls, recipe })
+    }
+
+    /// Threads that transform.
+    pub fn threads(&self) -> usize {
+        self.team.ranks()
+    }
+
+    /// How each array is transformed, with threads as ranks.
+    pub fn recipe(&self) -> &Recipe {
+        &self.recipe
+    }
+
+    /// Bytes of physical data.
+    pub fn input_bytes(&self) -> usize {
+        self.calls * self.bytes()[0]
+    }
+
+    /// Bytes of spectral data.
+    pub fn output_bytes(&self) -> usize {
+        self.calls * self.bytes()[1]
+    }
+
+    /// Bytes that an array must have to be transformed in place.
+    pub fn in_place_bytes(&self) -> usize {
+        self.input_bytes().max(self.output_bytes())
+    }
+
+    /// Zeros with room for the input or the output.
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub fn zeros(&self) -> Result<DynArray, Error> {
+        DynArray::zeros(self.in_place_bytes(), 0)
+    }
+
+    /// Bytes of memory that the plan holds beside input and output.
+    pub fn memory(&self) -> usize {
+        self.plans.iter().map(|plan| plan.lock().map_or(0, |plan| plan.memory())).sum()
+    }
+
+    /// Bytes of one call of the plans, before and after.
+    fn bytes(&self) -> [usize; 2] {
+        [0, 1].map(|side| self.parts.iter().map(|part| part[side]).sum())
+    }
+
+    /// Transforms from one array to another.
+    ///
+    /// # Errors
+    /// [`Error::Length`] for an array of another length; [`Error::Argument`] for one that is not
+    /// aligned; [`Error::Left`] when a thread panics, and from then on.
+    pub fn run(
+        &mut self,
+        direction: Direction,
+        input: &[u8],
+        output: &mut [u8],
+    ) -> Result<(), Error> {
+        let all = [self.input_bytes(), self.output_bytes()];
+        let expected = direction.choose(all, [all[1], all[0]]);
+        for (what, found, expected) in
+            [("input", input.len(), expected[0]), ("output", output.len(), expected[1])]
+        {
+            if found != expected {
+                return Err(Error::Length { what, rank: 0, found, expected });
+            }
+        }
+        let one = [expected[0] / self.calls, expected[1] / self.calls];
+        let (inputs, outputs) = (input.chunks(one[0].max(1)), output.chunks_mut(one[1].max(1)));
+        inputs.zip(outputs).try_for_each(|(input, output)| self.call(direction, input, output))
+    }
+
+    /// Transforms within one array of [`in_place_bytes`](Self::in_place_bytes): input and output
+    /// both begin at its start. Where parts change their length, as those of half a spectrum do, the
+    /// input is copied first.
+    ///
+    /// # Errors
+    /// As [`DynLocalPlan::run`]; [`Error::Memory`] for the copy.
+    pub fn run_in_place(&mut self, direction: Direction, data: &mut [u8]) -> Result<(), Error> {
+        let all = [self.input_bytes(), self.output_bytes()];
+        let [from, to] = direction.choose(all, [all[1], all[0]]);
+        let (found, expected) = (data.len(), self.in_place_bytes());
+        if found != expected {
+            return Err(Error::Length { what: "array", rank: 0, found, expected });
+        }
+        if self.parts.iter().any(|[before, after]| before != after) {
+            let mut copy = DynArray::zeros(from, 0)?;
+            copy.bytes_mut().copy_from_slice(&data[..from]);
+            return self.run(direction, copy.bytes_mut(), &mut data[..to]);
+        }
+        let one = (to / self.calls).max(1);
+        data.chunks_mut(one).try_for_each(|array| {
+            let mut rest = array;
+            let parts = self.parts.iter().map(|&[bytes, _]| {
+                let (part, others) = std::mem::take(&mut rest).split_at_mut(bytes);
+                rest = others;
+                Mutex::new(part)
+            });
+            let parts: Vec<_> = parts.collect();
+            self.on_each(|rank, plan| {
+                let mut part = parts[rank].lock().unwrap_or_else(PoisonError::into_inner);
+                plan.run_in_place(direction, &mut part)
+            })
+        })
+    }
+
+    /// Calls `body` with each rank and its plan, at once.
+    fn on_each(
+        &self,
+        body: impl Fn(usize, &mut DynPlan) -> Result<(), Error> + Sync,
+    ) -> Result<(), Error> {
+        self.team.run(|rank| {
+            // A plan in which a thread has panicked is not used again.
+            let plan = self.plans[rank].lock();
+            body(rank, &mut *plan.map_err(|_| Error::Left { gone: rank })?)
+        })?;
+        Ok(())
+    }
+
+    /// Transforms what the plans transform in one call.
+    fn call(
+        &self,
+        direction: Direction,
+        mut input: &[u8],
+        mut output: &mut [u8],
+    ) -> Result<(), Error> {
+        let mut parts: Vec<Part<'_>> = Vec::with_capacity(self.parts.len());
+        for &[physical, spectral] in &self.parts {
+            let [from, to] = direction.choose([physical, spectral], [spectral, physical]);
+            let (mine, rest) = input.split_at(from);
+            let (place, others) = std::mem::take(&mut output).split_at_mut(to);
+            parts.push(Mutex::new((mine, place)));
+            (input, output) = (rest, others);
+        }
+        self.on_each(|rank, plan| {
+            let mut part = parts[rank].lock().unwrap_or_else(PoisonError::into_inner);
+            let (input, output) = &mut *part;
+            plan.run(direction, input, output)
+        })
+    }
+}
+
+impl fmt::Debug for DynLocalPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "DynLocalPlan({} on {} threads)", self.recipe, self.threads())
+    }
+}
+
+/// What one call of the plans transforms, and the number of calls.
+struct Work {
+    grid: DynGrid,
+    options: Options,
+    calls: usize,
+}
+
+impl Work {
+    /// Many arrays are one more axis without a transform, so that threads have whole ones. Of a
+    /// few, one after the other is cut.
+    fn new(grid: DynGrid, options: Options, threads: usize) -> Self {
+        let calls = options.howmany;
+        let single = Options { howmany: 1, ..options };
+        let axes = grid.axes();
+        if calls < threads.max(2) || axes == fft_core::MAX_AXES {
+            return Self { grid, options: single, calls };
+        }
+        let shape =
+            PerAxis::from_fn(axes + 1, |a| if a == 0 { calls } else { grid.shape()[a - 1] });
+        let Ok(grid) = DynGrid::new(shape) else { return Self { grid, options: single, calls } };
+        let order = |order: PerAxis<usize>| {
+            PerAxis::from_fn(axes + 1, |place| if place == 0 { 0 } else { order[place - 1] + 1 })
+        };
+        let kinds = single.kinds;
+        let options = Options {
+            kinds: PerAxis::from_fn(
+                axes + 1,
+                |a| if a == 0 { Kind::Identity } else { kinds[a - 1] },
+            ),
+            input_order: order(single.input_order),
+            output_order: order(single.output_order),
+            ..single
+        };
+        Self { grid, options, calls: 1 }
+    }
+}

@@ -1,0 +1,23 @@
+//! Plans of one process: whole arrays in, whole arrays out, on a team of threads.
+//!
+//! ```
+//! use thriffty::Complex;
+//! let mut plan = thriffty::local::c2c([6, 10]).threads(2).build()?;
+//! let x = vec![Complex::new(1.0, 0.0); 60];
+//! let mut y = vec![Complex::default(); 60];
+//! plan.forward(&x, &mut y)?;
+//! assert_eq!(y[0].re, 60.0); // the sum over all points
+//! # Ok::<(), thriffty::Error>(())
+//! ```
+//!
+//! Inside, each thread is a rank with a part of the arrays, cut along their slowest axis. Nothing is
+//! copied before or after, and threads read each other's parts where they are.
+
+mod draft;
+mod dyn_local_plan;
+mod local_plan;
+mod team;
+
+pub use draft::{LocalDraft, c2c, r2c, r2r};
+pub use dyn_local_plan::DynLocalPlan;
+pub use local_plan::LocalPlan;

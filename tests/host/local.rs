@@ -1,0 +1,162 @@
+//! Plans of one process: the same as of one rank, on any number of threads.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use proptest::prelude::*;
+use thriffty::local::{self, DynLocalPlan, LocalPlan};
+use thriffty::planning::{
+    Direction, DynDraft, DynGrid, DynTransform, Norm, Options, PerAxis, Precision,
+};
+use thriffty::{C2c, Complex, Error, ErrorKind, Kind, R2c};
+
+/// Bytes of numbers between -0.5 and 0.5.
+fn noise(bytes: usize, precision: Precision) -> Vec<u8> {
+    let number = |i: usize| (i * 7919 % 1009) as f64 / 1009.0 - 0.5;
+    match precision {
+        Precision::F64 => (0..bytes / 8).flat_map(|i| number(i).to_ne_bytes()).collect(),
+        Precision::F32 => (0..bytes / 4).flat_map(|i| (number(i) as f32).to_ne_bytes()).collect(),
+    }
+}
+
+fn numbers(bytes: &[u8], precision: Precision) -> Vec<f64> {
+    match precision {
+        Precision::F64 => bytemuck::pod_collect_to_vec::<u8, f64>(bytes),
+        Precision::F32 => {
+            bytemuck::pod_collect_to_vec::<u8, f32>(bytes).into_iter().map(f64::from).collect()
+        }
+    }
+}
+
+fn distance(a: &[f64], b: &[f64]) -> f64 {
+    let norm = |x: &mut dyn Iterator<Item = f64>| x.map(|x| x * x).sum::<f64>().sqrt();
+    norm(&mut a.iter().zip(b).map(|(a, b)| a - b)) / norm(&mut a.iter().copied()).max(1e-300)
+}
+
+/// Both directions beside those of a plan of one rank.
+fn check(
+    grid: DynGrid,
+    transform: DynTransform,
+    precision: Precision,
+    options: &Options,
+    threads: usize,
+) -> Result<(), Error> {
+    let alone = thriffty::alone();
+    let mut one = DynDraft::new(&alone, grid, transform, precision);
+    one.options = options.clone();
+    let mut one = one.build()?;
+    let mut team = DynLocalPlan::new(grid, transform, precision, options.clone(), threads)?;
+    assert!(team.threads() <= threads);
+    let lens = [one.input_bytes(), one.output_bytes()];
+    assert_eq!([team.input_bytes(), team.output_bytes()], lens);
+    let bound = if precision == Precision::F64 { 1e-13 } else { 1e-5 };
+    for direction in [Direction::Forward, Direction::Inverse] {
+        let [from, to] = direction.choose(lens, [lens[1], lens[0]]);
+        // In words, so that arrays are aligned.
+        let words: Vec<u64> =
+            bytemuck::pod_collect_to_vec(&noise(from.next_multiple_of(8), precision));
+        let input = &bytemuck::cast_slice(&words)[..from];
+        let [mut expected, mut found] = [(); 2].map(|()| vec![0_u64; to.div_ceil(8)]);
+        one.run(direction, input, &mut bytemuck::cast_slice_mut(&mut expected)[..to])?;
+        team.run(direction, input, &mut bytemuck::cast_slice_mut(&mut found)[..to])?;
+        let found_words = found.clone();
+        let [expected, found] =
+            [expected, found].map(|words| numbers(&bytemuck::cast_slice(&words)[..to], precision));
+        let off = distance(&expected, &found);
+        let mut data = vec![0_u64; team.in_place_bytes().div_ceil(8)];
+        let bytes = &mut bytemuck::cast_slice_mut(&mut data)[..team.in_place_bytes()];
+        bytes[..from].copy_from_slice(input);
+        team.run_in_place(direction, bytes)?;
+        assert!(bytes[..to] == bytemuck::cast_slice(&found_words)[..to], "{direction:?} in place");
+        assert!(off < bound, "{direction:?}: {off:e} of {grid:?} on {threads} threads");
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn teams_transform_as_one_rank_does(
+        shape in prop::collection::vec(1..9usize, 1..=4),
+        family in 0..3usize,
+        double in any::<bool>(),
+        howmany in 1..6usize,
+        threads in 1..7usize,
+        seed in any::<u64>(),
+    ) {
+        let grid = DynGrid::new(PerAxis::from_fn(shape.len(), |a| shape[a])).unwrap();
+        let transform = [DynTransform::C2c, DynTransform::R2c, DynTransform::R2r][family];
+        let precision = if double { Precision::F64 } else { Precision::F32 };
+        let mut options = Options::new(transform, shape.len());
+        options.howmany = howmany;
+        let turn = |from: PerAxis<usize>, by: u64| {
+            let axes = from.len();
+            PerAxis::from_fn(axes, |place| from[(place + by as usize) % axes])
+        };
+        options.input_order = turn(options.input_order, seed % 4);
+        options.output_order = turn(options.output_order, seed / 4 % 4);
+        [options.forward, options.inverse] = [Norm::Backward, Norm::Ortho, Norm::Forward][(seed / 16 % 3) as usize].scales();
+        if transform == DynTransform::C2c && seed % 5 == 0 {
+            options.kinds = PerAxis::from_fn(shape.len(), |a| if a % 2 == 0 { Kind::Identity } else { Kind::C2C });
+            if shape.len() == 1 { options.kinds = PerAxis::splat(1, Kind::Dct2); }
+        }
+        prop_assert_eq!(check(grid, transform, precision, &options, threads), Ok(()));
+    }
+}
+
+#[test]
+fn a_plan_transforms_slices_as_often_as_one_likes() {
+    for threads in [1, 2, 3, 4, 6] {
+        let mut plan = local::r2c([12, 10, 8]).threads(threads).build().unwrap();
+        assert_eq!((plan.input_len(), plan.output_len()), (960, 600));
+        let x: Vec<f64> = (0..960).map(|i| (i * i % 37) as f64).collect();
+        let (mut y, mut back) = (vec![Complex::default(); 600], vec![0.0; 960]);
+        for _ in 0..20 {
+            plan.forward(&x, &mut y).unwrap();
+            plan.inverse(&y, &mut back).unwrap();
+        }
+        assert!((y[0].re - x.iter().sum::<f64>()).abs() < 1e-9);
+        assert!(x.iter().zip(&back).all(|(a, b)| (a - b).abs() < 1e-12));
+    }
+}
+
+#[test]
+fn arrays_of_other_lengths_and_no_threads_are_refused() {
+    let mut plan = LocalPlan::<C2c, 2>::draft([4, 4]).threads(2).build().unwrap();
+    let (x, mut y) = (vec![Complex::default(); 16], vec![Complex::default(); 16]);
+    for (from, to) in [(15, 16), (16, 15), (0, 16)] {
+        let error = plan.forward(&x[..from], &mut y[..to]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Argument, "{error}");
+    }
+    plan.forward(&x, &mut y).unwrap();
+    let none = LocalPlan::<R2c, 2>::draft([4, 4]).threads(0).build();
+    assert_eq!(none.unwrap_err().to_string(), "threads: found 0, expected at least 1");
+    assert!(local::c2c([0, 4]).build().is_err());
+    assert!(local::c2c([4, 4]).howmany(0).build().is_err());
+}
+
+#[test]
+fn plans_are_used_from_several_threads_and_in_each_other() {
+    std::thread::scope(|scope| {
+        for seed in 0..3 {
+            scope.spawn(move || {
+                let mut outer = local::c2c([8, 8]).threads(2).build().unwrap();
+                let x = vec![Complex::new(f64::from(seed), 0.0); 64];
+                let mut y = x.clone();
+                for _ in 0..50 {
+                    outer.forward(&x, &mut y).unwrap();
+                    let mut inner = local::c2c([4, 16]).threads(3).build().unwrap();
+                    let mut z = y.clone();
+                    inner.forward(&y, &mut z).unwrap();
+                }
+                assert_eq!(y[0].re, 64.0 * f64::from(seed));
+            });
+        }
+    });
+    // Dropped while unwinding, a plan ends its threads.
+    let ended = catch_unwind(AssertUnwindSafe(|| {
+        let _plan = local::c2c([8, 8]).threads(4).build().unwrap();
+        panic!("as it should");
+    }));
+    assert!(ended.is_err());
+}
