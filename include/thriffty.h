@@ -377,6 +377,11 @@ typedef struct thriffty_options {
      * or "pencils".
      */
     const char *layouts;
+    /**
+     * Of `thriffty_plan_create_serial`: the threads that share the work; 1 by default, and 0 for as
+     * many as there are cores. They park between calls. Plans over MPI have one thread per rank.
+     */
+    int32_t threads;
 } thriffty_options;
 
 /**

@@ -1,10 +1,11 @@
 //! Plans of one process whose types and number of axes are values.
 
 use std::fmt;
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use fft_comm::ThreadComm;
-use fft_core::{Direction, DynGrid, Error, Kind, PerAxis, Precision, ProcGrid, Recipe};
+use fft_core::{Direction, DynGrid, Error, Kind, PerAxis, Precision, Problem, ProcGrid, Recipe};
 
 use super::team::Team;
 use crate::field::{DynArray, DynTransform};
@@ -22,6 +23,9 @@ pub struct DynLocalPlan {
     parts: Vec<[usize; 2]>,
     /// Calls of the plans for all arrays of a batch.
     calls: usize,
+    howmany: usize,
+    /// Of an array before and after.
+    grids: [DynGrid; 2],
     recipe: Recipe,
 }
 
@@ -49,10 +53,10 @@ impl DynLocalPlan {
             return Err(Error::argument("howmany", 0, "at least 1"));
         }
         options.check_axes(grid)?;
+        let grids = [grid, Problem::spectral_grid(grid, options.kinds)];
+        let howmany = options.howmany;
         let Work { grid, options, calls } = Work::new(grid, options, threads);
-        let spectral = DynDraft::new(&fft_comm::alone(), grid, transform, precision)
-            .with(|own| *own = options.clone())
-            .spectral_grid();
+        let spectral = Problem::spectral_grid(grid, options.kinds);
         let slowest = [(grid, options.input_order[0]), (spectral, options.output_order[0])];
         let most = slowest.map(|(grid, axis)| grid.shape()[axis]);
         // One axis alone is not cut.
@@ -74,7 +78,7 @@ impl DynLocalPlan {
         let recipe = plans[0].recipe().clone();
         let parts = plans.iter().map(|plan| [plan.input_bytes(), plan.output_bytes()]).collect();
         let plans = plans.into_iter().map(Mutex::new).collect();
-        Ok(Self { plans, team, parts, calls, recipe })
+        Ok(Self { plans, team, parts, calls, howmany, grids, recipe })
     }
 
     /// Threads that transform.
@@ -85,6 +89,26 @@ impl DynLocalPlan {
     /// How each array is transformed, with threads as ranks.
     pub fn recipe(&self) -> &Recipe {
         &self.recipe
+    }
+
+    /// The grid of physical data of one array.
+    pub fn input_grid(&self) -> DynGrid {
+        self.grids[0]
+    }
+
+    /// The grid of spectral data of one array.
+    pub fn output_grid(&self) -> DynGrid {
+        self.grids[1]
+    }
+
+    /// Points of physical data, all batches together.
+    pub fn input_len(&self) -> usize {
+        self.howmany * self.grids[0].points()
+    }
+
+    /// Points of spectral data, all batches together.
+    pub fn output_len(&self) -> usize {
+        self.howmany * self.grids[1].points()
     }
 
     /// Bytes of physical data.
@@ -177,6 +201,14 @@ impl DynLocalPlan {
                 plan.run_in_place(direction, &mut part)
             })
         })
+    }
+
+    /// Saves what was measured, as [`DynPlan::save_wisdom`].
+    ///
+    /// # Errors
+    /// Those of [`DynPlan::save_wisdom`].
+    pub fn save_wisdom(&self, path: &Path) -> Result<(), Error> {
+        self.on_each(|_, plan| plan.save_wisdom(path))
     }
 
     /// Calls `body` with each rank and its plan, at once.

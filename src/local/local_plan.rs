@@ -26,16 +26,6 @@ impl<K: Transform, const D: usize> LocalPlan<K, D> {
         Self { plan, types: PhantomData }
     }
 
-    /// Points of physical data, all batches together.
-    pub fn input_len(&self) -> usize {
-        self.plan.input_bytes() / size_of::<K::Physical>()
-    }
-
-    /// Points of spectral data, all batches together.
-    pub fn output_len(&self) -> usize {
-        self.plan.output_bytes() / size_of::<K::Spectral>()
-    }
-
     /// Transforms physical to spectral data.
     ///
     /// # Errors

@@ -61,6 +61,7 @@ module thriffty
         integer(c_int32_t) :: device = -1
         type(c_ptr) :: stream = c_null_ptr
         character(:), allocatable :: passage, memory, layouts
+        integer(c_int32_t) :: threads = 1
     end type
 
     !> A distributed transform. Copies are the same plan.
@@ -98,6 +99,7 @@ module thriffty
         integer(c_int32_t) :: device
         type(c_ptr) :: stream
         type(c_ptr) :: passage, memory, layouts
+        integer(c_int32_t) :: threads
     end type
 
     !> What C reads while a plan is made: kept alive here.
@@ -399,7 +401,7 @@ contains
         asked%options = c_options(c_sizeof(asked%options), o%precision, o%kinds, o%input_order, o%output_order, &
             o%forward_scale, o%inverse_scale, o%howmany, c_null_ptr, c_null_ptr, o%tolerance, &
             merge(1, 0, o%strict), merge(1, 0, o%wire_everywhere), o%tune, merge(1, 0, o%shared_arrays), &
-            o%tune_seconds, c_null_ptr, o%device, o%stream, c_null_ptr, c_null_ptr, c_null_ptr)
+            o%tune_seconds, c_null_ptr, o%device, o%stream, c_null_ptr, c_null_ptr, c_null_ptr, o%threads)
         asked%options%kinds(:axes) = o%kinds(axes:1:-1)
         asked%options%input_order(:axes) = axes - o%input_order(axes:1:-1)
         asked%options%output_order(:axes) = axes - o%output_order(axes:1:-1)

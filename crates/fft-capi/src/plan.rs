@@ -6,6 +6,7 @@ use std::path::Path;
 use thriffty::gpu::cudarc::driver::{CudaStream, DeviceSlice};
 #[cfg(feature = "cuda")]
 use thriffty::gpu::{DeviceMemory, keeping_context};
+use thriffty::local::DynLocalPlan;
 use thriffty::planning::{
     Direction, DynArray, DynBrick, DynDraft, DynGrid, DynPlan, Reduce, WireError, agree,
 };
@@ -22,8 +23,67 @@ use crate::values::{self, Sizes};
 pub(crate) struct Held {
     arrays: Vec<DynArray>,
     /// There until it is dropped.
-    plan: Option<DynPlan>,
+    plan: Option<Plan>,
     on_device: bool,
+}
+
+/// A rank's plan, or that of a process with several threads.
+enum Plan {
+    Rank(DynPlan),
+    Team(DynLocalPlan),
+}
+
+impl Plan {
+    fn run(&mut self, direction: Direction, input: &[u8], output: &mut [u8]) -> Result<(), Error> {
+        match self {
+            Self::Rank(plan) => plan.run(direction, input, output),
+            Self::Team(plan) => plan.run(direction, input, output),
+        }
+    }
+
+    fn run_in_place(&mut self, direction: Direction, array: &mut [u8]) -> Result<(), Error> {
+        match self {
+            Self::Rank(plan) => plan.run_in_place(direction, array),
+            Self::Team(plan) => plan.run_in_place(direction, array),
+        }
+    }
+
+    /// Bytes of physical data, of spectral data, and of an array in place.
+    fn bytes(&self) -> [usize; 3] {
+        match self {
+            Self::Rank(plan) => [plan.input_bytes(), plan.output_bytes(), plan.in_place_bytes()],
+            Self::Team(plan) => [plan.input_bytes(), plan.output_bytes(), plan.in_place_bytes()],
+        }
+    }
+
+    /// The plan, which has a device if arrays are there.
+    #[cfg(feature = "cuda")]
+    fn on_device(&mut self) -> Result<&mut DynPlan, Error> {
+        match self {
+            Self::Rank(plan) => Ok(plan),
+            Self::Team(_) => Err(Error::argument("array", "one on a device", "one on the host")),
+        }
+    }
+
+    /// Whether all ranks can go on.
+    fn agree<R>(&mut self, mine: Result<R, Error>) -> Result<R, Error> {
+        match self {
+            Self::Rank(plan) => plan.agree(mine),
+            Self::Team(_) => mine,
+        }
+    }
+
+    fn zeros(&mut self) -> Result<DynArray, Error> {
+        match self {
+            Self::Rank(plan) => {
+                let array = plan.shared_zeros()?;
+                // The program may write there on another stream at once: the zeros come before.
+                agree(plan.comm(), array.synchronize())?;
+                Ok(array)
+            }
+            Self::Team(plan) => plan.zeros(),
+        }
+    }
 }
 
 /// A plan on a device is used and dropped without changing the program's current device.
@@ -46,24 +106,24 @@ impl Drop for Held {
 }
 
 impl Held {
-    fn plan(&self) -> &DynPlan {
+    fn plan(&self) -> &Plan {
         self.plan.as_ref().expect("a plan until it is dropped")
     }
 
-    fn plan_mut(&mut self) -> &mut DynPlan {
+    fn plan_mut(&mut self) -> &mut Plan {
         self.plan.as_mut().expect("a plan until it is dropped")
     }
 
     /// The rank and the stream, of a plan on a device.
     #[cfg(feature = "cuda")]
     pub(crate) fn device(&self) -> Option<(usize, std::sync::Arc<CudaStream>)> {
-        let plan = self.plan();
+        let Plan::Rank(plan) = self.plan() else { return None };
         plan.stream().map(|stream| (plan.comm().rank(), stream.clone()))
     }
 
     /// Bytes that a transform reads and writes.
     fn bytes(&self, direction: Direction) -> [usize; 2] {
-        let (physical, spectral) = (self.plan().input_bytes(), self.plan().output_bytes());
+        let [physical, spectral, _] = self.plan().bytes();
         direction.choose([physical, spectral], [spectral, physical])
     }
 
@@ -71,7 +131,7 @@ impl Held {
     fn run_on<A>(
         &mut self,
         arrays: Result<A, Error>,
-        run: impl FnOnce(&mut DynPlan, A) -> Result<(), Error>,
+        run: impl FnOnce(&mut Plan, A) -> Result<(), Error>,
     ) -> Result<(), Error> {
         match arrays {
             Ok(arrays) => run(self.plan_mut(), arrays),
@@ -99,7 +159,7 @@ impl Held {
         array: Result<&mut [u8], Error>,
     ) -> Result<(), Error> {
         self.run_on(array, |plan, array| {
-            let bytes = plan.in_place_bytes().min(array.len());
+            let bytes = plan.bytes()[2].min(array.len());
             plan.run_in_place(direction, &mut array[..bytes])
         })
     }
@@ -115,7 +175,7 @@ impl Held {
         self.run_on(arrays, |plan, (input, mut output)| {
             let (reads, writes) = (reads.min(input.len()), writes.min(output.len()));
             let (input, mut output) = (input.part(0..reads), output.part_mut(0..writes));
-            plan.run_on_device(direction, &input, &mut output)
+            plan.on_device()?.run_on_device(direction, &input, &mut output)
         })
     }
 
@@ -127,8 +187,8 @@ impl Held {
         array: Result<DeviceMemory<u8>, Error>,
     ) -> Result<(), Error> {
         self.run_on(array, |plan, mut array| {
-            let bytes = plan.in_place_bytes().min(array.len());
-            plan.run_in_place_on_device(direction, &mut array.part_mut(0..bytes))
+            let bytes = plan.bytes()[2].min(array.len());
+            plan.on_device()?.run_in_place_on_device(direction, &mut array.part_mut(0..bytes))
         })
     }
 
@@ -137,9 +197,7 @@ impl Held {
     pub(crate) fn allocate(&mut self, ready: Result<(), Error>) -> Result<*mut u8, Error> {
         keeping(self.on_device, || {
             self.plan_mut().agree(ready)?;
-            let mut array = self.plan_mut().shared_zeros()?;
-            // The program may write there on another stream at once: the zeros come before.
-            agree(self.plan().comm(), array.synchronize())?;
+            let mut array = self.plan_mut().zeros()?;
             let at = match array.device_address() {
                 Some(at) => std::ptr::with_exposed_provenance_mut(at as usize),
                 None => array.bytes_mut().as_mut_ptr(),
@@ -150,31 +208,51 @@ impl Held {
     }
 
     pub(crate) fn sizes(&self) -> Sizes {
-        let plan = self.plan();
-        Sizes {
-            struct_size: size_of::<Sizes>(),
-            input: told(plan.input_brick()),
-            output: told(plan.output_brick()),
-            input_points: plan.input_len(),
-            output_points: plan.output_len(),
-            input_bytes: plan.input_bytes(),
-            output_bytes: plan.output_bytes(),
-            in_place_bytes: plan.in_place_bytes(),
-            workspace_bytes: plan.memory(),
-        }
+        let [input_bytes, output_bytes, in_place_bytes] = self.plan().bytes();
+        let bytes = |sizes: Sizes| Sizes { input_bytes, output_bytes, in_place_bytes, ..sizes };
+        bytes(match self.plan() {
+            Plan::Rank(plan) => Sizes {
+                struct_size: size_of::<Sizes>(),
+                input: told(plan.input_brick()),
+                output: told(plan.output_brick()),
+                input_points: plan.input_len(),
+                output_points: plan.output_len(),
+                workspace_bytes: plan.memory(),
+                ..Sizes::default()
+            },
+            Plan::Team(plan) => Sizes {
+                struct_size: size_of::<Sizes>(),
+                input: told(plan.input_grid().whole()),
+                output: told(plan.output_grid().whole()),
+                input_points: plan.input_len(),
+                output_points: plan.output_len(),
+                workspace_bytes: plan.memory(),
+                ..Sizes::default()
+            },
+        })
     }
 
     pub(crate) fn recipe(&self) -> String {
-        self.plan().recipe().to_string()
+        match self.plan() {
+            Plan::Rank(plan) => plan.recipe().to_string(),
+            Plan::Team(plan) => plan.recipe().to_string(),
+        }
     }
 
     pub(crate) fn wire_error(&self) -> Option<WireError> {
-        self.plan().wire_error()
+        match self.plan() {
+            Plan::Rank(plan) => plan.wire_error(),
+            // Threads send no messages.
+            Plan::Team(_) => None,
+        }
     }
 
     /// Saves what was measured. Collective.
     pub(crate) fn save_wisdom(&self, path: Result<&Path, Error>) -> Result<(), Error> {
-        self.plan().save_wisdom(agree(self.plan().comm(), path)?)
+        match self.plan() {
+            Plan::Rank(plan) => plan.save_wisdom(agree(plan.comm(), path)?),
+            Plan::Team(plan) => plan.save_wisdom(path?),
+        }
     }
 }
 
@@ -200,6 +278,9 @@ pub(crate) fn build(comm: &dyn Comm, asked: Result<Request, Error>) -> Result<He
     let (request, grid) = agree(comm, asked)?;
     let on_device = request.place.is_some();
     same_place(comm, on_device)?;
+    if request.threads != 1 {
+        return team(comm, request, grid);
+    }
     let mut draft = DynDraft::new(comm, grid, request.transform, request.precision);
     draft.options = request.options;
     #[cfg(feature = "cuda")]
@@ -207,7 +288,19 @@ pub(crate) fn build(comm: &dyn Comm, asked: Result<Request, Error>) -> Result<He
         draft = draft.on(place);
     }
     let plan = keeping(on_device, || draft.build())?;
-    Ok(Held { arrays: Vec::new(), plan: Some(plan), on_device })
+    Ok(Held { arrays: Vec::new(), plan: Some(Plan::Rank(plan)), on_device })
+}
+
+/// A plan of several threads, which a process alone may have.
+fn team(comm: &dyn Comm, request: Request, grid: DynGrid) -> Result<Held, Error> {
+    let alone = match (comm.size(), request.place.is_some()) {
+        (1, false) => Ok(()),
+        _ => Err(Error::argument("threads", request.threads, "1 over MPI and on devices")),
+    };
+    agree(comm, alone)?;
+    let Request { transform, precision, options, threads, .. } = request;
+    let plan = DynLocalPlan::new(grid, transform, precision, options, threads)?;
+    Ok(Held { arrays: Vec::new(), plan: Some(Plan::Team(plan)), on_device: false })
 }
 
 /// Whether the data of all ranks is on the host, or all of it on devices. Collective.

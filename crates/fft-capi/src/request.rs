@@ -1,5 +1,6 @@
 //! Requests of programs: numbers become options.
 
+use std::thread::available_parallelism;
 use std::time::Duration;
 
 use thriffty::planning::{
@@ -24,6 +25,8 @@ pub(crate) struct Request {
     pub(crate) shape: PerAxis<usize>,
     pub(crate) precision: Precision,
     pub(crate) options: Options,
+    /// Threads of a plan of one process.
+    pub(crate) threads: usize,
     /// Where the data is: `None` for the host.
     pub(crate) place: Option<Place>,
 }
@@ -94,7 +97,12 @@ impl Request {
         asked.shared_arrays = options.shared_arrays != 0;
         asked.tune = tune(options, texts.tune)?;
         let precision = precision(options.precision)?;
-        Ok(Self { transform, shape: lens, precision, options: asked, place })
+        let threads = match options.threads {
+            0 => available_parallelism().map_or(1, usize::from),
+            given => usize::try_from(given)
+                .map_err(|_| Error::argument("threads", given, "0 or more"))?,
+        };
+        Ok(Self { transform, shape: lens, precision, options: asked, threads, place })
     }
 }
 

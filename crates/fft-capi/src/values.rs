@@ -156,14 +156,18 @@ pub struct Options {
     /// The layouts between input and output that are considered: "any", as NULL (default), "slabs"
     /// or "pencils".
     pub layouts: *const c_char,
+    /// Of `thriffty_plan_create_serial`: the threads that share the work; 1 by default, and 0 for as
+    /// many as there are cores. They park between calls. Plans over MPI have one thread per rank.
+    pub threads: i32,
 }
 
 /// Sizes of the options in this header and in earlier ones.
-pub(crate) const OPTIONS_BYTES: [usize; 5] = [
+pub(crate) const OPTIONS_BYTES: [usize; 6] = [
     std::mem::offset_of!(Options, device),
     std::mem::offset_of!(Options, passage),
     std::mem::offset_of!(Options, memory),
     std::mem::offset_of!(Options, layouts),
+    std::mem::offset_of!(Options, threads),
     size_of::<Options>(),
 ];
 
@@ -192,6 +196,7 @@ impl Default for Options {
             passage: std::ptr::null(),
             memory: std::ptr::null(),
             layouts: std::ptr::null(),
+            threads: 1,
         }
     }
 }

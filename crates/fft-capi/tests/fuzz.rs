@@ -80,7 +80,7 @@ impl Fuzz {
     fn options(&mut self) -> Options {
         let mut options = Options::default();
         for _ in 0..self.rng.usize(..5) {
-            match self.rng.u8(..17) {
+            match self.rng.u8(..18) {
                 0 => options.struct_size = self.one_of(&[0, 8, 135, 136, 137, usize::MAX]),
                 1 => options.precision = self.one_of(&[32, 32, 64, 0, -1]),
                 2 => options.kinds = std::array::from_fn(|_| self.number(12)),
@@ -109,6 +109,7 @@ impl Fuzz {
                 13 => options.shared_arrays = self.number(1),
                 14 => options.memory = self.text(),
                 15 => options.layouts = self.text(),
+                16 => options.threads = self.one_of(&[0, 1, 2, 3, -1, i32::MIN]),
                 // Beyond what any machine has: arrays here are on the host.
                 _ => options.device = self.one_of(&[-1, -1, -2, 4096, i32::MAX, i32::MIN]),
             }

@@ -1,35 +1,91 @@
-/* A cosine transform in two dimensions by one process, without MPI, compared with FFTW. */
+/* Transforms in two dimensions by one process, without MPI, on 1, 2 and 3 threads, compared with
+ * FFTW: cosines, and a batch of real arrays out of place and in place. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <fftw3.h>
 #include <thriffty.h>
 
-enum { ROWS = 12, COLUMNS = 10, POINTS = ROWS * COLUMNS };
+enum { ROWS = 12, COLUMNS = 10, POINTS = ROWS * COLUMNS, ARRAYS = 3, HALF = ROWS * (COLUMNS / 2 + 1) };
 
-int main(void) {
+static const int64_t shape[] = {ROWS, COLUMNS};
+
+static int failed(thriffty_status status) {
+    if (status) fprintf(stderr, "thriffty: %s\n", thriffty_last_error());
+    return status != THRIFFTY_STATUS_OK;
+}
+
+static double largest(const double *a, const double *b, int count) {
+    double error = 0.0;
+    for (int i = 0; i < count; i++) error = fmax(error, fabs(a[i] - b[i]));
+    return error;
+}
+
+static double cosines(int threads) {
     double x[POINTS], y[POINTS], back[POINTS], theirs[POINTS];
     for (int i = 0; i < POINTS; i++) x[i] = sin(1.0 + i) / (1.0 + i % 7);
     fftw_plan whole = fftw_plan_r2r_2d(ROWS, COLUMNS, x, theirs, FFTW_REDFT10, FFTW_REDFT00, FFTW_ESTIMATE);
     fftw_execute(whole);
     fftw_destroy_plan(whole);
 
-    const int64_t shape[] = {ROWS, COLUMNS};
     thriffty_options options;
     thriffty_plan *plan = NULL;
     thriffty_status status = thriffty_options_init(&options, sizeof options);
     options.kinds[0] = THRIFFTY_KIND_DCT2;
     options.kinds[1] = THRIFFTY_KIND_DCT1;
+    options.threads = threads;
     if (!status) status = thriffty_plan_create_serial(&plan, THRIFFTY_TRANSFORM_R2R, 2, shape, &options);
     if (!status) status = thriffty_forward(plan, x, sizeof x, y, sizeof y);
     if (!status) status = thriffty_inverse(plan, y, sizeof y, back, sizeof back);
     if (!status) status = thriffty_plan_destroy(plan);
-    if (status) {
-        fprintf(stderr, "thriffty: %s\n", thriffty_last_error());
-        return 1;
-    }
+    return failed(status) ? HUGE_VAL : fmax(largest(y, theirs, POINTS), largest(back, x, POINTS));
+}
+
+static double batches(int threads) {
+    static double x[ARRAYS * POINTS], y[2 * ARRAYS * HALF], theirs[2 * ARRAYS * HALF], back[ARRAYS * POINTS];
+    for (int i = 0; i < ARRAYS * POINTS; i++) x[i] = cos(1.0 + i) / (1.0 + i % 5);
+    const int lens[] = {ROWS, COLUMNS};
+    fftw_plan whole = fftw_plan_many_dft_r2c(2, lens, ARRAYS, x, NULL, 1, POINTS, (fftw_complex *)theirs, NULL, 1, HALF,
+                                             FFTW_ESTIMATE | FFTW_PRESERVE_INPUT);
+    fftw_execute(whole);
+    fftw_destroy_plan(whole);
+
+    thriffty_options options;
+    thriffty_plan *plan = NULL;
+    thriffty_sizes sizes;
+    void *array = NULL;
+    thriffty_status status = thriffty_options_init(&options, sizeof options);
+    options.howmany = ARRAYS;
+    options.threads = threads;
+    if (!status) status = thriffty_plan_create_serial(&plan, THRIFFTY_TRANSFORM_R2C, 2, shape, &options);
+    if (!status) status = thriffty_plan_sizes(plan, &sizes, sizeof sizes);
+    if (!status) status = thriffty_forward(plan, x, sizeof x, y, sizeof y);
+    if (!status) status = thriffty_inverse(plan, y, sizeof y, back, sizeof back);
+    if (!status) status = thriffty_allocate(plan, &array);
+    if (failed(status) || sizes.input_bytes != sizeof x || sizes.output_bytes != sizeof y ||
+        sizes.output.hi[1] != COLUMNS / 2 + 1 || sizes.input_points != ARRAYS * POINTS)
+        return HUGE_VAL;
+    double error = fmax(largest(y, theirs, 2 * ARRAYS * HALF), largest(back, x, ARRAYS * POINTS));
+    memcpy(array, x, sizeof x);
+    status = thriffty_forward_in_place(plan, array, sizes.in_place_bytes);
+    if (!status) error = fmax(error, largest(array, theirs, 2 * ARRAYS * HALF));
+    if (!status) status = thriffty_inverse_in_place(plan, array, sizes.in_place_bytes);
+    if (!status) error = fmax(error, largest(array, x, ARRAYS * POINTS));
+    /* One number too few. */
+    if (!status && thriffty_forward(plan, x, sizeof x - 8, y, sizeof y) != THRIFFTY_STATUS_ARGUMENT) error = HUGE_VAL;
+    if (!status) status = thriffty_plan_destroy(plan);
+    return failed(status) ? HUGE_VAL : error;
+}
+
+int main(void) {
     double error = 0.0;
-    for (int i = 0; i < POINTS; i++) error = fmax(error, fmax(fabs(y[i] - theirs[i]), fabs(back[i] - x[i])));
+    for (int threads = 0; threads <= 3; threads++) error = fmax(error, fmax(cosines(threads), batches(threads)));
+    thriffty_options options;
+    thriffty_plan *plan = NULL;
+    thriffty_options_init(&options, sizeof options);
+    options.threads = -1;
+    if (thriffty_plan_create_serial(&plan, THRIFFTY_TRANSFORM_C2C, 2, shape, &options) != THRIFFTY_STATUS_ARGUMENT) return 1;
     printf("from FFTW %.1e\n", error);
     return error < 1e-13 ? 0 : 1;
 }
