@@ -378,7 +378,7 @@ typedef struct thriffty_options {
      */
     const char *layouts;
     /**
-     * Of `thriffty_plan_create_serial`: the threads that share the work; 1 by default, and 0 for as
+     * Of `thriffty_plan_create_serial`: the threads that share the work; 1 by default, 0 for as
      * many as there are cores. They park between calls. Plans over MPI have one thread per rank.
      */
     int32_t threads;

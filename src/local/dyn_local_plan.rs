@@ -58,7 +58,8 @@ impl DynLocalPlan {
         let Work { grid, options, calls } = Work::new(grid, options, threads);
         let spectral = Problem::spectral_grid(grid, options.kinds);
         let slowest = [(grid, options.input_order[0]), (spectral, options.output_order[0])];
-        let most = slowest.map(|(grid, axis)| grid.shape()[axis]);
+        // An order without meaning is refused below, whatever the number of threads.
+        let most = slowest.map(|(grid, axis)| grid.shape().get(axis).copied().unwrap_or(1));
         // One axis alone is not cut.
         let most = if grid.axes() == 1 { 1 } else { most[0].min(most[1]) };
         let team = Team::new(threads.min(most).max(1))?;
@@ -170,8 +171,8 @@ impl DynLocalPlan {
     }
 
     /// Transforms within one array of [`in_place_bytes`](Self::in_place_bytes): input and output
-    /// both begin at its start. Where parts change their length, as those of half a spectrum do, the
-    /// input is copied first.
+    /// both begin at its start. Where parts change their length, as those of half a spectrum do,
+    /// the input is copied first.
     ///
     /// # Errors
     /// As [`DynLocalPlan::run`]; [`Error::Memory`] for the copy.

@@ -51,8 +51,8 @@ impl<K: Transform, const D: usize> LocalPlan<K, D> {
         self.plan.run(Direction::Inverse, cast_slice(input), cast_slice_mut(output))
     }
 
-    /// Transforms physical to spectral data in one array of as many spectral points as the longer of
-    /// both needs: both begin at its start. Half spectra take a copy of the input.
+    /// Transforms physical to spectral data in one array of as many spectral points as the longer
+    /// of both needs: both begin at its start. Half spectra take a copy of the input.
     ///
     /// # Errors
     /// Those of [`DynLocalPlan::run_in_place`].

@@ -10,8 +10,8 @@
 //! # Ok::<(), thriffty::Error>(())
 //! ```
 //!
-//! Inside, each thread is a rank with a part of the arrays, cut along their slowest axis. Nothing is
-//! copied before or after, and threads read each other's parts where they are.
+//! Inside, each thread is a rank with a part of the arrays, cut along their slowest axis. Nothing
+//! is copied before or after, and threads read each other's parts where they are.
 
 mod draft;
 mod dyn_local_plan;

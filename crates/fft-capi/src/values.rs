@@ -156,7 +156,7 @@ pub struct Options {
     /// The layouts between input and output that are considered: "any", as NULL (default), "slabs"
     /// or "pencils".
     pub layouts: *const c_char,
-    /// Of `thriffty_plan_create_serial`: the threads that share the work; 1 by default, and 0 for as
+    /// Of `thriffty_plan_create_serial`: the threads that share the work; 1 by default, 0 for as
     /// many as there are cores. They park between calls. Plans over MPI have one thread per rank.
     pub threads: i32,
 }
