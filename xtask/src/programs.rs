@@ -227,7 +227,7 @@ impl Bench {
         let folder = Path::new("crates/fft-heffte/tests/cpp");
         let root = heffte::root(&self.prefix);
         for standard in ["c++11", "c++20"] {
-            for name in ["users", "misuse", "exact", "one_way"] {
+            for name in ["users", "misuse", "exact", "one_way", "cache"] {
                 let program = self.built(&format!("heffte_{name}_{standard}"));
                 let mut compile = self.command("mpicxx");
                 compile.arg(format!("-std={standard}")).arg("-O1").args(STRICT);

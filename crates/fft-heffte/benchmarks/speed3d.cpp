@@ -11,6 +11,7 @@
 #include <heffte.h>
 
 #include <cstdio>
+#include <limits>
 #include <string>
 
 namespace {
@@ -31,10 +32,11 @@ char const usage[] = "usage: %s BACKEND PRECISION N0 N1 N2 [OPTIONS]\n"
                      "  -r2c_dir D the dimension of half a spectrum, of speed3d_r2c: 0\n"
                      "  -reorder, -noreorder, -pencils, -slabs, -a2a, -a2av, -p2p, -p2p_pl\n";
 
-/** A positive number, or 0. */
-long long number(std::string const &word) {
+/** A number from 1 to `most`, or 0. */
+long long number(std::string const &word, long long most = std::numeric_limits<int>::max()) {
     bool const digits = !word.empty() && word.size() < 18 && word.find_first_not_of("0123456789") == std::string::npos;
-    return digits ? std::stoll(word) : 0;
+    long long const found = digits ? std::stoll(word) : 0;
+    return found <= most ? found : 0;
 }
 
 /** False for words that mean nothing. */
@@ -44,8 +46,9 @@ bool parse(std::vector<std::string> const &words, Arguments &found) {
     found.program = slash == std::string::npos ? words[0] : words[0].substr(slash + 1);
     found.backend = words[1];
     found.precision = words[2];
+    bool const wide = found.precision.find("-long") != std::string::npos;
     for (size_t d = 0; d < 3; d++)
-        if ((found.size[d] = number(words[3 + d])) == 0) return false;
+        if ((found.size[d] = wide ? number(words[3 + d], 1LL << 52) : number(words[3 + d])) == 0) return false;
     for (size_t at = 6; at < words.size(); at++) {
         std::string const &word = words[at];
         if (word == "-reorder" || word == "-noreorder" || word == "-no-reorder")
@@ -60,9 +63,9 @@ bool parse(std::vector<std::string> const &words, Arguments &found) {
             found.options.algorithm = heffte::reshape_algorithm::p2p;
         else if (word == "-p2p_pl")
             found.options.algorithm = heffte::reshape_algorithm::p2p_plined;
-        else if (word == "-batch" && at + 1 < words.size() && number(words[at + 1]) > 0)
+        else if (word == "-batch" && found.program != "convolution" && at + 1 < words.size() && number(words[at + 1]) > 0)
             found.batch = static_cast<int>(number(words[++at]));
-        else if (word == "-r2c_dir" && at + 1 < words.size() && words[at + 1].size() == 1)
+        else if (word == "-r2c_dir" && found.program == "speed3d_r2c" && at + 1 < words.size() && words[at + 1].size() == 1)
             found.halved = words[++at][0] - '0';
         else if (word.compare(0, 2, "-n") == 0 && number(word.substr(2)) > 0)
             found.runs = static_cast<int>(number(word.substr(2)));
@@ -195,7 +198,8 @@ Outcome run(Arguments const &asked) {
 }
 
 Outcome run(Arguments const &asked) {
-    std::string const name = asked.backend.substr(0, asked.backend.find('-'));
+    std::string name = asked.backend;
+    if (asked.program == "speed3d_r2r") name = name.substr(0, name.find('-'));
     if (name != "stock" && name != "fftw" && name != "mkl")
         throw std::runtime_error("this installation has the backends stock, fftw and mkl, not " + name);
     if (asked.precision == "float") return run<float, int>(asked);

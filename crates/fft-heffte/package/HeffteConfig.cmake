@@ -1,5 +1,5 @@
-# Heffte::Heffte is thriffty with the headers of heFFTe's C++ interface. Its components are FFTW and MKL, which are the same, and
-# CUDA, which brings the backend cufft and needs CMake's FindCUDAToolkit.
+# Heffte::Heffte is thriffty with the headers of heFFTe's C++ interface. Its components are FFTW and
+# MKL, which are the same, and CUDA, which brings the backend cufft and needs FindCUDAToolkit.
 
 get_filename_component(_root "${CMAKE_CURRENT_LIST_DIR}/../../../../../.." ABSOLUTE)
 

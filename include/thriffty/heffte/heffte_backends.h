@@ -165,4 +165,7 @@ struct precision : std::integral_constant<int32_t, std::is_same<scalar_type, flo
 
 } // namespace heffte
 
+// Types of data on a GPU belong to the backends.
+#include "heffte_gpu.h"
+
 #endif

@@ -25,6 +25,10 @@
  */
 #ifdef FFT_HEFFTE
 #define THRIFFTY_HEFFTE_ONE_WAY
+/* The namespace of classes, which differ. */
+#define THRIFFTY_HEFFTE_BACKWARD backward_to_output
+#else
+#define THRIFFTY_HEFFTE_BACKWARD backward_to_input
 #endif
 
 /* Plans over MPI. */

@@ -2,10 +2,10 @@
 #ifndef THRIFFTY_HEFFTE_FFT3D_H
 #define THRIFFTY_HEFFTE_FFT3D_H
 
-#include "heffte_gpu.h"
 #include "heffte_transform.h"
 
 namespace heffte {
+inline namespace THRIFFTY_HEFFTE_BACKWARD {
 
 /**
  * Transforms of complex data, or cosine and sine transforms of real data, as the backend says.
@@ -14,8 +14,9 @@ namespace heffte {
  * says otherwise, in both directions. Arrays of real numbers are data of a complex transform whose
  * imaginary parts are 0 or dropped. Input and output may be the same array.
  *
- * Constructors, transforms and the last destructor of equal boxes are collective. An error is a
- * `std::runtime_error` with the same text on every rank.
+ * Constructors and transforms are collective, and so is freeing the communicator. All ranks give
+ * the same scale and number of arrays. An error is a `std::runtime_error` with the same text on
+ * every rank.
  */
 template <typename backend_tag, typename index = int>
 class fft3d : public detail::transform<backend_tag, index> {
@@ -72,11 +73,18 @@ template <typename backend_tag, typename index = int>
 using rtransform = fft3d<backend_tag, index>;
 
 template <typename backend_tag, typename index>
+rtransform<backend_tag, index> make_rtransform(box3d<index> const inbox, box3d<index> const outbox, MPI_Comm const comm,
+                                               plan_options const options = default_options<backend_tag>()) {
+    return rtransform<backend_tag, index>(inbox, outbox, comm, options);
+}
+
+template <typename backend_tag, typename index>
 fft3d<backend_tag, index> make_fft3d(box3d<index> const inbox, box3d<index> const outbox, MPI_Comm const comm,
                                      plan_options const options = default_options<backend_tag>()) {
     return fft3d<backend_tag, index>(inbox, outbox, comm, options);
 }
 
+} // namespace THRIFFTY_HEFFTE_BACKWARD
 } // namespace heffte
 
 #endif

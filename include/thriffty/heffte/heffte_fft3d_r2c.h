@@ -2,10 +2,10 @@
 #ifndef THRIFFTY_HEFFTE_FFT3D_R2C_H
 #define THRIFFTY_HEFFTE_FFT3D_R2C_H
 
-#include "heffte_gpu.h"
 #include "heffte_transform.h"
 
 namespace heffte {
+inline namespace THRIFFTY_HEFFTE_BACKWARD {
 
 /**
  * Transforms of real data to half a spectrum: n/2 + 1 points along dimension `r2c_direction`. As
@@ -60,6 +60,7 @@ fft3d_r2c<backend_tag, index> make_fft3d_r2c(box3d<index> const inbox, box3d<ind
     return fft3d_r2c<backend_tag, index>(inbox, outbox, r2c_direction, comm, options);
 }
 
+} // namespace THRIFFTY_HEFFTE_BACKWARD
 } // namespace heffte
 
 #endif

@@ -39,7 +39,7 @@ struct box3d {
 
     /** The box of half a spectrum along a dimension. */
     box3d r2c(int dimension) const {
-        if (empty()) return *this;
+        if (empty() || dimension < 0 || dimension > 2) return *this;
         std::array<index, 3> last = high;
         last[dimension] = low[dimension] + size[dimension] / 2;
         return box3d(low, last, order);
@@ -112,8 +112,9 @@ box3d<index> find_world(std::vector<box3d<index>> const &boxes) {
 /**
  * Whether each point of the world is in one box.
  *
- * A box is the mixed difference of its eight corners, each with a sign. As differences determine a
- * function that is 0 far away, boxes sum to the world just if their corners do.
+ * Count the boxes of each point, and take differences of this count along each dimension: a box
+ * leaves 1 or -1 at each of its eight corners, and 0 elsewhere. Sums of differences give the count
+ * back. So the count is that of the world if and only if these numbers are.
  */
 template <typename index>
 bool world_complete(std::vector<box3d<index>> const &boxes, box3d<index> const world) {

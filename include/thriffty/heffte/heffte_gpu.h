@@ -5,11 +5,16 @@
 #ifndef THRIFFTY_HEFFTE_GPU_H
 #define THRIFFTY_HEFFTE_GPU_H
 
-#include "heffte_transform.h"
+#include "heffte_config.h"
 
 #ifdef Heffte_ENABLE_CUDA
 
+#include <stdexcept>
+#include <utility>
+
 #include <cuda_runtime_api.h>
+
+#include "heffte_backends.h"
 
 namespace heffte {
 namespace gpu {
@@ -124,39 +129,6 @@ private:
 
 } // namespace backend
 
-namespace detail {
-
-template <>
-struct memory<tag::gpu> {
-    using bytes = gpu::vector<char>;
-    static int32_t device() {
-        int current = 0;
-        gpu::check(cudaGetDevice(&current));
-        return current;
-    }
-    static void copy(void *target, void const *source, size_t bytes, cudaStream_t stream) {
-        gpu::check(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToDevice, stream));
-    }
-    template <typename real>
-    static void widen(real *pairs, real const *numbers, size_t count, cudaStream_t stream) {
-        gpu::check(cudaMemsetAsync(pairs, 0, 2 * count * sizeof(real), stream));
-        strided(pairs, 2, numbers, 1, count, stream);
-    }
-    template <typename real>
-    static void narrow(real *numbers, real const *pairs, size_t count, cudaStream_t stream) {
-        strided(numbers, 1, pairs, 2, count, stream);
-    }
-
-private:
-    /** Copies numbers at distances of `to` and `from` numbers. */
-    template <typename real>
-    static void strided(real *target, size_t to, real const *source, size_t from, size_t count, cudaStream_t stream) {
-        size_t const one = sizeof(real);
-        gpu::check(cudaMemcpy2DAsync(target, to * one, source, from * one, one, count, cudaMemcpyDeviceToDevice, stream));
-    }
-};
-
-} // namespace detail
 } // namespace heffte
 
 #endif

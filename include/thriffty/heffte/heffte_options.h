@@ -51,10 +51,10 @@ private:
 
 inline std::ostream &operator<<(std::ostream &out, plan_options const &options) {
     char const *const names[] = {"mpi:alltoall", "mpi:point-to-point", "mpi:point-to-point-pipelined", "mpi:alltoallv"};
-    auto said = [](bool yes) { return yes ? "true" : "false"; };
-    return out << "options = (reorder:" << said(options.use_reorder)
+    auto flag = [](bool yes) { return yes ? "true" : "false"; };
+    return out << "options = (reorder:" << flag(options.use_reorder)
                << ", algorithm:" << names[static_cast<int>(options.algorithm)]
-               << ", pencils:" << said(options.use_pencils) << ", gpu-aware:" << said(options.use_gpu_aware) << ")";
+               << ", pencils:" << flag(options.use_pencils) << ", gpu-aware:" << flag(options.use_gpu_aware) << ")";
 }
 
 template <typename backend_tag>

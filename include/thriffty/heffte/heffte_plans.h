@@ -72,7 +72,7 @@ struct environment {
 class world {
 public:
     /** Collective. */
-    world(problem const &mine, MPI_Comm comm) : mine_(mine), whole_({{0, 0, 0}}, {{-1, -1, -1}}) {
+    world(problem const &mine, MPI_Comm comm, long long unused) : mine_(mine), whole_({{0, 0, 0}}, {{-1, -1, -1}}) {
         std::vector<long long> own;
         for (box3d<long long> const &box : {mine.in, mine.out}) {
             own.insert(own.end(), box.low.begin(), box.low.end());
@@ -84,18 +84,26 @@ public:
         own.push_back(static_cast<long long>(mine.options.algorithm));
         own.push_back(mine.options.use_pencils);
         own.push_back(mine.device >= 0);
+        own.push_back(unused);
         int const words = static_cast<int>(own.size());
         all_.resize(own.size() * static_cast<size_t>(mpi::comm_size(comm)));
         MPI_Allgather(own.data(), words, MPI_LONG_LONG, all_.data(), words, MPI_LONG_LONG, comm);
         for (size_t at = 0; at < all_.size(); at += own.size()) {
             in_.push_back(box_at(&all_[at]));
             out_.push_back(box_at(&all_[at + 9]));
+            // Of the present call, not of the problem.
+            long long &word = all_[at + own.size() - 1];
+            unused_ &= word;
+            word = 0;
         }
         whole_ = find_world(in_);
         // Of planes, nothing is done along dimension 2.
         if (mine_.transform == THRIFFTY_TRANSFORM_R2R && whole_.is2d()) mine_.kinds[2] = THRIFFTY_KIND_NONE;
         validate(own.size());
     }
+
+    /** The plans without a user on any rank, one bit for each. */
+    long long unused() const { return unused_; }
 
     /** All that makes two problems equal. The same on every rank. */
     std::vector<long long> const &key() const { return all_; }
@@ -142,7 +150,7 @@ private:
         }
     }
 
-    /** Plans are made later: what is wrong with boxes is said now, the same on every rank. */
+    /** Throws for boxes that plans, which are made later, would refuse. The same on every rank. */
     void validate(size_t words) const {
         for (size_t rank = 0; rank < in_.size(); rank++) {
             std::string const name = "rank " + std::to_string(rank);
@@ -154,6 +162,9 @@ private:
                         throw std::runtime_error("the order of a box of " + name + " lacks dimension " + std::to_string(d));
         }
         if (whole_.empty()) throw std::runtime_error("all input boxes are empty");
+        double points = 1.0;
+        for (int d = 0; d < 3; d++) points *= static_cast<double>(whole_.size[d]);
+        if (points > std::ldexp(1.0, 58)) throw std::runtime_error("the grid has more than 2^58 points");
         box3d<long long> spectrum = whole_;
         bool halved = false;
         for (int d = 0; d < 3; d++)
@@ -169,6 +180,7 @@ private:
     }
 
     problem mine_;
+    long long unused_ = -1;
     std::vector<long long> all_;
     std::vector<box3d<long long>> in_, out_;
     box3d<long long> whole_;
@@ -192,38 +204,42 @@ private:
 /** The plans of a problem. */
 class plans {
 public:
-    plans(world const &where, std::shared_ptr<communicator> comm) : world_(where), comm_(std::move(comm)) {}
+    plans(world const &boxes, std::shared_ptr<communicator> comm) : world_(boxes), comm_(std::move(comm)) {}
 
-    world const &where() const { return world_; }
+    world const &boxes() const { return world_; }
 
     /** The plan for these arguments. Collective where it is the first call with them. */
     thriffty_plan *find(int32_t precision, int64_t count, direction way, scale scaling) {
-        int const here = way == direction::forward ? 0 : 1;
-        variant *unused = nullptr;
-        scale other = usual(here, scaling);
-        for (variant &one : variants_) {
-            if (one.precision != precision || one.count != count) continue;
-            if (one.scales[here] == scaling) {
-                one.used[here] = true;
-                return one.plan.get();
+        size_t const side = way == direction::forward ? 0 : 1;
+        auto found = variants_.end();
+        for (auto at = variants_.begin(); at != variants_.end(); ++at) {
+            if (at->precision != precision || at->count != count) continue;
+            if (at->scales[side] == scaling) {
+                found = at;
+                break;
             }
-            other = one.scales[1 - here];
-            if (!one.used[here]) unused = &one;
+            // Only run in the other direction: its scale in this one can change.
+            if (!at->used[side]) found = at;
         }
-        if (unused == nullptr) {
-            variants_.emplace_back(precision, count);
-            unused = &variants_.back();
+        if (found == variants_.end()) {
+            variants_.emplace_front(precision, count);
+            found = variants_.begin();
+            found->scales[1 - side] = default_scale(side, scaling);
+            if (variants_.size() > most_variants) variants_.pop_back();
         }
-        unused->scales[here] = scaling;
-        unused->scales[1 - here] = other;
-        try {
-            unused->plan = make(*unused);
-        } catch (...) {
-            variants_.remove_if([&](variant const &one) { return &one == unused; });
-            throw;
+        variants_.splice(variants_.begin(), variants_, found);
+        variant &chosen = variants_.front();
+        if (chosen.plan == nullptr || chosen.scales[side] != scaling) {
+            chosen.scales[side] = scaling;
+            try {
+                chosen.plan = make(chosen);
+            } catch (...) {
+                variants_.pop_front();
+                throw;
+            }
         }
-        unused->used[here] = true;
-        return unused->plan.get();
+        chosen.used[side] = true;
+        return chosen.plan.get();
     }
 
 private:
@@ -239,10 +255,13 @@ private:
         thriffty_handle plan;
     };
 
-    /** The scale of the other direction that programs use with this one. */
-    static scale usual(int here, scale scaling) {
+    /** Precisions, numbers of arrays and scales that a program uses in turns. */
+    static constexpr size_t most_variants = 8;
+
+    /** The scale of the other direction that programs most often use with this one. */
+    static scale default_scale(size_t side, scale scaling) {
         if (scaling == scale::symmetric) return scale::symmetric;
-        return here == 0 && scaling == scale::none ? scale::full : scale::none;
+        return side == 0 && scaling == scale::none ? scale::full : scale::none;
     }
 
     thriffty_handle make(variant &wanted) const {
@@ -298,36 +317,44 @@ private:
 
     world world_;
     std::shared_ptr<communicator> comm_;
+    /** The last one used first. */
     std::list<variant> variants_;
 };
 
-/** The last plans of a communicator, which is where they are kept: as an attribute of MPI. */
+/**
+ * The plans of a communicator, which is where they are kept: as an attribute of MPI.
+ *
+ * Destroying a plan is collective, destructors of a program are not: when a rank drops a transform,
+ * its plans stay here. The next constructor on the communicator tells the other ranks which plans
+ * have no user, and all destroy those that nobody uses but the last few.
+ */
 class plan_cache {
 public:
     /** The plans of a problem. Collective. */
     static std::shared_ptr<plans> find(problem const &wanted, MPI_Comm comm) {
         if (comm == MPI_COMM_NULL) throw std::runtime_error("the communicator is MPI_COMM_NULL");
-        world const where(wanted, comm);
-        plan_cache &cache = of(comm);
+        plan_cache &cache = get(comm);
+        world const boxes(wanted, comm, cache.unused());
+        cache.destroy(boxes.unused(), most);
         // Devices and streams are each rank's own: they are not compared.
-        if (wanted.device >= 0) return std::make_shared<plans>(where, cache.comm_);
-        for (auto at = cache.recent_.begin(); at != cache.recent_.end(); ++at)
-            if ((*at)->where().key() == where.key()) {
-                cache.recent_.splice(cache.recent_.begin(), cache.recent_, at);
-                return cache.recent_.front();
+        for (auto at = cache.all_.begin(); at != cache.all_.end() && wanted.device < 0; ++at)
+            if ((*at)->boxes().key() == boxes.key()) {
+                cache.all_.splice(cache.all_.begin(), cache.all_, at);
+                return cache.all_.front();
             }
-        cache.recent_.push_front(std::make_shared<plans>(where, cache.comm_));
-        if (cache.recent_.size() > most) cache.recent_.pop_back();
-        return cache.recent_.front();
+        cache.all_.push_front(std::make_shared<plans>(boxes, cache.comm_));
+        return cache.all_.front();
     }
 
 private:
-    /** Programs have one or two transforms of a grid at a time. */
+    /** Plans that are kept without a user: programs have one or two transforms at a time. */
     static constexpr size_t most = 4;
+    /** Plans that one word can tell about. */
+    static constexpr size_t bits = 62;
 
     explicit plan_cache(MPI_Comm comm) : comm_(std::make_shared<communicator>(comm)) {}
 
-    static plan_cache &of(MPI_Comm comm) {
+    static plan_cache &get(MPI_Comm comm) {
         static int const key = make_key();
         void *found = nullptr;
         int present = 0;
@@ -339,35 +366,62 @@ private:
         return *static_cast<plan_cache *>(found);
     }
 
+    /** The plans that this rank does not use: a bit for each, the oldest first. */
+    long long unused() const {
+        long long found = 0;
+        size_t bit = 0;
+        for (auto at = all_.rbegin(); at != all_.rend() && bit < bits; ++at, bit++)
+            if (at->use_count() == 1) found |= 1LL << bit;
+        return found;
+    }
+
+    /** Destroys plans that no rank uses, the oldest first, until `kept` are left. Collective. */
+    void destroy(long long unused, size_t kept) {
+        auto at = all_.end();
+        for (size_t bit = 0, count = all_.size(); bit < bits && bit + kept < count; bit++) {
+            --at;
+            if ((unused >> bit & 1) != 0) at = all_.erase(at);
+        }
+    }
+
     static int make_key() {
         int key = MPI_KEYVAL_INVALID, last = MPI_KEYVAL_INVALID;
-        MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, drop, &key, nullptr);
+        MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_free, &key, nullptr);
         // MPI_Finalize deletes attributes of MPI_COMM_SELF before anything else.
-        MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, leave, &last, nullptr);
+        MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_finalize, &last, nullptr);
         MPI_Comm_set_attr(MPI_COMM_SELF, last, nullptr);
         return key;
     }
 
-    static bool &is_leaving() {
-        static bool leaving = false;
-        return leaving;
+    static bool &is_finalizing() {
+        static bool finalizing = false;
+        return finalizing;
     }
 
-    static int leave(MPI_Comm, int, void *, void *) {
-        is_leaving() = true;
+    static int on_finalize(MPI_Comm, int, void *, void *) {
+        is_finalizing() = true;
         return MPI_SUCCESS;
     }
 
-    /** Plans are destroyed together with the communicator, which is collective, and left to the
-     * system
-     * at the end. */
-    static int drop(MPI_Comm, int, void *value, void *) {
-        if (!is_leaving()) delete static_cast<plan_cache *>(value);
+    /**
+     * Destroys the plans that no rank uses, as MPI_Comm_free is collective. Those of transforms
+     * that outlive the communicator, and all plans in MPI_Finalize, are left to the end of the
+     * program.
+     */
+    static int on_free(MPI_Comm, int, void *value, void *) {
+        auto *const cache = static_cast<plan_cache *>(value);
+        if (is_finalizing()) return MPI_SUCCESS;
+        long long const mine = cache->unused();
+        long long all = 0;
+        MPI_Allreduce(&mine, &all, 1, MPI_LONG_LONG, MPI_BAND, cache->comm_->get());
+        cache->destroy(all, 0);
+        if (cache->all_.empty()) delete cache;
         return MPI_SUCCESS;
     }
 
     std::shared_ptr<communicator> comm_;
-    std::list<std::shared_ptr<plans>> recent_;
+    /** The last one used first; the same list on every rank. */
+    std::list<std::shared_ptr<plans>> all_;
 };
 
 } // namespace detail

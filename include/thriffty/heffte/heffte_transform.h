@@ -10,7 +10,7 @@
 namespace heffte {
 namespace detail {
 
-/** Where arrays of a location are, and copies of them. */
+/** Copies of arrays where a backend has them. */
 template <typename location_tag>
 struct memory;
 
@@ -35,6 +35,38 @@ struct memory<tag::cpu> {
     }
 };
 
+#ifdef Heffte_ENABLE_CUDA
+template <>
+struct memory<tag::gpu> {
+    using bytes = gpu::vector<char>;
+    static int32_t device() {
+        int current = 0;
+        gpu::check(cudaGetDevice(&current));
+        return current;
+    }
+    static void copy(void *target, void const *source, size_t bytes, cudaStream_t stream) {
+        gpu::check(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToDevice, stream));
+    }
+    template <typename real>
+    static void widen(real *pairs, real const *numbers, size_t count, cudaStream_t stream) {
+        gpu::check(cudaMemsetAsync(pairs, 0, 2 * count * sizeof(real), stream));
+        strided(pairs, 2, numbers, 1, count, stream);
+    }
+    template <typename real>
+    static void narrow(real *numbers, real const *pairs, size_t count, cudaStream_t stream) {
+        strided(numbers, 1, pairs, 2, count, stream);
+    }
+
+private:
+    /** Copies numbers at distances of `to` and `from` numbers. */
+    template <typename real>
+    static void strided(real *target, size_t to, real const *source, size_t from, size_t count, cudaStream_t stream) {
+        size_t const one = sizeof(real);
+        gpu::check(cudaMemcpy2DAsync(target, to * one, source, from * one, one, count, cudaMemcpyDeviceToDevice, stream));
+    }
+};
+#endif
+
 /** Runs a plan on arrays that may be the same or overlap. Collective. */
 template <typename location_tag>
 void run_plan(thriffty_plan *plan, direction way, void const *input, size_t input_bytes, void *output, size_t output_bytes,
@@ -58,6 +90,8 @@ void run_plan(thriffty_plan *plan, direction way, void const *input, size_t inpu
     check(forward ? thriffty_forward(plan, input, input_bytes, output, output_bytes)
                   : thriffty_inverse(plan, input, input_bytes, output, output_bytes));
 }
+
+inline namespace THRIFFTY_HEFFTE_BACKWARD {
 
 /** What `fft3d` and `fft3d_r2c` have in common. Copies share their plans. */
 template <typename backend_tag, typename index>
@@ -87,7 +121,7 @@ public:
 
     /** The factor of a scale. */
     double get_scale_factor(scale scaling) const {
-        double const points = plans_->where().logical_points();
+        double const points = plans_->boxes().logical_points();
         return scaling == scale::none ? 1.0 : scaling == scale::full ? 1.0 / points : 1.0 / std::sqrt(points);
     }
 
@@ -255,6 +289,7 @@ private:
     std::shared_ptr<plans> plans_, backward_plans_;
 };
 
+} // namespace THRIFFTY_HEFFTE_BACKWARD
 } // namespace detail
 } // namespace heffte
 

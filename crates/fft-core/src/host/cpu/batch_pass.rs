@@ -25,6 +25,10 @@ fn rows_conflict<T>(len: usize) -> bool {
     (2 * len * size_of::<T>()).is_multiple_of(CONFLICT_BYTES)
 }
 
+/// Columns transformed in a call where they lie: many, as those before and after cache lines take
+/// longer, and few enough for the prefetches between calls.
+const NEAR_COLUMNS: usize = 128;
+
 pub(crate) struct Batch<T> {
     fft: Arc<dyn BatchFft<T>>,
     shape: Pass,
@@ -135,9 +139,6 @@ impl<T: Real> Batch<T> {
         }
     }
 }
-
-/// Columns transformed in a call where they lie.
-const NEAR_COLUMNS: usize = 128;
 
 /// The real numbers `i` of `count` adjacent columns.
 fn row(at: Strides, i: usize, count: usize) -> Range<usize> {
