@@ -217,8 +217,11 @@ impl DynLocalPlan {
         &self,
         body: impl Fn(usize, &mut DynPlan) -> Result<(), Error> + Sync,
     ) -> Result<(), Error> {
+        // Plans of which one has panicked are not used again: the others would wait for it.
+        if let Some(gone) = self.plans.iter().position(Mutex::is_poisoned) {
+            return Err(Error::Left { gone });
+        }
         self.team.run(|rank| {
-            // A plan in which a thread has panicked is not used again.
             let plan = self.plans[rank].lock();
             body(rank, &mut *plan.map_err(|_| Error::Left { gone: rank })?)
         })?;

@@ -44,12 +44,13 @@ impl Team {
             None => vec![guarded(0)],
             Some(pool) => pool.broadcast(|context| guarded(context.index())),
         };
-        // Other ranks say no more than that one has left.
-        let own = |result: &&Result<R, Error>| matches!(result, Err(error) if !matches!(error, Error::Left { .. }));
-        if let Some(Err(error)) = results.iter().find(own) {
-            return Err(error.clone());
+        // Ranks that only lost another one say less than that one does.
+        let lost = |error: &Error| matches!(error, Error::Left { .. });
+        let mut own = results.iter().filter_map(|result| result.as_ref().err());
+        match own.find(|error| !lost(error)) {
+            Some(error) => Err(error.clone()),
+            None => results.into_iter().collect(),
         }
-        results.into_iter().collect()
     }
 }
 

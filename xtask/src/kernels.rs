@@ -1,5 +1,6 @@
 //! `cargo xtask kernels`: the CUDA kernels as binaries, which are checked in: builds need no nvcc.
 
+use crate::place;
 use crate::tools::{self, FNV, Result, command, fnv1a};
 use crate::venv;
 use std::path::{Path, PathBuf};
@@ -86,10 +87,8 @@ pub(crate) fn runtime_headers() -> Option<PathBuf> {
 
 /// The sources and their headers, sorted.
 fn sources() -> Result<Vec<PathBuf>> {
-    let entries = std::fs::read_dir(SOURCES).map_err(|e| format!("cannot list {SOURCES}: {e}"))?;
-    let source = |path: &PathBuf| path.extension().is_some_and(|e| e == "cu" || e == "cuh");
-    let mut sources: Vec<_> = entries.flatten().map(|entry| entry.path()).filter(source).collect();
-    sources.sort();
+    let mut sources = place::files(Path::new(SOURCES))?;
+    sources.retain(|path| path.extension().is_some_and(|e| e == "cu" || e == "cuh"));
     Ok(sources)
 }
 

@@ -209,27 +209,30 @@ impl Held {
 
     pub(crate) fn sizes(&self) -> Sizes {
         let [input_bytes, output_bytes, in_place_bytes] = self.plan().bytes();
-        let bytes = |sizes: Sizes| Sizes { input_bytes, output_bytes, in_place_bytes, ..sizes };
-        bytes(match self.plan() {
-            Plan::Rank(plan) => Sizes {
-                struct_size: size_of::<Sizes>(),
-                input: told(plan.input_brick()),
-                output: told(plan.output_brick()),
-                input_points: plan.input_len(),
-                output_points: plan.output_len(),
-                workspace_bytes: plan.memory(),
-                ..Sizes::default()
-            },
-            Plan::Team(plan) => Sizes {
-                struct_size: size_of::<Sizes>(),
-                input: told(plan.input_grid().whole()),
-                output: told(plan.output_grid().whole()),
-                input_points: plan.input_len(),
-                output_points: plan.output_len(),
-                workspace_bytes: plan.memory(),
-                ..Sizes::default()
-            },
-        })
+        let (bricks, points, workspace_bytes) = match self.plan() {
+            Plan::Rank(plan) => (
+                [plan.input_brick(), plan.output_brick()],
+                [plan.input_len(), plan.output_len()],
+                plan.memory(),
+            ),
+            Plan::Team(plan) => (
+                [plan.input_grid().whole(), plan.output_grid().whole()],
+                [plan.input_len(), plan.output_len()],
+                plan.memory(),
+            ),
+        };
+        let ([input, output], [input_points, output_points]) = (bricks.map(told), points);
+        Sizes {
+            struct_size: size_of::<Sizes>(),
+            input,
+            output,
+            input_points,
+            output_points,
+            input_bytes,
+            output_bytes,
+            in_place_bytes,
+            workspace_bytes,
+        }
     }
 
     pub(crate) fn recipe(&self) -> String {

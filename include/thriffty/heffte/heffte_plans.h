@@ -284,10 +284,11 @@ private:
         // Messages of single precision are no more exact than its rounding.
         if (wanted.precision == THRIFFTY_PRECISION_F32 && options.tolerance < std::numeric_limits<float>::epsilon())
             options.tolerance = 0.0;
-        options.exchange = environment::text("THRIFFTY_EXCHANGE");
-        if (options.exchange == nullptr && environment::is("THRIFFTY_HEFFTE", "strict"))
+        if (environment::is("THRIFFTY_HEFFTE", "strict")) {
             options.exchange = exchange(mine.options.algorithm);
-        if (environment::is("THRIFFTY_HEFFTE", "strict")) options.layouts = mine.options.use_pencils ? "pencils" : "slabs";
+            options.layouts = mine.options.use_pencils ? "pencils" : "slabs";
+        }
+        if (environment::text("THRIFFTY_EXCHANGE") != nullptr) options.exchange = environment::text("THRIFFTY_EXCHANGE");
         char const *const everywhere = environment::text("THRIFFTY_WIRE_EVERYWHERE");
         options.wire_everywhere = everywhere != nullptr && std::string(everywhere) != "0";
         char const *const wisdom = environment::text("THRIFFTY_WISDOM");
