@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fft_comm::ThreadComm;
 use fft_core::{Direction, DynGrid, Error, Kind, PerAxis, Precision, Problem, ProcGrid, Recipe};
@@ -16,8 +16,8 @@ use crate::plan::{DynDraft, DynPlan, Options};
 ///
 /// Arrays are bytes: real or complex numbers of the plan's precision, aligned for them.
 pub struct DynLocalPlan {
-    /// One for each rank.
-    plans: Vec<Mutex<DynPlan>>,
+    /// One for each rank; none where a rank has panicked.
+    plans: Vec<Mutex<Option<Box<DynPlan>>>>,
     team: Team,
     /// Bytes of each rank's part before and after, of one call of the plans.
     parts: Vec<[usize; 2]>,
@@ -27,6 +27,11 @@ pub struct DynLocalPlan {
     /// Of an array before and after.
     grids: [DynGrid; 2],
     recipe: Recipe,
+}
+
+/// What a lock guards, also after a panic of another thread.
+fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Input and output of a rank.
@@ -67,7 +72,7 @@ impl DynLocalPlan {
         let comms = ThreadComm::team(ranks).into_iter().map(|comm| Mutex::new(Some(comm)));
         let comms: Vec<_> = comms.collect();
         let plans = team.run(|rank| {
-            let comm = comms[rank].lock().unwrap_or_else(PoisonError::into_inner).take();
+            let comm = locked(&comms[rank]).take();
             let comm = comm.ok_or(Error::Left { gone: rank })?;
             let [input, output] = slowest.map(|(grid, axis)| {
                 let cut = PerAxis::from_fn(grid.axes(), |a| if a == axis { ranks } else { 1 });
@@ -78,7 +83,7 @@ impl DynLocalPlan {
         })?;
         let recipe = plans[0].recipe().clone();
         let parts = plans.iter().map(|plan| [plan.input_bytes(), plan.output_bytes()]).collect();
-        let plans = plans.into_iter().map(Mutex::new).collect();
+        let plans = plans.into_iter().map(|plan| Mutex::new(Some(Box::new(plan)))).collect();
         Ok(Self { plans, team, parts, calls, howmany, grids, recipe })
     }
 
@@ -137,7 +142,7 @@ impl DynLocalPlan {
 
     /// Bytes of memory that the plan holds beside input and output.
     pub fn memory(&self) -> usize {
-        self.plans.iter().map(|plan| plan.lock().map_or(0, |plan| plan.memory())).sum()
+        self.plans.iter().map(|plan| locked(plan).as_ref().map_or(0, |plan| plan.memory())).sum()
     }
 
     /// Bytes of one call of the plans, before and after.
@@ -198,7 +203,7 @@ impl DynLocalPlan {
             });
             let parts: Vec<_> = parts.collect();
             self.on_each(|rank, plan| {
-                let mut part = parts[rank].lock().unwrap_or_else(PoisonError::into_inner);
+                let mut part = locked(&parts[rank]);
                 plan.run_in_place(direction, &mut part)
             })
         })
@@ -208,29 +213,33 @@ impl DynLocalPlan {
     ///
     /// # Errors
     /// Those of [`DynPlan::save_wisdom`].
-    pub fn save_wisdom(&self, path: &Path) -> Result<(), Error> {
+    pub fn save_wisdom(&mut self, path: &Path) -> Result<(), Error> {
         self.on_each(|_, plan| plan.save_wisdom(path))
     }
 
     /// Calls `body` with each rank and its plan, at once.
     fn on_each(
-        &self,
+        &mut self,
         body: impl Fn(usize, &mut DynPlan) -> Result<(), Error> + Sync,
     ) -> Result<(), Error> {
-        // Plans of which one has panicked are not used again: the others would wait for it.
-        if let Some(gone) = self.plans.iter().position(Mutex::is_poisoned) {
+        let gone = |rank: &usize| locked(&self.plans[*rank]).is_none();
+        if let Some(gone) = (0..self.plans.len()).find(gone) {
             return Err(Error::Left { gone });
         }
         self.team.run(|rank| {
-            let plan = self.plans[rank].lock();
-            body(rank, &mut *plan.map_err(|_| Error::Left { gone: rank })?)
+            let plan = locked(&self.plans[rank]).take();
+            // A panic drops the plan, which tells the ranks that wait for this one.
+            let mut plan = plan.ok_or(Error::Left { gone: rank })?;
+            let result = body(rank, &mut plan);
+            *locked(&self.plans[rank]) = Some(plan);
+            result
         })?;
         Ok(())
     }
 
     /// Transforms what the plans transform in one call.
     fn call(
-        &self,
+        &mut self,
         direction: Direction,
         mut input: &[u8],
         mut output: &mut [u8],
@@ -244,7 +253,7 @@ impl DynLocalPlan {
             (input, output) = (rest, others);
         }
         self.on_each(|rank, plan| {
-            let mut part = parts[rank].lock().unwrap_or_else(PoisonError::into_inner);
+            let mut part = locked(&parts[rank]);
             let (input, output) = &mut *part;
             plan.run(direction, input, output)
         })
@@ -291,5 +300,44 @@ impl Work {
             ..single
         };
         Self { grid, options, calls: 1 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::field::DynTransform;
+
+    /// A panic of a rank before it transforms, on a thread of its own that may wait for ever.
+    #[test]
+    fn a_panic_of_one_thread_is_an_error_of_all() {
+        for ranks in [1, 2, 3] {
+            let (done, wait) = mpsc::channel();
+            std::thread::spawn(move || {
+                let grid = DynGrid::new([6, 5, 4]).unwrap();
+                let options = Options::new(DynTransform::C2c, 3);
+                let plan =
+                    DynLocalPlan::new(grid, DynTransform::C2c, Precision::F64, options, ranks);
+                let mut plan = plan.unwrap();
+                assert_eq!(plan.threads(), ranks);
+                let gone = ranks / 2;
+                let data: Vec<_> = (0..ranks).map(|_| Mutex::new(plan.zeros().unwrap())).collect();
+                let panics = plan.on_each(|rank, plan| {
+                    assert_ne!(rank, gone, "as it should");
+                    let mut data = locked(&data[rank]);
+                    let bytes = plan.in_place_bytes();
+                    plan.run_in_place(Direction::Forward, &mut data.bytes_mut()[..bytes])
+                });
+                assert_eq!(panics, Err(Error::Left { gone }));
+                let (x, mut y) = (vec![0; plan.input_bytes()], vec![0; plan.output_bytes()]);
+                let again = plan.run(Direction::Forward, &x, &mut y);
+                assert_eq!(again, Err(Error::Left { gone }));
+                done.send(()).unwrap();
+            });
+            wait.recv_timeout(Duration::from_secs(60)).expect("an error in time");
+        }
     }
 }

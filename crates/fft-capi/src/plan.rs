@@ -251,8 +251,8 @@ impl Held {
     }
 
     /// Saves what was measured. Collective.
-    pub(crate) fn save_wisdom(&self, path: Result<&Path, Error>) -> Result<(), Error> {
-        match self.plan() {
+    pub(crate) fn save_wisdom(&mut self, path: Result<&Path, Error>) -> Result<(), Error> {
+        match self.plan_mut() {
             Plan::Rank(plan) => plan.save_wisdom(agree(plan.comm(), path)?),
             Plan::Team(plan) => plan.save_wisdom(path?),
         }
