@@ -620,6 +620,29 @@ thriffty_status thriffty_plan_error(const struct thriffty_plan *plan, double *es
 int64_t thriffty_plan_recipe(const struct thriffty_plan *plan, char *recipe, size_t room);
 
 /**
+ * Writes the candidates for the recipe as a table, one line each, as `thriffty_plan_recipe`: the
+ * times that the model expects, those that were measured, and a mark at the choice.
+ *
+ * What the caller promises:
+ * `report` is NULL or has room for `room` bytes.
+ */
+int64_t thriffty_plan_report(const struct thriffty_plan *plan, char *report, size_t room);
+
+/**
+ * Fails on this rank in place of a transform. Every rank, also those that transform, returns
+ * `THRIFFTY_STATUS_ARGUMENT` and the text "`what`: found `found`, expected `expected`". For
+ * programs and bindings that check more than the library sees, such as types of elements.
+ * Collective.
+ *
+ * What the caller promises:
+ * Each text is NULL or ends with a zero.
+ */
+thriffty_status thriffty_plan_refuse(struct thriffty_plan *plan,
+                                     const char *what,
+                                     const char *found,
+                                     const char *expected);
+
+/**
  * Saves the timings of `THRIFFTY_TUNE_MEASURE` for `THRIFFTY_TUNE_WISDOM`: adds an entry to this
  * file, or replaces that of the same transform on the same machine. Collective.
  *

@@ -10,6 +10,7 @@ use fft_core::{Direction, DynGrid, Error, Kind, PerAxis, Precision, Problem, Pro
 use super::team::Team;
 use crate::field::{DynArray, DynTransform};
 use crate::plan::{DynDraft, DynPlan, Options};
+use crate::tuning::Report;
 
 /// A [`LocalPlan`](super::LocalPlan) whose transform, precision and number of axes are run-time
 /// values.
@@ -27,6 +28,7 @@ pub struct DynLocalPlan {
     /// Of an array before and after.
     grids: [DynGrid; 2],
     recipe: Recipe,
+    report: Report,
 }
 
 /// What a lock guards, also after a panic of another thread.
@@ -81,10 +83,10 @@ impl DynLocalPlan {
             let own = Options { input, output, shared_arrays: true, ..options.clone() };
             DynDraft::new(&comm, grid, transform, precision).with(|it| *it = own).build()
         })?;
-        let recipe = plans[0].recipe().clone();
+        let (recipe, report) = (plans[0].recipe().clone(), plans[0].report().clone());
         let parts = plans.iter().map(|plan| [plan.input_bytes(), plan.output_bytes()]).collect();
         let plans = plans.into_iter().map(|plan| Mutex::new(Some(Box::new(plan)))).collect();
-        Ok(Self { plans, team, parts, calls, howmany, grids, recipe })
+        Ok(Self { plans, team, parts, calls, howmany, grids, recipe, report })
     }
 
     /// Threads that transform.
@@ -95,6 +97,11 @@ impl DynLocalPlan {
     /// How each array is transformed, with threads as ranks.
     pub fn recipe(&self) -> &Recipe {
         &self.recipe
+    }
+
+    /// The candidates for the recipe, as [`DynPlan::report`].
+    pub fn report(&self) -> &Report {
+        &self.report
     }
 
     /// The grid of physical data of one array.

@@ -72,7 +72,8 @@ module thriffty
     end type
 
     public :: thriffty_plan_create_serial, thriffty_plan_destroy, thriffty_plan_sizes, thriffty_plan_error
-    public :: thriffty_plan_recipe, thriffty_plan_save_wisdom, thriffty_last_error
+    public :: thriffty_plan_recipe, thriffty_plan_report, thriffty_plan_save_wisdom
+    public :: thriffty_plan_refuse, thriffty_last_error
     public :: thriffty_forward, thriffty_inverse, thriffty_forward_in_place, thriffty_inverse_in_place
     public :: thriffty_allocate
 
@@ -163,6 +164,18 @@ module thriffty
             type(c_ptr), value :: plan, recipe
             integer(c_size_t), value :: room
             integer(c_int64_t) :: length
+        end function
+        function c_report(plan, report, room) result(length) bind(C, name="thriffty_plan_report")
+            import :: c_int64_t, c_ptr, c_size_t
+            type(c_ptr), value :: plan, report
+            integer(c_size_t), value :: room
+            integer(c_int64_t) :: length
+        end function
+        function c_refuse(plan, what, found, expected) result(status) bind(C, name="thriffty_plan_refuse")
+            import :: c_char, c_int32_t, c_ptr
+            type(c_ptr), value :: plan
+            character(kind=c_char), intent(in) :: what(*), found(*), expected(*)
+            integer(c_int32_t) :: status
         end function
         function c_save_wisdom(plan, path) result(status) bind(C, name="thriffty_plan_save_wisdom")
             import :: c_char, c_int32_t, c_ptr
@@ -365,6 +378,31 @@ contains
         allocate (character(length) :: recipe)
         recipe = joined(text(:length))
     end function
+
+    !> The candidates for the recipe as a table, one line each; empty for a plan that is none.
+    function thriffty_plan_report(plan) result(report)
+        type(thriffty_plan), intent(in) :: plan
+        character(:), allocatable :: report
+        character(kind=c_char), allocatable, target :: text(:)
+        integer(c_int64_t) :: length
+
+        length = max(c_report(plan%handle, c_null_ptr, 0_c_size_t), 0_c_int64_t)
+        allocate (text(length + 1))
+        text = c_null_char
+        length = max(c_report(plan%handle, c_loc(text), int(length + 1, c_size_t)), 0_c_int64_t)
+        allocate (character(length) :: report)
+        report = joined(text(:length))
+    end function
+
+    !> Fails on this rank in place of a transform: all ranks have the status of a wrong argument,
+    !> and the text "what: found found, expected expected". Collective.
+    subroutine thriffty_plan_refuse(plan, what, found, expected, status)
+        type(thriffty_plan), intent(in) :: plan
+        character(*), intent(in) :: what, found, expected
+        integer(c_int32_t), intent(out) :: status
+
+        status = c_refuse(plan%handle, ended(what), ended(found), ended(expected))
+    end subroutine
 
     !> Adds what was measured to a file. Collective.
     subroutine thriffty_plan_save_wisdom(plan, path, status)

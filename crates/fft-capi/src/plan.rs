@@ -242,6 +242,18 @@ impl Held {
         }
     }
 
+    pub(crate) fn report(&self) -> String {
+        match self.plan() {
+            Plan::Rank(plan) => plan.report().to_string(),
+            Plan::Team(plan) => plan.report().to_string(),
+        }
+    }
+
+    /// Fails in place of a transform. Collective.
+    pub(crate) fn refuse(&mut self, why: Error) -> Result<(), Error> {
+        self.plan_mut().agree(Err(why))
+    }
+
     pub(crate) fn wire_error(&self) -> Option<WireError> {
         match self.plan() {
             Plan::Rank(plan) => plan.wire_error(),

@@ -15,7 +15,7 @@ use fft_capi::ffi::{
     Plan, thriffty_allocate, thriffty_forward, thriffty_forward_in_place, thriffty_inverse,
     thriffty_inverse_in_place, thriffty_last_error, thriffty_options_init,
     thriffty_plan_create_serial, thriffty_plan_destroy, thriffty_plan_error, thriffty_plan_recipe,
-    thriffty_plan_save_wisdom, thriffty_plan_sizes,
+    thriffty_plan_refuse, thriffty_plan_report, thriffty_plan_save_wisdom, thriffty_plan_sizes,
 };
 use fft_capi::status::Status;
 use fft_capi::values::{Options, Sizes};
@@ -212,7 +212,10 @@ impl Fuzz {
                     let mut text = [1; 300];
                     let room = self.one_of(&[0, 1, 7, 300]);
                     let place = if self.rng.bool() { text.as_mut_ptr() } else { null_mut() };
-                    let length = thriffty_plan_recipe(plan, place, room);
+                    let length = match self.rng.bool() {
+                        true => thriffty_plan_recipe(plan, place, room),
+                        false => thriffty_plan_report(plan, place, room),
+                    };
                     assert!(
                         text[room..].iter().all(|byte| *byte == 1),
                         "written beyond {room} bytes"
@@ -226,6 +229,10 @@ impl Fuzz {
                     let made = thriffty_allocate(plan, place);
                     assert_eq!(made == Status::Ok, !array.is_null());
                     made
+                }
+                19 if self.rng.bool() => {
+                    let [what, found, expected] = [(); 3].map(|()| self.text());
+                    thriffty_plan_refuse(plan, what, found, expected)
                 }
                 _ => {
                     let mut options = Options::default();

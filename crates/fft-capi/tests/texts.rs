@@ -4,7 +4,10 @@
 use std::ffi::{CStr, CString};
 use std::ptr::null_mut;
 
-use fft_capi::ffi::{thriffty_last_error, thriffty_plan_create_serial};
+use fft_capi::ffi::{
+    thriffty_last_error, thriffty_plan_create_serial, thriffty_plan_destroy, thriffty_plan_refuse,
+    thriffty_plan_report,
+};
 use fft_capi::status::Status;
 use fft_capi::values::Options;
 
@@ -77,5 +80,31 @@ fn hostile_numbers_are_told() {
         let options = Options { tolerance, ..Options::default() };
         let (status, said) = refusal(0, &[4, 4], &options);
         assert!(status == Status::Argument && said.contains("above 0 and at most 1"), "{said}");
+    }
+}
+
+/// A program's own check fails in the words that it gives, and the report has a line per candidate.
+#[test]
+fn programs_refuse_in_their_own_words() {
+    let [what, found, expected] = [c"dtype of x", c"int16", c"float64"].map(CStr::as_ptr);
+    for threads in [1, 2] {
+        let options = Options { threads, ..Options::default() };
+        let mut plan = null_mut();
+        let mut table = vec![0_u8; 10_000];
+        // SAFETY: as above; there is room for the table.
+        unsafe {
+            let made = thriffty_plan_create_serial(&raw mut plan, 0, 2, [4, 6].as_ptr(), &options);
+            assert_eq!(made, Status::Ok);
+            assert_eq!(thriffty_plan_refuse(plan, what, found, expected), Status::Argument);
+            let said = CStr::from_ptr(thriffty_last_error()).to_str().unwrap();
+            assert!(said.ends_with("dtype of x: found int16, expected float64"), "{said}");
+            let length = thriffty_plan_report(plan, table.as_mut_ptr().cast(), table.len());
+            table.truncate(usize::try_from(length).unwrap());
+            assert_eq!(thriffty_plan_destroy(plan), Status::Ok);
+        }
+        let table = String::from_utf8(table).unwrap();
+        let (title, rows) = table.split_once('\n').unwrap();
+        assert!(title.trim_start().starts_with("model"), "{table}");
+        assert_eq!(rows.lines().filter(|row| row.starts_with('*')).count(), 1, "{table}");
     }
 }

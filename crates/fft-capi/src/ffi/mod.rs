@@ -376,12 +376,67 @@ pub unsafe extern "C" fn thriffty_plan_recipe(
     recipe: *mut c_char,
     room: usize,
 ) -> i64 {
-    let found = attempt(|| registry::with(plan.addr(), |plan| Ok(plan.recipe())));
-    match found {
+    // SAFETY: the caller vouches for the room.
+    unsafe { write_text(recipe, room, || registry::with(plan.addr(), |plan| Ok(plan.recipe()))) }
+}
+
+/// Writes the candidates for the recipe as a table, one line each, as `thriffty_plan_recipe`: the
+/// times that the model expects, those that were measured, and a mark at the choice.
+///
+/// # Safety
+/// `report` is NULL or has room for `room` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn thriffty_plan_report(
+    plan: *const Plan,
+    report: *mut c_char,
+    room: usize,
+) -> i64 {
+    // SAFETY: the caller vouches for the room.
+    unsafe { write_text(report, room, || registry::with(plan.addr(), |plan| Ok(plan.report()))) }
+}
+
+/// Writes a text as snprintf does; its length, or a status times -1.
+///
+/// # Safety
+/// `place` is NULL or has room for `room` bytes.
+unsafe fn write_text(
+    place: *mut c_char,
+    room: usize,
+    text: impl FnOnce() -> Result<String, Failure>,
+) -> i64 {
+    match attempt(text) {
         // SAFETY: the caller vouches for the room.
-        Ok(found) => unsafe { tell_text(recipe, room, &found) },
+        Ok(text) => unsafe { tell_text(place, room, &text) },
         Err(status) => -(status as i64),
     }
+}
+
+/// Fails on this rank in place of a transform. Every rank, also those that transform, returns
+/// `THRIFFTY_STATUS_ARGUMENT` and the text "`what`: found `found`, expected `expected`". For
+/// programs and bindings that check more than the library sees, such as types of elements.
+/// Collective.
+///
+/// # Safety
+/// Each text is NULL or ends with a zero.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn thriffty_plan_refuse(
+    plan: *mut Plan,
+    what: *const c_char,
+    found: *const c_char,
+    expected: *const c_char,
+) -> Status {
+    status(|| {
+        registry::with(plan.addr(), |plan| {
+            // SAFETY: the caller vouches for the texts.
+            let word = |place| unsafe { text("text", place) }.map(Option::unwrap_or_default);
+            let words = || Ok([word(what)?, word(found)?, word(expected)?]);
+            let why = match words() {
+                Ok([what, found, expected]) => Error::argument(what, found, expected),
+                Err(error) => error,
+            };
+            Ok(plan.refuse(why)?)
+        })
+    })
 }
 
 /// Saves the timings of `THRIFFTY_TUNE_MEASURE` for `THRIFFTY_TUNE_WISDOM`: adds an entry to this

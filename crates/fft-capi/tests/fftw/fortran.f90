@@ -100,6 +100,16 @@ contains
         call MPI_Allreduce(error, largest, 1, MPI_DOUBLE_PRECISION, MPI_MAX, MPI_COMM_WORLD)
         if (rank == 0) print "(3a, es8.1)", "communicator ", name, ": from FFTW", largest
         if (rank == 0) print "(2a)", "  ", thriffty_plan_recipe(plan)
+        if (rank == 0) print "(a)", thriffty_plan_report(plan)
+
+        ! What one rank refuses, all do.
+        if (rank == 0) then
+            call thriffty_plan_refuse(plan, "shape of x", "(1)", "(2)", status)
+        else
+            call thriffty_forward(plan, c_loc(x), sizes%input_bytes, c_loc(y), sizes%output_bytes, status)
+        end if
+        if (status /= THRIFFTY_STATUS_ARGUMENT) call MPI_Abort(MPI_COMM_WORLD, 3)
+        if (thriffty_last_error() /= "rank 0: shape of x: found (1), expected (2)") call MPI_Abort(MPI_COMM_WORLD, 4)
         if (.not. largest < 1e-10_c_double) call MPI_Abort(MPI_COMM_WORLD, 2)
         call thriffty_plan_destroy(plan, status)
         call check(status)

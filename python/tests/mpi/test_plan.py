@@ -1,0 +1,194 @@
+"""Plans over MPI. Each rank runs all of this: `mpirun -n 3 python -m pytest python/tests/mpi`."""
+
+import gc
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import thriffty
+from hypothesis import given
+from hypothesis import strategies as st
+from mpi4py import MPI
+from reference import TOLERANCE, cases, distance, field, problems, transformed
+
+WORLD = MPI.COMM_WORLD
+RANK, RANKS = WORLD.Get_rank(), WORLD.Get_size()
+LAST = RANKS - 1
+
+
+def all_true(mine):
+    """Whether it is true on all ranks, so that all go on or all fail."""
+    return WORLD.allreduce(bool(mine), MPI.LAND)
+
+
+def same_error(call, *texts):
+    """Calls what fails on every rank with the same words."""
+    try:
+        call()
+        said = None
+    except ValueError as error:
+        said = str(error)
+    everywhere = WORLD.allgather(said)
+    assert len(set(everywhere)) == 1, everywhere
+    assert said is not None
+    for text in texts:
+        assert text in said
+
+
+@st.composite
+def tilings(draw, shape):
+    """A brick for each rank, some perhaps empty, by cuts of cuts."""
+    bricks = [tuple((0, n) for n in shape)]
+    for _ in range(draw(st.integers(0, RANKS - 1))):
+        old = bricks.pop(draw(st.integers(0, len(bricks) - 1)))
+        axis = draw(st.integers(0, len(shape) - 1))
+        lo, hi = old[axis]
+        cut = draw(st.integers(lo, hi))
+        for part in ((lo, cut), (cut, hi)):
+            bricks.append((*old[:axis], part, *old[axis + 1 :]))
+    bricks += [tuple((0, 0) for _ in shape)] * (RANKS - len(bricks))
+    return [tuple(slice(*pair) for pair in brick) for brick in draw(st.permutations(bricks))]
+
+
+@st.composite
+def distributed(draw):
+    """A problem with a tiling on each side, or even cuts."""
+    problem = draw(problems(most=9))
+    sides = {}
+    if draw(st.booleans()):
+        sides["input"] = draw(tilings(problem.shape))[RANK]
+        sides["output"] = draw(tilings(problem.spectral()))[RANK]
+    exchanges = [None, "p2p", "pipelined", "alltoallv", "kway4"]
+    return problem, sides, draw(st.sampled_from(exchanges)), draw(st.booleans())
+
+
+@cases(60)
+@given(distributed())
+def test_ranks_transform_their_bricks(drawn):
+    problem, sides, exchange, in_place = drawn
+    x = field(problem, 1)
+    expected = transformed(problem, x)
+    batch = (slice(None),) if problem.batch > 1 else ()
+    with thriffty.Plan(**problem.arguments(), **sides, comm=WORLD, exchange=exchange) as plan:
+        here, there = (plan.input_slices, plan.output_slices)
+        mine, theirs = x[(*batch, *here)], expected[(*batch, *there)]
+        if in_place:
+            a, b = plan.empty_in_place()
+        else:
+            a, b = plan.empty_input(), plan.empty_output()
+        a[...] = mine
+        plan.forward(a, out=b)
+        # Errors are those of the whole: bricks may be of small numbers.
+        far = np.linalg.norm((b - theirs).ravel()) <= TOLERANCE[problem.dtype] * np.linalg.norm(
+            expected.ravel()
+        )
+        plan.inverse(b, out=a)
+        near = np.linalg.norm((a - mine).ravel()) <= TOLERANCE[problem.dtype] * np.linalg.norm(
+            x.ravel()
+        )
+        assert all_true(far and near and a.shape == plan.input_shape)
+
+
+def test_a_tolerance_is_kept():
+    shape = (16, 12, 10)
+    x = np.random.default_rng(0).standard_normal(shape)
+    expected = np.fft.rfftn(x)
+    lossy = dict(comm=WORLD, tolerance=1e-4, wire_everywhere=True, strict=True)
+    with thriffty.Plan(shape, float, **lossy) as plan:
+        y = plan.forward(np.ascontiguousarray(x[plan.input_slices]))
+        # Half a spectrum counts twice but for its first and, of even lengths, last frequencies.
+        weights = np.full(expected.shape, 2.0)
+        weights[..., [0, -1]] = 1.0
+        lost = (weights[plan.output_slices] * np.abs(y - expected[plan.output_slices]) ** 2).sum()
+        error = np.sqrt(WORLD.allreduce(lost) / (weights * np.abs(expected) ** 2).sum())
+        assert error <= plan.error.bound <= 1e-4 if RANKS > 1 else error < 1e-14
+        assert len(set(WORLD.allgather(plan.error))) == 1
+
+
+def test_shared_arrays():
+    with thriffty.Plan((8, 6, 4), comm=WORLD, shared_arrays=True, exchange="shared") as plan:
+        x, y = plan.empty_input(), plan.empty_output()
+        whole = np.random.default_rng(0).standard_normal((8, 6, 4)) + 0j
+        x[...] = whole[plan.input_slices]
+        plan.forward(x, out=y)
+        assert all_true(distance(y, np.fft.fftn(whole)[plan.output_slices]) < 1e-14)
+        del x, y
+
+
+def test_errors_are_the_same_on_every_rank():
+    for who in {0, LAST}:
+        mine = RANK == who
+
+        def made(good, bad, **others):
+            return lambda: thriffty.Plan(**{**others, **(bad if mine else good)}, comm=WORLD)
+
+        at = f"rank {who}: "
+        shape = dict(shape=(4, 6))
+        for good, bad, found in [
+            (dict(dtype=complex), dict(dtype="int32"), "dtype: found int32"),
+            (dict(kinds="c2c"), dict(kinds="dct9"), "kind: found 'dct9'"),
+            (dict(order="C"), dict(order="G"), "order: found 'G'"),
+            (dict(tune="model"), dict(tune="muddle"), "tune: found 'muddle'"),
+            (dict(input=None), dict(input=(slice(0, 4),)), "slices of input: found 1"),
+        ]:
+            same_error(made(good, bad, **shape), at, found)
+        same_error(lambda: thriffty.Plan((4, 6), comm=WORLD, input=(slice(0, 5), slice(0, 6))))
+        if RANKS > 1:
+            same_error(lambda: thriffty.Plan((4, 6), comm=WORLD, threads=2), "threads: found 2")
+            same_error(made(dict(shape=(4, 6)), dict(shape=(4, 7))), "disagree", "4x7")
+        plan = thriffty.Plan((5, 7, 3), float, comm=WORLD)
+        x, y = plan.empty_input(), plan.empty_output()
+        x[...] = 1
+        for bad, text in [
+            (x.astype(np.float32), "dtype of x: found float32, expected float64"),
+            (np.zeros((9, 9, 9)), "shape of x: found (9, 9, 9), expected"),
+            ("text", "x: found str, expected an array"),
+        ]:
+            same_error(lambda: plan.forward(bad if mine else x), at + text)
+        frozen = y.copy()
+        frozen.flags.writeable = False
+        same_error(lambda: plan.forward(x, out=frozen if mine else y), at + "out: found read-only")
+        plan.forward(x, out=y)
+        origin = [part.start == 0 < part.stop for part in plan.output_slices]
+        assert all_true(not all(origin) or y[0, 0, 0] == 105)
+        plan.close()
+
+
+def test_forgotten_plans_are_destroyed_by_all_ranks():
+    kept = thriffty._mpi.Ranks.of(WORLD)
+    plans = [thriffty.Plan((4, 6), comm=WORLD) for _ in range(4)]
+    # Each rank forgets in an order of its own, and the last one keeps one.
+    for number in np.random.default_rng(RANK).permutation(4):
+        if not (RANK == LAST and number == 2):
+            plans[number] = None
+    gc.collect()
+    with thriffty.Plan((4, 6), comm=WORLD):
+        left = len(kept.unused)
+    assert left == (1 if RANK != LAST and RANKS > 1 else 0)
+    plans.clear()
+    gc.collect()
+    with thriffty.Plan((4, 6), comm=WORLD):
+        assert not kept.unused
+
+
+def test_communicators():
+    half = WORLD.Split(RANK % 2, RANK)
+    with thriffty.Plan((6, 5), comm=half) as plan:
+        x = np.random.default_rng(1).standard_normal((6, 5)) + 0j
+        y = plan.forward(np.ascontiguousarray(x[plan.input_slices]))
+        right = distance(y, np.fft.fftn(x)[plan.output_slices]) < 1e-14
+        assert plan.comm is half
+    half.Free()
+    assert all_true(right)
+    with pytest.raises(TypeError, match="comm: found int"):
+        thriffty.Plan((6, 5), comm=7)
+
+
+@pytest.mark.skipif(RANK > 0, reason="once is enough")
+def test_the_library_says_what_it_is():
+    """Not under this MPI: a process of its own."""
+    code = "import thriffty.__main__ as m; m._mpi = lambda: 'not asked'; m.main()"
+    text = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    for word in ("thriffty", "Python", "library", "cores", "GPUs"):
+        assert word in text.stdout

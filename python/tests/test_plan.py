@@ -1,0 +1,196 @@
+"""Plans of one process, and arrays of other libraries."""
+
+import gc
+import threading
+import time
+import weakref
+
+import numpy as np
+import pytest
+import thriffty
+from hypothesis import given
+from hypothesis import strategies as st
+from reference import TOLERANCE, cases, distance, field, problems, transformed
+
+
+@cases(150)
+@given(problems(), st.integers(1, 3), st.booleans())
+def test_plans_are_scipys(problem, threads, in_place):
+    x = field(problem, 1)
+    with thriffty.Plan(**problem.arguments(), threads=threads) as plan:
+        assert plan.input_shape == x.shape
+        if in_place:
+            here, there = plan.empty_in_place()
+        else:
+            here, there = plan.empty_input(), plan.empty_output()
+        here[...] = x
+        y = plan.forward(here, out=there)
+        assert y is there
+        expected = transformed(problem, x)
+        assert y.dtype == expected.dtype
+        assert distance(y, expected) < TOLERANCE[problem.dtype]
+        assert distance(plan.inverse(y, out=here), x) < TOLERANCE[problem.dtype]
+        if not in_place:
+            np.testing.assert_array_equal(plan.forward(here), plan.forward(here, out=there))
+
+
+def test_what_a_plan_says():
+    with thriffty.Plan((4, 6, 5), np.float32, threads=2) as plan:
+        assert plan.shape == (4, 6, 5)
+        assert plan.spectral_shape == plan.output_shape == (4, 6, 3)
+        assert plan.input_slices == (slice(0, 4), slice(0, 6), slice(0, 5))
+        assert (plan.input_dtype, plan.output_dtype) == (np.float32, np.complex64)
+        assert plan.recipe.startswith("(r2c 4x6x5 f32 ranks=2")
+        assert plan.recipe in plan.report
+        assert plan.error == (0.0, 0.0)
+        assert plan.comm is None
+        assert plan.workspace_bytes >= 0
+        assert "ranks=2" in repr(plan)
+    assert "closed" in repr(plan)
+    with pytest.raises(thriffty.Error, match="closed"):
+        plan.forward(np.zeros((4, 6, 5), np.float32))
+    plan.close()
+
+
+@pytest.mark.parametrize(
+    "arguments, text",
+    [
+        (dict(shape=()), "number of axes: found 0"),
+        (dict(shape=(2,) * 5), "number of axes: found 5, expected 1 to 4"),
+        (dict(shape=(0, 4)), "0"),
+        (dict(shape=(-1, 4)), "-1"),
+        (dict(shape=4, dtype=int), "dtype: found int64, expected one of float32, float64"),
+        (dict(shape=4, kinds="dct5"), "kind: found 'dct5'"),
+        (dict(shape=4, kinds=("c2c", "c2c")), "number of kinds: found 2, expected 1"),
+        (dict(shape=4, kinds="r2c"), "kind"),
+        (dict(shape=4, norm="unit"), "norm: found 'unit'"),
+        (dict(shape=4, order=(1,)), "order: found"),
+        (dict(shape=4, order="A"), "order: found 'A'"),
+        (dict(shape=4, wire="f33"), "wire"),
+        (dict(shape=4, exchange="carrier pigeon"), "exchange"),
+        (dict(shape=4, input=slice(0, 4)), "input"),
+        (dict(shape=4, tune="guess"), "tune: found 'guess'"),
+        (dict(shape=4, tune=1.0, wisdom="file"), "ways to choose the recipe"),
+        (dict(shape=4, recipe="(c2c"), "recipe"),
+        (dict(shape=4, tolerance=-1.0), "tolerance"),
+        (dict(shape=4, batch=0), "0"),
+        (dict(shape=4, threads=-1), "threads"),
+    ],
+)
+def test_requests_without_meaning(arguments, text):
+    with pytest.raises(ValueError, match=text):
+        thriffty.Plan(**arguments)
+
+
+def test_arrays_that_do_not_fit():
+    plan = thriffty.Plan((4, 6))
+    good = np.ones((4, 6), complex)
+    read_only = np.ones((4, 6), complex)
+    read_only.flags.writeable = False
+    for x, out, text in [
+        (good.real, None, "dtype of x: found float64, expected complex128"),
+        (good[:3], None, r"shape of x: found \(3, 6\), expected \(4, 6\)"),
+        (np.asfortranarray(good), None, "memory of x: found strides"),
+        ([1, 2], None, "x: found list, expected an array"),
+        (good, good.astype(np.complex64), "dtype of out: found complex64"),
+        (good, read_only, "out: found read-only"),
+    ]:
+        with pytest.raises(thriffty.ArgumentError, match=text):
+            plan.forward(x, out=out)
+    room = np.ones(40, complex)
+    with pytest.raises(ValueError, match="overlap"):
+        plan.forward(room[:24].reshape(4, 6), out=room[8:32].reshape(4, 6))
+    assert plan.forward(read_only)[0, 0] == 24
+
+
+class Foreign:
+    """An array of another library, which NumPy takes by DLPack alone."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack__(self, **named):
+        return self.array.__dlpack__(**named)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+def test_dlpack():
+    plan = thriffty.Plan((4, 6))
+    x, out = np.arange(24.0).reshape(4, 6) + 0j, np.zeros((4, 6), complex)
+    returned = plan.forward(Foreign(x), out=Foreign(out))
+    assert isinstance(returned, Foreign)
+    np.testing.assert_allclose(out, np.fft.fftn(x), atol=1e-12)
+
+
+def test_torch():
+    torch = pytest.importorskip("torch")
+    plan = thriffty.Plan((4, 6), np.float32, order="F")
+    x = torch.arange(24, dtype=torch.float32).reshape(6, 4).T
+    y = plan.forward(x)
+    assert isinstance(y, torch.Tensor)
+    torch.testing.assert_close(y, torch.fft.rfftn(x), rtol=1e-5, atol=1e-4)
+
+
+def test_memory_on_a_device_is_refused_without_one():
+    class OnDevice:
+        __cuda_array_interface__ = {
+            "data": (4096, False), "shape": (4,), "typestr": "<c16", "version": 3, "strides": None,
+        }
+
+    with pytest.raises(ValueError, match="x: found on a device, expected on the host"):
+        thriffty.Plan(4).forward(OnDevice(), out=np.zeros(4, complex))
+    with pytest.raises(thriffty.DeviceError):
+        thriffty.Plan(4, device=99)
+
+
+def test_shared_arrays_outlive_their_plan():
+    plan = thriffty.Plan((4, 6), shared_arrays=True)
+    x, y = plan.empty_input(), plan.empty_output()
+    assert not x.any()
+    x[...] = 1
+    plan.forward(x, out=y)
+    gone = weakref.ref(plan)
+    plan.close()
+    del plan
+    gc.collect()
+    assert y[0, 0] == 24 and gone() is not None
+    del x, y
+    gc.collect()
+    assert gone() is None
+
+
+def test_the_interpreter_runs_meanwhile():
+    """Another thread gets the GIL again and again during one transform."""
+    plan = thriffty.Plan((128, 128, 64), threads=1)
+    x, y = plan.empty_input(), plan.empty_output()
+    x[...] = 1
+    ticks, done = [], threading.Event()
+
+    def tick():
+        while not done.is_set():
+            ticks.append(time.perf_counter())
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    begin = time.perf_counter()
+    plan.forward(x, out=y)
+    end = time.perf_counter()
+    done.set()
+    thread.join()
+    inside = [t for t in ticks if begin < t < end]
+    assert len(inside) > 100
+
+
+def test_wisdom(tmp_path):
+    path = tmp_path / "wisdom.toml"
+    with thriffty.Plan((8, 12), threads=2, tune=0.2) as plan:
+        plan.save_wisdom(path)
+        recipe = plan.recipe
+    with thriffty.Plan((8, 12), threads=2, wisdom=path) as plan:
+        assert plan.recipe == recipe
+    with thriffty.Plan((8, 12), threads=2, recipe=recipe) as plan:
+        assert plan.recipe == recipe
+        with pytest.raises(ValueError, match="wisdom of a plan"):
+            plan.save_wisdom(path)

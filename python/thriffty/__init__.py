@@ -1,0 +1,108 @@
+"""Distributed Fourier transforms: of one process with all its cores, or of the ranks of an MPI.
+
+On one machine, the functions of ``scipy.fft`` and ``numpy.fft`` by their names::
+
+    import thriffty
+    y = thriffty.fftn(x)
+
+A transform that runs often is a :class:`Plan`. With ``comm=MPI.COMM_WORLD`` each rank has a brick
+of the grid. :class:`PFFT` has the names of mpi4py-fft.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from numpy.fft import fftfreq, fftshift, ifftshift, rfftfreq
+
+from . import _library
+from ._apply import clear_plans, get_workers, set_workers
+from ._cosines import dct, dctn, dst, dstn, idct, idctn, idst, idstn
+from ._dist_array import DistArray, newDistArray
+from ._functions import (
+    fft,
+    fft2,
+    fftn,
+    hfft,
+    hfft2,
+    hfftn,
+    ifft,
+    ifft2,
+    ifftn,
+    ihfft,
+    ihfft2,
+    ihfftn,
+    irfft,
+    irfft2,
+    irfftn,
+    next_fast_len,
+    rfft,
+    rfft2,
+    rfftn,
+)
+from ._library import ArgumentError, DeviceError, Error, OutOfMemoryError, TransportError
+from ._pfft import PFFT
+from ._plan import Plan, WireError
+
+__all__ = [
+    "ArgumentError",
+    "DeviceError",
+    "DistArray",
+    "Error",
+    "OutOfMemoryError",
+    "PFFT",
+    "Plan",
+    "TransportError",
+    "WireError",
+    "__version__",
+    "clear_plans",
+    "dct",
+    "dctn",
+    "dst",
+    "dstn",
+    "fft",
+    "fft2",
+    "fftfreq",
+    "fftn",
+    "fftshift",
+    "get_workers",
+    "hfft",
+    "hfft2",
+    "hfftn",
+    "idct",
+    "idctn",
+    "idst",
+    "idstn",
+    "ifft",
+    "ifft2",
+    "ifftn",
+    "ifftshift",
+    "ihfft",
+    "ihfft2",
+    "ihfftn",
+    "irfft",
+    "irfft2",
+    "irfftn",
+    "newDistArray",
+    "next_fast_len",
+    "rfft",
+    "rfft2",
+    "rfftfreq",
+    "rfftn",
+    "set_workers",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return _library.serial().version
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+# SciPy's protocol for other implementations: `scipy.fft.set_backend(thriffty)`.
+__ua_domain__ = "numpy.scipy.fft"
+
+
+def __ua_function__(method: Callable, args: tuple, kwargs: dict) -> Any:
+    function = globals().get(method.__name__)
+    return NotImplemented if function is None else function(*args, **kwargs)

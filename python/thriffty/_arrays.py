@@ -1,0 +1,142 @@
+"""Memory of arrays: NumPy's, those with `__cuda_array_interface__`, and those with DLPack."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import importlib.util
+import math
+from functools import lru_cache
+from typing import Any, NamedTuple, Sequence
+
+import numpy as np
+
+
+# Four axes and a batch.
+_ROW_MAJOR = [tuple(range(axes)) for axes in range(6)]
+
+
+class Memory(NamedTuple):
+    """Where an array is, and what it consists of."""
+
+    address: int
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    # Bytes from one element to the next along each axis; None for row-major.
+    strides: tuple[int, ...] | None
+    writable: bool
+    device: bool
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of all elements."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+
+def memory(array: Any) -> Memory | None:
+    """The memory of an array, or None for what is no array."""
+    if isinstance(array, np.ndarray):
+        strides = None if array.flags.c_contiguous else array.strides
+        writable = array.flags.writeable
+        return Memory(array.ctypes.data, array.shape, array.dtype, strides, writable, False)
+    on_device = getattr(array, "__cuda_array_interface__", None)
+    if on_device is not None:
+        return _of_interface(on_device)
+    if hasattr(array, "__dlpack__"):
+        # What NumPy makes of it may be read-only; its owner may write all the same.
+        return memory(np.from_dlpack(array))._replace(writable=True)
+    return None
+
+
+def _of_interface(interface: dict) -> Memory:
+    address, read_only = interface["data"]
+    dtype, shape = np.dtype(interface["typestr"]), tuple(interface["shape"])
+    # The producer's work has to be done before ours begins, which may be on another stream.
+    stream = interface.get("stream")
+    if stream is not None:
+        _cuda().cuStreamSynchronize(ctypes.c_void_p(stream))
+    strides = interface.get("strides")
+    strides = strides and tuple(strides)
+    return Memory(address or 0, shape, dtype, strides, not read_only, True)
+
+
+@lru_cache(maxsize=None)
+def _cuda() -> ctypes.CDLL:
+    return ctypes.CDLL("libcuda.so.1")
+
+
+def is_packed(array: Memory, order: tuple[int, ...]) -> bool:
+    """Whether nothing lies between the elements, with axes in this order, slowest first."""
+    if array.strides is None and order == _ROW_MAJOR[len(order)]:
+        return True
+    strides = array.strides or row_major_strides(array.shape, array.dtype.itemsize)
+    step = array.dtype.itemsize
+    for axis in reversed(order):
+        # One element has no next one.
+        if array.shape[axis] > 1 and strides[axis] != step:
+            return 0 in array.shape
+        step *= array.shape[axis]
+    return True
+
+
+def row_major_strides(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
+    """Bytes from one element to the next along each axis."""
+    strides, step = [], itemsize
+    for length in reversed(shape):
+        strides.append(step)
+        step *= length
+    return tuple(reversed(strides))
+
+
+def empty_like(
+    array: Any, shape: Sequence[int], dtype: np.dtype, order: Sequence[int]
+) -> Any:
+    """A new array of the same library, on the same device, with axes in this order in memory."""
+    library = type(array).__module__.partition(".")[0]
+    packed = [shape[axis] for axis in order]
+    if library == "torch":
+        torch = importlib.import_module("torch")
+        new = torch.empty(packed, dtype=getattr(torch, dtype.name), device=array.device)
+        return new.permute(*np.argsort(order).tolist())
+    new = importlib.import_module("cupy" if library == "cupy" else "numpy").empty(packed, dtype)
+    return new.transpose(np.argsort(order).tolist())
+
+
+class DeviceArray:
+    """An array in a plan's device memory, which CuPy, torch and others read and write."""
+
+    def __init__(
+        self, address: int, shape: Sequence[int], dtype: np.dtype, strides: Any, plan: Any
+    ) -> None:
+        self.__cuda_array_interface__ = {
+            "data": (address, False),
+            "shape": tuple(shape),
+            "typestr": dtype.str,
+            "strides": strides,
+            "version": 3,
+        }
+        self._plan = plan
+
+
+def lent(address: int, size: int, device: int | None, plan: Any) -> Any:
+    """Memory of a plan, which lives as long as what this returns."""
+    if device is not None:
+        return DeviceArray(address, (size,), np.dtype(np.uint8), None, plan)
+    room = (ctypes.c_uint8 * size).from_address(address)
+    room.plan = plan
+    return np.frombuffer(room, np.uint8)
+
+
+def view(room: Any, shape: Sequence[int], dtype: np.dtype, order: Sequence[int]) -> Any:
+    """The beginning of memory as an array with axes in this order in memory."""
+    packed = [shape[axis] for axis in order]
+    places = np.argsort(order).tolist()
+    if isinstance(room, np.ndarray):
+        size = math.prod(shape) * dtype.itemsize
+        return room[:size].view(dtype).reshape(packed).transpose(places)
+    strides = row_major_strides(packed, dtype.itemsize)
+    address, plan = room.__cuda_array_interface__["data"][0], room._plan
+    array = DeviceArray(address, shape, dtype, tuple(strides[p] for p in places), plan)
+    if importlib.util.find_spec("cupy") is None:
+        return array
+    return importlib.import_module("cupy").asarray(array)

@@ -1,0 +1,226 @@
+"""The C library: which file it is, its calls, and its errors.
+
+Without MPI a process needs one library. With MPI it needs the one that was built for the MPI that
+the process has loaded, as handles and constants differ between them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+from ctypes import POINTER, Structure, c_char_p, c_double, c_int32, c_int64, c_size_t, c_void_p
+from functools import lru_cache
+from pathlib import Path
+from typing import Callable
+
+AXES = 4
+
+
+class Error(RuntimeError):
+    """A call that failed; on every rank, where several ranks made it."""
+
+
+class ArgumentError(Error, ValueError):
+    """An argument without a meaning, or different ones on different ranks."""
+
+
+class OutOfMemoryError(Error, MemoryError):
+    """Too little memory, or too little that processes can share."""
+
+
+class TransportError(Error):
+    """A failure of MPI, a damaged message, or a rank that has left."""
+
+
+class DeviceError(Error):
+    """No such CUDA device, or a library without CUDA."""
+
+
+# The values of `thriffty_status`.
+ERRORS: dict[int, type[Error]] = {
+    1: ArgumentError,
+    2: ArgumentError,
+    3: OutOfMemoryError,
+    4: TransportError,
+    5: TransportError,
+    6: OutOfMemoryError,
+    9: DeviceError,
+}
+
+
+class Options(Structure):
+    """`thriffty_options`."""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("precision", c_int32),
+        ("kinds", c_int32 * AXES),
+        ("input_order", c_int32 * AXES),
+        ("output_order", c_int32 * AXES),
+        ("forward_scale", c_int32),
+        ("inverse_scale", c_int32),
+        ("howmany", c_int64),
+        ("exchange", c_char_p),
+        ("wire", c_char_p),
+        ("tolerance", c_double),
+        ("strict", c_int32),
+        ("wire_everywhere", c_int32),
+        ("tune", c_int32),
+        ("shared_arrays", c_int32),
+        ("tune_seconds", c_double),
+        ("tune_text", c_char_p),
+        ("device", c_int32),
+        ("stream", c_void_p),
+        ("passage", c_char_p),
+        ("memory", c_char_p),
+        ("layouts", c_char_p),
+        ("threads", c_int32),
+    ]
+
+
+class Brick(Structure):
+    """`thriffty_brick`."""
+
+    _fields_ = [("lo", c_int64 * AXES), ("hi", c_int64 * AXES)]
+
+
+class Sizes(Structure):
+    """`thriffty_sizes`."""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("input", Brick),
+        ("output", Brick),
+        ("input_points", c_size_t),
+        ("output_points", c_size_t),
+        ("input_bytes", c_size_t),
+        ("output_bytes", c_size_t),
+        ("in_place_bytes", c_size_t),
+        ("workspace_bytes", c_size_t),
+    ]
+
+
+_CREATED = [POINTER(c_void_p)]
+_ASKED = [c_int32, c_int32, POINTER(c_int64)]
+_APART = [c_void_p, c_void_p, c_size_t, c_void_p, c_size_t]
+_IN_PLACE = [c_void_p, c_void_p, c_size_t]
+_TEXT = [c_void_p, c_char_p, c_size_t]
+_BRICKS = [POINTER(Brick), POINTER(Brick)]
+
+_ARGUMENTS: dict[str, list] = {
+    "thriffty_options_init": [POINTER(Options), c_size_t],
+    "thriffty_plan_create_serial": _CREATED + _ASKED + [POINTER(Options)],
+    "thriffty_plan_create_f": _CREATED + [c_int32] + _ASKED + _BRICKS + [POINTER(Options)],
+    "thriffty_plan_destroy": [c_void_p],
+    "thriffty_forward": _APART,
+    "thriffty_inverse": _APART,
+    "thriffty_forward_in_place": _IN_PLACE,
+    "thriffty_inverse_in_place": _IN_PLACE,
+    "thriffty_allocate": [c_void_p, POINTER(c_void_p)],
+    "thriffty_plan_sizes": [c_void_p, POINTER(Sizes), c_size_t],
+    "thriffty_plan_error": [c_void_p, POINTER(c_double), POINTER(c_double)],
+    "thriffty_plan_recipe": _TEXT,
+    "thriffty_plan_report": _TEXT,
+    "thriffty_plan_refuse": [c_void_p, c_char_p, c_char_p, c_char_p],
+    "thriffty_plan_save_wisdom": [c_void_p, c_char_p],
+}
+
+
+class Library:
+    """A loaded library. ctypes releases the GIL during its calls."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = os.fspath(path)
+        self.c = ctypes.CDLL(self.path)
+        self.c.thriffty_version.restype = c_char_p
+        self.c.thriffty_last_error.restype = c_char_p
+        for name, arguments in _ARGUMENTS.items():
+            if hasattr(self.c, name):
+                getattr(self.c, name).argtypes = arguments
+        for name in ("thriffty_plan_recipe", "thriffty_plan_report"):
+            getattr(self.c, name).restype = c_int64
+
+    @property
+    def version(self) -> str:
+        return self.c.thriffty_version().decode()
+
+    @property
+    def has_mpi(self) -> bool:
+        return hasattr(self.c, "thriffty_plan_create_f")
+
+    def check(self, status: int) -> None:
+        """Raises the error that a status stands for."""
+        if status != 0:
+            raise ERRORS.get(status, Error)(self.c.thriffty_last_error().decode())
+
+    def text(self, call: Callable[..., int], plan: c_void_p) -> str:
+        """The text that a call writes as snprintf does."""
+        length = call(plan, None, 0)
+        self.check(max(-length, 0))
+        room = ctypes.create_string_buffer(length + 1)
+        call(plan, room, length + 1)
+        return room.value.decode()
+
+
+def _path(mpi: str) -> Path:
+    return Path(__file__).parent / "lib" / mpi / "libthriffty.so"
+
+
+def libraries() -> dict[str, str]:
+    """The libraries of this installation, by the MPI that they are for."""
+    chosen = os.environ.get("THRIFFTY_LIBRARY")
+    if chosen:
+        return {"THRIFFTY_LIBRARY": chosen}
+    known = ("serial", "openmpi", "mpich", "mpi_abi")
+    return {mpi: str(_path(mpi)) for mpi in known if _path(mpi).exists()}
+
+
+def loaded_mpi() -> str | None:
+    """The MPI that this process has loaded: "openmpi", "mpich" (and what has its ABI), or "mpi_abi"
+    (the standard's ABI)."""
+    files = set(re.findall(r"/(lib(?:mpi_abi|mpi|mpich)\.so\.\d+)", _maps()))
+    for file, mpi in (
+        ("libmpi_abi.so.0", "mpi_abi"),
+        ("libmpi.so.40", "openmpi"),
+        ("libmpi.so.12", "mpich"),
+        ("libmpich.so.12", "mpich"),
+    ):
+        if file in files:
+            return mpi
+    return None
+
+
+def _maps() -> str:
+    try:
+        return Path("/proc/self/maps").read_text(errors="replace")
+    except OSError:
+        return ""
+
+
+@lru_cache(maxsize=None)
+def _load(path: str) -> Library:
+    return Library(path)
+
+
+@lru_cache(maxsize=None)
+def serial() -> Library:
+    """The library for plans of one process."""
+    found = libraries()
+    if not found:
+        folder = Path(__file__).parent / "lib"
+        raise ImportError(f"no libthriffty.so in {folder}; THRIFFTY_LIBRARY can name one")
+    return _load(next(iter(found.values())))
+
+
+@lru_cache(maxsize=None)
+def over_mpi() -> Library:
+    """The library for the MPI that mpi4py has loaded."""
+    found, mpi = libraries(), loaded_mpi()
+    path = found.get("THRIFFTY_LIBRARY") or (mpi and found.get(mpi))
+    if not path:
+        raise ImportError(f"no libthriffty.so for {mpi or 'an unknown MPI'}; there are {found}")
+    library = _load(path)
+    if not library.has_mpi:
+        raise ImportError(f"{path} was built without MPI")
+    return library

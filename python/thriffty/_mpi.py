@@ -1,0 +1,68 @@
+"""What the ranks of a communicator agree on when they make plans."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any, Callable, TypeVar
+
+from ._library import ArgumentError, Error, Library
+
+R = TypeVar("R")
+
+_keyval: int | None = None
+
+
+class Ranks:
+    """The plans of a communicator, numbered in the order in which all ranks make them.
+
+    An unused plan is kept until all ranks have no more use for it: destroying it is collective.
+    """
+
+    def __init__(self, comm: Any) -> None:
+        self.comm = comm
+        self.next = 0
+        self.unused: dict[int, tuple[Library, ctypes.c_void_p]] = {}
+
+    @classmethod
+    def of(cls, comm: Any) -> Ranks:
+        """What is kept with the communicator."""
+        global _keyval
+        from mpi4py import MPI
+
+        if not isinstance(comm, MPI.Comm):
+            raise TypeError(f"comm: found {type(comm).__name__}, expected mpi4py.MPI.Comm")
+        if _keyval is None:
+            _keyval = MPI.Comm.Create_keyval()
+        kept = comm.Get_attr(_keyval)
+        if kept is None:
+            kept = cls(comm)
+            comm.Set_attr(_keyval, kept)
+        return kept
+
+    def agree(self, asked: Callable[[], R]) -> R:
+        """Calls `asked`. The error of the lowest rank is that of all. Collective."""
+        mine, why = None, None
+        try:
+            mine = asked()
+        except Exception as error:  # Whatever it is, other ranks wait for this one.
+            why = error
+        text = None if why is None else f"{why}"
+        said = self.comm.allgather((text, sorted(self.unused)))
+        for number in sorted(set.intersection(*(set(unused) for _, unused in said))):
+            library, handle = self.unused.pop(number)
+            library.check(library.c.thriffty_plan_destroy(handle))
+        for rank, (text, _) in enumerate(said):
+            if text is not None:
+                kind = type(why) if isinstance(why, Error) else ArgumentError
+                raise kind(f"rank {rank}: {text}") from why
+        assert mine is not None
+        return mine
+
+    def number(self) -> int:
+        """The number of a plan that all ranks have made."""
+        self.next += 1
+        return self.next
+
+    def leave(self, number: int, library: Library, handle: ctypes.c_void_p) -> None:
+        """Nobody uses this plan on this rank any more."""
+        self.unused[number] = (library, handle)

@@ -1,0 +1,187 @@
+"""What a plan is asked for, as the C library wants it."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from operator import index
+from typing import Any, Sequence, Union
+
+import numpy as np
+
+from ._library import AXES, ArgumentError, Brick, Library, Options
+
+# Values of `thriffty_kind`.
+KINDS = {
+    "none": 1,
+    "c2c": 2,
+    "r2c": 3,
+    "dct1": 4,
+    "dct2": 5,
+    "dct3": 6,
+    "dct4": 7,
+    "dst1": 8,
+    "dst2": 9,
+    "dst3": 10,
+    "dst4": 11,
+}
+# Values of `thriffty_transform`.
+C2C, R2C, R2R = range(3)
+# The factors forward and inverse, by NumPy's names: values of `thriffty_scale`.
+NORMS = {"backward": (0, 1), "ortho": (2, 2), "forward": (1, 0)}
+# Values of `thriffty_tune`.
+MODEL, MEASURE, WISDOM, EXACT = range(4)
+# The numbers of a transform: of real ones, those of its spectrum.
+COMPLEX = {"float32": "complex64", "float64": "complex128"}
+REAL = {name: real for real, name in COMPLEX.items()}
+
+Order = Union[str, Sequence[int]]
+Slices = Union[slice, Sequence[slice]]
+
+
+def argument(what: str, found: Any, expected: Any) -> ArgumentError:
+    """The error of an argument, with both values."""
+    return ArgumentError(f"{what}: found {found}, expected {expected}")
+
+
+class Request:
+    """A transform of a grid: shapes, types, bricks and orders of both sides."""
+
+    def __init__(
+        self,
+        shape: int | Sequence[int],
+        dtype: Any,
+        kinds: str | Sequence[str | None] | None,
+        bricks: tuple[Slices | None, Slices | None],
+        order: Order | tuple[Order, Order] | None,
+    ) -> None:
+        self.shape: tuple[int, ...] = tuple(map(index, np.atleast_1d(shape).tolist()))
+        axes = len(self.shape)
+        if not 1 <= axes <= AXES:
+            raise argument("number of axes", axes, f"1 to {AXES}")
+        self.dtype = np.dtype(dtype).newbyteorder("=")
+        if self.dtype.name not in COMPLEX and self.dtype.name not in REAL:
+            types = ", ".join([*COMPLEX, *REAL])
+            raise argument("dtype", self.dtype, f"one of {types}")
+        self.kinds = _kinds(kinds, self.dtype.kind == "c", axes)
+        self.transform = _transform(self.kinds, self.dtype.kind == "c")
+        spectral = COMPLEX[self.dtype.name] if self.transform == R2C else self.dtype
+        self.dtypes = (self.dtype, np.dtype(spectral))
+        halved = [n // 2 + 1 if kind == "r2c" else n for n, kind in zip(self.shape, self.kinds)]
+        self.shapes = (self.shape, tuple(halved))
+        self.orders = _orders(order, axes)
+        self.bricks = (
+            _brick("input", bricks[0], self.shapes[0]),
+            _brick("output", bricks[1], self.shapes[1]),
+        )
+
+    def options(self, library: Library, batch: int, norm: str | None, **others: Any) -> Options:
+        """The options of the plan; those of `others` are not None."""
+        options = Options()
+        library.check(library.c.thriffty_options_init(options, ctypes.sizeof(options)))
+        axes = len(self.shape)
+        name = REAL.get(self.dtype.name, self.dtype.name)
+        options.precision = int(name.removeprefix("float"))
+        options.kinds[:axes] = [KINDS[kind] for kind in self.kinds]
+        options.input_order[:axes], options.output_order[:axes] = self.orders
+        norm = norm or "backward"
+        if norm not in NORMS:
+            raise argument("norm", repr(norm), "'backward', 'ortho' or 'forward'")
+        options.forward_scale, options.inverse_scale = NORMS[norm]
+        options.howmany = index(batch)
+        for field, value in others.items():
+            if value is not None:
+                setattr(options, field, value.encode() if isinstance(value, str) else value)
+        return options
+
+
+def tuning(
+    tune: str | float, wisdom: str | os.PathLike[str] | None, recipe: str | None
+) -> dict[str, Any]:
+    """The fields of options by which the recipe is chosen."""
+    asked = [tune != "model", wisdom is not None, recipe is not None]
+    if sum(asked) > 1:
+        raise argument("ways to choose the recipe", "several", "one of tune, wisdom and recipe")
+    if wisdom is not None:
+        return {"tune": WISDOM, "tune_text": os.fspath(wisdom)}
+    if recipe is not None:
+        return {"tune": EXACT, "tune_text": recipe}
+    if tune in ("model", "measure"):
+        return {"tune": MODEL if tune == "model" else MEASURE}
+    if isinstance(tune, (int, float)):
+        return {"tune": MEASURE, "tune_seconds": float(tune)}
+    raise argument("tune", repr(tune), "'model', 'measure' or a number of seconds")
+
+
+def stream_address(stream: Any) -> int | None:
+    """The CUDA stream of CuPy, of torch, or a number."""
+    for name in ("ptr", "cuda_stream"):
+        if hasattr(stream, name):
+            return getattr(stream, name)
+    return stream
+
+
+def _kinds(
+    kinds: str | Sequence[str | None] | None, is_complex: bool, axes: int
+) -> tuple[str, ...]:
+    if kinds is None:
+        named = ["c2c"] * axes
+        if not is_complex:
+            named[-1] = "r2c"
+        return tuple(named)
+    named = [kinds] * axes if isinstance(kinds, str) else list(kinds)
+    if len(named) != axes:
+        raise argument("number of kinds", len(named), axes)
+    named = ["none" if kind is None else kind for kind in named]
+    for kind in named:
+        if kind not in KINDS:
+            raise argument("kind", repr(kind), "one of " + ", ".join(KINDS))
+    return tuple(named)
+
+
+def _transform(kinds: tuple[str, ...], is_complex: bool) -> int:
+    """The family; which kinds go together is checked by the library."""
+    if is_complex:
+        return C2C
+    return R2C if "r2c" in kinds or "c2c" in kinds else R2R
+
+
+def _orders(
+    order: Order | tuple[Order, Order] | None, axes: int
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    of_both = isinstance(order, (tuple, list)) and len(order) == 2 and not _is_index(order[0])
+    both = order if of_both else (order, order)
+    return (_order(both[0], axes), _order(both[1], axes))
+
+
+def _is_index(value: Any) -> bool:
+    return hasattr(value, "__index__")
+
+
+def _order(order: Order | None, axes: int) -> tuple[int, ...]:
+    if order is None or order == "C":
+        return tuple(range(axes))
+    if isinstance(order, str):
+        if order != "F":
+            raise argument("order", repr(order), "'C', 'F' or the axes, slowest first")
+        return tuple(reversed(range(axes)))
+    order = tuple(map(index, order))
+    if sorted(order) != list(range(axes)):
+        raise argument("order", order, f"the axes 0 to {axes - 1}, slowest first")
+    return order
+
+
+def _brick(what: str, slices: Slices | None, shape: tuple[int, ...]) -> Brick | None:
+    if slices is None:
+        return None
+    slices = (slices,) if isinstance(slices, slice) else tuple(slices)
+    if len(slices) != len(shape):
+        raise argument(f"slices of {what}", len(slices), f"one for each of {len(shape)} axes")
+    brick = Brick()
+    for axis, part in enumerate(slices):
+        if not isinstance(part, slice) or part.step not in (None, 1):
+            raise argument(f"slices of {what}", part, "slice(start, stop)")
+        # Bounds beyond the grid are the library's to refuse: it knows those of all ranks.
+        brick.lo[axis] = 0 if part.start is None else index(part.start)
+        brick.hi[axis] = shape[axis] if part.stop is None else index(part.stop)
+    return brick

@@ -1,0 +1,445 @@
+"""Plans: transforms of a whole grid by one process, or of bricks of it by the ranks of an MPI."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from operator import index
+from typing import Any, NamedTuple, Sequence
+
+import numpy as np
+
+from . import _arrays, _library, _mpi
+from ._library import AXES, Brick, Library
+from ._options import Order, Request, Slices, argument, stream_address, tuning
+
+
+class WireError(NamedTuple):
+    """What encoded messages have lost, relative to the l2 norm of the result."""
+
+    estimate: float
+    bound: float
+
+
+class Plan:
+    """A transform, ready to run any number of times in both directions.
+
+    Without a communicator, one process transforms the whole grid with several threads. With one,
+    each rank has a brick of the grid before and after; all calls but properties and
+    :meth:`empty_input` without ``shared_arrays`` are then collective.
+
+    Parameters
+    ----------
+    shape : int or sequence of int
+        Points along each of 1 to 4 axes.
+    dtype : dtype
+        Of physical data: complex128, complex64, float64 or float32.
+    kinds : str or sequence of str, optional
+        What is done along each axis: "c2c", "r2c", "dct1" to "dct4", "dst1" to "dst4", "none". By
+        default "c2c", and for real data "r2c" along the last axis, which then has ``n // 2 + 1``
+        frequencies.
+    comm : mpi4py.MPI.Comm, optional
+        The ranks. They all make the plan, with equal arguments except `input` and `output`.
+    input, output : sequence of slice, optional
+        This rank's brick of physical and of spectral data, one slice for each axis; an even cut by
+        default. A brick may be empty. The bricks of all ranks tile the grid.
+    order : str or tuple, optional
+        The order of axes in memory: "C", "F", or the axes, slowest first; or a pair of those, for
+        physical and spectral data. Indices of arrays are those of the grid in any order.
+    batch : int
+        So many transforms at once. With more than 1, arrays have one more axis, the first.
+    norm : {"backward", "ortho", "forward"}
+        As in NumPy.
+    tolerance : float
+        The largest relative error by encoded messages, in the l2 norm; 0 for none.
+    strict : bool
+        The tolerance holds for any data, at some more bits.
+    wire : str, optional
+        The encoding of messages: "raw", "f32", "f16", "bf16", "mantissa:40", "bits:16",
+        "lossless" or "tolerance".
+    wire_everywhere : bool
+        Ranks of one host send messages as well.
+    exchange : str, optional
+        "shared", "p2p", "pipelined", "alltoallv", "kway4", "ring" or "ring-flush".
+    tune : {"model", "measure"} or float
+        How the recipe is chosen: by a model of the machine, by timings, or by timings within so
+        many seconds.
+    wisdom : path, optional
+        A file of :meth:`save_wisdom`, from which the recipe is taken if it is there.
+    recipe : str, optional
+        The recipe itself, as :attr:`recipe` prints it.
+    threads : int, optional
+        Threads of a plan of one process; by default as many as there are cores.
+    shared_arrays : bool
+        All arrays are those of :meth:`empty_input` and :meth:`empty_output`, in memory that the
+        processes of a host share. Nothing is copied then.
+    memory : {"ample", "least"}, optional
+        "least": messages go in rounds, in less memory.
+    layouts : {"any", "slabs", "pencils"}, optional
+        The layouts between input and output that are considered.
+    device : int, optional
+        The CUDA device on which arrays are.
+    stream : int or stream, optional
+        On a device: the CUDA stream for all work, of CuPy, of torch, or its address.
+    passage : str, optional
+        On a device: "reached", "device" or "host".
+
+    Raises
+    ------
+    ArgumentError
+        For arguments without a meaning; on all ranks.
+
+    Notes
+    -----
+    An unused plan of several ranks is destroyed when its ranks make the next one on the same
+    communicator, by :meth:`close`, or by the end of MPI.
+
+    Examples
+    --------
+    >>> import numpy as np, thriffty
+    >>> with thriffty.Plan((4, 6), float) as plan:
+    ...     spectrum = plan.forward(np.ones((4, 6)))
+    >>> spectrum.shape, float(spectrum[0, 0].real)
+    ((4, 4), 24.0)
+    """
+
+    def __init__(
+        self,
+        shape: int | Sequence[int],
+        dtype: Any = complex,
+        kinds: str | Sequence[str | None] | None = None,
+        comm: Any = None,
+        input: Slices | None = None,
+        output: Slices | None = None,
+        order: Order | tuple[Order, Order] | None = None,
+        batch: int = 1,
+        norm: str | None = "backward",
+        tolerance: float = 0.0,
+        strict: bool = False,
+        wire: str | None = None,
+        wire_everywhere: bool = False,
+        exchange: str | None = None,
+        tune: str | float = "model",
+        wisdom: str | os.PathLike[str] | None = None,
+        recipe: str | None = None,
+        threads: int | None = None,
+        shared_arrays: bool = False,
+        memory: str | None = None,
+        layouts: str | None = None,
+        device: int | None = None,
+        stream: Any = None,
+        passage: str | None = None,
+    ) -> None:
+        self._handle: ctypes.c_void_p | None = None
+        self._comm = comm
+        self._library = _library.serial() if comm is None else _library.over_mpi()
+        self._ranks = None if comm is None else _mpi.Ranks.of(comm)
+        self._lent = False
+
+        def asked() -> tuple[Request, _library.Options]:
+            if comm is None and (input is not None or output is not None):
+                raise argument("input, output", "slices", "none without a communicator")
+            request = Request(shape, dtype, kinds, (input, output), order)
+            options = request.options(
+                self._library,
+                batch,
+                norm,
+                tolerance=float(tolerance),
+                strict=int(strict),
+                wire=wire,
+                wire_everywhere=int(wire_everywhere),
+                exchange=exchange,
+                threads=threads if comm is not None or device is not None else threads or 0,
+                shared_arrays=int(shared_arrays),
+                memory=memory,
+                layouts=layouts,
+                device=device,
+                stream=stream_address(stream),
+                passage=passage,
+                **tuning(tune, wisdom, recipe),
+            )
+            return request, options
+
+        request, options = asked() if self._ranks is None else self._ranks.agree(asked)
+        self._shared = bool(options.shared_arrays) or options.device >= 0
+        self._device = options.device if options.device >= 0 else None
+        self._handle = self._create(request, options)
+        self._fork = _forks
+        self._number = None if self._ranks is None else self._ranks.number()
+        self._describe(request, options.howmany)
+
+    def _create(self, request: Request, options: _library.Options) -> ctypes.c_void_p:
+        handle, axes = ctypes.c_void_p(), len(request.shape)
+        shape = (ctypes.c_int64 * axes)(*request.shape)
+        c, asked = self._library.c, (request.transform, axes, shape)
+        if self._comm is None:
+            status = c.thriffty_plan_create_serial(handle, *asked, options)
+        else:
+            comm = self._comm.py2f()
+            status = c.thriffty_plan_create_f(handle, comm, *asked, *request.bricks, options)
+        self._library.check(status)
+        return handle
+
+    def _describe(self, request: Request, batch: int) -> None:
+        sizes = _library.Sizes()
+        c = self._library.c
+        self._library.check(c.thriffty_plan_sizes(self._handle, sizes, ctypes.sizeof(sizes)))
+        axes = len(request.shape)
+        batches = (batch,) if batch > 1 else ()
+        self._global_shapes, self._dtypes = request.shapes, request.dtypes
+        self._slices = tuple(_slices(brick, axes) for brick in (sizes.input, sizes.output))
+        self._shapes = tuple(
+            batches + tuple(part.stop - part.start for part in slices) for slices in self._slices
+        )
+        self._orders = request.orders
+        if batches:
+            batch_first = [(0, *(axis + 1 for axis in order)) for order in request.orders]
+            self._orders = tuple(batch_first)
+        self._in_place_bytes: int = sizes.in_place_bytes
+        self._workspace_bytes: int = sizes.workspace_bytes
+
+    # -- what it transforms ---------------------------------------------------------------------
+
+    @property
+    def comm(self) -> Any:
+        """The communicator that the plan was made on, or None."""
+        return self._comm
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Points of the physical grid, of all ranks together."""
+        return self._global_shapes[0]
+
+    @property
+    def spectral_shape(self) -> tuple[int, ...]:
+        """Points of the spectral grid, of all ranks together."""
+        return self._global_shapes[1]
+
+    @property
+    def input_slices(self) -> tuple[slice, ...]:
+        """This rank's brick of the physical grid."""
+        return self._slices[0]
+
+    @property
+    def output_slices(self) -> tuple[slice, ...]:
+        """This rank's brick of the spectral grid."""
+        return self._slices[1]
+
+    @property
+    def input_shape(self) -> tuple[int, ...]:
+        """The shape of this rank's physical array."""
+        return self._shapes[0]
+
+    @property
+    def output_shape(self) -> tuple[int, ...]:
+        """The shape of this rank's spectral array."""
+        return self._shapes[1]
+
+    @property
+    def input_dtype(self) -> np.dtype:
+        """The type of physical data."""
+        return self._dtypes[0]
+
+    @property
+    def output_dtype(self) -> np.dtype:
+        """The type of spectral data."""
+        return self._dtypes[1]
+
+    @property
+    def workspace_bytes(self) -> int:
+        """Bytes that the plan holds on this rank beside input and output."""
+        return self._workspace_bytes
+
+    @property
+    def recipe(self) -> str:
+        """How the transform is done, in one line."""
+        return self._library.text(self._library.c.thriffty_plan_recipe, self._open())
+
+    @property
+    def report(self) -> str:
+        """The candidates for the recipe, with expected and measured times, as a table."""
+        return self._library.text(self._library.c.thriffty_plan_report, self._open())
+
+    @property
+    def error(self) -> WireError:
+        """What encoded messages lost in the last transform; zeros if none lost anything."""
+        estimate, bound = ctypes.c_double(), ctypes.c_double()
+        c = self._library.c
+        self._library.check(c.thriffty_plan_error(self._open(), estimate, bound))
+        return WireError(estimate.value, bound.value)
+
+    # -- arrays ---------------------------------------------------------------------------------
+
+    def empty_input(self) -> Any:
+        """An array for physical data; zeros, and collective, if it is shared or on a device."""
+        return self._empty(0)
+
+    def empty_output(self) -> Any:
+        """An array for spectral data; zeros, and collective, if it is shared or on a device."""
+        return self._empty(1)
+
+    def empty_in_place(self) -> tuple[Any, Any]:
+        """Arrays for physical and for spectral data in the same memory."""
+        if self._shared:
+            allocation = self._allocate()
+            return self._view(allocation, 0), self._view(allocation, 1)
+        room = np.empty(self._in_place_bytes, np.uint8)
+        return self._view(room, 0), self._view(room, 1)
+
+    def _empty(self, side: int) -> Any:
+        if self._shared:
+            return self._view(self._allocate(), side)
+        return _arrays.empty_like(None, self._shapes[side], self._dtypes[side], self._orders[side])
+
+    def _allocate(self) -> Any:
+        address = ctypes.c_void_p()
+        handle, c = self._open(), self._library.c
+        self._library.check(c.thriffty_allocate(handle, address))
+        self._lent = True
+        return _arrays.lent(address.value or 0, self._in_place_bytes, self._device, self)
+
+    def _view(self, room: Any, side: int) -> Any:
+        return _arrays.view(room, self._shapes[side], self._dtypes[side], self._orders[side])
+
+    # -- transforms -----------------------------------------------------------------------------
+
+    def forward(self, x: Any, out: Any = None) -> Any:
+        """Transforms physical to spectral data.
+
+        Parameters
+        ----------
+        x : array
+            This rank's physical data: of NumPy, or with ``__cuda_array_interface__`` or DLPack
+            (CuPy, torch). Its type, shape and order in memory are the plan's.
+        out : array, optional
+            For the result. With the memory of `x`, on all ranks, it is in place.
+
+        Returns
+        -------
+        array
+            `out`, or a new array of the same library as `x`.
+
+        Raises
+        ------
+        ArgumentError
+            For an array of another type, shape or order; on all ranks.
+        """
+        return self._run(self._library.c.thriffty_forward, x, 0, out, 1)
+
+    def inverse(self, x: Any, out: Any = None) -> Any:
+        """Transforms spectral to physical data, as :meth:`forward`.
+
+        Of a spectrum that cannot come from real data, a real transform takes the part that can.
+        """
+        return self._run(self._library.c.thriffty_inverse, x, 1, out, 0)
+
+    def _run(self, transform: Any, x: Any, source: int, out: Any, target: int) -> Any:
+        handle, c = self._open(), self._library.c
+        try:
+            if out is None:
+                form = (self._shapes[target], self._dtypes[target], self._orders[target])
+                out = _arrays.empty_like(x, *form)
+            read = self._checked("x" if out is not x else "x and out", x, source)
+            written = self._checked("out", out, target)
+            if not written.writable:
+                raise argument("out", "read-only", "an array that can be written")
+        except Exception as error:  # Whatever it is, other ranks wait for this one.
+            self._refuse(error)
+            raise
+        if read.address == written.address and read.address != 0:
+            in_place = getattr(c, f"{transform.__name__}_in_place")
+            status = in_place(handle, read.address, self._in_place_bytes)
+        else:
+            status = transform(handle, read.address, read.bytes, written.address, written.bytes)
+        if status != 0:
+            self._library.check(status)
+        return out
+
+    def _checked(self, what: str, array: Any, side: int) -> _arrays.Memory:
+        """The memory of an array that is as the plan wants it."""
+        found = _arrays.memory(array)
+        if found is None:
+            raise argument(what, type(array).__name__, "an array")
+        if found.dtype != self._dtypes[side]:
+            raise argument(f"dtype of {what}", found.dtype, self._dtypes[side])
+        if found.shape != self._shapes[side]:
+            raise argument(f"shape of {what}", found.shape, self._shapes[side])
+        if not _arrays.is_packed(found, self._orders[side]):
+            expected = "axes in the order {}, slowest first, without gaps".format
+            strides = f"strides of {found.strides} bytes"
+            raise argument(f"memory of {what}", strides, expected(self._orders[side]))
+        if found.device != (self._device is not None):
+            places = ("on the host", "on a device")
+            raise argument(what, places[found.device], places[not found.device])
+        return found
+
+    def _refuse(self, error: Exception) -> None:
+        """Fails in place of a transform, so that other ranks do not wait."""
+        if self._comm is None:
+            return
+        what, _, values = str(error).partition(": found ")
+        found, _, expected = values.partition(", expected ")
+        if not values:
+            what, found, expected = type(error).__name__, str(error), "none"
+        words = [word.encode() for word in (what, found, expected)]
+        self._library.check(self._library.c.thriffty_plan_refuse(self._handle, *words))
+
+    def save_wisdom(self, path: str | os.PathLike[str]) -> None:
+        """Adds what ``tune="measure"`` has timed to a file for ``wisdom=``."""
+        c = self._library.c
+        self._library.check(c.thriffty_plan_save_wisdom(self._open(), os.fspath(path).encode()))
+
+    # -- its end --------------------------------------------------------------------------------
+
+    def _open(self) -> ctypes.c_void_p:
+        if self._handle is None:
+            raise _library.Error("the plan is closed")
+        if self._fork != _forks:
+            raise _library.Error("the plan belongs to the process from which this one was forked")
+        return self._handle
+
+    def close(self) -> None:
+        """Ends the plan. Collective. Arrays in shared or device memory stay while they are used."""
+        if self._handle is None or self._lent:
+            return
+        handle, self._handle = self._handle, None
+        if self._fork == _forks:
+            self._library.check(self._library.c.thriffty_plan_destroy(handle))
+
+    def __enter__(self) -> Plan:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        handle = getattr(self, "_handle", None)
+        if handle is None or getattr(self, "_fork", None) != _forks:
+            return
+        if self._ranks is None:
+            self._library.c.thriffty_plan_destroy(handle)
+        else:
+            # Destroying is collective, and ranks collect garbage at times of their own.
+            self._ranks.leave(self._number, self._library, handle)
+
+    def __repr__(self) -> str:
+        kind = "closed" if self._handle is None else self.recipe
+        return f"<thriffty.Plan {self.shape} {self.input_dtype}: {kind}>"
+
+
+def _slices(brick: Brick, axes: int) -> tuple[slice, ...]:
+    assert axes <= AXES
+    pairs = zip(brick.lo[:axes], brick.hi[:axes])
+    return tuple(slice(lo, max(lo, hi)) for lo, hi in pairs)
+
+
+# Threads of a plan do not live on in a forked process.
+_forks = 0
+
+
+def _forked() -> None:
+    global _forks
+    _forks += 1
+
+
+os.register_at_fork(after_in_child=_forked)
