@@ -5,7 +5,9 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fft_comm::ThreadComm;
-use fft_core::{Direction, DynGrid, Error, Kind, PerAxis, Precision, Problem, ProcGrid, Recipe};
+use fft_core::{
+    Direction, DynGrid, Error, Kind, PerAxis, Precision, Problem, ProcGrid, Recipe, Timings,
+};
 
 use super::team::Team;
 use crate::field::{DynArray, DynTransform};
@@ -150,6 +152,20 @@ impl DynLocalPlan {
     /// Bytes of memory that the plan holds beside input and output.
     pub fn memory(&self) -> usize {
         self.plans.iter().map(|plan| locked(plan).as_ref().map_or(0, |plan| plan.memory())).sum()
+    }
+
+    /// Where the time of the first thread went since the last [`DynLocalPlan::clear_timings`].
+    pub fn timings(&self) -> Timings {
+        locked(&self.plans[0]).as_ref().map_or_else(Timings::default, |plan| plan.timings())
+    }
+
+    /// Sets all times to zero.
+    pub fn clear_timings(&mut self) {
+        for plan in &mut self.plans {
+            if let Some(plan) = plan.get_mut().unwrap_or_else(PoisonError::into_inner) {
+                plan.clear_timings();
+            }
+        }
     }
 
     /// Bytes of one call of the plans, before and after.

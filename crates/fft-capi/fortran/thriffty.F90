@@ -159,18 +159,6 @@ module thriffty
             real(c_double), intent(inout) :: estimate, bound
             integer(c_int32_t) :: status
         end function
-        function c_recipe(plan, recipe, room) result(length) bind(C, name="thriffty_plan_recipe")
-            import :: c_int64_t, c_ptr, c_size_t
-            type(c_ptr), value :: plan, recipe
-            integer(c_size_t), value :: room
-            integer(c_int64_t) :: length
-        end function
-        function c_report(plan, report, room) result(length) bind(C, name="thriffty_plan_report")
-            import :: c_int64_t, c_ptr, c_size_t
-            type(c_ptr), value :: plan, report
-            integer(c_size_t), value :: room
-            integer(c_int64_t) :: length
-        end function
         function c_refuse(plan, what, found, expected) result(status) bind(C, name="thriffty_plan_refuse")
             import :: c_char, c_int32_t, c_ptr
             type(c_ptr), value :: plan
@@ -192,33 +180,35 @@ module thriffty
             type(c_ptr), value :: text
             integer(c_size_t) :: length
         end function
-        function c_forward(plan, input, input_bytes, output, output_bytes) result(status) &
-                bind(C, name="thriffty_forward")
+    end interface
+
+    abstract interface
+        function transforms(plan, input, input_bytes, output, output_bytes) result(status) bind(C)
             import :: c_int32_t, c_ptr, c_size_t
             type(c_ptr), value :: plan, input, output
             integer(c_size_t), value :: input_bytes, output_bytes
             integer(c_int32_t) :: status
         end function
-        function c_inverse(plan, input, input_bytes, output, output_bytes) result(status) &
-                bind(C, name="thriffty_inverse")
-            import :: c_int32_t, c_ptr, c_size_t
-            type(c_ptr), value :: plan, input, output
-            integer(c_size_t), value :: input_bytes, output_bytes
-            integer(c_int32_t) :: status
-        end function
-        function c_forward_in_place(plan, data, bytes) result(status) bind(C, name="thriffty_forward_in_place")
+        function transforms_in_place(plan, data, bytes) result(status) bind(C)
             import :: c_int32_t, c_ptr, c_size_t
             type(c_ptr), value :: plan, data
             integer(c_size_t), value :: bytes
             integer(c_int32_t) :: status
         end function
-        function c_inverse_in_place(plan, data, bytes) result(status) bind(C, name="thriffty_inverse_in_place")
-            import :: c_int32_t, c_ptr, c_size_t
-            type(c_ptr), value :: plan, data
-            integer(c_size_t), value :: bytes
-            integer(c_int32_t) :: status
+        function writes_text(plan, text, room) result(length) bind(C)
+            import :: c_int64_t, c_ptr, c_size_t
+            type(c_ptr), value :: plan, text
+            integer(c_size_t), value :: room
+            integer(c_int64_t) :: length
         end function
     end interface
+
+    procedure(transforms), bind(C, name="thriffty_forward") :: c_forward
+    procedure(transforms), bind(C, name="thriffty_inverse") :: c_inverse
+    procedure(transforms_in_place), bind(C, name="thriffty_forward_in_place") :: c_forward_in_place
+    procedure(transforms_in_place), bind(C, name="thriffty_inverse_in_place") :: c_inverse_in_place
+    procedure(writes_text), bind(C, name="thriffty_plan_recipe") :: c_recipe
+    procedure(writes_text), bind(C, name="thriffty_plan_report") :: c_report
 
 contains
 
@@ -368,30 +358,32 @@ contains
     function thriffty_plan_recipe(plan) result(recipe)
         type(thriffty_plan), intent(in) :: plan
         character(:), allocatable :: recipe
-        character(kind=c_char), allocatable, target :: text(:)
-        integer(c_int64_t) :: length
 
-        length = max(c_recipe(plan%handle, c_null_ptr, 0_c_size_t), 0_c_int64_t)
-        allocate (text(length + 1))
-        text = c_null_char
-        length = max(c_recipe(plan%handle, c_loc(text), int(length + 1, c_size_t)), 0_c_int64_t)
-        allocate (character(length) :: recipe)
-        recipe = joined(text(:length))
+        recipe = written(c_recipe, plan)
     end function
 
     !> The candidates for the recipe as a table, one line each; empty for a plan that is none.
     function thriffty_plan_report(plan) result(report)
         type(thriffty_plan), intent(in) :: plan
         character(:), allocatable :: report
-        character(kind=c_char), allocatable, target :: text(:)
+
+        report = written(c_report, plan)
+    end function
+
+    !> The text that a call writes as snprintf does.
+    function written(call, plan) result(text)
+        procedure(writes_text) :: call
+        type(thriffty_plan), intent(in) :: plan
+        character(:), allocatable :: text
+        character(kind=c_char), allocatable, target :: letters(:)
         integer(c_int64_t) :: length
 
-        length = max(c_report(plan%handle, c_null_ptr, 0_c_size_t), 0_c_int64_t)
-        allocate (text(length + 1))
-        text = c_null_char
-        length = max(c_report(plan%handle, c_loc(text), int(length + 1, c_size_t)), 0_c_int64_t)
-        allocate (character(length) :: report)
-        report = joined(text(:length))
+        length = max(call(plan%handle, c_null_ptr, 0_c_size_t), 0_c_int64_t)
+        allocate (letters(length + 1))
+        letters = c_null_char
+        length = max(call(plan%handle, c_loc(letters), int(length + 1, c_size_t)), 0_c_int64_t)
+        allocate (character(length) :: text)
+        text = joined(letters(:length))
     end function
 
     !> Fails on this rank in place of a transform: all ranks have the status of a wrong argument,

@@ -45,6 +45,11 @@ pub(crate) struct Options {
     /// from memory of the device or the host.
     #[arg(long, default_value = "reached", value_parser = ["reached", "device", "host"])]
     transport: String,
+    /// Transform whole arrays of one process with N threads, instead of bricks of ranks.
+    #[arg(long, value_name = "N")]
+    #[arg(conflicts_with_all = ["ranks", "in_grid", "out_grid", "exchange", "shared_arrays"])]
+    #[arg(conflicts_with_all = ["device", "tolerance", "wire"])]
+    threads: Option<NonZeroUsize>,
     /// Measured repetitions, after one that is not.
     #[arg(long, default_value = "10", value_name = "N")]
     reps: NonZeroUsize,
@@ -118,7 +123,10 @@ impl<K: Family> Prepared<K> {
     /// Makes the plan, a field and its transform. Collective.
     fn new(comm: &dyn Comm, options: &Options) -> Result<Self, Failure> {
         let Options { problem, choosing, device, transport, .. } = options;
-        let mut plan = Engine::new(comm, problem, choosing, *device, transport)?;
+        let mut plan = match options.threads {
+            Some(threads) => Engine::with_threads(comm, problem, choosing, threads.get())?,
+            None => Engine::new(comm, problem, choosing, *device, transport)?,
+        };
         let source = Source::new(options.field, &plan)?;
         let host = options.check || Encoding::of(&problem.transform.wires).is_asked_for();
         if let Some(scale) = options.field.noise_scale().filter(|_| !host)
@@ -226,7 +234,7 @@ impl<K: Family> Prepared<K> {
             field: options.field.name(),
             howmany: howmany.get(),
             direction: options.direction.choose("forward", "inverse"),
-            ranks: plan.comm().size(),
+            ranks: plan.recipe().problem().input.ranks(),
             transport: plan.comm().name(),
             recipe: plan.recipe().to_string(),
             precision: precision.to_string(),

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use thriffty::local::DynLocalPlan;
 use thriffty::machine::{self, Machine};
 use thriffty::planning::{DynDraft, DynGrid, DynPlan, Options, Reduce};
 use thriffty::tuning::Progress;
@@ -44,6 +45,21 @@ pub(crate) fn asked<'a>(comm: &'a dyn Comm, options: &Problem) -> Result<DynDraf
     let mut draft = Encoding::of(&options.transform.wires).draft(draft(comm, options)?);
     draft.options.shared_arrays = options.shared_arrays;
     Ok(draft)
+}
+
+/// The plan of one process with so many threads.
+pub(crate) fn local(
+    comm: &dyn Comm,
+    problem: &Problem,
+    tune: Tune,
+    threads: usize,
+) -> Result<DynLocalPlan, Failure> {
+    let mut options = draft(comm, problem)?.options;
+    options.machine = machine_of(comm, problem)?.map(Arc::new);
+    options.tune = tune;
+    let Transform { kind, shape, precision, .. } = &problem.transform;
+    let transform = family::transform(*kind);
+    Ok(DynLocalPlan::new(shape.grid()?, transform, *precision, options, threads)?)
 }
 
 /// The plan that `tune` chooses; a bar shows the progress of measurements. Collective.

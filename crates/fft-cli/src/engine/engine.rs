@@ -4,7 +4,8 @@ use std::ops::{Deref, DerefMut};
 use std::time::Instant;
 
 use bytemuck::{cast_slice, cast_slice_mut};
-use thriffty::planning::{Direction, DynArray, DynPlan, Element, Reduce, Step};
+use thriffty::local::DynLocalPlan;
+use thriffty::planning::{Direction, DynArray, DynPlan, Element, Recipe, Reduce, Step, Timings};
 use thriffty::{Comm, Error, Tune, Wire};
 
 use super::draft;
@@ -17,6 +18,8 @@ pub(crate) struct Engine {
     on_device: Option<[DynArray; 2]>,
     #[cfg(feature = "cuda")]
     gpu: Option<thriffty::gpu::Gpu>,
+    /// Transforms in place of the plan, with several threads.
+    local: Option<DynLocalPlan>,
     plan: DynPlan,
 }
 
@@ -110,6 +113,57 @@ impl Engine {
         }
     }
 
+    /// The plan of the options for one process with so many threads.
+    pub(crate) fn with_threads(
+        comm: &dyn Comm,
+        problem: &Problem,
+        choosing: &Choosing,
+        threads: usize,
+    ) -> Result<Self, Failure> {
+        if comm.size() > 1 {
+            return refused("--threads is for one process, without --ranks and mpirun");
+        }
+        let local = draft::local(comm, problem, choosing.tune(), threads)?;
+        let plan = draft::draft(comm, problem)?.build()?;
+        Ok(Self { local: Some(local), ..Self::on_host(plan) })
+    }
+
+    /// How the transform is done.
+    pub(crate) fn recipe(&self) -> &Recipe {
+        self.local.as_ref().map_or(self.plan.recipe(), DynLocalPlan::recipe)
+    }
+
+    /// Bytes of memory that plans hold beside input and output.
+    pub(crate) fn memory(&self) -> usize {
+        self.local.as_ref().map_or(self.plan.memory(), DynLocalPlan::memory)
+    }
+
+    /// Where this rank's time went, or that of the first thread.
+    pub(crate) fn timings(&self) -> Timings {
+        self.local.as_ref().map_or_else(|| self.plan.timings(), DynLocalPlan::timings)
+    }
+
+    /// Sets all times to zero.
+    pub(crate) fn clear_timings(&mut self) {
+        self.plan.clear_timings();
+        if let Some(local) = &mut self.local {
+            local.clear_timings();
+        }
+    }
+
+    /// Transforms one array of the host to another, on the host. Collective.
+    fn run_on_host(
+        &mut self,
+        direction: Direction,
+        input: &[u8],
+        output: &mut [u8],
+    ) -> Result<(), Error> {
+        match &mut self.local {
+            Some(local) => local.run(direction, input, output),
+            None => self.plan.run(direction, input, output),
+        }
+    }
+
     /// The same plan without a wire; by the same recipe, if it has none. Collective.
     pub(crate) fn exact(&self, problem: &Problem) -> Result<Self, Failure> {
         let (comm, recipe) = (self.comm(), self.recipe());
@@ -134,6 +188,7 @@ impl Engine {
             on_device: None,
             #[cfg(feature = "cuda")]
             gpu: None,
+            local: None,
             plan,
         }
     }
@@ -147,7 +202,7 @@ impl Engine {
         };
         let both = physical.and_then(|physical| Ok([physical, spectral?]));
         let on_device = Some(plan.agree(both)?);
-        Ok(Self { on_device, gpu: Some(gpu), plan })
+        Ok(Self { on_device, gpu: Some(gpu), local: None, plan })
     }
 
     /// Arrays of zeros for input and output, shared if the plan shares them. Collective.
@@ -171,7 +226,7 @@ impl Engine {
         output: &mut [u8],
     ) -> Result<(), Error> {
         let Some([physical, spectral]) = &mut self.on_device else {
-            return self.plan.run(direction, input, output);
+            return self.run_on_host(direction, input, output);
         };
         let (from, to) = from_to(direction, physical, spectral);
         from.write(input)?;
@@ -193,8 +248,8 @@ impl Engine {
         self.comm().barrier()?;
         let start = Instant::now();
         match (&mut self.on_device, direction) {
-            (None, Direction::Forward) => self.plan.run(direction, physical, spectral)?,
-            (None, Direction::Inverse) => self.plan.run(direction, spectral, physical)?,
+            (None, Direction::Forward) => self.run_on_host(direction, physical, spectral)?,
+            (None, Direction::Inverse) => self.run_on_host(direction, spectral, physical)?,
             (Some([physical, spectral]), _) => {
                 let (from, to) = from_to(direction, physical, spectral);
                 self.plan.run_arrays(direction, from, to)?;
@@ -253,6 +308,7 @@ impl Engine {
 
     /// The model's time of forward transforms, on the host.
     pub(crate) fn predicted(&self) -> Option<f64> {
-        self.on_device.is_none().then(|| self.report().chosen().predicted)
+        let report = self.local.as_ref().map_or(self.plan.report(), DynLocalPlan::report);
+        self.on_device.is_none().then(|| report.chosen().predicted)
     }
 }

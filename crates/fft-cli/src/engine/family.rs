@@ -14,13 +14,17 @@ pub(crate) fn draft(
     kind: Kind,
     precision: Precision,
 ) -> DynDraft<'_> {
-    let transform = match kind {
+    let kinds = kinds(grid.axes(), kind);
+    DynDraft::new(comm, grid, transform(kind), precision).with(|options| options.kinds = kinds)
+}
+
+/// The types of data of that transform.
+pub(crate) fn transform(kind: Kind) -> DynTransform {
+    match kind {
         Kind::C2C => DynTransform::C2c,
         Kind::R2C => DynTransform::R2c,
         _ => DynTransform::R2r,
-    };
-    let kinds = kinds(grid.axes(), kind);
-    DynDraft::new(comm, grid, transform, precision).with(|options| options.kinds = kinds)
+    }
 }
 
 /// The kinds of the axes of that transform.

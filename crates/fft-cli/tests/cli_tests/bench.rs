@@ -42,6 +42,27 @@ fn csv_has_the_numbers_and_texts_of_json() {
     assert!(found.iter().any(|(name, _)| *name == "error.forward"));
 }
 
+/// One process with threads says what ranks say; whole arrays have no bricks and no messages.
+#[test]
+fn threads_transform_whole_arrays() {
+    let bench = |args: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fft-cli"));
+        command.args(["bench", "--json", "--reps", "2"]).args(args.split(' '));
+        run(command, "")
+    };
+    for (kind, howmany) in [("c2c", "1"), ("r2c", "5"), ("dst3", "2")] {
+        let text = bench(&format!("{kind} 12x10x9 --threads 3 --check --howmany {howmany}")).ok();
+        let found: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(found["ranks"], 3);
+        assert!(found["recipe"].as_str().unwrap().contains("ranks=3"), "{text}");
+        assert!(found["error"]["forward"].as_f64().unwrap() < 1e-14);
+        assert!(found["split"]["fft"].as_f64().unwrap() > 0.0);
+    }
+    for with in ["--ranks 2", "--in-grid 2", "--wire f32", "--exchange p2p", "--shared-arrays"] {
+        bench(&format!("c2c 8 --threads 2 {with}")).complaint();
+    }
+}
+
 #[test]
 fn layouts_are_those_asked_for() {
     let [any, slabs, pencils] = ["any", "slabs", "pencils"].map(|layouts| {
