@@ -93,6 +93,10 @@ __all__ = [
 ]
 
 
+for _public in (ArgumentError, DeviceError, Error, OutOfMemoryError, TransportError, Plan, WireError):
+    _public.__module__ = __name__
+
+
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         return _library.serial().version

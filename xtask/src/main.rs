@@ -16,6 +16,7 @@ mod options;
 mod packages;
 mod place;
 mod programs;
+mod python;
 mod quiet;
 mod record;
 mod setup;
@@ -66,6 +67,8 @@ enum Task {
     Header,
     /// Build and run C, C++ and Fortran programs with the libraries; a part of test.
     Programs,
+    /// Test the Python package, alone and over MPI; a part of test.
+    Python,
     /// Build LAMMPS with its own FFT and with thriffty in the place of heFFTe, and compare a
     /// simulation of a protein; half an hour.
     Lammps {
@@ -107,6 +110,7 @@ fn run(task: Task) -> tools::Result {
         Task::Install { prefix, no_mpi } => install::install(&prefix, !no_mpi),
         Task::Header => install::header(),
         Task::Programs => programs::run_all(),
+        Task::Python => python::run(),
         Task::Lammps { source, steps } => lammps::run(source.as_deref(), steps),
         Task::Modules => sources::modules(),
         Task::Lines => sources::lines(),

@@ -29,10 +29,15 @@ struct Bench {
     folder: PathBuf,
 }
 
+/// Builds the libraries and examples.
+pub(crate) fn build() -> Result {
+    tools::run_shown(cargo().args(BUILD).args(["--features", test::WITH_MPI]))
+}
+
 /// Builds and installs the libraries, then builds and runs all programs.
 pub(crate) fn run_all() -> Result {
     packages::ensure(&COMPILERS.iter().collect::<Vec<_>>());
-    tools::run_shown(cargo().args(BUILD).args(["--features", test::WITH_MPI]))?;
+    build()?;
     let prefix = install::scratch()?;
     install::lay_out(&tools::target_dir().join("debug"), &prefix, true)?;
     let bench = Bench { folder: prefix.with_file_name("built"), prefix };

@@ -11,16 +11,20 @@ fn python() -> PathBuf {
     folder().join("bin/python")
 }
 
-/// Whether the environment with NumPy and SciPy is complete.
+/// What tests need, by the names of packages, which are those of modules.
+const PACKAGES: [&str; 5] = ["numpy", "scipy", "pytest", "hypothesis", "mpi4py"];
+
+/// Whether the environment is complete.
 pub(crate) fn ready() -> bool {
-    tools::succeeds(command(python()).args(["-c", "import numpy, scipy"]))
+    let import = format!("import {}", PACKAGES.join(", "));
+    tools::succeeds(command(python()).args(["-c", &import]))
 }
 
 /// Makes that environment unless it is complete; the full path of its interpreter.
 pub(crate) fn ensure() -> Result<PathBuf> {
     if !ready() {
         println!("making a Python environment in {}", folder().display());
-        make(&folder(), &["--prefer-binary", "numpy", "scipy"])?;
+        make(&folder(), &[&["--prefer-binary"], &PACKAGES[..]].concat())?;
     }
     // Not `canonicalize`: the interpreter is a link, which finds the environment by its own path.
     tools::absolute(&python())

@@ -94,6 +94,9 @@ fn full(ready: &Ready) -> Vec<Stage> {
     if ready.mpi && ready.compilers {
         stages.add(Kind::Check, "xtask programs");
     }
+    if ready.mpi && ready.python.is_some() {
+        stages.add(Kind::Check, "xtask python");
+    }
     let doc = stages.featured(Kind::Check, "doc --workspace --no-deps");
     doc.env("RUSTDOCFLAGS", "-D warnings");
     stages.stages
@@ -142,6 +145,7 @@ pub(crate) fn run(quick: bool) -> Result {
     for (run, what) in [
         (ready.mpi && !quick, "everything over MPI"),
         (ready.mpi && ready.compilers && !quick, "programs in C, C++ and Fortran"),
+        (ready.mpi && ready.python.is_some() && !quick, "the Python package"),
         (!quick, "examples in documentation"),
     ] {
         if !run {

@@ -1,0 +1,263 @@
+"""DistArray and newDistArray. Run as `mpirun -n P python -m pytest test_pfft_arrays.py`."""
+
+from __future__ import annotations
+
+import importlib.util
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pfft_oracle import COMM, check, close, whole
+
+import thriffty
+from thriffty import PFFT, DistArray, newDistArray
+
+RANKS = COMM.size
+
+
+def filled(shape: tuple[int, ...], dtype: Any = float, **options: Any) -> DistArray:
+    """An array with the numbers of `whole`."""
+    array = DistArray(shape, dtype=dtype, **options)
+    array[...] = (100 * whole(shape, float)).astype(dtype)[array.local_slice()]
+    return array
+
+
+def holds(array: DistArray) -> None:
+    """Checks that an array has the numbers of `whole`."""
+    expected = (100 * whole(array.global_shape, float)).astype(array.dtype)
+    check((array.v == expected[array.local_slice()]).all(), array.commsizes)
+
+
+# -- distributions ------------------------------------------------------------------------------
+
+
+def test_default_distribution() -> None:
+    array = DistArray((7, 5, 6), val=3)
+    check(array.commsizes[2] == 1 and np.prod(array.commsizes) == RANKS)
+    check((array.v == 3).all() and array.dtype == float)
+    check(array.alignment == 2 and array.dimensions == 3 and array.rank == 0)
+    check(array.global_shape == (7, 5, 6))
+    starts = tuple(part.start for part in array.local_slice())
+    check(array.substart == starts)
+    check(array.shape == tuple(part.stop - part.start for part in array.local_slice()))
+    check(sum(COMM.allgather(array.size)) == 7 * 5 * 6)
+    # Parts that have one more point come first.
+    lengths = COMM.allgather((starts[0], array.shape[0]))
+    check(max(lengths)[1] == min(length for _, length in lengths))
+
+
+@pytest.mark.parametrize("alignment", [0, 1, 2, -1])
+def test_alignment(alignment: int) -> None:
+    array = DistArray((7, 5, 6), alignment=alignment)
+    check(array.alignment == alignment % 3 and array.commsizes[alignment] == 1)
+    vectors = DistArray((3, 7, 5, 6), alignment=alignment, rank=1)
+    check(vectors.alignment == alignment % 3 and vectors.commsizes[1:] == array.commsizes)
+    check(vectors.shape == (3, *array.shape) and vectors.global_shape == (3, 7, 5, 6))
+    check(vectors.pencil.shape == (7, 5, 6))
+
+
+def test_grids_of_ranks() -> None:
+    array = DistArray((8, 8, 8), subcomm=(1, 0, 1))
+    check(array.commsizes == [1, RANKS, 1] and array.alignment == 2)
+    check([cut.Get_size() for cut in array.subcomm] == [1, RANKS, 1])
+    check(array.subcomm[1].Get_rank() == COMM.rank)
+    like = DistArray((6, 9, 4), subcomm=array.subcomm, alignment=0)
+    check(like.commsizes == array.commsizes and like.alignment == 0)
+
+
+def test_one_axis_is_not_distributed() -> None:
+    array = DistArray((8,), val=2)
+    check(array.shape == (8,) and array[0] == 2 and array.global_shape == (8,))
+    vectors = DistArray((3, 8), rank=1)
+    check(vectors.shape == (3, 8) and vectors.commsizes == [1, 1])
+
+
+def test_buffer() -> None:
+    like = DistArray((4, 6))
+    memory = np.arange(like.size, dtype=float)
+    array = DistArray((4, 6), buffer=memory, val=7)
+    check(np.shares_memory(array, memory) and (array.v.ravel() == memory).all())
+
+
+# -- parts and arithmetic -----------------------------------------------------------------------
+
+
+def test_components_of_tensors() -> None:
+    matrices = DistArray((3, 3, 4, 6), rank=2, val=1)
+    check(matrices.rank == 2)
+    for part, rank in ((matrices[0], 1), (matrices[1, 2], 0), (matrices[0:2], 2)):
+        check(isinstance(part, DistArray) and part.rank == rank, rank)
+        check(np.shares_memory(part, matrices) and part.pencil == matrices.pencil)
+    check(matrices[0:2].global_shape == (2, 3, 4, 6))
+    plain = (matrices[0, 0, 0], matrices[..., 0], matrices[matrices > 0], matrices[0, 0][0])
+    check(all(type(part) is np.ndarray for part in plain))
+    check(type(matrices[0, 0][:]) is np.ndarray and matrices[0, 0, 0, 0] == 1)
+    matrices[1, 2] = 5
+    check((matrices[1, 2].v == 5).all())
+
+
+def test_arithmetic_keeps_the_distribution() -> None:
+    u = DistArray((3, 4, 6), rank=1, val=2)
+    for result in (u * u, 2 + u, np.sqrt(u), u.copy(), np.zeros_like(u), -u, u * 1j):
+        check(isinstance(result, DistArray) and result.pencil == u.pencil and result.rank == 1)
+    check((u * u[0]).rank == 1 and np.sum(u * u, axis=0).rank == 0)
+    check(isinstance(np.sum(u), float) and np.sum(u) == 2 * u.size)
+    check(np.isclose(np.linalg.norm(u), 2 * np.sqrt(u.size)))
+    u += 1
+    check((u.v == 3).all() and type(u.v) is np.ndarray)
+    again = pickle.loads(pickle.dumps(u))
+    check((again == u.v).all())
+    if u.shape[1] != 1:
+        with pytest.raises(thriffty.Error, match="whole DistArray"):
+            u.mean(axis=1).global_shape
+
+
+# -- redistribution -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["f", "d", "F", "D", "i", "q"])
+def test_redistribute(dtype: str) -> None:
+    array = filled((7, 5, 6), dtype, alignment=0)
+    for axis in (2, 1, 0, 1, -1):
+        array = array.redistribute(axis)
+        check(array.alignment == axis % 3 and array.dtype == dtype)
+        holds(array)
+
+
+@pytest.mark.parametrize("shape, rank", [((6, 9), 0), ((2, 6, 9), 1), ((2, 3, 4, 5, 6), 2)])
+def test_redistribute_tensors(shape: tuple[int, ...], rank: int) -> None:
+    array = filled(shape, rank=rank)
+    moved = array.redistribute(0).copy()
+    check(moved.rank == rank and moved.alignment == 0 and moved.commsizes[rank] == 1)
+    holds(moved)
+    array[...] = 0
+    check(moved.redistribute(out=array) is array)
+    holds(array)
+    check(array.redistribute(array.alignment) is array)
+
+
+def test_redistribute_to_any_distribution() -> None:
+    source = filled((8, 8, 8), subcomm=(0, 1, 1))
+    for grid in ((1, 0, 1), (1, 1, 0), (1, 0, 0), (0, 1, 0)):
+        target = DistArray((8, 8, 8), subcomm=grid)
+        source.redistribute(out=target)
+        holds(target)
+    one = DistArray((8, 8, 8), subcomm=(0, 1, 1), alignment=1)
+    one[...] = source
+    # An axis that is not cut only becomes the aligned one.
+    check(one.redistribute(2) is one and one.alignment == 2)
+    holds(one)
+
+
+def test_redistribute_five_axes() -> None:
+    array = filled((4, 4, 3, 2, 3), subcomm=(0, 1, 1, 1, 1))
+    holds(array.redistribute(0))
+
+
+def test_get() -> None:
+    shape = (5, 6, 7)
+    array = filled(shape)
+    expected = 100 * whole(shape, float)
+    for index in (
+        (0, slice(None), 0),
+        (slice(None), 5, slice(None)),
+        (4, 5, 6),
+        (slice(1, 4), slice(None, None, 2), -1),
+        (slice(None),) * 3,
+        (slice(3, 1), 0, 0),
+    ):
+        for one in (array, array.redistribute(0)):
+            found = one.get(index)
+            if COMM.rank == 0:
+                assert found is not None and found.shape == expected[index].shape
+                same = (found == expected[index]).all()
+            else:
+                same = found is None
+            check(same, index)
+    vectors = DistArray((3, 4, 4), rank=1, val=COMM.rank)
+    found = vectors.get((1, slice(None), 0))
+    check(found is None if COMM.rank else (np.sort(found) == found).all())
+
+
+# -- arrays of transforms -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("forward_output", [False, True])
+def test_new_arrays(forward_output: bool) -> None:
+    fft = PFFT(COMM, (8, 6, 7), padding=[1, 1.5, 1])
+    for rank in (0, 1, 2):
+        array = newDistArray(fft, forward_output, val=2, rank=rank)
+        check(array.rank == rank and (array.v == 2).all())
+        check(array.dtype == fft.dtype(forward_output))
+        check(array.global_shape == (3,) * rank + fft.global_shape(forward_output))
+        check(array.shape == (3,) * rank + fft.shape(forward_output))
+        check(array.local_slice()[rank:] == fft.local_slice(forward_output))
+        view = newDistArray(fft, forward_output, rank=rank, view=True)
+        check(type(view) is np.ndarray and view.base.rank == rank and not view.any())
+
+
+def test_transform_like_an_array() -> None:
+    u = filled((8, 6, 7), alignment=0).redistribute(2).redistribute(1)
+    expected = np.fft.fftn(100 * whole((8, 6, 7), float), norm="forward")
+    fft = PFFT(COMM, darray=u)
+    check(fft.axes == ((2,), (0,), (1,)) and fft.shape(False) == u.shape)
+    u_hat = newDistArray(fft)
+    fft.forward(u, u_hat)
+    half = expected[:, :4]
+    close(u_hat.v, half[u_hat.local_slice()])
+    fft.backward(u_hat, u)
+    close(u.v, (100 * whole((8, 6, 7), float))[u.local_slice()])
+    vectors = DistArray((3, 8, 6, 7), subcomm=u.subcomm, alignment=1, rank=1, dtype=complex)
+    for darray, axes in ((vectors, (0, 2, 1)), (vectors[0], (0, 2, 1))):
+        other = PFFT(COMM, darray=darray, axes=axes)
+        check(other.dtype(True) == complex and other.axes[-1] == (1,))
+    with pytest.raises(thriffty.Error, match="padding"):
+        PFFT(COMM, darray=u, padding=1.5)
+    if u.commsizes[0] > 1:
+        with pytest.raises(thriffty.Error, match="transformed first"):
+            PFFT(COMM, darray=u, axes=(1, 2, 0))
+
+
+@pytest.mark.parametrize(
+    "words, call",
+    [
+        ("rank: found 3", lambda: DistArray((4, 4), rank=3)),
+        ("alignment: found 2", lambda: DistArray((4, 4), alignment=2)),
+        ("grid of ranks", lambda: DistArray((4, 4), subcomm=(5, 7))),
+        ("axes of subcomm: found 1", lambda: DistArray((4, 4), subcomm=(0,))),
+        ("subcomm: found", lambda: DistArray((4, 4), subcomm=(COMM, COMM))),
+        ("axis: found 2", lambda: DistArray((4, 4)).redistribute(2)),
+        ("one of them", lambda: DistArray((4, 4)).redistribute()),
+        ("a DistArray", lambda: DistArray((4, 4)).redistribute(out=np.zeros((4, 4)))),
+        ("shape of out", lambda: DistArray((4, 4)).redistribute(out=DistArray((4, 5)))),
+        ("dtype of out", lambda: DistArray((4, 4)).redistribute(out=DistArray((4, 4), dtype=int))),
+        ("alignment of out", lambda: DistArray((4, 4)).redistribute(0, DistArray((4, 4)))),
+        ("dtype: found bool", lambda: DistArray((4, 4), dtype=bool).redistribute(0)),
+        ("gslice", lambda: DistArray((4, 4)).get((0,))),
+        ("gslice: found 4", lambda: DistArray((4, 4)).get((0, 4))),
+    ],
+)
+def test_errors(words: str, call: Any) -> None:
+    if words == "dtype: found bool" and RANKS == 1:
+        return  # Nothing moves.
+    with pytest.raises(thriffty.Error, match=words):
+        call()
+
+
+# -- the example --------------------------------------------------------------------------------
+
+
+def test_navier_stokes() -> None:
+    path = Path(__file__).parents[3] / "examples" / "python" / "navier_stokes.py"
+    spec = importlib.util.spec_from_file_location("navier_stokes", path)
+    assert spec is not None and spec.loader is not None
+    example = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    flow = example.Flow(COMM, 32, 0.000625)
+    flow.start()
+    for _ in range(10):
+        flow.step(0.01)
+    check(abs(flow.energy() - example.REFERENCE) < 1e-12, flow.energy())
+    flow.destroy()

@@ -1,0 +1,56 @@
+//! `cargo xtask python`: tests of the Python package, alone and over MPI.
+
+use crate::packages::{self, MPI};
+use crate::tools::{self, Result, command, run_shown};
+use crate::{programs, venv};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Nothing is left in the folders of sources.
+const PYTEST: [&str; 6] = ["-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider"];
+
+const OVER_MPI: &str = "python/tests/mpi";
+
+/// Builds the library as other tests have it, and runs the tests and examples.
+pub(crate) fn run() -> Result {
+    packages::ensure(&MPI.iter().collect::<Vec<_>>());
+    programs::build()?;
+    let bench = Bench {
+        python: venv::ensure()?,
+        library: tools::absolute(&tools::target_dir().join("debug/libfft_capi.so"))?,
+    };
+    let alone = ["python/tests", "--ignore", OVER_MPI];
+    let examples = ["--doctest-modules", "python/thriffty", "--doctest-glob", "*.md", "docs/python.md"];
+    run_shown(bench.with_library(&bench.python).args(PYTEST).args(alone).args(examples))?;
+    for ranks in ["1", "2", "3", "4"] {
+        run_shown(bench.mpirun(ranks).args(PYTEST).arg(OVER_MPI))?;
+    }
+    for (ranks, example) in [("1", "deconvolution.py"), ("2", "poisson.py"), ("2", "spectrum.py")] {
+        run_shown(bench.mpirun(ranks).arg(Path::new("examples/python").join(example)))?;
+    }
+    Ok(())
+}
+
+struct Bench {
+    python: PathBuf,
+    library: PathBuf,
+}
+
+impl Bench {
+    /// A command that finds the package and the library.
+    fn with_library(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        let mut command = command(program);
+        command
+            .env("PYTHONPATH", "python")
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .env("THRIFFTY_LIBRARY", &self.library);
+        command
+    }
+
+    /// Python on so many ranks.
+    fn mpirun(&self, ranks: &str) -> Command {
+        let mut command = self.with_library("mpirun");
+        command.args(["-n", ranks]).arg(&self.python);
+        command
+    }
+}
