@@ -26,6 +26,7 @@ mod stats;
 mod test;
 mod tools;
 mod venv;
+mod wheel;
 
 use clap::Parser;
 use signal_hook::consts::SIGPIPE;
@@ -63,6 +64,9 @@ enum Task {
         #[arg(long)]
         no_mpi: bool,
     },
+    /// Build the Python package with a library for each MPI, into target/wheels, and try it under
+    /// Open MPI and MPICH.
+    Wheel,
     /// Write include/thriffty.h anew.
     Header,
     /// Build and run C, C++ and Fortran programs with the libraries; a part of test.
@@ -108,6 +112,7 @@ fn run(task: Task) -> tools::Result {
         Task::Test { quick } => test::run(quick),
         Task::Demo => demo::run(),
         Task::Install { prefix, no_mpi } => install::install(&prefix, !no_mpi),
+        Task::Wheel => wheel::run(),
         Task::Header => install::header(),
         Task::Programs => programs::run_all(),
         Task::Python => python::run(),

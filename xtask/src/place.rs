@@ -3,12 +3,17 @@
 use crate::tools::{self, Result, command, run};
 use std::path::{Path, PathBuf};
 
+/// Copies a library without what only debuggers read.
+pub(crate) fn stripped(from: &Path, to: &Path) -> Result {
+    copy(from, to)?;
+    run(command("objcopy").arg("--strip-unneeded").arg(to))
+}
+
 /// Copies a stripped shared library under its soname, and links the name for linkers to it.
 pub(crate) fn shared(from: &Path, folder: &Path, [name, soname]: [&str; 2]) -> Result {
     tools::make_folder(folder)?;
     let library = folder.join(soname);
-    copy(from, &library)?;
-    run(command("objcopy").arg("--strip-unneeded").arg(&library))?;
+    stripped(from, &library)?;
     let link = folder.join(name);
     // A link that is there may be of another version.
     let _ = std::fs::remove_file(&link);
