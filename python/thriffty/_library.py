@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import re
 from ctypes import POINTER, Structure, c_char_p, c_double, c_int32, c_int64, c_size_t, c_void_p
 from functools import lru_cache
 from pathlib import Path
@@ -163,6 +162,16 @@ class Library:
         return room.value.decode()
 
 
+# Names under which an MPI is loaded, whatever the names of its files.
+_SONAMES = {
+    "libmpi_abi.so.0": "mpi_abi",
+    "libmpi_abi.so.1": "mpi_abi",
+    "libmpi.so.40": "openmpi",
+    "libmpi.so.12": "mpich",
+    "libmpich.so.12": "mpich",
+}
+
+
 def _path(mpi: str) -> Path:
     return Path(__file__).parent / "lib" / mpi / "libthriffty.so"
 
@@ -179,23 +188,13 @@ def libraries() -> dict[str, str]:
 def loaded_mpi() -> str | None:
     """The MPI that this process has loaded: "openmpi", "mpich" (and what has its ABI), or "mpi_abi"
     (the standard's ABI)."""
-    files = set(re.findall(r"/(lib(?:mpi_abi|mpi|mpich)\.so\.\d+)", _maps()))
-    for file, mpi in (
-        ("libmpi_abi.so.0", "mpi_abi"),
-        ("libmpi.so.40", "openmpi"),
-        ("libmpi.so.12", "mpich"),
-        ("libmpich.so.12", "mpich"),
-    ):
-        if file in files:
-            return mpi
+    for name, mpi in _SONAMES.items():
+        try:
+            ctypes.CDLL(name, mode=os.RTLD_NOLOAD | os.RTLD_NOW)
+        except OSError:
+            continue
+        return mpi
     return None
-
-
-def _maps() -> str:
-    try:
-        return Path("/proc/self/maps").read_text(errors="replace")
-    except OSError:
-        return ""
 
 
 @lru_cache(maxsize=None)

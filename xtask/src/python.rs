@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Nothing is left in the folders of sources.
-const PYTEST: [&str; 6] = ["-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider"];
+const PYTEST: [&str; 7] =
+    ["-m", "pytest", "-q", "--no-header", "--color=no", "-p", "no:cacheprovider"];
 
 const OVER_MPI: &str = "python/tests/mpi";
 
@@ -20,7 +21,8 @@ pub(crate) fn run() -> Result {
         library: tools::absolute(&tools::target_dir().join("debug/libfft_capi.so"))?,
     };
     let alone = ["python/tests", "--ignore", OVER_MPI];
-    let examples = ["--doctest-modules", "python/thriffty", "--doctest-glob", "*.md", "docs/python.md"];
+    let examples =
+        ["--doctest-modules", "python/thriffty", "--doctest-glob", "*.md", "docs/python.md"];
     run_shown(bench.with_library(&bench.python).args(PYTEST).args(alone).args(examples))?;
     for ranks in ["1", "2", "3", "4"] {
         run_shown(bench.mpirun(ranks).args(PYTEST).arg(OVER_MPI))?;
