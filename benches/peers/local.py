@@ -74,7 +74,9 @@ def main():
     arguments.add_argument("--rounds", type=int, default=7)
     options = arguments.parse_args()
     model = next(
-        line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")
+        line.split(":")[1].strip()
+        for line in open("/proc/cpuinfo")
+        if line.startswith("model name")
     )
     fftw = "none" if pyfftw is None else pyfftw.__version__
     print(f"{model}, {options.threads} threads, Python {platform.python_version()}, ", end="")
@@ -92,7 +94,9 @@ def main():
             best = min(s for name, s in medians.items() if not name.startswith("thriffty"))
             print(f"{'r2c' if real else 'c2c'} {n}^3")
             for name, seconds in medians.items():
-                print(f"  {name:<20} {1e3 * seconds:9.1f} ms  {seconds / best:5.2f} of the best peer")
+                print(
+                    f"  {name:<20} {1e3 * seconds:9.1f} ms  {seconds / best:5.2f} of the best peer"
+                )
 
 
 if __name__ == "__main__":

@@ -7,10 +7,11 @@ import threading
 import numpy as np
 import pytest
 import scipy.fft
-import thriffty
 from hypothesis import given
 from hypothesis import strategies as st
 from reference import cases
+
+import thriffty
 
 C2C = ["fft", "ifft", "fft2", "ifft2", "fftn", "ifftn"]
 R2C = ["rfft", "rfft2", "rfftn", "ihfft", "ihfft2", "ihfftn"]
@@ -54,7 +55,10 @@ def calls(draw):
         x = np.repeat(x, 2, axis=-1)[..., ::2]
     elif layout == "backwards":
         x = x[::-1]
-    named = {"norm": draw(st.sampled_from(NORMS)), "workers": draw(st.sampled_from([None, 1, 2, -1]))}
+    named = {
+        "norm": draw(st.sampled_from(NORMS)),
+        "workers": draw(st.sampled_from([None, 1, 2, -1])),
+    }
     if name in R2R:
         named["type"] = draw(st.integers(1, 4))
         named["orthogonalize"] = draw(st.sampled_from([None, None, True, False]))

@@ -7,10 +7,11 @@ import weakref
 
 import numpy as np
 import pytest
-import thriffty
 from hypothesis import given
 from hypothesis import strategies as st
 from reference import TOLERANCE, cases, distance, field, problems, transformed
+
+import thriffty
 
 
 @cases(150)
@@ -136,7 +137,11 @@ def test_torch():
 def test_memory_on_a_device_is_refused_without_one():
     class OnDevice:
         __cuda_array_interface__ = {
-            "data": (4096, False), "shape": (4,), "typestr": "<c16", "version": 3, "strides": None,
+            "data": (4096, False),
+            "shape": (4,),
+            "typestr": "<c16",
+            "version": 3,
+            "strides": None,
         }
 
     with pytest.raises(ValueError, match="x: found on a device, expected on the host"):

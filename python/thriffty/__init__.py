@@ -11,7 +11,8 @@ of the grid. :class:`PFFT` has the names of mpi4py-fft.
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 from numpy.fft import fftfreq, fftshift, ifftshift, rfftfreq
 
@@ -93,7 +94,15 @@ __all__ = [
 ]
 
 
-for _public in (ArgumentError, DeviceError, Error, OutOfMemoryError, TransportError, Plan, WireError):
+for _public in (
+    ArgumentError,
+    DeviceError,
+    Error,
+    OutOfMemoryError,
+    TransportError,
+    Plan,
+    WireError,
+):
     _public.__module__ = __name__
 
 

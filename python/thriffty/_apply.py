@@ -1,7 +1,7 @@
 """Transforms along some axes of whole arrays, by plans that are kept for later calls.
 
 Axes that are not transformed are joined where they lie side by side, so that an array of any number
-of axes becomes one of at most four. Where it does not, one part of the axes is transformed first and
+of axes becomes one of at most four. Where it does not, a part of the axes is transformed first and
 the rest after that:
 
     apply(x, kinds):
@@ -19,10 +19,11 @@ import math
 import os
 import threading
 from collections import OrderedDict
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from operator import index
-from typing import Any, Iterator, Mapping, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 

@@ -6,11 +6,11 @@ import ctypes
 import importlib
 import importlib.util
 import math
-from functools import lru_cache
-from typing import Any, NamedTuple, Sequence
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
-
 
 # Four axes and a batch.
 _ROW_MAJOR = [tuple(range(axes)) for axes in range(6)]
@@ -36,16 +36,21 @@ class Memory(NamedTuple):
 def memory(array: Any) -> Memory | None:
     """The memory of an array, or None for what is no array."""
     if isinstance(array, np.ndarray):
-        strides = None if array.flags.c_contiguous else array.strides
-        writable = array.flags.writeable
-        return Memory(array.ctypes.data, array.shape, array.dtype, strides, writable, False)
+        return _of_numpy(array)
     on_device = getattr(array, "__cuda_array_interface__", None)
     if on_device is not None:
         return _of_interface(on_device)
     if hasattr(array, "__dlpack__"):
         # What NumPy makes of it may be read-only; its owner may write all the same.
-        return memory(np.from_dlpack(array))._replace(writable=True)
+        same = _of_numpy(np.from_dlpack(array))
+        return same._replace(writable=True)
     return None
+
+
+def _of_numpy(array: np.ndarray) -> Memory:
+    strides = None if array.flags.c_contiguous else array.strides
+    writable = array.flags.writeable
+    return Memory(array.ctypes.data, array.shape, array.dtype, strides, writable, False)
 
 
 def _of_interface(interface: dict) -> Memory:
@@ -60,7 +65,7 @@ def _of_interface(interface: dict) -> Memory:
     return Memory(address or 0, shape, dtype, strides, not read_only, True)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _cuda() -> ctypes.CDLL:
     return ctypes.CDLL("libcuda.so.1")
 
@@ -88,9 +93,7 @@ def row_major_strides(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
-def empty_like(
-    array: Any, shape: Sequence[int], dtype: np.dtype, order: Sequence[int]
-) -> Any:
+def empty_like(array: Any, shape: Sequence[int], dtype: np.dtype, order: Sequence[int]) -> Any:
     """A new array of the same library, on the same device, with axes in this order in memory."""
     library = type(array).__module__.partition(".")[0]
     packed = [shape[axis] for axis in order]
@@ -122,7 +125,7 @@ def lent(address: int, size: int, device: int | None, plan: Any) -> Any:
     """Memory of a plan, which lives as long as what this returns."""
     if device is not None:
         return DeviceArray(address, (size,), np.dtype(np.uint8), None, plan)
-    room = (ctypes.c_uint8 * size).from_address(address)
+    room: Any = (ctypes.c_uint8 * size).from_address(address)
     room.plan = plan
     return np.frombuffer(room, np.uint8)
 

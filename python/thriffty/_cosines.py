@@ -25,8 +25,15 @@ _ENDS: dict[tuple[str, int], tuple[tuple[int, ...], tuple[int, ...]]] = {
 
 
 def _r2r(
-    x: ArrayLike, family: str, inverse: bool, type: int, s: Lengths, axes: Axes,
-    overwrite_x: bool, orthogonalize: bool | None, call: _Call,
+    x: ArrayLike,
+    family: str,
+    inverse: bool,
+    type: int,
+    s: Lengths,
+    axes: Axes,
+    overwrite_x: bool,
+    orthogonalize: bool | None,
+    call: _Call,
 ) -> np.ndarray:
     if type not in _INVERSE:
         raise argument("type", type, "1 to 4")
@@ -56,9 +63,16 @@ def _scale(x: np.ndarray, axes: list[int], points: tuple[int, ...], factor: floa
 
 
 def dctn(
-    x: ArrayLike, type: int = 2, s: Lengths = None, axes: Axes = None, norm: str | None = None,
-    overwrite_x: bool = False, workers: int | None = None, *,
-    orthogonalize: bool | None = None, out: Any = None,
+    x: ArrayLike,
+    type: int = 2,
+    s: Lengths = None,
+    axes: Axes = None,
+    norm: str | None = None,
+    overwrite_x: bool = False,
+    workers: int | None = None,
+    *,
+    orthogonalize: bool | None = None,
+    out: Any = None,
 ) -> np.ndarray:
     """The cosine transform of one of the types 1 to 4 along `axes`.
 
@@ -79,9 +93,16 @@ def dctn(
 
 
 def idctn(
-    x: ArrayLike, type: int = 2, s: Lengths = None, axes: Axes = None, norm: str | None = None,
-    overwrite_x: bool = False, workers: int | None = None, *,
-    orthogonalize: bool | None = None, out: Any = None,
+    x: ArrayLike,
+    type: int = 2,
+    s: Lengths = None,
+    axes: Axes = None,
+    norm: str | None = None,
+    overwrite_x: bool = False,
+    workers: int | None = None,
+    *,
+    orthogonalize: bool | None = None,
+    out: Any = None,
 ) -> np.ndarray:
     """The inverse of :func:`dctn`."""
     call = _Call(norm, workers, out)
@@ -89,9 +110,16 @@ def idctn(
 
 
 def dstn(
-    x: ArrayLike, type: int = 2, s: Lengths = None, axes: Axes = None, norm: str | None = None,
-    overwrite_x: bool = False, workers: int | None = None, *,
-    orthogonalize: bool | None = None, out: Any = None,
+    x: ArrayLike,
+    type: int = 2,
+    s: Lengths = None,
+    axes: Axes = None,
+    norm: str | None = None,
+    overwrite_x: bool = False,
+    workers: int | None = None,
+    *,
+    orthogonalize: bool | None = None,
+    out: Any = None,
 ) -> np.ndarray:
     """The sine transform of one of the types 1 to 4 along `axes`; arguments as of :func:`dctn`."""
     call = _Call(norm, workers, out)
@@ -99,9 +127,16 @@ def dstn(
 
 
 def idstn(
-    x: ArrayLike, type: int = 2, s: Lengths = None, axes: Axes = None, norm: str | None = None,
-    overwrite_x: bool = False, workers: int | None = None, *,
-    orthogonalize: bool | None = None, out: Any = None,
+    x: ArrayLike,
+    type: int = 2,
+    s: Lengths = None,
+    axes: Axes = None,
+    norm: str | None = None,
+    overwrite_x: bool = False,
+    workers: int | None = None,
+    *,
+    orthogonalize: bool | None = None,
+    out: Any = None,
 ) -> np.ndarray:
     """The inverse of :func:`dstn`."""
     call = _Call(norm, workers, out)

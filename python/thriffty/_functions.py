@@ -1,15 +1,16 @@
 """The names and arguments of ``scipy.fft`` and ``numpy.fft``, for arrays of one process.
 
 Beyond those, `out` takes the result, as in NumPy. `workers` is the number of threads: all cores by
-default (see :func:`set_workers`), -1 for all, -2 for all but one. `overwrite_x` allows the result to
+default (see :func:`set_workers`), -1 for all, -2 for all but one. With `overwrite_x` the result may
 take the memory of `x`. float16, integers and lists become float32 or float64; long doubles are
 refused.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from operator import index
-from typing import Any, Sequence, Union
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,8 +18,8 @@ from numpy.typing import ArrayLike
 from ._apply import apply
 from ._options import COMPLEX, REAL, argument
 
-Lengths = Union[int, Sequence[int], None]
-Axes = Union[int, Sequence[int], None]
+Lengths = int | Sequence[int] | None
+Axes = int | Sequence[int] | None
 
 _NATIVE = {np.dtype(name) for name in (*COMPLEX, *REAL)}
 _SWAPPED = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
@@ -158,8 +159,15 @@ def _c2r(x: Any, s: Lengths, axes: Axes, call: _Call) -> Any:
 
 
 def fftn(
-    x: ArrayLike, s: Lengths = None, axes: Axes = None, norm: str | None = None,
-    overwrite_x: bool = False, workers: int | None = None, *, out: Any = None, plan: Any = None,
+    x: ArrayLike,
+    s: Lengths = None,
+    axes: Axes = None,
+    norm: str | None = None,
+    overwrite_x: bool = False,
+    workers: int | None = None,
+    *,
+    out: Any = None,
+    plan: Any = None,
 ) -> np.ndarray:
     """The transform of complex data along `axes`, all by default.
 
@@ -195,8 +203,15 @@ def fftn(
 
 
 def ifftn(
-    x: ArrayLike, s: Lengths = None, axes: Axes = None, norm: str | None = None,
-    overwrite_x: bool = False, workers: int | None = None, *, out: Any = None, plan: Any = None,
+    x: ArrayLike,
+    s: Lengths = None,
+    axes: Axes = None,
+    norm: str | None = None,
+    overwrite_x: bool = False,
+    workers: int | None = None,
+    *,
+    out: Any = None,
+    plan: Any = None,
 ) -> np.ndarray:
     """The inverse of :func:`fftn`."""
     return _c2c(x, s, axes, overwrite_x, True, _Call(norm, workers, out, plan))
@@ -223,8 +238,15 @@ def ifft(x: ArrayLike, n: int | None = None, axis: int = -1, *more: Any, **named
 
 
 def rfftn(
-    x: ArrayLike, s: Lengths = None, axes: Axes = None, norm: str | None = None,
-    overwrite_x: bool = False, workers: int | None = None, *, out: Any = None, plan: Any = None,
+    x: ArrayLike,
+    s: Lengths = None,
+    axes: Axes = None,
+    norm: str | None = None,
+    overwrite_x: bool = False,
+    workers: int | None = None,
+    *,
+    out: Any = None,
+    plan: Any = None,
 ) -> np.ndarray:
     """The transform of real data; the last of `axes` has ``n // 2 + 1`` frequencies.
 
@@ -234,11 +256,21 @@ def rfftn(
 
 
 def irfftn(
-    x: ArrayLike, s: Lengths = None, axes: Axes = None, norm: str | None = None,
-    overwrite_x: bool = False, workers: int | None = None, *, out: Any = None, plan: Any = None,
+    x: ArrayLike,
+    s: Lengths = None,
+    axes: Axes = None,
+    norm: str | None = None,
+    overwrite_x: bool = False,
+    workers: int | None = None,
+    *,
+    out: Any = None,
+    plan: Any = None,
 ) -> np.ndarray:
-    """The inverse of :func:`rfftn`. `s` has the points of the result; without it, the last of `axes`
-    has ``2 * (m - 1)`` for `m` frequencies."""
+    """The inverse of :func:`rfftn`.
+
+    `s` has the points of the result; without it, the last of `axes` has ``2 * (m - 1)`` for `m`
+    frequencies.
+    """
     return _c2r(x, s, axes, _Call(norm, workers, out, plan))
 
 
@@ -263,8 +295,15 @@ def irfft(x: ArrayLike, n: int | None = None, axis: int = -1, *more: Any, **name
 
 
 def hfftn(
-    x: ArrayLike, s: Lengths = None, axes: Axes = None, norm: str | None = None,
-    overwrite_x: bool = False, workers: int | None = None, *, out: Any = None, plan: Any = None,
+    x: ArrayLike,
+    s: Lengths = None,
+    axes: Axes = None,
+    norm: str | None = None,
+    overwrite_x: bool = False,
+    workers: int | None = None,
+    *,
+    out: Any = None,
+    plan: Any = None,
 ) -> np.ndarray:
     """The real transform of data with Hermitian symmetry, of which the first half is given."""
     call = _Call(_swapped(norm), workers, out, plan)
@@ -272,8 +311,15 @@ def hfftn(
 
 
 def ihfftn(
-    x: ArrayLike, s: Lengths = None, axes: Axes = None, norm: str | None = None,
-    overwrite_x: bool = False, workers: int | None = None, *, out: Any = None, plan: Any = None,
+    x: ArrayLike,
+    s: Lengths = None,
+    axes: Axes = None,
+    norm: str | None = None,
+    overwrite_x: bool = False,
+    workers: int | None = None,
+    *,
+    out: Any = None,
+    plan: Any = None,
 ) -> np.ndarray:
     """The inverse of :func:`hfftn`."""
     call = _Call(_swapped(norm), workers, None, plan)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Callable
 from ctypes import POINTER, Structure, c_char_p, c_double, c_int32, c_int64, c_size_t, c_void_p
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
-from typing import Callable
 
 AXES = 4
 
@@ -197,12 +197,12 @@ def loaded_mpi() -> str | None:
     return None
 
 
-@lru_cache(maxsize=None)
+@cache
 def _load(path: str) -> Library:
     return Library(path)
 
 
-@lru_cache(maxsize=None)
+@cache
 def serial() -> Library:
     """The library for plans of one process."""
     found = libraries()
@@ -212,7 +212,7 @@ def serial() -> Library:
     return _load(next(iter(found.values())))
 
 
-@lru_cache(maxsize=None)
+@cache
 def over_mpi() -> Library:
     """The library for the MPI that mpi4py has loaded."""
     found, mpi = libraries(), loaded_mpi()

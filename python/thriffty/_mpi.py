@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Callable, TypeVar
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from ._library import ArgumentError, Error, Library
 
@@ -34,7 +35,7 @@ class Ranks:
         if _keyval is None:
             _keyval = MPI.Comm.Create_keyval()
         kept = comm.Get_attr(_keyval)
-        if kept is None:
+        if not isinstance(kept, cls):
             kept = cls(comm)
             comm.Set_attr(_keyval, kept)
         return kept

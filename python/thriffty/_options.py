@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Sequence
 from operator import index
-from typing import Any, Sequence, Union
+from typing import Any
 
 import numpy as np
 
@@ -35,8 +36,8 @@ MODEL, MEASURE, WISDOM, EXACT = range(4)
 COMPLEX = {"float32": "complex64", "float64": "complex128"}
 REAL = {name: real for real, name in COMPLEX.items()}
 
-Order = Union[str, Sequence[int]]
-Slices = Union[slice, Sequence[slice]]
+Order = str | Sequence[int]
+Slices = slice | Sequence[slice]
 
 
 def argument(what: str, found: Any, expected: Any) -> ArgumentError:
@@ -129,10 +130,10 @@ def _kinds(
         if not is_complex:
             named[-1] = "r2c"
         return tuple(named)
-    named = [kinds] * axes if isinstance(kinds, str) else list(kinds)
+    given = [kinds] * axes if isinstance(kinds, str) else kinds
+    named = ["none" if kind is None else kind for kind in given]
     if len(named) != axes:
         raise argument("number of kinds", len(named), axes)
-    named = ["none" if kind is None else kind for kind in named]
     for kind in named:
         if kind not in KINDS:
             raise argument("kind", repr(kind), "one of " + ", ".join(KINDS))
@@ -149,13 +150,10 @@ def _transform(kinds: tuple[str, ...], is_complex: bool) -> int:
 def _orders(
     order: Order | tuple[Order, Order] | None, axes: int
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    of_both = isinstance(order, (tuple, list)) and len(order) == 2 and not _is_index(order[0])
-    both = order if of_both else (order, order)
+    both: Any = (order, order)
+    if isinstance(order, (tuple, list)) and len(order) == 2 and not hasattr(order[0], "__index__"):
+        both = order
     return (_order(both[0], axes), _order(both[1], axes))
-
-
-def _is_index(value: Any) -> bool:
-    return hasattr(value, "__index__")
 
 
 def _order(order: Order | None, axes: int) -> tuple[int, ...]:

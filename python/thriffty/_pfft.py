@@ -16,7 +16,8 @@ distributions are the same. What differs:
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 

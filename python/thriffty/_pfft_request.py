@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from math import floor, prod
 from numbers import Integral, Real
-from typing import Any, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import os
-from operator import index
-from typing import Any, NamedTuple, Sequence
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from . import _arrays, _library, _mpi
-from ._library import AXES, Brick, Library
+from ._library import AXES, Brick
 from ._options import Order, Request, Slices, argument, stream_address, tuning
 
 
@@ -165,7 +165,7 @@ class Plan:
         self._device = options.device if options.device >= 0 else None
         self._handle = self._create(request, options)
         self._fork = _forks
-        self._number = None if self._ranks is None else self._ranks.number()
+        self._number = 0 if self._ranks is None else self._ranks.number()
         self._describe(request, options.howmany)
 
     def _create(self, request: Request, options: _library.Options) -> ctypes.c_void_p:
@@ -187,11 +187,11 @@ class Plan:
         axes = len(request.shape)
         batches = (batch,) if batch > 1 else ()
         self._global_shapes, self._dtypes = request.shapes, request.dtypes
-        self._slices = tuple(_slices(brick, axes) for brick in (sizes.input, sizes.output))
+        self._slices = (_slices(sizes.input, axes), _slices(sizes.output, axes))
         self._shapes = tuple(
             batches + tuple(part.stop - part.start for part in slices) for slices in self._slices
         )
-        self._orders = request.orders
+        self._orders: tuple[tuple[int, ...], ...] = request.orders
         if batches:
             batch_first = [(0, *(axis + 1 for axis in order)) for order in request.orders]
             self._orders = tuple(batch_first)

@@ -8,7 +8,8 @@ transforms. Functions of other libraries that have these names mean the same to 
 from __future__ import annotations
 
 import functools
-from typing import Any, Callable, NoReturn
+from collections.abc import Callable
+from typing import Any, NoReturn
 
 from ._library import ArgumentError
 

@@ -10,6 +10,8 @@ use std::process::Command;
 const PYTEST: [&str; 7] =
     ["-m", "pytest", "-q", "--no-header", "--color=no", "-p", "no:cacheprovider"];
 
+const SOURCES: [&str; 3] = ["python", "examples/python", "benches/peers"];
+
 const OVER_MPI: &str = "python/tests/mpi";
 
 /// Builds the library as other tests have it, and runs the tests and examples.
@@ -20,6 +22,10 @@ pub(crate) fn run() -> Result {
         python: venv::ensure()?,
         library: tools::absolute(&tools::target_dir().join("debug/libfft_capi.so"))?,
     };
+    for check in [["check", "--quiet"], ["format", "--check"]] {
+        let ruff = bench.python.with_file_name("ruff");
+        run_shown(command(ruff).args(check).args(SOURCES).arg("--no-cache"))?;
+    }
     let alone = ["python/tests", "--ignore", OVER_MPI];
     let examples =
         ["--doctest-modules", "python/thriffty", "--doctest-glob", "*.md", "docs/python.md"];

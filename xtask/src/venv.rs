@@ -12,7 +12,7 @@ fn python() -> PathBuf {
 }
 
 /// What tests need, by the names of packages, which are those of modules.
-const PACKAGES: [&str; 5] = ["numpy", "scipy", "pytest", "hypothesis", "mpi4py"];
+const PACKAGES: [&str; 6] = ["numpy", "scipy", "pytest", "hypothesis", "mpi4py", "ruff"];
 
 /// Whether the environment is complete.
 pub(crate) fn ready() -> bool {

@@ -6,7 +6,8 @@ their symmetry. No code is shared with the package.
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import scipy.fft

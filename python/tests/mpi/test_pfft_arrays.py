@@ -212,7 +212,7 @@ def test_transform_like_an_array() -> None:
     vectors = DistArray((3, 8, 6, 7), subcomm=u.subcomm, alignment=1, rank=1, dtype=complex)
     for darray, axes in ((vectors, (0, 2, 1)), (vectors[0], (0, 2, 1))):
         other = PFFT(COMM, darray=darray, axes=axes)
-        check(other.dtype(True) == complex and other.axes[-1] == (1,))
+        check(np.dtype(other.dtype(True)) == np.complex128 and other.axes[-1] == (1,))
     with pytest.raises(thriffty.Error, match="padding"):
         PFFT(COMM, darray=u, padding=1.5)
     if u.commsizes[0] > 1:

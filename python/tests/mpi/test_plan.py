@@ -6,11 +6,12 @@ import sys
 
 import numpy as np
 import pytest
-import thriffty
 from hypothesis import given
 from hypothesis import strategies as st
 from mpi4py import MPI
 from reference import TOLERANCE, cases, distance, field, problems, transformed
+
+import thriffty
 
 WORLD = MPI.COMM_WORLD
 RANK, RANKS = WORLD.Get_rank(), WORLD.Get_size()
