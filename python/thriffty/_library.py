@@ -132,6 +132,9 @@ class Library:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
         self.c = ctypes.CDLL(self.path)
+        # The youngest call that the package needs.
+        if not hasattr(self.c, "thriffty_plan_refuse"):
+            raise ImportError(f"{self.path} is no library of thriffty, or too old for this package")
         self.c.thriffty_version.restype = c_char_p
         self.c.thriffty_last_error.restype = c_char_p
         for name, arguments in _ARGUMENTS.items():

@@ -143,13 +143,14 @@ pub(crate) fn bounded(comm: &dyn Comm) -> Done {
             within::<R2c<f64>>(comm, &half.clone().tiling(seed), false)?;
         }
     }
-    // So large that tiles and messages are a small part.
-    for exchange in [Algorithm::Shared, Algorithm::P2p] {
-        for [input, output] in cuts(comm.size()) {
-            let (whole, half) = ([C2C; 3], [C2C, C2C, R2C]);
-            let case = |kinds| Case::new([128; 3], kinds).exchange(exchange).cuts(input, output);
-            within::<C2c<f64>>(comm, &case(whole), false)?;
-            within::<R2c<f64>>(comm, &case(half), false)?;
+    // So large that tiles and messages are a small part. Each pair of cuts takes its turn.
+    for (number, [input, output]) in cuts(comm.size()).into_iter().enumerate() {
+        let exchange = [Algorithm::Shared, Algorithm::P2p][number % 2];
+        let (whole, half) = ([C2C; 3], [C2C, C2C, R2C]);
+        let case = |kinds| Case::new([128; 3], kinds).exchange(exchange).cuts(input, output);
+        match number / 2 % 2 {
+            0 => within::<C2c<f64>>(comm, &case(whole), false)?,
+            _ => within::<R2c<f64>>(comm, &case(half), false)?,
         }
     }
     Ok(())

@@ -33,8 +33,10 @@ fn streamed<K: Make>(comm: &dyn Comm, case: &Case<3>) -> Result<(), Error> {
 #[test]
 fn large_data_takes_little_memory() {
     use Algorithm::{Alltoallv, KWay, P2p, Pipelined, Shared};
-    for hosts in [&[0, 1][..], &[0, 1, 2]] {
-        for exchange in [P2p, Pipelined, Alltoallv, Shared, KWay(2)] {
+    for (hosts, exchanges) in
+        [(&[0, 1][..], &[P2p, Alltoallv, Shared][..]), (&[0, 1, 2], &[Pipelined, KWay(2)])]
+    {
+        for &exchange in exchanges {
             on_hosts(hosts, |comm| {
                 let case = |shape, kinds| Case::new(shape, kinds).exchange(exchange);
                 streamed::<C2c<f64>>(&comm, &case([102, 96, 90], [Kind::C2C; 3]))?;

@@ -77,7 +77,9 @@ fn a_signal_leaves_the_files_as_they_were() {
     for (signal, number) in [("HUP", 1), ("INT", 2), ("TERM", 15), ("KILL", 9)] {
         for ranks in ["1", "3"] {
             let start = || {
-                let mut command = Command::new(env!("CARGO_BIN_EXE_fft-cli"));
+                // A shell's `nohup`, under which tests may run, is inherited.
+                let mut command = Command::new("env");
+                command.args(["--default-signal=HUP,INT,TERM", env!("CARGO_BIN_EXE_fft-cli")]);
                 command.args(["transform", "c2c", &input, &out, "--ranks", ranks]);
                 command
             };
