@@ -1,5 +1,7 @@
 """The functions against SciPy's, which has another implementation of all of them."""
 
+import gc
+import inspect
 import multiprocessing
 import pickle
 import threading
@@ -183,11 +185,56 @@ def test_scipy_calls_the_backend():
     x = numbers((6, 10), "float64", 3)
     with scipy.fft.set_backend(thriffty):
         found = scipy.fft.rfftn(x)
+        assert scipy.fft.fft(np.ones(4, np.longdouble)).dtype == np.clongdouble
     np.testing.assert_array_equal(found, thriffty.rfftn(x))
 
 
 def test_lengths():
-    assert [thriffty.next_fast_len(n) for n in (1, 13, 97, 1009)] == [1, 14, 98, 1024]
+    for n in [*range(1, 3000), 10**12 + 1]:
+        assert thriffty.next_fast_len(n) == scipy.fft.next_fast_len(n)
+    with pytest.raises(ValueError, match="target: found 0"):
+        thriffty.next_fast_len(0)
+
+
+def test_memory_that_is_not_aligned_or_not_writable():
+    x = np.zeros(97, np.uint8)[1:].view(complex)
+    x[...] = numbers(6, "complex128", 1)
+    assert not x.flags.aligned
+    close(thriffty.fft(x), scipy.fft.fft(np.array(x)))
+    out = np.zeros(97, np.uint8)[1:].view(complex)
+    close(np.array(thriffty.fft(x, out=out)), scipy.fft.fft(np.array(x)))
+    frozen = numbers((4, 6), "float64", 1)
+    frozen.flags.writeable = False
+    close(thriffty.fftn(frozen, overwrite_x=True), scipy.fft.fftn(frozen))
+    expected = scipy.fft.dctn(frozen, 3, norm="ortho")
+    close(thriffty.dctn(frozen, 3, norm="ortho", overwrite_x=True), expected)
+
+
+def test_a_finaliser_may_transform():
+    """The garbage collector runs one while a plan is made."""
+
+    class Last:
+        def __del__(self):
+            thriffty.fft(np.ones(self.n))
+
+    for n in range(50, 80):
+        cycle = Last()
+        cycle.n, cycle.itself = n, cycle
+        del cycle
+        thriffty.fft(np.ones(n + 100))
+    gc.collect()
+
+
+def test_signatures_are_scipys():
+    for name in C2C + R2C + C2R + R2R:
+        found = inspect.signature(getattr(thriffty, name)).parameters
+        for argument in inspect.signature(getattr(scipy.fft, name)).parameters:
+            assert argument in found or (name in R2R and argument == "plan"), (name, argument)
+    for wrong in (dict(n=(6,)), dict(axis=None), dict(axis=(0, 1))):
+        with pytest.raises(TypeError):
+            thriffty.fft(np.ones((4, 4)), **wrong)
+    with pytest.raises(ValueError, match="n: found -1"):
+        thriffty.fft(np.ones(4), n=-1)
 
 
 def test_many_shapes_and_threads():

@@ -1,6 +1,8 @@
 """Plans of one process, and arrays of other libraries."""
 
+import copy
 import gc
+import pickle
 import threading
 import time
 import weakref
@@ -68,6 +70,13 @@ def test_what_a_plan_says():
         (dict(shape=4, order=(1,)), "order: found"),
         (dict(shape=4, order="A"), "order: found 'A'"),
         (dict(shape=4, wire="f33"), "wire"),
+        (dict(shape=4, wire=5), "wire: found 5, expected a text"),
+        (dict(shape=4, recipe=b"x"), "tune_text: found b'x', expected a text"),
+        (dict(shape=(4.0, 4)), "float"),
+        (dict(shape=4, dtype="foo"), "foo"),
+        (dict(shape=(2**64 + 4,)), "points: found 18446744073709551620"),
+        (dict(shape=4, batch=2**64 + 1), "batch: found 18446744073709551617"),
+        (dict(shape=4, threads=2**32 + 1), "threads: found 4294967297"),
         (dict(shape=4, exchange="carrier pigeon"), "exchange"),
         (dict(shape=4, input=slice(0, 4)), "input"),
         (dict(shape=4, tune="guess"), "tune: found 'guess'"),
@@ -199,3 +208,32 @@ def test_wisdom(tmp_path):
         assert plan.recipe == recipe
         with pytest.raises(ValueError, match="wisdom of a plan"):
             plan.save_wisdom(path)
+
+
+def test_plans_are_not_copied():
+    plan = thriffty.Plan((4, 6))
+    for copies in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="cannot be copied or pickled"):
+            copies(plan)
+    assert plan.forward(np.ones((4, 6), complex))[0, 0] == 24
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_what_threads_lose_is_reported(threads):
+    """Messages between threads exist where they are asked for."""
+    x = np.random.default_rng(0).standard_normal((32, 32)) + 0j
+    lossy = dict(tolerance=1e-2, strict=True, wire_everywhere=True)
+    with thriffty.Plan(x.shape, threads=threads, **lossy) as plan:
+        error = distance(plan.forward(x), np.fft.fftn(x))
+        assert error <= plan.error.bound <= 1e-2 if threads > 1 else error < 1e-15
+        assert (plan.error.bound > 0) == (threads > 1)
+
+
+def test_real_arrays_in_place_that_are_no_whole_complex_numbers():
+    """Three real numbers become two complex ones: the room of the longer array is enough."""
+    room = np.zeros(2, complex)
+    x = room.view(float)[:3]
+    x[...] = 1, 2, 3
+    with thriffty.Plan(3, float) as plan:
+        plan.forward(x, out=room)
+        np.testing.assert_allclose(room, np.fft.rfft([1, 2, 3]))

@@ -95,6 +95,8 @@ __all__ = [
 
 
 for _public in (
+    DistArray,
+    PFFT,
     ArgumentError,
     DeviceError,
     Error,
@@ -118,4 +120,8 @@ __ua_domain__ = "numpy.scipy.fft"
 
 def __ua_function__(method: Callable, args: tuple, kwargs: dict) -> Any:
     function = globals().get(method.__name__)
-    return NotImplemented if function is None else function(*args, **kwargs)
+    try:
+        return NotImplemented if function is None else function(*args, **kwargs)
+    except TypeError:
+        # Of types that are not for this package, SciPy asks another implementation.
+        return NotImplemented

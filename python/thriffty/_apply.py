@@ -50,7 +50,8 @@ class _Kept(threading.local):
 
 _kept = _Kept()
 _plans: OrderedDict[tuple, Plan] = OrderedDict()
-_lock = threading.Lock()
+# Finalisers may call this module while it holds the lock.
+_lock = threading.RLock()
 
 
 def clear_plans() -> None:
@@ -62,7 +63,7 @@ def clear_plans() -> None:
 def _forked() -> None:
     # Another thread may have held the lock.
     global _lock
-    _lock = threading.Lock()
+    _lock = threading.RLock()
     _plans.clear()
 
 
@@ -88,30 +89,37 @@ def _threads(workers: int | None) -> int:
     """As SciPy counts: -1 is all cores, -2 all but one."""
     if workers is None:
         return get_workers()
-    cores = os.cpu_count() or 1
     threads = index(workers)
     if threads < 0:
-        threads += cores + 1
+        threads += _CORES + 1
     if threads < 1:
-        raise argument("workers", workers, f"1 or more, or -1 to -{cores}")
+        raise argument("workers", workers, f"1 or more, or -1 to -{_CORES}")
     return threads
 
 
 def _plan(threads: int, *wanted: Any) -> Plan:
     shape, dtype, kinds, batch, norm = wanted
-    if batch * math.prod(shape) < THREADED:
+    # Of four axes, the transforms of a batch are done one after the other.
+    at_once = 1 if len(shape) == AXES else batch
+    if at_once * math.prod(shape) < THREADED:
         threads = 1
     key = (threads, *wanted)
     with _lock:
         plan = _plans.get(key)
-        if plan is None:
-            plan = Plan(shape, dtype, kinds, batch=batch, norm=norm, threads=threads)
-            _plans[key] = plan
-            rest = sum(kept.workspace_bytes for kept in _plans.values()) - plan.workspace_bytes
-            while len(_plans) > MOST_PLANS or rest > MOST_BYTES:
-                _, oldest = _plans.popitem(last=False)
-                rest -= oldest.workspace_bytes
-        _plans.move_to_end(key)
+        if plan is not None:
+            _plans.move_to_end(key)
+            return plan
+    # Others are not kept waiting, and of two new plans one is kept.
+    new = Plan(shape, dtype, kinds, batch=batch, norm=norm, threads=threads)
+    unused = []
+    with _lock:
+        plan = _plans.setdefault(key, new)
+        rest = sum(kept.workspace_bytes for kept in _plans.values()) - plan.workspace_bytes
+        while len(_plans) > MOST_PLANS or rest > MOST_BYTES:
+            unused.append(_plans.popitem(last=False)[1])
+            rest -= unused[-1].workspace_bytes
+    # They end here, without the lock.
+    del unused
     return plan
 
 
@@ -141,6 +149,8 @@ def apply(
     if out is not None and (out.ndim != x.ndim or np.may_share_memory(x, out)):
         out = None
     how = (inverse, norm, threads)
+    if not x.flags.aligned:
+        x, mine = x.copy(), True
     if x.flags.c_contiguous:
         return _packed(x, tuple(kinds.items()), how, mine, length, out)
     order = sorted(range(x.ndim), key=lambda axis: -x.strides[axis])
@@ -181,7 +191,8 @@ def _packed(
 
 def _fits(place: np.ndarray, shape: tuple[int, ...], dtype: np.dtype) -> bool:
     flags = place.flags
-    return place.shape == shape and place.dtype == dtype and flags.c_contiguous and flags.writeable
+    usable = flags.c_contiguous and flags.writeable and flags.aligned
+    return usable and place.shape == shape and place.dtype == dtype
 
 
 class _Step(NamedTuple):
@@ -203,7 +214,9 @@ class _Step(NamedTuple):
 def _step(
     shape: tuple[int, ...], dtype: np.dtype, kinds: Items, inverse: bool, length: int | None
 ) -> _Step:
-    now, later = _parts(shape, dict(kinds))
+    # Of one point there is nothing to transform, and an axis of one point cannot be divided.
+    whole = tuple((axis, kind) for axis, kind in kinds if kind != "c2c" or shape[axis] > 1)
+    now, later = _parts(shape, dict(whole or kinds))
     halved = next((axis for axis, kind in kinds if kind == "r2c"), None)
     physical, spectral, of, to = list(shape), list(shape), dtype, dtype
     if halved is not None and inverse:

@@ -105,6 +105,12 @@ def empty_like(array: Any, shape: Sequence[int], dtype: np.dtype, order: Sequenc
     return new.transpose(np.argsort(order).tolist())
 
 
+def copied(array: Any) -> np.ndarray:
+    """A copy of an array on the host, with its order of axes in memory."""
+    array = array if isinstance(array, np.ndarray) else np.from_dlpack(array)
+    return array.copy(order="K")
+
+
 class DeviceArray:
     """An array in a plan's device memory, which CuPy, torch and others read and write."""
 

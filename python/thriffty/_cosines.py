@@ -8,7 +8,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ._apply import apply
-from ._functions import Axes, Lengths, _axes, _Call, _is_mine, _numbers, _resized
+from ._functions import (
+    Axes,
+    Lengths,
+    _axes,
+    _Call,
+    _is_mine,
+    _numbers,
+    _one,
+    _resized,
+    _signed_like,
+)
 from ._options import argument
 
 # Types 2 and 3 are each other's inverse.
@@ -143,29 +153,33 @@ def idstn(
     return _r2r(x, "dst", True, type, s, axes, overwrite_x, orthogonalize, call)
 
 
+@_signed_like(dctn, s="n", axes="axis")
 def dct(
     x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, *more: Any, **named: Any
 ) -> np.ndarray:
     """:func:`dctn` along one axis, of `n` points."""
-    return dctn(x, type, n, axis, *more, **named)
+    return dctn(x, type, *_one(n, axis), *more, **named)
 
 
+@_signed_like(idctn, s="n", axes="axis")
 def idct(
     x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, *more: Any, **named: Any
 ) -> np.ndarray:
     """The inverse of :func:`dct`."""
-    return idctn(x, type, n, axis, *more, **named)
+    return idctn(x, type, *_one(n, axis), *more, **named)
 
 
+@_signed_like(dstn, s="n", axes="axis")
 def dst(
     x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, *more: Any, **named: Any
 ) -> np.ndarray:
     """:func:`dstn` along one axis, of `n` points."""
-    return dstn(x, type, n, axis, *more, **named)
+    return dstn(x, type, *_one(n, axis), *more, **named)
 
 
+@_signed_like(idstn, s="n", axes="axis")
 def idst(
     x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, *more: Any, **named: Any
 ) -> np.ndarray:
     """The inverse of :func:`dst`."""
-    return idstn(x, type, n, axis, *more, **named)
+    return idstn(x, type, *_one(n, axis), *more, **named)

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ._mpi import Ranks, agree
 from ._options import argument
 from ._plan import Plan
 
@@ -290,15 +291,8 @@ class DistArray(np.ndarray):
         numpy.ndarray or None
             The part, on rank 0; None elsewhere.
         """
-        if len(gslice) != self.ndim:
-            raise argument("gslice", gslice, f"an index or slice for each of {self.ndim} axes")
-        wanted, kept = [], []
-        for item, length in zip(gslice, self.global_shape):
-            if isinstance(item, slice):
-                wanted.append(np.arange(length)[item])
-                kept.append(len(wanted[-1]))
-            else:
-                wanted.append(np.array([axis_of(item, length, "an index of gslice")]))
+        wanted = agree(self._ranks(), lambda: self._indices(gslice))
+        kept = [len(i) for i, item in zip(wanted, gslice) if isinstance(item, slice)]
         here = [(part.start <= i) & (i < part.stop) for i, part in zip(wanted, self.local_slice())]
         local = [i[own] - start for i, own, start in zip(wanted, here, self.substart)]
         part = ([np.flatnonzero(own) for own in here], self.v[np.ix_(*local)])
@@ -310,6 +304,22 @@ class DistArray(np.ndarray):
         for places, values in parts:
             whole[np.ix_(*places)] = values
         return whole.reshape(kept)
+
+    def _ranks(self) -> Ranks | None:
+        comm = self.pencil.comm
+        return None if comm is None else Ranks.of(comm)
+
+    def _indices(self, gslice: Sequence[int | slice]) -> list[np.ndarray]:
+        """The indices of a part along each axis."""
+        if len(gslice) != self.ndim:
+            raise argument("gslice", gslice, f"an index or slice for each of {self.ndim} axes")
+        wanted = []
+        for item, length in zip(gslice, self.global_shape):
+            if isinstance(item, slice):
+                wanted.append(np.arange(length)[item])
+            else:
+                wanted.append(np.array([axis_of(item, length, "an index of gslice")]))
+        return wanted
 
     def redistribute(self, axis: int | None = None, out: DistArray | None = None) -> DistArray:
         """The same array, distributed in another way. Collective.
@@ -328,11 +338,9 @@ class DistArray(np.ndarray):
             `out`, if given. Otherwise a new array, or this one if `axis` is not cut already.
         """
         source = self.pencil
-        if axis is not None:
-            axis = axis_of(axis, self.dimensions)
+        axis = agree(self._ranks(), lambda: self._checked_axis(axis, out))
         if out is None:
-            if axis is None:
-                raise argument("axis and out", None, "one of them")
+            assert axis is not None
             if source.subcomm[axis].size == 1:
                 self._layout = replace(source, axis=axis)
                 return self
@@ -340,11 +348,18 @@ class DistArray(np.ndarray):
             out = DistArray(
                 self.global_shape, target.subcomm, dtype=self.dtype, alignment=axis, rank=self.rank
             )
-        self._check_target(axis, out)
         _move(self, out)
         return out
 
-    def _check_target(self, axis: int | None, out: Any) -> None:
+    def _checked_axis(self, axis: int | None, out: Any) -> int | None:
+        """The axis counted from the front, if these are what `redistribute` takes."""
+        if self.dtype.itemsize not in _MOVED_AS:
+            raise argument("dtype", self.dtype, "elements of 4, 8 or 16 bytes")
+        axis = None if axis is None else axis_of(axis, self.dimensions)
+        if out is None:
+            if axis is None:
+                raise argument("axis and out", None, "one of them")
+            return axis
         if not isinstance(out, DistArray):
             raise argument("out", type(out).__name__, "a DistArray")
         for what, mine, its in (
@@ -354,8 +369,7 @@ class DistArray(np.ndarray):
         ):
             if mine != its:
                 raise argument(f"{what} of out", its, mine)
-        if self.dtype.itemsize not in _MOVED_AS:
-            raise argument("dtype", self.dtype, "elements of 4, 8 or 16 bytes")
+        return axis
 
 
 def _move(source: DistArray, target: DistArray) -> None:

@@ -8,7 +8,8 @@ refused.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Sequence
 from operator import index
 from typing import Any
 
@@ -122,7 +123,9 @@ def _resized(x: np.ndarray, axes: Sequence[int], lengths: Sequence[int]) -> np.n
 
 def _is_mine(x: np.ndarray, given: Any, overwrite_x: bool) -> bool:
     """Whether the memory of `x` may be used for the result."""
-    return overwrite_x or (x is not given and not np.may_share_memory(x, np.asarray(given)))
+    if overwrite_x:
+        return x.flags.writeable
+    return x is not given and not np.may_share_memory(x, np.asarray(given))
 
 
 def _c2c(x: Any, s: Lengths, axes: Axes, overwrite_x: bool, inverse: bool, call: _Call) -> Any:
@@ -156,6 +159,28 @@ def _c2r(x: Any, s: Lengths, axes: Axes, call: _Call) -> Any:
         raise argument("points along the halved axis", length, "at least 1")
     numbers = _resized(numbers, axes, [*lengths[:-1], length // 2 + 1])
     return call.run(numbers, _halved(axes), True, length=length)
+
+
+def _one(n: int | None, axis: int) -> tuple[list[int] | None, list[int]]:
+    """The arguments of one axis as those of several."""
+    if n is not None and index(n) < 1:
+        raise argument("n", n, "at least 1")
+    return (None if n is None else [index(n)], [index(axis)])
+
+
+def _signed_like(
+    base: Callable[..., np.ndarray], **others: str
+) -> Callable[[Callable[..., np.ndarray]], Callable[..., np.ndarray]]:
+    """Shows the arguments of `base`; `others` says which names have others in their place."""
+
+    def sign(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+        signature, own = inspect.signature(base), inspect.signature(function).parameters
+        named = signature.parameters.items()
+        shown = [own.get(others.get(name, name), of_base) for name, of_base in named]
+        function.__signature__ = signature.replace(parameters=shown)  # type: ignore[attr-defined]
+        return function
+
+    return sign
 
 
 def fftn(
@@ -217,24 +242,28 @@ def ifftn(
     return _c2c(x, s, axes, overwrite_x, True, _Call(norm, workers, out, plan))
 
 
+@_signed_like(fftn)
 def fft2(x: ArrayLike, s: Lengths = None, axes: Axes = (-2, -1), *more: Any, **named: Any) -> Any:
     """:func:`fftn` along the last two axes by default."""
     return fftn(x, s, axes, *more, **named)
 
 
+@_signed_like(ifftn)
 def ifft2(x: ArrayLike, s: Lengths = None, axes: Axes = (-2, -1), *more: Any, **named: Any) -> Any:
     """:func:`ifftn` along the last two axes by default."""
     return ifftn(x, s, axes, *more, **named)
 
 
+@_signed_like(fftn, s="n", axes="axis")
 def fft(x: ArrayLike, n: int | None = None, axis: int = -1, *more: Any, **named: Any) -> Any:
     """:func:`fftn` along one axis, of `n` points."""
-    return fftn(x, n, axis, *more, **named)
+    return fftn(x, *_one(n, axis), *more, **named)
 
 
+@_signed_like(ifftn, s="n", axes="axis")
 def ifft(x: ArrayLike, n: int | None = None, axis: int = -1, *more: Any, **named: Any) -> Any:
     """:func:`ifftn` along one axis, of `n` points."""
-    return ifftn(x, n, axis, *more, **named)
+    return ifftn(x, *_one(n, axis), *more, **named)
 
 
 def rfftn(
@@ -274,24 +303,28 @@ def irfftn(
     return _c2r(x, s, axes, _Call(norm, workers, out, plan))
 
 
+@_signed_like(rfftn)
 def rfft2(x: ArrayLike, s: Lengths = None, axes: Axes = (-2, -1), *more: Any, **named: Any) -> Any:
     """:func:`rfftn` along the last two axes by default."""
     return rfftn(x, s, axes, *more, **named)
 
 
+@_signed_like(irfftn)
 def irfft2(x: ArrayLike, s: Lengths = None, axes: Axes = (-2, -1), *more: Any, **named: Any) -> Any:
     """:func:`irfftn` along the last two axes by default."""
     return irfftn(x, s, axes, *more, **named)
 
 
+@_signed_like(rfftn, s="n", axes="axis")
 def rfft(x: ArrayLike, n: int | None = None, axis: int = -1, *more: Any, **named: Any) -> Any:
     """:func:`rfftn` along one axis, of `n` points."""
-    return rfftn(x, n, axis, *more, **named)
+    return rfftn(x, *_one(n, axis), *more, **named)
 
 
+@_signed_like(irfftn, s="n", axes="axis")
 def irfft(x: ArrayLike, n: int | None = None, axis: int = -1, *more: Any, **named: Any) -> Any:
     """:func:`irfftn` along one axis, of `n` points."""
-    return irfftn(x, n, axis, *more, **named)
+    return irfftn(x, *_one(n, axis), *more, **named)
 
 
 def hfftn(
@@ -334,36 +367,42 @@ def _swapped(norm: str | None) -> str:
     return _SWAPPED[norm]
 
 
+@_signed_like(hfftn)
 def hfft2(x: ArrayLike, s: Lengths = None, axes: Axes = (-2, -1), *more: Any, **named: Any) -> Any:
     """:func:`hfftn` along the last two axes by default."""
     return hfftn(x, s, axes, *more, **named)
 
 
+@_signed_like(ihfftn)
 def ihfft2(x: ArrayLike, s: Lengths = None, axes: Axes = (-2, -1), *more: Any, **named: Any) -> Any:
     """:func:`ihfftn` along the last two axes by default."""
     return ihfftn(x, s, axes, *more, **named)
 
 
+@_signed_like(hfftn, s="n", axes="axis")
 def hfft(x: ArrayLike, n: int | None = None, axis: int = -1, *more: Any, **named: Any) -> Any:
     """:func:`hfftn` along one axis, of `n` points."""
-    return hfftn(x, n, axis, *more, **named)
+    return hfftn(x, *_one(n, axis), *more, **named)
 
 
+@_signed_like(ihfftn, s="n", axes="axis")
 def ihfft(x: ArrayLike, n: int | None = None, axis: int = -1, *more: Any, **named: Any) -> Any:
     """:func:`ihfftn` along one axis, of `n` points."""
-    return ihfftn(x, n, axis, *more, **named)
+    return ihfftn(x, *_one(n, axis), *more, **named)
 
 
 def next_fast_len(target: int, real: bool = False) -> int:
-    """The smallest length, from `target` on, without a prime factor beyond 11."""
+    """The smallest length, from `target` on, without a prime factor beyond 11.
+
+    Real transforms are fast at the same lengths: `real` is there as in SciPy.
+    """
     n = index(target)
     if n < 1:
         raise argument("target", n, "at least 1")
-    while True:
-        rest = n
-        for prime in (2, 3, 5, 7, 11):
-            while rest % prime == 0:
-                rest //= prime
-        if rest == 1:
-            return n
-        n += 1
+    # Products of odd primes, each doubled until it is long enough.
+    products = [1]
+    for prime in (3, 5, 7, 11):
+        for product in products:
+            if product * prime < 2 * n:
+                products.append(product * prime)
+    return min(product << max(0, (-(-n // product) - 1).bit_length()) for product in products)

@@ -4,13 +4,30 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from ._library import ArgumentError, Error, Library
 
 R = TypeVar("R")
 
 _keyval: int | None = None
+
+
+def agree(ranks: Ranks | None, asked: Callable[[], R]) -> R:
+    """Calls `asked`, whose errors are those of arguments, on all ranks if there are several."""
+    if ranks is not None:
+        return ranks.agree(asked)
+    mine, why = _tried(asked)
+    if why is not None:
+        raise why if isinstance(why, Error) else ArgumentError(f"{why}") from why
+    return cast(R, mine)
+
+
+def _tried(asked: Callable[[], R]) -> tuple[R | None, Exception | None]:
+    try:
+        return asked(), None
+    except Exception as error:  # Whatever it is, other ranks wait for this one.
+        return None, error
 
 
 class Ranks:
@@ -42,11 +59,7 @@ class Ranks:
 
     def agree(self, asked: Callable[[], R]) -> R:
         """Calls `asked`. The error of the lowest rank is that of all. Collective."""
-        mine, why = None, None
-        try:
-            mine = asked()
-        except Exception as error:  # Whatever it is, other ranks wait for this one.
-            why = error
+        mine, why = _tried(asked)
         text = None if why is None else f"{why}"
         said = self.comm.allgather((text, sorted(self.unused)))
         for number in sorted(set.intersection(*(set(unused) for _, unused in said))):
@@ -54,10 +67,8 @@ class Ranks:
             library.check(library.c.thriffty_plan_destroy(handle))
         for rank, (text, _) in enumerate(said):
             if text is not None:
-                kind = type(why) if isinstance(why, Error) else ArgumentError
-                raise kind(f"rank {rank}: {text}") from why
-        assert mine is not None
-        return mine
+                raise ArgumentError(f"rank {rank}: {text}") from why
+        return cast(R, mine)
 
     def number(self) -> int:
         """The number of a plan that all ranks have made."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from operator import index
 from typing import Any
 
@@ -36,6 +36,8 @@ MODEL, MEASURE, WISDOM, EXACT = range(4)
 COMPLEX = {"float32": "complex64", "float64": "complex128"}
 REAL = {name: real for real, name in COMPLEX.items()}
 
+_TYPES: dict[str, Any] = {field[0]: field[1] for field in Options._fields_}
+
 Order = str | Sequence[int]
 Slices = slice | Sequence[slice]
 
@@ -43,6 +45,14 @@ Slices = slice | Sequence[slice]
 def argument(what: str, found: Any, expected: Any) -> ArgumentError:
     """The error of an argument, with both values."""
     return ArgumentError(f"{what}: found {found}, expected {expected}")
+
+
+def integer(what: str, value: Any, bits: int = 64) -> int:
+    """A signed integer of so many bits: ctypes would cut off others."""
+    number = index(value)
+    if not -(1 << (bits - 1)) <= number < 1 << (bits - 1):
+        raise argument(what, number, f"an integer of {bits} bits")
+    return number
 
 
 class Request:
@@ -56,7 +66,8 @@ class Request:
         bricks: tuple[Slices | None, Slices | None],
         order: Order | tuple[Order, Order] | None,
     ) -> None:
-        self.shape: tuple[int, ...] = tuple(map(index, np.atleast_1d(shape).tolist()))
+        points = shape if isinstance(shape, Iterable) else (shape,)
+        self.shape: tuple[int, ...] = tuple(integer("points", n) for n in points)
         axes = len(self.shape)
         if not 1 <= axes <= AXES:
             raise argument("number of axes", axes, f"1 to {AXES}")
@@ -89,10 +100,15 @@ class Request:
         if norm not in NORMS:
             raise argument("norm", repr(norm), "'backward', 'ortho' or 'forward'")
         options.forward_scale, options.inverse_scale = NORMS[norm]
-        options.howmany = index(batch)
+        options.howmany = integer("batch", batch)
         for field, value in others.items():
-            if value is not None:
-                setattr(options, field, value.encode() if isinstance(value, str) else value)
+            if value is None:
+                continue
+            if _TYPES[field] is ctypes.c_char_p:
+                if not isinstance(value, str):
+                    raise argument(field, repr(value), "a text")
+                value = value.encode()
+            setattr(options, field, value)
         return options
 
 
@@ -180,6 +196,6 @@ def _brick(what: str, slices: Slices | None, shape: tuple[int, ...]) -> Brick | 
         if not isinstance(part, slice) or part.step not in (None, 1):
             raise argument(f"slices of {what}", part, "slice(start, stop)")
         # Bounds beyond the grid are the library's to refuse: it knows those of all ranks.
-        brick.lo[axis] = 0 if part.start is None else index(part.start)
-        brick.hi[axis] = shape[axis] if part.stop is None else index(part.stop)
+        brick.lo[axis] = 0 if part.start is None else integer("start", part.start)
+        brick.hi[axis] = shape[axis] if part.stop is None else integer("stop", part.stop)
     return brick

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from ._dist_array import DistArray, Layout
-from ._mpi import Ranks
+from ._mpi import Ranks, agree
 from ._options import argument
 from ._pfft_request import Request, stages_of
 from ._pfft_stages import Stage
@@ -138,7 +138,7 @@ class Transform:
             return mine
         _check_shape("output_array", array, mine)
         if not isinstance(array, np.ndarray) or not array.flags.writeable:
-            raise argument("output_array", type(array).__name__, "an array that can be written")
+            raise argument("output_array", "read-only", "an array that can be written")
         return np.asarray(array) if _fits(array, mine) else mine
 
     @property
@@ -168,6 +168,7 @@ def _fits(array: Any, mine: np.ndarray) -> bool:
         and array.shape == mine.shape
         and array.dtype == mine.dtype
         and array.flags.c_contiguous
+        and array.flags.aligned
     )
 
 
@@ -270,7 +271,7 @@ class PFFT:
             stages, points = stages_of(request, layout, transforms or {})
             return request, stages, points, _options(kw, len(stages))
 
-        agreed = asked() if comm is None else Ranks.of(comm).agree(asked)
+        agreed = agree(None if comm is None else Ranks.of(comm), asked)
         request, self._stages, self._points, options = agreed
         self.axes = tuple(request.groups)
         self.pencil = (self._stages[0].before, self._stages[-1].output)

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _arrays, _library, _mpi
-from ._library import AXES, Brick
-from ._options import Order, Request, Slices, argument, stream_address, tuning
+from ._library import Brick
+from ._options import Order, Request, Slices, argument, integer, stream_address, tuning
 
 
 class WireError(NamedTuple):
@@ -92,7 +92,7 @@ class Plan:
     Notes
     -----
     An unused plan of several ranks is destroyed when its ranks make the next one on the same
-    communicator, by :meth:`close`, or by the end of MPI.
+    communicator, or by the end of MPI. Close plans before the communicator is freed.
 
     Examples
     --------
@@ -149,18 +149,18 @@ class Plan:
                 wire=wire,
                 wire_everywhere=int(wire_everywhere),
                 exchange=exchange,
-                threads=threads if comm is not None or device is not None else threads or 0,
+                threads=_threads(threads, comm is None and device is None),
                 shared_arrays=int(shared_arrays),
                 memory=memory,
                 layouts=layouts,
-                device=device,
+                device=None if device is None else integer("device", device, 32),
                 stream=stream_address(stream),
                 passage=passage,
                 **tuning(tune, wisdom, recipe),
             )
             return request, options
 
-        request, options = asked() if self._ranks is None else self._ranks.agree(asked)
+        request, options = _mpi.agree(self._ranks, asked)
         self._shared = bool(options.shared_arrays) or options.device >= 0
         self._device = options.device if options.device >= 0 else None
         self._handle = self._create(request, options)
@@ -324,17 +324,19 @@ class Plan:
         ArgumentError
             For an array of another type, shape or order; on all ranks.
         """
-        return self._run(self._library.c.thriffty_forward, x, 0, out, 1)
+        c = self._library.c
+        return self._run((c.thriffty_forward, c.thriffty_forward_in_place), x, 0, out, 1)
 
     def inverse(self, x: Any, out: Any = None) -> Any:
         """Transforms spectral to physical data, as :meth:`forward`.
 
         Of a spectrum that cannot come from real data, a real transform takes the part that can.
         """
-        return self._run(self._library.c.thriffty_inverse, x, 1, out, 0)
+        c = self._library.c
+        return self._run((c.thriffty_inverse, c.thriffty_inverse_in_place), x, 1, out, 0)
 
-    def _run(self, transform: Any, x: Any, source: int, out: Any, target: int) -> Any:
-        handle, c = self._open(), self._library.c
+    def _run(self, both: tuple[Any, Any], x: Any, source: int, out: Any, target: int) -> Any:
+        handle = self._open()
         try:
             if out is None:
                 form = (self._shapes[target], self._dtypes[target], self._orders[target])
@@ -343,14 +345,19 @@ class Plan:
             written = self._checked("out", out, target)
             if not written.writable:
                 raise argument("out", "read-only", "an array that can be written")
+            in_place = read.address == written.address and read.address != 0
+            room = max(read.bytes, written.bytes)
+            if in_place and not read.device and room < self._in_place_bytes:
+                # Real numbers that fill no whole number of complex ones.
+                x, in_place = _arrays.copied(x), False
+                read = self._checked("x", x, source)
         except Exception as error:  # Whatever it is, other ranks wait for this one.
             self._refuse(error)
             raise
-        if read.address == written.address and read.address != 0:
-            in_place = getattr(c, f"{transform.__name__}_in_place")
-            status = in_place(handle, read.address, self._in_place_bytes)
+        if in_place:
+            status = both[1](handle, read.address, self._in_place_bytes)
         else:
-            status = transform(handle, read.address, read.bytes, written.address, written.bytes)
+            status = both[0](handle, read.address, read.bytes, written.address, written.bytes)
         if status != 0:
             self._library.check(status)
         return out
@@ -380,14 +387,16 @@ class Plan:
         what, _, values = str(error).partition(": found ")
         found, _, expected = values.partition(", expected ")
         if not values:
-            what, found, expected = type(error).__name__, str(error), "none"
+            what, found, expected = "x and out", repr(error), "arrays that can be used"
         words = [word.encode() for word in (what, found, expected)]
         self._library.check(self._library.c.thriffty_plan_refuse(self._handle, *words))
 
     def save_wisdom(self, path: str | os.PathLike[str]) -> None:
         """Adds what ``tune="measure"`` has timed to a file for ``wisdom=``."""
-        c = self._library.c
-        self._library.check(c.thriffty_plan_save_wisdom(self._open(), os.fspath(path).encode()))
+        save, handle = self._library.c.thriffty_plan_save_wisdom, self._open()
+        # What is no path is refused on all ranks, as others wait for this one.
+        is_path = isinstance(path, (str, os.PathLike))
+        self._library.check(save(handle, os.fsencode(path) if is_path else None))
 
     # -- its end --------------------------------------------------------------------------------
 
@@ -399,7 +408,10 @@ class Plan:
         return self._handle
 
     def close(self) -> None:
-        """Ends the plan. Collective. Arrays in shared or device memory stay while they are used."""
+        """Ends the plan. Collective.
+
+        A plan that has made arrays in shared or in device memory ends when these are unused, too.
+        """
         if self._handle is None or self._lent:
             return
         handle, self._handle = self._handle, None
@@ -422,13 +434,22 @@ class Plan:
             # Destroying is collective, and ranks collect garbage at times of their own.
             self._ranks.leave(self._number, self._library, handle)
 
+    def __reduce__(self) -> Any:
+        raise TypeError("a Plan cannot be copied or pickled")
+
     def __repr__(self) -> str:
         kind = "closed" if self._handle is None else self.recipe
         return f"<thriffty.Plan {self.shape} {self.input_dtype}: {kind}>"
 
 
+def _threads(threads: int | None, is_local: bool) -> int | None:
+    """The option: 0 for as many as there are cores, None for the library's own choice."""
+    if threads is not None:
+        return integer("threads", threads, 32)
+    return 0 if is_local else None
+
+
 def _slices(brick: Brick, axes: int) -> tuple[slice, ...]:
-    assert axes <= AXES
     pairs = zip(brick.lo[:axes], brick.hi[:axes])
     return tuple(slice(lo, max(lo, hi)) for lo, hi in pairs)
 

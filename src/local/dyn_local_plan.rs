@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use fft_comm::ThreadComm;
 use fft_core::{
     Direction, DynGrid, Error, Kind, PerAxis, Precision, Problem, ProcGrid, Recipe, Timings,
+    WireError,
 };
 
 use super::team::Team;
@@ -166,6 +167,12 @@ impl DynLocalPlan {
                 plan.clear_timings();
             }
         }
+    }
+
+    /// What encoded messages lost in the last transform, as [`DynPlan::wire_error`]. Threads send
+    /// messages only where the options ignore that they share memory.
+    pub fn wire_error(&self) -> Option<WireError> {
+        locked(&self.plans[0]).as_ref().and_then(|plan| plan.wire_error())
     }
 
     /// Bytes of one call of the plans, before and after.

@@ -18,33 +18,33 @@ const OVER_MPI: &str = "python/tests/mpi";
 pub(crate) fn run() -> Result {
     packages::ensure(&MPI.iter().collect::<Vec<_>>());
     programs::build()?;
-    let bench = Bench {
+    let tests = Environment {
         python: venv::ensure()?,
         library: tools::absolute(&tools::target_dir().join("debug/libfft_capi.so"))?,
     };
     for check in [["check", "--quiet"], ["format", "--check"]] {
-        let ruff = bench.python.with_file_name("ruff");
+        let ruff = tests.python.with_file_name("ruff");
         run_shown(command(ruff).args(check).args(SOURCES).arg("--no-cache"))?;
     }
     let alone = ["python/tests", "--ignore", OVER_MPI];
     let examples =
         ["--doctest-modules", "python/thriffty", "--doctest-glob", "*.md", "docs/python.md"];
-    run_shown(bench.with_library(&bench.python).args(PYTEST).args(alone).args(examples))?;
+    run_shown(tests.with_library(&tests.python).args(PYTEST).args(alone).args(examples))?;
     for ranks in ["1", "2", "3", "4"] {
-        run_shown(bench.mpirun(ranks).args(PYTEST).arg(OVER_MPI))?;
+        run_shown(tests.mpirun(ranks).args(PYTEST).arg(OVER_MPI))?;
     }
     for (ranks, example) in [("1", "deconvolution.py"), ("2", "poisson.py"), ("2", "spectrum.py")] {
-        run_shown(bench.mpirun(ranks).arg(Path::new("examples/python").join(example)))?;
+        run_shown(tests.mpirun(ranks).arg(Path::new("examples/python").join(example)))?;
     }
     Ok(())
 }
 
-struct Bench {
+struct Environment {
     python: PathBuf,
     library: PathBuf,
 }
 
-impl Bench {
+impl Environment {
     /// A command that finds the package and the library.
     fn with_library(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = command(program);

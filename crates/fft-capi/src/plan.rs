@@ -257,8 +257,7 @@ impl Held {
     pub(crate) fn wire_error(&self) -> Option<WireError> {
         match self.plan() {
             Plan::Rank(plan) => plan.wire_error(),
-            // Threads send no messages.
-            Plan::Team(_) => None,
+            Plan::Team(plan) => plan.wire_error(),
         }
     }
 

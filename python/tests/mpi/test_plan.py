@@ -150,6 +150,10 @@ def test_errors_are_the_same_on_every_rank():
         frozen = y.copy()
         frozen.flags.writeable = False
         same_error(lambda: plan.forward(x, out=frozen if mine else y), at + "out: found read-only")
+        same_error(lambda: plan.save_wisdom(None if mine else "/nowhere/wisdom"), "path")
+        array = thriffty.DistArray((6, 5), [0, 1], val=1.0)
+        same_error(lambda: array.redistribute(7 if mine else 0), at + "axis: found 7")
+        same_error(lambda: array.get((0,) if mine else (0, 0)), at + "gslice")
         plan.forward(x, out=y)
         origin = [part.start == 0 < part.stop for part in plan.output_slices]
         assert all_true(not all(origin) or y[0, 0, 0] == 105)
