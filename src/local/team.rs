@@ -5,7 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use fft_core::Error;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-/// Threads that park between calls and end when this is dropped. A team of one runs on the caller's thread.
+/// Threads that park between calls and end when this is dropped. A team of one runs on the
+/// caller's thread.
 pub(super) struct Team {
     ranks: usize,
     pool: Option<ThreadPool>,
