@@ -19,7 +19,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 MPI = {
     r"libmpi\.so\.40": "openmpi",
     r"libmpi(ch)?\.so\.12": "mpich",
-    r"libmpi_abi\.so\.\d+": "mpi_abi",
+    r"libmpi_abi\.so\.[01]": "mpi_abi",
 }
 
 

@@ -1,8 +1,8 @@
 """Transforms along some axes of whole arrays, by plans that are kept for later calls.
 
-Axes that are not transformed are joined where they lie side by side, so that an array of any number
-of axes becomes one of at most four. Where it does not, a part of the axes is transformed first and
-the rest after that:
+Axes that are not transformed are joined where they lie side by side. An array of any number of axes
+mostly has at most four then. Where it has more, a part of them is transformed first, and the rest
+after that:
 
     apply(x, kinds):
         order the axes as they lie in memory; copy x if there are gaps

@@ -19,10 +19,8 @@ from ._functions import (
     _resized,
     _signed_like,
 )
-from ._options import argument
+from ._options import INVERSE_TYPES, argument
 
-# Types 2 and 3 are each other's inverse.
-_INVERSE = {1: 1, 2: 3, 3: 2, 4: 4}
 # By family and type: the points that are multiplied by the root of 2 before an orthogonal
 # transform, and those that are divided by it afterwards.
 _ENDS: dict[tuple[str, int], tuple[tuple[int, ...], tuple[int, ...]]] = {
@@ -45,7 +43,7 @@ def _r2r(
     orthogonalize: bool | None,
     call: _Call,
 ) -> np.ndarray:
-    if type not in _INVERSE:
+    if type not in INVERSE_TYPES:
         raise argument("type", type, "1 to 4")
     numbers = _numbers(x)
     axes, lengths = _axes(numbers, s, axes)
@@ -54,7 +52,7 @@ def _r2r(
     if any(n < least for n in lengths):
         raise argument(f"points of {family} {type}", lengths, f"at least {least} along each axis")
     orthogonal = call.norm == "ortho" if orthogonalize is None else orthogonalize
-    ends = _ENDS.get((family, _INVERSE[type] if inverse else type), ((), ()))
+    ends = _ENDS.get((family, INVERSE_TYPES[type] if inverse else type), ((), ()))
     before, after = ends if orthogonal else ((), ())
     mine = _is_mine(numbers, x, overwrite_x)
     if before and not mine:

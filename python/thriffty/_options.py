@@ -26,6 +26,8 @@ KINDS = {
     "dst3": 10,
     "dst4": 11,
 }
+# Of cosine and sine transforms, the type of the inverse by the type.
+INVERSE_TYPES = {1: 1, 2: 3, 3: 2, 4: 4}
 # Values of `thriffty_transform`.
 C2C, R2C, R2R = range(3)
 # The factors forward and inverse, by NumPy's names: values of `thriffty_scale`.

@@ -92,9 +92,9 @@ class Transform:
             The array to write to; by default the attribute of this name, whose contents the next
             call replaces.
         normalize
-            Whether the result is divided by the number of points that are transformed (of cosine
-            and sine transforms, by the factor that makes forward and backward inverse). By default
-            forward is, and backward is not.
+            Whether the result is divided by the number of transformed points. Cosine and sine
+            transforms have their own number, which makes backward the inverse of forward. By
+            default only forward divides.
 
         Returns
         -------

@@ -12,11 +12,10 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from ._library import ArgumentError
+from ._options import INVERSE_TYPES
 
 __all__ = ["fftn", "ifftn", "rfftn", "irfftn", "dctn", "idctn", "dstn", "idstn"]
 
-# The type of the inverse of a cosine or sine transform, by its own type.
-_INVERSE_TYPE = {1: 1, 2: 3, 3: 2, 4: 4}
 _FOURIER = {"fftn": "c2c", "rfftn": "r2c"}
 _TRIGONOMETRIC = {"dctn": "dct", "dstn": "dst"}
 
@@ -106,11 +105,11 @@ Named = tuple[str, int]
 def _pairs(type: int) -> list[tuple[str, Named, str]]:
     """What a forward transform of this type can be: its name, its inverse, and its kind."""
     pairs = [(name, ("i" + name, 2), kind) for name, kind in _FOURIER.items()]
-    if type in _INVERSE_TYPE:
+    if type in INVERSE_TYPES:
         for name, kind in _TRIGONOMETRIC.items():
             pairs.append((name, ("i" + name, type), f"{kind}{type}"))
             # The inverse of a type, unscaled, is the transform of another type.
-            pairs.append(("i" + name, (name, type), f"{kind}{_INVERSE_TYPE[type]}"))
+            pairs.append(("i" + name, (name, type), f"{kind}{INVERSE_TYPES[type]}"))
     return pairs
 
 
