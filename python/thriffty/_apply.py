@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ._library import AXES
-from ._options import COMPLEX, NORMS, REAL, argument
+from ._options import COMPLEX, REAL, argument, known_norm
 from ._plan import Plan
 
 # Plans that are kept, and bytes of memory that all but the last may hold.
@@ -114,6 +114,7 @@ def _plan(threads: int, *wanted: Any) -> Plan:
     unused = []
     with _lock:
         plan = _plans.setdefault(key, new)
+        _plans.move_to_end(key)
         rest = sum(kept.workspace_bytes for kept in _plans.values()) - plan.workspace_bytes
         while len(_plans) > MOST_PLANS or rest > MOST_BYTES:
             unused.append(_plans.popitem(last=False)[1])
@@ -138,9 +139,7 @@ def apply(
     `mine`: `x` may be overwritten. `length`: of an inverse real transform, the points of physical
     data along its halved axis. `out`: an array that may take the result, if it fits.
     """
-    threads, norm = _threads(workers), norm or "backward"
-    if norm not in NORMS:
-        raise argument("norm", repr(norm), "'backward', 'ortho' or 'forward'")
+    threads, norm = _threads(workers), known_norm(norm)
     if not kinds:
         return x if mine else x.copy()
     for axis in kinds:

@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ._apply import apply
-from ._options import COMPLEX, REAL, argument
+from ._options import COMPLEX, REAL, argument, known_norm
 
 Lengths = int | Sequence[int] | None
 Axes = int | Sequence[int] | None
 
 _NATIVE = {np.dtype(name) for name in (*COMPLEX, *REAL)}
-_SWAPPED = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
+_SWAPPED = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
 
 
 class _Call:
@@ -362,9 +362,7 @@ def ihfftn(
 
 
 def _swapped(norm: str | None) -> str:
-    if norm not in _SWAPPED:
-        raise argument("norm", repr(norm), "'backward', 'ortho' or 'forward'")
-    return _SWAPPED[norm]
+    return _SWAPPED[known_norm(norm)]
 
 
 @_signed_like(hfftn)

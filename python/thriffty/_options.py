@@ -57,6 +57,13 @@ def integer(what: str, value: Any, bits: int = 64) -> int:
     return number
 
 
+def known_norm(norm: str | None) -> str:
+    """The name of the factors; "backward" by default."""
+    if norm is not None and norm not in NORMS:
+        raise argument("norm", repr(norm), "'backward', 'ortho' or 'forward'")
+    return norm or "backward"
+
+
 class Request:
     """A transform of a grid: shapes, types, bricks and orders of both sides."""
 
@@ -98,10 +105,7 @@ class Request:
         options.precision = int(name.removeprefix("float"))
         options.kinds[:axes] = [KINDS[kind] for kind in self.kinds]
         options.input_order[:axes], options.output_order[:axes] = self.orders
-        norm = norm or "backward"
-        if norm not in NORMS:
-            raise argument("norm", repr(norm), "'backward', 'ortho' or 'forward'")
-        options.forward_scale, options.inverse_scale = NORMS[norm]
+        options.forward_scale, options.inverse_scale = NORMS[known_norm(norm)]
         options.howmany = integer("batch", batch)
         for field, value in others.items():
             if value is None:

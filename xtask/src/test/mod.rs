@@ -224,6 +224,15 @@ mod tests {
     }
 
     #[test]
+    fn the_python_package_is_tested_where_python_and_mpi_are() {
+        for (mpi, python) in [(true, true), (true, false), (false, true)] {
+            let python_at = python.then(|| "python".into());
+            let stages = lines(&full(&Ready { python: python_at, ..ready(mpi, true) }));
+            assert_eq!(stages.contains(&"cargo xtask python".to_string()), mpi && python);
+        }
+    }
+
+    #[test]
     fn a_machine_without_the_tools_still_tests() {
         let lines = lines(&full(&ready(false, false)));
         assert_eq!(lines[0], format!("cargo {WITHOUT_FEATURES}"));
