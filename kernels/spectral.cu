@@ -1,40 +1,40 @@
-// What is done to fields between transforms: scaling, and multiplication by functions of the
-// wavenumber.
+// What is done to fields between transforms: scaling, operators, and products of spectra.
 #include "box.cuh"
 
-// A box of a spectrum, row-major along its axes in memory. Axes there are none of have length 1.
+// The modes of a brick, row-major along its axes in memory. Axes that there are not have length 1.
 struct Modes {
     u32 shape[4];
     Divisor by[4];
-    // The first index along each axis, and the points of the physical grid.
-    u32 first[4], grid[4];
-    // 2π over the length of the domain.
-    double unit[4];
+    // Where each axis begins in the tables: wavenumbers, then those for derivatives of odd order,
+    // then their sizes relative to the highest of the axis.
+    u32 first[4];
+    // The component of a vector along each axis; 4 for none.
+    u32 component[4];
+    const double* tables;
     u32 elements;
-    // The axis of a gradient.
-    u32 axis;
+    u32 dimensions;
 };
-static_assert(sizeof(Modes) == 120, "the host has the same");
+static_assert(sizeof(Modes) == 96, "the host has the same");
 
-// The wavenumber of an index, the upper half of a whole axis being negative, and whether it is the
-// one in the middle that is both.
-__device__ inline double wavenumber(const Modes& modes, u32 axis, u32 index, bool& middle)
-{
-    u32 n = modes.grid[axis];
-    middle = 2 * index == n;
-    int k = 2 * index <= n ? int(index) : int(index) - int(n);
-    return k * modes.unit[axis];
-}
+// The numbers of operators are those of the host.
+enum Scalar : u32 { LAPLACIAN, POISSON, HELMHOLTZ, GAUSSIAN, CUTOFF };
+enum Vector : u32 { DERIVATIVE, GRADIENT, DIVERGENCE, CURL, PROJECT };
 
 __device__ inline void indices(const Modes& modes, u32 element, u32 (&index)[4])
 {
 #pragma unroll
     for (int axis = 3; axis > 0; axis--) {
         u32 above = modes.by[axis].of(element);
-        index[axis] = modes.first[axis] + element - above * modes.shape[axis];
+        index[axis] = element - above * modes.shape[axis];
         element = above;
     }
-    index[0] = modes.first[0] + element;
+    index[0] = element;
+}
+
+// Table `which` of an axis: 0 for wavenumbers, 1 for derivatives, 2 for relative sizes.
+__device__ inline double entry(const Modes& modes, u32 axis, u32 which, u32 index)
+{
+    return modes.tables[modes.first[axis] + which * modes.shape[axis] + index];
 }
 
 template <class T>
@@ -53,43 +53,138 @@ __device__ void scale(T* x, u64 n, T factor)
     for (u64 i = whole * WIDE + thread; i < n; i += threads) x[i] *= factor;
 }
 
-// Solves -∇²φ = ρ: divides by the square of the wavenumber, and makes the mean 0.
-template <class T, class Complex>
-__device__ void poisson(const Modes& modes, Complex* x, T factor)
+__device__ inline double reciprocal(double x) { return x == 0 ? 0 : 1 / x; }
+
+// The factor of a mode.
+__device__ inline double factor_of(const Modes& modes, u32 what, double parameter, u32 element)
 {
-    for (u32 i = blockIdx.x * THREADS + threadIdx.x; i < modes.elements; i += gridDim.x * THREADS) {
-        u32 index[4];
-        indices(modes, i, index);
-        double square = 0;
-        bool middle;
+    u32 index[4];
+    indices(modes, element, index);
+    double square = 0, level = 0;
 #pragma unroll
-        for (u32 axis = 0; axis < 4; axis++) {
-            double k = wavenumber(modes, axis, index[axis], middle);
-            square = fma(k, k, square);
-        }
-        T by = square == 0 ? T(0) : T(factor / square);
-        x[i] = {x[i].x * by, x[i].y * by};
+    for (u32 axis = 0; axis < 4; axis++) {
+        double k = entry(modes, axis, 0, index[axis]);
+        square = fma(k, k, square);
+        level = fmax(level, entry(modes, axis, 2, index[axis]));
+    }
+    switch (what) {
+    case LAPLACIAN: return -square;
+    case POISSON: return reciprocal(square);
+    case HELMHOLTZ: return reciprocal(parameter + square);
+    case GAUSSIAN: return exp(-0.5 * parameter * parameter * square);
+    default: return level < parameter ? 1 : 0;
     }
 }
 
-// The derivative along an axis: multiplies by i times the wavenumber, which is 0 for the one in the
-// middle, as it stands for both signs.
-template <class T, class Complex>
-__device__ void gradient(const Modes& modes, const Complex* src, Complex* dst, T factor)
+// Multiplies modes of `width` numbers by a function of their wavenumbers.
+template <class T>
+__device__ void by_wavenumbers(const Modes& modes, u32 what, double parameter, u32 width, const T* src, T* dst)
 {
+    for (u32 i = blockIdx.x * THREADS + threadIdx.x; i < modes.elements; i += gridDim.x * THREADS) {
+        double by = factor_of(modes, what, parameter, i);
+        for (u32 j = 0; j < width; j++) {
+            u64 at = u64(i) * width + j;
+            // Without a sum: what is cut may be infinite.
+            dst[at] = what == CUTOFF && by == 0 ? T(0) : src[at] * T(by);
+        }
+    }
+}
+
+// The number times i and a real factor.
+template <class T, class Complex>
+__device__ inline Complex turned(Complex z, T by)
+{
+    return {-z.y * by, z.x * by};
+}
+
+template <class Complex>
+__device__ inline Complex difference(Complex a, Complex b)
+{
+    return {a.x - b.x, a.y - b.y};
+}
+
+// Derivatives of first order. Components follow each other in memory; all of a mode are read before
+// one is written, so that source and destination may be the same.
+template <class T, class Complex>
+__device__ void derivatives(const Modes& modes, u32 what, u32 component, const Complex* src, Complex* dst)
+{
+    u64 points = modes.elements;
+    u32 dimensions = modes.dimensions;
+    bool vector = what == DIVERGENCE || what == CURL || what == PROJECT;
     for (u32 i = blockIdx.x * THREADS + threadIdx.x; i < modes.elements; i += gridDim.x * THREADS) {
         u32 index[4];
         indices(modes, i, index);
-        T by = 0;
-        bool middle;
+        T k[4] = {};
 #pragma unroll
         for (u32 axis = 0; axis < 4; axis++) {
-            double k = wavenumber(modes, axis, index[axis], middle);
-            if (axis == modes.axis && !middle) by = T(k * factor);
+            T odd = T(entry(modes, axis, 1, index[axis]));
+#pragma unroll
+            for (u32 c = 0; c < 4; c++)
+                if (modes.component[axis] == c) k[c] = odd;
         }
-        Complex z = src[i];
-        dst[i] = {-z.y * by, z.x * by};
+        Complex u[4] = {};
+        Complex along = {0, 0};
+        double square = 0;
+#pragma unroll
+        for (u32 c = 0; c < 4; c++) {
+            if (c < (vector ? dimensions : 1)) u[c] = src[c * points + i];
+            along = {along.x + u[c].x * k[c], along.y + u[c].y * k[c]};
+            square += double(k[c]) * double(k[c]);
+        }
+        switch (what) {
+        case DERIVATIVE: {
+            T by = component == 0 ? k[0] : component == 1 ? k[1] : component == 2 ? k[2] : k[3];
+            dst[i] = turned(u[0], by);
+            break;
+        }
+        case GRADIENT:
+#pragma unroll
+            for (u32 c = 0; c < 4; c++)
+                if (c < dimensions) dst[c * points + i] = turned(u[0], k[c]);
+            break;
+        case DIVERGENCE:
+            dst[i] = turned(along, T(1));
+            break;
+        case CURL:
+            if (dimensions == 3) {
+                dst[i] = difference(turned(u[2], k[1]), turned(u[1], k[2]));
+                dst[points + i] = difference(turned(u[0], k[2]), turned(u[2], k[0]));
+            }
+            dst[(dimensions == 3 ? 2 * points : 0) + i] = difference(turned(u[1], k[0]), turned(u[0], k[1]));
+            break;
+        default: {
+            T by = T(reciprocal(square));
+#pragma unroll
+            for (u32 c = 0; c < 4; c++) {
+                T part = k[c] * by;
+                if (c < dimensions) dst[c * points + i] = difference(u[c], Complex{along.x * part, along.y * part});
+            }
+        }
+        }
     }
+}
+
+// Products with the numbers of another spectrum, or with their conjugates, of `batches` arrays.
+template <class T, class Complex>
+__device__ void products(u64 elements, u64 batches, T sign, const Complex* by, Complex* x)
+{
+    u64 threads = u64(gridDim.x) * THREADS;
+    for (u64 i = u64(blockIdx.x) * THREADS + threadIdx.x; i < elements; i += threads) {
+        Complex b = {by[i].x, by[i].y * sign};
+        for (u64 batch = 0; batch < batches; batch++) {
+            Complex z = x[batch * elements + i];
+            x[batch * elements + i] = {z.x * b.x - z.y * b.y, z.x * b.y + z.y * b.x};
+        }
+    }
+}
+
+// The same of real numbers.
+template <class T>
+__device__ void real_products(u64 elements, u64 batches, const T* by, T* x)
+{
+    u64 threads = u64(gridDim.x) * THREADS;
+    for (u64 i = u64(blockIdx.x) * THREADS + threadIdx.x; i < elements; i += threads)
+        for (u64 batch = 0; batch < batches; batch++) x[batch * elements + i] *= by[i];
 }
 
 #define SPECTRAL(real, T, Complex)                                                                   \
@@ -98,14 +193,24 @@ __device__ void gradient(const Modes& modes, const Complex* src, Complex* dst, T
         scale(x, n, factor);                                                                         \
     }                                                                                                \
     extern "C" __global__ void __launch_bounds__(THREADS)                                            \
-        poisson_##real(Modes modes, Complex* x, T factor)                                            \
+        by_wavenumbers_##real(Modes modes, u32 what, double parameter, u32 width, const T* src, T* dst) \
     {                                                                                                \
-        poisson(modes, x, factor);                                                                   \
+        by_wavenumbers(modes, what, parameter, width, src, dst);                                     \
     }                                                                                                \
     extern "C" __global__ void __launch_bounds__(THREADS)                                            \
-        gradient_##real(Modes modes, const Complex* src, Complex* dst, T factor)                     \
+        derivatives_##real(Modes modes, u32 what, u32 component, const Complex* src, Complex* dst)   \
     {                                                                                                \
-        gradient(modes, src, dst, factor);                                                           \
+        derivatives<T>(modes, what, component, src, dst);                                            \
+    }                                                                                                \
+    extern "C" __global__ void __launch_bounds__(THREADS)                                            \
+        products_##real(u64 elements, u64 batches, T sign, const Complex* by, Complex* x)            \
+    {                                                                                                \
+        products(elements, batches, sign, by, x);                                                    \
+    }                                                                                                \
+    extern "C" __global__ void __launch_bounds__(THREADS)                                            \
+        real_products_##real(u64 elements, u64 batches, const T* by, T* x)                           \
+    {                                                                                                \
+        real_products(elements, batches, by, x);                                                     \
     }
 
 SPECTRAL(f32, float, float2)

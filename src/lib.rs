@@ -24,6 +24,7 @@
 //! The folders, each of which uses those before it:
 //!
 //! - `field`: kinds of data, arrays, and fields;
+//! - [`spectral`]: operators on spectra;
 //! - `bound`: recipes bound to the host or to a device;
 //! - `tuning`: the choice of a recipe;
 //! - `plan`: options, drafts and plans;
@@ -52,6 +53,7 @@ mod field;
 pub mod local;
 pub mod machine;
 mod plan;
+pub mod spectral;
 pub mod tuning;
 pub mod warnings;
 
@@ -66,10 +68,9 @@ pub use tuning::Tune;
 /// Plans whose types are values, and what plans are made from: options, layouts, recipes,
 /// predictions and simulations.
 pub mod planning {
-    pub use crate::field::{
-        Device, DynArray, DynTransform, Host, Location, Side, Transform, Wavenumbers,
-    };
+    pub use crate::field::{Device, DynArray, DynTransform, Host, Location, Side, Transform};
     pub use crate::plan::{DynDraft, DynPlan, Norm, Options};
+    pub use crate::spectral::Wavenumbers;
     pub use fft_core::{
         Algorithm, BytesMoved, Capabilities, Direction, DynBrick, DynGrid, Element, Epochs,
         Expected, Family, Flight, Layout, MAX_AXES, Memory, Message, Node, Order, PerAxis, Played,

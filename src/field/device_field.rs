@@ -1,15 +1,12 @@
 //! Fields on a device.
 
-use std::ops::Range;
-
-use fft_core::{Element, Error, Kind, Real};
+use fft_core::{Element, Error};
+use fft_gpu::GpuReal;
 use fft_gpu::cudarc::driver::{CudaView, CudaViewMut};
-use fft_gpu::{GpuReal, Modes};
 
 use super::array::DynArray;
 use super::device_array::DeviceArray;
 use super::field::Field;
-use super::modes::{Wavenumbers, check_derivable, check_lengths};
 use super::part::{Device, Side, Spectral};
 use super::transform::Transform;
 
@@ -97,16 +94,7 @@ impl<K: Transform, const D: usize> Field<Spectral, K, D, Device> {
         self.through_host(|here| here.map_modes(value))
     }
 
-    /// As on the host: the field is copied there and back.
-    pub fn map_wavenumbers(
-        self,
-        lengths: [f64; D],
-        value: impl FnMut(Wavenumbers<D>, K::Spectral) -> K::Spectral,
-    ) -> Self {
-        self.through_host(|here| here.map_wavenumbers(lengths, value))
-    }
-
-    fn through_host(
+    pub(crate) fn through_host(
         mut self,
         change: impl FnOnce(Field<Spectral, K, D>) -> Field<Spectral, K, D>,
     ) -> Self {
@@ -116,88 +104,18 @@ impl<K: Transform, const D: usize> Field<Spectral, K, D, Device> {
         }
         self
     }
-}
 
-impl<K: Transform<Real: GpuReal>, const D: usize> Field<Spectral, K, D, Device> {
-    /// As on the host, by a kernel that reads and writes once. All axes are of kind C2C, R2C or
-    /// Identity.
-    pub fn poisson(mut self, lengths: [f64; D]) -> Self {
-        let modes = self.modes(lengths);
-        let (rank, batches) = (self.part.rank(), self.batches());
-        let solved = modes.and_then(|modes| {
-            let array = self.array_mut()?;
-            let (bytes, stream) = (array.len(), array.stream().clone());
-            array.with_mut(&stream, bytes, |memory| {
-                let mut reals = memory.cast_mut::<K::Real>();
-                batches.into_iter().try_for_each(|batch| {
-                    let solved =
-                        modes.poisson(&stream, &mut *reals.part_mut(batch), K::Real::of(1.0));
-                    solved.map_err(|why| why.on(rank))
-                })
-            })
-        });
-        self.record_error(solved);
-        self
+    /// A field of zeros for the same plan, where this one is.
+    pub(crate) fn zeros(&self) -> Result<Self, Error> {
+        let from = self.array()?;
+        let made = DeviceArray::zeros(from.gpu(), from.stream(), from.len(), self.part.rank())?;
+        Ok(Self::new(self.part.clone(), DynArray::on_device(made)))
     }
 
-    /// As on the host, by a kernel that reads once; memory for the result is allocated.
-    ///
-    /// # Panics
-    /// If there is no such axis.
-    pub fn gradient(&self, axis: usize, lengths: [f64; D]) -> Self {
-        let made = self.derived(axis, lengths);
-        let (data, error) = match made {
-            Ok(array) => (DynArray::on_device(array), Ok(())),
-            Err(error) => (DynArray::empty(), Err(error)),
-        };
-        let mut made = Self::new(self.part.clone(), data);
-        made.record_error(error);
+    /// A field of this part without an array, but with an error.
+    pub(crate) fn failed(&self, error: Error) -> Self {
+        let mut made = Self::new(self.part.clone(), DynArray::empty());
+        made.record_error(Err(error));
         made
-    }
-
-    fn derived(&self, axis: usize, lengths: [f64; D]) -> Result<DeviceArray, Error> {
-        let (from, rank) = (self.array()?, self.part.rank());
-        check_derivable(self.part.problem(), axis)?;
-        let modes = self.modes(lengths)?;
-        let (bytes, stream) = (from.len(), from.stream());
-        let mut to = DeviceArray::zeros(from.gpu(), stream, bytes, rank)?;
-        to.with_mut(stream, bytes, |to| {
-            from.with(stream, bytes, |from| {
-                let (from, mut to) = (from.cast::<K::Real>(), to.cast_mut::<K::Real>());
-                self.batches().into_iter().try_for_each(|batch| {
-                    let (from, mut to) = (from.part(batch.clone()), to.part_mut(batch));
-                    let one = K::Real::of(1.0);
-                    let done = modes.gradient(stream, axis, &*from, &mut *to, one);
-                    done.map_err(|why| why.on(rank))
-                })
-            })
-        })?;
-        Ok(to)
-    }
-
-    /// The real numbers of each batch.
-    fn batches(&self) -> Vec<Range<usize>> {
-        let reals = self.brick().points() * K::Spectral::WIDTH;
-        let batch = |batch| batch * reals..(batch + 1) * reals;
-        (0..self.part.problem().howmany).map(batch).collect()
-    }
-
-    fn modes(&self, lengths: [f64; D]) -> Result<Modes<K::Real>, Error> {
-        check_lengths(lengths)?;
-        let (problem, layout) = (self.part.problem(), self.part.layout());
-        let mut waves = lengths;
-        for axis in 0..D {
-            match problem.kinds[axis] {
-                Kind::Identity => waves[axis] = f64::INFINITY,
-                Kind::C2C | Kind::R2C => {}
-                kind => {
-                    let expected = "c2c, r2c or none on a device";
-                    return Err(Error::argument(format!("kind of axis {axis}"), kind, expected));
-                }
-            }
-        }
-        let (gpu, grid) = (self.array()?.gpu(), problem.grid());
-        Modes::new(gpu, &grid, &self.part.brick(), layout.order(), waves.into())
-            .map_err(|why| why.on(self.part.rank()))
     }
 }

@@ -50,9 +50,17 @@ impl<S, K: Transform, const D: usize, L: Location> Field<S, K, D, L> {
         (self.part, self.data, self.error.map_or(Ok(()), Err))
     }
 
-    #[cfg(feature = "cuda")]
     pub(crate) fn part(&self) -> &Part<S> {
         &self.part
+    }
+
+    /// The array, and what failed.
+    pub(crate) fn dyn_array(&self) -> (&DynArray, Result<(), Error>) {
+        (&self.data, self.error.clone().map_or(Ok(()), Err))
+    }
+
+    pub(crate) fn dyn_array_mut(&mut self) -> (&mut DynArray, Result<(), Error>) {
+        (&mut self.data, self.error.clone().map_or(Ok(()), Err))
     }
 
     pub(crate) fn record_error(&mut self, result: Result<(), Error>) {

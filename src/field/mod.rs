@@ -19,7 +19,6 @@ pub(crate) use array::{Bytes, BytesMut};
 #[cfg(feature = "cuda")]
 pub(crate) use device_array::DeviceArray;
 pub use field::Field;
-pub use modes::Wavenumbers;
 pub use part::{Device, Host, Location, Physical, Side, Spectral};
 pub(crate) use part::{Part, Sizes};
 pub(crate) use pool::Pool;

@@ -129,7 +129,6 @@ impl<S> Part<S> {
         &self.problem
     }
 
-    #[cfg(feature = "cuda")]
     pub(crate) fn rank(&self) -> usize {
         self.rank
     }

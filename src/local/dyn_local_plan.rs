@@ -44,7 +44,7 @@ type Part<'a> = Mutex<(&'a [u8], &'a mut [u8])>;
 
 impl DynLocalPlan {
     /// Makes a plan for whole arrays on so many threads, or on fewer if the slowest axis is
-    /// shorter. Bricks and shared arrays of the options have no effect.
+    /// shorter. Bricks, shared arrays and transposed output of the options have no effect.
     ///
     /// # Errors
     /// Those of [`Draft::build`](crate::Draft::build); [`Error::Threads`];
@@ -83,7 +83,13 @@ impl DynLocalPlan {
                 let cut = PerAxis::from_fn(grid.axes(), |a| if a == axis { ranks } else { 1 });
                 Some(ProcGrid::new(cut).part(&grid, rank))
             });
-            let own = Options { input, output, shared_arrays: true, ..options.clone() };
+            let own = Options {
+                input,
+                output,
+                shared_arrays: true,
+                transposed_output: false,
+                ..options.clone()
+            };
             DynDraft::new(&comm, grid, transform, precision).with(|it| *it = own).build()
         })?;
         let (recipe, report) = (plans[0].recipe().clone(), plans[0].report().clone());

@@ -11,6 +11,7 @@ use fft_core::{
 };
 
 use super::dyn_draft::DynDraft;
+use super::dyn_plan::DynPlan;
 use super::norm::Norm;
 use super::options::Options;
 use super::plan::Plan;
@@ -195,6 +196,28 @@ impl<'a, K: Transform, const D: usize, L: Location> Draft<'a, K, D, L> {
     /// The order of axes in memory of spectral data, slowest first; row-major by default.
     pub fn output_order(self, order: [usize; D]) -> Self {
         self.set(|options| options.output_order = order.into())
+    }
+
+    /// Leaves spectral data in the bricks and the order of axes that cost least, for programs that
+    /// work on spectra mode by mode. [`Plan::output_brick`] and
+    /// [`DynPlan::output_order`](crate::planning::DynPlan::output_order) tell them.
+    ///
+    /// The model chooses them, before [`Tune`] chooses the recipe. Bricks and orders of the output
+    /// are refused beside it.
+    pub fn transposed_output(self) -> Self {
+        self.set(|options| options.transposed_output = true)
+    }
+
+    /// The bricks and orders of axes of another plan's data, on both sides: spectra of both plans
+    /// then have the same layout.
+    pub fn like(self, plan: &DynPlan) -> Self {
+        self.set(|options| {
+            options.input = Some(plan.input_brick());
+            options.output = Some(plan.output_brick());
+            options.input_order = plan.input_order();
+            options.output_order = plan.output_order();
+            options.transposed_output = false;
+        })
     }
 
     /// What is done along each axis.

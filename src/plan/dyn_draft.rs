@@ -208,7 +208,8 @@ impl<'a> DynDraft<'a> {
 
     /// Whether there is such a grid, and options for as many axes.
     fn check(&self) -> Result<(), Error> {
-        self.error.clone().map_or(Ok(()), Err).and(self.options.check_axes(self.grid))
+        let error = self.error.clone().map_or(Ok(()), Err);
+        error.and(self.options.check_axes(self.grid)).and(self.options.check_output())
     }
 
     /// The problem, once all ranks agree on the options. Collective.
@@ -245,6 +246,9 @@ impl<'a> DynDraft<'a> {
         problem.options.shared_arrays = options.shared_arrays;
         if !options.ignore_shared_memory {
             problem.hosts = (0..ranks).map(|rank| self.comm.host(rank)).collect();
+        }
+        if options.transposed_output {
+            problem.output = Recipe::transposed_output(&problem, options.layouts)?;
         }
         Ok(problem)
     }

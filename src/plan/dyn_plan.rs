@@ -2,20 +2,19 @@
 
 use std::fmt;
 use std::path::Path;
-#[cfg(feature = "cuda")]
-use std::sync::Arc;
 
 use fft_comm::checksum;
 use fft_comm::tuner::{Candidate, Report, Source};
 use fft_core::{
-    Algorithm, Comm, Direction, DynBrick, Error, Precision, Recipe, Reduce, Timings, WireError,
-    agree, assert_same,
+    Algorithm, Comm, Direction, DynBrick, Error, PerAxis, Precision, Recipe, Reduce, Spectrum,
+    Timings, WireError, agree, assert_same,
 };
 #[cfg(feature = "cuda")]
-use fft_gpu::{DeviceMemory, GpuTransport, cudarc::driver::CudaStream};
+use fft_gpu::DeviceMemory;
 
 use crate::bound::{Bound, HostBound};
 use crate::field::{Bytes, BytesMut, DynArray, DynTransform, Sizes};
+use crate::spectral::Domain;
 use crate::tuning::{Decision, save_wisdom};
 
 /// A [`Plan`](crate::Plan) whose transform, precision, place and number of axes are run-time
@@ -25,7 +24,7 @@ use crate::tuning::{Decision, save_wisdom};
 /// plan on the host are slices, those of a plan on a device `DeviceMemory`;
 /// [`DynPlan::zeros`] makes arrays for either. [`DynDraft`](super::DynDraft) has an example.
 pub struct DynPlan {
-    bound: Box<dyn Bound>,
+    pub(super) bound: Box<dyn Bound>,
     recipe: Recipe,
     report: Report,
     /// The name of the problem in wisdom, of plans that were chosen.
@@ -110,6 +109,21 @@ impl DynPlan {
         &self.report
     }
 
+    /// The domain under this plan's spectrum, a box with these lengths.
+    ///
+    /// # Errors
+    /// On this rank: [`Error::Argument`] for lengths that are not positive, or of other axes than
+    /// the grid's; on a device also when the driver fails.
+    pub fn domain(&self, lengths: impl AsRef<[f64]>) -> Result<Domain, Error> {
+        let spectrum = Spectrum::of(self.recipe.problem());
+        let domain = Domain::new(spectrum, self.comm().rank(), lengths.as_ref())?;
+        #[cfg(feature = "cuda")]
+        if let Some(on_device) = self.bound.on_device() {
+            return domain.on(on_device.gpu, on_device.stream);
+        }
+        Ok(domain)
+    }
+
     /// Saves what was measured for [`Tune::Wisdom`](crate::Tune::Wisdom). Collective.
     ///
     /// The entry is added to the file, or replaces that of the same transform on the same machine.
@@ -162,6 +176,16 @@ impl DynPlan {
     /// This rank's part of spectral data.
     pub fn output_brick(&self) -> DynBrick {
         self.recipe.problem().output.brick(self.comm().rank())
+    }
+
+    /// The order of axes in memory of physical data, slowest first.
+    pub fn input_order(&self) -> PerAxis<usize> {
+        self.recipe.problem().input.order()
+    }
+
+    /// The order of axes in memory of spectral data, slowest first.
+    pub fn output_order(&self) -> PerAxis<usize> {
+        self.recipe.problem().output.order()
     }
 
     /// Points of physical data on this rank, all batches together.
@@ -416,37 +440,6 @@ impl DynPlan {
             false => self.bound.allocate(bytes),
         };
         agree(self.comm(), array)
-    }
-
-    /// The stream that everything is queued on, of a plan on a device.
-    #[cfg(feature = "cuda")]
-    pub fn stream(&self) -> Option<&Arc<CudaStream>> {
-        self.bound.on_device().map(|device| device.stream)
-    }
-
-    /// How data gets to the ranks that are hardest to reach, from a plan's device:
-    /// [`GpuTransport::PeerToPeer`] where there are no messages.
-    #[cfg(feature = "cuda")]
-    pub fn transport(&self) -> Option<GpuTransport> {
-        self.bound.on_device().map(|device| device.transport)
-    }
-
-    /// This rank's reshapes in a direction that take no pass on the device: the transforms behind
-    /// them read from other ranks.
-    #[cfg(feature = "cuda")]
-    pub fn fetched(&self, direction: Direction) -> usize {
-        self.bound
-            .on_device()
-            .map_or(0, |device| direction.choose(device.fetched[0], device.fetched[1]))
-    }
-
-    /// Whether a direction's last reshape takes no pass on the device: the transforms before it
-    /// write to other ranks.
-    #[cfg(feature = "cuda")]
-    pub fn stores(&self, direction: Direction) -> bool {
-        let stores = |device: crate::bound::OnDevice<'_>| device.stores;
-        let [forward, inverse] = self.bound.on_device().map_or([false; 2], stores);
-        direction.choose(forward, inverse)
     }
 }
 

@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fft_core::{
-    Access, Comm, Error, Kind, Memory, PerAxis, Precision, Problem, Recipe, Reduce, agree,
-    assert_same,
+    Access, Comm, Direction, Error, Kind, Memory, PerAxis, Precision, Problem, Recipe, Reduce,
+    agree, assert_same,
 };
 use fft_gpu::GpuTransport::{GpuDirect, HostStaged, PeerToPeer};
 use fft_gpu::cudarc::driver::CudaStream;
 use fft_gpu::{Gpu, GpuReal, GpuTransport};
 
+use super::dyn_plan::DynPlan;
 use super::options::Options;
 use crate::bound::{Bound, DeviceOptions, bind};
 use crate::tuning::{Chosen, Tune, Wanted, by_device_clock};
@@ -132,4 +133,33 @@ fn access<T: GpuReal>(
     let mut fetched = [f64::from(fetches)];
     comm.allreduce(Reduce::Min, &mut fetched)?;
     Ok(if fetched == [1.0] { Access::Fetched } else { Access::Contiguous })
+}
+
+impl DynPlan {
+    /// The stream that everything is queued on, of a plan on a device.
+    pub fn stream(&self) -> Option<&Arc<CudaStream>> {
+        self.bound.on_device().map(|device| device.stream)
+    }
+
+    /// How data gets to the ranks that are hardest to reach, from a plan's device:
+    /// [`GpuTransport::PeerToPeer`] where there are no messages.
+    pub fn transport(&self) -> Option<GpuTransport> {
+        self.bound.on_device().map(|device| device.transport)
+    }
+
+    /// This rank's reshapes in a direction that take no pass on the device: the transforms behind
+    /// them read from other ranks.
+    pub fn fetched(&self, direction: Direction) -> usize {
+        self.bound
+            .on_device()
+            .map_or(0, |device| direction.choose(device.fetched[0], device.fetched[1]))
+    }
+
+    /// Whether a direction's last reshape takes no pass on the device: the transforms before it
+    /// write to other ranks.
+    pub fn stores(&self, direction: Direction) -> bool {
+        let stores = |device: crate::bound::OnDevice<'_>| device.stores;
+        let [forward, inverse] = self.bound.on_device().map_or([false; 2], stores);
+        direction.choose(forward, inverse)
+    }
 }

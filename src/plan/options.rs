@@ -48,6 +48,8 @@ pub struct Options {
     pub memory: Memory,
     /// Whether all arrays are in memory that the ranks of a host share.
     pub shared_arrays: bool,
+    /// Whether spectral data stays in the bricks and the order of axes that cost least.
+    pub transposed_output: bool,
     /// Whether all data that changes ranks is sent, also within a host.
     pub ignore_shared_memory: bool,
     /// How the recipe is chosen.
@@ -77,6 +79,7 @@ impl Options {
             layouts: Family::Any,
             memory: Memory::default(),
             shared_arrays: false,
+            transposed_output: false,
             ignore_shared_memory: false,
             tune: Tune::Model,
             machine: None,
@@ -103,6 +106,18 @@ impl Options {
         }
     }
 
+    /// Whether the output is left to the planner, or told.
+    pub(super) fn check_output(&self) -> Result<(), Error> {
+        let ordered = self.output_order != PerAxis::row_major(self.output_order.len());
+        match self.transposed_output && (self.output.is_some() || ordered) {
+            true => {
+                let found = "a brick or an order";
+                Err(Error::argument("output beside transposed output", found, "none"))
+            }
+            false => Ok(()),
+        }
+    }
+
     /// What ranks compare: everything but bricks.
     pub(super) fn entries(&self) -> Vec<(&'static str, String)> {
         let text = |value: Option<String>| value.unwrap_or_else(|| "none".into());
@@ -119,6 +134,7 @@ impl Options {
             ("layouts", self.layouts.to_string()),
             ("memory", self.memory.to_string()),
             ("shared arrays", self.shared_arrays.to_string()),
+            ("transposed output", self.transposed_output.to_string()),
             ("wire everywhere", self.ignore_shared_memory.to_string()),
             ("tolerance", text(self.tolerance.map(|tolerance| tolerance.to_string()))),
         ]

@@ -9,6 +9,7 @@ use fft_core::{Brick, Comm, Direction, Error, Real, Recipe, agree};
 
 use super::dyn_plan::DynPlan;
 use crate::field::{DynArray, Field, Host, Location, Part, Physical, R2c, Spectral, Transform};
+use crate::spectral::Domain;
 
 /// A distributed transform, ready to run any number of times in both directions.
 ///
@@ -117,6 +118,14 @@ impl<K: Transform, const D: usize, L: Location> Plan<K, D, L> {
     /// This rank's part of spectral data.
     pub fn output_brick(&self) -> Brick<D> {
         self.plan.output_brick().typed()
+    }
+
+    /// The domain under this plan's spectrum, a box with these lengths. Not collective.
+    ///
+    /// # Errors
+    /// As [`DynPlan::domain`].
+    pub fn domain(&self, lengths: [f64; D]) -> Result<Domain, Error> {
+        self.plan.domain(lengths)
     }
 
     /// Sets all times to zero.

@@ -14,6 +14,7 @@ pub(crate) mod injected;
 pub(crate) mod job;
 pub(crate) mod little;
 pub(crate) mod lossy;
+pub(crate) mod operators;
 pub(crate) mod oracle;
 pub(crate) mod plans;
 pub(crate) mod tiling;

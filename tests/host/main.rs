@@ -16,6 +16,7 @@ mod large;
 mod local;
 mod memory;
 mod numpy;
+mod operators;
 mod oracle;
 mod plans;
 mod properties;

@@ -6,8 +6,8 @@
 //! boxes of an array ([`Transfer`]) as messages.
 //!
 //! Each folder uses those before it: base, geometry, codec, problem, recipe, redistribute, lower,
-//! planner, simulate. The folder comm uses problem, execute uses comm and recipe, host uses execute
-//! and lower.
+//! planner, simulate. The folders comm and spectral use problem, execute uses comm and recipe, host
+//! uses execute and lower.
 //!
 //! Errors of some ranks become the same error on all ranks by [`agree`].
 #![forbid(unsafe_code)]
@@ -24,6 +24,7 @@ mod problem;
 mod recipe;
 mod redistribute;
 mod simulate;
+mod spectral;
 
 pub use base::{
     Element, Energy, Error, ErrorKind, Precision, Real, Timings, Tolerance, WireError, escaped,
@@ -58,3 +59,4 @@ pub use redistribute::{
     Chunk, LocalRead, LocalReadBox, Redistribution, TransposedWhenRead, by_host,
 };
 pub use simulate::{Message, Order, Played, Schedule, Simulation, Simulator, Summary};
+pub use spectral::{AxisModes, Modes, Operator, Spectrum, Wavenumbers, mode};

@@ -3,6 +3,7 @@
 use super::search::{Costs, Found, NetworkWeight, Search};
 use super::{Family, volume};
 use crate::base::Error;
+use crate::geometry::Layout;
 use crate::problem::Problem;
 use crate::recipe::Recipe;
 
@@ -47,6 +48,19 @@ impl Recipe {
             }
         }
         Ok(chosen)
+    }
+
+    /// The layout in which spectral data of a problem is cheapest to produce: its output where the
+    /// last transform leaves it, on all ranks. The problem's own output is one of those considered.
+    ///
+    /// # Errors
+    /// Those of [`Recipe::of_family`].
+    pub fn transposed_output(problem: &Problem, family: Family) -> Result<Layout, Error> {
+        problem.check()?;
+        let search = Search::new(problem, family).ending_anywhere();
+        let found = search.shortest_path(&mut Costs::new(&search), NetworkWeight::SOME)?;
+        let last = found.nodes.last().map(|node| node.layout.uncalled());
+        Ok(last.unwrap_or_else(|| problem.output.clone()))
     }
 
     fn from_found(problem: &Problem, found: Found) -> Self {

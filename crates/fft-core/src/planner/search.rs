@@ -99,6 +99,8 @@ pub(crate) struct Search<'a> {
     policy: TransportPolicy,
     /// See [`tiles`].
     tiles: Option<usize>,
+    /// Whether paths end in any layout that all ranks have a part of.
+    anywhere: bool,
 }
 
 impl<'a> Search<'a> {
@@ -110,7 +112,24 @@ impl<'a> Search<'a> {
         let candidates = Candidates::new(problem, &hosts, family);
         let (halving, goal) = (problem.halved_axis(), goal(problem));
         let tiles = tiles(&policy, ranks);
-        Self { problem, family, candidates, hosts, halving, goal, all_near, policy, tiles }
+        let anywhere = false;
+        Self {
+            problem,
+            family,
+            candidates,
+            hosts,
+            halving,
+            goal,
+            all_near,
+            policy,
+            tiles,
+            anywhere,
+        }
+    }
+
+    /// The same search for a path to any layout.
+    pub(crate) fn ending_anywhere(self) -> Self {
+        Self { anywhere: true, ..self }
     }
 
     pub(crate) fn problem(&self) -> &'a Problem {
@@ -175,7 +194,11 @@ impl<'a> Search<'a> {
 
     fn is_goal(&self, state: State) -> bool {
         let same = || self.layout(state).is_some_and(|layout| layout == self.problem.output);
-        self.is_done(state) && (state.candidate == OUTPUT || state.candidate == INPUT && same())
+        let spread = || self.row_major(state).is_some_and(Layout::is_spread);
+        self.is_done(state)
+            && (state.candidate == OUTPUT
+                || state.candidate == INPUT && same()
+                || self.anywhere && spread())
     }
 
     pub(crate) fn is_done(&self, state: State) -> bool {

@@ -141,10 +141,10 @@ pub(crate) struct ModesRecord {
     pub(crate) shape: [u32; AXES],
     pub(crate) by: [Divisor; AXES],
     pub(crate) first: [u32; AXES],
-    pub(crate) grid: [u32; AXES],
-    pub(crate) unit: [f64; AXES],
+    pub(crate) component: [u32; AXES],
+    pub(crate) tables: u64,
     pub(crate) elements: u32,
-    pub(crate) axis: u32,
+    pub(crate) dimensions: u32,
 }
 
-const _: () = assert!(size_of::<ModesRecord>() == 120, "the kernel has the same");
+const _: () = assert!(size_of::<ModesRecord>() == 96, "the kernel has the same");

@@ -7,10 +7,10 @@ use std::ptr::null_mut;
 
 use cudarc::driver::sys::{self, CUdeviceptr};
 use cudarc::driver::{
-    CudaStream, DevicePtr, DevicePtrMut, DeviceRepr, DeviceSlice, DriverError, LaunchConfig,
-    PushKernelArg,
+    CudaSlice, CudaStream, DevicePtr, DevicePtrMut, DeviceRepr, DeviceSlice, DriverError,
+    LaunchConfig, PushKernelArg,
 };
-use fft_core::Transfer;
+use fft_core::{Precision, Transfer};
 
 use super::memory::DeviceMemory;
 use super::pinned::Pinned;
@@ -365,50 +365,102 @@ pub(crate) fn scale<T: GpuReal>(
     unsafe { launch!(stream, kernel, grid, "launching a scaling", &data, &n, &factor) }
 }
 
-/// The reach of the modes of a spectrum.
-fn modes_reach<T>(modes: &ModesRecord) -> Reach {
-    Reach { bytes: modes.elements as usize * 2 * size_of::<T>(), align: 2 * size_of::<T>() }
+/// A source, or none where it is the destination, the destination, and bytes of a real number.
+type Operands<'a> = (Option<&'a DeviceMemory<u8>>, &'a mut DeviceMemory<u8>, usize);
+
+/// The addresses of operands with so many components of modes before and after.
+fn operands(
+    (src, dst, real): Operands<'_>,
+    modes: &ModesRecord,
+    [before, after]: [u32; 2],
+    width: u32,
+) -> Result<[CUdeviceptr; 2], GpuError> {
+    let align = width as usize * real;
+    let reach = |components| {
+        let bytes = modes.elements as usize * align * components as usize;
+        Reach { bytes, align }
+    };
+    let to = (dst.address(), dst.len());
+    let from = src.map_or(to, |src| (src.address(), src.len()));
+    check("the spectrum", from, reach(before))?;
+    check("the result", to, reach(after))?;
+    Ok([from.0, to.0])
 }
 
-/// Divides a spectrum by the squares of its wavenumbers.
-pub(crate) fn poisson<T: GpuReal>(
-    stream: &CudaStream,
-    kernel: &Kernel,
-    modes: &ModesRecord,
-    data: &mut impl DevicePtrMut<T>,
-    factor: T,
+/// Multiplies modes by a function of their wavenumbers.
+pub(crate) fn by_wavenumbers(
+    (stream, kernel): (&CudaStream, &Kernel),
+    (modes, tables): (&ModesRecord, &CudaSlice<f64>),
+    (what, parameter, width): (u32, f64, u32),
+    arrays: Operands<'_>,
 ) -> Result<(), GpuError> {
-    let found = data.num_bytes();
-    let (data, _writes) = data.device_ptr_mut(stream);
-    check("the spectrum", (data, found), modes_reach::<T>(modes))?;
-    if modes.elements == 0 {
-        return Ok(());
+    let [src, dst] = operands(arrays, modes, [1, 1], width)?;
+    let (tables, _reads) = tables.device_ptr(stream);
+    let modes = &ModesRecord { tables, ..*modes };
+    let (grid, launching) = (grid_of(kernel, modes.elements as usize), "launching an operator");
+    // SAFETY: the arguments are those of `by_wavenumbers_*`. It accesses one component, found in
+    // both arrays, and the tables that the record was made with.
+    unsafe {
+        launch!(stream, kernel, grid, launching, modes, &what, &parameter, &width, &src, &dst)
     }
-    let (grid, what) =
-        (grid_of(kernel, modes.elements as usize), "launching a Poisson multiplication");
-    // SAFETY: the arguments are those of `poisson_*`, which accesses modes inside the buffer.
-    unsafe { launch!(stream, kernel, grid, what, modes, &data, &factor) }
 }
 
-/// Multiplies a spectrum by i times the wavenumber along one axis.
-pub(crate) fn gradient<T: GpuReal>(
-    stream: &CudaStream,
-    kernel: &Kernel,
-    modes: &ModesRecord,
-    src: &impl DevicePtr<T>,
-    dst: &mut impl DevicePtrMut<T>,
-    factor: T,
+/// Applies an operator with derivatives of first order.
+pub(crate) fn derivatives(
+    (stream, kernel): (&CudaStream, &Kernel),
+    (modes, tables): (&ModesRecord, &CudaSlice<f64>),
+    (what, component): (u32, u32),
+    arrays: Operands<'_>,
 ) -> Result<(), GpuError> {
-    let (found, space) = (src.num_bytes(), dst.num_bytes());
-    let (src, _reads) = src.device_ptr(stream);
-    let (dst, _writes) = dst.device_ptr_mut(stream);
-    check("the spectrum", (src, found), modes_reach::<T>(modes))?;
-    check("the gradient", (dst, space), modes_reach::<T>(modes))?;
-    if modes.elements == 0 {
+    let n = modes.dimensions;
+    // In the order of `Vector` of `kernels/spectral.cu`.
+    let components = match what {
+        0 => [1, 1],
+        1 => [1, n],
+        2 => [n, 1],
+        3 if n == 2 => [2, 1],
+        3 => [3, 3],
+        _ => [n, n],
+    };
+    let [src, dst] = operands(arrays, modes, components, 2)?;
+    let (tables, _reads) = tables.device_ptr(stream);
+    let modes = &ModesRecord { tables, ..*modes };
+    let (grid, launching) = (grid_of(kernel, modes.elements as usize), "launching an operator");
+    // SAFETY: the arguments are those of `derivatives_*`. It accesses the operator's components,
+    // found in both arrays, and the tables that the record was made with.
+    unsafe { launch!(stream, kernel, grid, launching, modes, &what, &component, &src, &dst) }
+}
+
+/// Multiplies arrays of so many elements by another; complex ones with this sign of its imaginary
+/// parts.
+pub(crate) fn products(
+    (stream, kernel): (&CudaStream, &Kernel),
+    (elements, sign, precision): (usize, Option<f64>, Precision),
+    by: &DeviceMemory<u8>,
+    data: &mut DeviceMemory<u8>,
+) -> Result<(), GpuError> {
+    let align = precision.bytes() * if sign.is_some() { 2 } else { 1 };
+    let bytes = elements * align;
+    if bytes == 0 {
         return Ok(());
     }
-    let grid = grid_of(kernel, modes.elements as usize);
-    // SAFETY: the arguments are those of `gradient_*`, which accesses the modes, found in both
-    // buffers.
-    unsafe { launch!(stream, kernel, grid, "launching a gradient", modes, &src, &dst, &factor) }
+    check("the kernel", (by.address(), by.len()), Reach { bytes, align })?;
+    check("the spectrum", (data.address(), data.len()), Reach { bytes, align })?;
+    let (count, batches) = (elements as u64, (data.len() / bytes) as u64);
+    let (from, to) = (by.address(), data.address());
+    let (grid, what) = (grid_of(kernel, elements), "launching a product of spectra");
+    // SAFETY: the arguments are those of `products_*`, or of `real_products_*` without a sign. The
+    // kernel reads one component, found in the first array, and writes those of the second.
+    unsafe {
+        match (sign, precision) {
+            (None, _) => launch!(stream, kernel, grid, what, &count, &batches, &from, &to),
+            (Some(sign), Precision::F32) => {
+                let sign = sign as f32;
+                launch!(stream, kernel, grid, what, &count, &batches, &sign, &from, &to)
+            }
+            (Some(sign), Precision::F64) => {
+                launch!(stream, kernel, grid, what, &count, &batches, &sign, &from, &to)
+            }
+        }
+    }
 }

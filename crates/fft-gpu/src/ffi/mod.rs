@@ -25,8 +25,8 @@ pub(crate) use event::CudaEvent;
 pub use foreign::{borrow, borrow_stream, keeping_context};
 pub(crate) use gathering::Gathering;
 pub(crate) use launch::{
-    NoiseSource, after_trig, before_trig, gradient, poisson, run_decode, run_distance, run_encode,
-    run_energy, run_noise, run_transfer, scale,
+    NoiseSource, after_trig, before_trig, by_wavenumbers, derivatives, products, run_decode,
+    run_distance, run_encode, run_energy, run_noise, run_transfer, scale,
 };
 pub use memory::{DeviceMemory, Lent, LentMut, lend, lend_mut, numbers, numbers_mut};
 pub(crate) use peer_get::PeerGets;

@@ -10,6 +10,6 @@ pub(crate) mod transfers;
 pub use decoder::Decoder;
 pub use encoder::Encoder;
 pub(crate) use message_slots::{Inbox, Outbox};
-pub use modes::{Modes, Scaling};
+pub use modes::{DeviceModes, Scaling};
 pub use noise::Noise;
 pub use transfers::Transfers;

@@ -1,126 +1,155 @@
-//! Pointwise multiplication of fields between transforms.
+//! Pointwise operators on spectra, and scaling.
 
-use std::f64::consts::TAU;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut};
-use fft_core::{DynBrick, DynGrid, PerAxis};
+use cudarc::driver::{CudaSlice, CudaStream, DevicePtrMut, DeviceSlice};
+use fft_core::{Modes, Operator, Precision};
 
 use crate::abi::divisor::{Divisor, MOST_ELEMENTS};
 use crate::abi::records::{AXES, ModesRecord};
-use crate::base::{Gpu, GpuError, GpuReal, Kernel, Source};
-use crate::ffi;
+use crate::base::{Gpu, GpuError, GpuReal, Kernel, Source, tried};
+use crate::ffi::{self, DeviceMemory};
 
-/// Multiplication of a spectrum by functions of the wavenumber k = 2π·index/length.
+/// The modes of a rank's part of a spectrum, with their wavenumbers on the device.
 ///
-/// The upper half of indices stands for negative ones.
-pub struct Modes<T> {
+/// The host has checked that arrays have the operator's components; that they reach as far is
+/// checked here.
+pub struct DeviceModes {
     record: ModesRecord,
-    /// The place in memory of each axis of the grid.
-    places: Vec<usize>,
-    poisson: Kernel,
-    gradient: Kernel,
-    real: PhantomData<T>,
+    /// What the record's address points at.
+    tables: CudaSlice<f64>,
+    width: usize,
+    precision: Precision,
+    by_wavenumbers: Kernel,
+    derivatives: Kernel,
+    products: Kernel,
 }
 
-/// The place in memory of each axis of the grid, of [`AXES`].
-fn places_of(
-    grid: &DynGrid,
-    brick: &DynBrick,
-    order: PerAxis<usize>,
-    lengths: PerAxis<f64>,
-) -> Result<Vec<usize>, GpuError> {
-    let axes = grid.axes();
-    for (what, found) in [
-        ("the axes of a brick", brick.axes()),
-        ("the axes of an order", order.len()),
-        ("the lengths of a domain", lengths.len()),
-    ] {
-        if found != axes {
-            return Err(GpuError::argument(what, found, "one for each axis"));
-        }
-    }
-    let place = |axis: usize| order.iter().position(|a| *a == axis);
-    let places: Option<Vec<_>> = (0..axes).map(|axis| Some(AXES - axes + place(axis)?)).collect();
-    places.ok_or_else(|| {
-        GpuError::argument("the order of axes", format!("{order:?}"), "each axis once")
-    })
+/// A kernel's operator and its arguments.
+enum Call {
+    ByWavenumbers(u32, f64),
+    /// The component of a derivative along one axis; otherwise 0.
+    Derivatives(u32, u32),
 }
 
-impl<T: GpuReal> Modes<T> {
-    /// The modes of a brick of the spectrum of a field, with axes in memory in this order.
-    ///
-    /// The grid is that of the field, and lengths are those of the domain. A real field's brick has
-    /// indices from 0 to n/2 along the halved axis.
+impl DeviceModes {
+    /// Copies the tables of modes to the device.
     ///
     /// # Errors
-    /// [`GpuError::Argument`] for a bad order, or 2^31 modes or more.
-    pub fn new(
-        gpu: &Gpu,
-        grid: &DynGrid,
-        brick: &DynBrick,
-        order: PerAxis<usize>,
-        lengths: PerAxis<f64>,
-    ) -> Result<Self, GpuError> {
-        let places = places_of(grid, brick, order, lengths)?;
-        let longest = grid.shape().into_iter().max().unwrap_or(0);
-        GpuError::at_most("the number of modes", brick.points().max(longest), MOST_ELEMENTS)?;
+    /// [`GpuError::Argument`] for 2^31 modes or more; [`GpuError::Driver`].
+    pub fn new(gpu: &Gpu, stream: &Arc<CudaStream>, modes: &Modes) -> Result<Self, GpuError> {
+        GpuError::at_most("the number of modes", modes.points(), MOST_ELEMENTS)?;
         let mut record = ModesRecord {
             shape: [1; AXES],
             by: [Divisor::by(1); AXES],
             first: [0; AXES],
-            grid: [1; AXES],
-            unit: [0.0; AXES],
-            elements: brick.points() as u32,
-            axis: 0,
+            component: [AXES as u32; AXES],
+            tables: 0,
+            elements: modes.points() as u32,
+            dimensions: modes.dimensions() as u32,
         };
-        for (axis, &place) in places.iter().enumerate() {
-            record.shape[place] = brick.len(axis) as u32;
-            record.by[place] = Divisor::by(brick.len(axis).max(1));
-            record.first[place] = brick.lo[axis] as u32;
-            record.grid[place] = grid.len(axis) as u32;
-            record.unit[place] = TAU / lengths[axis];
+        // Axes that there are not have one mode without a wavenumber.
+        let mut tables = vec![0.0; 3];
+        for (place, axis) in (AXES - modes.axes().len()..).zip(modes.axes()) {
+            record.shape[place] = axis.k.len() as u32;
+            record.by[place] = Divisor::by(axis.k.len().max(1));
+            record.first[place] = tables.len() as u32;
+            record.component[place] = axis.component.unwrap_or(AXES) as u32;
+            tables.extend([&axis.k, &axis.odd, &axis.level].into_iter().flatten());
         }
-        let kernel = |what| gpu.kernel(Source::Spectral, &format!("{what}_{}", T::NAME));
-        let (poisson, gradient) = (kernel("poisson")?, kernel("gradient")?);
-        Ok(Self { record, places, poisson, gradient, real: PhantomData })
+        let copied = stream.clone_htod(&tables).map_err(tried("copying wavenumbers"))?;
+        let precision = modes.spectrum().precision;
+        let kernel = |what| gpu.kernel(Source::Spectral, &format!("{what}_{precision}"));
+        let products = if modes.width() == 2 { "products" } else { "real_products" };
+        Ok(Self {
+            record,
+            tables: copied,
+            width: modes.width(),
+            precision,
+            by_wavenumbers: kernel("by_wavenumbers")?,
+            derivatives: kernel("derivatives")?,
+            products: kernel(products)?,
+        })
     }
 
-    /// Solves -∇²φ = ρ in place: divides by k², times a factor, and makes the mean 0.
+    fn call(modes: &Modes, operator: Operator) -> Result<Call, GpuError> {
+        use Call::{ByWavenumbers, Derivatives};
+        Ok(match operator {
+            Operator::Laplacian => ByWavenumbers(0, 0.0),
+            Operator::Poisson => ByWavenumbers(1, 0.0),
+            Operator::Helmholtz(shift) => ByWavenumbers(2, shift),
+            Operator::Gaussian(deviation) => ByWavenumbers(3, deviation),
+            Operator::Cutoff(fraction) => ByWavenumbers(4, Operator::limit(fraction)),
+            Operator::Derivative(axis) => {
+                Derivatives(0, modes.along(axis).component.unwrap_or(AXES) as u32)
+            }
+            Operator::Gradient => Derivatives(1, 0),
+            Operator::Divergence => Derivatives(2, 0),
+            Operator::Curl => Derivatives(3, 0),
+            Operator::Project => Derivatives(4, 0),
+            other => return Err(GpuError::argument("operator", format!("{other:?}"), "another")),
+        })
+    }
+
+    /// Bytes of one component.
+    fn component_bytes(&self) -> usize {
+        self.record.elements as usize * self.width * self.precision.bytes()
+    }
+
+    /// Queues an operator on arrays; without a source, within the destination. One read and one
+    /// write.
     ///
-    /// One read and one write.
+    /// # Errors
+    /// [`Modes::components`]; [`GpuError::Short`], [`GpuError::Argument`], [`GpuError::Driver`].
+    pub fn apply(
+        &self,
+        stream: &Arc<CudaStream>,
+        modes: &Modes,
+        (operator, [before, after]): (Operator, [usize; 2]),
+        src: Option<&DeviceMemory<u8>>,
+        dst: &mut DeviceMemory<u8>,
+    ) -> Result<(), GpuError> {
+        if self.record.elements == 0 {
+            return Ok(());
+        }
+        let [from, to] = [before, after].map(|components| components * self.component_bytes());
+        let call = Self::call(modes, operator)?;
+        let (record, real) = ((&self.record, &self.tables), self.precision.bytes());
+        for operand in 0..dst.len() / to {
+            let input = src.map(|src| src.part(operand * from..(operand + 1) * from));
+            let mut output = dst.part_mut(operand * to..(operand + 1) * to);
+            let arrays = (input.as_deref(), &mut *output, real);
+            match call {
+                Call::ByWavenumbers(what, parameter) => ffi::by_wavenumbers(
+                    (stream, &self.by_wavenumbers),
+                    record,
+                    (what, parameter, self.width as u32),
+                    arrays,
+                ),
+                Call::Derivatives(what, component) => {
+                    ffi::derivatives((stream, &self.derivatives), record, (what, component), arrays)
+                }
+            }?;
+        }
+        Ok(())
+    }
+
+    /// Queues the multiplication of arrays by a kernel of one component, or by its conjugate. One
+    /// read of both, and one write.
     ///
     /// # Errors
     /// [`GpuError::Short`], [`GpuError::Argument`], [`GpuError::Driver`].
-    pub fn poisson(
+    pub fn multiply(
         &self,
         stream: &Arc<CudaStream>,
-        data: &mut impl DevicePtrMut<T>,
-        factor: T,
+        kernel: &DeviceMemory<u8>,
+        conjugate: bool,
+        data: &mut DeviceMemory<u8>,
     ) -> Result<(), GpuError> {
-        ffi::poisson(stream, &self.poisson, &self.record, data, factor)
-    }
-
-    /// The derivative along an axis of the grid: multiplies by ik, times a factor.
-    ///
-    /// The Nyquist mode of an axis of even length becomes 0. One read and one write.
-    ///
-    /// # Errors
-    /// As [`Modes::poisson`].
-    ///
-    /// # Panics
-    /// If the grid has no such axis.
-    pub fn gradient(
-        &self,
-        stream: &Arc<CudaStream>,
-        axis: usize,
-        src: &impl DevicePtr<T>,
-        dst: &mut impl DevicePtrMut<T>,
-        factor: T,
-    ) -> Result<(), GpuError> {
-        let record = ModesRecord { axis: self.places[axis] as u32, ..self.record };
-        ffi::gradient(stream, &self.gradient, &record, src, dst, factor)
+        let sign = (self.width == 2).then_some(if conjugate { -1.0 } else { 1.0 });
+        let of = (self.record.elements as usize, sign, self.precision);
+        ffi::products((stream, &self.products), of, kernel, data)
     }
 }
 

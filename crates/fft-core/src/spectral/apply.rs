@@ -1,0 +1,236 @@
+//! Operators, applied to arrays of the host.
+//!
+//! A row is a run of modes along the contiguous axis. The wavenumbers of all other axes are the
+//! same for a row, so each mode costs one entry of a table.
+
+use super::modes::{AxisModes, Modes};
+use super::operator::Operator;
+use crate::base::Real;
+use crate::geometry::MAX_AXES;
+
+/// Numbers that are read and written at the same places: of two arrays, or of one.
+pub(super) trait Arrays<T> {
+    fn get(&self, at: usize) -> T;
+    fn set(&mut self, at: usize, value: T);
+}
+
+pub(super) struct Between<'a, T>(pub(super) &'a [T], pub(super) &'a mut [T]);
+
+impl<T: Real> Arrays<T> for Between<'_, T> {
+    fn get(&self, at: usize) -> T {
+        self.0[at]
+    }
+
+    fn set(&mut self, at: usize, value: T) {
+        self.1[at] = value;
+    }
+}
+
+pub(super) struct Within<'a, T>(pub(super) &'a mut [T]);
+
+impl<T: Real> Arrays<T> for Within<'_, T> {
+    fn get(&self, at: usize) -> T {
+        self.0[at]
+    }
+
+    fn set(&mut self, at: usize, value: T) {
+        self.0[at] = value;
+    }
+}
+
+/// What the modes of a row have in common.
+struct Row {
+    first: usize,
+    /// The sum of the squares of wavenumbers of other axes.
+    square: f64,
+    /// The largest relative wavenumber of other axes.
+    level: f64,
+    /// By component of a vector.
+    odd: [f64; MAX_AXES],
+}
+
+/// Calls `body` with each row.
+fn rows(modes: &Modes, mut body: impl FnMut(Row)) {
+    let Some((inner, outer)) = modes.axes().split_last() else { return };
+    let mut index = [0; MAX_AXES];
+    let rows = outer.iter().map(|axis| axis.k.len()).product::<usize>();
+    for row in 0..rows {
+        let mut found =
+            Row { first: row * inner.k.len(), square: 0.0, level: 0.0, odd: [0.0; MAX_AXES] };
+        for (axis, &at) in outer.iter().zip(&index) {
+            found.square += axis.k[at] * axis.k[at];
+            found.level = found.level.max(axis.level[at]);
+            if let Some(component) = axis.component {
+                found.odd[component] = axis.odd[at];
+            }
+        }
+        body(found);
+        for (axis, at) in outer.iter().zip(&mut index).rev() {
+            *at += 1;
+            if *at < axis.k.len() {
+                break;
+            }
+            *at = 0;
+        }
+    }
+}
+
+/// Applies an operator to one operand whose lengths were checked.
+pub(super) fn run<T: Real>(modes: &Modes, operator: Operator, arrays: impl Arrays<T>) {
+    match operator {
+        Operator::Laplacian => scale(modes, arrays, |square| -square),
+        Operator::Poisson => scale(modes, arrays, reciprocal),
+        Operator::Helmholtz(shift) => scale(modes, arrays, |square| reciprocal(shift + square)),
+        Operator::Gaussian(deviation) => {
+            let by = -0.5 * deviation * deviation;
+            scale(modes, arrays, |square| (by * square).exp());
+        }
+        Operator::Cutoff(fraction) => cut(modes, arrays, fraction),
+        Operator::Derivative(axis) => {
+            let component = modes.along(axis).component.unwrap_or(0);
+            vectors(modes, arrays, |[u, ..]: [_; 1], k| [turned(u, k[component])]);
+        }
+        Operator::Gradient => match modes.dimensions() {
+            1 => vectors(modes, arrays, gradient::<T, 1>),
+            2 => vectors(modes, arrays, gradient::<T, 2>),
+            3 => vectors(modes, arrays, gradient::<T, 3>),
+            _ => vectors(modes, arrays, gradient::<T, 4>),
+        },
+        Operator::Divergence => match modes.dimensions() {
+            1 => vectors(modes, arrays, divergence::<T, 1>),
+            2 => vectors(modes, arrays, divergence::<T, 2>),
+            3 => vectors(modes, arrays, divergence::<T, 3>),
+            _ => vectors(modes, arrays, divergence::<T, 4>),
+        },
+        Operator::Project => match modes.dimensions() {
+            1 => vectors(modes, arrays, projection::<T, 1>),
+            2 => vectors(modes, arrays, projection::<T, 2>),
+            3 => vectors(modes, arrays, projection::<T, 3>),
+            _ => vectors(modes, arrays, projection::<T, 4>),
+        },
+        Operator::Curl => match modes.dimensions() {
+            2 => vectors(modes, arrays, |[x, y]: [_; 2], k| {
+                [difference(turned(y, k[0]), turned(x, k[1]))]
+            }),
+            _ => vectors(modes, arrays, |[x, y, z]: [_; 3], k| {
+                [
+                    difference(turned(z, k[1]), turned(y, k[2])),
+                    difference(turned(x, k[2]), turned(z, k[0])),
+                    difference(turned(y, k[0]), turned(x, k[1])),
+                ]
+            }),
+        },
+    }
+}
+
+/// The modes along the contiguous axis.
+fn last(modes: &Modes) -> &AxisModes {
+    let axes = modes.axes();
+    &axes[axes.len() - 1]
+}
+
+/// 0 where there is none.
+fn reciprocal(x: f64) -> f64 {
+    if x == 0.0 { 0.0 } else { 1.0 / x }
+}
+
+/// Multiplies each mode by a function of the square of its wave vector.
+fn scale<T: Real>(modes: &Modes, mut arrays: impl Arrays<T>, of: impl Fn(f64) -> f64) {
+    let (width, inner) = (modes.width(), &last(modes).k);
+    rows(modes, |row| {
+        for (i, k) in inner.iter().enumerate() {
+            let factor = T::of(of(row.square + k * k));
+            for at in (row.first + i) * width..(row.first + i + 1) * width {
+                arrays.set(at, arrays.get(at) * factor);
+            }
+        }
+    });
+}
+
+/// Sets modes to 0 whose wavenumber along an axis is not below this fraction of the highest.
+fn cut<T: Real>(modes: &Modes, mut arrays: impl Arrays<T>, fraction: f64) {
+    let limit = Operator::limit(fraction);
+    let (width, inner) = (modes.width(), &last(modes).level);
+    rows(modes, |row| {
+        for (i, level) in inner.iter().enumerate() {
+            let keeps = row.level.max(*level) < limit;
+            for at in (row.first + i) * width..(row.first + i + 1) * width {
+                arrays.set(at, if keeps { arrays.get(at) } else { T::default() });
+            }
+        }
+    });
+}
+
+/// A complex number.
+type Pair<T> = [T; 2];
+
+/// Calls `of` with the components of each mode and its wave vector.
+fn vectors<T: Real, const I: usize, const O: usize>(
+    modes: &Modes,
+    mut arrays: impl Arrays<T>,
+    of: impl Fn([Pair<T>; I], [T; MAX_AXES]) -> [Pair<T>; O],
+) {
+    let (points, inner) = (modes.points(), last(modes));
+    rows(modes, |row| {
+        let mut k = row.odd.map(T::of);
+        for (i, odd) in inner.odd.iter().enumerate() {
+            if let Some(component) = inner.component {
+                k[component] = T::of(*odd);
+            }
+            let place = |component: usize| 2 * (component * points + row.first + i);
+            let before = std::array::from_fn(|component| {
+                [arrays.get(place(component)), arrays.get(place(component) + 1)]
+            });
+            for (component, [re, im]) in of(before, k).into_iter().enumerate() {
+                arrays.set(place(component), re);
+                arrays.set(place(component) + 1, im);
+            }
+        }
+    });
+}
+
+/// The number times i and a real factor.
+fn turned<T: Real>([re, im]: Pair<T>, by: T) -> Pair<T> {
+    [T::default() - im * by, re * by]
+}
+
+fn difference<T: Real>(a: Pair<T>, b: Pair<T>) -> Pair<T> {
+    [a[0] - b[0], a[1] - b[1]]
+}
+
+/// The sum of components times wavenumbers.
+fn dot<T: Real, const D: usize>(u: [Pair<T>; D], k: [T; MAX_AXES]) -> Pair<T> {
+    let zero = [T::default(); 2];
+    u.iter().zip(k).fold(zero, |sum, (u, k)| [sum[0] + u[0] * k, sum[1] + u[1] * k])
+}
+
+fn gradient<T: Real, const D: usize>([u]: [Pair<T>; 1], k: [T; MAX_AXES]) -> [Pair<T>; D] {
+    std::array::from_fn(|component| turned(u, k[component]))
+}
+
+fn divergence<T: Real, const D: usize>(u: [Pair<T>; D], k: [T; MAX_AXES]) -> [Pair<T>; 1] {
+    let sum = dot(u, k);
+    [[T::default() - sum[1], sum[0]]]
+}
+
+fn projection<T: Real, const D: usize>(u: [Pair<T>; D], k: [T; MAX_AXES]) -> [Pair<T>; D] {
+    let square = k.iter().take(D).fold(0.0, |sum, k| sum + k.as_f64() * k.as_f64());
+    let (along, by) = (dot(u, k), T::of(reciprocal(square)));
+    std::array::from_fn(|component| {
+        let k = k[component] * by;
+        difference(u[component], [along[0] * k, along[1] * k])
+    })
+}
+
+/// Multiplies the numbers of one array by those of another, or by their conjugates.
+pub(super) fn multiply<T: Real>(by: &[T], data: &mut [T], width: usize, conjugate: bool) {
+    if width == 1 {
+        data.iter_mut().zip(by).for_each(|(x, by)| *x = *x * *by);
+        return;
+    }
+    let sign = T::of(if conjugate { -1.0 } else { 1.0 });
+    for (x, by) in data.chunks_exact_mut(2).zip(by.chunks_exact(2)) {
+        let (re, im) = (by[0], by[1] * sign);
+        (x[0], x[1]) = (x[0] * re - x[1] * im, x[0] * im + x[1] * re);
+    }
+}

@@ -1,0 +1,10 @@
+//! Pointwise operators on spectra.
+
+mod apply;
+mod modes;
+mod operator;
+mod wavenumbers;
+
+pub use modes::{AxisModes, Modes, Spectrum};
+pub use operator::Operator;
+pub use wavenumbers::{Wavenumbers, mode};

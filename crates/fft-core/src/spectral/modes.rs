@@ -1,0 +1,336 @@
+//! The modes of a rank's part of a spectrum, on a box with physical lengths.
+
+use std::fmt;
+
+use bytemuck::{cast_slice, cast_slice_mut};
+
+use super::apply::{self, Between, Within};
+use super::operator::Operator;
+use super::wavenumbers::{is_nyquist, mode, wavenumber};
+use crate::base::{Error, Precision};
+use crate::geometry::{DynGrid, Layout, PerAxis};
+use crate::problem::{Kind, Problem};
+
+/// A spectrum: what it was transformed from, and how it is distributed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Spectrum {
+    /// The transform along each axis.
+    pub kinds: PerAxis<Kind>,
+    /// The grid of physical data.
+    pub grid: DynGrid,
+    /// The bricks of all ranks.
+    pub layout: Layout,
+    /// Whether its points are complex.
+    pub complex: bool,
+    /// Precision of all numbers.
+    pub precision: Precision,
+}
+
+impl Spectrum {
+    /// The spectrum of a problem.
+    pub fn of(problem: &Problem) -> Self {
+        Self {
+            kinds: problem.kinds,
+            grid: problem.grid(),
+            layout: problem.output.clone(),
+            complex: problem.complex_spectrum(),
+            precision: problem.precision,
+        }
+    }
+
+    /// Whether it is that of a problem.
+    pub fn is_of(&self, problem: &Problem) -> bool {
+        problem.kinds == self.kinds
+            && problem.output == self.layout
+            && problem.grid() == self.grid
+            && problem.precision == self.precision
+    }
+}
+
+/// The modes of a rank's part of a spectrum, with their wavenumbers on a box.
+pub struct Modes {
+    spectrum: Spectrum,
+    rank: usize,
+    axes: Vec<AxisModes>,
+    dimensions: usize,
+}
+
+/// The modes of a brick along one axis of the grid.
+#[derive(Debug)]
+pub struct AxisModes {
+    /// The axis.
+    pub axis: usize,
+    /// The component of a vector along this axis; none if it is left alone.
+    pub component: Option<usize>,
+    /// Wavenumbers, as [`Wavenumbers::k`](super::Wavenumbers).
+    pub k: Vec<f64>,
+    /// Wavenumbers for derivatives of odd order: 0 for the middle mode of an even number of points.
+    pub odd: Vec<f64>,
+    /// The size of `k` relative to the highest wavenumber of the axis, `πn/length`.
+    pub level: Vec<f64>,
+}
+
+impl AxisModes {
+    fn new(spectrum: &Spectrum, rank: usize, axis: usize, length: f64) -> Self {
+        let (kind, n) = (spectrum.kinds[axis], spectrum.grid.shape()[axis]);
+        let range = spectrum.layout.brick(rank).range(axis);
+        let modes: Vec<_> = range.map(|index| mode(kind, n, index)).collect();
+        let k = |mode: &i64| wavenumber(kind, *mode, length);
+        let odd = |mode: &i64| if is_nyquist(kind, n, *mode) { 0.0 } else { k(mode) };
+        let highest = std::f64::consts::PI * n as f64 / length;
+        let transformed = |axis: &usize| spectrum.kinds[*axis] != Kind::Identity;
+        Self {
+            axis,
+            component: transformed(&axis).then(|| (0..axis).filter(transformed).count()),
+            k: modes.iter().map(k).collect(),
+            odd: modes.iter().map(odd).collect(),
+            level: modes.iter().map(|mode| k(mode).abs() / highest).collect(),
+        }
+    }
+}
+
+impl Modes {
+    /// The modes of a rank's brick on a box of these lengths, one for each axis.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for lengths that are not positive, or of other axes than the grid's.
+    pub fn new(spectrum: Spectrum, rank: usize, lengths: &[f64]) -> Result<Self, Error> {
+        let axes = spectrum.kinds.len();
+        if lengths.len() != axes {
+            return Err(Error::argument("lengths of a domain", lengths.len(), axes));
+        }
+        if let Some(axis) = lengths.iter().position(|length| length.is_nan() || *length <= 0.0) {
+            let what = format!("length of axis {axis}");
+            return Err(Error::argument(what, lengths[axis], "a positive one"));
+        }
+        let order = spectrum.layout.order();
+        let along = |axis: usize| AxisModes::new(&spectrum, rank, axis, lengths[axis]);
+        let axes = order.into_iter().map(along).collect();
+        let dimensions = spectrum.kinds.iter().filter(|kind| **kind != Kind::Identity).count();
+        Ok(Self { spectrum, rank, axes, dimensions })
+    }
+
+    /// What they are the modes of.
+    pub fn spectrum(&self) -> &Spectrum {
+        &self.spectrum
+    }
+
+    /// The rank whose brick it is.
+    pub fn rank(&self) -> usize {
+        self.rank
+    }
+
+    /// The modes along each axis, in the order of memory, slowest first.
+    pub fn axes(&self) -> &[AxisModes] {
+        &self.axes
+    }
+
+    /// The components of a vector: the number of axes that are transformed.
+    pub fn dimensions(&self) -> usize {
+        self.dimensions
+    }
+
+    /// Points of one component.
+    pub fn points(&self) -> usize {
+        self.axes.iter().map(|axis| axis.k.len()).product()
+    }
+
+    /// The modes along an axis of the grid.
+    ///
+    /// # Panics
+    /// If there is no such axis.
+    pub fn along(&self, axis: usize) -> &AxisModes {
+        let found = self.axes.iter().find(|modes| modes.axis == axis);
+        found.unwrap_or_else(|| panic!("axis {axis} of {}", self.axes.len()))
+    }
+
+    /// Real numbers of a point.
+    pub fn width(&self) -> usize {
+        if self.spectrum.complex { 2 } else { 1 }
+    }
+
+    /// Bytes of one component.
+    pub fn component_bytes(&self) -> usize {
+        self.points() * self.width() * self.spectrum.precision.bytes()
+    }
+
+    /// Whether an operator can be applied: its components of operand and result.
+    fn check(&self, operator: Operator) -> Result<[usize; 2], Error> {
+        operator.check()?;
+        let kinds = &self.spectrum.kinds;
+        if let Operator::Derivative(axis) = operator
+            && axis >= kinds.len()
+        {
+            return Err(Error::argument("axis", axis, format!("0 to {}", kinds.len() - 1)));
+        }
+        for (axis, kind) in kinds.iter().enumerate() {
+            let may = match (kind, operator) {
+                (Kind::C2C | Kind::R2C, _) => true,
+                (_, Operator::Derivative(one)) => one != axis,
+                (Kind::Identity, _) => true,
+                _ => !operator.derives(),
+            };
+            if !may {
+                return Err(Error::argument(format!("kind of axis {axis}"), kind, "c2c or r2c"));
+            }
+        }
+        operator.components(self.dimensions)
+    }
+
+    /// The components of an operator's operand and result, for arrays of these bytes: as many, or
+    /// several times as many.
+    ///
+    /// # Errors
+    /// [`Error::Length`] for other arrays; [`Error::Argument`] for axes without derivatives, and
+    /// for parameters that are not finite.
+    pub fn components(
+        &self,
+        operator: Operator,
+        [from, to]: [usize; 2],
+    ) -> Result<[usize; 2], Error> {
+        let [before, after] = self.check(operator)?;
+        let one = self.component_bytes();
+        let operands = from.checked_div(one * before).map_or(0, |found| found.max(1));
+        for (what, found, components) in [("input", from, before), ("output", to, after)] {
+            let expected = operands * components * one;
+            self.check_len(what, found, expected)?;
+        }
+        Ok([before, after])
+    }
+
+    /// As [`Modes::components`], of an operator within one array.
+    ///
+    /// # Errors
+    /// Those of [`Modes::components`]; [`Error::Argument`] where the result has more or fewer
+    /// components.
+    pub fn components_in_place(&self, operator: Operator, bytes: usize) -> Result<usize, Error> {
+        let [before, after] = self.check(operator)?;
+        if before != after {
+            let found = format!("{before} before and {after} after");
+            return Err(Error::argument("components of an operator in place", found, "equal ones"));
+        }
+        self.components(operator, [bytes; 2]).map(|[before, _]| before)
+    }
+
+    /// Applies an operator to an array, and writes the result to another.
+    ///
+    /// # Errors
+    /// Those of [`Modes::components`]; [`Error::Argument`] for arrays that are not aligned.
+    pub fn apply(&self, operator: Operator, input: &[u8], output: &mut [u8]) -> Result<(), Error> {
+        let counts = self.components(operator, [input.len(), output.len()])?;
+        self.check_aligned(input)?;
+        self.check_aligned(output)?;
+        let [from, to] = counts.map(|count| (count * self.component_bytes()).max(1));
+        for (input, output) in input.chunks(from).zip(output.chunks_mut(to)) {
+            match self.spectrum.precision {
+                Precision::F32 => {
+                    let arrays = Between::<f32>(cast_slice(input), cast_slice_mut(output));
+                    apply::run(self, operator, arrays);
+                }
+                Precision::F64 => {
+                    let arrays = Between::<f64>(cast_slice(input), cast_slice_mut(output));
+                    apply::run(self, operator, arrays);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Applies an operator within an array.
+    ///
+    /// # Errors
+    /// Those of [`Modes::components_in_place`]; [`Error::Argument`] for an array that is not
+    /// aligned.
+    pub fn apply_in_place(&self, operator: Operator, data: &mut [u8]) -> Result<(), Error> {
+        let count = self.components_in_place(operator, data.len())?;
+        self.check_aligned(data)?;
+        for data in data.chunks_mut((count * self.component_bytes()).max(1)) {
+            match self.spectrum.precision {
+                Precision::F32 => {
+                    apply::run(self, operator, Within::<f32>(cast_slice_mut(data)));
+                }
+                Precision::F64 => {
+                    apply::run(self, operator, Within::<f64>(cast_slice_mut(data)));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Multiplies each array by another, mode by mode, or by its complex conjugate: by the
+    /// transform of a kernel, this convolves with the kernel, or correlates.
+    ///
+    /// # Errors
+    /// [`Error::Length`] for a kernel that is not one component, and data that is not several;
+    /// [`Error::Argument`] for arrays that are not aligned.
+    pub fn multiply(&self, kernel: &[u8], conjugate: bool, data: &mut [u8]) -> Result<(), Error> {
+        self.check_kernel([kernel.len(), data.len()])?;
+        self.check_aligned(kernel)?;
+        self.check_aligned(data)?;
+        let width = self.width();
+        for data in data.chunks_mut(kernel.len().max(1)) {
+            match self.spectrum.precision {
+                Precision::F32 => apply::multiply::<f32>(
+                    cast_slice(kernel),
+                    cast_slice_mut(data),
+                    width,
+                    conjugate,
+                ),
+                Precision::F64 => apply::multiply::<f64>(
+                    cast_slice(kernel),
+                    cast_slice_mut(data),
+                    width,
+                    conjugate,
+                ),
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks the bytes of a kernel and of data that is multiplied by it.
+    ///
+    /// # Errors
+    /// [`Error::Length`].
+    pub fn check_kernel(&self, [kernel, data]: [usize; 2]) -> Result<(), Error> {
+        let one = self.component_bytes();
+        let whole = data.checked_div(one).map_or(0, |components| components.max(1)) * one;
+        for (what, found, expected) in [("kernel", kernel, one), ("spectrum", data, whole)] {
+            self.check_len(what, found, expected)?;
+        }
+        Ok(())
+    }
+
+    /// Compares bytes of an array; an error counts points.
+    fn check_len(&self, what: &'static str, found: usize, expected: usize) -> Result<(), Error> {
+        let point = self.width() * self.spectrum.precision.bytes();
+        let (found_points, expected_points) = (found.div_ceil(point), expected / point);
+        match found == expected {
+            true => Ok(()),
+            false => Err(Error::Length {
+                what,
+                rank: self.rank,
+                found: found_points,
+                expected: expected_points,
+            }),
+        }
+    }
+
+    /// Whether an array begins where numbers may.
+    fn check_aligned(&self, array: &[u8]) -> Result<(), Error> {
+        let align = self.spectrum.precision.bytes();
+        match array.is_empty() || array.as_ptr().align_offset(align) == 0 {
+            true => Ok(()),
+            false => {
+                let (found, expected) =
+                    (format!("{:p}", array.as_ptr()), format!("a multiple of {align}"));
+                Err(Error::argument("address of a spectrum", found, expected))
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Modes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Modes({} points of {})", self.points(), self.spectrum.layout)
+    }
+}

@@ -1,0 +1,54 @@
+//! Wavenumbers of modes.
+
+use std::f64::consts::{PI, TAU};
+
+use crate::problem::Kind;
+
+/// The wavenumbers of a mode along each axis.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Wavenumbers<const D: usize> {
+    /// `2π·mode/length` for kinds C2C and R2C; `π·mode/length` for cosine and sine transforms, with
+    /// half a mode more for types III and IV; 0 for an axis that is left alone.
+    pub k: [f64; D],
+    /// Whether the mode is the middle one of an even number of points. It stands for both signs, so
+    /// that its derivatives of odd order are 0.
+    pub nyquist: [bool; D],
+}
+
+impl<const D: usize> Wavenumbers<D> {
+    /// Those of a mode of a grid with this shape of physical data, on a box of these lengths.
+    pub fn new(kinds: [Kind; D], shape: [usize; D], mode: [i64; D], lengths: [f64; D]) -> Self {
+        let k = std::array::from_fn(|axis| wavenumber(kinds[axis], mode[axis], lengths[axis]));
+        let nyquist = std::array::from_fn(|axis| is_nyquist(kinds[axis], shape[axis], mode[axis]));
+        Self { k, nyquist }
+    }
+
+    /// The square of the wave vector: the sum of the squares of `k`.
+    pub fn square(&self) -> f64 {
+        self.k.iter().map(|k| k * k).sum()
+    }
+}
+
+/// The mode of a frequency's index, along an axis of so many points of physical data.
+pub fn mode(kind: Kind, n: usize, index: usize) -> i64 {
+    match kind {
+        Kind::C2C if index >= n.div_ceil(2) => index as i64 - n as i64,
+        Kind::Dst1 | Kind::Dst2 | Kind::Dst3 | Kind::Dst4 => index as i64 + 1,
+        _ => index as i64,
+    }
+}
+
+pub(super) fn wavenumber(kind: Kind, mode: i64, length: f64) -> f64 {
+    let mode = mode as f64;
+    match kind {
+        Kind::Identity => 0.0,
+        Kind::C2C | Kind::R2C => TAU * mode / length,
+        Kind::Dct3 | Kind::Dct4 => PI * (mode + 0.5) / length,
+        Kind::Dst3 | Kind::Dst4 => PI * (mode - 0.5) / length,
+        _ => PI * mode / length,
+    }
+}
+
+pub(super) fn is_nyquist(kind: Kind, n: usize, mode: i64) -> bool {
+    matches!(kind, Kind::C2C | Kind::R2C) && 2 * mode.unsigned_abs() as usize == n
+}

@@ -1,0 +1,256 @@
+//! A box with physical lengths under a plan's spectrum.
+
+use std::fmt;
+
+use fft_core::{Error, Modes, Operator, Spectrum};
+#[cfg(feature = "cuda")]
+use fft_gpu::{DeviceModes, Gpu, GpuError, cudarc::driver::CudaStream};
+
+use crate::field::DynArray;
+
+/// A box with physical lengths, and the wavenumbers of this rank's part of a plan's spectrum.
+///
+/// Made by [`Plan::domain`](crate::Plan::domain). It serves all plans whose spectra have the same
+/// kinds, bricks and order, in the same place, whatever their number of arrays. Its methods are not
+/// collective, and allocate nothing.
+pub struct Domain {
+    modes: Modes,
+    #[cfg(feature = "cuda")]
+    device: Option<OnDevice>,
+}
+
+/// The modes on a device, and the stream that operators are queued on.
+#[cfg(feature = "cuda")]
+struct OnDevice {
+    modes: DeviceModes,
+    stream: std::sync::Arc<CudaStream>,
+}
+
+impl Domain {
+    /// # Errors
+    /// [`Error::Argument`] for lengths that are not positive, or of other axes than the grid's.
+    pub(crate) fn new(spectrum: Spectrum, rank: usize, lengths: &[f64]) -> Result<Self, Error> {
+        let modes = Modes::new(spectrum, rank, lengths)?;
+        Ok(Self {
+            modes,
+            #[cfg(feature = "cuda")]
+            device: None,
+        })
+    }
+
+    /// The same, for arrays on a device.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn on(
+        mut self,
+        gpu: &Gpu,
+        stream: &std::sync::Arc<CudaStream>,
+    ) -> Result<Self, Error> {
+        let modes = DeviceModes::new(gpu, stream, &self.modes).map_err(|why| self.failed(why))?;
+        self.device = Some(OnDevice { modes, stream: stream.clone() });
+        Ok(self)
+    }
+
+    #[cfg(feature = "cuda")]
+    fn failed(&self, why: GpuError) -> Error {
+        why.on(self.modes.rank())
+    }
+
+    /// The modes, with their wavenumbers.
+    pub(super) fn modes(&self) -> &Modes {
+        &self.modes
+    }
+
+    /// The components of a vector: the number of axes that are transformed.
+    pub fn dimensions(&self) -> usize {
+        self.modes.dimensions()
+    }
+
+    /// The wavenumbers of this rank's brick along an axis of the grid, as
+    /// [`Wavenumbers::k`](super::Wavenumbers).
+    ///
+    /// # Panics
+    /// If there is no such axis.
+    pub fn wavenumbers(&self, axis: usize) -> &[f64] {
+        &self.modes.along(axis).k
+    }
+
+    /// The same for derivatives of odd order: 0 for the middle mode of an even number of points.
+    ///
+    /// # Panics
+    /// If there is no such axis.
+    pub fn derivative_wavenumbers(&self, axis: usize) -> &[f64] {
+        &self.modes.along(axis).odd
+    }
+
+    /// Applies an operator to the first bytes of an array, as
+    /// [`DynPlan`](crate::planning::DynPlan) has them, and writes the result to another. A batch of
+    /// several operands makes as many results.
+    ///
+    /// # Errors
+    /// [`Error::Length`] for lengths that are not those of the operator's components;
+    /// [`Error::Argument`] for axes without derivatives, parameters that are not finite, and arrays
+    /// that are elsewhere or not aligned; [`Error::Transport`] when a driver fails.
+    pub fn apply_arrays(
+        &self,
+        operator: Operator,
+        (input, from): (&DynArray, usize),
+        (output, to): (&mut DynArray, usize),
+    ) -> Result<(), Error> {
+        #[cfg(feature = "cuda")]
+        if let (Some(device), Some(input), Some(output)) =
+            (&self.device, input.device(), output.device_mut())
+        {
+            return input.with(&device.stream, from, |input| {
+                output.with_mut(&device.stream, to, |output| {
+                    self.apply_on_device(operator, Some(input), output)
+                })
+            });
+        }
+        self.check_place(input)?;
+        self.check_place(output)?;
+        self.modes.apply(operator, &input.bytes()[..from], &mut output.bytes_mut()[..to])
+    }
+
+    /// Applies an operator with as many components before as after within the first bytes of an
+    /// array.
+    ///
+    /// # Errors
+    /// Those of [`Domain::apply_arrays`]; [`Error::Argument`] for another operator.
+    pub fn apply_array_in_place(
+        &self,
+        operator: Operator,
+        (data, bytes): (&mut DynArray, usize),
+    ) -> Result<(), Error> {
+        #[cfg(feature = "cuda")]
+        if let (Some(device), Some(data)) = (&self.device, data.device_mut()) {
+            return data.with_mut(&device.stream, bytes, |data| {
+                self.apply_on_device(operator, None, data)
+            });
+        }
+        self.check_place(data)?;
+        self.modes.apply_in_place(operator, &mut data.bytes_mut()[..bytes])
+    }
+
+    /// Multiplies the first bytes of an array by a kernel of one component, or by its conjugate.
+    ///
+    /// # Errors
+    /// As [`Domain::apply_arrays`].
+    pub fn multiply_arrays(
+        &self,
+        (kernel, from): (&DynArray, usize),
+        conjugate: bool,
+        (data, bytes): (&mut DynArray, usize),
+    ) -> Result<(), Error> {
+        #[cfg(feature = "cuda")]
+        if let (Some(device), Some(kernel), Some(data)) =
+            (&self.device, kernel.device(), data.device_mut())
+        {
+            return kernel.with(&device.stream, from, |kernel| {
+                data.with_mut(&device.stream, bytes, |data| {
+                    self.multiply_on_device(kernel, conjugate, data)
+                })
+            });
+        }
+        self.check_place(kernel)?;
+        self.check_place(data)?;
+        self.modes.multiply(&kernel.bytes()[..from], conjugate, &mut data.bytes_mut()[..bytes])
+    }
+
+    /// Applies an operator to arrays of the host; without input, within the output.
+    ///
+    /// # Errors
+    /// As [`Domain::apply_arrays`].
+    pub fn apply_bytes(
+        &self,
+        operator: Operator,
+        input: Option<&[u8]>,
+        output: &mut [u8],
+    ) -> Result<(), Error> {
+        match input {
+            Some(input) => self.modes.apply(operator, input, output),
+            None => self.modes.apply_in_place(operator, output),
+        }
+    }
+
+    /// Multiplies an array of the host, as [`Domain::multiply_arrays`].
+    ///
+    /// # Errors
+    /// As [`Domain::apply_arrays`].
+    pub fn multiply_bytes(
+        &self,
+        kernel: &[u8],
+        conjugate: bool,
+        data: &mut [u8],
+    ) -> Result<(), Error> {
+        self.modes.multiply(kernel, conjugate, data)
+    }
+
+    /// Applies an operator to arrays on the domain's device; without input, within the output.
+    ///
+    /// # Errors
+    /// As [`Domain::apply_arrays`].
+    #[cfg(feature = "cuda")]
+    pub fn apply_on_device(
+        &self,
+        operator: Operator,
+        input: Option<&fft_gpu::DeviceMemory<u8>>,
+        output: &mut fft_gpu::DeviceMemory<u8>,
+    ) -> Result<(), Error> {
+        use fft_gpu::cudarc::driver::DeviceSlice;
+        let counts = match input {
+            Some(input) => self.modes.components(operator, [input.len(), output.len()])?,
+            None => [self.modes.components_in_place(operator, output.len())?; 2],
+        };
+        let device = self.there()?;
+        let applied =
+            device.modes.apply(&device.stream, &self.modes, (operator, counts), input, output);
+        applied.map_err(|why| self.failed(why))
+    }
+
+    /// Multiplies an array on the domain's device, as [`Domain::multiply_arrays`].
+    ///
+    /// # Errors
+    /// As [`Domain::apply_arrays`].
+    #[cfg(feature = "cuda")]
+    pub fn multiply_on_device(
+        &self,
+        kernel: &fft_gpu::DeviceMemory<u8>,
+        conjugate: bool,
+        data: &mut fft_gpu::DeviceMemory<u8>,
+    ) -> Result<(), Error> {
+        use fft_gpu::cudarc::driver::DeviceSlice;
+        self.modes.check_kernel([kernel.len(), data.len()])?;
+        let device = self.there()?;
+        let multiplied = device.modes.multiply(&device.stream, kernel, conjugate, data);
+        multiplied.map_err(|why| self.failed(why))
+    }
+
+    #[cfg(feature = "cuda")]
+    fn there(&self) -> Result<&OnDevice, Error> {
+        let wrong = || Error::argument("spectrum", "one on a device", "one on the host");
+        self.device.as_ref().ok_or_else(wrong)
+    }
+
+    /// Whether an array is on the host, as the domain is then.
+    fn check_place(&self, array: &DynArray) -> Result<(), Error> {
+        let places = ["on the host", "on a device"];
+        let there = array.device_address().is_some();
+        #[cfg(feature = "cuda")]
+        let expected = self.device.is_some();
+        #[cfg(not(feature = "cuda"))]
+        let expected = false;
+        match there == expected && !there {
+            true => Ok(()),
+            false => {
+                let place = |there: bool| format!("one {}", places[usize::from(there)]);
+                Err(Error::argument("spectrum", place(there), place(expected)))
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Domain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Domain({:?})", self.modes)
+    }
+}
