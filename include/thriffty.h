@@ -263,6 +263,66 @@ typedef int32_t thriffty_tune;
 #endif // __cplusplus
 
 /**
+ * What `thriffty_apply` does to each mode of a spectrum, with the wavenumbers k of the axes that
+ * are transformed. Derivatives of first order need axes of kind C2C and R2C; they are 0 for the
+ * middle mode of an even number of points.
+ */
+enum thriffty_operator
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * The derivative along the axis that the parameter names.
+     */
+    THRIFFTY_OPERATOR_DERIVATIVE = 0,
+    /**
+     * Of one field, its derivatives along all axes.
+     */
+    THRIFFTY_OPERATOR_GRADIENT = 1,
+    /**
+     * Of a vector, one field.
+     */
+    THRIFFTY_OPERATOR_DIVERGENCE = 2,
+    /**
+     * In three dimensions; in two, of a vector the one component d0 u1 - d1 u0.
+     */
+    THRIFFTY_OPERATOR_CURL = 3,
+    /**
+     * -k^2.
+     */
+    THRIFFTY_OPERATOR_LAPLACIAN = 4,
+    /**
+     * Solves -laplacian(phi) = rho. The mean of phi is 0, and that of rho is ignored.
+     */
+    THRIFFTY_OPERATOR_POISSON = 5,
+    /**
+     * Solves (s - laplacian) phi = rho; the parameter is s. Modes with s + k^2 = 0 become 0.
+     */
+    THRIFFTY_OPERATOR_HELMHOLTZ = 6,
+    /**
+     * Subtracts the gradient part of a vector.
+     */
+    THRIFFTY_OPERATOR_PROJECT = 7,
+    /**
+     * Convolves with a normalised Gaussian; the parameter is its standard deviation.
+     */
+    THRIFFTY_OPERATOR_GAUSSIAN = 8,
+    /**
+     * Keeps modes below a fraction of the highest wavenumber of each axis, the parameter, and sets
+     * others to 0.
+     */
+    THRIFFTY_OPERATOR_CUTOFF = 9,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum thriffty_operator thriffty_operator;
+#else
+typedef int32_t thriffty_operator;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
  * A distributed transform, ready to run any number of times in both directions.
  *
  * A plan may be used on any thread, by one at a time; with MPI, on threads that may call MPI. A
@@ -382,6 +442,12 @@ typedef struct thriffty_options {
      * many as there are cores. They park between calls. Plans over MPI have one thread per rank.
      */
     int32_t threads;
+    /**
+     * Not 0: spectral data stays in the bricks and the order of axes that cost least, which
+     * `thriffty_plan_sizes` tells; `output` is NULL then, and `output_order` as in C. Plans of
+     * several threads ignore it.
+     */
+    int32_t transposed_output;
 } thriffty_options;
 
 /**
@@ -440,6 +506,14 @@ typedef struct thriffty_sizes {
      * Bytes that the plan holds beside input and output.
      */
     size_t workspace_bytes;
+    /**
+     * The order of axes in memory of physical data, slowest first.
+     */
+    int32_t input_order[4];
+    /**
+     * The same of spectral data.
+     */
+    int32_t output_order[4];
 } thriffty_sizes;
 
 #ifdef __cplusplus
@@ -650,6 +724,164 @@ thriffty_status thriffty_plan_refuse(struct thriffty_plan *plan,
  * `path` is NULL or a text that ends with a zero.
  */
 thriffty_status thriffty_plan_save_wisdom(const struct thriffty_plan *plan, const char *path);
+
+/**
+ * Applies an operator to each mode of this rank's spectral data, on a box with these `lengths`,
+ * one for each axis. Not collective.
+ *
+ * `operator` is `THRIFFTY_OPERATOR_GRADIENT` or another; `parameter` is the number that some of
+ * them take. Components of a vector follow each other in memory, in the order of axes, as the
+ * arrays of a batch do. The arrays have as many components as the operator, or several times as
+ * many. With `output` equal to `input` it works in place, if the result has as many components.
+ *
+ * A failure is also that of this plan's next transform, on every rank.
+ *
+ * What the caller promises:
+ * As of `thriffty_forward`; `lengths` is NULL or has as many numbers as the plan has axes.
+ */
+thriffty_status thriffty_apply(struct thriffty_plan *plan,
+                               int32_t operator_,
+                               double parameter,
+                               const double *lengths,
+                               const void *input,
+                               size_t input_bytes,
+                               void *output,
+                               size_t output_bytes);
+
+/**
+ * As `thriffty_apply`, with the components of vectors in reverse: the first along the last axis,
+ * which is Fortran's first.
+ *
+ * What the caller promises:
+ * As of `thriffty_apply`.
+ */
+thriffty_status thriffty_apply_f(struct thriffty_plan *plan,
+                                 int32_t operator_,
+                                 double parameter,
+                                 const double *lengths,
+                                 const void *input,
+                                 size_t input_bytes,
+                                 void *output,
+                                 size_t output_bytes);
+
+/**
+ * Multiplies each mode of this rank's spectral data by that of `kernel`, or by its complex
+ * conjugate: convolves with a kernel, or correlates. Not collective.
+ *
+ * The kernel is one array, transformed by this plan or one with the same spectrum, unscaled. Of a
+ * batch, each array is multiplied.
+ *
+ * A failure is also that of this plan's next transform, on every rank.
+ *
+ * What the caller promises:
+ * As of `thriffty_forward`.
+ */
+thriffty_status thriffty_multiply(struct thriffty_plan *plan,
+                                  const void *kernel,
+                                  size_t kernel_bytes,
+                                  int32_t conjugate,
+                                  void *data,
+                                  size_t bytes);
+
+/**
+ * Writes the wavenumbers of this rank's spectral brick along an axis of a box that is `length`
+ * long there: `k`, and `odd` for derivatives of odd order, where the middle mode of an even number
+ * of points is 0. Either may be NULL; `room` is that of both. Not collective.
+ *
+ * What the caller promises:
+ * Each pointer is NULL or has room for `room` numbers.
+ */
+thriffty_status thriffty_wavenumbers(struct thriffty_plan *plan,
+                                     int32_t axis,
+                                     double length,
+                                     double *k,
+                                     double *odd,
+                                     size_t room);
+
+/**
+ * The smallest length of at least `n` points whose transform is fast: a product of powers of 2, 3
+ * and 5. 0 where there is none.
+ */
+size_t thriffty_next_fast_len(size_t n);
+
+/**
+ * Applies an operator to each mode of this rank's spectral data, on a box with these `lengths`,
+ * one for each axis. Not collective.
+ *
+ * `operator` is `THRIFFTY_OPERATOR_GRADIENT` or another; `parameter` is the number that some of
+ * them take. Components of a vector follow each other in memory, in the order of axes, as the
+ * arrays of a batch do. The arrays have as many components as the operator, or several times as
+ * many. With `output` equal to `input` it works in place, if the result has as many components.
+ *
+ * A failure is also that of this plan's next transform, on every rank.
+ *
+ * What the caller promises:
+ * As of `thriffty_forward`; `lengths` is NULL or has as many numbers as the plan has axes.
+ */
+thriffty_status thriffty_apply(struct thriffty_plan *plan,
+                               int32_t operator_,
+                               double parameter,
+                               const double *lengths,
+                               const void *input,
+                               size_t input_bytes,
+                               void *output,
+                               size_t output_bytes);
+
+/**
+ * As `thriffty_apply`, with the components of vectors in reverse: the first along the last axis,
+ * which is Fortran's first.
+ *
+ * What the caller promises:
+ * As of `thriffty_apply`.
+ */
+thriffty_status thriffty_apply_f(struct thriffty_plan *plan,
+                                 int32_t operator_,
+                                 double parameter,
+                                 const double *lengths,
+                                 const void *input,
+                                 size_t input_bytes,
+                                 void *output,
+                                 size_t output_bytes);
+
+/**
+ * Multiplies each mode of this rank's spectral data by that of `kernel`, or by its complex
+ * conjugate: convolves with a kernel, or correlates. Not collective.
+ *
+ * The kernel is one array, transformed by this plan or one with the same spectrum, unscaled. Of a
+ * batch, each array is multiplied.
+ *
+ * A failure is also that of this plan's next transform, on every rank.
+ *
+ * What the caller promises:
+ * As of `thriffty_forward`.
+ */
+thriffty_status thriffty_multiply(struct thriffty_plan *plan,
+                                  const void *kernel,
+                                  size_t kernel_bytes,
+                                  int32_t conjugate,
+                                  void *data,
+                                  size_t bytes);
+
+/**
+ * Writes the wavenumbers of this rank's spectral brick along an axis of a box that is `length`
+ * long there: `k`, and `odd` for derivatives of odd order, where the middle mode of an even number
+ * of points is 0. Either may be NULL; `room` is that of both. Not collective.
+ *
+ * What the caller promises:
+ * Each pointer is NULL or has room for `room` numbers.
+ */
+thriffty_status thriffty_wavenumbers(struct thriffty_plan *plan,
+                                     int32_t axis,
+                                     double length,
+                                     double *k,
+                                     double *odd,
+                                     size_t room);
+
+/**
+ * The smallest length of at least `n` points whose transform is fast: a product of powers of 2, 3
+ * and 5. 0 where there is none.
+ */
+size_t thriffty_next_fast_len(size_t n);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -6,13 +6,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fft_comm::ThreadComm;
 use fft_core::{
-    Direction, DynGrid, Error, Kind, PerAxis, Precision, Problem, ProcGrid, Recipe, Timings,
-    WireError,
+    Direction, DynGrid, Error, Kind, Layout, PerAxis, Precision, Problem, ProcGrid, Recipe,
+    Spectrum, Timings, WireError,
 };
 
 use super::team::Team;
 use crate::field::{DynArray, DynTransform};
 use crate::plan::{DynDraft, DynPlan, Options};
+use crate::spectral::Domain;
 use crate::tuning::Report;
 
 /// A [`LocalPlan`](super::LocalPlan) whose transform, precision and number of axes are run-time
@@ -32,6 +33,8 @@ pub struct DynLocalPlan {
     grids: [DynGrid; 2],
     recipe: Recipe,
     report: Report,
+    spectrum: Spectrum,
+    input_order: PerAxis<usize>,
 }
 
 /// What a lock guards, also after a panic of another thread.
@@ -64,7 +67,15 @@ impl DynLocalPlan {
         }
         options.check_axes(grid)?;
         let grids = [grid, Problem::spectral_grid(grid, options.kinds)];
-        let howmany = options.howmany;
+        let (howmany, input_order) = (options.howmany, options.input_order);
+        let spectrum = Spectrum {
+            kinds: options.kinds,
+            grid,
+            layout: Layout::even(grids[1], ProcGrid::new(PerAxis::splat(grid.axes(), 1)), 1)
+                .ordered(options.output_order)?,
+            complex: transform.has_complex_spectrum(),
+            precision,
+        };
         let Work { grid, options, calls } = Work::new(grid, options, threads);
         let spectral = Problem::spectral_grid(grid, options.kinds);
         let slowest = [(grid, options.input_order[0]), (spectral, options.output_order[0])];
@@ -95,7 +106,45 @@ impl DynLocalPlan {
         let (recipe, report) = (plans[0].recipe().clone(), plans[0].report().clone());
         let parts = plans.iter().map(|plan| [plan.input_bytes(), plan.output_bytes()]).collect();
         let plans = plans.into_iter().map(|plan| Mutex::new(Some(Box::new(plan)))).collect();
-        Ok(Self { plans, team, parts, calls, howmany, grids, recipe, report })
+        Ok(Self {
+            plans,
+            team,
+            parts,
+            calls,
+            howmany,
+            grids,
+            recipe,
+            report,
+            spectrum,
+            input_order,
+        })
+    }
+
+    /// The domain under this plan's spectrum, as [`DynPlan::domain`]. Operators run on the calling
+    /// thread.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for lengths that are not positive, or of other axes than the grid's.
+    pub fn domain(&self, lengths: impl AsRef<[f64]>) -> Result<Domain, Error> {
+        Domain::new(self.spectrum.clone(), 0, lengths.as_ref(), false)
+    }
+
+    /// As [`DynPlan::reversed_domain`].
+    ///
+    /// # Errors
+    /// As [`DynLocalPlan::domain`].
+    pub fn reversed_domain(&self, lengths: impl AsRef<[f64]>) -> Result<Domain, Error> {
+        Domain::new(self.spectrum.clone(), 0, lengths.as_ref(), true)
+    }
+
+    /// The order of axes in memory of physical data, slowest first.
+    pub fn input_order(&self) -> PerAxis<usize> {
+        self.input_order
+    }
+
+    /// The order of axes in memory of spectral data, slowest first.
+    pub fn output_order(&self) -> PerAxis<usize> {
+        self.spectrum.layout.order()
     }
 
     /// Threads that transform.

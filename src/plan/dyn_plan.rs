@@ -115,8 +115,21 @@ impl DynPlan {
     /// On this rank: [`Error::Argument`] for lengths that are not positive, or of other axes than
     /// the grid's; on a device also when the driver fails.
     pub fn domain(&self, lengths: impl AsRef<[f64]>) -> Result<Domain, Error> {
+        self.domain_of(lengths.as_ref(), false)
+    }
+
+    /// As [`DynPlan::domain`], with the components of vectors in reverse: the first along the last
+    /// axis, as Fortran numbers them.
+    ///
+    /// # Errors
+    /// As [`DynPlan::domain`].
+    pub fn reversed_domain(&self, lengths: impl AsRef<[f64]>) -> Result<Domain, Error> {
+        self.domain_of(lengths.as_ref(), true)
+    }
+
+    fn domain_of(&self, lengths: &[f64], reversed: bool) -> Result<Domain, Error> {
         let spectrum = Spectrum::of(self.recipe.problem());
-        let domain = Domain::new(spectrum, self.comm().rank(), lengths.as_ref())?;
+        let domain = Domain::new(spectrum, self.comm().rank(), lengths, reversed)?;
         #[cfg(feature = "cuda")]
         if let Some(on_device) = self.bound.on_device() {
             return domain.on(on_device.gpu, on_device.stream);

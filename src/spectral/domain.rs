@@ -27,10 +27,18 @@ struct OnDevice {
 }
 
 impl Domain {
+    /// A domain with the components of vectors in the order of axes, or in reverse.
+    ///
     /// # Errors
     /// [`Error::Argument`] for lengths that are not positive, or of other axes than the grid's.
-    pub(crate) fn new(spectrum: Spectrum, rank: usize, lengths: &[f64]) -> Result<Self, Error> {
+    pub(crate) fn new(
+        spectrum: Spectrum,
+        rank: usize,
+        lengths: &[f64],
+        reversed: bool,
+    ) -> Result<Self, Error> {
         let modes = Modes::new(spectrum, rank, lengths)?;
+        let modes = if reversed { modes.reversed() } else { modes };
         Ok(Self {
             modes,
             #[cfg(feature = "cuda")]

@@ -100,7 +100,7 @@ fn bytes<K: Transform, const D: usize, L: Location>(field: &Field<Spectral, K, D
 }
 
 fn domain<const D: usize>(part: &Part<Spectral>, lengths: [f64; D]) -> Result<Domain, Error> {
-    Domain::new(Spectrum::of(part.problem()), part.rank(), &lengths)
+    Domain::new(Spectrum::of(part.problem()), part.rank(), &lengths, false)
 }
 
 /// Wavenumbers of this part's modes, for `map_modes`.

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The folder of the interface.
 const SOURCES: &str = "crates/fft-capi";
+/// Its Fortran modules; later ones use earlier ones.
+const MODULES: [&str; 2] = ["thriffty.F90", "thriffty_operators.F90"];
 /// System libraries of the static library.
 const SYSTEM: [&str; 5] = ["gcc_s", "rt", "pthread", "m", "dl"];
 
@@ -54,6 +56,7 @@ pub(crate) fn lay_out(built: &Path, prefix: &Path, mpi: bool) -> Result {
         "lib/libthriffty_fortran.a",
         "lib/pkgconfig/thriffty-fortran.pc",
         "include/fortran/thriffty.mod",
+        "include/fortran/thriffty_operators.mod",
     ] {
         let _ = std::fs::remove_file(prefix.join(old));
     }
@@ -63,9 +66,11 @@ pub(crate) fn lay_out(built: &Path, prefix: &Path, mpi: bool) -> Result {
     if mpi {
         heffte::lay_out(built, prefix)?;
     }
-    let source = Path::new(SOURCES).join("fortran/thriffty.F90");
-    copy(&source, &include.join("fortran/thriffty.F90"))?;
-    let fortran = fortran(&source, prefix, mpi)?;
+    for module in MODULES {
+        let source = Path::new(SOURCES).join("fortran").join(module);
+        copy(&source, &include.join("fortran").join(module))?;
+    }
+    let fortran = fortran(prefix, mpi)?;
 
     let templates = Path::new(SOURCES).join("package");
     let fill = |name: &str, folder: &Path| {
@@ -113,28 +118,38 @@ fn one_object(from: &Path, to: &Path) -> Result {
 fn archive(to: &Path, object: &Path) -> Result {
     // `ar` would add to an existing archive.
     let _ = std::fs::remove_file(to);
+    add(to, object)
+}
+
+/// Moves an object into an archive.
+fn add(to: &Path, object: &Path) -> Result {
     run(command("ar").arg("rcs").arg(to).arg(object))?;
     std::fs::remove_file(object).map_err(|e| format!("cannot remove {}: {e}", object.display()))
 }
 
-/// Compiles the Fortran module; false without a compiler.
-fn fortran(source: &Path, prefix: &Path, mpi: bool) -> Result<bool> {
+/// Compiles the Fortran modules; false without a compiler.
+fn fortran(prefix: &Path, mpi: bool) -> Result<bool> {
     let compiler = if mpi { "mpif90" } else { "gfortran" };
     if !tools::succeeds(command(compiler).arg("--version")) {
         println!(
-            "not installed: the Fortran module, for want of {compiler}; programs can compile include/fortran/thriffty.F90"
+            "not installed: the Fortran modules, for want of {compiler}; programs can compile include/fortran/*.F90"
         );
         return Ok(false);
     }
-    let (lib, object) = (prefix.join("lib"), prefix.join("lib/thriffty_fortran.o"));
-    let mut compile = command(compiler);
-    compile.args(["-std=f2008", "-O2", "-fPIC", "-Wall", "-Wextra", "-Werror", "-J"]);
-    compile.arg(prefix.join("include/fortran"));
-    if mpi {
-        compile.arg("-DTHRIFFTY_WITH_MPI");
+    let (lib, include) = (prefix.join("lib"), prefix.join("include/fortran"));
+    let archive = lib.join("libthriffty_fortran.a");
+    let _ = std::fs::remove_file(&archive);
+    for module in MODULES {
+        let object = lib.join(module).with_extension("o");
+        let mut compile = command(compiler);
+        compile.args(["-std=f2008", "-O2", "-fPIC", "-Wall", "-Wextra", "-Werror", "-J"]);
+        compile.arg(&include);
+        if mpi {
+            compile.arg("-DTHRIFFTY_WITH_MPI");
+        }
+        run(compile.arg("-c").arg(include.join(module)).arg("-o").arg(&object))?;
+        add(&archive, &object)?;
     }
-    run(compile.arg("-c").arg(source).arg("-o").arg(&object))?;
-    archive(&lib.join("libthriffty_fortran.a"), &object)?;
     Ok(true)
 }
 

@@ -148,7 +148,7 @@ impl Bench {
         let c = ["-std=c11", "-O1", "-g"];
         let serial = ["-std=c11", "-UTHRIFFTY_WITH_MPI"];
         let (cxx, fortran) = (["-std=c++17", "-O1"], ["-std=f2008"]);
-        let programs: [(&str, &str, &[&str], &[&str]); 11] = [
+        let programs: [(&str, &str, &[&str], &[&str]); 13] = [
             ("cc", "examples/c/serial.c", &serial, &["thriffty"]),
             ("mpicc", "examples/c/transform.c", &c, &["thriffty"]),
             ("mpicc", "examples/c/poisson.c", &c, &["thriffty"]),
@@ -156,6 +156,8 @@ impl Bench {
             ("mpicxx", "examples/cpp/transform.cpp", &cxx, &["thriffty"]),
             ("mpif90", "examples/fortran/transform.f90", &fortran, &["thriffty-fortran"]),
             ("mpicc", "crates/fft-capi/tests/abi.c", &c, &["thriffty"]),
+            ("mpicc", "crates/fft-capi/tests/operators.c", &c, &["thriffty"]),
+            ("mpif90", "crates/fft-capi/tests/fortran_operators.f90", &fortran, &["thriffty-fortran"]),
             ("cc", "crates/fft-capi/tests/fftw/serial.c", &serial, &["thriffty", "fftw3"]),
             ("mpicc", "crates/fft-capi/tests/fftw/c.c", &c, &["thriffty", "fftw3"]),
             ("mpicxx", "crates/fft-capi/tests/fftw/cpp.cpp", &cxx, &["thriffty", "fftw3"]),

@@ -37,12 +37,13 @@ module thriffty
         integer(c_int64_t) :: lo(4) = 0, hi(4) = 0
     end type
 
-    !> What a plan needs of this rank, all arrays of a batch together.
+    !> What a plan needs of this rank, all arrays of a batch together. Orders are as in the options.
     type, public, bind(C) :: thriffty_sizes
         integer(c_size_t) :: struct_size = 0
         type(thriffty_brick) :: input, output
         integer(c_size_t) :: input_points = 0, output_points = 0, input_bytes = 0, output_bytes = 0
         integer(c_size_t) :: in_place_bytes = 0, workspace_bytes = 0
+        integer(c_int32_t) :: input_order(4) = 0, output_order(4) = 0
     end type
 
     !> Options of a plan. Orders of axes in memory are fastest first, with axes from 1 on.
@@ -62,6 +63,7 @@ module thriffty
         type(c_ptr) :: stream = c_null_ptr
         character(:), allocatable :: passage, memory, layouts
         integer(c_int32_t) :: threads = 1
+        logical :: transposed_output = .false.
     end type
 
     !> A distributed transform. Copies are the same plan.
@@ -75,7 +77,7 @@ module thriffty
     public :: thriffty_plan_recipe, thriffty_plan_report, thriffty_plan_save_wisdom
     public :: thriffty_plan_refuse, thriffty_last_error
     public :: thriffty_forward, thriffty_inverse, thriffty_forward_in_place, thriffty_inverse_in_place
-    public :: thriffty_allocate
+    public :: thriffty_allocate, thriffty_plan_handle
 
 #ifdef THRIFFTY_WITH_MPI
     public :: thriffty_plan_create
@@ -100,7 +102,7 @@ module thriffty
         integer(c_int32_t) :: device
         type(c_ptr) :: stream
         type(c_ptr) :: passage, memory, layouts
-        integer(c_int32_t) :: threads
+        integer(c_int32_t) :: threads, transposed_output
     end type
 
     !> What C reads while a plan is made: kept alive here.
@@ -336,11 +338,23 @@ contains
         type(thriffty_plan), intent(in) :: plan
         type(thriffty_sizes), intent(out) :: sizes
         integer(c_int32_t), intent(out) :: status
+        integer :: n
 
         status = c_sizes(plan%handle, sizes, c_sizeof(sizes))
         sizes%input = turned(sizes%input, plan%axes)
         sizes%output = turned(sizes%output, plan%axes)
+        n = min(plan%axes, 4)
+        sizes%input_order(:n) = n - sizes%input_order(n:1:-1)
+        sizes%output_order(:n) = n - sizes%output_order(n:1:-1)
     end subroutine
+
+    !> The plan as C has it, for interfaces of one's own.
+    pure function thriffty_plan_handle(plan) result(handle)
+        type(thriffty_plan), intent(in) :: plan
+        type(c_ptr) :: handle
+
+        handle = plan%handle
+    end function
 
     !> What the last transform lost on the wire: an estimate, and what it cannot exceed.
     subroutine thriffty_plan_error(plan, estimate, bound, status)
@@ -431,34 +445,28 @@ contains
         asked%options = c_options(c_sizeof(asked%options), o%precision, o%kinds, o%input_order, o%output_order, &
             o%forward_scale, o%inverse_scale, o%howmany, c_null_ptr, c_null_ptr, o%tolerance, &
             merge(1, 0, o%strict), merge(1, 0, o%wire_everywhere), o%tune, merge(1, 0, o%shared_arrays), &
-            o%tune_seconds, c_null_ptr, o%device, o%stream, c_null_ptr, c_null_ptr, c_null_ptr, o%threads)
+            o%tune_seconds, c_null_ptr, o%device, o%stream, c_null_ptr, c_null_ptr, c_null_ptr, o%threads, &
+            merge(1, 0, o%transposed_output))
         asked%options%kinds(:axes) = o%kinds(axes:1:-1)
         asked%options%input_order(:axes) = axes - o%input_order(axes:1:-1)
         asked%options%output_order(:axes) = axes - o%output_order(axes:1:-1)
-        if (allocated(o%exchange)) then
-            asked%exchange = ended(o%exchange)
-            asked%options%exchange = c_loc(asked%exchange)
-        end if
-        if (allocated(o%wire)) then
-            asked%wire = ended(o%wire)
-            asked%options%wire = c_loc(asked%wire)
-        end if
-        if (allocated(o%tune_text)) then
-            asked%tune_text = ended(o%tune_text)
-            asked%options%tune_text = c_loc(asked%tune_text)
-        end if
-        if (allocated(o%passage)) then
-            asked%passage = ended(o%passage)
-            asked%options%passage = c_loc(asked%passage)
-        end if
-        if (allocated(o%memory)) then
-            asked%memory = ended(o%memory)
-            asked%options%memory = c_loc(asked%memory)
-        end if
-        if (allocated(o%layouts)) then
-            asked%layouts = ended(o%layouts)
-            asked%options%layouts = c_loc(asked%layouts)
-        end if
+        call keep(o%exchange, asked%exchange, asked%options%exchange)
+        call keep(o%wire, asked%wire, asked%options%wire)
+        call keep(o%tune_text, asked%tune_text, asked%options%tune_text)
+        call keep(o%passage, asked%passage, asked%options%passage)
+        call keep(o%memory, asked%memory, asked%options%memory)
+        call keep(o%layouts, asked%layouts, asked%options%layouts)
+    end subroutine
+
+    !> Keeps a text as C has it, and its address.
+    subroutine keep(text, letters, address)
+        character(:), allocatable, intent(in) :: text
+        character(kind=c_char), allocatable, target, intent(inout) :: letters(:)
+        type(c_ptr), intent(inout) :: address
+
+        if (.not. allocated(text)) return
+        letters = ended(text)
+        address = c_loc(letters)
     end subroutine
 
     !> A brick with its axes the other way round.
@@ -477,22 +485,15 @@ contains
     pure function ended(text) result(letters)
         character(*), intent(in) :: text
         character(kind=c_char) :: letters(len(text) + 1)
-        integer :: i
 
-        do i = 1, len(text)
-            letters(i) = text(i:i)
-        end do
-        letters(len(text) + 1) = c_null_char
+        letters = transfer(text // c_null_char, letters)
     end function
 
     !> A text as Fortran has it.
     pure function joined(letters) result(text)
         character(kind=c_char), intent(in) :: letters(:)
         character(size(letters)) :: text
-        integer :: i
 
-        do i = 1, size(letters)
-            text(i:i) = letters(i)
-        end do
+        text = transfer(letters, text)
     end function
 end module

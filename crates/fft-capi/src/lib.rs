@@ -17,5 +17,6 @@ pub mod ffi;
 mod plan;
 mod registry;
 mod request;
+mod spectral;
 pub mod status;
 pub mod values;

@@ -13,6 +13,7 @@ use thriffty::planning::{
 use thriffty::{Comm, Error};
 
 use crate::request::Request;
+use crate::spectral::Lengths;
 use crate::values::{self, Sizes};
 
 /// A plan, and the arrays that the program has pointers to. Of arrays that are longer than they
@@ -25,10 +26,14 @@ pub(crate) struct Held {
     /// There until it is dropped.
     plan: Option<Plan>,
     on_device: bool,
+    /// What operators use.
+    pub(crate) domain: Option<Lengths>,
+    /// What failed on this rank since the last transform.
+    pub(crate) failed: Option<Error>,
 }
 
 /// A rank's plan, or that of a process with several threads.
-enum Plan {
+pub(crate) enum Plan {
     Rank(DynPlan),
     Team(DynLocalPlan),
 }
@@ -99,6 +104,7 @@ fn keeping<R>(on_device: bool, body: impl FnOnce() -> R) -> R {
 impl Drop for Held {
     fn drop(&mut self) {
         keeping(self.on_device, || {
+            self.domain.take();
             self.arrays.clear();
             drop(self.plan.take());
         });
@@ -106,7 +112,11 @@ impl Drop for Held {
 }
 
 impl Held {
-    fn plan(&self) -> &Plan {
+    fn new(plan: Plan, on_device: bool) -> Self {
+        Self { arrays: Vec::new(), plan: Some(plan), on_device, domain: None, failed: None }
+    }
+
+    pub(crate) fn plan(&self) -> &Plan {
         self.plan.as_ref().expect("a plan until it is dropped")
     }
 
@@ -133,7 +143,7 @@ impl Held {
         arrays: Result<A, Error>,
         run: impl FnOnce(&mut Plan, A) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        match arrays {
+        match self.failed.take().map_or(arrays, Err) {
             Ok(arrays) => run(self.plan_mut(), arrays),
             Err(error) => self.plan_mut().agree(Err(error)),
         }
@@ -222,6 +232,11 @@ impl Held {
             ),
         };
         let ([input, output], [input_points, output_points]) = (bricks.map(told), points);
+        let [input_order, output_order] = match self.plan() {
+            Plan::Rank(plan) => [plan.input_order(), plan.output_order()],
+            Plan::Team(plan) => [plan.input_order(), plan.output_order()],
+        }
+        .map(|order| std::array::from_fn(|at| order.get(at).map_or(at, |axis| *axis) as i32));
         Sizes {
             struct_size: size_of::<Sizes>(),
             input,
@@ -232,6 +247,8 @@ impl Held {
             output_bytes,
             in_place_bytes,
             workspace_bytes,
+            input_order,
+            output_order,
         }
     }
 
@@ -302,7 +319,7 @@ pub(crate) fn build(comm: &dyn Comm, asked: Result<Request, Error>) -> Result<He
         draft = draft.on(place);
     }
     let plan = keeping(on_device, || draft.build())?;
-    Ok(Held { arrays: Vec::new(), plan: Some(Plan::Rank(plan)), on_device })
+    Ok(Held::new(Plan::Rank(plan), on_device))
 }
 
 /// A plan of several threads, which a process alone may have.
@@ -314,7 +331,7 @@ fn team(comm: &dyn Comm, request: Request, grid: DynGrid) -> Result<Held, Error>
     agree(comm, alone)?;
     let Request { transform, precision, options, threads, .. } = request;
     let plan = DynLocalPlan::new(grid, transform, precision, options, threads)?;
-    Ok(Held { arrays: Vec::new(), plan: Some(Plan::Team(plan)), on_device: false })
+    Ok(Held::new(Plan::Team(plan), false))
 }
 
 /// Whether the data of all ranks is on the host, or all of it on devices. Collective.

@@ -95,6 +95,7 @@ impl Request {
         asked.tolerance = tolerance(options.tolerance, options.strict != 0)?;
         asked.ignore_shared_memory = options.wire_everywhere != 0;
         asked.shared_arrays = options.shared_arrays != 0;
+        asked.transposed_output = options.transposed_output != 0;
         asked.tune = tune(options, texts.tune)?;
         let precision = precision(options.precision)?;
         let threads = match options.threads {

@@ -83,6 +83,35 @@ pub enum Tune {
     Exact = 3,
 }
 
+/// What `thriffty_apply` does to each mode of a spectrum, with the wavenumbers k of the axes that
+/// are transformed. Derivatives of first order need axes of kind C2C and R2C; they are 0 for the
+/// middle mode of an even number of points.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum Operator {
+    /// The derivative along the axis that the parameter names.
+    Derivative = 0,
+    /// Of one field, its derivatives along all axes.
+    Gradient = 1,
+    /// Of a vector, one field.
+    Divergence = 2,
+    /// In three dimensions; in two, of a vector the one component d0 u1 - d1 u0.
+    Curl = 3,
+    /// -k^2.
+    Laplacian = 4,
+    /// Solves -laplacian(phi) = rho. The mean of phi is 0, and that of rho is ignored.
+    Poisson = 5,
+    /// Solves (s - laplacian) phi = rho; the parameter is s. Modes with s + k^2 = 0 become 0.
+    Helmholtz = 6,
+    /// Subtracts the gradient part of a vector.
+    Project = 7,
+    /// Convolves with a normalised Gaussian; the parameter is its standard deviation.
+    Gaussian = 8,
+    /// Keeps modes below a fraction of the highest wavenumber of each axis, the parameter, and sets
+    /// others to 0.
+    Cutoff = 9,
+}
+
 /// A half-open box of the grid. Entries beyond the axes of the grid are ignored. It is empty if
 /// `hi[axis] <= lo[axis]` for any axis, for example if all entries are 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -159,6 +188,10 @@ pub struct Options {
     /// Of `thriffty_plan_create_serial`: the threads that share the work; 1 by default, 0 for as
     /// many as there are cores. They park between calls. Plans over MPI have one thread per rank.
     pub threads: i32,
+    /// Not 0: spectral data stays in the bricks and the order of axes that cost least, which
+    /// `thriffty_plan_sizes` tells; `output` is NULL then, and `output_order` as in C. Plans of
+    /// several threads ignore it.
+    pub transposed_output: i32,
 }
 
 /// Sizes of the options in this header and in earlier ones.
@@ -197,6 +230,7 @@ impl Default for Options {
             memory: std::ptr::null(),
             layouts: std::ptr::null(),
             threads: 1,
+            transposed_output: 0,
         }
     }
 }
@@ -224,4 +258,12 @@ pub struct Sizes {
     pub in_place_bytes: usize,
     /// Bytes that the plan holds beside input and output.
     pub workspace_bytes: usize,
+    /// The order of axes in memory of physical data, slowest first.
+    pub input_order: [i32; 4],
+    /// The same of spectral data.
+    pub output_order: [i32; 4],
 }
+
+/// Sizes of this struct here and in earlier headers.
+pub(crate) const SIZES_BYTES: [usize; 2] =
+    [std::mem::offset_of!(Sizes, input_order), size_of::<Sizes>()];

@@ -28,8 +28,9 @@ mod addresses;
 #[cfg(feature = "cuda")]
 mod device;
 mod pointers;
+pub mod spectral;
 
-use pointers::{arrays, bytes_mut, request, tell, tell_options, tell_struct, tell_text, text};
+use pointers::{arrays, bytes_mut, request, tell, tell_options, tell_sizes, tell_text, text};
 
 /// A distributed transform, ready to run any number of times in both directions.
 ///
@@ -336,7 +337,7 @@ pub unsafe extern "C" fn thriffty_plan_sizes(
     status(|| {
         let found = registry::with(plan.addr(), |plan| Ok(plan.sizes()))?;
         // SAFETY: the caller vouches for the room.
-        unsafe { Ok(tell_struct("sizes", sizes, struct_size, found)?) }
+        unsafe { Ok(tell_sizes(sizes, struct_size, found)?) }
     })
 }
 

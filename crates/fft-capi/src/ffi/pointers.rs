@@ -11,7 +11,7 @@ use super::device::place;
 #[cfg(not(feature = "cuda"))]
 use crate::request::Place;
 use crate::request::{Request, Texts, family};
-use crate::values::{Brick, OPTIONS_BYTES, Options};
+use crate::values::{Brick, OPTIONS_BYTES, Options, SIZES_BYTES, Sizes};
 
 /// Writes a value of a call.
 ///
@@ -182,21 +182,25 @@ pub(super) unsafe fn tell_options(place: *mut Options, bytes: usize) -> Result<(
     Ok(())
 }
 
-/// Writes a struct of as many bytes as the program knows.
+/// Writes sizes, as far as a program knows them.
 ///
 /// # Safety
 /// `place` must be NULL or have room for `bytes` bytes.
-pub(super) unsafe fn tell_struct<V: Copy>(
-    what: &str,
-    place: *mut V,
+pub(super) unsafe fn tell_sizes(
+    place: *mut Sizes,
     bytes: usize,
-    value: V,
+    sizes: Sizes,
 ) -> Result<(), Error> {
-    if bytes != size_of::<V>() {
-        return Err(Error::argument(format!("size of the {what}"), bytes, size_of::<V>()));
+    if place.is_null() {
+        return Err(null("sizes"));
     }
-    // SAFETY: the caller vouches for the room, which is that of a `V`.
-    unsafe { tell(what, place, value) }
+    if !SIZES_BYTES.contains(&bytes) {
+        return Err(Error::argument("size of the sizes", bytes, format!("one of {SIZES_BYTES:?}")));
+    }
+    let sizes = Sizes { struct_size: bytes, ..sizes };
+    // SAFETY: the caller vouches for the room, and the sizes have as many bytes or more.
+    unsafe { (&raw const sizes).cast::<u8>().copy_to(place.cast(), bytes) };
+    Ok(())
 }
 
 /// Writes as much of a text as there is room for, with a zero; returns the length without it.

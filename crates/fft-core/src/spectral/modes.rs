@@ -110,6 +110,15 @@ impl Modes {
         Ok(Self { spectrum, rank, axes, dimensions })
     }
 
+    /// The same with the components of vectors in reverse: the first along the last axis, as
+    /// Fortran numbers them.
+    pub fn reversed(mut self) -> Self {
+        for axis in &mut self.axes {
+            axis.component = axis.component.map(|component| self.dimensions - 1 - component);
+        }
+        self
+    }
+
     /// What they are the modes of.
     pub fn spectrum(&self) -> &Spectrum {
         &self.spectrum

@@ -1,0 +1,210 @@
+//! Entry points for what is done to spectra.
+
+use std::ffi::c_void;
+
+use thriffty::Error;
+#[cfg(feature = "cuda")]
+use thriffty::gpu::keeping_context;
+
+use super::Plan;
+use super::addresses::null;
+#[cfg(feature = "cuda")]
+use super::device;
+use super::pointers::{arrays, bytes_mut, tell};
+use crate::registry;
+use crate::spectral::operator;
+use crate::status::{Failure, Status, status};
+
+/// Applies an operator to each mode of this rank's spectral data, on a box with these `lengths`,
+/// one for each axis. Not collective.
+///
+/// `operator` is `THRIFFTY_OPERATOR_GRADIENT` or another; `parameter` is the number that some of
+/// them take. Components of a vector follow each other in memory, in the order of axes, as the
+/// arrays of a batch do. The arrays have as many components as the operator, or several times as
+/// many. With `output` equal to `input` it works in place, if the result has as many components.
+///
+/// A failure is also that of this plan's next transform, on every rank.
+///
+/// # Safety
+/// As of `thriffty_forward`; `lengths` is NULL or has as many numbers as the plan has axes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn thriffty_apply(
+    plan: *mut Plan,
+    operator: i32,
+    parameter: f64,
+    lengths: *const f64,
+    input: *const c_void,
+    input_bytes: usize,
+    output: *mut c_void,
+    output_bytes: usize,
+) -> Status {
+    let (input, output) = ((input.cast(), input_bytes), (output.cast(), output_bytes));
+    // SAFETY: the caller vouches for the arrays and the lengths.
+    status(|| unsafe { apply(plan, (operator, parameter), (lengths, false), input, output) })
+}
+
+/// As `thriffty_apply`, with the components of vectors in reverse: the first along the last axis,
+/// which is Fortran's first.
+///
+/// # Safety
+/// As of `thriffty_apply`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn thriffty_apply_f(
+    plan: *mut Plan,
+    operator: i32,
+    parameter: f64,
+    lengths: *const f64,
+    input: *const c_void,
+    input_bytes: usize,
+    output: *mut c_void,
+    output_bytes: usize,
+) -> Status {
+    let (input, output) = ((input.cast(), input_bytes), (output.cast(), output_bytes));
+    // SAFETY: the caller vouches for the arrays and the lengths.
+    status(|| unsafe { apply(plan, (operator, parameter), (lengths, true), input, output) })
+}
+
+/// # Safety
+/// As of [`thriffty_apply`].
+unsafe fn apply(
+    plan: *mut Plan,
+    (number, parameter): (i32, f64),
+    (lengths, reversed): (*const f64, bool),
+    input: (*const u8, usize),
+    output: (*mut u8, usize),
+) -> Result<(), Failure> {
+    let told = |asked: &mut [f64]| -> Result<(), Error> {
+        if lengths.is_null() {
+            return Err(null("lengths"));
+        }
+        for (axis, length) in asked.iter_mut().enumerate() {
+            // SAFETY: there are as many lengths as axes.
+            *length = unsafe { lengths.add(axis).read_unaligned() };
+        }
+        Ok(())
+    };
+    let in_place = input.0.addr() == output.0.addr() && input.1 == output.1 && input.1 > 0;
+    registry::with(plan.addr(), |plan| {
+        #[cfg(feature = "cuda")]
+        if let Some((rank, stream)) = plan.device() {
+            return keeping_context(|| {
+                let place = (rank, &stream);
+                let applied = operator(number, parameter).and_then(|operator| {
+                    let (from, mut to) = match in_place {
+                        // SAFETY: the caller vouches for the arrays.
+                        true => {
+                            (None, unsafe { device::array(place, "output", output.0, output.1)? })
+                        }
+                        false => {
+                            // SAFETY: as above.
+                            let (from, to) = unsafe { device::arrays(place, input, output)? };
+                            (Some(from), to)
+                        }
+                    };
+                    plan.apply_on_device(operator, (told, reversed), from.as_ref(), &mut to)
+                });
+                Ok(plan.remember(applied)?)
+            });
+        }
+        let applied = operator(number, parameter).and_then(|operator| {
+            let (from, to) = match in_place {
+                // SAFETY: the caller vouches for the arrays.
+                true => (None, unsafe { bytes_mut("output", output.0, output.1)? }),
+                false => {
+                    // SAFETY: as above.
+                    let (from, to) = unsafe { arrays(input, output)? };
+                    (Some(from), to)
+                }
+            };
+            plan.apply(operator, (told, reversed), from, to)
+        });
+        Ok(plan.remember(applied)?)
+    })
+}
+
+/// Multiplies each mode of this rank's spectral data by that of `kernel`, or by its complex
+/// conjugate: convolves with a kernel, or correlates. Not collective.
+///
+/// The kernel is one array, transformed by this plan or one with the same spectrum, unscaled. Of a
+/// batch, each array is multiplied.
+///
+/// A failure is also that of this plan's next transform, on every rank.
+///
+/// # Safety
+/// As of `thriffty_forward`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn thriffty_multiply(
+    plan: *mut Plan,
+    kernel: *const c_void,
+    kernel_bytes: usize,
+    conjugate: i32,
+    data: *mut c_void,
+    bytes: usize,
+) -> Status {
+    let (kernel, data) = ((kernel.cast::<u8>(), kernel_bytes), (data.cast::<u8>(), bytes));
+    let conjugate = conjugate != 0;
+    status(|| {
+        registry::with(plan.addr(), |plan| {
+            #[cfg(feature = "cuda")]
+            if let Some((rank, stream)) = plan.device() {
+                return keeping_context(|| {
+                    // SAFETY: the caller vouches for the arrays.
+                    let found = unsafe { device::arrays((rank, &stream), kernel, data) };
+                    let multiplied = found.and_then(|(kernel, mut data)| {
+                        plan.multiply_on_device(&kernel, conjugate, &mut data)
+                    });
+                    Ok(plan.remember(multiplied)?)
+                });
+            }
+            // SAFETY: as above.
+            let found = unsafe { arrays(kernel, data) };
+            let multiplied =
+                found.and_then(|(kernel, data)| plan.multiply(kernel, conjugate, data));
+            Ok(plan.remember(multiplied)?)
+        })
+    })
+}
+
+/// Writes the wavenumbers of this rank's spectral brick along an axis of a box that is `length`
+/// long there: `k`, and `odd` for derivatives of odd order, where the middle mode of an even number
+/// of points is 0. Either may be NULL; `room` is that of both. Not collective.
+///
+/// # Safety
+/// Each pointer is NULL or has room for `room` numbers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn thriffty_wavenumbers(
+    plan: *mut Plan,
+    axis: i32,
+    length: f64,
+    k: *mut f64,
+    odd: *mut f64,
+    room: usize,
+) -> Status {
+    status(|| {
+        let found = registry::with(plan.addr(), |plan| Ok(plan.wavenumbers(axis, length)?))?;
+        for (place, numbers) in [k, odd].into_iter().zip(found) {
+            if place.is_null() {
+                continue;
+            }
+            if numbers.len() > room {
+                let expected = format!("at least {}", numbers.len());
+                return Err(Error::argument("room for wavenumbers", room, expected).into());
+            }
+            for (at, number) in numbers.into_iter().enumerate() {
+                // SAFETY: the caller vouches for the room, which is enough.
+                unsafe { tell("wavenumber", place.add(at), number)? };
+            }
+        }
+        Ok(())
+    })
+}
+
+/// The smallest length of at least `n` points whose transform is fast: a product of powers of 2, 3
+/// and 5. 0 where there is none.
+#[unsafe(no_mangle)]
+pub extern "C" fn thriffty_next_fast_len(n: usize) -> usize {
+    match n > usize::MAX / 2 {
+        true => 0,
+        false => thriffty::spectral::next_fast_len(n),
+    }
+}

@@ -1,0 +1,170 @@
+! Operators on spectra in Fortran's order of axes: a vortex, its curl and the gradient of a potential.
+
+module functions
+    use, intrinsic :: iso_c_binding, only: c_double
+    implicit none
+    integer, parameter :: n(3) = [10, 12, 8]
+    real(c_double), parameter :: pi = acos(-1.0_c_double), lengths(3) = [2, 4, 2] * pi
+
+contains
+
+    !> The place of a point.
+    pure function at(i, j, k) result(p)
+        integer, intent(in) :: i, j, k
+        real(c_double) :: p(3)
+
+        p = 2 * pi * [i - 1, 2 * (j - 1), k - 1] / real(n, c_double)
+    end function
+
+    pure function velocity(p) result(u)
+        real(c_double), intent(in) :: p(3)
+        real(c_double) :: u(3)
+
+        u = [sin(p(1)) * cos(p(2)) * cos(p(3)), -cos(p(1)) * sin(p(2)) * cos(p(3)), 0.0_c_double]
+    end function
+
+    pure function vorticity(p) result(w)
+        real(c_double), intent(in) :: p(3)
+        real(c_double) :: w(3)
+
+        w = [-cos(p(1)) * sin(p(2)) * sin(p(3)), -sin(p(1)) * cos(p(2)) * sin(p(3)), &
+            2 * sin(p(1)) * sin(p(2)) * cos(p(3))]
+    end function
+
+    pure function potential(p) result(u)
+        real(c_double), intent(in) :: p(3)
+        real(c_double) :: u(3)
+
+        u = product(sin(p))
+    end function
+
+    pure function slope(p) result(u)
+        real(c_double), intent(in) :: p(3)
+        real(c_double) :: u(3)
+
+        u = [cos(p(1)) * sin(p(2)) * sin(p(3)), sin(p(1)) * cos(p(2)) * sin(p(3)), sin(p(1)) * sin(p(2)) * cos(p(3))]
+    end function
+end module
+
+program operators
+    use, intrinsic :: iso_c_binding
+    use mpi_f08, only: MPI_Abort, MPI_COMM_WORLD, MPI_Finalize, MPI_Init
+    use thriffty
+    use thriffty_operators
+    use functions
+    implicit none
+
+    type(thriffty_plan) :: scalar, vector
+    type(thriffty_options) :: options
+    type(thriffty_sizes) :: one, three
+    integer(c_int32_t) :: status
+    real(c_double), allocatable, target :: x(:, :, :, :), phi(:, :, :)
+    complex(c_double_complex), allocatable, target :: y(:), z(:)
+    real(c_double) :: k(16), odd(16)
+    integer :: i
+
+    call MPI_Init()
+    options%transposed_output = .true.
+    call thriffty_plan_create(scalar, MPI_COMM_WORLD, THRIFFTY_TRANSFORM_R2C, n, options=options, status=status)
+    call check(status)
+    call thriffty_plan_sizes(scalar, one, status)
+    options%transposed_output = .false.
+    options%howmany = 3
+    options%output_order(:3) = one%output_order(:3)
+    call thriffty_plan_create(vector, MPI_COMM_WORLD, THRIFFTY_TRANSFORM_R2C, n, one%input, one%output, options, status)
+    call check(status)
+    call thriffty_plan_sizes(vector, three, status)
+    allocate (x(one%input%lo(1) + 1:one%input%hi(1), one%input%lo(2) + 1:one%input%hi(2), &
+        one%input%lo(3) + 1:one%input%hi(3), 3))
+    allocate (phi, mold=x(:, :, :, 1))
+    allocate (y(three%output_points), z(three%output_points))
+
+    call visit(velocity)
+    call thriffty_forward(vector, c_loc(x), three%input_bytes, c_loc(y), three%output_bytes, status)
+    call check(status)
+    call thriffty_apply(vector, THRIFFTY_OPERATOR_CURL, lengths, c_loc(y), three%output_bytes, &
+        c_loc(z), three%output_bytes, status)
+    call check(status)
+    call thriffty_inverse(vector, c_loc(z), three%output_bytes, c_loc(x), three%input_bytes, status)
+    call compare(vorticity)
+    call thriffty_apply(vector, THRIFFTY_OPERATOR_DIVERGENCE, lengths, c_loc(y), three%output_bytes, &
+        c_loc(z), one%output_bytes, status)
+    call check(status)
+    if (any(abs(z(:one%output_points)) > 1e-11)) error stop "a vortex has no divergence"
+
+    call visit(potential)
+    phi(:, :, :) = x(:, :, :, 1)
+    call thriffty_forward(scalar, c_loc(phi), one%input_bytes, c_loc(y), one%output_bytes, status)
+    call thriffty_apply(scalar, THRIFFTY_OPERATOR_GRADIENT, lengths, c_loc(y), one%output_bytes, &
+        c_loc(z), three%output_bytes, status)
+    call check(status)
+    call thriffty_inverse(vector, c_loc(z), three%output_bytes, c_loc(x), three%input_bytes, status)
+    call compare(slope)
+    ! The derivative along the first axis is the gradient's first component.
+    call thriffty_apply(scalar, THRIFFTY_OPERATOR_DERIVATIVE, lengths, c_loc(y), one%output_bytes, &
+        c_loc(y), one%output_bytes, status, parameter=1.0_c_double)
+    call check(status)
+    if (any(abs(y(:one%output_points) - z(:one%output_points)) > 1e-11)) error stop "another derivative"
+    call thriffty_multiply(scalar, c_loc(z), one%output_bytes, .true., c_loc(y), one%output_bytes, status)
+    call check(status)
+    if (any(abs(aimag(y(:one%output_points))) > 1e-9)) error stop "the square of a modulus is real"
+
+    call thriffty_wavenumbers(scalar, 2, 3, lengths(2), k, odd, status)
+    call check(status)
+    do i = int(one%output%lo(2)), int(one%output%hi(2)) - 1
+        if (abs(k(i - one%output%lo(2) + 1) - 0.5_c_double * merge(i, i - 12, i < 6)) > 1e-14) error stop "wavenumbers"
+    end do
+    if (thriffty_next_fast_len(97) /= 100) error stop "the next fast length"
+    call thriffty_plan_destroy(vector, status)
+    call thriffty_plan_destroy(scalar, status)
+    call MPI_Finalize()
+
+contains
+
+    subroutine check(status)
+        integer(c_int32_t), intent(in) :: status
+
+        if (status /= THRIFFTY_STATUS_OK) then
+            print *, "thriffty: ", thriffty_last_error()
+            call MPI_Abort(MPI_COMM_WORLD, 1)
+        end if
+    end subroutine
+
+    subroutine visit(value)
+        interface
+            pure function value(p) result(u)
+                import :: c_double
+                real(c_double), intent(in) :: p(3)
+                real(c_double) :: u(3)
+            end function
+        end interface
+        integer :: i, j, k
+
+        do k = lbound(x, 3), ubound(x, 3)
+            do j = lbound(x, 2), ubound(x, 2)
+                do i = lbound(x, 1), ubound(x, 1)
+                    x(i, j, k, :) = value(at(i, j, k))
+                end do
+            end do
+        end do
+    end subroutine
+
+    subroutine compare(value)
+        interface
+            pure function value(p) result(u)
+                import :: c_double
+                real(c_double), intent(in) :: p(3)
+                real(c_double) :: u(3)
+            end function
+        end interface
+        integer :: i, j, k
+
+        do k = lbound(x, 3), ubound(x, 3)
+            do j = lbound(x, 2), ubound(x, 2)
+                do i = lbound(x, 1), ubound(x, 1)
+                    if (any(abs(x(i, j, k, :) - value(at(i, j, k))) > 1e-12)) error stop "another field"
+                end do
+            end do
+        end do
+    end subroutine
+end program
