@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from ctypes import POINTER, Structure, c_char_p, c_double, c_int32, c_int64, c_size_t, c_void_p
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 AXES = 4
 
@@ -75,6 +76,7 @@ class Options(Structure):
         ("memory", c_char_p),
         ("layouts", c_char_p),
         ("threads", c_int32),
+        ("transposed_output", c_int32),
     ]
 
 
@@ -97,6 +99,8 @@ class Sizes(Structure):
         ("output_bytes", c_size_t),
         ("in_place_bytes", c_size_t),
         ("workspace_bytes", c_size_t),
+        ("input_order", c_int32 * AXES),
+        ("output_order", c_int32 * AXES),
     ]
 
 
@@ -123,7 +127,23 @@ _ARGUMENTS: dict[str, list] = {
     "thriffty_plan_report": _TEXT,
     "thriffty_plan_refuse": [c_void_p, c_char_p, c_char_p, c_char_p],
     "thriffty_plan_save_wisdom": [c_void_p, c_char_p],
+    "thriffty_apply": [c_void_p, c_int32, c_double, POINTER(c_double), *_APART[1:]],
+    "thriffty_multiply": [c_void_p, c_void_p, c_size_t, c_int32, c_void_p, c_size_t],
+    "thriffty_wavenumbers": [
+        c_void_p,
+        c_int32,
+        c_double,
+        POINTER(c_double),
+        POINTER(c_double),
+        c_size_t,
+    ],
 }
+
+
+def doubles(numbers: Iterable[float]) -> Any:
+    """An array of C."""
+    numbers = [float(number) for number in numbers]
+    return (c_double * len(numbers))(*numbers)
 
 
 class Library:
@@ -133,7 +153,7 @@ class Library:
         self.path = os.fspath(path)
         self.c = ctypes.CDLL(self.path)
         # The youngest call that the package needs.
-        if not hasattr(self.c, "thriffty_plan_refuse"):
+        if not hasattr(self.c, "thriffty_apply"):
             raise ImportError(f"{self.path} is no library of thriffty, or too old for this package")
         self.c.thriffty_version.restype = c_char_p
         self.c.thriffty_last_error.restype = c_char_p

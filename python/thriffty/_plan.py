@@ -11,6 +11,7 @@ import numpy as np
 
 from . import _arrays, _library, _mpi
 from ._library import Brick
+from ._operators import Spectra
 from ._options import Order, Request, Slices, argument, integer, stream_address, tuning
 
 
@@ -21,7 +22,7 @@ class WireError(NamedTuple):
     bound: float
 
 
-class Plan:
+class Plan(Spectra):
     """A transform, ready to run any number of times in both directions.
 
     Without a communicator, one process transforms the whole grid with several threads. With one,
@@ -70,6 +71,9 @@ class Plan:
         The recipe itself, as :attr:`recipe` prints it.
     threads : int, optional
         Threads of a plan of one process; by default as many as there are cores.
+    transposed_output : bool
+        Spectral data stays in the bricks and the order of axes that cost least:
+        :attr:`output_slices` and :attr:`orders`. For plans with a communicator.
     shared_arrays : bool
         All arrays are those of :meth:`empty_input` and :meth:`empty_output`, in memory that the
         processes of a host share. Nothing is copied then.
@@ -123,6 +127,7 @@ class Plan:
         wisdom: str | os.PathLike[str] | None = None,
         recipe: str | None = None,
         threads: int | None = None,
+        transposed_output: bool = False,
         shared_arrays: bool = False,
         memory: str | None = None,
         layouts: str | None = None,
@@ -150,6 +155,7 @@ class Plan:
                 wire_everywhere=int(wire_everywhere),
                 exchange=exchange,
                 threads=_threads(threads, comm is None and device is None),
+                transposed_output=int(transposed_output),
                 shared_arrays=int(shared_arrays),
                 memory=memory,
                 layouts=layouts,
@@ -191,10 +197,11 @@ class Plan:
         self._shapes = tuple(
             batches + tuple(part.stop - part.start for part in slices) for slices in self._slices
         )
-        self._orders: tuple[tuple[int, ...], ...] = request.orders
+        orders = (tuple(sizes.input_order[:axes]), tuple(sizes.output_order[:axes]))
+        self._kinds, (self._physical_order, self._spectral_order) = request.kinds, orders
+        self._orders: tuple[tuple[int, ...], ...] = orders
         if batches:
-            batch_first = [(0, *(axis + 1 for axis in order)) for order in request.orders]
-            self._orders = tuple(batch_first)
+            self._orders = tuple((0, *(axis + 1 for axis in order)) for order in orders)
         self._in_place_bytes: int = sizes.in_place_bytes
         self._workspace_bytes: int = sizes.workspace_bytes
 
@@ -224,6 +231,11 @@ class Plan:
     def output_slices(self) -> tuple[slice, ...]:
         """This rank's brick of the spectral grid."""
         return self._slices[1]
+
+    @property
+    def orders(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The order of axes in memory of physical and of spectral data, slowest first."""
+        return (self._physical_order, self._spectral_order)
 
     @property
     def input_shape(self) -> tuple[int, ...]:
@@ -338,6 +350,9 @@ class Plan:
     def _run(self, both: tuple[Any, Any], x: Any, source: int, out: Any, target: int) -> Any:
         handle = self._open()
         try:
+            if self._failed is not None:
+                failed, self._failed = self._failed, None
+                raise failed
             if out is None:
                 form = (self._shapes[target], self._dtypes[target], self._orders[target])
                 out = _arrays.empty_like(x, *form)

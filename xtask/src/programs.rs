@@ -157,7 +157,12 @@ impl Bench {
             ("mpif90", "examples/fortran/transform.f90", &fortran, &["thriffty-fortran"]),
             ("mpicc", "crates/fft-capi/tests/abi.c", &c, &["thriffty"]),
             ("mpicc", "crates/fft-capi/tests/operators.c", &c, &["thriffty"]),
-            ("mpif90", "crates/fft-capi/tests/fortran_operators.f90", &fortran, &["thriffty-fortran"]),
+            (
+                "mpif90",
+                "crates/fft-capi/tests/fortran_operators.f90",
+                &fortran,
+                &["thriffty-fortran"],
+            ),
             ("cc", "crates/fft-capi/tests/fftw/serial.c", &serial, &["thriffty", "fftw3"]),
             ("mpicc", "crates/fft-capi/tests/fftw/c.c", &c, &["thriffty", "fftw3"]),
             ("mpicxx", "crates/fft-capi/tests/fftw/cpp.cpp", &cxx, &["thriffty", "fftw3"]),

@@ -197,3 +197,46 @@ def test_the_library_says_what_it_is():
     text = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     for word in ("thriffty", "Python", "library", "cores", "GPUs"):
         assert word in text.stdout
+
+
+def test_operators_on_spectra_where_they_are():
+    shape, box = (8, 12, 10), (2 * np.pi, 4 * np.pi, 2 * np.pi)
+    scalar = thriffty.Plan(shape, float, comm=WORLD, transposed_output=True)
+    sides = dict(input=scalar.input_slices, output=scalar.output_slices, order=scalar.orders)
+    vector = thriffty.Plan(shape, float, comm=WORLD, batch=3, **sides)
+    with scalar, vector:
+        points = [np.arange(n) * length / n for n, length in zip(shape, box)]
+        x, y, z = np.ix_(*(along[part] for along, part in zip(points, vector.input_slices)))
+        u = vector.empty_input()
+        u[0], u[1], u[2] = np.sin(x) * np.cos(y) * np.cos(z), -np.cos(x) * np.sin(y) * np.cos(z), 0
+        u_hat = vector.forward(u)
+        divergence = scalar.inverse(vector.apply("divergence", u_hat, box))
+        w = vector.inverse(vector.apply("curl", u_hat, box))
+        k = scalar.wavenumbers(box)
+        assert [one.size for one in k] == list(scalar.output_shape)
+        expected = 2 * np.sin(x) * np.sin(y) * np.cos(z)
+        assert all_true(np.allclose(divergence, 0) and np.allclose(w[2], expected))
+
+        def wrong_on_one():
+            try:
+                scalar.apply("gaussian", u_hat[0], box, np.nan if RANK == LAST else 0.1)
+            except ValueError:
+                assert RANK == LAST
+            scalar.inverse(u_hat[0])
+
+        same_error(wrong_on_one, f"rank {LAST}", "standard deviation")
+        scalar.inverse(u_hat[0])
+
+
+def test_operators_of_the_wrong_array_on_one_rank():
+    with thriffty.Plan((4, 4, 4), complex, comm=WORLD) as plan:
+        x = np.zeros(plan.output_shape, complex)
+
+        def wrong_on_one():
+            if RANK == LAST:
+                with pytest.raises(ValueError, match="dtype of x"):
+                    plan.apply("laplacian", x.real)
+            plan.inverse(x)
+
+        same_error(wrong_on_one, "dtype of x: found float64")
+        plan.inverse(x)

@@ -1,0 +1,123 @@
+"""Operators on spectra against NumPy, on one process."""
+
+import numpy as np
+import pytest
+
+import thriffty
+
+LENGTHS = (2.0, 3.0, 5.0)
+
+
+@pytest.fixture(params=[np.complex128, np.float64, np.float32])
+def plan(request):
+    with thriffty.Plan((8, 6, 10), request.param, order=("C", (1, 0, 2)), threads=2) as plan:
+        yield plan
+
+
+def waves(plan):
+    """NumPy's wavenumbers, all and those of derivatives."""
+    frequencies = [np.fft.fftfreq(n, 1 / n) for n in plan.shape]
+    if plan.input_dtype.kind == "f":
+        frequencies[-1] = np.fft.rfftfreq(plan.shape[-1], 1 / plan.shape[-1])
+    grid = np.meshgrid(*frequencies, indexing="ij")
+    middle = [2 * abs(f) == n for f, n in zip(grid, plan.shape)]
+    k = [2 * np.pi * f / length for f, length in zip(grid, LENGTHS)]
+    return k, [np.where(mid, 0, one) for one, mid in zip(k, middle)]
+
+
+def spectrum(plan, *leading):
+    rng = np.random.default_rng(1)
+    shape = (*leading, *plan.output_shape)
+    x = rng.standard_normal(shape) + 1j * rng.standard_normal(shape)
+    order = (*range(len(leading)), *(len(leading) + axis for axis in plan.orders[1]))
+    made = np.empty([shape[axis] for axis in order], plan.output_dtype)
+    made = made.transpose(np.argsort(order))
+    made[...] = x
+    return made
+
+
+def close(found, expected):
+    eps = np.finfo(found.dtype).eps
+    np.testing.assert_allclose(found, expected, rtol=64 * eps, atol=64 * eps * abs(expected).max())
+
+
+def test_operators_are_numpys_expressions(plan):
+    k, odd = waves(plan)
+    square = sum(one**2 for one in k)
+    x, u = spectrum(plan), spectrum(plan, 3)
+    inverse = np.divide(1, square, where=square > 0, out=np.zeros_like(square))
+    along = sum(1j * a * b for a, b in zip(odd, u))
+    odd_square = sum(one**2 for one in odd)
+    over = np.divide(1, odd_square, where=odd_square > 0, out=np.zeros_like(square))
+    inside = np.all([abs(a) * l < 2 / 3 * np.pi * n * (1 - 1e-9)
+                     for a, l, n in zip(k, LENGTHS, plan.shape)], axis=0)  # fmt: skip
+    expected = {
+        "laplacian": -square * x,
+        "poisson": inverse * x,
+        "gradient": np.stack([1j * a * x for a in odd]),
+        "divergence": along,
+        "curl": np.stack([1j * (odd[a - 2] * u[a - 1] - odd[a - 1] * u[a - 2]) for a in range(3)]),
+        "project": np.stack([u[a] + 1j * odd[a] * over * along for a in range(3)]),
+    }
+    for operator, result in expected.items():
+        operand = u if operator in ("divergence", "curl", "project") else x
+        found = plan.apply(operator, operand, LENGTHS)
+        close(found, result)
+        out = np.empty_like(found)
+        assert plan.apply(operator, operand, LENGTHS, out=out) is out
+        np.testing.assert_array_equal(out, found)
+    close(plan.apply("derivative", x, LENGTHS, 1), 1j * odd[1] * x)
+    close(plan.apply("helmholtz", x, LENGTHS, 0.5), x / (0.5 + square))
+    close(plan.apply("gaussian", x, LENGTHS, 0.1), np.exp(-0.005 * square) * x)
+    close(plan.apply("cutoff", x, LENGTHS, 2 / 3), inside * x)
+    several = spectrum(plan, 2, 3)
+    close(plan.apply("curl", several, LENGTHS)[1], plan.apply("curl", several[1], LENGTHS))
+    same = several.copy(order="K")
+    assert plan.apply("project", same, LENGTHS, out=same) is same
+    close(same, plan.apply("project", several, LENGTHS))
+
+
+def test_wavenumbers_broadcast(plan):
+    k, odd = waves(plan)
+    for all_of, derivative in [(k, False), (odd, True)]:
+        found = plan.wavenumbers(LENGTHS, derivative)
+        assert [one.ndim for one in found] == [3, 3, 3]
+        for one, expected in zip(found, all_of):
+            np.testing.assert_allclose(np.broadcast_to(one, plan.output_shape), expected)
+
+
+@pytest.mark.parametrize("correlate", [False, True])
+def test_products_convolve(correlate):
+    rng = np.random.default_rng(2)
+    kernel, x = rng.standard_normal(12), rng.standard_normal((2, 12))
+    with thriffty.Plan(12, float) as one, thriffty.Plan(12, float, batch=2) as two:
+        found = two.inverse(one.convolve(one.forward(kernel), two.forward(x), correlate))
+    sign = -1 if correlate else 1
+    index = np.arange(12)
+    sums = [[sum(kernel[j] * row[(i - sign * j) % 12] for j in index) for i in index] for row in x]
+    np.testing.assert_allclose(found, sums, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "arguments, text",
+    [
+        (("twist",), "operator: found 'twist'"),
+        (("curl",), "shape of x"),
+        (("gradient", (1.0, 2.0)), "number of lengths: found 2, expected 3"),
+        (("gradient", (1.0, 2.0, -1.0)), "length of axis 2: found -1"),
+        (("derivative", 1.0, 3), "axis: found 3"),
+        (("gaussian", 1.0, np.nan), "standard deviation"),
+    ],
+)
+def test_what_is_wrong_is_also_the_next_transforms(arguments, text):
+    with thriffty.Plan((4, 4, 4)) as plan:
+        x = np.zeros((4, 4, 4), complex)
+        operator, *others = arguments
+        for _ in range(2):
+            with pytest.raises(thriffty.ArgumentError, match=text):
+                plan.apply(operator, x, *others)
+            with pytest.raises(thriffty.ArgumentError, match=text):
+                plan.forward(x)
+            plan.forward(x)
+        with pytest.raises(thriffty.ArgumentError, match="dtype of kernel"):
+            plan.convolve(x.real.copy(), x)

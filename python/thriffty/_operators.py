@@ -1,0 +1,214 @@
+"""Operators on the spectra of plans."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from . import _arrays
+from ._library import Library, doubles
+from ._options import argument
+
+# The values of `thriffty_operator`, and how many components of how many dimensions each takes and
+# makes.
+_OPERATORS = {
+    "derivative": (0, lambda n: (1, 1)),
+    "gradient": (1, lambda n: (1, n)),
+    "divergence": (2, lambda n: (n, 1)),
+    "curl": (3, lambda n: (2, 1) if n == 2 else (n, n)),
+    "laplacian": (4, lambda n: (1, 1)),
+    "poisson": (5, lambda n: (1, 1)),
+    "helmholtz": (6, lambda n: (1, 1)),
+    "project": (7, lambda n: (n, n)),
+    "gaussian": (8, lambda n: (1, 1)),
+    "cutoff": (9, lambda n: (1, 1)),
+}
+
+
+class Spectra:
+    """What a plan does to spectra; none of it is collective.
+
+    A call that fails on one rank raises there. The next transform raises the same error on all.
+    """
+
+    _library: Library
+    _kinds: tuple[str, ...]
+    _shapes: tuple[tuple[int, ...], ...]
+    _dtypes: tuple[np.dtype, np.dtype]
+    _spectral_order: tuple[int, ...]
+    _device: int | None
+    _failed: Exception | None = None
+
+    def _open(self) -> ctypes.c_void_p:
+        raise NotImplementedError
+
+    def apply(
+        self,
+        operator: str,
+        x: Any,
+        lengths: float | Sequence[float] = 2 * math.pi,
+        parameter: float = 0.0,
+        out: Any = None,
+    ) -> Any:
+        """Applies an operator to each mode of spectral data, on a box.
+
+        Parameters
+        ----------
+        operator : str
+            "gradient", "divergence", "curl", "laplacian"; "derivative" along the axis `parameter`;
+            "poisson" solves ``-laplacian(y) = x`` with a mean of 0, "helmholtz"
+            ``(parameter - laplacian)(y) = x``; "project" subtracts the gradient part of a vector;
+            "gaussian" convolves with the standard deviation `parameter`; "cutoff" keeps modes below
+            the fraction `parameter` of the highest wavenumber of each axis.
+        x : array
+            Spectral data of this rank. Vectors have a leading axis, with one component for each
+            axis that is transformed. More leading axes are several operands.
+        lengths : float or sequence of float
+            Of the box, along each axis.
+        parameter : float
+            Of operators that take one.
+        out : array, optional
+            For the result; `x` itself, if it has as many components.
+
+        Returns
+        -------
+        array
+            `out`, or a new array of the same library as `x`.
+
+        Examples
+        --------
+        >>> import numpy as np, thriffty
+        >>> x = np.linspace(0, 2 * np.pi, 16, endpoint=False)
+        >>> with thriffty.Plan(16, float) as plan:
+        ...     slope = plan.inverse(plan.apply("derivative", plan.forward(np.sin(x))))
+        >>> bool(np.allclose(slope, np.cos(x)))
+        True
+        """
+        handle = self._open()
+        try:
+            if operator not in _OPERATORS:
+                raise argument("operator", repr(operator), "one of " + ", ".join(_OPERATORS))
+            number, components = _OPERATORS[operator]
+            read = self._spectrum("x", x)
+            shape = self._result(operator, components, read.shape)
+            if out is None:
+                out = self._empty_spectrum(x, shape)
+            written = self._spectrum("out", out)
+            if written.shape != shape:
+                raise argument("shape of out", written.shape, shape)
+            self._writable(written)
+            axes = len(self._spectral_order)
+            given = (lengths,) * axes if isinstance(lengths, (int, float)) else tuple(lengths)
+            if len(given) != axes:
+                raise argument("number of lengths", len(given), axes)
+            box = doubles(given)
+        except Exception as error:
+            self._failed = error
+            raise
+        both = (read.address, read.bytes, written.address, written.bytes)
+        c = self._library.c
+        self._library.check(c.thriffty_apply(handle, number, float(parameter), box, *both))
+        return out
+
+    def convolve(self, kernel: Any, x: Any, correlate: bool = False) -> Any:
+        """Multiplies each mode of `x`, in place, by that of a kernel: convolves periodically.
+
+        Parameters
+        ----------
+        kernel : array
+            The transform of the kernel, one array. The kernel's centre is its first point.
+        x : array
+            Spectral data, of one array or several.
+        correlate : bool
+            Multiplies by complex conjugates instead.
+
+        Returns
+        -------
+        array
+            `x`.
+        """
+        handle = self._open()
+        try:
+            by, data = self._spectrum("kernel", kernel), self._spectrum("x", x)
+            self._writable(data)
+        except Exception as error:
+            self._failed = error
+            raise
+        both = (by.address, by.bytes, int(correlate), data.address, data.bytes)
+        self._library.check(self._library.c.thriffty_multiply(handle, *both))
+        return x
+
+    def wavenumbers(
+        self, lengths: float | Sequence[float] = 2 * math.pi, derivative: bool = False
+    ) -> tuple[np.ndarray, ...]:
+        """The wavenumbers of this rank's spectral data, one array for each axis, which broadcast.
+
+        Parameters
+        ----------
+        lengths : float or sequence of float
+            Of the box, along each axis.
+        derivative : bool
+            For derivatives of odd order: the middle mode of an even number of points is 0.
+        """
+        axes = len(self._spectral_order)
+        given = (lengths,) * axes if isinstance(lengths, (int, float)) else tuple(lengths)
+        if len(given) != axes:
+            raise argument("number of lengths", len(given), axes)
+        found = []
+        for axis, length in enumerate(given):
+            room = self._shapes[1][axis - axes]
+            k, odd = (ctypes.c_double * room)(), (ctypes.c_double * room)()
+            call = self._library.c.thriffty_wavenumbers
+            self._library.check(call(self._open(), axis, float(length), k, odd, room))
+            shape = [1] * axes
+            shape[axis] = room
+            found.append(np.array(odd if derivative else k).reshape(shape))
+        return tuple(found)
+
+    def _result(self, operator: str, components: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """The shape of a result for an operand's."""
+        axes = len(self._spectral_order)
+        dimensions = sum(kind != "none" for kind in self._kinds)
+        before, after = components(dimensions)
+        leading, brick = shape[: len(shape) - axes], shape[len(shape) - axes :]
+        if operator in ("divergence", "curl", "project"):
+            if not leading or leading[-1] != before:
+                raise argument("shape of x", shape, f"({before}, ...), a vector")
+            leading = leading[:-1]
+        is_vector = operator in ("gradient", "project") or operator == "curl" and dimensions != 2
+        return (*leading, after, *brick) if is_vector else (*leading, *brick)
+
+    def _spectrum(self, what: str, array: Any) -> _arrays.Memory:
+        """The memory of spectral data with any leading axes."""
+        found = _arrays.memory(array)
+        if found is None:
+            raise argument(what, type(array).__name__, "an array")
+        if found.dtype != self._dtypes[1]:
+            raise argument(f"dtype of {what}", found.dtype, self._dtypes[1])
+        axes = len(self._spectral_order)
+        leading, brick = len(found.shape) - axes, self._shapes[1][-axes:]
+        if leading < 0 or found.shape[leading:] != brick:
+            raise argument(f"shape of {what}", found.shape, f"{brick}, behind any others")
+        if not _arrays.is_packed(found, self._behind(leading)):
+            strides = f"strides of {found.strides} bytes"
+            raise argument(f"memory of {what}", strides, f"the order {self._behind(leading)}")
+        if found.device != (self._device is not None):
+            places = ("on the host", "on a device")
+            raise argument(what, places[found.device], places[not found.device])
+        return found
+
+    def _behind(self, leading: int) -> tuple[int, ...]:
+        """The order of axes in memory with so many in front."""
+        return (*range(leading), *(leading + axis for axis in self._spectral_order))
+
+    def _empty_spectrum(self, like: Any, shape: tuple[int, ...]) -> Any:
+        order = self._behind(len(shape) - len(self._spectral_order))
+        return _arrays.empty_like(like, shape, self._dtypes[1], order)
+
+    def _writable(self, memory: _arrays.Memory) -> None:
+        if not memory.writable:
+            raise argument("out", "read-only", "an array that can be written")
