@@ -81,12 +81,12 @@ template <class T>
 __device__ void by_wavenumbers(const Modes& modes, u32 what, double parameter, u32 width, const T* src, T* dst)
 {
     for (u32 i = blockIdx.x * THREADS + threadIdx.x; i < modes.elements; i += gridDim.x * THREADS) {
-        double by = factor_of(modes, what, parameter, i);
-        for (u32 j = 0; j < width; j++) {
-            u64 at = u64(i) * width + j;
-            // Without a sum: what is cut may be infinite.
-            dst[at] = what == CUTOFF && by == 0 ? T(0) : src[at] * T(by);
-        }
+        T by = T(factor_of(modes, what, parameter, i));
+        // What is cut may be infinite, so that it is not multiplied.
+        bool cut = what == CUTOFF && by == 0;
+        u64 at = u64(i) * width;
+        dst[at] = cut ? T(0) : src[at] * by;
+        if (width == 2) dst[at + 1] = cut ? T(0) : src[at + 1] * by;
     }
 }
 

@@ -10,6 +10,7 @@ use thriffty::Kind::{C2C, Identity, R2C};
 use thriffty::gpu::DevicePlan;
 use thriffty::gpu::{Gpu, GpuReal};
 use thriffty::planning::{Algorithm, Side, Transform};
+use thriffty::spectral::Operator;
 use thriffty::{C2c, Comm, Complex, Error, ErrorKind, Field, Kind, Physical, R2c, Spectral};
 
 /// Some value for an index.
@@ -95,6 +96,8 @@ where
     let phi_there = host.inverse(phi_there)?;
     same(&format!("Poisson, {what}"), &plan.download(&phi)?, &phi_there);
 
+    operators(comm, gpu, case, &rho_hat_there)?;
+
     // Fields from the host and back, spectral ones as well.
     let up = plan.upload(&rho_hat_there);
     let reals = host.output_len() * K::Spectral::WIDTH;
@@ -103,6 +106,44 @@ where
     same(&what, &plan.download(&back)?, &host.inverse(rho_hat_there)?);
     let nothing: Field<Spectral, K, D> = plan.download(&plan.output())?;
     assert!(widen(nothing.as_slice()).iter().all(|v| *v == Complex::default()));
+    Ok(())
+}
+
+/// Operators and products of fields on the device are those of the host.
+fn operators<K: Make, const D: usize>(
+    comm: &dyn Comm,
+    gpu: &Gpu,
+    case: &Case<D>,
+    there: &Field<Spectral, K, D>,
+) -> Result<(), Error>
+where
+    K::Real: GpuReal,
+{
+    let host = case.plan::<K>(comm)?;
+    let plan = case.draft::<K>(comm)?.on(gpu).build()?;
+    let lengths = [1.5; D];
+    let [domain, domain_there] = [plan.domain(lengths)?, host.domain(lengths)?];
+    let dimensions = domain.dimensions();
+    for operator in crate::common::operators::all(D) {
+        let Ok([before, after]) = operator.components(dimensions) else { continue };
+        if before != 1 || matches!(operator, Operator::Derivative(a) if case.kinds[a] == Identity) {
+            continue;
+        }
+        let howmany = case.howmany * after;
+        let vector = case.clone().howmany(howmany);
+        let (host, plan) = (vector.plan::<K>(comm)?, vector.draft::<K>(comm)?.on(gpu).build()?);
+        let (mut found, mut expected) = (plan.output(), host.output());
+        let here = case.draft::<K>(comm)?.on(gpu).build()?.upload(there);
+        domain.apply(operator, &here, &mut found);
+        domain_there.apply(operator, there, &mut expected);
+        same(&format!("{operator:?}, {case:?}"), &plan.download(&found)?, &expected);
+    }
+    if case.howmany == 1 {
+        let (mut found, mut expected) = (plan.upload(there), there.clone());
+        domain.correlate(&plan.upload(there), &mut found);
+        domain_there.correlate(there, &mut expected);
+        same(&format!("a product, {case:?}"), &plan.download(&found)?, &expected);
+    }
     Ok(())
 }
 

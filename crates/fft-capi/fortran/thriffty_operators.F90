@@ -55,12 +55,12 @@ module thriffty_operators
 
 contains
 
-    !> Applies an operator to this rank's spectral data, on a box with these lengths. Not collective;
-    !> a failure is also that of the plan's next transform, on every rank.
+    !> Applies an operator to this rank's spectral data, on a box with these lengths. Not
+    !> collective; a failure is also that of the plan's next transform, on every rank.
     !>
-    !> input and output may be the same array, if the result has as many components. parameter is the
-    !> axis of a derivative, the shift of Helmholtz's equation, the standard deviation of a Gaussian,
-    !> or the fraction of a cutoff.
+    !> input and output may be the same array, if the result has as many components. parameter is
+    !> the axis of a derivative, the shift of Helmholtz's equation, the standard deviation of a
+    !> Gaussian, or the fraction of a cutoff.
     subroutine thriffty_apply(plan, operator, lengths, input, input_bytes, output, output_bytes, status, parameter)
         type(thriffty_plan), intent(in) :: plan
         integer(c_int32_t), intent(in) :: operator

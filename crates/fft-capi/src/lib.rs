@@ -13,6 +13,7 @@
 //! destroyed plans are detected.
 #![deny(unsafe_code)]
 
+mod domain;
 pub mod ffi;
 mod plan;
 mod registry;

@@ -12,8 +12,8 @@ use thriffty::planning::{
 };
 use thriffty::{Comm, Error};
 
+use crate::domain::KnownDomain;
 use crate::request::Request;
-use crate::spectral::Lengths;
 use crate::values::{self, Sizes};
 
 /// A plan, and the arrays that the program has pointers to. Of arrays that are longer than they
@@ -27,7 +27,7 @@ pub(crate) struct Held {
     plan: Option<Plan>,
     on_device: bool,
     /// What operators use.
-    pub(crate) domain: Option<Lengths>,
+    pub(crate) domain: Option<KnownDomain>,
     /// What failed on this rank since the last transform.
     pub(crate) failed: Option<Error>,
 }

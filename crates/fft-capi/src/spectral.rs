@@ -6,15 +6,9 @@ use thriffty::gpu::DeviceMemory;
 use thriffty::planning::MAX_AXES;
 use thriffty::spectral::{Domain, Operator};
 
+use crate::domain::KnownDomain;
 use crate::plan::{Held, Plan};
 use crate::values::Operator as Number;
-
-/// A domain, and what it was made from.
-pub(crate) struct Lengths {
-    lengths: [f64; MAX_AXES],
-    reversed: bool,
-    domain: Domain,
-}
 
 /// The operator of a number and its parameter, of which a derivative's is an axis.
 pub(crate) fn operator(number: i32, parameter: f64) -> Result<Operator, Error> {
@@ -68,7 +62,7 @@ impl Held {
         let axes = self.axes();
         let mut asked = [1.0; MAX_AXES];
         lengths(&mut asked[..axes])?;
-        let is_same = |found: &Lengths| found.lengths == asked && found.reversed == reversed;
+        let is_same = |found: &KnownDomain| found.lengths == asked && found.reversed == reversed;
         if !self.domain.as_ref().is_some_and(is_same) {
             let of = &asked[..axes];
             let domain = match (self.plan(), reversed) {
@@ -77,7 +71,7 @@ impl Held {
                 (Plan::Team(plan), false) => plan.domain(of),
                 (Plan::Team(plan), true) => plan.reversed_domain(of),
             }?;
-            self.domain = Some(Lengths { lengths: asked, reversed, domain });
+            self.domain = Some(KnownDomain { lengths: asked, reversed, domain });
         }
         let missing = || Error::argument("domain", "none", "one");
         self.domain.as_ref().map(|found| &found.domain).ok_or_else(missing)

@@ -1,4 +1,4 @@
-! Operators on spectra in Fortran's order of axes: a vortex, its curl and the gradient of a potential.
+! Operators on spectra in Fortran's order of axes: a vortex, its curl, and a gradient.
 
 module functions
     use, intrinsic :: iso_c_binding, only: c_double

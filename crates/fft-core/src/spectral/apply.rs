@@ -3,18 +3,91 @@
 //! A row is a run of modes along the contiguous axis. The wavenumbers of all other axes are the
 //! same for a row, so each mode costs one entry of a table.
 
+use bytemuck::{cast_slice, cast_slice_mut};
+
 use super::modes::{AxisModes, Modes};
 use super::operator::Operator;
-use crate::base::Real;
+use crate::base::{Error, Precision, Real};
 use crate::geometry::MAX_AXES;
 
+impl Modes {
+    /// Applies an operator to an array, and writes the result to another.
+    ///
+    /// # Errors
+    /// Those of [`Modes::components`]; [`Error::Argument`] for arrays that are not aligned.
+    pub fn apply(&self, operator: Operator, input: &[u8], output: &mut [u8]) -> Result<(), Error> {
+        let counts = self.components(operator, [input.len(), output.len()])?;
+        self.check_aligned(input)?;
+        self.check_aligned(output)?;
+        let [from, to] = counts.map(|count| (count * self.component_bytes()).max(1));
+        for (input, output) in input.chunks(from).zip(output.chunks_mut(to)) {
+            match self.spectrum().precision {
+                Precision::F32 => {
+                    let arrays = Between::<f32>(cast_slice(input), cast_slice_mut(output));
+                    run(self, operator, arrays);
+                }
+                Precision::F64 => {
+                    let arrays = Between::<f64>(cast_slice(input), cast_slice_mut(output));
+                    run(self, operator, arrays);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Applies an operator within an array.
+    ///
+    /// # Errors
+    /// Those of [`Modes::components_in_place`]; [`Error::Argument`] for an array that is not
+    /// aligned.
+    pub fn apply_in_place(&self, operator: Operator, data: &mut [u8]) -> Result<(), Error> {
+        let count = self.components_in_place(operator, data.len())?;
+        self.check_aligned(data)?;
+        for data in data.chunks_mut((count * self.component_bytes()).max(1)) {
+            match self.spectrum().precision {
+                Precision::F32 => {
+                    run(self, operator, Within::<f32>(cast_slice_mut(data)));
+                }
+                Precision::F64 => {
+                    run(self, operator, Within::<f64>(cast_slice_mut(data)));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Multiplies each array by another, mode by mode, or by its complex conjugate: by the
+    /// transform of a kernel, this convolves with the kernel, or correlates.
+    ///
+    /// # Errors
+    /// [`Error::Length`] for a kernel that is not one component, and data that is not several;
+    /// [`Error::Argument`] for arrays that are not aligned.
+    pub fn multiply(&self, kernel: &[u8], conjugate: bool, data: &mut [u8]) -> Result<(), Error> {
+        self.check_kernel([kernel.len(), data.len()])?;
+        self.check_aligned(kernel)?;
+        self.check_aligned(data)?;
+        let width = self.width();
+        for data in data.chunks_mut(kernel.len().max(1)) {
+            match self.spectrum().precision {
+                Precision::F32 => {
+                    multiply::<f32>(cast_slice(kernel), cast_slice_mut(data), width, conjugate)
+                }
+                Precision::F64 => {
+                    multiply::<f64>(cast_slice(kernel), cast_slice_mut(data), width, conjugate)
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Numbers that are read and written at the same places: of two arrays, or of one.
-pub(super) trait Arrays<T> {
+trait Arrays<T> {
     fn get(&self, at: usize) -> T;
     fn set(&mut self, at: usize, value: T);
 }
 
-pub(super) struct Between<'a, T>(pub(super) &'a [T], pub(super) &'a mut [T]);
+struct Between<'a, T>(&'a [T], &'a mut [T]);
 
 impl<T: Real> Arrays<T> for Between<'_, T> {
     fn get(&self, at: usize) -> T {
@@ -26,7 +99,7 @@ impl<T: Real> Arrays<T> for Between<'_, T> {
     }
 }
 
-pub(super) struct Within<'a, T>(pub(super) &'a mut [T]);
+struct Within<'a, T>(&'a mut [T]);
 
 impl<T: Real> Arrays<T> for Within<'_, T> {
     fn get(&self, at: usize) -> T {
@@ -76,7 +149,7 @@ fn rows(modes: &Modes, mut body: impl FnMut(Row)) {
 }
 
 /// Applies an operator to one operand whose lengths were checked.
-pub(super) fn run<T: Real>(modes: &Modes, operator: Operator, arrays: impl Arrays<T>) {
+fn run<T: Real>(modes: &Modes, operator: Operator, arrays: impl Arrays<T>) {
     match operator {
         Operator::Laplacian => scale(modes, arrays, |square| -square),
         Operator::Poisson => scale(modes, arrays, reciprocal),
@@ -223,7 +296,7 @@ fn projection<T: Real, const D: usize>(u: [Pair<T>; D], k: [T; MAX_AXES]) -> [Pa
 }
 
 /// Multiplies the numbers of one array by those of another, or by their conjugates.
-pub(super) fn multiply<T: Real>(by: &[T], data: &mut [T], width: usize, conjugate: bool) {
+fn multiply<T: Real>(by: &[T], data: &mut [T], width: usize, conjugate: bool) {
     if width == 1 {
         data.iter_mut().zip(by).for_each(|(x, by)| *x = *x * *by);
         return;

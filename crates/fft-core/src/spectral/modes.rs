@@ -2,9 +2,6 @@
 
 use std::fmt;
 
-use bytemuck::{cast_slice, cast_slice_mut};
-
-use super::apply::{self, Between, Within};
 use super::operator::Operator;
 use super::wavenumbers::{is_nyquist, mode, wavenumber};
 use crate::base::{Error, Precision};
@@ -221,81 +218,6 @@ impl Modes {
         self.components(operator, [bytes; 2]).map(|[before, _]| before)
     }
 
-    /// Applies an operator to an array, and writes the result to another.
-    ///
-    /// # Errors
-    /// Those of [`Modes::components`]; [`Error::Argument`] for arrays that are not aligned.
-    pub fn apply(&self, operator: Operator, input: &[u8], output: &mut [u8]) -> Result<(), Error> {
-        let counts = self.components(operator, [input.len(), output.len()])?;
-        self.check_aligned(input)?;
-        self.check_aligned(output)?;
-        let [from, to] = counts.map(|count| (count * self.component_bytes()).max(1));
-        for (input, output) in input.chunks(from).zip(output.chunks_mut(to)) {
-            match self.spectrum.precision {
-                Precision::F32 => {
-                    let arrays = Between::<f32>(cast_slice(input), cast_slice_mut(output));
-                    apply::run(self, operator, arrays);
-                }
-                Precision::F64 => {
-                    let arrays = Between::<f64>(cast_slice(input), cast_slice_mut(output));
-                    apply::run(self, operator, arrays);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Applies an operator within an array.
-    ///
-    /// # Errors
-    /// Those of [`Modes::components_in_place`]; [`Error::Argument`] for an array that is not
-    /// aligned.
-    pub fn apply_in_place(&self, operator: Operator, data: &mut [u8]) -> Result<(), Error> {
-        let count = self.components_in_place(operator, data.len())?;
-        self.check_aligned(data)?;
-        for data in data.chunks_mut((count * self.component_bytes()).max(1)) {
-            match self.spectrum.precision {
-                Precision::F32 => {
-                    apply::run(self, operator, Within::<f32>(cast_slice_mut(data)));
-                }
-                Precision::F64 => {
-                    apply::run(self, operator, Within::<f64>(cast_slice_mut(data)));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Multiplies each array by another, mode by mode, or by its complex conjugate: by the
-    /// transform of a kernel, this convolves with the kernel, or correlates.
-    ///
-    /// # Errors
-    /// [`Error::Length`] for a kernel that is not one component, and data that is not several;
-    /// [`Error::Argument`] for arrays that are not aligned.
-    pub fn multiply(&self, kernel: &[u8], conjugate: bool, data: &mut [u8]) -> Result<(), Error> {
-        self.check_kernel([kernel.len(), data.len()])?;
-        self.check_aligned(kernel)?;
-        self.check_aligned(data)?;
-        let width = self.width();
-        for data in data.chunks_mut(kernel.len().max(1)) {
-            match self.spectrum.precision {
-                Precision::F32 => apply::multiply::<f32>(
-                    cast_slice(kernel),
-                    cast_slice_mut(data),
-                    width,
-                    conjugate,
-                ),
-                Precision::F64 => apply::multiply::<f64>(
-                    cast_slice(kernel),
-                    cast_slice_mut(data),
-                    width,
-                    conjugate,
-                ),
-            }
-        }
-        Ok(())
-    }
-
     /// Checks the bytes of a kernel and of data that is multiplied by it.
     ///
     /// # Errors
@@ -325,7 +247,7 @@ impl Modes {
     }
 
     /// Whether an array begins where numbers may.
-    fn check_aligned(&self, array: &[u8]) -> Result<(), Error> {
+    pub(super) fn check_aligned(&self, array: &[u8]) -> Result<(), Error> {
         let align = self.spectrum.precision.bytes();
         match array.is_empty() || array.as_ptr().align_offset(align) == 0 {
             true => Ok(()),

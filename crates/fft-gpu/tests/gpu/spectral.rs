@@ -1,78 +1,99 @@
-//! Scaling and wavenumbers, against the formulas.
+//! Scaling and operators on spectra, against the same of the host.
 
 use std::f64::consts::TAU;
 
-use fft_core::{Brick, Grid, Real};
-use fft_gpu::{Gpu, GpuError, GpuReal, Modes, Scaling};
+use fft_core::{Grid, Kind, Layout, Modes, Operator, Precision, Spectrum};
+use fft_gpu::{DeviceModes, Gpu, GpuError, GpuReal, Scaling, lend, lend_mut};
 
 use super::{data, gpu};
 
-const GRID: [usize; 3] = [10, 12, 9];
-const LENGTHS: [f64; 3] = [1.0, TAU, 5.0];
-/// A brick of half of the spectrum along the last axis.
-const BRICK: Brick<3> = Brick { lo: [2, 0, 1], hi: [9, 12, 5] };
-const ORDER: [usize; 3] = [1, 2, 0];
+/// A brick of a spectrum of two ranks, with the kinds of its axes.
+fn modes<T: GpuReal>(kinds: [Kind; 3]) -> Modes {
+    let complex = kinds.iter().any(|kind| matches!(kind, Kind::C2C | Kind::R2C));
+    let grid = Grid::new([10, 12, 9]).unwrap();
+    let spectral = fft_core::Problem::spectral_grid(grid, kinds);
+    let layout = Layout::even(spectral, fft_core::ProcGrid::new([2, 1, 1]), 2);
+    let layout = layout.ordered([1, 2, 0]).unwrap();
+    let precision = if T::EPSILON < 1e-10 { Precision::F64 } else { Precision::F32 };
+    let spectrum = Spectrum { kinds: kinds.into(), grid: grid.into(), layout, complex, precision };
+    Modes::new(spectrum, 1, &[1.0, TAU, 5.0]).unwrap()
+}
 
-/// Calls `visit` with the wavenumber of each mode in memory, and the axes of which it is the
-/// Nyquist mode.
-fn modes(mut visit: impl FnMut(usize, [f64; 3], [bool; 3])) {
-    let mut at = 0;
-    let ranges = ORDER.map(|axis| BRICK.range(axis));
-    for a in ranges[0].clone() {
-        for b in ranges[1].clone() {
-            for c in ranges[2].clone() {
-                let mut index = [0; 3];
-                ORDER.iter().zip([a, b, c]).for_each(|(&axis, i)| index[axis] = i);
-                let signed = |axis: usize| match index[axis] as f64 {
-                    i if 2.0 * i > GRID[axis] as f64 => i - GRID[axis] as f64,
-                    i => i,
-                };
-                let k = std::array::from_fn(|axis| signed(axis) * TAU / LENGTHS[axis]);
-                visit(at, k, std::array::from_fn(|axis| 2 * index[axis] == GRID[axis]));
-                at += 1;
-            }
+fn close<T: GpuReal>(found: &[T], expected: &[T], what: &str) {
+    assert_eq!(found.len(), expected.len());
+    let largest = expected.iter().map(|x| x.as_f64().abs()).fold(0.0, f64::max);
+    for (i, (x, y)) in found.iter().zip(expected).enumerate() {
+        // Sums of a few terms, in another order.
+        let bound = 8.0 * T::EPSILON * (y.as_f64().abs() + 0.1 * largest);
+        assert!((x.as_f64() - y.as_f64()).abs() <= bound, "{what} {i}: {x:?}, not {y:?}");
+    }
+}
+
+/// All operators of some kinds, between two arrays and within one, of two operands.
+fn operators<T: GpuReal>(gpu: &Gpu, kinds: [Kind; 3], operators: &[Operator]) {
+    let (stream, modes) = (gpu.stream(), modes::<T>(kinds));
+    let on_device = DeviceModes::new(gpu, &stream, &modes).unwrap();
+    let reals = modes.points() * modes.width();
+    let (_, source) = data::fields::<T>(6 * reals).swap_remove(0);
+    for operator in operators {
+        let [before, after] = operator.components(modes.dimensions()).unwrap();
+        let what = format!("{operator:?} of {kinds:?}");
+        let x = &source[..2 * before * reals];
+        let mut expected = vec![T::default(); 2 * after * reals];
+        let bytes = bytemuck::cast_slice_mut(&mut expected);
+        modes.apply(*operator, bytemuck::cast_slice(x), bytes).unwrap();
+        let from = stream.clone_htod(bytemuck::cast_slice::<T, u8>(x)).unwrap();
+        let mut to = stream.alloc_zeros::<u8>(2 * after * reals * size_of::<T>()).unwrap();
+        let call = (*operator, [before, after]);
+        let (lent, mut place) = (lend(&from, &stream), lend_mut(&mut to, &stream));
+        on_device.apply(&stream, &modes, call, Some(&lent), &mut place).unwrap();
+        drop((lent, place));
+        let found = stream.clone_dtoh(&to).unwrap();
+        close::<T>(bytemuck::cast_slice(&found), &expected, &what);
+        if before == after {
+            let mut data = from;
+            let mut lent = lend_mut(&mut data, &stream);
+            on_device.apply(&stream, &modes, call, None, &mut lent).unwrap();
+            drop(lent);
+            assert_eq!(stream.clone_dtoh(&data).unwrap(), found, "{what} in place");
         }
     }
 }
 
-fn close<T: Real>(found: &[T], expected: &[f64], what: &str) {
-    assert_eq!(found.len(), expected.len());
-    for (i, (x, y)) in found.iter().zip(expected).enumerate() {
-        assert!(
-            (x.as_f64() - y).abs() <= 8.0 * T::EPSILON * y.abs(),
-            "{what} {i}: {x:?}, expected {y}"
-        );
-    }
-}
-
 fn multiplies<T: GpuReal>(gpu: &Gpu) {
-    let stream = gpu.stream();
-    let grid = Grid::new(GRID).unwrap();
-    let modes_on_device =
-        Modes::<T>::new(gpu, &grid.into(), &BRICK.into(), ORDER.into(), LENGTHS.into()).unwrap();
-    let (_, x) = data::fields::<T>(2 * BRICK.points()).swap_remove(0);
-    let mut on_device = stream.clone_htod(&x).unwrap();
-    for axis in 0..3 {
-        let mut expected = vec![0.0; x.len()];
-        modes(|i, k, middle| {
-            let by = if middle[axis] { 0.0 } else { 0.5 * k[axis] };
-            expected[2 * i] = -x[2 * i + 1].as_f64() * by;
-            expected[2 * i + 1] = x[2 * i].as_f64() * by;
-        });
-        let mut gradient = stream.alloc_zeros::<T>(x.len()).unwrap();
-        modes_on_device.gradient(&stream, axis, &on_device, &mut gradient, T::of(0.5)).unwrap();
-        close(&stream.clone_dtoh(&gradient).unwrap(), &expected, "gradient");
+    use Kind::{C2C, Dct2, Dst3, Identity, R2C};
+    use Operator::{Curl, Cutoff, Derivative, Divergence, Gaussian, Gradient, Helmholtz};
+    use Operator::{Laplacian, Poisson, Project};
+    let scalars = [Laplacian, Poisson, Helmholtz(0.3), Gaussian(0.1), Cutoff(2.0 / 3.0)];
+    let vectors = [Derivative(1), Gradient, Divergence, Curl, Project];
+    for kinds in [[C2C; 3], [C2C, C2C, R2C], [C2C, Identity, C2C]] {
+        let all: Vec<_> = scalars.into_iter().chain(vectors).collect();
+        let all = if kinds[1] == Identity { [&scalars[..], &vectors[1..]].concat() } else { all };
+        operators::<T>(gpu, kinds, &all);
     }
-    let mut expected: Vec<f64> = x.iter().map(|x| x.as_f64()).collect();
-    modes(|i, k, _| {
-        let square: f64 = k.iter().map(|k| k * k).sum();
-        let by = if square == 0.0 { 0.0 } else { 3.0 / square };
-        expected[2 * i] *= by;
-        expected[2 * i + 1] *= by;
-    });
-    modes_on_device.poisson(&stream, &mut on_device, T::of(3.0)).unwrap();
-    close(&stream.clone_dtoh(&on_device).unwrap(), &expected, "Poisson");
-
+    for kinds in [[Dct2, C2C, Dst3], [Dct2, Identity, Dst3]] {
+        operators::<T>(gpu, kinds, &scalars);
+    }
+    let stream = gpu.stream();
+    for kinds in [[C2C; 3], [Dct2; 3]] {
+        let modes = modes::<T>(kinds);
+        let on_device = DeviceModes::new(gpu, &stream, &modes).unwrap();
+        let reals = modes.points() * modes.width();
+        let (_, source) = data::fields::<T>(3 * reals).swap_remove(0);
+        let (kernel, x) = source.split_at(reals);
+        for conjugate in [false, true] {
+            let mut expected = x.to_vec();
+            let [by, data] = [kernel, x].map(bytemuck::cast_slice::<T, u8>);
+            modes.multiply(by, conjugate, bytemuck::cast_slice_mut(&mut expected)).unwrap();
+            let (by, mut data) = (stream.clone_htod(by).unwrap(), stream.clone_htod(data).unwrap());
+            let (lent, mut place) = (lend(&by, &stream), lend_mut(&mut data, &stream));
+            on_device.multiply(&stream, &lent, conjugate, &mut place).unwrap();
+            drop((lent, place));
+            let found = stream.clone_dtoh(&data).unwrap();
+            close::<T>(bytemuck::cast_slice(&found), &expected, "a product");
+        }
+    }
+    let (_, x) = data::fields::<T>(1000).swap_remove(0);
     // Of any length, from any number on.
     let scaling = Scaling::<T>::new(gpu).unwrap();
     let mut on_device = stream.clone_htod(&x).unwrap();
@@ -85,16 +106,22 @@ fn multiplies<T: GpuReal>(gpu: &Gpu) {
             .map(|f| f.1)
             .product::<f64>()
     };
-    let expected: Vec<f64> = x.iter().enumerate().map(|(i, x)| x.as_f64() * factor(i)).collect();
+    let expected: Vec<_> =
+        x.iter().enumerate().map(|(i, x)| T::of(x.as_f64() * factor(i))).collect();
     close(&stream.clone_dtoh(&on_device).unwrap(), &expected, "scale");
 
-    let mut short = stream.alloc_zeros::<T>(x.len() - 1).unwrap();
-    let error = modes_on_device.poisson(&stream, &mut short, T::of(1.0)).unwrap_err();
-    assert!(matches!(error, GpuError::Short { what: "the spectrum", .. }), "{error}");
+    let modes = modes::<T>([C2C; 3]);
+    let on_device = DeviceModes::new(gpu, &stream, &modes).unwrap();
+    let bytes = modes.component_bytes();
+    let mut short = stream.alloc_zeros::<u8>(bytes - 1).unwrap();
+    let kernel = stream.alloc_zeros::<u8>(bytes - 1).unwrap();
+    let (lent, mut place) = (lend(&kernel, &stream), lend_mut(&mut short, &stream));
+    let error = on_device.multiply(&stream, &lent, false, &mut place).unwrap_err();
+    assert!(matches!(error, GpuError::Short { what: "the kernel", .. }), "{error}");
 }
 
 #[test]
-fn spectra_are_multiplied_by_what_the_formulas_say() {
+fn spectra_are_those_of_the_host() {
     let Some(gpu) = gpu() else { return };
     multiplies::<f64>(&gpu);
     multiplies::<f32>(&gpu);
