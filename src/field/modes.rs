@@ -17,7 +17,7 @@ impl<K: Transform, const D: usize> Field<Spectral, K, D> {
         mut value: impl FnMut([i64; D], K::Spectral) -> K::Spectral,
     ) -> Self {
         let problem = self.part.problem();
-        let (shape, kinds) = (problem.grid().shape().array::<D>(), problem.kinds.array::<D>());
+        let (shape, kinds) = (problem.modes.array::<D>(), problem.kinds.array::<D>());
         let of = |axis: usize, index: usize| mode(kinds[axis], shape[axis], index);
         for (index, point) in self.iter_mut() {
             *point = value(std::array::from_fn(|axis| of(axis, index[axis])), *point);

@@ -106,6 +106,16 @@ impl<K: Transform, const D: usize> LocalDraft<K, D> {
         })
     }
 
+    /// Transforms of these lengths, as [`Draft::zero_padded`](crate::Draft::zero_padded).
+    pub fn zero_padded(self, transform: [usize; D]) -> Self {
+        self.set(|options| options.transform = Some(transform.into()))
+    }
+
+    /// Keeps so many modes, as [`Draft::modes`](crate::Draft::modes).
+    pub fn modes(self, modes: [usize; D]) -> Self {
+        self.set(|options| options.modes = Some(modes.into()))
+    }
+
     /// How the recipe is chosen; [`Tune::Model`] by default.
     pub fn tune(self, tune: Tune) -> Self {
         self.set(|options| options.tune = tune)

@@ -6,8 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fft_comm::ThreadComm;
 use fft_core::{
-    Direction, DynGrid, Error, Kind, Layout, PerAxis, Precision, Problem, ProcGrid, Recipe,
-    Spectrum, Timings, WireError,
+    Direction, DynGrid, Error, Kind, Layout, PerAxis, Precision, ProcGrid, Recipe, Spectrum,
+    Timings, WireError,
 };
 
 use super::team::Team;
@@ -66,18 +66,18 @@ impl DynLocalPlan {
             return Err(Error::argument("howmany", 0, "at least 1"));
         }
         options.check_axes(grid)?;
-        let grids = [grid, Problem::spectral_grid(grid, options.kinds)];
+        let grids = [grid, options.spectral_grid(grid)];
         let (howmany, input_order) = (options.howmany, options.input_order);
         let spectrum = Spectrum {
             kinds: options.kinds,
-            grid,
+            modes: options.lengths(grid)[1],
             layout: Layout::even(grids[1], ProcGrid::new(PerAxis::splat(grid.axes(), 1)), 1)
                 .ordered(options.output_order)?,
             complex: transform.has_complex_spectrum(),
             precision,
         };
         let Work { grid, options, calls } = Work::new(grid, options, threads);
-        let spectral = Problem::spectral_grid(grid, options.kinds);
+        let spectral = options.spectral_grid(grid);
         let slowest = [(grid, options.input_order[0]), (spectral, options.output_order[0])];
         // An order without meaning is refused below, whatever the number of threads.
         let most = slowest.map(|(grid, axis)| grid.shape().get(axis).copied().unwrap_or(1));
@@ -375,11 +375,18 @@ impl Work {
             PerAxis::from_fn(axes + 1, |place| if place == 0 { 0 } else { order[place - 1] + 1 })
         };
         let kinds = single.kinds;
+        let longer = |lens: Option<PerAxis<usize>>| {
+            lens.map(|lens| {
+                PerAxis::from_fn(axes + 1, |a| if a == 0 { calls } else { lens[a - 1] })
+            })
+        };
         let options = Options {
             kinds: PerAxis::from_fn(
                 axes + 1,
                 |a| if a == 0 { Kind::Identity } else { kinds[a - 1] },
             ),
+            transform: longer(single.transform),
+            modes: longer(single.modes),
             input_order: order(single.input_order),
             output_order: order(single.output_order),
             ..single

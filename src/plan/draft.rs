@@ -198,6 +198,37 @@ impl<'a, K: Transform, const D: usize, L: Location> Draft<'a, K, D, L> {
         self.set(|options| options.output_order = order.into())
     }
 
+    /// Transforms of these lengths: physical data is 0 beyond its grid, and the inverse leaves that
+    /// out. What is known to be 0 is neither sent nor transformed.
+    ///
+    /// For axes of kind C2C and R2C, on the host, and for messages that lose nothing. Frequencies
+    /// and scales are those of the transform.
+    ///
+    /// ```
+    /// use thriffty::{Complex, Kind};
+    /// thriffty::threads(2, |world| {
+    ///     let mut plan = thriffty::c2c(&world, [4, 4]).zero_padded([8, 4]).build()?;
+    ///     assert_eq!(plan.recipe().problem().output.grid().shape(), [8, 4]);
+    ///     let mut ones = plan.input();
+    ///     ones.fill(|_| Complex::new(1.0, 0.0));
+    ///     plan.forward(ones)
+    /// })?;
+    /// # Ok::<(), thriffty::Error>(())
+    /// ```
+    pub fn zero_padded(self, transform: [usize; D]) -> Self {
+        self.set(|options| options.transform = Some(transform.into()))
+    }
+
+    /// Keeps the lowest frequencies, as many as of a transform of these lengths: the spectral grid
+    /// is that of such a transform, and physical data has more points. The inverse takes the others
+    /// as 0. Of an even number of modes below the length, the middle one is 0.
+    ///
+    /// Products of fields on 3/2 as many points as modes have no aliases among the modes. As for
+    /// [`Draft::zero_padded`], what is not kept is neither sent nor transformed further.
+    pub fn modes(self, modes: [usize; D]) -> Self {
+        self.set(|options| options.modes = Some(modes.into()))
+    }
+
     /// Leaves spectral data in the bricks and the order of axes that cost least, for programs that
     /// work on spectra mode by mode. [`Plan::output_brick`] and
     /// [`DynPlan::output_order`](crate::planning::DynPlan::output_order) tell them.
@@ -208,8 +239,8 @@ impl<'a, K: Transform, const D: usize, L: Location> Draft<'a, K, D, L> {
         self.set(|options| options.transposed_output = true)
     }
 
-    /// The bricks and orders of axes of another plan's data, on both sides: spectra of both plans
-    /// then have the same layout.
+    /// The bricks and orders of axes of another plan's data, on both sides, and its padding and
+    /// modes: spectra of both plans then have the same layout.
     pub fn like(self, plan: &DynPlan) -> Self {
         self.set(|options| {
             options.input = Some(plan.input_brick());
@@ -217,6 +248,8 @@ impl<'a, K: Transform, const D: usize, L: Location> Draft<'a, K, D, L> {
             options.input_order = plan.input_order();
             options.output_order = plan.output_order();
             options.transposed_output = false;
+            let problem = plan.recipe().problem();
+            (options.transform, options.modes) = (Some(problem.transform), Some(problem.modes));
         })
     }
 
@@ -304,7 +337,7 @@ impl<'a, K: Transform, const D: usize, L: Location> Draft<'a, K, D, L> {
         self.set(|options| options.ignore_shared_memory = true)
     }
 
-    /// The grid of spectral data: the axis of kind R2C has `n/2 + 1` points.
+    /// The grid of spectral data: the axis of kind R2C has `n/2 + 1` points, of n modes.
     pub fn spectral_grid(&self) -> Grid<D> {
         self.draft.spectral_grid().typed()
     }

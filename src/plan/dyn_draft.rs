@@ -115,12 +115,12 @@ impl<'a> DynDraft<'a> {
         self.device.as_mut()
     }
 
-    /// The grid of spectral data: the axis of kind R2C has `n/2 + 1` points.
+    /// The grid of spectral data: the axis of kind R2C has `n/2 + 1` points, of n modes.
     ///
     /// # Panics
     /// If there are more kinds than axes.
     pub fn spectral_grid(&self) -> DynGrid {
-        Problem::spectral_grid(self.grid, self.options.kinds)
+        self.options.spectral_grid(self.grid)
     }
 
     /// The recipe that [`DynDraft::build`] would bind. Collective.
@@ -167,7 +167,7 @@ impl<'a> DynDraft<'a> {
     /// What a plan on a device needs before its recipe is chosen. Collective.
     #[cfg(feature = "cuda")]
     fn ready(&self, device: &DeviceOptions) -> Result<Ready, Error> {
-        agree(self.comm, self.check())?;
+        agree(self.comm, self.check().and(self.options.check_on_device()))?;
         let types = (self.transform.is_complex(), self.precision);
         Ready::new(self.comm, device, &self.options, self.grid.shape(), types)
     }
@@ -223,7 +223,8 @@ impl<'a> DynDraft<'a> {
         let output =
             Layout::new(self.spectral_grid(), outputs, ranks)?.ordered(options.output_order)?;
         let (complex, kinds) = (self.transform.is_complex(), options.kinds);
-        let mut problem = Problem::new(kinds, complex, self.precision, input, output)?;
+        let lengths = options.lengths(self.grid);
+        let mut problem = Problem::resized(kinds, complex, self.precision, input, output, lengths)?;
         let complex_spectrum = self.transform.has_complex_spectrum();
         if problem.complex_spectrum() != complex_spectrum {
             let list = kinds.map(|kind| kind.name()).join(", ");

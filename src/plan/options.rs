@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use fft_core::{
-    Algorithm, DynBrick, DynGrid, Error, Family, Kind, Machine, Memory, PerAxis, Scale, Tolerance,
-    Wire,
+    Algorithm, DynBrick, DynGrid, Error, Family, Kind, Machine, Memory, PerAxis, Problem, Scale,
+    Tolerance, Wire,
 };
 
 use crate::field::DynTransform;
@@ -22,6 +22,11 @@ use crate::tuning::{Tune, fingerprint};
 pub struct Options {
     /// What is done along each axis.
     pub kinds: PerAxis<Kind>,
+    /// The length of the transform along each axis; by default, that of physical data. What is
+    /// beyond that is taken as 0, and discarded by the inverse.
+    pub transform: Option<PerAxis<usize>>,
+    /// The modes of spectral data along each axis, the lowest; by default all.
+    pub modes: Option<PerAxis<usize>>,
     /// This rank's part of physical data; by default an even cut.
     pub input: Option<DynBrick>,
     /// This rank's part of spectral data; by default an even cut.
@@ -66,6 +71,8 @@ impl Options {
     pub fn new(transform: DynTransform, axes: usize) -> Self {
         Self {
             kinds: transform.kinds(axes),
+            transform: None,
+            modes: None,
             input: None,
             output: None,
             input_order: PerAxis::row_major(axes),
@@ -86,6 +93,35 @@ impl Options {
         }
     }
 
+    /// Whether plans on devices have these options.
+    #[cfg(feature = "cuda")]
+    pub(super) fn check_on_device(&self) -> Result<(), Error> {
+        match (self.transform, self.modes) {
+            (None, None) => Ok(()),
+            _ => {
+                let found = "padding or a number of modes";
+                Err(Error::argument("transform on a device", found, "one of all points and modes"))
+            }
+        }
+    }
+
+    /// The lengths of transforms and the numbers of modes, of physical data on this grid.
+    pub(crate) fn lengths(&self, grid: DynGrid) -> [PerAxis<usize>; 2] {
+        let transform = self.transform.unwrap_or(grid.shape());
+        [transform, self.modes.unwrap_or(transform)]
+    }
+
+    /// The grid of spectral data, of physical data on this grid.
+    ///
+    /// # Panics
+    /// If there are more kinds than axes.
+    pub(crate) fn spectral_grid(&self, grid: DynGrid) -> DynGrid {
+        let [_, modes] = self.lengths(grid);
+        // Numbers of modes without meaning are refused when the problem is made.
+        let modes = modes.map(|modes| modes.max(1));
+        Problem::spectral_grid(DynGrid::new(modes).unwrap_or(grid), self.kinds)
+    }
+
     /// The wire that is used where none is named by a recipe.
     pub(super) fn usual_wire(&self) -> Wire {
         self.wire.unwrap_or(if self.tolerance.is_some() { Wire::Tolerance } else { Wire::Raw })
@@ -98,6 +134,9 @@ impl Options {
         let ends = bricks.flat_map(|brick| [brick.lo.len(), brick.hi.len()]);
         let orders = [self.input_order.len(), self.output_order.len()];
         let all = ends.map(|found| ("axes of a brick", found));
+        let lens = [("lengths of transforms", self.transform), ("numbers of modes", self.modes)];
+        let lens = lens.into_iter().filter_map(|(what, lens)| Some((what, lens?.len())));
+        let all = all.chain(lens);
         let all = all.chain(orders.map(|found| ("axes of an order", found)));
         let mut all = all.chain([("axes with a kind", self.kinds.len())]);
         match all.find(|(_, found)| *found != axes) {
@@ -123,6 +162,8 @@ impl Options {
         let text = |value: Option<String>| value.unwrap_or_else(|| "none".into());
         vec![
             ("kinds", self.kinds.map(Kind::name).join(", ")),
+            ("lengths of transforms", format!("{:?}", self.transform)),
+            ("numbers of modes", format!("{:?}", self.modes)),
             ("input order", format!("{:?}", self.input_order)),
             ("output order", format!("{:?}", self.output_order)),
             ("howmany", self.howmany.to_string()),

@@ -108,7 +108,7 @@ fn wavenumbers<const D: usize>(
     part: &Part<Spectral>,
     lengths: [f64; D],
 ) -> impl Fn([i64; D]) -> Wavenumbers<D> + use<D> {
-    let (shape, kinds) = (part.problem().grid().shape().array(), part.problem().kinds.array());
+    let (shape, kinds) = (part.problem().modes.array(), part.problem().kinds.array());
     move |mode| Wavenumbers::new(kinds, shape, mode, lengths)
 }
 

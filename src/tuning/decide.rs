@@ -141,7 +141,11 @@ fn key(problem: &Problem, wanted: &Wanted<'_>) -> String {
     };
     let shared = if problem.options.shared_arrays { " in shared arrays" } else { "" };
     let scales = (problem.forward as u8, problem.inverse as u8);
-    let rest = format!("{:?}", (layouts, scales, hosts));
+    let lens = problem.is_any_resized().then_some([problem.transform, problem.modes]);
+    let rest = match lens {
+        None => format!("{:?}", (layouts, scales, hosts)),
+        Some(lens) => format!("{:?}", (layouts, scales, hosts, lens)),
+    };
     format!(
         "{kinds} {} {precision}{least}{shared}{family} of {} numbers, howmany {howmany}, ranks {}, exchange {exchange}, wire {wire}, \
          tolerance {tolerance}, layouts {:016x}",

@@ -20,6 +20,7 @@ mod operators;
 mod oracle;
 mod plans;
 mod properties;
+mod resized;
 mod same_bits;
 mod schedule;
 mod tune;

@@ -63,6 +63,7 @@ pub(super) fn strided() -> f64 {
         kind: Kind::C2C,
         direction: Direction::Forward,
         n,
+        resized: None,
         complex_before: true,
         complex_after: true,
         outer: 1,

@@ -100,7 +100,8 @@ impl<'a> Builder<'a> {
     fn fft(&mut self, walked: &Walked) -> Option<AxisFft> {
         let Step::Fft { axis, kind } = walked.step else { return None };
         let factor = std::mem::replace(&mut self.factor, 1.0);
-        Some(AxisFft { step: walked.number, axis, kind, factor })
+        let resized = self.lowering.problem().is_resized(axis);
+        Some(AxisFft { step: walked.number, axis, kind, resized, factor })
     }
 
     /// Adds a local transform to the pending ones, or begins a new group.

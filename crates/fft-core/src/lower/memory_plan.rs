@@ -135,6 +135,10 @@ impl Lowering<'_> {
             if exposed && (over || !exposes_all) {
                 return None;
             }
+            if over && problem.is_any_resized() {
+                // Planes of a brick have several sizes between two reshapes.
+                return None;
+            }
             if over {
                 // Data that other ranks transform must be whole; so must the input.
                 let with = |other: &Stored| other.transformed && other.reshapes == rest.reshapes;
@@ -178,7 +182,7 @@ impl Lowering<'_> {
                 Stage::Fft(walked) => {
                     let Step::Fft { axis, kind } = walked.step else { continue };
                     whole[reshapes].push(axis);
-                    now.moves = kind == Kind::R2C;
+                    now.moves = kind == Kind::R2C || self.problem().is_resized(axis);
                     if now.moves || first && !packed_in_place {
                         stored.push(new(walked.to, reshapes));
                     }

@@ -51,6 +51,8 @@ pub struct AxisFft {
     pub(crate) step: usize,
     pub(crate) axis: usize,
     pub(crate) kind: Kind,
+    /// Whether data is padded or truncated along the axis.
+    pub(crate) resized: bool,
     pub(crate) factor: f64,
 }
 
@@ -152,10 +154,12 @@ impl<'a> Program<'a> {
     /// The axis and the pass of a transform, without strides.
     pub fn pass(&self, fft: &AxisFft) -> (usize, Pass) {
         let [complex_before, complex_after] = self.ends(fft.step).map(|node| node.complex);
+        let (problem, resized) = (self.recipe.problem(), fft.resized);
         let pass = Pass {
             kind: fft.kind,
             direction: self.direction,
-            n: self.recipe.problem().grid().len(fft.axis),
+            n: problem.transform[fft.axis],
+            resized: resized.then(|| [problem.grid().len(fft.axis), problem.modes[fft.axis]]),
             complex_before,
             complex_after,
             outer: 1,
@@ -195,7 +199,7 @@ impl ExchangePass<'_> {
 impl AxisFft {
     /// Whether the length of lines changes.
     pub(crate) fn changes_len(&self) -> bool {
-        self.kind == Kind::R2C
+        self.kind == Kind::R2C || self.resized
     }
 }
 

@@ -70,8 +70,12 @@ impl Walked {
         }
     }
 
-    fn is_halving(&self) -> bool {
-        matches!(self.step, Step::Fft { kind: Kind::R2C, .. })
+    /// Whether it is a real transform that may join a shared pass.
+    fn is_halving(&self, problem: &Problem) -> bool {
+        match self.step {
+            Step::Fft { axis, kind: Kind::R2C } => !problem.is_resized(axis),
+            _ => false,
+        }
     }
 }
 
@@ -125,8 +129,10 @@ impl<'a> Lowering<'a> {
         match walked.step {
             Step::Reshape { exchange: Algorithm::Shared, .. } | Step::Scale { .. } => true,
             Step::Reshape { .. } => false,
-            Step::Fft { kind, .. } => {
-                kind != Kind::R2C && self.node(walked.to).complex == self.node(home).complex
+            Step::Fft { axis, kind } => {
+                kind != Kind::R2C
+                    && !self.problem().is_resized(axis)
+                    && self.node(walked.to).complex == self.node(home).complex
             }
         }
     }
@@ -188,7 +194,7 @@ impl<'a> Lowering<'a> {
         while let Some(mut stage) = rest.next() {
             match (done.last_mut(), &mut stage) {
                 (Some(&mut Stage::Fft(fft)), Stage::Shared { work, steps, real, .. })
-                    if forward && fft.is_halving() =>
+                    if forward && fft.is_halving(self.problem()) =>
                 {
                     let until = steps.iter().position(Walked::is_reshape).unwrap_or(0);
                     if self.fits([fft.from, fft.to, *work], &fft, axes_of(&steps[..until])) {
@@ -199,7 +205,7 @@ impl<'a> Lowering<'a> {
                 // A factor that follows is left to a later transform.
                 (Some(Stage::Shared { steps, real, .. }), &mut Stage::Fft(fft))
                     if !forward
-                        && fft.is_halving()
+                        && fft.is_halving(self.problem())
                         && !matches!(rest.peek(), Some(Stage::Scale(_))) =>
                 {
                     let (last, before) = steps.split_last().expect("it leads somewhere");

@@ -229,6 +229,7 @@ mod tests {
             kind,
             direction: Direction::Forward,
             n,
+            resized: None,
             complex_before,
             complex_after: true,
             outer: 1,

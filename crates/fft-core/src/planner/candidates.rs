@@ -54,10 +54,15 @@ impl FromStr for Family {
     }
 }
 
-/// A layout of the grid before and after the axis of kind R2C is halved.
-pub(crate) struct Place {
-    pub(crate) full: Option<Layout>,
-    pub(crate) halved: Option<Layout>,
+/// A layout of the grids between the transforms: one for each set of transformed axes that change
+/// their length ([`Lengths::set`]).
+pub(crate) struct Place(Vec<Option<Layout>>);
+
+impl Place {
+    /// The layout of the grid with these axes transformed.
+    pub(crate) fn layout(&self, set: usize) -> Option<&Layout> {
+        self.0[set].as_ref()
+    }
 }
 
 pub(crate) struct Candidate {
@@ -81,11 +86,11 @@ impl Candidates {
     pub(crate) fn new(problem: &Problem, hosts: &Topology, family: Family) -> Self {
         let tiled = tiles(&problem.policy(), problem.input.ranks()).is_some();
         let mut found = Self { places: Vec::new(), all: Vec::new() };
-        let halving = Halving::of(problem);
+        let lengths = Lengths::of(problem);
         let [input, output] = ends(problem);
         let orders = [input.order(), output.order()];
-        found.add(halving.place(Some(input), None), [orders[0]]);
-        found.add(halving.place(None, Some(output)), [orders[1]]);
+        found.add(lengths.place(&input, false), [orders[0]]);
+        found.add(lengths.place(&output, true), [orders[1]]);
         let goal = goal(problem);
         let mut wholes: Vec<AxisSet> =
             (1..1 << problem.kinds.len()).filter(|whole| whole & goal != 0).collect();
@@ -109,10 +114,7 @@ impl Candidates {
                     }
                 };
                 for cut in placed(problem, parts, hosts, family) {
-                    let full = Layout::of_cut(problem.grid(), cut.clone());
-                    let halved = halving.axis.map(|_| Layout::of_cut(problem.output.grid(), cut));
-                    let place = Place { full: Some(full), halved };
-                    found.add(place, orders.iter().copied());
+                    found.add(lengths.place_of(&cut), orders.iter().copied());
                 }
             }
         }
@@ -197,33 +199,60 @@ pub(crate) fn goal(problem: &Problem) -> AxisSet {
     (0..problem.kinds.len()).filter(open).map(|axis| 1 << axis).sum()
 }
 
-/// The axis of kind R2C and its lengths.
-struct Halving {
-    axis: Option<usize>,
-    before: usize,
-    after: usize,
+/// The axes whose transforms change their length, and the grid before and after all transforms.
+pub(crate) struct Lengths {
+    axes: Vec<usize>,
+    before: DynGrid,
+    after: DynGrid,
 }
 
-impl Halving {
-    fn of(problem: &Problem) -> Self {
-        let axis = problem.halved_axis();
-        let len = |layout: &Layout| axis.map_or(0, |axis| layout.grid().len(axis));
-        Self { axis, before: len(&problem.input), after: len(&problem.output) }
+impl Lengths {
+    pub(crate) fn of(problem: &Problem) -> Self {
+        let (before, after) = (problem.grid(), problem.output.grid());
+        let changes = |axis: &usize| problem.kinds[*axis] == Kind::R2C || problem.is_resized(*axis);
+        Self { axes: (0..problem.kinds.len()).filter(changes).collect(), before, after }
     }
 
-    /// A place that is given on one grid, and derived for the other if the halved axis is whole.
-    fn place(&self, full: Option<Layout>, halved: Option<Layout>) -> Place {
-        let Some(axis) = self.axis else {
-            return Place { full: full.or(halved), halved: None };
+    /// The number of the set of these transformed axes, without those that keep their length.
+    pub(crate) fn set(&self, done: AxisSet) -> usize {
+        let bit = |(place, axis): (usize, &usize)| (done as usize >> axis & 1) << place;
+        self.axes.iter().enumerate().map(bit).sum()
+    }
+
+    /// The grid with the axes of this set transformed.
+    fn grid(&self, set: usize) -> DynGrid {
+        let changed = |(place, _): &(usize, &usize)| set >> place & 1 == 1;
+        let axes = self.axes.iter().enumerate().filter(changed);
+        axes.fold(self.before, |grid, (_, &axis)| grid.with_len(axis, self.after.len(axis)))
+    }
+
+    fn sets(&self) -> std::ops::Range<usize> {
+        0..1 << self.axes.len()
+    }
+
+    /// The layouts of a cut.
+    fn place_of(&self, cut: &Cut) -> Place {
+        Place(self.sets().map(|set| Some(Layout::of_cut(self.grid(set), cut.clone()))).collect())
+    }
+
+    /// The layouts of one that is given on the grid before all transforms or after. On another it
+    /// exists if the axes of other lengths are whole.
+    fn place(&self, given: &Layout, after: bool) -> Place {
+        let layout = |set: usize| {
+            let grid = self.grid(set);
+            let other = |axis: &usize| grid.len(*axis) != given.grid().len(*axis);
+            let axes = || self.axes.iter().copied().filter(|axis| other(axis));
+            let resized = |layout: Layout, axis: usize| layout.with_len(axis, grid.len(axis));
+            let is_own = set == if after { self.sets().end - 1 } else { 0 };
+            match is_own {
+                true => Some(given.clone()),
+                false if axes().all(|axis| given.is_whole(axis)) => {
+                    Some(axes().fold(given.clone(), resized))
+                }
+                false => None,
+            }
         };
-        let derive = |other: &Option<Layout>, n| {
-            let whole = other.as_ref().filter(|layout| layout.is_whole(axis));
-            whole.map(|layout| layout.with_len(axis, n))
-        };
-        Place {
-            halved: halved.clone().or_else(|| derive(&full, self.after)),
-            full: full.or_else(|| derive(&halved, self.before)),
-        }
+        Place(self.sets().map(layout).collect())
     }
 }
 

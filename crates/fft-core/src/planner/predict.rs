@@ -182,7 +182,11 @@ impl Predictor<'_> {
         let [from, _] = self.program.ends(fft.step);
         let most = from.layout.most_points() as f64;
         let gathered = from.layout.order().contiguous() != fft.axis || self.all_near;
-        let (n, elements) = (from.layout.grid().len(fft.axis), most * self.problem.howmany as f64);
+        let (n, len) = (self.problem.transform[fft.axis], from.layout.grid().len(fft.axis));
+        // Lines are as long as their transform, whatever there is of them. Half a spectrum stays.
+        let longer = if fft.resized { n as f64 / len as f64 } else { 1.0 };
+        let elements = most * self.problem.howmany as f64 * longer;
+        let n = if fft.resized { n } else { len };
         self.model.transform(n, elements, most * bytes(self.problem, from), gathered)
     }
 

@@ -12,7 +12,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 
 use super::candidates::{
-    AxisSet, Candidates, Family, INPUT, OUTPUT, adjacent_bytes, bytes_in_cache, goal, tiles,
+    AxisSet, Candidates, Family, INPUT, Lengths, OUTPUT, adjacent_bytes, bytes_in_cache, goal,
+    tiles,
 };
 use super::cost::{Model, Order};
 use super::volume::Volume;
@@ -93,6 +94,7 @@ pub(crate) struct Search<'a> {
     pub(crate) candidates: Candidates,
     hosts: Topology,
     halving: Option<usize>,
+    lengths: Lengths,
     goal: AxisSet,
     /// Whether all ranks share memory.
     all_near: bool,
@@ -111,6 +113,7 @@ impl<'a> Search<'a> {
         let hosts = Topology::new(&problem.hosts, ranks);
         let candidates = Candidates::new(problem, &hosts, family);
         let (halving, goal) = (problem.halved_axis(), goal(problem));
+        let lengths = Lengths::of(problem);
         let tiles = tiles(&policy, ranks);
         let anywhere = false;
         Self {
@@ -119,6 +122,7 @@ impl<'a> Search<'a> {
             candidates,
             hosts,
             halving,
+            lengths,
             goal,
             all_near,
             policy,
@@ -147,8 +151,7 @@ impl<'a> Search<'a> {
     /// The row-major layout of a state; `None` if its candidate does not exist on its grid.
     fn row_major(&self, state: State) -> Option<&Layout> {
         let place = &self.candidates.places[self.candidates.all[state.candidate].place];
-        let which = if self.is_halved(state.done.0) { &place.halved } else { &place.full };
-        which.as_ref()
+        place.layout(self.lengths.set(state.done.0))
     }
 
     /// The layout of a state; `None` if its candidate does not exist on the state's grid.
@@ -176,8 +179,13 @@ impl<'a> Search<'a> {
         let done = state.done.0;
         let open = self.goal & !done & (1 << axis) != 0;
         let complex = self.problem.complex || self.is_halved(done);
-        let whole = self.row_major(state).is_some_and(|layout| layout.is_whole(axis));
-        open && whole
+        let is_whole =
+            |state: State| self.row_major(state).is_some_and(|layout| layout.is_whole(axis));
+        // A short axis may be on one rank only before it is padded.
+        let after = State { done: Reverse(done | 1 << axis), ..state };
+        let stays = || !self.problem.is_resized(axis) || is_whole(after);
+        open && is_whole(state)
+            && stays()
             && match self.problem.kinds[axis] {
                 Kind::C2C => complex,
                 _ => true,
@@ -306,8 +314,9 @@ pub(crate) struct Costs<'a> {
     search: &'a Search<'a>,
     model: Model<'a>,
     share: f64,
-    /// By place before, place after and halving: seconds, and network seconds on average.
-    reshapes: HashMap<(usize, usize, bool), [f64; 2]>,
+    /// By place before, place after and axes that have another length: seconds, and network seconds
+    /// on average.
+    reshapes: HashMap<(usize, usize, usize), [f64; 2]>,
 }
 
 impl<'a> Costs<'a> {
@@ -374,8 +383,11 @@ impl<'a> Costs<'a> {
             let layout = search.row_major(state)?;
             let most = layout.most_points() as f64;
             let gathered = search.order(state).contiguous() != axis || search.all_near;
-            let elements = most * search.problem.howmany as f64;
-            let (n, bytes) = (layout.grid().len(axis), most * search.element(state.done.0) as f64);
+            let (len, bytes) =
+                (layout.grid().len(axis), most * search.element(state.done.0) as f64);
+            let n = search.problem.transform[axis];
+            // Lines are as long as their transform, whatever there is of them.
+            let elements = most * search.problem.howmany as f64 * n as f64 / len as f64;
             let [flops, memory] = model.transform(n, elements, bytes, gathered);
             arithmetic += flops;
             state.done.0 |= 1 << axis;
@@ -421,7 +433,7 @@ impl<'a> Costs<'a> {
     fn moved(&mut self, here: State, there: State) -> [f64; 2] {
         let search = self.search;
         let place = |state: State| search.candidates.all[state.candidate].place;
-        let key = (place(here), place(there), search.is_halved(here.done.0));
+        let key = (place(here), place(there), search.lengths.set(here.done.0));
         if let Some(known) = self.reshapes.get(&key) {
             return *known;
         }

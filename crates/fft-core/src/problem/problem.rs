@@ -29,6 +29,10 @@ pub struct Problem {
     pub forward: Scale,
     /// Scale of the inverse transform.
     pub inverse: Scale,
+    /// The length of the transform along each axis. Beyond the grid of physical data, that is 0.
+    pub transform: PerAxis<usize>,
+    /// The modes that are kept along each axis: those of a transform of this length.
+    pub modes: PerAxis<usize>,
     /// Distribution of physical data.
     pub input: Layout,
     /// Distribution of spectral data.
@@ -55,6 +59,28 @@ impl Problem {
         input: Layout,
         output: Layout,
     ) -> Result<Self, Error> {
+        let shape = input.grid().shape();
+        Self::resized(kinds, complex, precision, input, output, [shape, shape])
+    }
+
+    /// As [`Problem::new`], with the lengths of the transform and the modes that are kept along each
+    /// axis.
+    ///
+    /// Physical data is padded by zeros up to the length of the transform, and the inverse discards
+    /// what lies beyond. Spectral data has the lowest frequencies, in the order of a transform of
+    /// as many points. Of an even number of modes below the length, the middle one is 0.
+    ///
+    /// # Errors
+    /// Those of [`Problem::new`]; [`Error::Argument`] for transforms shorter than the data, more
+    /// modes than points of a transform, and either for cosine and sine transforms.
+    pub fn resized(
+        kinds: impl Into<PerAxis<Kind>>,
+        complex: bool,
+        precision: Precision,
+        input: Layout,
+        output: Layout,
+        [transform, modes]: [PerAxis<usize>; 2],
+    ) -> Result<Self, Error> {
         let (kinds, grid) = (kinds.into(), input.grid());
         if kinds.len() != grid.axes() {
             return Err(Error::argument("axes with a kind", kinds.len(), grid.axes()));
@@ -72,7 +98,16 @@ impl Problem {
             let expected = "one axis of kind r2c to make real data complex";
             return Err(Error::argument("kinds of a real transform", list(), expected));
         }
-        let spectral = Self::spectral_grid(grid, kinds);
+        for (what, lens) in [("lengths of transforms", transform), ("numbers of modes", modes)] {
+            if lens.len() != grid.axes() {
+                return Err(Error::argument(what, lens.len(), grid.axes()));
+            }
+        }
+        for axis in 0..grid.axes() {
+            let (n, given) = (grid.len(axis), [transform[axis], modes[axis]]);
+            check_lengths(axis, kinds[axis], n, given)?;
+        }
+        let spectral = Self::spectral_grid(DynGrid::new(modes)?, kinds);
         if output.grid() != spectral {
             return Err(Error::argument("grid of the output", output.grid(), spectral));
         }
@@ -84,6 +119,8 @@ impl Problem {
             complex,
             precision,
             howmany: 1,
+            transform,
+            modes,
             forward: Scale::None,
             inverse: Scale::Full,
             input,
@@ -125,7 +162,8 @@ impl Problem {
             Precision::F32 => f64::from(f32::EPSILON),
             Precision::F64 => f64::EPSILON,
         };
-        2.0 * epsilon * (self.grid().points() as f64).log2().max(4.0)
+        let points: f64 = self.transform.iter().map(|n| *n as f64).product();
+        2.0 * epsilon * points.log2().max(4.0)
     }
 
     /// Checks the fields, which are public and may have been changed.
@@ -158,6 +196,10 @@ impl Problem {
     pub(crate) fn check_wires(&self) -> Result<(), Error> {
         let wire = self.options.wire;
         wire.check()?;
+        if wire.is_lossy() && self.is_any_resized() {
+            let expected = "one that loses nothing, as the norm of the result is not known";
+            return Err(Error::argument("wire beside padding or truncation", wire, expected));
+        }
         let Some(tolerance) = self.options.tolerance else {
             return match wire {
                 Wire::Tolerance => {
@@ -217,6 +259,17 @@ impl Problem {
         self.input.grid()
     }
 
+    /// Whether physical data is padded or spectral data truncated along an axis.
+    pub fn is_resized(&self, axis: usize) -> bool {
+        let n = self.transform[axis];
+        n != self.grid().len(axis) || n != self.modes[axis]
+    }
+
+    /// Whether that is so along any axis.
+    pub fn is_any_resized(&self) -> bool {
+        (0..self.kinds.len()).any(|axis| self.is_resized(axis))
+    }
+
     pub(crate) fn halved_axis(&self) -> Option<usize> {
         self.kinds.iter().position(|kind| *kind == Kind::R2C)
     }
@@ -228,7 +281,7 @@ impl Problem {
 
     /// The product of the logical lengths.
     pub fn logical_points(&self) -> f64 {
-        let len = |axis: usize| self.kinds[axis].logical_len(self.grid().len(axis)) as f64;
+        let len = |axis: usize| self.kinds[axis].logical_len(self.transform[axis]) as f64;
         (0..self.kinds.len()).map(len).product()
     }
 
@@ -238,5 +291,31 @@ impl Problem {
             Direction::Forward => self.forward.factor(self.logical_points()),
             Direction::Inverse => self.inverse.factor(self.logical_points()),
         }
+    }
+}
+
+/// Whether data of `n` points may have transforms of this length, and so many modes of them.
+fn check_lengths(
+    axis: usize,
+    kind: Kind,
+    n: usize,
+    [transform, modes]: [usize; 2],
+) -> Result<(), Error> {
+    let what = |what| format!("{what} along axis {axis}");
+    if transform < n {
+        return Err(Error::argument(
+            what("length of the transform"),
+            transform,
+            format!("{n} or more"),
+        ));
+    }
+    if !(1..=transform).contains(&modes) {
+        let expected = format!("1 to {transform}");
+        return Err(Error::argument(what("number of modes"), modes, expected));
+    }
+    match kind {
+        Kind::C2C | Kind::R2C => Ok(()),
+        _ if transform == n && modes == n => Ok(()),
+        _ => Err(Error::argument(what("kind of padding or truncation"), kind, "c2c or r2c")),
     }
 }

@@ -14,8 +14,10 @@ pub struct Pass {
     pub kind: Kind,
     /// The direction.
     pub direction: Direction,
-    /// Physical points along the axis.
+    /// The length of the transform: physical points along the axis, unless padded.
     pub n: usize,
+    /// Points of physical data and modes of spectral data that are there, if fewer.
+    pub resized: Option<[usize; 2]>,
     /// Whether elements are complex before the pass.
     pub complex_before: bool,
     /// Whether elements are complex after the pass.
@@ -32,22 +34,30 @@ impl Pass {
     /// Elements along the axis before.
     pub fn len_before(&self) -> usize {
         match self.direction {
-            Direction::Forward => self.n,
-            Direction::Inverse => self.kind.spectral_len(self.n),
+            Direction::Forward => self.physical_len(),
+            Direction::Inverse => self.spectral_len(),
         }
+    }
+
+    fn physical_len(&self) -> usize {
+        self.resized.map_or(self.n, |[points, _]| points)
+    }
+
+    fn spectral_len(&self) -> usize {
+        self.kind.spectral_len(self.resized.map_or(self.n, |[_, modes]| modes))
     }
 
     /// Elements along the axis after.
     pub fn len_after(&self) -> usize {
         match self.direction {
-            Direction::Forward => self.kind.spectral_len(self.n),
-            Direction::Inverse => self.n,
+            Direction::Forward => self.spectral_len(),
+            Direction::Inverse => self.physical_len(),
         }
     }
 
     /// Whether the length of lines changes.
     pub fn changes_len(&self) -> bool {
-        self.kind == Kind::R2C
+        self.kind == Kind::R2C || self.resized.is_some()
     }
 
     /// Real numbers of a line before.
@@ -159,6 +169,7 @@ mod tests {
             kind,
             direction: Direction::Forward,
             n,
+            resized: None,
             complex_before: kind != Kind::R2C,
             complex_after: true,
             outer: 1,

@@ -74,7 +74,7 @@ impl Gain {
 pub(crate) fn gain_of(steps: &[Step], problem: &Problem, direction: Direction) -> Gain {
     steps.iter().fold(Gain::all(1.0), |gain, step| match *step {
         Step::Reshape { .. } => gain,
-        Step::Fft { axis, kind } => gain.then(Gain::of(kind, direction, problem.grid().len(axis))),
+        Step::Fft { axis, kind } => gain.then(Gain::of(kind, direction, problem.transform[axis])),
         Step::Scale { forward, inverse } => {
             gain.then(Gain::all(direction.choose(forward, inverse)))
         }
@@ -128,6 +128,7 @@ mod tests {
             kind,
             direction,
             n,
+            resized: None,
             complex_before: false,
             complex_after: false,
             outer: 1,

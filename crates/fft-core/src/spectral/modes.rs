@@ -5,7 +5,7 @@ use std::fmt;
 use super::operator::Operator;
 use super::wavenumbers::{is_nyquist, mode, wavenumber};
 use crate::base::{Error, Precision};
-use crate::geometry::{DynGrid, Layout, PerAxis};
+use crate::geometry::{Layout, PerAxis};
 use crate::problem::{Kind, Problem};
 
 /// A spectrum: what it was transformed from, and how it is distributed.
@@ -13,8 +13,8 @@ use crate::problem::{Kind, Problem};
 pub struct Spectrum {
     /// The transform along each axis.
     pub kinds: PerAxis<Kind>,
-    /// The grid of physical data.
-    pub grid: DynGrid,
+    /// The numbers of modes: those of a transform of so many points.
+    pub modes: PerAxis<usize>,
     /// The bricks of all ranks.
     pub layout: Layout,
     /// Whether its points are complex.
@@ -28,7 +28,7 @@ impl Spectrum {
     pub fn of(problem: &Problem) -> Self {
         Self {
             kinds: problem.kinds,
-            grid: problem.grid(),
+            modes: problem.modes,
             layout: problem.output.clone(),
             complex: problem.complex_spectrum(),
             precision: problem.precision,
@@ -39,7 +39,7 @@ impl Spectrum {
     pub fn is_of(&self, problem: &Problem) -> bool {
         problem.kinds == self.kinds
             && problem.output == self.layout
-            && problem.grid() == self.grid
+            && problem.modes == self.modes
             && problem.precision == self.precision
     }
 }
@@ -69,7 +69,7 @@ pub struct AxisModes {
 
 impl AxisModes {
     fn new(spectrum: &Spectrum, rank: usize, axis: usize, length: f64) -> Self {
-        let (kind, n) = (spectrum.kinds[axis], spectrum.grid.shape()[axis]);
+        let (kind, n) = (spectrum.kinds[axis], spectrum.modes[axis]);
         let range = spectrum.layout.brick(rank).range(axis);
         let modes: Vec<_> = range.map(|index| mode(kind, n, index)).collect();
         let k = |mode: &i64| wavenumber(kind, *mode, length);

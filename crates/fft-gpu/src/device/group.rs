@@ -139,6 +139,7 @@ mod tests {
             kind,
             direction,
             n,
+            resized: None,
             complex_before: !(halved && forward),
             complex_after: !halved || forward,
             outer: 1,

@@ -84,6 +84,7 @@ impl InnerFft {
             kind,
             direction,
             n: self.points,
+            resized: None,
             complex_before: sides[0].1 == 2,
             complex_after: sides[1].1 == 2,
             ..pass.clone()

@@ -15,7 +15,8 @@ fn modes<T: GpuReal>(kinds: [Kind; 3]) -> Modes {
     let layout = Layout::even(spectral, fft_core::ProcGrid::new([2, 1, 1]), 2);
     let layout = layout.ordered([1, 2, 0]).unwrap();
     let precision = if T::EPSILON < 1e-10 { Precision::F64 } else { Precision::F32 };
-    let spectrum = Spectrum { kinds: kinds.into(), grid: grid.into(), layout, complex, precision };
+    let spectrum =
+        Spectrum { kinds: kinds.into(), modes: grid.shape().into(), layout, complex, precision };
     Modes::new(spectrum, 1, &[1.0, TAU, 5.0]).unwrap()
 }
 

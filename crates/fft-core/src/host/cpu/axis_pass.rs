@@ -11,6 +11,7 @@ use crate::base::cache_sizes::{
 };
 use crate::host::cpu::batch_pass::{self, Batch};
 use crate::host::cpu::prefetch::PrefetchQueue;
+use crate::host::cpu::resized_line::resized;
 use crate::host::cpu::transpose::Columns;
 use crate::host::cpu::workspace::Workspace;
 use crate::host::cpu::{line_fft::LineFft, line_fft::LinePlanner};
@@ -76,13 +77,17 @@ impl<T: Real> LinePass<T> {
         planner: &mut LinePlanner<T>,
     ) -> Self {
         let Pass { kind, direction, n, inner, outer, .. } = *pass;
-        let pitch = pass.line_before().max(pass.line_after());
+        let full = Pass { resized: None, ..pass.clone() };
+        let pitch = full.line_before().max(full.line_after());
         let (mut at_once, far) = lines_at_once::<T>(pitch, inner, cached, memory);
         let is_rows = inner == 1;
         let lines = if is_rows { outer * blocks } else { inner };
         let layout = batch_pass::layout::<T>(pass, far);
-        let batch =
-            if lines < FEW_LINES { None } else { planner.plan_batch(kind, direction, n, layout) };
+        let batch = if lines < FEW_LINES || pass.resized.is_some() {
+            None
+        } else {
+            planner.plan_batch(kind, direction, n, layout)
+        };
         let transform = match batch {
             Some(fft) => {
                 at_once = at_once.next_multiple_of(MOST_LANES);
@@ -92,7 +97,7 @@ impl<T: Real> LinePass<T> {
                 let complex = pass.complex_before && pass.complex_after;
                 let line = planner.plan(kind, direction, n, complex);
                 let none = "a recipe has no step for an axis that is left alone";
-                Transform::OneByOne(line.expect(none))
+                Transform::OneByOne(resized(line.expect(none), pass))
             }
         };
         Self { transform, shape: pass.clone(), pitch, at_once, far }
@@ -158,7 +163,7 @@ impl<T: Real> LinePass<T> {
             } else {
                 let lines_in = lines_in.expect("a pass that shortens lines has a source");
                 let tile = &mut tile[..lines_here * pitch];
-                tile.copy_from_slice(lines_in);
+                spread(lines_in, before, tile, pitch);
                 self.transform(line, tile, scratch, queue);
                 spread(tile, pitch, out, after);
             }

@@ -79,6 +79,7 @@ fn pass(axis: usize, direction: Direction) -> Pass {
         kind: if axis == 2 { Kind::R2C } else { Kind::C2C },
         direction,
         n: SHAPE[axis],
+        resized: None,
         complex_before: axis != 2 || direction == Direction::Inverse,
         complex_after: axis != 2 || direction == Direction::Forward,
         outer: 1,
