@@ -98,6 +98,11 @@ impl DynPlan {
         Ok(Self { bound, recipe, report, key, sizes })
     }
 
+    /// The types of data.
+    pub(super) fn types(&self) -> (DynTransform, Precision) {
+        types_of(&self.recipe)
+    }
+
     /// How the transform is done.
     pub fn recipe(&self) -> &Recipe {
         &self.recipe

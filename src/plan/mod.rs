@@ -8,6 +8,7 @@ mod dyn_plan;
 mod norm;
 #[cfg(feature = "cuda")]
 mod on_device;
+mod open_space;
 mod options;
 mod plan;
 

@@ -28,9 +28,11 @@
 
 mod domain;
 mod fields;
+mod green;
 
 pub use domain::Domain;
 pub use fft_core::{Operator, Wavenumbers};
+pub(crate) use green::{check_spacing, integrated};
 
 /// The smallest length of at least `n` points whose transform is fast: a product of powers of 2, 3
 /// and 5.

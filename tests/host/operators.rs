@@ -194,3 +194,67 @@ fn transposed_outputs_cost_fewer_exchanges() {
         .unwrap();
     }
 }
+
+/// The potential of a Gaussian charge in open space converges to its formula with the square of the
+/// spacing, whatever the bricks; that of points far away is exact.
+#[test]
+fn potentials_in_open_space_converge() {
+    let error = |n: usize, ranks: usize| {
+        let errors = thriffty::threads(ranks, |comm| {
+            let (h, deviation) = (1.0 / n as f64, 0.1);
+            let draft = thriffty::r2c(&comm, [n, n + 2, n]).zero_padded([2 * n, 2 * n + 4, 2 * n]);
+            let mut plan = draft.transposed_output().build()?;
+            let (green, domain) = (plan.green_function([h; 3])?, plan.domain([1.0; 3])?);
+            // The centre is no point of the grid.
+            let r = |[i, j, k]: [usize; 3]| {
+                let square = |i: usize| ((i as f64 + 0.3) * h - 0.5).powi(2);
+                (square(i) + square(j) + square(k)).sqrt()
+            };
+            let normal = (TAU.sqrt() * deviation).powi(3);
+            let mut rho = plan.input();
+            rho.fill(|at| (-0.5 * (r(at) / deviation).powi(2)).exp() / normal);
+            let mut rho = plan.forward(rho)?;
+            domain.convolve(&green, &mut rho);
+            let phi = plan.inverse(rho)?;
+            let largest = 2.0 / (2.0 * TAU * TAU.sqrt() * deviation);
+            let exact = |r: f64| erf(r / (2f64.sqrt() * deviation)) / (2.0 * TAU * r);
+            let off = phi.iter().map(|(at, v)| (v - exact(r(at))).abs() / largest);
+            Ok::<_, Error>(off.fold(0.0, f64::max))
+        });
+        errors.unwrap().into_iter().fold(0.0, f64::max)
+    };
+    let [coarse, fine] = [error(16, 3), error(32, 2)];
+    assert!(coarse < 0.015 && (3.5..4.8).contains(&(coarse / fine)), "{coarse}, {fine}");
+}
+
+/// The error function, by its series; for arguments of a few units.
+fn erf(x: f64) -> f64 {
+    if x > 5.0 {
+        return 1.0;
+    }
+    let (mut term, mut sum) = (x, x);
+    for n in 1..200 {
+        term *= -x * x / n as f64;
+        sum += term / (2 * n + 1) as f64;
+    }
+    sum * 2.0 / (TAU / 2.0).sqrt()
+}
+
+#[test]
+fn open_space_needs_twice_the_length() {
+    thriffty::threads(2, |comm| {
+        let plan = |lens: [usize; 3]| thriffty::r2c(&comm, [4, 4, 4]).zero_padded(lens).build();
+        for (found, text) in [
+            (plan([8, 8, 7])?.green_function([1.0; 3]), "along axis 2 in open space: found 7"),
+            (plan([8, 8, 8])?.green_function([1.0, 0.0, 1.0]), "spacing of axis 1: found 0"),
+        ] {
+            let error = found.unwrap_err().to_string();
+            assert!(error.contains(text), "{error}");
+        }
+        let line = thriffty::r2c(&comm, [4]).zero_padded([8]).build()?;
+        let error = line.green_function([1.0]).unwrap_err().to_string();
+        assert!(error.contains("axes of open space: found 1"), "{error}");
+        Ok::<_, Error>(())
+    })
+    .unwrap();
+}

@@ -11,6 +11,7 @@ use crate::base::cache_sizes::{
 };
 use crate::host::cpu::batch_pass::{self, Batch};
 use crate::host::cpu::prefetch::PrefetchQueue;
+use crate::host::cpu::resized_batch::ResizedBatch;
 use crate::host::cpu::resized_line::resized;
 use crate::host::cpu::transpose::Columns;
 use crate::host::cpu::workspace::Workspace;
@@ -39,6 +40,8 @@ enum Transform<T> {
     OneByOne(Arc<dyn LineFft<T>>),
     /// Several at once.
     Batch(Batch<T>),
+    /// Several at once, with fewer points or modes.
+    Resized(ResizedBatch<T>),
 }
 
 /// The number of lines transformed together, and whether they are outside the cache.
@@ -83,15 +86,17 @@ impl<T: Real> LinePass<T> {
         let is_rows = inner == 1;
         let lines = if is_rows { outer * blocks } else { inner };
         let layout = batch_pass::layout::<T>(pass, far);
-        let batch = if lines < FEW_LINES || pass.resized.is_some() {
-            None
-        } else {
-            planner.plan_batch(kind, direction, n, layout)
+        let batch = match lines < FEW_LINES {
+            true => None,
+            false => planner.plan_batch(kind, direction, n, layout),
         };
         let transform = match batch {
             Some(fft) => {
                 at_once = at_once.next_multiple_of(MOST_LANES);
-                Transform::Batch(Batch::new(fft, pass, layout, at_once, far))
+                match pass.resized {
+                    None => Transform::Batch(Batch::new(fft, pass, layout, at_once, far)),
+                    Some(_) => Transform::Resized(ResizedBatch::new(fft, pass, at_once)),
+                }
             }
             None => {
                 let complex = pass.complex_before && pass.complex_after;
@@ -107,13 +112,14 @@ impl<T: Real> LinePass<T> {
         match &self.transform {
             Transform::OneByOne(_) => self.at_once * self.pitch * size_of::<T>(),
             Transform::Batch(batch) => batch.bytes(),
+            Transform::Resized(batch) => batch.bytes(),
         }
     }
 
     pub(crate) fn scratch_len(&self) -> usize {
         match &self.transform {
             Transform::OneByOne(line) => line.scratch_len(),
-            Transform::Batch(_) => 0,
+            Transform::Batch(_) | Transform::Resized(_) => 0,
         }
     }
 
@@ -132,6 +138,10 @@ impl<T: Real> LinePass<T> {
             Transform::OneByOne(line) if self.is_rows() => self.rows(&**line, src, dst, workspace),
             Transform::OneByOne(line) => self.columns(&**line, src, dst, workspace),
             Transform::Batch(batch) => batch.run(src, dst, workspace),
+            Transform::Resized(batch) => {
+                let src = src.expect("a pass that changes the length of lines has a source");
+                batch.run(src, dst, workspace);
+            }
         }
     }
 
