@@ -16,7 +16,6 @@
 mod ahead;
 mod batch;
 mod butterfly;
-mod choice;
 mod complex;
 mod kernel;
 mod plan;
@@ -27,8 +26,6 @@ mod stages;
 mod vector;
 
 pub use batch::{BatchFft, Lines};
-pub use choice::Layout;
-pub(crate) use choice::is_slower;
 pub use kernel::Strides;
-pub(crate) use plan::{Batch, plan};
+pub(crate) use plan::{Batch, plan, time_radices};
 pub(crate) use vector::Real;

@@ -10,12 +10,13 @@ use crate::base::cache_sizes::{CONFLICT_BYTES, LINE_BYTES};
 use crate::host::cpu::workspace::Workspace;
 use crate::recipe::Pass;
 
-/// Columns are copied to a tile if they are far, to be read in long runs, and if their rows
-/// conflict.
+/// Where the lines of a pass are. Columns are copied to a tile if their rows conflict, and if they
+/// are far, to be read in long runs.
 pub(crate) fn layout<T>(pass: &Pass, far: bool) -> Layout {
     match pass.inner {
         1 => Layout::Rows,
-        inner if far || rows_conflict::<T>(inner) => Layout::CopiedColumns,
+        inner if rows_conflict::<T>(inner) => Layout::ConflictingColumns,
+        _ if far => Layout::FarColumns,
         _ => Layout::Columns,
     }
 }
@@ -65,7 +66,7 @@ impl<T: Real> Batch<T> {
 
     /// Whether columns are copied to a tile.
     fn is_tiled(&self) -> bool {
-        self.layout == Layout::CopiedColumns
+        matches!(self.layout, Layout::FarColumns | Layout::ConflictingColumns)
     }
 
     /// Real numbers of a row of the tile: one cache line more, as rows at distances of a power of
@@ -125,7 +126,7 @@ impl<T: Real> Batch<T> {
                 let tile = &mut tile[past..];
                 rows().for_each(|[row, source]| tile[row].copy_from_slice(&from[source]));
                 let dst = &mut dst[start..];
-                if rows_conflict::<T>(inner) {
+                if self.layout == Layout::ConflictingColumns {
                     let (from, to) = (inside, inside);
                     let lines = Lines { src: None, from, dst: tile, to, count, uncached: false };
                     self.call(lines, scratch);

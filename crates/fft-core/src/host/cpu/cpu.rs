@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::ops::Range;
 
 use bytemuck::Zeroable;
+use fft_lines::LineCosts;
 
 use crate::base::cache_sizes::{BLOCK_BYTES, FAR_BYTES, STAGE_BYTES};
 use crate::base::{Error, Real};
@@ -50,7 +51,7 @@ pub enum CpuCall {
 
 impl<T: Real> Default for Cpu<T> {
     fn default() -> Self {
-        Self::new(Memory::Ample)
+        Self::new(Memory::Ample, &LineCosts::default())
     }
 }
 
@@ -63,10 +64,11 @@ impl<T: Real> Cpu<T> {
             && bytes(transfer.run_len()) >= fft_stream::LONG_BYTES
     }
 
-    /// With [`Memory::Least`], fewer strided lines are transformed together.
-    pub fn new(memory: Memory) -> Self {
+    /// Lines are transformed as these costs say. With [`Memory::Least`], fewer strided lines are
+    /// transformed together.
+    pub fn new(memory: Memory, costs: &LineCosts) -> Self {
         let [tile, spare, scratch] = [const { Vec::new() }; 3];
-        let (planner, lines) = (LinePlanner::default(), Vec::new());
+        let (planner, lines) = (LinePlanner::new(costs), Vec::new());
         let queue = PrefetchQueue::default();
         Self { planner, tile, spare, lines, scratch, queue, memory, large: false, fault: None }
     }
@@ -274,7 +276,11 @@ mod tests {
         };
         let order = |memory, cached, passes: &[Pass]| -> Vec<usize> {
             let shape = LocalFft { blocks: 1, passes: passes.to_vec(), cached, to_cache: false };
-            Cpu::<f64>::new(memory).ordered(&shape).iter().map(|pass| pass.inner).collect()
+            Cpu::<f64>::new(memory, &LineCosts::default())
+                .ordered(&shape)
+                .iter()
+                .map(|pass| pass.inner)
+                .collect()
         };
         let rows_first = [pass(Kind::C2C, 256, 1), pass(Kind::C2C, 1, 256)];
         assert_eq!(order(Memory::Ample, false, &rows_first), [256, 1]);
@@ -308,8 +314,8 @@ mod tests {
         let src: Vec<f64> =
             (0..blocks * shape.block_before()).map(|i| (i * i % 101) as f64 - 50.0).collect();
         let transformed = |memory, bytes| {
-            let (mut cpu, mut dst) =
-                (Cpu::<f64>::new(memory), vec![0.0; blocks * shape.block_after()]);
+            let mut cpu = Cpu::<f64>::new(memory, &LineCosts::default());
+            let mut dst = vec![0.0; blocks * shape.block_after()];
             cpu.data_of_host(bytes);
             let fft = cpu.plan_fft(&shape, 0).unwrap();
             cpu.fft(&fft, some.clone(), Some(&src), &mut dst);

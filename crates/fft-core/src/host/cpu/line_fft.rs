@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use fft_lines::{BatchFft, ComplexToReal, Fft, Layout, Planner, RealToComplex};
+use fft_lines::{BatchFft, ComplexToReal, Fft, Layout, LineCosts, Planner, RealToComplex};
 use num_complex::Complex;
 
 use crate::base::Real;
@@ -48,11 +48,16 @@ pub struct LinePlanner<T: Real>(Box<dyn Planner<T>>);
 
 impl<T: Real> Default for LinePlanner<T> {
     fn default() -> Self {
-        Self(T::planner())
+        Self::new(&LineCosts::default())
     }
 }
 
 impl<T: Real> LinePlanner<T> {
+    /// A planner by these costs.
+    pub fn new(costs: &LineCosts) -> Self {
+        Self(T::planner_with(costs))
+    }
+
     /// The transform of `n` physical points along an axis of this kind. If `complex`, cosine and
     /// sine transforms apply to both parts of complex data. `None` for [`Kind::Identity`].
     pub fn plan(
