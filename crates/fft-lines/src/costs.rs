@@ -43,6 +43,8 @@ pub struct Costs {
     pub complex: OneByOne,
     /// Real transforms to and from complex ones.
     pub real: OneByOne,
+    /// Cosine and sine transforms.
+    pub trigonometric: OneByOne,
 }
 
 /// Lengths whose lines are faster one after the other.
@@ -96,6 +98,7 @@ impl Default for LineCosts {
                 ..OneByOne::default()
             },
             real: OneByOne { rows: real.into(), ..OneByOne::default() },
+            trigonometric: OneByOne::default(),
         };
         Self {
             f32: costs(&[16, 24, 32], &CONFLICTING_F32, &[]),

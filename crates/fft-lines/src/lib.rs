@@ -17,7 +17,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 pub use costs::{Costs, Layout, LineCosts, OneByOne, RADICES};
-pub use lanes::{BatchFft, Lines, Strides};
+pub use lanes::{BatchFft, Lines, Strides, Trigonometric, TrigonometricType};
 pub use realfft::{ComplexToReal, RealToComplex};
 pub use rustdct::{Dct1, DctNum, Dst1, TransformType2And3, TransformType4};
 pub use rustfft::Fft;
@@ -86,6 +86,15 @@ pub trait Planner<T>: Send {
     /// `n/2 + 1` complex numbers to `n` real ones, as
     /// [`real_to_complex_batch`](Planner::real_to_complex_batch).
     fn complex_to_real_batch(&mut self, n: usize) -> Option<Arc<dyn BatchFft<T>>>;
+    /// A cosine or sine transform of `n` real numbers, or of both parts of complex ones, for several
+    /// lines at once. Unscaled, as SciPy's. `None` also for odd `n`, but in type I.
+    fn trigonometric_batch(
+        &mut self,
+        transform: Trigonometric,
+        n: usize,
+        complex: bool,
+        layout: Layout,
+    ) -> Option<Arc<dyn BatchFft<T>>>;
     /// DCT-I.
     fn dct1(&mut self, n: usize) -> Arc<dyn Dct1<T>>;
     /// DCT-II, DCT-III, DST-II and DST-III.
@@ -121,6 +130,7 @@ impl<T: DctNum + lanes::Real> Planners<T> {
         let one_by_one = match batch {
             Batch::Forward | Batch::Inverse => &self.costs.complex,
             Batch::RealToComplex | Batch::ComplexToReal => &self.costs.real,
+            Batch::Trigonometric(..) => &self.costs.trigonometric,
         };
         if n > self.costs.longest || one_by_one.of(layout).contains(&n) {
             return None;
@@ -158,6 +168,16 @@ impl<T: DctNum + lanes::Real> Planner<T> for Planners<T> {
 
     fn complex_to_real_batch(&mut self, n: usize) -> Option<Arc<dyn BatchFft<T>>> {
         self.batch(Batch::ComplexToReal, n, Layout::Rows)
+    }
+
+    fn trigonometric_batch(
+        &mut self,
+        transform: Trigonometric,
+        n: usize,
+        complex: bool,
+        layout: Layout,
+    ) -> Option<Arc<dyn BatchFft<T>>> {
+        self.batch(Batch::Trigonometric(transform, complex), n, layout)
     }
 
     fn dct1(&mut self, n: usize) -> Arc<dyn Dct1<T>> {

@@ -305,6 +305,13 @@ mod tests {
         let names = machine.quantities().len();
         assert_eq!(machine.quantities_mut().len(), names);
         machine.far.latency.value = 0.0;
+        for wrong in [(6, 1.0), (2, 0.0), (3, f64::INFINITY)] {
+            let lines = LineCosts::default();
+            machine.lines.f32.radices.push(wrong);
+            let text = machine.check().unwrap_err().to_string();
+            assert!(text.contains(&format!("found {}, {}, expected one of", wrong.0, wrong.1)));
+            machine.lines = lines;
+        }
         machine.flops.clear();
         assert!(machine.check().is_err());
     }

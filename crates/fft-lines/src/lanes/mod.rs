@@ -23,9 +23,11 @@ mod radices;
 mod real;
 mod roots;
 mod stages;
+mod trigonometric;
 mod vector;
 
 pub use batch::{BatchFft, Lines};
 pub use kernel::Strides;
 pub(crate) use plan::{Batch, plan, time_radices};
+pub use trigonometric::{Trigonometric, TrigonometricType};
 pub(crate) use vector::Real;

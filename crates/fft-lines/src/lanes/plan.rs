@@ -10,6 +10,7 @@ use super::batch::BatchFft;
 use super::complex::Complex;
 use super::real::{ComplexToReal, RealToComplex};
 use super::stages::Stages;
+use super::trigonometric::{Trigonometric, TrigonometricFft};
 use super::vector::{Pair, Real};
 use crate::costs::RADICES;
 
@@ -22,10 +23,12 @@ pub(crate) enum Batch {
     Inverse,
     RealToComplex,
     ComplexToReal,
+    /// Of real numbers, or of both parts of complex ones if true.
+    Trigonometric(Trigonometric, bool),
 }
 
-/// A transform of `n` numbers, by radices of these costs. `None` if `n` has other factors, or is
-/// odd and the transform real, or if the processor lacks AVX2 or Neon.
+/// A transform of `n` numbers, by radices of these costs. `None` if they do not make the length of
+/// its complex transform, or if the processor lacks AVX2 or Neon.
 pub(crate) fn plan<T: Real>(
     batch: Batch,
     n: usize,
@@ -56,16 +59,20 @@ impl<T: Real> WithSimd for Make<'_, T> {
 
     fn with_simd<S: Simd>(self, simd: S) -> Self::Output {
         let Self { batch, n, costs, .. } = self;
-        let real = matches!(batch, Batch::RealToComplex | Batch::ComplexToReal);
-        if real && !n.is_multiple_of(2) {
-            return None;
-        }
-        let stages = Stages::new(simd, if real { n / 2 } else { n }, costs)?;
+        let len = match batch {
+            Batch::Forward | Batch::Inverse => n,
+            Batch::RealToComplex | Batch::ComplexToReal => n.is_multiple_of(2).then_some(n / 2)?,
+            Batch::Trigonometric(transform, _) => transform.complex_len(n)?,
+        };
+        let stages = Stages::new(simd, len, costs)?;
         Some(match batch {
             Batch::Forward => Arc::new(Complex { stages, inverse: false }),
             Batch::Inverse => Arc::new(Complex { stages, inverse: true }),
             Batch::RealToComplex => Arc::new(RealToComplex::new(stages)),
             Batch::ComplexToReal => Arc::new(ComplexToReal::new(stages)),
+            Batch::Trigonometric(transform, complex) => {
+                Arc::new(TrigonometricFft::new(transform, n, complex, stages))
+            }
         })
     }
 }

@@ -30,9 +30,9 @@ fn frequencies(radices: &[usize]) -> Vec<usize> {
 }
 
 impl<S: Simd, T: Real> Stages<S, T> {
-    /// `None` if radices with these costs do not make `n`, or if `n` is 1.
+    /// `None` if radices with these costs do not make `n`, or if `n` is 0 or 1.
     pub(crate) fn new(simd: S, n: usize, costs: &[(usize, f64)]) -> Option<Self> {
-        let mut radices = radices(n, costs).filter(|radices| !radices.is_empty())?;
+        let mut radices = if n < 2 { None } else { radices(n, costs) }?;
         if radices.len() == 1 {
             // There is a first stage and a last one.
             radices.push(1);

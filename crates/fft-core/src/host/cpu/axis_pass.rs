@@ -112,6 +112,11 @@ impl<T: Real> LinePass<T> {
         }
     }
 
+    #[cfg(test)]
+    pub(crate) fn is_one_by_one(&self) -> bool {
+        matches!(self.transform, Transform::OneByOne(_))
+    }
+
     pub(crate) fn is_rows(&self) -> bool {
         self.shape.inner == 1
     }

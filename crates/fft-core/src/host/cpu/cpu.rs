@@ -292,6 +292,42 @@ mod tests {
         assert_eq!(order(Memory::Ample, false, &halved), [1, 258, 129]);
     }
 
+    #[test]
+    fn costs_choose_how_lines_are_transformed() {
+        let run = |inner, change: fn(&mut fft_lines::Costs)| {
+            let pass = Pass {
+                kind: Kind::C2C,
+                direction: Direction::Forward,
+                n: 100,
+                complex_before: true,
+                complex_after: true,
+                outer: 20 / inner,
+                inner,
+                factor: 0.5,
+            };
+            let shape = LocalFft { blocks: 1, passes: vec![pass], cached: true, to_cache: true };
+            let src: Vec<f64> = (0..4000).map(|i| (i * i % 101) as f64 - 50.0).collect();
+            let (mut costs, mut dst) = (LineCosts::default(), vec![0.0; src.len()]);
+            change(&mut costs.f64);
+            let mut cpu = Cpu::new(Memory::Ample, &costs);
+            let fft = cpu.plan_fft(&shape, 0).unwrap();
+            cpu.fft(&fft, 0..1, Some(&src), &mut dst);
+            (fft.passes[0].is_one_by_one(), dst)
+        };
+        let check = |inner, change, one_by_one: Option<bool>| {
+            let (default, expected) = run(inner, |_| {});
+            let (found, dst) = run(inner, change);
+            assert_eq!(found, one_by_one.unwrap_or(default));
+            assert!(dst.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-11));
+        };
+        check(20, |costs| costs.complex.columns.push(100), Some(true));
+        check(20, |costs| costs.complex.rows.push(100), None);
+        check(1, |costs| costs.complex.rows.push(100), Some(true));
+        check(20, |costs| costs.longest = 99, Some(true));
+        check(20, |costs| costs.radices.retain(|(radix, _)| *radix != 5), Some(true));
+        check(20, |costs| costs.radices.retain(|(radix, _)| [2, 5].contains(radix)), None);
+    }
+
     /// Some blocks of planes, past the caches and not; returns the number staged together.
     fn planes_past_the_caches(
         kind: Kind,
