@@ -53,6 +53,11 @@ pub(crate) trait GroupFft: Send + Sync {
         2
     }
 
+    /// Vectors of complex numbers of scratch.
+    fn work_len(&self) -> usize {
+        self.stages().n
+    }
+
     /// Lines transformed together.
     fn group(&self) -> usize {
         lanes::<Self::S, Self::T>()
@@ -81,13 +86,14 @@ pub(crate) trait GroupFft: Send + Sync {
 impl<T: Real, G: GroupFft<T = T>> BatchFft<T> for G {
     fn scratch_len(&self) -> usize {
         let [before, after] = self.lens();
-        2 * lanes::<G::S, T>() * self.stages().n + self.width() * self.group() * before.max(after)
+        2 * lanes::<G::S, T>() * self.work_len() + self.width() * self.group() * before.max(after)
     }
 
     fn run(&self, lines: Lines<'_, T>, scale: T, scratch: &mut [T]) {
         let Lines { src, from, dst, to, count, uncached } = lines;
-        let (n, group, width) = (self.stages().n, self.group(), self.width());
-        let (work, tile) = scratch[..self.scratch_len()].split_at_mut(2 * n * lanes::<G::S, T>());
+        let (group, width) = (self.group(), self.width());
+        let (work, tile) =
+            scratch[..self.scratch_len()].split_at_mut(2 * self.work_len() * lanes::<G::S, T>());
         let work: &mut [Pair<G::S, T>] = bytemuck::cast_slice_mut(work);
         let head = match to.dist {
             1 => lines_before_boundary(dst, width, to.stride, group).min(count),

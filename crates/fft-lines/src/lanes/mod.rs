@@ -24,6 +24,7 @@ mod real;
 mod roots;
 mod stages;
 mod trigonometric;
+mod turn;
 mod vector;
 
 pub use batch::{BatchFft, Lines};

@@ -15,7 +15,6 @@
 //! II and III: Makhoul, *A fast cosine transform in one and two dimensions*, 1980. Sine transforms
 //! II to IV are cosine transforms with signs that alternate and frequencies in reverse order.
 
-use bytemuck::Zeroable;
 use pulp::{Simd, WithSimd};
 
 use super::ahead::Ahead;
@@ -23,7 +22,8 @@ use super::batch::GroupFft;
 use super::kernel::Strides;
 use super::roots::root;
 use super::stages::Stages;
-use super::vector::{MOST_LANES, Pair, Real, lanes};
+use super::turn::{FromRows, ToRows};
+use super::vector::{Pair, Real, lanes};
 
 /// A cosine or sine transform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -281,9 +281,6 @@ impl<S: Simd, T: Real> TrigonometricFft<S, T> {
     }
 }
 
-/// The real numbers between those of an element and of the next, in columns, or 1 or 2 in rows.
-const COLUMNS: usize = 0;
-
 impl<S: Simd, T: Real> GroupFft for TrigonometricFft<S, T> {
     type S = S;
     type T = T;
@@ -304,14 +301,20 @@ impl<S: Simd, T: Real> GroupFft for TrigonometricFft<S, T> {
         lanes::<S, T>() / self.width
     }
 
+    fn work_len(&self) -> usize {
+        self.stages.n + self.n.div_ceil(2)
+    }
+
     fn read(&self, src: &[T], at: Strides, work: &mut [Pair<S, T>], _: Option<Ahead>) {
         let (simd, side, width) = (self.stages.simd, &self.before, self.width);
-        let read = Read { simd, side, src, at, n: self.n, width, y: work };
-        match (at.dist, width) {
-            (1, _) => simd.vectorize(Rows::<COLUMNS, _>(read)),
-            (_, 1) => simd.vectorize(Rows::<1, _>(read)),
-            (_, _) => simd.vectorize(Rows::<2, _>(read)),
+        let (y, tile) = work.split_at_mut(self.stages.n);
+        if at.dist == 1 {
+            return simd.vectorize(Read { simd, side, src, stride: width * at.stride, y });
         }
+        // Two numbers of each line are turned at once.
+        let tile: &mut [T] = bytemuck::cast_slice_mut(tile);
+        simd.vectorize(FromRows { simd, src, dist: at.dist, n: self.n, width, tile });
+        simd.vectorize(Read { simd, side, src: tile, stride: lanes::<S, T>(), y });
     }
 
     fn write(
@@ -322,39 +325,35 @@ impl<S: Simd, T: Real> GroupFft for TrigonometricFft<S, T> {
         at: Strides,
         ahead: Option<Ahead>,
     ) {
-        self.stages.between(0..self.stages.len(), work, ahead);
-        self.stages.multiply(work, scale);
         let (simd, side, width) = (self.stages.simd, &self.after, self.width);
-        let write = Write { simd, side, x: work, dst, at, n: self.n, width };
-        match (at.dist, width) {
-            (1, _) => simd.vectorize(Rows::<COLUMNS, _>(write)),
-            (_, 1) => simd.vectorize(Rows::<1, _>(write)),
-            (_, _) => simd.vectorize(Rows::<2, _>(write)),
+        let (x, tile) = work.split_at_mut(self.stages.n);
+        self.stages.between(0..self.stages.len(), x, ahead);
+        self.stages.multiply(x, scale);
+        if at.dist == 1 {
+            return simd.vectorize(Write { simd, side, x, dst, stride: width * at.stride });
         }
+        let tile: &mut [T] = bytemuck::cast_slice_mut(tile);
+        simd.vectorize(Write { simd, side, x, dst: tile, stride: lanes::<S, T>() });
+        simd.vectorize(ToRows { simd, tile, dst, dist: at.dist, n: self.n, width });
     }
 }
 
-/// A kernel for contiguous lines of elements of `W` real numbers, or for [`COLUMNS`].
-struct Rows<const W: usize, K>(K);
-
+/// Columns, with `stride` real numbers between two of a line, to complex numbers.
 struct Read<'a, S: Simd, T: Real> {
     simd: S,
     side: &'a Side<T>,
     src: &'a [T],
-    at: Strides,
-    n: usize,
-    width: usize,
+    stride: usize,
     y: &'a mut [Pair<S, T>],
 }
 
+/// Complex numbers to columns.
 struct Write<'a, S: Simd, T: Real> {
     simd: S,
     side: &'a Side<T>,
     x: &'a [Pair<S, T>],
     dst: &'a mut [T],
-    at: Strides,
-    n: usize,
-    width: usize,
+    stride: usize,
 }
 
 /// The product of a matrix and vectors.
@@ -374,32 +373,15 @@ fn mapped<const N: usize, S: Simd, T: Real>(
     y
 }
 
-impl<const W: usize, V: Simd, T: Real> WithSimd for Rows<W, Read<'_, V, T>> {
+impl<V: Simd, T: Real> WithSimd for Read<'_, V, T> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
-        let Read { simd, side, src, at, n, width, y } = self.0;
-        let count = lanes::<V, T>();
-        let mut lines: [&[T]; MOST_LANES] = [&[]; MOST_LANES];
-        if W != COLUMNS {
-            for line in 0..count / W {
-                lines[line] = &src[W * line * at.dist..][..W * n];
-            }
-        }
+        let Self { simd, side, src, stride, y } = self;
         let load = |i: usize| -> T::Vector<V> {
-            if W == COLUMNS {
-                let first = width * i * at.stride;
-                return bytemuck::pod_read_unaligned(bytemuck::cast_slice(
-                    &src[first..first + count],
-                ));
-            }
-            let mut vector: T::Vector<V> = Zeroable::zeroed();
-            let numbers: &mut [T] = bytemuck::cast_slice_mut(std::slice::from_mut(&mut vector));
-            for lane in 0..count {
-                numbers[lane] = lines[lane / W.max(1)][W * i + lane % W.max(1)];
-            }
-            vector
+            let numbers = &src[i * stride..][..lanes::<V, T>()];
+            bytemuck::pod_read_unaligned(bytemuck::cast_slice(numbers))
         };
         match side {
             Side::Twos(blocks) => {
@@ -417,29 +399,15 @@ impl<const W: usize, V: Simd, T: Real> WithSimd for Rows<W, Read<'_, V, T>> {
     }
 }
 
-impl<const W: usize, V: Simd, T: Real> WithSimd for Rows<W, Write<'_, V, T>> {
+impl<V: Simd, T: Real> WithSimd for Write<'_, V, T> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
-        let Write { simd, side, x, mut dst, at, n, width } = self.0;
-        let count = lanes::<V, T>();
-        let mut lines: [&mut [T]; MOST_LANES] = Default::default();
-        if W != COLUMNS {
-            let mut rest = std::mem::take(&mut dst).chunks_mut(W * at.dist);
-            for line in &mut lines[..count / W] {
-                *line = &mut rest.next().expect("as many as lanes")[..W * n];
-            }
-        }
+        let Self { simd, side, x, dst, stride } = self;
         let mut store = |i: usize, vector: T::Vector<V>| {
-            let numbers: &[T] = bytemuck::cast_slice(std::slice::from_ref(&vector));
-            if W == COLUMNS {
-                let first = width * i * at.stride;
-                return dst[first..first + count].copy_from_slice(numbers);
-            }
-            for lane in 0..count {
-                lines[lane / W.max(1)][W * i + lane % W.max(1)] = numbers[lane];
-            }
+            let numbers = bytemuck::cast_slice(std::slice::from_ref(&vector));
+            dst[i * stride..][..lanes::<V, T>()].copy_from_slice(numbers);
         };
         match side {
             Side::Twos(blocks) => {
@@ -453,8 +421,8 @@ impl<const W: usize, V: Simd, T: Real> WithSimd for Rows<W, Write<'_, V, T>> {
                 for Block { at, places: [low, high], map } in blocks {
                     let ([a, b], [c, d]) = (x[*low], x[*high]);
                     let results = mapped::<4, V, T>(simd, map, [a, b, c, d]);
-                    for (i, result) in at.iter().zip(results) {
-                        store(*i, result);
+                    for k in 0..4 {
+                        store(at[k], results[k]);
                     }
                 }
             }
