@@ -8,9 +8,9 @@ pub const RADICES: [usize; 10] = [2, 3, 4, 5, 7, 8, 9, 11, 13, 16];
 /// Their default costs, in units of that of radix 4.
 const DEFAULT: [f64; 10] = [0.75, 1.0, 1.0, 1.8, 2.2, 2.2, 2.7, 4.6, 7.4, 5.8];
 /// Complex lines of `f32` that are faster one after the other where their rows conflict.
-const CONFLICTING_F32: [usize; 30] = [
-    16, 20, 24, 32, 36, 40, 48, 60, 64, 72, 80, 96, 108, 120, 128, 144, 160, 180, 192, 216, 240,
-    243, 256, 288, 320, 360, 384, 432, 486, 768,
+const CONFLICTING_F32: [usize; 22] = [
+    16, 24, 32, 36, 48, 60, 64, 72, 80, 96, 120, 128, 144, 160, 180, 192, 216, 240, 256, 320, 360,
+    384,
 ];
 
 /// Costs of a processor. The default is of a Zen 3 with AVX2.
@@ -102,7 +102,7 @@ impl Default for LineCosts {
         };
         Self {
             f32: costs(&[16, 24, 32], &CONFLICTING_F32, &[]),
-            f64: costs(&[16, 24, 32], &[], &[32, 36, 48, 64, 72]),
+            f64: costs(&[16, 24, 32], &[16, 24, 32, 36], &[32, 36, 48, 64, 72]),
         }
     }
 }

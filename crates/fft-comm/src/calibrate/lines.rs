@@ -10,23 +10,26 @@ use fft_core::{
 use super::links::Links;
 
 /// Lengths of lines that are timed.
-const LENGTHS: [usize; 48] = [
-    16, 20, 24, 32, 36, 40, 48, 50, 60, 64, 72, 75, 80, 90, 96, 100, 108, 120, 125, 128, 144, 150,
-    160, 180, 192, 200, 216, 240, 243, 250, 256, 288, 300, 320, 360, 384, 400, 432, 450, 480, 486,
-    500, 512, 600, 768, 1000, 1024, 2048,
+const LENGTHS: [usize; 35] = [
+    16, 24, 32, 36, 48, 50, 60, 64, 72, 80, 96, 100, 120, 125, 128, 144, 150, 160, 180, 192, 200,
+    216, 240, 250, 256, 300, 320, 360, 384, 400, 500, 512, 1000, 1024, 2048,
 ];
-/// Transforms and places of lines.
-const CASES: [(Kind, Layout); 5] = [
+/// Transforms and places of lines. Type II stands for all cosine and sine transforms.
+const CASES: [(Kind, Layout); 9] = [
     (Kind::C2C, Layout::Rows),
     (Kind::C2C, Layout::Columns),
     (Kind::C2C, Layout::FarColumns),
     (Kind::C2C, Layout::ConflictingColumns),
+    (Kind::Dct2, Layout::Rows),
+    (Kind::Dct2, Layout::Columns),
+    (Kind::Dct2, Layout::FarColumns),
+    (Kind::Dct2, Layout::ConflictingColumns),
     (Kind::R2C, Layout::Rows),
 ];
 /// Bytes of lines that are far.
 const FAR_BYTES: usize = 3 << 19;
 /// Of so many timings of each the least counts.
-const ROUNDS: usize = 7;
+const ROUNDS: usize = 5;
 /// One after the other, lines must be faster by this factor.
 const CLEARLY: f64 = 1.05;
 
@@ -58,11 +61,18 @@ fn costs(found: &[f64], default: Costs) -> Costs {
         all.filter_map(|(n, ratio)| (*ratio > CLEARLY).then_some(*n)).collect()
     });
     let mut next = || ratios.next().expect("as many as cases");
-    let [rows, columns, far_columns, conflicting_columns, real] = CASES.map(|_| next());
+    let mut all = || OneByOne {
+        rows: next(),
+        columns: next(),
+        far_columns: next(),
+        conflicting_columns: next(),
+    };
+    let (complex, trigonometric) = (all(), all());
     Costs {
         radices: RADICES.into_iter().zip(radices.iter().copied()).collect(),
-        complex: OneByOne { rows, columns, far_columns, conflicting_columns },
-        real: OneByOne { rows: real, ..OneByOne::default() },
+        complex,
+        trigonometric,
+        real: OneByOne { rows: next(), ..OneByOne::default() },
         ..default
     }
 }
@@ -76,8 +86,9 @@ fn measure<T: Real>(found: &mut [f64], of: impl Fn(Costs) -> LineCosts) -> Resul
         *cost = *seconds;
     }
     let mut devices: [Cpu<T>; 2] = [usize::MAX, 0].map(|longest| {
-        let [complex, real] = [OneByOne::default(), OneByOne::default()];
-        Cpu::new(Memory::Ample, &of(Costs { radices: radices.clone(), longest, complex, real }))
+        let [complex, real, trigonometric] = std::array::from_fn(|_| OneByOne::default());
+        let costs = Costs { radices: radices.clone(), longest, complex, real, trigonometric };
+        Cpu::new(Memory::Ample, &of(costs))
     });
     let (mut src, mut dst) = (Vec::new(), Vec::new());
     let cases = CASES.into_iter().flat_map(|case| LENGTHS.map(|n| (case, n)));
@@ -105,19 +116,20 @@ fn measure<T: Real>(found: &mut [f64], of: impl Fn(Costs) -> LineCosts) -> Resul
 
 /// A pass over lines of such a layout.
 fn lines_of<T: Real>(kind: Kind, layout: Layout, n: usize) -> LocalFft {
+    let width = if kind.is_real() { 1 } else { 2 };
     // Not powers of two, but for rows that shall evict each other.
     let (outer, inner) = match layout {
         Layout::Rows => (72, 1),
         Layout::Columns => (1, 72),
-        Layout::FarColumns => (1, FAR_BYTES / (2 * n * size_of::<T>()) | 1),
-        Layout::ConflictingColumns => (1, 128),
+        Layout::FarColumns => (1, FAR_BYTES / (width * n * size_of::<T>()) | 1),
+        Layout::ConflictingColumns => (1, 256 / width),
     };
     let pass = Pass {
         kind,
         direction: Direction::Forward,
         n,
         complex_before: kind == Kind::C2C,
-        complex_after: true,
+        complex_after: width == 2,
         outer,
         inner,
         factor: 1.0,

@@ -386,12 +386,13 @@ impl<V: Simd, T: Real> WithSimd for Read<'_, V, T> {
         match side {
             Side::Twos(blocks) => {
                 for Block { at, places: [place], map } in blocks {
-                    y[*place] = mapped::<2, V, T>(simd, map, at.map(load));
+                    y[*place] = mapped::<2, V, T>(simd, map, [load(at[0]), load(at[1])]);
                 }
             }
             Side::Fours(blocks) => {
                 for Block { at, places: [low, high], map } in blocks {
-                    let [a, b, c, d] = mapped::<4, V, T>(simd, map, at.map(load));
+                    let x = [load(at[0]), load(at[1]), load(at[2]), load(at[3])];
+                    let [a, b, c, d] = mapped::<4, V, T>(simd, map, x);
                     (y[*low], y[*high]) = ([a, b], [c, d]);
                 }
             }

@@ -81,15 +81,17 @@ impl<T: Real> LinePass<T> {
         let is_rows = inner == 1;
         let lines = if is_rows { outer * blocks } else { inner };
         let layout = batch_pass::layout::<T>(pass, far);
-        let batch =
-            if lines < FEW_LINES { None } else { planner.plan_batch(kind, direction, n, layout) };
+        let complex = pass.complex_before && pass.complex_after;
+        let batch = match lines {
+            ..FEW_LINES => None,
+            _ => planner.plan_batch(kind, direction, n, complex, layout),
+        };
         let transform = match batch {
             Some(fft) => {
                 at_once = at_once.next_multiple_of(MOST_LANES);
                 Transform::Batch(Batch::new(fft, pass, layout, at_once, far))
             }
             None => {
-                let complex = pass.complex_before && pass.complex_after;
                 let line = planner.plan(kind, direction, n, complex);
                 let none = "a recipe has no step for an axis that is left alone";
                 Transform::OneByOne(line.expect(none))
