@@ -117,18 +117,24 @@ mod tests {
         found.into_iter().next().unwrap()
     }
 
+    fn machine() -> Machine {
+        let mut machine = Machine { name: "of a test".into(), ..Machine::default() };
+        machine.lines.f32.radices = vec![(2, 0.1), (5, 1e-9 / 3.0)];
+        machine.lines.f64.complex.far_columns = vec![100, 343];
+        machine.lines.f64.longest = 0;
+        machine
+    }
+
     fn saved(ranks: usize) -> String {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("machine.toml");
-        let machine = Machine { name: "of a test".into(), ..Machine::default() };
-        fft_comm::threads(ranks, |comm| save(&comm, &machine, &path).unwrap());
+        fft_comm::threads(ranks, |comm| save(&comm, &machine(), &path).unwrap());
         std::fs::read_to_string(path).unwrap()
     }
 
     #[test]
     fn what_was_saved_is_loaded_bit_by_bit() {
-        let machine = Machine { name: "of a test".into(), ..Machine::default() };
-        assert_eq!(of(&saved(2)), (Some(machine.clone()), Ok(machine)));
+        assert_eq!(of(&saved(2)), (Some(machine()), Ok(machine())));
     }
 
     #[test]

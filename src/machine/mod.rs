@@ -9,6 +9,6 @@ mod fitted;
 mod named;
 
 pub use calibrated::{load, read, save};
-pub use fft_core::{Codecs, How, Machine, Messages, Quantity, Rate};
+pub use fft_core::{Codecs, Costs, How, LineCosts, Machine, Messages, OneByOne, Quantity, Rate};
 pub use fitted::measure;
 pub use named::{NAMES, named, read_file};

@@ -84,6 +84,7 @@ mod tests {
         let fitted =
             |(field, quantity): (String, &Quantity)| (quantity.how == How::Fitted).then_some(field);
         let summit = named("summit").unwrap();
+        assert_eq!(summit.lines, Machine::default().lines, "what a file does not say");
         let fitted: Vec<_> = summit.quantities().into_iter().filter_map(fitted).collect();
         assert_eq!(fitted, ["host", "congestion", "far.latency"]);
     }

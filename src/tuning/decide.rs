@@ -15,7 +15,8 @@ use super::{files, wisdom};
 pub(crate) fn fingerprint(machine: &Machine) -> String {
     let values = machine.quantities().into_iter().map(|(_, quantity)| quantity.value.to_bits());
     let lengths = machine.flops.iter().map(|rate| rate.n as u64);
-    let bytes: Vec<u8> = values.chain(lengths).flat_map(u64::to_le_bytes).collect();
+    let mut bytes: Vec<u8> = values.chain(lengths).flat_map(u64::to_le_bytes).collect();
+    bytes.extend_from_slice(format!("{:?}", machine.lines).as_bytes());
     format!("{:016x}", checksum(&bytes))
 }
 

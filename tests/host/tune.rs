@@ -183,6 +183,12 @@ fn ranks_that_tune_differently_are_told() {
         draft.machine(Machine { cores, ..Machine::default() }).build()
     });
     assert!(machine.contains("disagree on the machine"), "{machine}");
+    let lines = differ(&|rank, draft| {
+        let mut machine = Machine::default();
+        machine.lines.f64.complex.columns.extend((rank == 1).then_some(8));
+        draft.machine(machine).build()
+    });
+    assert!(lines.contains("disagree on the machine"), "{lines}");
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! Nanoseconds per line of transforms one after the other, and of several at once.
 //!
-//! `cargo bench -p fft-lines -- [f32|f64] [LENGTH...]`
+//! `cargo bench -p fft-lines -- [f32|f64] [cosines] [LENGTH...]`
 
 use std::sync::Arc;
 use std::time::Instant;
 
-use fft_lines::{BatchFft, Layout, Lines, Number, Strides};
+use fft_lines::{BatchFft, Layout, Lines, Number, Strides, Trigonometric, TrigonometricType};
 use rustfft::num_complex::Complex;
 
 /// Lines of a batch; not a power of two.
@@ -104,12 +104,64 @@ fn times<T: Number>(n: usize, of: impl Fn(f64) -> T) {
         let strides = [contiguous(n / 2), contiguous(n / 2 + 1)];
         all.push(("real rows", batch(fft, &numbers, strides, [zero, one], reals + 2 * LINES)));
     }
-    let (names, mut all): (Vec<_>, Vec<_>) = all.into_iter().unzip();
     print!("{n:5}");
+    report(all);
+}
+
+fn report(all: Vec<(&str, Run<'_>)>) {
+    let (names, mut all): (Vec<_>, Vec<_>) = all.into_iter().unzip();
     for (name, seconds) in names.iter().zip(by_turns(&mut all)) {
         print!("  {name} {:6.0}", seconds * 1e9 / LINES as f64);
     }
     println!();
+}
+
+/// Cosine transforms of all types, of real lines.
+fn cosine_times<T: Number>(n: usize, of: impl Fn(f64) -> T) {
+    let (zero, one) = (of(0.0), of(1.0));
+    let numbers: Vec<T> =
+        (0..n * LINES).map(|i| of((i * 7919 % 1009) as f64 / 1009.0 - 0.5)).collect();
+    let mut planner = T::planner();
+    let (dct1, dct2, dct4) = (planner.dct1(n), planner.type2_and_3(n), planner.type4(n));
+    let mut scratch = vec![zero; 8 * n + 64];
+    for kind in
+        [TrigonometricType::I, TrigonometricType::II, TrigonometricType::III, TrigonometricType::IV]
+    {
+        let mut results = numbers.clone();
+        let mut all: Vec<(&str, Run<'_>)> = vec![(
+            "lines",
+            Box::new(|| {
+                results.copy_from_slice(&numbers);
+                for line in results.chunks_exact_mut(n) {
+                    match kind {
+                        TrigonometricType::I => {
+                            dct1.process_dct1_with_scratch(line, &mut scratch);
+                        }
+                        TrigonometricType::II => {
+                            dct2.process_dct2_with_scratch(line, &mut scratch);
+                        }
+                        TrigonometricType::III => {
+                            dct2.process_dct3_with_scratch(line, &mut scratch);
+                        }
+                        TrigonometricType::IV => {
+                            dct4.process_dct4_with_scratch(line, &mut scratch);
+                        }
+                    }
+                }
+            }),
+        )];
+        let transform = Trigonometric { kind, sine: false };
+        for (name, layout, at) in [
+            ("rows", Layout::Rows, Strides { stride: 1, dist: n }),
+            ("columns", Layout::Columns, Strides { stride: LINES, dist: 1 }),
+        ] {
+            if let Some(fft) = planner.trigonometric_batch(transform, n, false, layout) {
+                all.push((name, batch(fft, &numbers, [at; 2], [zero, one], numbers.len())));
+            }
+        }
+        print!("{n:5} {kind:>3?}");
+        report(all);
+    }
 }
 
 fn main() {
@@ -119,8 +171,13 @@ fn main() {
     if lengths.is_empty() {
         lengths = LENGTHS.to_vec();
     }
-    let single = words.iter().any(|word| word == "f32");
+    let [single, cosines] = ["f32", "cosines"].map(|name| words.iter().any(|word| word == name));
     for n in lengths {
-        if single { times(n, |x| x as f32) } else { times(n, |x| x) }
+        match (single, cosines) {
+            (false, false) => times(n, |x| x),
+            (true, false) => times(n, |x| x as f32),
+            (false, true) => cosine_times(n, |x| x),
+            (true, true) => cosine_times(n, |x| x as f32),
+        }
     }
 }

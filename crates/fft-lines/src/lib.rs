@@ -16,7 +16,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-pub use lanes::{BatchFft, Layout, Lines, Strides};
+pub use costs::{Costs, Layout, LineCosts, OneByOne, RADICES};
+pub use lanes::{BatchFft, Lines, Strides, Trigonometric, TrigonometricType};
 pub use realfft::{ComplexToReal, RealToComplex};
 pub use rustdct::{Dct1, DctNum, Dst1, TransformType2And3, TransformType4};
 pub use rustfft::Fft;
@@ -27,25 +28,40 @@ use rustfft::FftPlanner;
 
 use lanes::Batch;
 
+mod costs;
 mod lanes;
 
 /// `f32` or `f64`, for which transforms are compiled here.
 pub trait Number: DctNum {
-    /// A planner with no tables yet.
-    fn planner() -> Box<dyn Planner<Self>>;
-}
+    /// A planner with no tables yet, by these costs.
+    fn planner_with(costs: &LineCosts) -> Box<dyn Planner<Self>>;
 
-impl Number for f32 {
+    /// Measures the costs of radices: seconds of a stage per number. `None` for processors without
+    /// AVX2 or Neon.
+    fn time_radices() -> Option<Vec<(usize, f64)>>;
+
+    /// A planner by default costs.
     fn planner() -> Box<dyn Planner<Self>> {
-        Box::new(Planners::new())
+        Self::planner_with(&LineCosts::default())
     }
 }
 
-impl Number for f64 {
-    fn planner() -> Box<dyn Planner<Self>> {
-        Box::new(Planners::new())
-    }
+macro_rules! number {
+    ($number:ident) => {
+        impl Number for $number {
+            fn planner_with(costs: &LineCosts) -> Box<dyn Planner<Self>> {
+                Box::new(Planners::new(costs.$number.clone()))
+            }
+
+            fn time_radices() -> Option<Vec<(usize, f64)>> {
+                lanes::time_radices::<$number>()
+            }
+        }
+    };
 }
+
+number!(f32);
+number!(f64);
 
 /// Makes unscaled transforms of lines of `n` numbers; lines of equal length share tables.
 pub trait Planner<T>: Send {
@@ -70,6 +86,15 @@ pub trait Planner<T>: Send {
     /// `n/2 + 1` complex numbers to `n` real ones, as
     /// [`real_to_complex_batch`](Planner::real_to_complex_batch).
     fn complex_to_real_batch(&mut self, n: usize) -> Option<Arc<dyn BatchFft<T>>>;
+    /// An unscaled cosine or sine transform, as SciPy's, for several lines at once: of `n` real
+    /// numbers, or of both parts of complex ones. `None` also for odd `n`, but in type I.
+    fn trigonometric_batch(
+        &mut self,
+        transform: Trigonometric,
+        n: usize,
+        complex: bool,
+        layout: Layout,
+    ) -> Option<Arc<dyn BatchFft<T>>>;
     /// DCT-I.
     fn dct1(&mut self, n: usize) -> Arc<dyn Dct1<T>>;
     /// DCT-II, DCT-III, DST-II and DST-III.
@@ -87,23 +112,31 @@ struct Planners<T: DctNum> {
     real: RealFftPlanner<T>,
     cosine: DctPlanner<T>,
     batches: HashMap<(Batch, usize), AnyBatch<T>>,
+    costs: Costs,
 }
 
 impl<T: DctNum + lanes::Real> Planners<T> {
-    fn new() -> Self {
+    fn new(costs: Costs) -> Self {
         Self {
             complex: FftPlanner::new(),
             real: RealFftPlanner::new(),
             cosine: DctPlanner::new(),
             batches: HashMap::new(),
+            costs,
         }
     }
 
     fn batch(&mut self, batch: Batch, n: usize, layout: Layout) -> Option<Arc<dyn BatchFft<T>>> {
-        if lanes::is_slower::<T>(batch, n, layout) {
+        let one_by_one = match batch {
+            Batch::Forward | Batch::Inverse => &self.costs.complex,
+            Batch::RealToComplex | Batch::ComplexToReal => &self.costs.real,
+            Batch::Trigonometric(..) => &self.costs.trigonometric,
+        };
+        if n > self.costs.longest || one_by_one.of(layout).contains(&n) {
             return None;
         }
-        self.batches.entry((batch, n)).or_insert_with(|| lanes::plan(batch, n)).clone()
+        let plan = || lanes::plan(batch, n, &self.costs.radices);
+        self.batches.entry((batch, n)).or_insert_with(plan).clone()
     }
 }
 
@@ -135,6 +168,16 @@ impl<T: DctNum + lanes::Real> Planner<T> for Planners<T> {
 
     fn complex_to_real_batch(&mut self, n: usize) -> Option<Arc<dyn BatchFft<T>>> {
         self.batch(Batch::ComplexToReal, n, Layout::Rows)
+    }
+
+    fn trigonometric_batch(
+        &mut self,
+        transform: Trigonometric,
+        n: usize,
+        complex: bool,
+        layout: Layout,
+    ) -> Option<Arc<dyn BatchFft<T>>> {
+        self.batch(Batch::Trigonometric(transform, complex), n, layout)
     }
 
     fn dct1(&mut self, n: usize) -> Arc<dyn Dct1<T>> {

@@ -8,6 +8,7 @@ use fft_core::{
 };
 
 use super::alone::{self, Copying};
+use super::lines::lines;
 use super::links::Links;
 use super::rates::{ALONE, REPEATS, TOGETHER, median};
 
@@ -42,6 +43,7 @@ pub fn calibrate(comm: &dyn Comm) -> Result<Machine, Error> {
     calibration.memory()?;
     let oversubscription = calibration.flops()?;
     calibration.codecs()?;
+    calibration.machine.lines = lines(&mut calibration.links)?;
     calibration.links(oversubscription)?;
     calibration.machine.check()?;
     Ok(calibration.machine)

@@ -2,6 +2,7 @@
 
 mod alone;
 mod calibrate;
+mod lines;
 mod links;
 mod rates;
 

@@ -38,7 +38,8 @@ macro_rules! either {
 }
 
 impl HostExecutor {
-    /// As [`Executor::bind`], with the memory option of the recipe's problem. Collective.
+    /// As [`Executor::bind`], with the memory option and the machine of the recipe's problem.
+    /// Collective.
     ///
     /// # Errors
     /// Those of [`Executor::bind`].
@@ -47,13 +48,16 @@ impl HostExecutor {
         comm: Box<dyn Comm>,
         exchange: MakeExchange<'_>,
     ) -> Result<Self, Error> {
-        let memory = recipe.problem().options.memory;
-        Ok(match recipe.problem().precision {
+        let problem = recipe.problem();
+        let (memory, costs) = (problem.options.memory, &problem.machine.lines);
+        Ok(match problem.precision {
             Precision::F32 => {
-                Self::F32(Box::new(Executor::bind(recipe, comm, Cpu::new(memory), exchange)?))
+                let device = Cpu::new(memory, costs);
+                Self::F32(Box::new(Executor::bind(recipe, comm, device, exchange)?))
             }
             Precision::F64 => {
-                Self::F64(Box::new(Executor::bind(recipe, comm, Cpu::new(memory), exchange)?))
+                let device = Cpu::new(memory, costs);
+                Self::F64(Box::new(Executor::bind(recipe, comm, device, exchange)?))
             }
         })
     }

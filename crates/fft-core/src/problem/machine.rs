@@ -1,5 +1,6 @@
 //! Parameters of a machine for the cost model.
 
+use fft_lines::{Costs, LineCosts, RADICES};
 use serde::{Deserialize, Serialize};
 
 /// Parameters of a machine. Rates are per second, sizes in bytes. The processor of a rank is a core
@@ -44,6 +45,9 @@ pub struct Machine {
     pub encode: Codecs,
     /// Bytes of decoded data per second.
     pub decode: Codecs,
+    /// How the CPU transforms lines, which no prediction reads.
+    #[serde(default)]
+    pub lines: LineCosts,
 }
 
 /// A number and its origin.
@@ -145,7 +149,19 @@ impl Machine {
                 "at least one, from 2, ascending",
             ));
         }
-        Ok(())
+        let radices = |costs: &Costs| costs.radices.clone();
+        let radices = [&self.lines.f32, &self.lines.f64].map(radices).concat();
+        match radices
+            .into_iter()
+            .find(|(radix, cost)| !(RADICES.contains(radix) && cost.is_finite() && *cost > 0.0))
+        {
+            None => Ok(()),
+            Some((radix, cost)) => Err(crate::Error::argument(
+                format!("radix and cost in lines of machine {}", self.name),
+                format!("{radix}, {cost}"),
+                format!("one of {RADICES:?}, above 0"),
+            )),
+        }
     }
 
     /// All numbers with their names.
@@ -258,6 +274,7 @@ impl Default for Machine {
             congestion: assumed(0.0),
             encode: codecs(7e9, 6e9, 3e9, 4e8),
             decode: codecs(7e9, 6e9, 3e9, 8e8),
+            lines: LineCosts::default(),
         }
     }
 }
@@ -288,6 +305,13 @@ mod tests {
         let names = machine.quantities().len();
         assert_eq!(machine.quantities_mut().len(), names);
         machine.far.latency.value = 0.0;
+        for wrong in [(6, 1.0), (2, 0.0), (3, f64::INFINITY)] {
+            let lines = LineCosts::default();
+            machine.lines.f32.radices.push(wrong);
+            let text = machine.check().unwrap_err().to_string();
+            assert!(text.contains(&format!("found {}, {}, expected one of", wrong.0, wrong.1)));
+            machine.lines = lines;
+        }
         machine.flops.clear();
         assert!(machine.check().is_err());
     }

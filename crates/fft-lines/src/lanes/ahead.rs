@@ -23,10 +23,10 @@ impl Ahead {
         from: Strides,
         dst: &[T],
         to: Strides,
-        [first, count]: [usize; 2],
+        [first, count, width]: [usize; 3],
     ) -> Self {
         let run = |numbers: &[T], at: Strides, first: usize| {
-            let line = 2 * at.dist;
+            let line = width * at.dist;
             let all = numbers.len().min(line * first)..numbers.len().min(line * (first + count));
             let bytes = size_of_val(&numbers[all.clone()]);
             (numbers[all].as_ptr().addr(), bytes / LINE)

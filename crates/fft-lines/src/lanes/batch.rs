@@ -9,7 +9,8 @@ use super::kernel::Strides;
 use super::stages::Stages;
 use super::vector::{MOST_LANES, Pair, Real, lanes};
 
-/// Lines to be transformed. Real lines are half as many complex numbers.
+/// Lines to be transformed. Elements are complex numbers, and real ones of cosine and sine
+/// transforms of real data. Other real lines are half as many complex numbers.
 pub struct Lines<'a, T> {
     /// `None` to transform in place.
     pub src: Option<&'a [T]>,
@@ -44,8 +45,23 @@ pub(crate) trait GroupFft: Send + Sync {
 
     fn stages(&self) -> &Stages<Self::S, Self::T>;
 
-    /// Complex numbers of a line before and after.
+    /// Elements of a line before and after.
     fn lens(&self) -> [usize; 2];
+
+    /// Real numbers of an element.
+    fn width(&self) -> usize {
+        2
+    }
+
+    /// Vectors of complex numbers of scratch.
+    fn work_len(&self) -> usize {
+        self.stages().n
+    }
+
+    /// Lines transformed together.
+    fn group(&self) -> usize {
+        lanes::<Self::S, Self::T>()
+    }
 
     /// Reads lines into `work`.
     fn read(
@@ -70,23 +86,24 @@ pub(crate) trait GroupFft: Send + Sync {
 impl<T: Real, G: GroupFft<T = T>> BatchFft<T> for G {
     fn scratch_len(&self) -> usize {
         let [before, after] = self.lens();
-        2 * lanes::<G::S, T>() * (self.stages().n + before.max(after))
+        2 * lanes::<G::S, T>() * self.work_len() + self.width() * self.group() * before.max(after)
     }
 
     fn run(&self, lines: Lines<'_, T>, scale: T, scratch: &mut [T]) {
         let Lines { src, from, dst, to, count, uncached } = lines;
-        let (n, group) = (self.stages().n, lanes::<G::S, T>());
-        let (work, tile) = scratch[..self.scratch_len()].split_at_mut(2 * n * group);
+        let (group, width) = (self.group(), self.width());
+        let (work, tile) =
+            scratch[..self.scratch_len()].split_at_mut(2 * self.work_len() * lanes::<G::S, T>());
         let work: &mut [Pair<G::S, T>] = bytemuck::cast_slice_mut(work);
         let head = match to.dist {
-            1 => lines_before_boundary(dst, to.stride, group).min(count),
+            1 => lines_before_boundary(dst, width, to.stride, group).min(count),
             _ => 0,
         };
         let whole = (count - head) / group * group;
         for first in (head..head + whole).step_by(group) {
-            let ahead = uncached.then(|| Ahead::of(src, from, dst, to, [first, group]));
-            self.read(&src.unwrap_or(&*dst)[2 * first * from.dist..], from, work, ahead);
-            self.write(scale, work, &mut dst[2 * first * to.dist..], to, ahead);
+            let ahead = uncached.then(|| Ahead::of(src, from, dst, to, [first, group, width]));
+            self.read(&src.unwrap_or(&*dst)[width * first * from.dist..], from, work, ahead);
+            self.write(scale, work, &mut dst[width * first * to.dist..], to, ahead);
         }
         let mut rest = (0..head).chain(head + whole..count).peekable();
         while rest.peek().is_some() {
@@ -102,12 +119,12 @@ impl<T: Real, G: GroupFft<T = T>> BatchFft<T> for G {
 }
 
 /// The number of columns before those of which each vector is in one cache line.
-fn lines_before_boundary<T>(columns: &[T], stride: usize, group: usize) -> usize {
-    let complex = 2 * size_of::<T>();
-    let bytes = group * complex;
+fn lines_before_boundary<T>(columns: &[T], width: usize, stride: usize, group: usize) -> usize {
+    let element = width * size_of::<T>();
+    let bytes = group * element;
     let past = columns.as_ptr().addr() % bytes;
-    if (stride * complex).is_multiple_of(bytes) && past.is_multiple_of(complex) && past > 0 {
-        (bytes - past) / complex
+    if (stride * element).is_multiple_of(bytes) && past.is_multiple_of(element) && past > 0 {
+        (bytes - past) / element
     } else {
         0
     }
@@ -131,10 +148,10 @@ impl Few {
         tile: &mut [G::T],
     ) {
         let Lines { src, from, dst, to, .. } = lines;
-        let [before, after] = fft.lens();
+        let ([before, after], width) = (fft.lens(), fft.width());
         let few = &self.lines[..self.count];
         let inside = |at: Strides, len: usize| match at.dist {
-            1 => Strides { stride: lanes::<G::S, G::T>(), dist: 1 },
+            1 => Strides { stride: fft.group(), dist: 1 },
             _ => Strides { stride: 1, dist: len },
         };
         let (beside, after_beside) = (inside(from, before), inside(to, after));
@@ -142,23 +159,25 @@ impl Few {
         let src = src.unwrap_or(&*dst);
         for i in 0..before {
             for (lane, &line) in few.iter().enumerate() {
-                tile[beside.range(i, lane)].copy_from_slice(&src[from.range(i, line)]);
+                tile[beside.range(i, lane, width)]
+                    .copy_from_slice(&src[from.range(i, line, width)]);
             }
         }
         fft.read(tile, beside, work, None);
         fft.write(scale, work, tile, after_beside, None);
         for i in 0..after {
             for (lane, &line) in few.iter().enumerate() {
-                dst[to.range(i, line)].copy_from_slice(&tile[after_beside.range(i, lane)]);
+                dst[to.range(i, line, width)]
+                    .copy_from_slice(&tile[after_beside.range(i, lane, width)]);
             }
         }
     }
 }
 
 impl Strides {
-    /// The real numbers of number `i` of a line.
-    fn range(self, i: usize, line: usize) -> Range<usize> {
-        let first = 2 * (i * self.stride + line * self.dist);
-        first..first + 2
+    /// The real numbers of element `i` of a line.
+    fn range(self, i: usize, line: usize, width: usize) -> Range<usize> {
+        let first = width * (i * self.stride + line * self.dist);
+        first..first + width
     }
 }

@@ -20,13 +20,13 @@ pub(crate) struct Stage<T> {
     pub(crate) order: Vec<usize>,
 }
 
-/// Adjacent lines, or the complex numbers that make them: number `i` of line `l` is at
+/// Adjacent lines, or the elements that make them: element `i` of line `l` is at
 /// `i stride + l dist`. One of both is 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Strides {
-    /// Complex numbers between two of a line.
+    /// Elements between two of a line.
     pub stride: usize,
-    /// Complex numbers between the starts of two lines.
+    /// Elements between the starts of two lines.
     pub dist: usize,
 }
 

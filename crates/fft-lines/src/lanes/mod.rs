@@ -16,7 +16,6 @@
 mod ahead;
 mod batch;
 mod butterfly;
-mod choice;
 mod complex;
 mod kernel;
 mod plan;
@@ -24,11 +23,12 @@ mod radices;
 mod real;
 mod roots;
 mod stages;
+mod trigonometric;
+mod turn;
 mod vector;
 
 pub use batch::{BatchFft, Lines};
-pub use choice::Layout;
-pub(crate) use choice::is_slower;
 pub use kernel::Strides;
-pub(crate) use plan::{Batch, plan};
+pub(crate) use plan::{Batch, plan, time_radices};
+pub use trigonometric::{Trigonometric, TrigonometricType};
 pub(crate) use vector::Real;

@@ -30,13 +30,19 @@ fn frequencies(radices: &[usize]) -> Vec<usize> {
 }
 
 impl<S: Simd, T: Real> Stages<S, T> {
-    /// `None` if there are no kernels for a factor of `n`, or if `n` is 1.
-    pub(crate) fn new(simd: S, n: usize) -> Option<Self> {
-        let mut radices = radices(n).filter(|radices| !radices.is_empty())?;
+    /// `None` if radices with these costs do not make `n`, or if `n` is 0 or 1.
+    pub(crate) fn new(simd: S, n: usize, costs: &[(usize, f64)]) -> Option<Self> {
+        let mut radices = if n < 2 { None } else { radices(n, costs) }?;
         if radices.len() == 1 {
             // There is a first stage and a last one.
             radices.push(1);
         }
+        Some(Self::of(simd, &radices))
+    }
+
+    /// Stages of two or more radices.
+    pub(crate) fn of(simd: S, radices: &[usize]) -> Self {
+        let n = radices.iter().product();
         let mut left = n;
         let mut all: Vec<_> = radices
             .iter()
@@ -50,9 +56,9 @@ impl<S: Simd, T: Real> Stages<S, T> {
                 (stage, Kernels::of(radix))
             })
             .collect();
-        let (last, order) = (all.len() - 1, frequencies(&radices));
+        let (last, order) = (all.len() - 1, frequencies(radices));
         all[last].0.order = order.iter().copied().step_by(radices[last]).collect();
-        Some(Self { simd, n, all, order })
+        Self { simd, n, all, order }
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -3,6 +3,8 @@
 use std::f64::consts::TAU;
 use std::ops::{Add, Mul, Neg};
 
+use fft_lines::{Trigonometric, TrigonometricType};
+
 /// `high + low`, where `low` is less than half a unit of the last place of `high`.
 #[derive(Clone, Copy)]
 struct Double {
@@ -82,4 +84,34 @@ pub(crate) fn transform(numbers: &[f64]) -> Vec<f64> {
         [re.high, im.high]
     };
     (0..n).flat_map(result).collect()
+}
+
+/// The cosine or sine transform of real numbers, as SciPy defines it.
+pub(crate) fn trigonometric(transform: Trigonometric, numbers: &[f64]) -> Vec<f64> {
+    let Trigonometric { kind, sine } = transform;
+    let n = numbers.len();
+    // Terms of place `j` and frequency `k` have angles of `a(j) b(k)` parts of a turn.
+    let (parts, place, frequency) = match (kind, sine) {
+        (TrigonometricType::I, false) => (2 * (n - 1), [1, 0], [1, 0]),
+        (TrigonometricType::I, true) => (2 * (n + 1), [1, 1], [1, 1]),
+        (TrigonometricType::II, _) => (4 * n, [2, 1], [1, usize::from(sine)]),
+        (TrigonometricType::III, _) => (4 * n, [1, usize::from(sine)], [2, 1]),
+        (TrigonometricType::IV, _) => (8 * n, [2, 1], [2, 1]),
+    };
+    let is_end = |j: usize| match (kind, sine) {
+        (TrigonometricType::I, false) => j == 0 || j == n - 1,
+        (TrigonometricType::III, false) => j == 0,
+        (TrigonometricType::III, true) => j == n - 1,
+        _ => false,
+    };
+    let roots: Vec<_> = (0..parts).map(|k| cos_sin(k, parts)).collect();
+    let angle = |[factor, offset]: [usize; 2], i: usize| factor * i + offset;
+    let result = |k: usize| {
+        let terms = numbers.iter().enumerate().map(|(j, x)| {
+            let root = roots[angle(place, j) * angle(frequency, k) % parts];
+            double(if is_end(j) { *x } else { 2.0 * x }) * root[usize::from(sine)]
+        });
+        terms.fold(double(0.0), Add::add).high
+    };
+    (0..n).map(result).collect()
 }

@@ -2,6 +2,7 @@
 //! double-double precision.
 
 mod double_double;
+mod trigonometric;
 
 use std::ops::Range;
 

@@ -86,9 +86,10 @@ impl<T: Real> LinePass<T> {
         let is_rows = inner == 1;
         let lines = if is_rows { outer * blocks } else { inner };
         let layout = batch_pass::layout::<T>(pass, far);
-        let batch = match lines < FEW_LINES {
-            true => None,
-            false => planner.plan_batch(kind, direction, n, layout),
+        let complex = pass.complex_before && pass.complex_after;
+        let batch = match lines {
+            ..FEW_LINES => None,
+            _ => planner.plan_batch(kind, direction, n, complex, layout),
         };
         let transform = match batch {
             Some(fft) => {
@@ -99,7 +100,6 @@ impl<T: Real> LinePass<T> {
                 }
             }
             None => {
-                let complex = pass.complex_before && pass.complex_after;
                 let line = planner.plan(kind, direction, n, complex);
                 let none = "a recipe has no step for an axis that is left alone";
                 Transform::OneByOne(resized(line.expect(none), pass))
@@ -121,6 +121,11 @@ impl<T: Real> LinePass<T> {
             Transform::OneByOne(line) => line.scratch_len(),
             Transform::Batch(_) | Transform::Resized(_) => 0,
         }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn is_one_by_one(&self) -> bool {
+        matches!(self.transform, Transform::OneByOne(_))
     }
 
     pub(crate) fn is_rows(&self) -> bool {

@@ -10,19 +10,25 @@ use crate::base::cache_sizes::{CONFLICT_BYTES, LINE_BYTES};
 use crate::host::cpu::workspace::Workspace;
 use crate::recipe::Pass;
 
-/// Columns are copied to a tile if they are far, to be read in long runs, and if their rows
-/// conflict.
+/// Where the lines of a pass are. Columns are copied to a tile if their rows conflict, and if they
+/// are far, to be read in long runs.
 pub(crate) fn layout<T>(pass: &Pass, far: bool) -> Layout {
     match pass.inner {
         1 => Layout::Rows,
-        inner if far || rows_conflict::<T>(inner) => Layout::CopiedColumns,
+        inner if rows_conflict::<T>(width(pass) * inner) => Layout::ConflictingColumns,
+        _ if far => Layout::FarColumns,
         _ => Layout::Columns,
     }
 }
 
-/// Whether rows of so many complex numbers evict each other from the first-level cache.
+/// Whether rows of so many real numbers evict each other from the first-level cache.
 fn rows_conflict<T>(len: usize) -> bool {
-    (2 * len * size_of::<T>()).is_multiple_of(CONFLICT_BYTES)
+    (len * size_of::<T>()).is_multiple_of(CONFLICT_BYTES)
+}
+
+/// Real numbers of an element: 1 if a cosine or sine transform is of real data.
+fn width(pass: &Pass) -> usize {
+    if pass.complex_before || pass.complex_after { 2 } else { 1 }
 }
 
 /// Columns transformed in a call where they lie: many, as those before and after cache lines take
@@ -32,6 +38,7 @@ const NEAR_COLUMNS: usize = 128;
 pub(crate) struct Batch<T> {
     fft: Arc<dyn BatchFft<T>>,
     shape: Pass,
+    width: usize,
     layout: Layout,
     /// Lines transformed in a call.
     at_once: usize,
@@ -50,7 +57,8 @@ impl<T: Real> Batch<T> {
         far: bool,
     ) -> Self {
         let scratch_len = fft.scratch_len().next_multiple_of(Self::CACHE_LINE);
-        Self { fft, shape: pass.clone(), layout, at_once, far, scratch_len }
+        let (shape, width) = (pass.clone(), width(pass));
+        Self { fft, shape, width, layout, at_once, far, scratch_len }
     }
 
     /// Real numbers of a cache line.
@@ -65,13 +73,13 @@ impl<T: Real> Batch<T> {
 
     /// Whether columns are copied to a tile.
     fn is_tiled(&self) -> bool {
-        self.layout == Layout::CopiedColumns
+        matches!(self.layout, Layout::FarColumns | Layout::ConflictingColumns)
     }
 
     /// Real numbers of a row of the tile: one cache line more, as rows at distances of a power of
     /// two evict each other.
     fn tile_row(&self) -> usize {
-        2 * self.at_once + Self::CACHE_LINE
+        self.width * self.at_once + Self::CACHE_LINE
     }
 
     /// Transforms a block: `src` into `dst`, or `dst` in place.
@@ -90,7 +98,7 @@ impl<T: Real> Batch<T> {
     /// Contiguous lines.
     fn rows(&self, src: Option<&[T]>, dst: &mut [T], workspace: &mut Workspace<'_, T>) {
         let (before, after) = (self.shape.line_before(), self.shape.line_after());
-        let [from, to] = [before, after].map(|len| Strides { stride: 1, dist: len / 2 });
+        let [from, to] = [before, after].map(|len| Strides { stride: 1, dist: len / self.width });
         for (chunk, dst) in dst.chunks_mut(self.at_once * after).enumerate() {
             let count = dst.len() / after;
             let src = src.map(|src| &src[chunk * self.at_once * before..]);
@@ -102,30 +110,30 @@ impl<T: Real> Batch<T> {
 
     /// Lines that lie side by side, where they are or in a tile.
     fn columns(&self, src: Option<&[T]>, dst: &mut [T], workspace: &mut Workspace<'_, T>) {
-        let Pass { outer, inner, n, .. } = self.shape;
+        let Self { shape: Pass { outer, inner, n, .. }, width, .. } = *self;
         let (scratch, tile) = workspace.lines.split_at_mut(self.scratch_len);
         let at = Strides { stride: inner, dist: 1 };
-        let inside = Strides { stride: self.tile_row() / 2, dist: 1 };
+        let inside = Strides { stride: self.tile_row() / width, dist: 1 };
         let at_once = if self.is_tiled() { self.at_once } else { NEAR_COLUMNS };
         for array in 0..outer {
             for first in (0..inner).step_by(at_once) {
                 let count = at_once.min(inner - first);
-                let start = 2 * (array * n * inner + first);
-                workspace.queue.step(2 * n * count);
+                let start = width * (array * n * inner + first);
+                workspace.queue.step(width * n * count);
                 if !self.is_tiled() {
                     let (src, dst) = (src.map(|src| &src[start..]), &mut dst[start..]);
                     let lines = Lines { src, from: at, dst, to: at, count, uncached: false };
                     self.call(lines, scratch);
                     continue;
                 }
-                let rows = || (0..n).map(|i| [inside, at].map(|at| row(at, i, count)));
+                let rows = || (0..n).map(|i| [inside, at].map(|at| row(at, i, count, width)));
                 let from = &src.unwrap_or(&*dst)[start..];
                 // Columns in the tile begin as far past a cache line as those of the destination.
                 let past = dst[start..].as_ptr().addr() / size_of::<T>() % Self::CACHE_LINE;
                 let tile = &mut tile[past..];
                 rows().for_each(|[row, source]| tile[row].copy_from_slice(&from[source]));
                 let dst = &mut dst[start..];
-                if rows_conflict::<T>(inner) {
+                if self.layout == Layout::ConflictingColumns {
                     let (from, to) = (inside, inside);
                     let lines = Lines { src: None, from, dst: tile, to, count, uncached: false };
                     self.call(lines, scratch);
@@ -140,7 +148,7 @@ impl<T: Real> Batch<T> {
     }
 }
 
-/// The real numbers `i` of `count` adjacent columns.
-fn row(at: Strides, i: usize, count: usize) -> Range<usize> {
-    2 * i * at.stride..2 * (i * at.stride + count)
+/// The elements `i` of `count` adjacent columns, of `width` real numbers.
+fn row(at: Strides, i: usize, count: usize, width: usize) -> Range<usize> {
+    width * i * at.stride..width * (i * at.stride + count)
 }

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::ops::Range;
 
 use bytemuck::Zeroable;
+use fft_lines::LineCosts;
 
 use crate::base::cache_sizes::{BLOCK_BYTES, FAR_BYTES, STAGE_BYTES};
 use crate::base::{Error, Real};
@@ -50,7 +51,7 @@ pub enum CpuCall {
 
 impl<T: Real> Default for Cpu<T> {
     fn default() -> Self {
-        Self::new(Memory::Ample)
+        Self::new(Memory::Ample, &LineCosts::default())
     }
 }
 
@@ -63,10 +64,11 @@ impl<T: Real> Cpu<T> {
             && bytes(transfer.run_len()) >= fft_stream::LONG_BYTES
     }
 
-    /// With [`Memory::Least`], fewer strided lines are transformed together.
-    pub fn new(memory: Memory) -> Self {
+    /// Lines are transformed as these costs say. With [`Memory::Least`], fewer strided lines are
+    /// transformed together.
+    pub fn new(memory: Memory, costs: &LineCosts) -> Self {
         let [tile, spare, scratch] = [const { Vec::new() }; 3];
-        let (planner, lines) = (LinePlanner::default(), Vec::new());
+        let (planner, lines) = (LinePlanner::new(costs), Vec::new());
         let queue = PrefetchQueue::default();
         Self { planner, tile, spare, lines, scratch, queue, memory, large: false, fault: None }
     }
@@ -275,7 +277,11 @@ mod tests {
         };
         let order = |memory, cached, passes: &[Pass]| -> Vec<usize> {
             let shape = LocalFft { blocks: 1, passes: passes.to_vec(), cached, to_cache: false };
-            Cpu::<f64>::new(memory).ordered(&shape).iter().map(|pass| pass.inner).collect()
+            Cpu::<f64>::new(memory, &LineCosts::default())
+                .ordered(&shape)
+                .iter()
+                .map(|pass| pass.inner)
+                .collect()
         };
         let rows_first = [pass(Kind::C2C, 256, 1), pass(Kind::C2C, 1, 256)];
         assert_eq!(order(Memory::Ample, false, &rows_first), [256, 1]);
@@ -285,6 +291,42 @@ mod tests {
         assert_eq!(order(Memory::Ample, false, &small), [1, 32]);
         let halved = [pass(Kind::R2C, 512, 1), pass(Kind::C2C, 2, 129), pass(Kind::C2C, 1, 258)];
         assert_eq!(order(Memory::Ample, false, &halved), [1, 258, 129]);
+    }
+
+    #[test]
+    fn costs_choose_how_lines_are_transformed() {
+        let run = |inner, change: fn(&mut fft_lines::Costs)| {
+            let pass = Pass {
+                kind: Kind::C2C,
+                direction: Direction::Forward,
+                n: 100,
+                complex_before: true,
+                complex_after: true,
+                outer: 20 / inner,
+                inner,
+                factor: 0.5,
+            };
+            let shape = LocalFft { blocks: 1, passes: vec![pass], cached: true, to_cache: true };
+            let src: Vec<f64> = (0..4000).map(|i| (i * i % 101) as f64 - 50.0).collect();
+            let (mut costs, mut dst) = (LineCosts::default(), vec![0.0; src.len()]);
+            change(&mut costs.f64);
+            let mut cpu = Cpu::new(Memory::Ample, &costs);
+            let fft = cpu.plan_fft(&shape, 0).unwrap();
+            cpu.fft(&fft, 0..1, Some(&src), &mut dst);
+            (fft.passes[0].is_one_by_one(), dst)
+        };
+        let check = |inner, change, one_by_one: Option<bool>| {
+            let (default, expected) = run(inner, |_| {});
+            let (found, dst) = run(inner, change);
+            assert_eq!(found, one_by_one.unwrap_or(default));
+            assert!(dst.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-11));
+        };
+        check(20, |costs| costs.complex.columns.push(100), Some(true));
+        check(20, |costs| costs.complex.rows.push(100), None);
+        check(1, |costs| costs.complex.rows.push(100), Some(true));
+        check(20, |costs| costs.longest = 99, Some(true));
+        check(20, |costs| costs.radices.retain(|(radix, _)| *radix != 5), Some(true));
+        check(20, |costs| costs.radices.retain(|(radix, _)| [2, 5].contains(radix)), None);
     }
 
     /// Some blocks of planes, past the caches and not; returns the number staged together.
@@ -310,8 +352,8 @@ mod tests {
         let src: Vec<f64> =
             (0..blocks * shape.block_before()).map(|i| (i * i % 101) as f64 - 50.0).collect();
         let transformed = |memory, bytes| {
-            let (mut cpu, mut dst) =
-                (Cpu::<f64>::new(memory), vec![0.0; blocks * shape.block_after()]);
+            let mut cpu = Cpu::<f64>::new(memory, &LineCosts::default());
+            let mut dst = vec![0.0; blocks * shape.block_after()];
             cpu.data_of_host(bytes);
             let fft = cpu.plan_fft(&shape, 0).unwrap();
             cpu.fft(&fft, some.clone(), Some(&src), &mut dst);

@@ -5,7 +5,9 @@
 
 use std::sync::Arc;
 
-use fft_lines::{BatchFft, ComplexToReal, Fft, Layout, Planner, RealToComplex};
+use fft_lines::{
+    BatchFft, ComplexToReal, Fft, Layout, LineCosts, Planner, RealToComplex, TrigonometricType,
+};
 use num_complex::Complex;
 
 use crate::base::Real;
@@ -33,7 +35,7 @@ pub trait LineFft<T: Real>: Send + Sync {
 }
 
 /// A cosine or sine transform of a line, with scratch.
-type Trigonometric<T> = Box<dyn Fn(&mut [T], &mut [T]) + Send + Sync>;
+type RealFft<T> = Box<dyn Fn(&mut [T], &mut [T]) + Send + Sync>;
 
 /// The length of its scratch and the transform, each of which has its own trait in rustdct.
 macro_rules! trigonometric {
@@ -48,11 +50,16 @@ pub struct LinePlanner<T: Real>(Box<dyn Planner<T>>);
 
 impl<T: Real> Default for LinePlanner<T> {
     fn default() -> Self {
-        Self(T::planner())
+        Self::new(&LineCosts::default())
     }
 }
 
 impl<T: Real> LinePlanner<T> {
+    /// A planner by these costs.
+    pub fn new(costs: &LineCosts) -> Self {
+        Self(T::planner_with(costs))
+    }
+
     /// The transform of `n` physical points along an axis of this kind. If `complex`, cosine and
     /// sine transforms apply to both parts of complex data. `None` for [`Kind::Identity`].
     pub fn plan(
@@ -64,7 +71,7 @@ impl<T: Real> LinePlanner<T> {
     ) -> Option<Arc<dyn LineFft<T>>> {
         let kind = if direction == Direction::Inverse { kind.undone_by() } else { kind };
         let planner = &mut self.0;
-        let (scratch_len, transform): (usize, Trigonometric<T>) = match (kind, direction) {
+        let (scratch_len, transform): (usize, RealFft<T>) = match (kind, direction) {
             (Kind::Identity, _) => return None,
             (Kind::C2C, Direction::Forward) => {
                 return Some(Arc::new(ComplexLine(planner.complex(n, true))));
@@ -106,16 +113,33 @@ impl<T: Real> LinePlanner<T> {
         kind: Kind,
         direction: Direction,
         n: usize,
+        complex: bool,
         layout: Layout,
     ) -> Option<Arc<dyn BatchFft<T>>> {
+        let kind = if direction == Direction::Inverse { kind.undone_by() } else { kind };
         let (planner, contiguous) = (&mut self.0, layout == Layout::Rows);
         match (kind, direction) {
             (Kind::C2C, _) => planner.complex_batch(n, direction == Direction::Forward, layout),
             (Kind::R2C, Direction::Forward) if contiguous => planner.real_to_complex_batch(n),
             (Kind::R2C, Direction::Inverse) if contiguous => planner.complex_to_real_batch(n),
-            _ => None,
+            _ => planner.trigonometric_batch(trigonometric(kind)?, n, complex, layout),
         }
     }
+}
+
+fn trigonometric(kind: Kind) -> Option<fft_lines::Trigonometric> {
+    let (kind, sine) = match kind {
+        Kind::Identity | Kind::C2C | Kind::R2C => return None,
+        Kind::Dct1 => (TrigonometricType::I, false),
+        Kind::Dct2 => (TrigonometricType::II, false),
+        Kind::Dct3 => (TrigonometricType::III, false),
+        Kind::Dct4 => (TrigonometricType::IV, false),
+        Kind::Dst1 => (TrigonometricType::I, true),
+        Kind::Dst2 => (TrigonometricType::II, true),
+        Kind::Dst3 => (TrigonometricType::III, true),
+        Kind::Dst4 => (TrigonometricType::IV, true),
+    };
+    Some(fft_lines::Trigonometric { kind, sine })
 }
 
 fn as_complex<T: Real>(numbers: &mut [T]) -> &mut [Complex<T>] {
@@ -195,7 +219,7 @@ impl<T: Real> LineFft<T> for DoublingLine<T> {
 
 /// A cosine or sine transform of real lines, or of both parts of complex ones.
 struct RealLine<T> {
-    transform: Trigonometric<T>,
+    transform: RealFft<T>,
     scratch_len: usize,
     n: usize,
     parts: usize,

@@ -10,7 +10,7 @@ use fft_lines::{BatchFft, Lines, Strides};
 use super::workspace::Workspace;
 use crate::base::Real;
 use crate::base::cache_sizes::LINE_BYTES;
-use crate::problem::{Direction, Kind};
+use crate::problem::Kind;
 use crate::recipe::Pass;
 
 pub(crate) struct ResizedBatch<T> {
@@ -98,22 +98,12 @@ impl<T: Real> ResizedBatch<T> {
             for (line, tile) in lines.chunks(before).zip(source.chunks_mut(2 * self.whole[0])) {
                 copy_by(&self.places[0], width, line, tile, true);
             }
-            if self.shape.kind == Kind::R2C && self.shape.direction == Direction::Inverse {
-                self.drop_imaginary(source);
-            }
             let result = &mut result[..2 * count * self.whole[1]];
             let call = Lines { src: Some(source), from, dst: result, to, count, uncached: false };
             self.call(call, scratch);
             for (line, tile) in places.chunks_mut(after).zip(result.chunks(2 * self.whole[1])) {
                 copy_by(&self.places[1], width_after, tile, line, false);
             }
-        }
-    }
-
-    /// As NumPy's irfft: imaginary parts of the mean and the highest frequency are ignored.
-    fn drop_imaginary(&self, lines: &mut [T]) {
-        for line in lines.chunks_mut(2 * self.whole[0]) {
-            (line[1], line[self.shape.n + 1]) = (T::default(), T::default());
         }
     }
 

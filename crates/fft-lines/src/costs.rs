@@ -1,0 +1,108 @@
+//! Costs that decide how lines are transformed.
+
+use serde::{Deserialize, Serialize};
+
+/// The radices of which there are stages.
+pub const RADICES: [usize; 10] = [2, 3, 4, 5, 7, 8, 9, 11, 13, 16];
+
+/// Their default costs, in units of that of radix 4.
+const DEFAULT: [f64; 10] = [0.75, 1.0, 1.0, 1.8, 2.2, 2.2, 2.7, 4.6, 7.4, 5.8];
+/// Complex lines of `f32` that are faster one after the other where their rows conflict.
+const CONFLICTING_F32: [usize; 22] = [
+    16, 24, 32, 36, 48, 60, 64, 72, 80, 96, 120, 128, 144, 160, 180, 192, 216, 240, 256, 320, 360,
+    384,
+];
+
+/// Costs of a processor. The default is of a Zen 3 with AVX2.
+///
+/// ```
+/// use fft_lines::{Layout, LineCosts, Number};
+/// let mut costs = LineCosts::default();
+/// costs.f64.complex.columns.push(100);
+/// let mut planner = f64::planner_with(&costs);
+/// assert!(planner.complex_batch(100, true, Layout::Columns).is_none());
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LineCosts {
+    /// In single precision.
+    pub f32: Costs,
+    /// In double precision.
+    pub f64: Costs,
+}
+
+/// Costs of a precision.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Costs {
+    /// Radices among [`RADICES`], and the time of a stage per number, in any unit.
+    pub radices: Vec<(usize, f64)>,
+    /// The longest lines that are transformed several at once.
+    pub longest: usize,
+    /// Complex transforms.
+    pub complex: OneByOne,
+    /// Real transforms to and from complex ones.
+    pub real: OneByOne,
+    /// Cosine and sine transforms.
+    pub trigonometric: OneByOne,
+}
+
+/// Lengths whose lines are faster one after the other.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct OneByOne {
+    /// Where lines are contiguous.
+    pub rows: Vec<usize>,
+    /// Where lines lie side by side.
+    pub columns: Vec<usize>,
+    /// Where they lie side by side outside the caches.
+    pub far_columns: Vec<usize>,
+    /// Where they lie side by side and their rows evict each other from the first-level cache.
+    pub conflicting_columns: Vec<usize>,
+}
+
+/// Where the lines of a batch are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// Each line is contiguous.
+    Rows,
+    /// Adjacent lines lie side by side.
+    Columns,
+    /// As [`Columns`](Layout::Columns), but outside the caches: they are copied before.
+    FarColumns,
+    /// As [`Columns`](Layout::Columns), but rows evict each other from the first-level cache: they
+    /// are copied before and after.
+    ConflictingColumns,
+}
+
+impl OneByOne {
+    /// The lengths of a layout.
+    pub fn of(&self, layout: Layout) -> &Vec<usize> {
+        match layout {
+            Layout::Rows => &self.rows,
+            Layout::Columns => &self.columns,
+            Layout::FarColumns => &self.far_columns,
+            Layout::ConflictingColumns => &self.conflicting_columns,
+        }
+    }
+}
+
+impl Default for LineCosts {
+    fn default() -> Self {
+        let costs = |rows: &[usize], conflicting_columns: &[usize], real: &[usize]| Costs {
+            radices: RADICES.into_iter().zip(DEFAULT).collect(),
+            longest: 2048,
+            complex: OneByOne {
+                rows: rows.into(),
+                conflicting_columns: conflicting_columns.into(),
+                ..OneByOne::default()
+            },
+            real: OneByOne { rows: real.into(), ..OneByOne::default() },
+            trigonometric: OneByOne::default(),
+        };
+        Self {
+            f32: costs(&[16, 24, 32], &CONFLICTING_F32, &[]),
+            f64: costs(&[16, 24, 32], &[16, 24, 32, 36], &[32, 36, 48, 64, 72]),
+        }
+    }
+}
