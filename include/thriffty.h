@@ -448,6 +448,17 @@ typedef struct thriffty_options {
      * several threads ignore it.
      */
     int32_t transposed_output;
+    /**
+     * The length of the transform along each axis; 0 (default): that of physical data, which
+     * otherwise is taken as 0 beyond `shape`. The inverse leaves that out. On the host.
+     */
+    int64_t transform[4];
+    /**
+     * The modes of spectral data along each axis, the lowest: those of a transform of so many
+     * points; 0 (default): all. Of an even number of modes below the length, the middle one is 0.
+     * On the host.
+     */
+    int64_t modes[4];
 } thriffty_options;
 
 /**
@@ -784,6 +795,21 @@ thriffty_status thriffty_multiply(struct thriffty_plan *plan,
                                   size_t bytes);
 
 /**
+ * Writes the transform of Green's function in open space, for a grid with this `spacing`: a kernel
+ * for `thriffty_multiply`, with which -laplacian(phi) = rho is solved without walls or periods.
+ * Collective.
+ *
+ * The plan has 2 or 3 axes, and `transform` of its options is twice the shape, or more. The kernel
+ * has `output_bytes` of `thriffty_plan_sizes`. Densities are taken as constant in each cell; in
+ * two dimensions the potential of a point is -ln(r)/2 pi.
+ *
+ * What the caller promises:
+ * `spacing` is NULL or has as many numbers as the plan has axes; `kernel` has `bytes` bytes, which
+ * nobody else touches meanwhile.
+ */
+thriffty_status thriffty_green_function(struct thriffty_plan *plan, const double *spacing, void *kernel, size_t bytes);
+
+/**
  * Writes the wavenumbers of this rank's spectral brick along an axis of a box that is `length`
  * long there: `k`, and `odd` for derivatives of odd order, where the middle mode of an even number
  * of points is 0. Either may be NULL; `room` is that of both. Not collective.
@@ -861,6 +887,21 @@ thriffty_status thriffty_multiply(struct thriffty_plan *plan,
                                   int32_t conjugate,
                                   void *data,
                                   size_t bytes);
+
+/**
+ * Writes the transform of Green's function in open space, for a grid with this `spacing`: a kernel
+ * for `thriffty_multiply`, with which -laplacian(phi) = rho is solved without walls or periods.
+ * Collective.
+ *
+ * The plan has 2 or 3 axes, and `transform` of its options is twice the shape, or more. The kernel
+ * has `output_bytes` of `thriffty_plan_sizes`. Densities are taken as constant in each cell; in
+ * two dimensions the potential of a point is -ln(r)/2 pi.
+ *
+ * What the caller promises:
+ * `spacing` is NULL or has as many numbers as the plan has axes; `kernel` has `bytes` bytes, which
+ * nobody else touches meanwhile.
+ */
+thriffty_status thriffty_green_function(struct thriffty_plan *plan, const double *spacing, void *kernel, size_t bytes);
 
 /**
  * Writes the wavenumbers of this rank's spectral brick along an axis of a box that is `length`

@@ -77,6 +77,8 @@ class Options(Structure):
         ("layouts", c_char_p),
         ("threads", c_int32),
         ("transposed_output", c_int32),
+        ("transform", c_int64 * AXES),
+        ("modes", c_int64 * AXES),
     ]
 
 
@@ -129,6 +131,7 @@ _ARGUMENTS: dict[str, list] = {
     "thriffty_plan_save_wisdom": [c_void_p, c_char_p],
     "thriffty_apply": [c_void_p, c_int32, c_double, POINTER(c_double), *_APART[1:]],
     "thriffty_multiply": [c_void_p, c_void_p, c_size_t, c_int32, c_void_p, c_size_t],
+    "thriffty_green_function": [c_void_p, POINTER(c_double), c_void_p, c_size_t],
     "thriffty_wavenumbers": [
         c_void_p,
         c_int32,

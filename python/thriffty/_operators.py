@@ -142,6 +142,34 @@ class Spectra:
         self._library.check(self._library.c.thriffty_multiply(handle, *both))
         return x
 
+    def green_function(self, spacing: float | Sequence[float]) -> np.ndarray:
+        """The transform of Green's function in open space; collective.
+
+        A kernel for :meth:`convolve`, with which ``-laplacian(y) = x`` is solved without walls or
+        periods, on a grid with this spacing along 2 or 3 axes. The plan's `transform` is twice its
+        shape, or more.
+
+        Examples
+        --------
+        >>> import numpy as np, thriffty
+        >>> with thriffty.Plan((8, 8, 8), float, transform=16) as plan:
+        ...     kernel, charge = plan.green_function(0.1), np.zeros((8, 8, 8))
+        ...     charge[4, 4, 4] = 1
+        ...     phi = plan.inverse(plan.convolve(kernel, plan.forward(charge)))
+        >>> bool(abs(phi[4, 1, 4] * 4 * np.pi * 0.3 / 0.1**3 - 1) < 1e-3)
+        True
+        """
+        axes = len(self._spectral_order)
+        given = (spacing,) * axes if isinstance(spacing, (int, float)) else tuple(spacing)
+        if len(given) != axes:
+            raise argument("number of spacings", len(given), axes)
+        shape = self._shapes[1][-axes:]
+        kernel = _arrays.empty_like(None, shape, self._dtypes[1], self._spectral_order)
+        place = self._spectrum("kernel", kernel)
+        call = self._library.c.thriffty_green_function
+        self._library.check(call(self._open(), doubles(given), place.address, place.bytes))
+        return kernel
+
     def wavenumbers(
         self, lengths: float | Sequence[float] = 2 * math.pi, derivative: bool = False
     ) -> tuple[np.ndarray, ...]:

@@ -74,6 +74,7 @@ class Request:
         kinds: str | Sequence[str | None] | None,
         bricks: tuple[Slices | None, Slices | None],
         order: Order | tuple[Order, Order] | None,
+        lengths: tuple[int | Sequence[int] | None, int | Sequence[int] | None] = (None, None),
     ) -> None:
         points = shape if isinstance(shape, Iterable) else (shape,)
         self.shape: tuple[int, ...] = tuple(integer("points", n) for n in points)
@@ -88,7 +89,10 @@ class Request:
         self.transform = _transform(self.kinds, self.dtype.kind == "c")
         spectral = COMPLEX[self.dtype.name] if self.transform == R2C else self.dtype
         self.dtypes = (self.dtype, np.dtype(spectral))
-        halved = [n // 2 + 1 if kind == "r2c" else n for n, kind in zip(self.shape, self.kinds)]
+        self.transform_lengths = _lengths("transform", lengths[0], axes)
+        self.modes = _lengths("modes", lengths[1], axes)
+        kept = self.modes or self.transform_lengths or self.shape
+        halved = [n // 2 + 1 if kind == "r2c" else n for n, kind in zip(kept, self.kinds)]
         self.shapes = (self.shape, tuple(halved))
         self.orders = _orders(order, axes)
         self.bricks = (
@@ -107,6 +111,8 @@ class Request:
         options.input_order[:axes], options.output_order[:axes] = self.orders
         options.forward_scale, options.inverse_scale = NORMS[known_norm(norm)]
         options.howmany = integer("batch", batch)
+        options.transform[:axes] = self.transform_lengths or (0,) * axes
+        options.modes[:axes] = self.modes or (0,) * axes
         for field, value in others.items():
             if value is None:
                 continue
@@ -142,6 +148,21 @@ def stream_address(stream: Any) -> int | None:
         if hasattr(stream, name):
             return getattr(stream, name)
     return stream
+
+
+def _lengths(
+    what: str, lengths: int | Sequence[int] | None, axes: int
+) -> tuple[int, ...] | None:
+    """A length for each axis, if any is given."""
+    if lengths is None:
+        return None
+    given = lengths if isinstance(lengths, Iterable) else (lengths,) * axes
+    named = tuple(integer(what, n) for n in given)
+    if len(named) != axes:
+        raise argument(f"number of lengths of {what}", len(named), axes)
+    if min(named) < 1:
+        raise argument(what, named, "1 or more along each axis")
+    return named
 
 
 def _kinds(

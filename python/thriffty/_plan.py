@@ -47,6 +47,10 @@ class Plan(Spectra):
     order : str or tuple, optional
         The order of axes in memory: "C", "F", or the axes, slowest first; or a pair of those, for
         physical and spectral data. Indices of arrays are those of the grid in any order.
+    transform : int or sequence of int, optional
+        The lengths of the transform. Data is 0 beyond `shape`; the inverse leaves that out.
+    modes : int or sequence of int, optional
+        Only the lowest frequencies, those of a transform of these lengths.
     batch : int
         So many transforms at once. With more than 1, arrays have one more axis, the first.
     norm : {"backward", "ortho", "forward"}
@@ -116,6 +120,8 @@ class Plan(Spectra):
         input: Slices | None = None,
         output: Slices | None = None,
         order: Order | tuple[Order, Order] | None = None,
+        transform: int | Sequence[int] | None = None,
+        modes: int | Sequence[int] | None = None,
         batch: int = 1,
         norm: str | None = "backward",
         tolerance: float = 0.0,
@@ -144,7 +150,7 @@ class Plan(Spectra):
         def asked() -> tuple[Request, _library.Options]:
             if comm is None and (input is not None or output is not None):
                 raise argument("input, output", "slices", "none without a communicator")
-            request = Request(shape, dtype, kinds, (input, output), order)
+            request = Request(shape, dtype, kinds, (input, output), order, (transform, modes))
             options = request.options(
                 self._library,
                 batch,

@@ -35,6 +35,9 @@ pub struct DynLocalPlan {
     report: Report,
     spectrum: Spectrum,
     input_order: PerAxis<usize>,
+    transform: DynTransform,
+    /// The length of the transform along each axis.
+    lengths: PerAxis<usize>,
 }
 
 /// What a lock guards, also after a panic of another thread.
@@ -68,9 +71,10 @@ impl DynLocalPlan {
         options.check_axes(grid)?;
         let grids = [grid, options.spectral_grid(grid)];
         let (howmany, input_order) = (options.howmany, options.input_order);
+        let [lengths, modes] = options.lengths(grid);
         let spectrum = Spectrum {
             kinds: options.kinds,
-            modes: options.lengths(grid)[1],
+            modes,
             layout: Layout::even(grids[1], ProcGrid::new(PerAxis::splat(grid.axes(), 1)), 1)
                 .ordered(options.output_order)?,
             complex: transform.has_complex_spectrum(),
@@ -117,6 +121,8 @@ impl DynLocalPlan {
             report,
             spectrum,
             input_order,
+            transform,
+            lengths,
         })
     }
 
@@ -135,6 +141,22 @@ impl DynLocalPlan {
     /// As [`DynLocalPlan::domain`].
     pub fn reversed_domain(&self, lengths: impl AsRef<[f64]>) -> Result<Domain, Error> {
         Domain::new(self.spectrum.clone(), 0, lengths.as_ref(), true)
+    }
+
+    /// The transform of Green's function in open space, as [`DynPlan::green_function`], on the
+    /// calling thread.
+    ///
+    /// # Errors
+    /// Those of [`DynPlan::green_function`].
+    pub fn green_function(&self, spacing: impl AsRef<[f64]>) -> Result<DynArray, Error> {
+        let (alone, spectrum) = (fft_comm::alone(), &self.spectrum);
+        let draft = DynDraft::new(&alone, self.grids[0], self.transform, spectrum.precision);
+        let plan = draft.with(|options| {
+            options.kinds = spectrum.kinds;
+            (options.transform, options.modes) = (Some(self.lengths), Some(spectrum.modes));
+            options.output_order = spectrum.layout.order();
+        });
+        plan.build()?.green_function(spacing)
     }
 
     /// The order of axes in memory of physical data, slowest first.

@@ -1,14 +1,11 @@
 ! thriffty: distributed Fourier transforms, for Fortran 2008. MIT OR Apache-2.0.
 !
-! Axes are those of Fortran arrays: the first is contiguous, and of an R2C transform the one that
-! keeps n/2 + 1 points. Bricks are half-open and from 0: brick%lo(a) + 1 is the first index along
-! axis a, brick%hi(a) the last, of an array from 1 on. Otherwise everything is as include/thriffty.h
-! says, under the same names (options need no init; the version is C's to tell). Each subroutine
-! ends with a status, which is THRIFFTY_STATUS_OK or says who is to blame; thriffty_last_error() has
-! it in words.
+! Axes are those of Fortran arrays: R2C transforms keep n/2 + 1 points of the first, contiguous one.
+! Bricks are half-open and from 0: brick%lo(a) + 1 is the first index along axis a of an array from
+! 1 on, brick%hi(a) the last. Otherwise everything is as include/thriffty.h says; options need no
+! init. Subroutines end with a status, of which thriffty_last_error() is the text.
 !
-! THRIFFTY_WITH_MPI is defined for a library that has plans over MPI. Communicators are integers or
-! type(MPI_Comm).
+! THRIFFTY_WITH_MPI is defined for a library with plans over MPI.
 
 module thriffty
     use, intrinsic :: iso_c_binding, only: c_char, c_double, c_f_pointer, c_int, c_int32_t, c_int64_t, &
@@ -64,6 +61,7 @@ module thriffty
         character(:), allocatable :: passage, memory, layouts
         integer(c_int32_t) :: threads = 1
         logical :: transposed_output = .false.
+        integer(c_int64_t) :: transform(4) = 0, modes(4) = 0
     end type
 
     !> A distributed transform. Copies are the same plan.
@@ -103,6 +101,7 @@ module thriffty
         type(c_ptr) :: stream
         type(c_ptr) :: passage, memory, layouts
         integer(c_int32_t) :: threads, transposed_output
+        integer(c_int64_t) :: transform(4), modes(4)
     end type
 
     !> What C reads while a plan is made: kept alive here.
@@ -446,7 +445,9 @@ contains
             o%forward_scale, o%inverse_scale, o%howmany, c_null_ptr, c_null_ptr, o%tolerance, &
             merge(1, 0, o%strict), merge(1, 0, o%wire_everywhere), o%tune, merge(1, 0, o%shared_arrays), &
             o%tune_seconds, c_null_ptr, o%device, o%stream, c_null_ptr, c_null_ptr, c_null_ptr, o%threads, &
-            merge(1, 0, o%transposed_output))
+            merge(1, 0, o%transposed_output), o%transform, o%modes)
+        asked%options%transform(:axes) = o%transform(axes:1:-1)
+        asked%options%modes(:axes) = o%modes(axes:1:-1)
         asked%options%kinds(:axes) = o%kinds(axes:1:-1)
         asked%options%input_order(:axes) = axes - o%input_order(axes:1:-1)
         asked%options%output_order(:axes) = axes - o%output_order(axes:1:-1)

@@ -15,7 +15,8 @@ module thriffty_operators
         THRIFFTY_OPERATOR_HELMHOLTZ = 6, THRIFFTY_OPERATOR_PROJECT = 7, THRIFFTY_OPERATOR_GAUSSIAN = 8, &
         THRIFFTY_OPERATOR_CUTOFF = 9
 
-    public :: thriffty_apply, thriffty_multiply, thriffty_wavenumbers, thriffty_next_fast_len
+    public :: thriffty_apply, thriffty_multiply, thriffty_wavenumbers, thriffty_next_fast_len, &
+        thriffty_green_function
 
     interface
         function c_apply(plan, operator, parameter, lengths, input, input_bytes, output, output_bytes) &
@@ -44,6 +45,14 @@ module thriffty_operators
             real(c_double), value :: length
             real(c_double), intent(inout) :: k(*), odd(*)
             integer(c_size_t), value :: room
+            integer(c_int32_t) :: status
+        end function
+        function c_green_function(plan, spacing, kernel, bytes) result(status) &
+                bind(C, name="thriffty_green_function")
+            import :: c_double, c_int32_t, c_ptr, c_size_t
+            type(c_ptr), value :: plan, kernel
+            real(c_double), intent(in) :: spacing(*)
+            integer(c_size_t), value :: bytes
             integer(c_int32_t) :: status
         end function
         function c_next_fast_len(n) result(length) bind(C, name="thriffty_next_fast_len")
@@ -91,6 +100,23 @@ contains
 
         status = c_multiply(thriffty_plan_handle(plan), kernel, kernel_bytes, merge(1_c_int32_t, 0_c_int32_t, conjugate), &
             data, bytes)
+    end subroutine
+
+    !> The transform of Green's function in open space, for a grid with this spacing and a plan that
+    !> is padded to twice its length: a kernel for thriffty_multiply. Collective.
+    subroutine thriffty_green_function(plan, spacing, kernel, bytes, status)
+        type(thriffty_plan), intent(in) :: plan
+        real(c_double), intent(in) :: spacing(:)
+        type(c_ptr), intent(in) :: kernel
+        integer(c_size_t), intent(in) :: bytes
+        integer(c_int32_t), intent(out) :: status
+        real(c_double) :: turned(4)
+        integer :: axes
+
+        axes = min(size(spacing), 4)
+        turned = 0
+        turned(:axes) = spacing(axes:1:-1)
+        status = c_green_function(thriffty_plan_handle(plan), turned, kernel, bytes)
     end subroutine
 
     !> The wavenumbers of this rank's spectral brick along an axis of so many, and those of

@@ -54,7 +54,7 @@ impl Plan {
     }
 
     /// Bytes of physical data, of spectral data, and of an array in place.
-    fn bytes(&self) -> [usize; 3] {
+    pub(crate) fn bytes(&self) -> [usize; 3] {
         match self {
             Self::Rank(plan) => [plan.input_bytes(), plan.output_bytes(), plan.in_place_bytes()],
             Self::Team(plan) => [plan.input_bytes(), plan.output_bytes(), plan.in_place_bytes()],
@@ -266,6 +266,11 @@ impl Held {
         }
     }
 
+    /// `mine` where all ranks have `Ok`. Collective.
+    pub(crate) fn agree_with_all<R>(&mut self, mine: Result<R, Error>) -> Result<R, Error> {
+        self.plan_mut().agree(mine)
+    }
+
     /// Fails in place of a transform. Collective.
     pub(crate) fn refuse(&mut self, why: Error) -> Result<(), Error> {
         self.plan_mut().agree(Err(why))
@@ -347,7 +352,8 @@ fn same_place(comm: &dyn Comm, device: bool) -> Result<(), Error> {
 /// Whether there is memory for the tables of the longest axis. FFT planners end the process where
 /// there is none.
 fn tables_fit(comm: &dyn Comm, request: &Request) -> Result<(), Error> {
-    let longest = request.shape.iter().max().map_or(1, |len| (*len).max(1));
+    let lens = request.options.transform.unwrap_or(request.shape);
+    let longest = lens.iter().max().map_or(1, |len| (*len).max(1));
     // A line and two tables; lengths without a fast algorithm take several lines of four times
     // that.
     let fast = [2, 3, 5, 7, 11].into_iter().fold(longest, |mut rest, prime| {

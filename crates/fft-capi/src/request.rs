@@ -96,6 +96,10 @@ impl Request {
         asked.ignore_shared_memory = options.wire_everywhere != 0;
         asked.shared_arrays = options.shared_arrays != 0;
         asked.transposed_output = options.transposed_output != 0;
+        let lens = &lens;
+        asked.transform = lengths("transform", &options.transform[..axes], |axis| lens[axis])?;
+        let longest = asked.transform.unwrap_or(*lens);
+        asked.modes = lengths("modes", &options.modes[..axes], |axis| longest[axis])?;
         asked.tune = tune(options, texts.tune)?;
         let precision = precision(options.precision)?;
         let threads = match options.threads {
@@ -103,7 +107,7 @@ impl Request {
             given => usize::try_from(given)
                 .map_err(|_| Error::argument("threads", given, "0 or more"))?,
         };
-        Ok(Self { transform, shape: lens, precision, options: asked, threads, place })
+        Ok(Self { transform, shape: *lens, precision, options: asked, threads, place })
     }
 }
 
@@ -142,6 +146,24 @@ fn order(what: &str, found: &[i32]) -> Result<PerAxis<usize>, Error> {
         *axis = usize::try_from(given).map_err(|_| Error::argument(what, given, expected))?;
     }
     Ok(order)
+}
+
+/// A length for each axis, if any is given; 0 stands for the usual one.
+fn lengths(
+    what: &str,
+    found: &[i64],
+    usual: impl Fn(usize) -> usize,
+) -> Result<Option<PerAxis<usize>>, Error> {
+    if found.iter().all(|given| *given == 0) {
+        return Ok(None);
+    }
+    let mut lens = PerAxis::splat(found.len(), 0);
+    for (axis, &given) in found.iter().enumerate() {
+        let wrong = |_| Error::argument(format!("{what}[{axis}]"), given, "0 or more");
+        let given = usize::try_from(given).map_err(wrong)?;
+        lens[axis] = if given == 0 { usual(axis) } else { given };
+    }
+    Ok(Some(lens))
 }
 
 fn brick(brick: Brick, axes: usize) -> Result<DynBrick, Error> {

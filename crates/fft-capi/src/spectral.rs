@@ -132,6 +132,29 @@ impl Held {
         self.domain(same, reversed)
     }
 
+    /// Writes the transform of Green's function in open space. Collective.
+    pub(crate) fn green_function(
+        &mut self,
+        spacing: impl FnOnce(&mut [f64]) -> Result<(), Error>,
+        kernel: Result<&mut [u8], Error>,
+    ) -> Result<(), Error> {
+        let (mut asked, axes) = ([1.0; MAX_AXES], self.axes());
+        let ready = spacing(&mut asked[..axes]).and_then(|()| {
+            let (kernel, [_, expected, _]) = (kernel?, self.plan().bytes());
+            let found = kernel.len();
+            match found >= expected {
+                true => Ok(&mut kernel[..expected]),
+                false => Err(Error::argument("bytes of the kernel", found, expected)),
+            }
+        });
+        let kernel = self.agree_with_all(ready)?;
+        let made = match self.plan() {
+            Plan::Rank(plan) => plan.green_function(&asked[..axes]),
+            Plan::Team(plan) => plan.green_function(&asked[..axes]),
+        }?;
+        made.read(kernel)
+    }
+
     /// The wavenumbers along an axis of a box with this length there: all, and those of
     /// derivatives.
     pub(crate) fn wavenumbers(&mut self, axis: i32, length: f64) -> Result<[Vec<f64>; 2], Error> {

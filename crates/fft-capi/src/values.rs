@@ -192,15 +192,23 @@ pub struct Options {
     /// `thriffty_plan_sizes` tells; `output` is NULL then, and `output_order` as in C. Plans of
     /// several threads ignore it.
     pub transposed_output: i32,
+    /// The length of the transform along each axis; 0 (default): that of physical data, which
+    /// otherwise is taken as 0 beyond `shape`. The inverse leaves that out. On the host.
+    pub transform: [i64; 4],
+    /// The modes of spectral data along each axis, the lowest: those of a transform of so many
+    /// points; 0 (default): all. Of an even number of modes below the length, the middle one is 0.
+    /// On the host.
+    pub modes: [i64; 4],
 }
 
 /// Sizes of the options in this header and in earlier ones.
-pub(crate) const OPTIONS_BYTES: [usize; 6] = [
+pub(crate) const OPTIONS_BYTES: [usize; 7] = [
     std::mem::offset_of!(Options, device),
     std::mem::offset_of!(Options, passage),
     std::mem::offset_of!(Options, memory),
     std::mem::offset_of!(Options, layouts),
     std::mem::offset_of!(Options, threads),
+    std::mem::offset_of!(Options, transform),
     size_of::<Options>(),
 ];
 
@@ -231,6 +239,8 @@ impl Default for Options {
             layouts: std::ptr::null(),
             threads: 1,
             transposed_output: 0,
+            transform: [0; 4],
+            modes: [0; 4],
         }
     }
 }

@@ -73,16 +73,8 @@ unsafe fn apply(
     input: (*const u8, usize),
     output: (*mut u8, usize),
 ) -> Result<(), Failure> {
-    let told = |asked: &mut [f64]| -> Result<(), Error> {
-        if lengths.is_null() {
-            return Err(null("lengths"));
-        }
-        for (axis, length) in asked.iter_mut().enumerate() {
-            // SAFETY: there are as many lengths as axes.
-            *length = unsafe { lengths.add(axis).read_unaligned() };
-        }
-        Ok(())
-    };
+    // SAFETY: there are as many lengths as axes.
+    let told = |asked: &mut [f64]| unsafe { numbers("lengths", lengths, asked) };
     let in_place = input.0.addr() == output.0.addr() && input.1 == output.1 && input.1 > 0;
     registry::with(plan.addr(), |plan| {
         #[cfg(feature = "cuda")]
@@ -163,6 +155,52 @@ pub unsafe extern "C" fn thriffty_multiply(
             Ok(plan.remember(multiplied)?)
         })
     })
+}
+
+/// Writes the transform of Green's function in open space, for a grid with this `spacing`: a kernel
+/// for `thriffty_multiply`, with which -laplacian(phi) = rho is solved without walls or periods.
+/// Collective.
+///
+/// The plan has 2 or 3 axes, and `transform` of its options is twice the shape, or more. The kernel
+/// has `output_bytes` of `thriffty_plan_sizes`. Densities are taken as constant in each cell; in
+/// two dimensions the potential of a point is -ln(r)/2 pi.
+///
+/// # Safety
+/// `spacing` is NULL or has as many numbers as the plan has axes; `kernel` has `bytes` bytes, which
+/// nobody else touches meanwhile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn thriffty_green_function(
+    plan: *mut Plan,
+    spacing: *const f64,
+    kernel: *mut c_void,
+    bytes: usize,
+) -> Status {
+    status(|| {
+        registry::with(plan.addr(), |plan| {
+            let told = |asked: &mut [f64]| {
+                // SAFETY: the caller vouches for the spacings.
+                unsafe { numbers("spacing", spacing, asked) }
+            };
+            // SAFETY: as above, for the array.
+            let array = unsafe { bytes_mut("kernel", kernel.cast(), bytes) };
+            Ok(plan.green_function(told, array)?)
+        })
+    })
+}
+
+/// Reads as many numbers as there is room for.
+///
+/// # Safety
+/// `place` is NULL or has as many numbers.
+unsafe fn numbers(what: &str, place: *const f64, room: &mut [f64]) -> Result<(), Error> {
+    if place.is_null() {
+        return Err(null(what));
+    }
+    for (at, number) in room.iter_mut().enumerate() {
+        // SAFETY: the caller vouches for the numbers; alignment is not needed.
+        *number = unsafe { place.add(at).read_unaligned() };
+    }
+    Ok(())
 }
 
 /// Writes the wavenumbers of this rank's spectral brick along an axis of a box that is `length`
