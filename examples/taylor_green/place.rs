@@ -104,7 +104,9 @@ impl Place for OnHost {
     }
 
     fn copy(&mut self, from: &Spectrum<Self>, to: [&mut Spectrum<Self>; 2]) {
-        to.map(|to| to.as_mut_slice().copy_from_slice(from.as_slice()));
+        for to in to {
+            to.as_mut_slice().copy_from_slice(from.as_slice());
+        }
     }
 
     fn cross(&mut self, u: &mut Velocity<Self>, omega: &Velocity<Self>) {
