@@ -6,13 +6,12 @@
 use std::sync::Arc;
 
 use thriffty::gpu::cudarc::driver::{
-    CudaContext, CudaFunction, CudaSlice, CudaStream, DeviceSlice, DriverError, LaunchConfig,
-    PushKernelArg,
+    CudaContext, CudaFunction, CudaSlice, CudaStream, DriverError, LaunchConfig, PushKernelArg,
 };
 use thriffty::gpu::cudarc::nvrtc::{self, CompileError};
 use thriffty::gpu::{DevicePlan, Gpu, GpuError, driver_is_present};
 use thriffty::planning::Device;
-use thriffty::{Comm, Error, Field, Physical, R2c};
+use thriffty::{Comm, Error, Field, Physical};
 
 use super::place::{Advance, Place, Spectrum, Velocity};
 

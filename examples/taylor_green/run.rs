@@ -44,7 +44,7 @@ pub(crate) fn run<P: Place>(
             checkpoint::save(&mut flow, world, out, to)?;
         }
     }
-    clock.show(&mut flow, world, options)
+    clock.show(&mut flow, world)
 }
 
 /// The time of a row of the table, without the rounding of sums; at most the end.
@@ -127,6 +127,7 @@ struct Clock {
 }
 
 impl Clock {
+    /// Collective.
     fn run<P: Place>(&mut self, flow: &mut Flow<P>, steps: usize, dt: f64) -> Result<(), Error> {
         flow.plan().clear_timings();
         self.steps.reserve(steps);
@@ -144,43 +145,36 @@ impl Clock {
         Ok(())
     }
 
-    /// Prints means over ranks. Collective.
-    fn show<P: Place>(
-        mut self,
-        flow: &mut Flow<P>,
-        world: &dyn Comm,
-        options: &Options,
-    ) -> Result<(), Error> {
-        let wall: f64 = self.steps.iter().sum();
+    /// Prints means over ranks; medians are those of rank 0. Collective.
+    fn show<P: Place>(mut self, flow: &mut Flow<P>, world: &dyn Comm) -> Result<(), Error> {
+        let wall = self.steps.iter().sum();
         let (sent, reals) = (self.sent as f64, self.reals as f64);
         let mut sums = [wall, self.exchanges, self.transforms, sent, reals];
         world.allreduce(Reduce::Sum, &mut sums)?;
         let [wall, exchanges, transforms, sent, reals] = sums;
-        self.steps.sort_by(f64::total_cmp);
         if world.rank() > 0 || self.steps.is_empty() {
             return Ok(());
         }
-        let share = |part: f64| 100.0 * part / wall;
+        self.steps.sort_by(f64::total_cmp);
+        let (n, ranks, count) = (flow.size(), world.size(), self.steps.len());
+        let (median, mean) = (self.steps[count / 2], wall / (ranks * count) as f64);
+        let [exchanges, transforms] = [exchanges, transforms].map(|part| 100.0 * part / wall);
+        let rest = 100.0 - exchanges - transforms;
+        println!("{}", flow.plan().recipe());
         println!(
-            "{}³ on {} ranks ({}), {} steps: median {:.4} s, mean {:.4} s a step",
-            options.size,
-            world.size(),
-            world.name(),
-            self.steps.len(),
-            self.steps[self.steps.len() / 2],
-            wall / world.size() as f64 / self.steps.len() as f64
+            "{n}³ on {ranks} ranks ({}), {count} steps: median {median:.4} s a step, mean {mean:.4} s",
+            world.name()
         );
         println!(
-            "of that exchanges {:.1} %, transforms {:.1} %; {}",
-            share(exchanges),
-            share(transforms),
-            flow.plan().recipe()
+            "exchanges {exchanges:.1} %, transforms {transforms:.1} %; operators, products and \
+             waiting at the end of a transform {rest:.1} %"
         );
-        if let Some(error) = flow.plan().wire_error().filter(|_| options.tolerance.is_some()) {
-            let bits = 8.0 * sent / reals.max(1.0);
+        if let Some(error) = flow.plan().wire_error() {
             println!(
-                "{bits:.1} bits sent per number; error of the last transform about {:.1e}, at most {:.1e}",
-                error.estimate, error.bound
+                "{:.1} bits sent per number; error of the last transform about {:.1e}, at most {:.1e}",
+                8.0 * sent / reals.max(1.0),
+                error.estimate,
+                error.bound
             );
         }
         Ok(())

@@ -22,5 +22,6 @@ mod plans;
 mod properties;
 mod same_bits;
 mod schedule;
+mod taylor_green;
 mod tune;
 mod wire;
