@@ -85,14 +85,13 @@ fn no_divergence_appears() {
     let largest = thriffty::threads(2, |world| {
         let mut flow = flow(&world)?;
         (0..5).try_for_each(|_| flow.step(DT))?;
-        let mut vector = thriffty::r2c(&world, [N; 3]).howmany(3).build()?;
-        let scalar = thriffty::r2c(&world, [N; 3]).like(&vector).build()?;
-        let mut u = vector.input();
+        let scalar = thriffty::r2c(&world, [N; 3]).like(flow.plan()).build()?;
+        let mut u = flow.plan().input();
         flow.read(|velocity| {
             u.as_mut_slice().copy_from_slice(velocity.as_slice());
             Ok(())
         })?;
-        let spectrum = vector.forward(u)?;
+        let spectrum = flow.plan().forward(u)?;
         let mut divergence = scalar.output();
         scalar.domain([TAU; 3])?.apply(Operator::Divergence, &spectrum, &mut divergence);
         let size =
