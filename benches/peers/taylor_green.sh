@@ -21,7 +21,7 @@ export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1
 ours() {
     mpirun -n "$1" target/release/examples/taylor_green --ranks "$1" --size "$size" --step "$dt" \
         --time "$end" --every "$end" ${OPTIONS:-} |
-        awk 'NF >= 4 && $1 + 0 > 0 { energy = $2 } /median/ { sub(/.*median /, ""); print energy, $1 }'
+        awk '$2 ~ /^0[.]/ { energy = $2 } /median/ { sub(/.*median /, ""); print energy, $1 }'
 }
 theirs() {
     mpirun -n "$1" target/taylor_green_peer "$size" "$steps" "$dt" |

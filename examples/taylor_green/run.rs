@@ -72,7 +72,9 @@ impl<'a> Report<'a> {
             rows = table::before(start, &old);
         }
         if world.rank() == 0 {
-            println!("    time            energy       dissipation         enstrophy  difference");
+            println!(
+                "    time             energy        dissipation         enstrophy  difference"
+            );
         }
         Ok(Self { world, options, rows, compare: options.reynolds == table::REYNOLDS })
     }
@@ -84,7 +86,7 @@ impl<'a> Report<'a> {
             let Row { time, energy, dissipation, enstrophy } = row;
             let known = reference_energy(time).filter(|_| self.compare);
             let off = known.map_or(String::new(), |known| format!("{:11.2e}", energy - known));
-            println!("{time:8.3} {energy:17.14} {dissipation:17.14} {enstrophy:17.12} {off}");
+            println!("{time:8.3} {energy:18.15} {dissipation:18.15} {enstrophy:17.12} {off}");
         }
         let Some(out) = &self.options.out else { return Ok(()) };
         on_first(self.world, out, || {
