@@ -24,7 +24,8 @@ use std::process::ExitCode;
 use flow::Flow;
 use options::Options;
 use place::OnHost;
-use thriffty::{Comm, Draft, Error, R2c, Tolerance};
+use thriffty::planning::ProcGrid;
+use thriffty::{Comm, Draft, Error, Grid, Plan, R2c, Tolerance};
 
 fn main() -> ExitCode {
     let options = Options::parse(std::env::args().skip(1));
@@ -68,9 +69,20 @@ fn compute(world: &dyn Comm, options: &Result<Options, String>) -> Result<(), Er
     }
 }
 
+/// Slabs of planes; where there are more ranks than planes, columns. Lines along z are whole, so
+/// that a transform exchanges once or twice.
+fn process_grid(n: usize, ranks: usize) -> ProcGrid {
+    let divides = |planes: &usize| ranks.is_multiple_of(*planes);
+    let planes = (1..=ranks.min(n)).rev().find(divides).unwrap_or(1);
+    ProcGrid::new([planes, ranks / planes, 1])
+}
+
 /// A transform of three components. Their spectra may lie as the transform leaves them.
 fn draft<'a>(world: &'a dyn Comm, options: &Options) -> Result<Draft<'a, R2c, 3>, Error> {
-    let mut draft = thriffty::r2c(world, [options.size; 3]).howmany(3).transposed_output();
+    let grid = Grid::new([options.size; 3])?;
+    let brick = process_grid(options.size, world.size()).brick(&grid, world.rank());
+    let vector = Plan::<R2c, 3>::r2c(world, grid).howmany(3);
+    let mut draft = vector.input_brick(brick).transposed_output();
     if let Some(tolerance) = options.tolerance {
         draft = draft.tolerance(Tolerance::relative(tolerance)?);
     }
