@@ -23,5 +23,6 @@ mod properties;
 mod resized;
 mod same_bits;
 mod schedule;
+mod taylor_green;
 mod tune;
 mod wire;
