@@ -1,8 +1,8 @@
 //! The flow: its velocity in spectral space, and one time step.
 //!
 //! The Navier-Stokes equations in rotational form, `∂u/∂t = P(u × ω) + ν∇²u`. P projects on fields
-//! without divergence, so that no pressure is needed. Products are formed on the grid; modes from
-//! 2/3 of the highest wavenumber on are set to 0, so that they have no aliases.
+//! without divergence, so that no pressure is needed. Products are formed on the grid. Modes from
+//! 2/3 of the highest wavenumber on are left out, or set to 0, so that products have no aliases.
 
 use std::f64::consts::TAU;
 use std::mem::swap;
@@ -26,6 +26,8 @@ pub(crate) struct Flow<P: Place> {
     domain: Domain,
     place: P,
     viscosity: f64,
+    /// Whether spectra have modes that products do not leave alone.
+    whole: bool,
     /// The state of the flow.
     velocity: Spectrum<P>,
     /// The velocity after the step: the sum over stages.
@@ -64,7 +66,11 @@ impl<P: Place> Flow<P> {
         let mut physical = || if shared { plan.shared_input() } else { Ok(plan.input()) };
         let [u, omega] = [physical()?, physical()?];
         let domain = plan.domain([TAU; 3])?;
-        Ok(Self { plan, domain, place, viscosity, velocity, next, stage, rate, u, omega })
+        let whole = {
+            let problem = plan.recipe().problem();
+            problem.modes[0] > modes(problem.grid().shape()[0])
+        };
+        Ok(Self { plan, domain, place, viscosity, whole, velocity, next, stage, rate, u, omega })
     }
 
     /// One step of the classical Runge-Kutta method. Viscosity is explicit. Collective.
@@ -90,13 +96,15 @@ impl<P: Place> Flow<P> {
 
     /// Makes `rate = P(u × ω)`, without aliases, and `stage = ∇²u` of the velocity in `stage`.
     fn rates(&mut self) -> Result<(), Error> {
-        let Self { plan, domain, place, stage, rate, u, omega, .. } = self;
+        let Self { plan, domain, place, whole, stage, rate, u, omega, .. } = self;
         domain.apply(Operator::Curl, stage, rate);
         place.inverse(plan, stage, u)?;
         place.inverse(plan, rate, omega)?;
         place.cross(u, omega);
         place.forward(plan, u, rate)?;
-        domain.apply_in_place(Operator::Cutoff(2.0 / 3.0), rate);
+        if *whole {
+            domain.apply_in_place(Operator::Cutoff(2.0 / 3.0), rate);
+        }
         domain.apply_in_place(Operator::Project, rate);
         domain.apply_in_place(Operator::Laplacian, stage);
         Ok(())
@@ -128,7 +136,9 @@ impl<P: Place> Flow<P> {
         let changed = self.place.edit(&mut self.u, change);
         self.plan.agree(changed)?;
         self.place.forward(&mut self.plan, &self.u, &mut self.velocity)?;
-        self.domain.apply_in_place(Operator::Cutoff(2.0 / 3.0), &mut self.velocity);
+        if self.whole {
+            self.domain.apply_in_place(Operator::Cutoff(2.0 / 3.0), &mut self.velocity);
+        }
         self.domain.apply_in_place(Operator::Project, &mut self.velocity);
         Ok(())
     }
@@ -172,6 +182,11 @@ impl<P: Place> Flow<P> {
     pub(crate) fn plan(&mut self) -> &mut Plan<R2c, 3, P::Location> {
         &mut self.plan
     }
+}
+
+/// The modes along an axis of `n` points whose products have no aliases: below 2/3 of the highest.
+pub(crate) fn modes(n: usize) -> usize {
+    2 * (n.saturating_sub(1) / 3) + 1
 }
 
 /// The vortex of Taylor and Green at the time 0, on a grid of `n` points along each axis.

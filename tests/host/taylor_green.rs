@@ -26,7 +26,13 @@ const VISCOSITY: f64 = 0.01;
 const DT: f64 = 0.02;
 
 fn flow(world: &dyn Comm) -> Result<Flow<OnHost>, Error> {
-    let plan = thriffty::r2c(world, [N; 3]).howmany(3).transposed_output().build()?;
+    flow_of(world, flow::modes(N))
+}
+
+/// A flow whose spectra have so many modes along each axis.
+fn flow_of(world: &dyn Comm, modes: usize) -> Result<Flow<OnHost>, Error> {
+    let draft = thriffty::r2c(world, [N; 3]).howmany(3).modes([modes; 3]);
+    let plan = draft.transposed_output().build()?;
     let mut flow = Flow::new(plan, OnHost, VISCOSITY, false)?;
     flow.set(vortex(N))?;
     Ok(flow)
@@ -54,6 +60,23 @@ fn after<const S: usize>(ranks: usize, steps: [usize; S]) -> [Means; S] {
 fn near(a: Means, b: Means) -> bool {
     let near = |a: f64, b: f64| (a - b).abs() < 1e-14 * a.abs();
     near(a.energy, b.energy) && near(a.enstrophy, b.enstrophy)
+}
+
+/// Modes that are 0 may be left out.
+#[test]
+fn truncated_spectra_are_whole_ones_with_zeros() {
+    thriffty::threads(2, |world| {
+        let means = [flow::modes(N), N].map(|modes| {
+            let mut flow = flow_of(&world, modes)?;
+            (0..3).try_for_each(|_| flow.step(DT))?;
+            flow.means()
+        });
+        let [truncated, whole] = means;
+        let [truncated, whole]: [Means; 2] = [truncated?, whole?];
+        assert!(near(truncated, whole), "{truncated:?}, {whole:?}");
+        Ok::<_, Error>(())
+    })
+    .unwrap();
 }
 
 #[test]

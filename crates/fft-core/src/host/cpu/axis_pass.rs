@@ -96,7 +96,7 @@ impl<T: Real> LinePass<T> {
                 at_once = at_once.next_multiple_of(MOST_LANES);
                 match pass.resized {
                     None => Transform::Batch(Batch::new(fft, pass, layout, at_once, far)),
-                    Some(_) => Transform::Resized(ResizedBatch::new(fft, pass, at_once)),
+                    Some(_) => Transform::Resized(ResizedBatch::new(fft, pass, layout, at_once)),
                 }
             }
             None => {

@@ -1,11 +1,18 @@
 //! Lines with fewer points or modes than their transform, several at once.
 //!
-//! Lines are copied to a tile with all points and modes, and from there; what is missing is 0 in
-//! the tile. The order of modes is that of [`super::resized_line`].
+//! ```text
+//! for a few lines:
+//!     if numbers are missing before: copy them to a tile, with zeros in place of those
+//!     transform, from the tile or from the source
+//!     if numbers are dropped after: from a tile, of which the others are copied to the result
+//! ```
+//!
+//! The order of modes is that of [`super::resized_line`].
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use fft_lines::{BatchFft, Lines, Strides};
+use fft_lines::{BatchFft, Layout, Lines, Strides};
 
 use super::workspace::Workspace;
 use crate::base::Real;
@@ -16,41 +23,86 @@ use crate::recipe::Pass;
 pub(crate) struct ResizedBatch<T> {
     fft: Arc<dyn BatchFft<T>>,
     shape: Pass,
-    /// Complex numbers of a line in the tile, before and after; real lines are half as many.
-    whole: [usize; 2],
-    /// Where the numbers of a line of the data are in the tile; none for those that are 0.
-    places: [Vec<Option<usize>>; 2],
+    sides: [Side; 2],
     at_once: usize,
     scratch_len: usize,
 }
 
-/// Where each number of a line is among all: those of a source, or of a result.
-fn places(pass: &Pass, spectral: bool) -> Vec<Option<usize>> {
-    let Some([points, modes]) = pass.resized else { return Vec::new() };
-    let n = pass.n;
-    if !spectral {
-        return (0..points).map(Some).collect();
+/// Lines before or after the transform.
+struct Side {
+    /// Points or modes that are there, and those of the whole line.
+    len: usize,
+    whole: usize,
+    /// Real numbers of each.
+    width: usize,
+    /// Those that are there, and where they are in the whole line; all others are 0.
+    kept: Vec<(Range<usize>, usize)>,
+    /// Whether lines go through a tile.
+    is_tiled: bool,
+}
+
+impl Side {
+    /// `copied`: whether whole lines go through a tile, too.
+    fn new(pass: &Pass, is_spectral: bool, (len, is_complex): (usize, bool), copied: bool) -> Self {
+        let n = pass.n;
+        let whole = if is_spectral { pass.kind.spectral_len(n) } else { n };
+        let modes = pass.resized.map_or(n, |[_, modes]| modes);
+        let kept = match is_spectral && modes < n {
+            false => vec![(0..len, 0)],
+            true => {
+                // The middle mode of an even number is 0.
+                let (positive, negative) = (modes.div_ceil(2), (modes - 1) / 2);
+                let mut kept = vec![(0..positive, 0)];
+                if pass.kind == Kind::C2C {
+                    kept.push((len - negative..len, n - negative));
+                }
+                kept
+            }
+        };
+        let is_tiled = copied || len != whole;
+        Self { len, whole, width: if is_complex { 2 } else { 1 }, kept, is_tiled }
     }
-    let place = |mode: usize| match (modes < n && 2 * mode == modes, mode >= modes.div_ceil(2)) {
-        (true, _) => None,
-        (false, true) if pass.kind == Kind::C2C => Some(mode + n - modes),
-        _ => Some(mode),
-    };
-    (0..pass.kind.spectral_len(modes)).map(place).collect()
+
+    /// Calls `copy(from, to, count)` for the numbers that are there, from data into whole lines or
+    /// back, and `clear` with the ranges of the destination that have none.
+    fn visit(
+        &self,
+        into_whole: bool,
+        mut copy: impl FnMut(usize, usize, usize),
+        mut clear: impl FnMut(Range<usize>),
+    ) {
+        let mut end = 0;
+        for (part, place) in &self.kept {
+            let (from, to) = if into_whole { (part.start, *place) } else { (*place, part.start) };
+            clear(end..to);
+            copy(from, to, part.len());
+            end = to + part.len();
+        }
+        clear(end..if into_whole { self.whole } else { self.len });
+    }
 }
 
 impl<T: Real> ResizedBatch<T> {
     /// Real numbers of a cache line.
     const CACHE_LINE: usize = LINE_BYTES / size_of::<T>();
 
-    /// Of a complex pass, or of contiguous real lines of an even length.
-    pub(crate) fn new(fft: Arc<dyn BatchFft<T>>, pass: &Pass, at_once: usize) -> Self {
-        let full = Pass { resized: None, ..pass.clone() };
-        let whole = [full.line_before(), full.line_after()].map(|reals| reals / 2);
-        let sides = pass.direction.choose([false, true], [true, false]);
-        let places = sides.map(|spectral| places(pass, spectral));
+    pub(crate) fn new(
+        fft: Arc<dyn BatchFft<T>>,
+        pass: &Pass,
+        layout: Layout,
+        at_once: usize,
+    ) -> Self {
+        let [first, last] = pass.direction.choose([false, true], [true, false]);
+        let [before, after] =
+            [(pass.len_before(), pass.complex_before), (pass.len_after(), pass.complex_after)];
+        let conflicts = layout == Layout::ConflictingColumns;
+        let far = layout == Layout::FarColumns;
+        let sides = [
+            Side::new(pass, first, before, far || conflicts),
+            Side::new(pass, last, after, conflicts),
+        ];
         let scratch_len = fft.scratch_len().next_multiple_of(Self::CACHE_LINE);
-        Self { fft, shape: pass.clone(), whole, places, at_once, scratch_len }
+        Self { fft, shape: pass.clone(), sides, at_once, scratch_len }
     }
 
     /// Real numbers between the rows of a tile of columns.
@@ -58,106 +110,125 @@ impl<T: Real> ResizedBatch<T> {
         2 * self.at_once + Self::CACHE_LINE
     }
 
-    /// Bytes of the scratch and of the tile.
+    /// Real numbers of the tiles before and after.
+    fn tiles(&self) -> [usize; 2] {
+        [0, 1].map(|side| match (&self.sides[side], self.shape.inner) {
+            (side, _) if !side.is_tiled => 0,
+            (side, 1) => self.at_once * side.whole * side.width,
+            (side, _) => side.whole * self.row(),
+        })
+    }
+
+    /// Bytes of the scratch and of the tiles.
     pub(crate) fn bytes(&self) -> usize {
-        let tile = match self.shape.inner {
-            1 => 2 * self.at_once * (self.whole[0] + self.whole[1]),
-            _ => self.shape.n * self.row(),
-        };
-        (self.scratch_len + tile) * size_of::<T>()
+        (self.scratch_len + self.tiles().iter().sum::<usize>()) * size_of::<T>()
     }
 
     /// Transforms a block: `src` into `dst`.
     pub(crate) fn run(&self, src: &[T], dst: &mut [T], workspace: &mut Workspace<'_, T>) {
         workspace.queue.step(src.len().max(dst.len()));
-        if self.shape.inner == 1 {
-            self.rows(src, dst, workspace);
-        } else {
-            self.columns(src, dst, workspace);
+        let (scratch, tiles) = workspace.lines.split_at_mut(self.scratch_len);
+        let (before, after) = tiles.split_at_mut(self.tiles()[0]);
+        match self.shape.inner {
+            1 => self.rows(src, dst, scratch, [before, after]),
+            _ => self.columns(src, dst, scratch, [before, after]),
+        }
+    }
+
+    /// Contiguous lines.
+    fn rows(&self, src: &[T], dst: &mut [T], scratch: &mut [T], [before, after]: [&mut [T]; 2]) {
+        let [source, result] = &self.sides;
+        let [from, to] =
+            [source, result].map(|side| Strides { stride: 1, dist: side.whole * side.width / 2 });
+        let lens = [source, result].map(|side| side.len * side.width);
+        let wholes = [source, result].map(|side| side.whole * side.width);
+        let chunks = src.chunks(self.at_once * lens[0]).zip(dst.chunks_mut(self.at_once * lens[1]));
+        for (src, dst) in chunks {
+            let count = src.len() / lens[0];
+            if source.is_tiled {
+                for (line, whole) in src.chunks(lens[0]).zip(before.chunks_mut(wholes[0])) {
+                    spread(source, line, whole, true);
+                }
+            }
+            let src = if source.is_tiled { &before[..count * wholes[0]] } else { src };
+            if !result.is_tiled {
+                self.call(Lines { src: Some(src), from, dst, to, count, uncached: false }, scratch);
+                continue;
+            }
+            let tile = &mut after[..count * wholes[1]];
+            let lines = Lines { src: Some(src), from, dst: tile, to, count, uncached: false };
+            self.call(lines, scratch);
+            for (whole, line) in after.chunks(wholes[1]).zip(dst.chunks_mut(lens[1])) {
+                spread(result, whole, line, false);
+            }
+        }
+    }
+
+    /// Complex lines that lie side by side.
+    fn columns(&self, src: &[T], dst: &mut [T], scratch: &mut [T], [before, after]: [&mut [T]; 2]) {
+        let Pass { outer, inner, .. } = self.shape;
+        let [source, result] = &self.sides;
+        let inside = Strides { stride: self.row() / 2, dist: 1 };
+        let beside = Strides { stride: inner, dist: 1 };
+        for array in 0..outer {
+            for first in (0..inner).step_by(self.at_once) {
+                let count = self.at_once.min(inner - first);
+                let start = |side: &Side| 2 * (array * side.len * inner + first);
+                let (src, dst) = (&src[start(source)..], &mut dst[start(result)..]);
+                let row = |stride: usize, i: usize| i * stride..i * stride + 2 * count;
+                let (data, tile) = (2 * inner, self.row());
+                if source.is_tiled {
+                    let copy = |from: usize, to: usize, rows: usize| {
+                        for i in 0..rows {
+                            before[row(tile, to + i)].copy_from_slice(&src[row(data, from + i)]);
+                        }
+                    };
+                    source.visit(true, copy, |_| {});
+                    let clear = |rows: Range<usize>| {
+                        rows.for_each(|i| before[row(tile, i)].fill(T::default()));
+                    };
+                    source.visit(true, |_, _, _| {}, clear);
+                }
+                let (src, from) = if source.is_tiled { (&*before, inside) } else { (src, beside) };
+                if !result.is_tiled {
+                    let to = beside;
+                    let lines = Lines { src: Some(src), from, dst, to, count, uncached: false };
+                    self.call(lines, scratch);
+                    continue;
+                }
+                let (to, src) = (inside, Some(src));
+                let lines = Lines { src, from, dst: &mut *after, to, count, uncached: false };
+                self.call(lines, scratch);
+                result.visit(
+                    false,
+                    |from, to, rows| {
+                        for i in 0..rows {
+                            dst[row(data, to + i)].copy_from_slice(&after[row(tile, from + i)]);
+                        }
+                    },
+                    |_| {},
+                );
+                let clear =
+                    |rows: Range<usize>| rows.for_each(|i| dst[row(data, i)].fill(T::default()));
+                result.visit(false, |_, _, _| {}, clear);
+            }
         }
     }
 
     fn call(&self, lines: Lines<'_, T>, scratch: &mut [T]) {
         self.fft.run(lines, T::of(self.shape.factor), scratch);
     }
-
-    /// Contiguous lines. Numbers are real or complex on either side.
-    fn rows(&self, src: &[T], dst: &mut [T], workspace: &mut Workspace<'_, T>) {
-        let (before, after) = (self.shape.line_before(), self.shape.line_after());
-        let [from, to] = self.whole.map(|dist| Strides { stride: 1, dist });
-        let (scratch, tile) = workspace.lines.split_at_mut(self.scratch_len);
-        let (source, result) = tile.split_at_mut(2 * self.at_once * self.whole[0]);
-        let wide = [self.shape.complex_before, self.shape.complex_after];
-        let [width, width_after] = wide.map(|complex| if complex { 2 } else { 1 });
-        for (lines, places) in
-            src.chunks(self.at_once * before).zip(dst.chunks_mut(self.at_once * after))
-        {
-            let count = lines.len() / before;
-            let source = &mut source[..2 * count * self.whole[0]];
-            source.fill(T::default());
-            for (line, tile) in lines.chunks(before).zip(source.chunks_mut(2 * self.whole[0])) {
-                copy_by(&self.places[0], width, line, tile, true);
-            }
-            let result = &mut result[..2 * count * self.whole[1]];
-            let call = Lines { src: Some(source), from, dst: result, to, count, uncached: false };
-            self.call(call, scratch);
-            for (line, tile) in places.chunks_mut(after).zip(result.chunks(2 * self.whole[1])) {
-                copy_by(&self.places[1], width_after, tile, line, false);
-            }
-        }
-    }
-
-    /// Complex lines that lie side by side.
-    fn columns(&self, src: &[T], dst: &mut [T], workspace: &mut Workspace<'_, T>) {
-        let Pass { outer, inner, .. } = self.shape;
-        let (before, after) = (self.shape.len_before(), self.shape.len_after());
-        let (scratch, tile) = workspace.lines.split_at_mut(self.scratch_len);
-        let inside = Strides { stride: self.row() / 2, dist: 1 };
-        for array in 0..outer {
-            for first in (0..inner).step_by(self.at_once) {
-                let count = self.at_once.min(inner - first);
-                let tile = &mut tile[..self.shape.n * self.row()];
-                tile.fill(T::default());
-                let at = |len: usize, i: usize| {
-                    let first = 2 * ((array * len + i) * inner + first);
-                    first..first + 2 * count
-                };
-                let row = |place: usize| place * self.row()..place * self.row() + 2 * count;
-                for (i, place) in self.places[0].iter().enumerate() {
-                    if let Some(place) = place {
-                        tile[row(*place)].copy_from_slice(&src[at(before, i)]);
-                    }
-                }
-                let (from, to) = (inside, inside);
-                let call = Lines { src: None, from, dst: tile, to, count, uncached: false };
-                self.call(call, scratch);
-                for (i, place) in self.places[1].iter().enumerate() {
-                    let to = &mut dst[at(after, i)];
-                    match place {
-                        Some(place) => to.copy_from_slice(&tile[row(*place)]),
-                        None => to.fill(T::default()),
-                    }
-                }
-            }
-        }
-    }
 }
 
-/// Copies the numbers of a line to their places, or from there; those without one are 0.
-fn copy_by<T: Real>(
-    places: &[Option<usize>],
-    width: usize,
-    from: &[T],
-    to: &mut [T],
-    scatters: bool,
-) {
-    let range = |at: usize| at * width..(at + 1) * width;
-    for (i, place) in places.iter().enumerate() {
-        match (place, scatters) {
-            (Some(place), true) => to[range(*place)].copy_from_slice(&from[range(i)]),
-            (Some(place), false) => to[range(i)].copy_from_slice(&from[range(*place)]),
-            (None, true) => {}
-            (None, false) => to[range(i)].fill(T::default()),
-        }
-    }
+/// Copies a contiguous line to a whole one, or from one, with zeros for what is not there.
+fn spread<T: Real>(side: &Side, from: &[T], to: &mut [T], into_whole: bool) {
+    let reals = |range: Range<usize>| range.start * side.width..range.end * side.width;
+    side.visit(
+        into_whole,
+        |first, place, count| {
+            to[reals(place..place + count)].copy_from_slice(&from[reals(first..first + count)]);
+        },
+        |_| {},
+    );
+    side.visit(into_whole, |_, _, _| {}, |gap| to[reals(gap)].fill(T::default()));
 }
