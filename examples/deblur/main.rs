@@ -142,7 +142,8 @@ fn work(world: &dyn Comm, options: &Options) -> Result<(), Error> {
     if world.rank() == 0 {
         let ([height, width], [rows, columns]) = (shape, blur.continued());
         println!("{} ranks ({}), kernel: {}", world.size(), world.name(), options.kernel);
-        println!("{width} x {height} pixels, {channels} colours, continued to {columns} x {rows}");
+        let kind = if channels == 1 { "grey" } else { "colour" };
+        println!("{width} x {height} pixels, {kind}, continued to {columns} x {rows}");
     }
 
     let noise = options.noise.unwrap_or(if options.is_blurred { 0.01 } else { 0.0 });
