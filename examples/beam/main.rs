@@ -10,14 +10,16 @@
 //!
 //! - the error over n points along each axis, relative to the largest potential, for a round bunch
 //!   and for a long one in a long box;
-//! - the bytes that the busiest rank sends in a solution, if each rank is a host, and the median
-//!   time of both methods, taken in turns. Plain doubling transforms a grid of (2n)³ points, zeros
-//!   and all.
+//! - the bytes that the busiest rank sends in a solution, if each rank is a host of its own;
+//! - the median time of a solution.
+//!
+//! Plain doubling transforms a grid of (2n)³ points, zeros and all. Its bytes and times stand
+//! beside those of the padded plan, and both are timed in turns.
 //!
 //! A picture, `beam.svg`, shows the errors over n beside a line of slope 2. Options:
 //!
 //! - `--ranks N`: threads, 4 by default; an MPI job has its own ranks;
-//! - `--largest N`: the last n, 128 by default, doubled from 16;
+//! - `--largest N`: the largest n, 128 by default; the others are 16, 32 and so on;
 //! - `--messages`: ranks send messages as if each was on a host of its own;
 //! - `--svg FILE`: another name of the picture.
 
@@ -38,12 +40,13 @@ use solver::{Solver, bytes_sent, doubled_draft, padded_draft};
 const SMALLEST: usize = 16;
 /// Timed solutions of each method, of which the median is shown.
 const TURNS: usize = 5;
+
 fn median(mut seconds: Vec<f64>) -> f64 {
     seconds.sort_by(f64::total_cmp);
     seconds[seconds.len() / 2]
 }
 
-/// The errors of a bunch over n, and the median times.
+/// The errors of a bunch over n.
 struct Convergence {
     name: &'static str,
     /// Largest and l2 error.
@@ -83,18 +86,19 @@ fn comparison(world: &dyn Comm, options: &Options) -> Result<(), Error> {
         let sent = [bytes_sent(padded_draft(world, n))?, bytes_sent(doubled_draft(world, n))?];
         let mut padded = Solver::padded(world, &ROUND, n, options.messages)?;
         let mut doubled = Solver::doubled(world, &padded, options.messages)?;
-        let (mut times, mut other) = (Vec::new(), Vec::new());
+        let mut times = [Vec::new(), Vec::new()];
         for turn in 0..=TURNS {
-            let (phi, seconds) = (padded.solve(&ROUND)?.1, doubled.solve(&ROUND)?.1);
-            // The first turn touches new memory.
-            if turn > 0 {
-                times.push(phi);
-                other.push(seconds);
+            for (times, solver) in times.iter_mut().zip([&mut padded, &mut doubled]) {
+                let (_, seconds) = solver.solve(&ROUND)?;
+                // The first turn touches new memory.
+                if turn > 0 {
+                    times.push(seconds);
+                }
             }
         }
         let [less, more] = sent.map(|bytes| bytes / 1e6);
         let sent_ratio = if less > 0.0 { format!("{:.2}", more / less) } else { "-".into() };
-        let (fast, slow) = (median(times), median(other));
+        let [fast, slow] = times.map(median);
         let bytes_shown = format!("{less:9.3} {more:8.3} {sent_ratio:>6}");
         say(world, &format!("{n:5}  {bytes_shown} {fast:9.4} {slow:8.4} {:6.2}", slow / fast));
     }
@@ -108,14 +112,8 @@ fn say(world: &dyn Comm, line: &str) {
 }
 
 fn study(world: &dyn Comm, options: &Options) -> Result<(), Error> {
-    say(
-        world,
-        &format!(
-            "{} ranks ({}); errors are relative to the largest potential",
-            world.size(),
-            world.name()
-        ),
-    );
+    let ranks = format!("{} ranks ({})", world.size(), world.name());
+    say(world, &format!("{ranks}; errors are relative to the largest potential"));
     let found = [convergence(world, options, &ROUND)?, convergence(world, options, &LONG)?];
     comparison(world, options)?;
     let written = match world.rank() {
