@@ -38,7 +38,7 @@ impl Program {
         let within = folder.strip_prefix(&workspace.root).ok()?;
         let package = workspace.packages.iter().find(|package| package.folder == within)?;
         let target = match message["target"]["kind"][0].as_str()? {
-            "test" => message["target"]["name"].as_str()?,
+            "test" | "example" => message["target"]["name"].as_str()?,
             "bin" => "bin",
             _ => "lib",
         };
@@ -84,6 +84,7 @@ mod tests {
             format!("{} {}", program.package, program.target)
         };
         assert_eq!(found("/w", "test", "mpi"), "thriffty mpi");
+        assert_eq!(found("/w", "example", "beam"), "thriffty beam");
         assert_eq!(found("/w/crates/fft-core", "lib", "fft_core"), "fft-core lib");
         assert_eq!(found("/w/crates/fft-core", "cdylib", "fft_core"), "fft-core lib");
         assert_eq!(found("/w/crates/fft-cli", "bin", "fft-cli"), "fft-cli bin");
