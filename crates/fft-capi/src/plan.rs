@@ -34,8 +34,8 @@ pub(crate) struct Held {
 
 /// A rank's plan, or that of a process with several threads.
 pub(crate) enum Plan {
-    Rank(DynPlan),
-    Team(DynLocalPlan),
+    Rank(Box<DynPlan>),
+    Team(Box<DynLocalPlan>),
 }
 
 impl Plan {
@@ -324,7 +324,7 @@ pub(crate) fn build(comm: &dyn Comm, asked: Result<Request, Error>) -> Result<He
         draft = draft.on(place);
     }
     let plan = keeping(on_device, || draft.build())?;
-    Ok(Held::new(Plan::Rank(plan), on_device))
+    Ok(Held::new(Plan::Rank(Box::new(plan)), on_device))
 }
 
 /// A plan of several threads, which a process alone may have.
@@ -336,7 +336,7 @@ fn team(comm: &dyn Comm, request: Request, grid: DynGrid) -> Result<Held, Error>
     agree(comm, alone)?;
     let Request { transform, precision, options, threads, .. } = request;
     let plan = DynLocalPlan::new(grid, transform, precision, options, threads)?;
-    Ok(Held::new(Plan::Team(plan), false))
+    Ok(Held::new(Plan::Team(Box::new(plan)), false))
 }
 
 /// Whether the data of all ranks is on the host, or all of it on devices. Collective.

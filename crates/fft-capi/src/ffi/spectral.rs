@@ -82,15 +82,14 @@ unsafe fn apply(
             return keeping_context(|| {
                 let place = (rank, &stream);
                 let applied = operator(number, parameter).and_then(|operator| {
-                    let (from, mut to) = match in_place {
-                        // SAFETY: the caller vouches for the arrays.
-                        true => {
-                            (None, unsafe { device::array(place, "output", output.0, output.1)? })
-                        }
-                        false => {
-                            // SAFETY: as above.
-                            let (from, to) = unsafe { device::arrays(place, input, output)? };
-                            (Some(from), to)
+                    // SAFETY: the caller vouches for the arrays.
+                    let (from, mut to) = unsafe {
+                        match in_place {
+                            true => (None, device::array(place, "output", output.0, output.1)?),
+                            false => {
+                                let (from, to) = device::arrays(place, input, output)?;
+                                (Some(from), to)
+                            }
                         }
                     };
                     plan.apply_on_device(operator, (told, reversed), from.as_ref(), &mut to)

@@ -63,8 +63,8 @@ impl Problem {
         Self::resized(kinds, complex, precision, input, output, [shape, shape])
     }
 
-    /// As [`Problem::new`], with the lengths of the transform and the modes that are kept along each
-    /// axis.
+    /// As [`Problem::new`], with the lengths of the transform and the numbers of modes that are
+    /// kept.
     ///
     /// Physical data is padded by zeros up to the length of the transform, and the inverse discards
     /// what lies beyond. Spectral data has the lowest frequencies, in the order of a transform of

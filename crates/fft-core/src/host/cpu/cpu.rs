@@ -300,6 +300,7 @@ mod tests {
                 kind: Kind::C2C,
                 direction: Direction::Forward,
                 n: 100,
+                resized: None,
                 complex_before: true,
                 complex_after: true,
                 outer: 20 / inner,
