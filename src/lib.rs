@@ -45,6 +45,10 @@ struct Exchanges;
 struct ToleranceGuide;
 
 #[cfg(doctest)]
+#[doc = include_str!("../docs/spectral.md")]
+struct SpectralGuide;
+
+#[cfg(doctest)]
 #[doc = include_str!("../docs/types.md")]
 struct Types;
 
