@@ -86,8 +86,8 @@ pub trait Planner<T>: Send {
     /// `n/2 + 1` complex numbers to `n` real ones, as
     /// [`real_to_complex_batch`](Planner::real_to_complex_batch).
     fn complex_to_real_batch(&mut self, n: usize) -> Option<Arc<dyn BatchFft<T>>>;
-    /// A cosine or sine transform of `n` real numbers, or of both parts of complex ones, for several
-    /// lines at once. Unscaled, as SciPy's. `None` also for odd `n`, but in type I.
+    /// An unscaled cosine or sine transform, as SciPy's, for several lines at once: of `n` real
+    /// numbers, or of both parts of complex ones. `None` also for odd `n`, but in type I.
     fn trigonometric_batch(
         &mut self,
         transform: Trigonometric,

@@ -121,7 +121,7 @@ fn lines_of<T: Real>(kind: Kind, layout: Layout, n: usize) -> LocalFft {
     let (outer, inner) = match layout {
         Layout::Rows => (72, 1),
         Layout::Columns => (1, 72),
-        Layout::FarColumns => (1, FAR_BYTES / (width * n * size_of::<T>()) | 1),
+        Layout::FarColumns => (1, (FAR_BYTES / (width * n * size_of::<T>())) | 1),
         Layout::ConflictingColumns => (1, 256 / width),
     };
     let pass = Pass {

@@ -38,7 +38,8 @@ macro_rules! either {
 }
 
 impl HostExecutor {
-    /// As [`Executor::bind`], with the memory option and the machine of the recipe's problem. Collective.
+    /// As [`Executor::bind`], with the memory option and the machine of the recipe's problem.
+    /// Collective.
     ///
     /// # Errors
     /// Those of [`Executor::bind`].
