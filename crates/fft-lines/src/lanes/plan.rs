@@ -39,6 +39,10 @@ pub(crate) fn plan<T: Real>(
 
 /// Calls it with the widest vectors, if the processor has AVX2 or Neon.
 fn dispatch<F: WithSimd>(f: F) -> Option<F::Output> {
+    #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
+    if let Some(simd) = pulp::x86::V4::try_new() {
+        return Some(f.with_simd(simd));
+    }
     #[cfg(target_arch = "x86_64")]
     return Some(f.with_simd(pulp::x86::V3::try_new()?));
     #[cfg(target_arch = "aarch64")]
