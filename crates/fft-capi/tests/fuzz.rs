@@ -11,6 +11,9 @@ use std::ffi::{CString, c_char, c_void};
 use std::ptr::{null, null_mut, without_provenance_mut};
 
 use fastrand::Rng;
+use fft_capi::ffi::spectral::{
+    thriffty_apply, thriffty_green_function, thriffty_multiply, thriffty_wavenumbers,
+};
 use fft_capi::ffi::{
     Plan, thriffty_allocate, thriffty_forward, thriffty_forward_in_place, thriffty_inverse,
     thriffty_inverse_in_place, thriffty_last_error, thriffty_options_init,
@@ -80,7 +83,12 @@ impl Fuzz {
     fn options(&mut self) -> Options {
         let mut options = Options::default();
         for _ in 0..self.rng.usize(..5) {
-            match self.rng.u8(..18) {
+            match self.rng.u8(..20) {
+                18 => {
+                    options.transform = std::array::from_fn(|_| self.one_of(&[0, 8, 16, -1, 3]));
+                    options.modes = std::array::from_fn(|_| self.one_of(&[0, 0, 3, 8, -1, 99]));
+                }
+                19 => options.transposed_output = self.number(1),
                 0 => options.struct_size = self.one_of(&[0, 8, 135, 136, 137, usize::MAX]),
                 1 => options.precision = self.one_of(&[32, 32, 64, 0, -1]),
                 2 => options.kinds = std::array::from_fn(|_| self.number(12)),
@@ -118,7 +126,7 @@ impl Fuzz {
     }
 
     fn shape(&mut self) -> [i64; 4] {
-        std::array::from_fn(|_| match self.rng.u8(..60) {
+        std::array::from_fn(|_| match self.rng.u8(..30) {
             0 => self.one_of(&[0, -1, i64::MIN, i64::MAX, 1 << 57, 1 << 40, 1 << 31]),
             _ => self.rng.i64(1..9),
         })
@@ -160,7 +168,38 @@ impl Fuzz {
         // SAFETY: pointers are NULL or point at as much as is said; sizes that are more than there
         // is are refused.
         unsafe {
-            match self.rng.u8(..20) {
+            match self.rng.u8(..24) {
+                20..22 => {
+                    let lengths = std::array::from_fn::<f64, 4, _>(|_| {
+                        self.one_of(&[1.0, 2.5, 0.0, f64::NAN, 1e300])
+                    });
+                    let lengths = self.one_of(&[lengths.as_ptr(), lengths.as_ptr(), null()]);
+                    let (input, output) = (self.array(false), self.array(true));
+                    let from = self.one_of(&[input, output]);
+                    let bytes = [16, 128, 1024, 3072, ROOM, usize::MAX];
+                    let sizes = [self.one_of(&bytes), self.one_of(&bytes)];
+                    let operator = self.number(11);
+                    let number = self.one_of(&[0.0, 1.0, 0.5, -1.0, f64::NAN, 1e300]);
+                    match self.rng.u8(..4) {
+                        0 => thriffty_green_function(plan, lengths, output, sizes[0]),
+                        _ => thriffty_apply(
+                            plan, operator, number, lengths, from, sizes[0], output, sizes[1],
+                        ),
+                    }
+                }
+                22 => {
+                    let (input, output) = (self.array(false), self.array(true));
+                    let sizes = [self.bytes(), self.bytes()];
+                    thriffty_multiply(plan, input, sizes[0], self.number(1), output, sizes[1])
+                }
+                23 => {
+                    let (mut k, mut odd) = ([0.0; 64], [0.0; 64]);
+                    let room = self.one_of(&[0, 3, 64]);
+                    let places = [k.as_mut_ptr(), odd.as_mut_ptr()];
+                    let k = self.one_of(&[places[0], null_mut()]);
+                    let length = self.one_of(&[1.0, -1.0, f64::NAN]);
+                    thriffty_wavenumbers(plan, self.number(4), length, k, places[1], room)
+                }
                 0..6 => {
                     let (options, shape) = (self.options(), self.shape());
                     let options = self.one_of(&[&raw const options, null()]);
