@@ -121,3 +121,33 @@ def test_what_is_wrong_is_also_the_next_transforms(arguments, text):
             plan.forward(x)
         with pytest.raises(thriffty.ArgumentError, match="dtype of kernel"):
             plan.convolve(x.real.copy(), x)
+
+
+def test_padding_and_truncation_are_numpys():
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((6, 5))
+    with thriffty.Plan((6, 5), float, transform=(12, 10), order=("C", "F")) as plan:
+        y = plan.forward(x)
+        np.testing.assert_allclose(y, np.fft.rfft2(x, (12, 10)), atol=1e-12)
+        np.testing.assert_allclose(plan.inverse(y), x, atol=1e-12)
+    with thriffty.Plan((6, 5), complex, modes=(3, 4)) as plan:
+        whole = np.fft.fft2(x)[np.ix_([0, 1, -1], [0, 1, 2, -1])]
+        whole[:, 2] = 0  # the middle one of an even number
+        np.testing.assert_allclose(plan.forward(x + 0j), whole, atol=1e-12)
+    for arguments in (dict(transform=(5, 5)), dict(modes=(7, 5)), dict(modes=0), dict(modes=(3,))):
+        with pytest.raises(thriffty.ArgumentError, match="transform|modes"):
+            thriffty.Plan((6, 5), **arguments)
+
+
+def test_charges_in_open_space_have_their_potential():
+    with thriffty.Plan((6, 8, 6), float, transform=(12, 16, 12)) as plan:
+        kernel = plan.green_function((0.1, 0.1, 0.2))
+        x = np.zeros((6, 8, 6))
+        x[1, 1, 1] = 2
+        found = plan.inverse(plan.convolve(kernel, plan.forward(x)))
+        assert abs(found[1, 7, 1] * 4 * np.pi * 0.6 / (2 * 0.1 * 0.1 * 0.2) - 1) < 0.02
+        with pytest.raises(thriffty.ArgumentError, match="spacing of axis 1"):
+            plan.green_function((1.0, -1.0, 1.0))
+    with thriffty.Plan((6, 8), float) as plan:
+        with pytest.raises(thriffty.ArgumentError, match="in open space"):
+            plan.green_function(1.0)

@@ -150,9 +150,7 @@ def stream_address(stream: Any) -> int | None:
     return stream
 
 
-def _lengths(
-    what: str, lengths: int | Sequence[int] | None, axes: int
-) -> tuple[int, ...] | None:
+def _lengths(what: str, lengths: int | Sequence[int] | None, axes: int) -> tuple[int, ...] | None:
     """A length for each axis, if any is given."""
     if lengths is None:
         return None
