@@ -156,7 +156,7 @@ class Library:
         self.path = os.fspath(path)
         self.c = ctypes.CDLL(self.path)
         # The youngest call that the package needs.
-        if not hasattr(self.c, "thriffty_apply"):
+        if not hasattr(self.c, "thriffty_green_function"):
             raise ImportError(f"{self.path} is no library of thriffty, or too old for this package")
         self.c.thriffty_version.restype = c_char_p
         self.c.thriffty_last_error.restype = c_char_p

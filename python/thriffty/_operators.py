@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -101,17 +102,13 @@ class Spectra:
             if written.shape != shape:
                 raise argument("shape of out", written.shape, shape)
             self._writable(written)
-            axes = len(self._spectral_order)
-            given = (lengths,) * axes if isinstance(lengths, (int, float)) else tuple(lengths)
-            if len(given) != axes:
-                raise argument("number of lengths", len(given), axes)
-            box = doubles(given)
+            box, value = doubles(self._per_axis("lengths", lengths)), float(parameter)
         except Exception as error:
             self._failed = error
             raise
         both = (read.address, read.bytes, written.address, written.bytes)
         c = self._library.c
-        self._library.check(c.thriffty_apply(handle, number, float(parameter), box, *both))
+        self._library.check(c.thriffty_apply(handle, number, value, box, *both))
         return out
 
     def convolve(self, kernel: Any, x: Any, correlate: bool = False) -> Any:
@@ -159,15 +156,18 @@ class Spectra:
         >>> bool(abs(phi[4, 1, 4] * 4 * np.pi * 0.3 / 0.1**3 - 1) < 1e-3)
         True
         """
-        axes = len(self._spectral_order)
-        given = (spacing,) * axes if isinstance(spacing, (int, float)) else tuple(spacing)
-        if len(given) != axes:
-            raise argument("number of spacings", len(given), axes)
+        call, handle = self._library.c.thriffty_green_function, self._open()
+        try:
+            given = self._per_axis("spacings", spacing)
+        except Exception:
+            # Other ranks wait for this one, and get the error for no spacings.
+            call(handle, None, None, 0)
+            raise
+        axes = len(given)
         shape = self._shapes[1][-axes:]
         kernel = _arrays.empty_like(None, shape, self._dtypes[1], self._spectral_order)
         place = self._spectrum("kernel", kernel)
-        call = self._library.c.thriffty_green_function
-        self._library.check(call(self._open(), doubles(given), place.address, place.bytes))
+        self._library.check(call(handle, doubles(given), place.address, place.bytes))
         return kernel
 
     def wavenumbers(
@@ -183,9 +183,7 @@ class Spectra:
             For derivatives of odd order: the middle mode of an even number of points is 0.
         """
         axes = len(self._spectral_order)
-        given = (lengths,) * axes if isinstance(lengths, (int, float)) else tuple(lengths)
-        if len(given) != axes:
-            raise argument("number of lengths", len(given), axes)
+        given = self._per_axis("lengths", lengths)
         found = []
         for axis, length in enumerate(given):
             room = self._shapes[1][axis - axes]
@@ -196,6 +194,14 @@ class Spectra:
             shape[axis] = room
             found.append(np.array(odd if derivative else k).reshape(shape))
         return tuple(found)
+
+    def _per_axis(self, what: str, given: float | Sequence[float]) -> tuple[float, ...]:
+        """A number for each axis."""
+        axes = len(self._spectral_order)
+        numbers = (given,) * axes if isinstance(given, Real) else tuple(given)
+        if len(numbers) != axes:
+            raise argument(f"number of {what}", len(numbers), axes)
+        return tuple(float(number) for number in numbers)
 
     def _result(self, operator: str, components: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
         """The shape of a result for an operand's."""

@@ -143,6 +143,8 @@ impl<S> Part<S> {
         let fits = self.rank == rank
             && self.problem.howmany == problem.howmany
             && self.problem.kinds == problem.kinds
+            && self.problem.transform == problem.transform
+            && self.problem.modes == problem.modes
             && self.problem.input == problem.input
             && self.problem.output == problem.output;
         match fits {

@@ -149,6 +149,9 @@ impl DynLocalPlan {
     /// # Errors
     /// Those of [`DynPlan::green_function`].
     pub fn green_function(&self, spacing: impl AsRef<[f64]>) -> Result<DynArray, Error> {
+        if self.howmany != 1 {
+            return Err(Error::argument("howmany in open space", self.howmany, 1));
+        }
         let (alone, spectrum) = (fft_comm::alone(), &self.spectrum);
         let draft = DynDraft::new(&alone, self.grids[0], self.transform, spectrum.precision);
         let plan = draft.with(|options| {

@@ -198,8 +198,8 @@ impl<'a, K: Transform, const D: usize, L: Location> Draft<'a, K, D, L> {
         self.set(|options| options.output_order = order.into())
     }
 
-    /// Transforms of these lengths: physical data is 0 beyond its grid, and the inverse leaves that
-    /// out. What is known to be 0 is neither sent nor transformed.
+    /// Transforms of these lengths: physical data is 0 beyond its grid, and the inverse discards
+    /// that part. Zeros are neither sent nor transformed.
     ///
     /// For axes of kind C2C and R2C, on the host, and for messages that lose nothing. Frequencies
     /// and scales are those of the transform.

@@ -167,7 +167,7 @@ impl<'a> DynDraft<'a> {
     /// What a plan on a device needs before its recipe is chosen. Collective.
     #[cfg(feature = "cuda")]
     fn ready(&self, device: &DeviceOptions) -> Result<Ready, Error> {
-        agree(self.comm, self.check().and(self.options.check_on_device()))?;
+        agree(self.comm, self.check().and(self.options.check_on_device(self.grid)))?;
         let types = (self.transform.is_complex(), self.precision);
         Ready::new(self.comm, device, &self.options, self.grid.shape(), types)
     }

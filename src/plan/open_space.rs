@@ -1,7 +1,9 @@
 //! Poisson's equation in open space, by plans that are padded to twice their length.
 
 use bytemuck::cast_slice_mut;
-use fft_core::{Direction, DynBrick, DynGrid, Error, PerAxis, Precision, Real, agree};
+use fft_core::{
+    Direction, DynBrick, DynGrid, Error, PerAxis, Precision, Real, Scale, agree, assert_same,
+};
 
 use super::dyn_draft::DynDraft;
 use super::dyn_plan::DynPlan;
@@ -49,12 +51,13 @@ impl DynPlan {
     /// As [`Plan::green_function`], as an array for spectral data of one transform. Collective.
     ///
     /// # Errors
-    /// On every rank: [`Error::OnRank`] for spacings that are not positive, a plan that is not
-    /// padded to twice its length along 2 or 3 axes, or has a batch, and where a rank lacks memory;
+    /// On every rank: [`Error::Disagreement`] about the spacing; [`Error::OnRank`] for spacings that are not positive, a plan that is not
+    /// padded to twice its length along 2 or 3 axes, or has a batch or other scales, and where a rank lacks memory;
     /// those of [`DynDraft::build`](super::DynDraft::build) and of [`DynPlan::run`].
     pub fn green_function(&self, spacing: impl AsRef<[f64]>) -> Result<DynArray, Error> {
         let problem = self.recipe().problem();
         let spacing = agree(self.comm(), self.check_open(spacing.as_ref()))?;
+        assert_same(self.comm(), &[("spacing", format!("{spacing:?}"))])?;
         let grid = DynGrid::new(problem.transform)?;
         let (transform, precision) = self.types();
         let draft = DynDraft::new(self.comm(), grid, transform, precision).with(|options| {
@@ -93,9 +96,14 @@ impl DynPlan {
                 ));
             }
         }
-        match problem.howmany {
-            1 => Ok(spacing),
-            found => Err(Error::argument("howmany in open space", found, 1)),
+        let scales = (problem.forward, problem.inverse);
+        match (problem.howmany, scales == (Scale::None, Scale::Full)) {
+            (1, true) => Ok(spacing),
+            (1, false) => {
+                let (found, expected) = (format!("{scales:?}"), "the usual ones");
+                Err(Error::argument("scales in open space", found, expected))
+            }
+            (found, _) => Err(Error::argument("howmany in open space", found, 1)),
         }
     }
 }

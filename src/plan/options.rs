@@ -95,10 +95,10 @@ impl Options {
 
     /// Whether plans on devices have these options.
     #[cfg(feature = "cuda")]
-    pub(super) fn check_on_device(&self) -> Result<(), Error> {
-        match (self.transform, self.modes) {
-            (None, None) => Ok(()),
-            _ => {
+    pub(super) fn check_on_device(&self, grid: DynGrid) -> Result<(), Error> {
+        match self.lengths(grid) == [grid.shape(); 2] {
+            true => Ok(()),
+            false => {
                 let found = "padding or a number of modes";
                 Err(Error::argument("transform on a device", found, "one of all points and modes"))
             }
@@ -145,7 +145,7 @@ impl Options {
         }
     }
 
-    /// Whether the output is left to the planner, or told.
+    /// Refuses a brick or an order beside transposed output.
     pub(super) fn check_output(&self) -> Result<(), Error> {
         let ordered = self.output_order != PerAxis::row_major(self.output_order.len());
         match self.transposed_output && (self.output.is_some() || ordered) {

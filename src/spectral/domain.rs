@@ -114,8 +114,8 @@ impl Domain {
                 })
             });
         }
-        self.check_place(input)?;
-        self.check_place(output)?;
+        self.check_place(input, from)?;
+        self.check_place(output, to)?;
         self.modes.apply(operator, &input.bytes()[..from], &mut output.bytes_mut()[..to])
     }
 
@@ -135,7 +135,7 @@ impl Domain {
                 self.apply_on_device(operator, None, data)
             });
         }
-        self.check_place(data)?;
+        self.check_place(data, bytes)?;
         self.modes.apply_in_place(operator, &mut data.bytes_mut()[..bytes])
     }
 
@@ -159,8 +159,8 @@ impl Domain {
                 })
             });
         }
-        self.check_place(kernel)?;
-        self.check_place(data)?;
+        self.check_place(kernel, from)?;
+        self.check_place(data, bytes)?;
         self.modes.multiply(&kernel.bytes()[..from], conjugate, &mut data.bytes_mut()[..bytes])
     }
 
@@ -239,20 +239,19 @@ impl Domain {
         self.device.as_ref().ok_or_else(wrong)
     }
 
-    /// Whether an array is on the host, as the domain is then.
-    fn check_place(&self, array: &DynArray) -> Result<(), Error> {
-        let places = ["on the host", "on a device"];
+    /// Whether an array is on the host, where the domain is then, and has so many bytes.
+    fn check_place(&self, array: &DynArray, bytes: usize) -> Result<(), Error> {
         let there = array.device_address().is_some();
         #[cfg(feature = "cuda")]
-        let expected = self.device.is_some();
-        #[cfg(not(feature = "cuda"))]
-        let expected = false;
-        match there == expected && !there {
+        let there = there || self.device.is_some();
+        if there {
+            let found = "arrays in several places, or not where the domain is";
+            return Err(Error::argument("spectra", found, "all on the host or all on its device"));
+        }
+        let (rank, found) = (self.modes.rank(), array.bytes().len());
+        match bytes <= found {
             true => Ok(()),
-            false => {
-                let place = |there: bool| format!("one {}", places[usize::from(there)]);
-                Err(Error::argument("spectrum", place(there), place(expected)))
-            }
+            false => Err(Error::Length { what: "spectrum", rank, found, expected: bytes }),
         }
     }
 }

@@ -52,8 +52,9 @@ pub fn next_fast_len(n: usize) -> usize {
     while fives < best {
         let mut odd = fives;
         while odd < best {
-            let halves = n.div_ceil(odd).next_power_of_two();
-            best = odd.checked_mul(halves).map_or(best, |len| len.min(best));
+            let halves = n.div_ceil(odd).checked_next_power_of_two();
+            let len = halves.and_then(|halves| odd.checked_mul(halves));
+            best = len.map_or(best, |len| len.min(best));
             let Some(more) = odd.checked_mul(3) else { break };
             odd = more;
         }
@@ -85,5 +86,7 @@ mod tests {
         }
         assert_eq!(next_fast_len(0), 1);
         assert_eq!(next_fast_len(1 << 62), 1 << 62);
+        let next = next_fast_len((1 << 63) + 1);
+        assert!(next > 1 << 63 && is_fast(next), "{next}");
     }
 }

@@ -131,7 +131,8 @@ where
         }
         let howmany = case.howmany * after;
         let vector = case.clone().howmany(howmany);
-        let (host, plan) = (vector.plan::<K>(comm)?, vector.draft::<K>(comm)?.on(gpu).build()?);
+        let draft = case.draft::<K>(comm)?.like(&plan).howmany(howmany);
+        let (host, plan) = (vector.plan::<K>(comm)?, draft.on(gpu).build()?);
         let (mut found, mut expected) = (plan.output(), host.output());
         let here = case.draft::<K>(comm)?.on(gpu).build()?.upload(there);
         domain.apply(operator, &here, &mut found);

@@ -68,7 +68,7 @@ module thriffty
     type, public :: thriffty_plan
         private
         type(c_ptr) :: handle = c_null_ptr
-        integer :: axes = 0
+        integer, public :: axes = 0
     end type
 
     public :: thriffty_plan_create_serial, thriffty_plan_destroy, thriffty_plan_sizes, thriffty_plan_error

@@ -81,9 +81,10 @@ contains
         real(c_double) :: given, turned(4)
         integer :: axes
 
-        axes = min(size(lengths), 4)
-        turned = 1
-        turned(:axes) = lengths(axes:1:-1)
+        axes = min(plan%axes, 4)
+        ! Other numbers of lengths are refused, as lengths of 0 are.
+        turned = 0
+        if (size(lengths) == axes) turned(:axes) = lengths(axes:1:-1)
         given = 0
         if (present(parameter)) given = parameter
         if (operator == THRIFFTY_OPERATOR_DERIVATIVE) given = axes - given
@@ -113,22 +114,22 @@ contains
         real(c_double) :: turned(4)
         integer :: axes
 
-        axes = min(size(spacing), 4)
+        axes = min(plan%axes, 4)
         turned = 0
-        turned(:axes) = spacing(axes:1:-1)
+        if (size(spacing) == axes) turned(:axes) = spacing(axes:1:-1)
         status = c_green_function(thriffty_plan_handle(plan), turned, kernel, bytes)
     end subroutine
 
-    !> The wavenumbers of this rank's spectral brick along an axis of so many, and those of
-    !> derivatives: 0 for the middle mode of an even number of points.
-    subroutine thriffty_wavenumbers(plan, axis, axes, length, k, odd, status)
+    !> The wavenumbers of this rank's spectral brick along an axis, and those of derivatives: 0 for
+    !> the middle mode of an even number of points.
+    subroutine thriffty_wavenumbers(plan, axis, length, k, odd, status)
         type(thriffty_plan), intent(in) :: plan
-        integer, intent(in) :: axis, axes
+        integer, intent(in) :: axis
         real(c_double), intent(in) :: length
         real(c_double), intent(inout) :: k(:), odd(:)
         integer(c_int32_t), intent(out) :: status
 
-        status = c_wavenumbers(thriffty_plan_handle(plan), int(axes - axis, c_int32_t), length, k, odd, &
+        status = c_wavenumbers(thriffty_plan_handle(plan), int(plan%axes - axis, c_int32_t), length, k, odd, &
             int(min(size(k), size(odd)), c_size_t))
     end subroutine
 

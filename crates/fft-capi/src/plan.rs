@@ -92,7 +92,7 @@ impl Plan {
 }
 
 /// A plan on a device is used and dropped without changing the program's current device.
-fn keeping<R>(on_device: bool, body: impl FnOnce() -> R) -> R {
+pub(crate) fn keeping<R>(on_device: bool, body: impl FnOnce() -> R) -> R {
     #[cfg(feature = "cuda")]
     if on_device {
         return keeping_context(body);
@@ -266,6 +266,10 @@ impl Held {
         }
     }
 
+    pub(crate) fn is_on_device(&self) -> bool {
+        self.on_device
+    }
+
     /// `mine` where all ranks have `Ok`. Collective.
     pub(crate) fn agree_with_all<R>(&mut self, mine: Result<R, Error>) -> Result<R, Error> {
         self.plan_mut().agree(mine)
@@ -273,6 +277,7 @@ impl Held {
 
     /// Fails in place of a transform. Collective.
     pub(crate) fn refuse(&mut self, why: Error) -> Result<(), Error> {
+        self.failed.take();
         self.plan_mut().agree(Err(why))
     }
 

@@ -7,7 +7,7 @@ use thriffty::planning::MAX_AXES;
 use thriffty::spectral::{Domain, Operator};
 
 use crate::domain::KnownDomain;
-use crate::plan::{Held, Plan};
+use crate::plan::{Held, Plan, keeping};
 use crate::values::Operator as Number;
 
 /// The operator of a number and its parameter, of which a derivative's is an axis.
@@ -164,10 +164,10 @@ impl Held {
         let axis = found.ok_or_else(wrong)?;
         let mut lengths = vec![1.0; axes];
         lengths[axis] = length;
-        let domain = match self.plan() {
+        let domain = keeping(self.is_on_device(), || match self.plan() {
             Plan::Rank(plan) => plan.domain(lengths),
             Plan::Team(plan) => plan.domain(lengths),
-        }?;
+        })?;
         Ok([domain.wavenumbers(axis), domain.derivative_wavenumbers(axis)].map(<[f64]>::to_vec))
     }
 }

@@ -109,11 +109,17 @@ program operators
     call check(status)
     if (any(abs(aimag(y(:one%output_points))) > 1e-9)) error stop "the square of a modulus is real"
 
-    call thriffty_wavenumbers(scalar, 2, 3, lengths(2), k, odd, status)
+    call thriffty_wavenumbers(scalar, 2, lengths(2), k, odd, status)
     call check(status)
     do i = int(one%output%lo(2)), int(one%output%hi(2)) - 1
         if (abs(k(i - one%output%lo(2) + 1) - 0.5_c_double * merge(i, i - 12, i < 6)) > 1e-14) error stop "wavenumbers"
     end do
+    ! A length too few is an error, here and of the next transform.
+    call thriffty_apply(scalar, THRIFFTY_OPERATOR_LAPLACIAN, lengths(:2), c_loc(y), one%output_bytes, &
+        c_loc(z), one%output_bytes, status)
+    if (status /= THRIFFTY_STATUS_ARGUMENT) error stop "two lengths of three"
+    call thriffty_inverse(scalar, c_loc(z), one%output_bytes, c_loc(phi), one%input_bytes, status)
+    if (status /= THRIFFTY_STATUS_ARGUMENT) error stop "a failure is remembered"
     if (thriffty_next_fast_len(97) /= 100) error stop "the next fast length"
     call thriffty_plan_destroy(vector, status)
     call thriffty_plan_destroy(scalar, status)

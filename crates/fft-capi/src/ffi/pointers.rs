@@ -152,6 +152,11 @@ unsafe fn options(options: *const Options) -> Result<Options, Error> {
     // SAFETY: the caller vouches for the first field.
     let Some(bytes) = (unsafe { said(options.cast::<usize>()) }) else { return Ok(known) };
     check_options(bytes)?;
+    // What was padding then means something now.
+    let bytes = match bytes == std::mem::offset_of!(Options, transform) {
+        true => std::mem::offset_of!(Options, transposed_output),
+        false => bytes,
+    };
     // SAFETY: there are as many bytes; any bits are numbers and pointers.
     unsafe { options.cast::<u8>().copy_to((&raw mut known).cast(), bytes) };
     Ok(known)

@@ -189,6 +189,11 @@ impl Problem {
             return Err(Error::argument("bytes of a chunk", self.options.chunk, expected));
         }
         self.grid().checked_points(self.howmany)?;
+        self.output.grid().checked_points(self.howmany)?;
+        for axis in 0..axes {
+            let given = [self.transform[axis], self.modes[axis]];
+            check_lengths(axis, self.kinds[axis], self.grid().len(axis), given)?;
+        }
         self.check_wires()?;
         self.machine.check()
     }

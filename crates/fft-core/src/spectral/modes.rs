@@ -40,6 +40,7 @@ impl Spectrum {
         problem.kinds == self.kinds
             && problem.output == self.layout
             && problem.modes == self.modes
+            && problem.complex_spectrum() == self.complex
             && problem.precision == self.precision
     }
 }
@@ -96,7 +97,8 @@ impl Modes {
         if lengths.len() != axes {
             return Err(Error::argument("lengths of a domain", lengths.len(), axes));
         }
-        if let Some(axis) = lengths.iter().position(|length| length.is_nan() || *length <= 0.0) {
+        let is_wrong = |length: &f64| !length.is_finite() || *length <= 0.0;
+        if let Some(axis) = lengths.iter().position(is_wrong) {
             let what = format!("length of axis {axis}");
             return Err(Error::argument(what, lengths[axis], "a positive one"));
         }

@@ -16,7 +16,7 @@ pub struct Wavenumbers<const D: usize> {
 }
 
 impl<const D: usize> Wavenumbers<D> {
-    /// Those of a mode of a grid with this shape of physical data, on a box of these lengths.
+    /// Those of a mode, of so many modes along each axis, on a box of these lengths.
     pub fn new(kinds: [Kind; D], shape: [usize; D], mode: [i64; D], lengths: [f64; D]) -> Self {
         let k = std::array::from_fn(|axis| wavenumber(kinds[axis], mode[axis], lengths[axis]));
         let nyquist = std::array::from_fn(|axis| is_nyquist(kinds[axis], shape[axis], mode[axis]));
@@ -29,7 +29,7 @@ impl<const D: usize> Wavenumbers<D> {
     }
 }
 
-/// The mode of a frequency's index, along an axis of so many points of physical data.
+/// The mode of a frequency's index, along an axis of so many modes.
 pub fn mode(kind: Kind, n: usize, index: usize) -> i64 {
     match kind {
         Kind::C2C if index >= n.div_ceil(2) => index as i64 - n as i64,

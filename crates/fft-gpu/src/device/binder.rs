@@ -47,6 +47,10 @@ pub(super) struct CudaBinder<'r, T> {
 impl<'r, T: GpuReal> CudaBinder<'r, T> {
     /// Binds the operations of a direction.
     pub(super) fn bind(device: &mut Cuda<T>, program: &'r Program<'r>) -> Result<Self, Error> {
+        if program.recipe().problem().is_any_resized() {
+            let found = "padding or truncation";
+            return Err(Error::argument("transform on a device", found, "all points and modes"));
+        }
         let [start, end] = program.start_and_end();
         let mut binder = Self {
             program,

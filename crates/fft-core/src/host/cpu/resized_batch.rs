@@ -30,12 +30,12 @@ pub(crate) struct ResizedBatch<T> {
 
 /// Lines before or after the transform.
 struct Side {
-    /// Points or modes that are there, and those of the whole line.
+    /// Numbers of the data and of the transform.
     len: usize,
     whole: usize,
     /// Real numbers of each.
     width: usize,
-    /// Those that are there, and where they are in the whole line; all others are 0.
+    /// Ranges of the data, and their places in the transform. The rest of both is 0.
     kept: Vec<(Range<usize>, usize)>,
     /// Whether lines go through a tile.
     is_tiled: bool,
@@ -59,12 +59,12 @@ impl Side {
                 kept
             }
         };
-        let is_tiled = copied || len != whole;
+        let is_tiled = copied || len != whole || is_spectral && modes < n;
         Self { len, whole, width: if is_complex { 2 } else { 1 }, kept, is_tiled }
     }
 
-    /// Calls `copy(from, to, count)` for the numbers that are there, from data into whole lines or
-    /// back, and `clear` with the ranges of the destination that have none.
+    /// Calls `copy(from, to, count)` for each kept range, from the data into whole lines or back,
+    /// and `clear` with the other ranges of the destination.
     fn visit(
         &self,
         into_whole: bool,
