@@ -51,9 +51,9 @@ impl DynPlan {
     /// As [`Plan::green_function`], as an array for spectral data of one transform. Collective.
     ///
     /// # Errors
-    /// On every rank: [`Error::Disagreement`] about the spacing; [`Error::OnRank`] for spacings that
-    /// are not positive, and where a rank lacks memory. Also for a plan that is not padded to twice
-    /// its length along 2 or 3 axes, or has a batch or other scales; those of
+    /// On every rank: [`Error::Disagreement`] about the spacing; [`Error::OnRank`] for spacings
+    /// that are not positive, and where a rank lacks memory. Also for a plan that is not padded to
+    /// twice its length along 2 or 3 axes, or has a batch or other scales; those of
     /// [`DynDraft::build`](super::DynDraft::build) and of [`DynPlan::run`].
     pub fn green_function(&self, spacing: impl AsRef<[f64]>) -> Result<DynArray, Error> {
         let problem = self.recipe().problem();
