@@ -1,10 +1,10 @@
 //! Blurs a picture, and restores it by Wiener's filter.
 //!
-//! `cargo run --release --example deblur`, or with a picture of your own
-//! `cargo run --release --example deblur -- picture.png --motion 25,40 --noise 0.01`,
-//! or with MPI
-//! `cargo build --release --example deblur --features mpi`
-//! `mpirun -n 4 target/release/examples/deblur picture.png`
+//! ```text
+//! cargo run --release --example deblur -- picture.png --motion 25,40 --noise 0.01
+//! cargo build --release --example deblur --features mpi
+//! mpirun -n 4 target/release/examples/deblur picture.png
+//! ```
 //!
 //! Without a picture it makes one. It prints signal-to-noise ratios, and writes the pictures
 //! `deblur-blurred.png` and `deblur-restored.png`, and the one it made as `deblur-sharp.png`.

@@ -196,6 +196,19 @@ impl DynArray {
         None
     }
 
+    /// Zeros of this rank's own, where this array is.
+    ///
+    /// # Errors
+    /// When there is no memory for them.
+    pub(super) fn zeros_beside(&self, rank: usize) -> Result<Self, Error> {
+        #[cfg(feature = "cuda")]
+        if let Memory::Device(array) = &self.0 {
+            let zeros = DeviceArray::zeros(array.gpu(), array.stream(), array.len(), rank);
+            return zeros.map(Self::on_device);
+        }
+        Self::zeros(self.bytes().len(), rank)
+    }
+
     /// A copy in memory of this rank's own, of an array on the host.
     pub(super) fn copy(&self) -> Self {
         let bytes = self.bytes();

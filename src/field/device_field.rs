@@ -104,18 +104,4 @@ impl<K: Transform, const D: usize> Field<Spectral, K, D, Device> {
         }
         self
     }
-
-    /// A field of zeros for the same plan, where this one is.
-    pub(crate) fn zeros(&self) -> Result<Self, Error> {
-        let from = self.array()?;
-        let made = DeviceArray::zeros(from.gpu(), from.stream(), from.len(), self.part.rank())?;
-        Ok(Self::new(self.part.clone(), DynArray::on_device(made)))
-    }
-
-    /// A field of this part without an array, but with an error.
-    pub(crate) fn failed(&self, error: Error) -> Self {
-        let mut made = Self::new(self.part.clone(), DynArray::empty());
-        made.record_error(Err(error));
-        made
-    }
 }

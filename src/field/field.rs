@@ -63,6 +63,22 @@ impl<S, K: Transform, const D: usize, L: Location> Field<S, K, D, L> {
         (&mut self.data, self.error.clone().map_or(Ok(()), Err))
     }
 
+    /// A field of zeros for the same plan, where this one is.
+    ///
+    /// # Errors
+    /// When there is no memory for it.
+    pub(crate) fn zeros_beside(&self) -> Result<Self, Error> {
+        Ok(Self::new(self.part.clone(), self.data.zeros_beside(self.part.rank())?))
+    }
+
+    /// A field for the same plan with an error, of zeros if there is memory for them.
+    pub(crate) fn failed(&self, error: Error) -> Self {
+        let empty = |_| Self::new(self.part.clone(), DynArray::empty());
+        let mut made = self.zeros_beside().unwrap_or_else(empty);
+        made.record_error(Err(error));
+        made
+    }
+
     pub(crate) fn record_error(&mut self, result: Result<(), Error>) {
         self.error = self.error.take().or(result.err());
     }

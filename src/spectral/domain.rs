@@ -58,6 +58,16 @@ impl Domain {
         Ok(self)
     }
 
+    /// The same for arrays where this one is.
+    pub(super) fn beside(self, array: &DynArray) -> Result<Self, Error> {
+        #[cfg(feature = "cuda")]
+        if let Some(array) = array.device() {
+            return self.on(array.gpu(), array.stream());
+        }
+        let _ = array;
+        Ok(self)
+    }
+
     #[cfg(feature = "cuda")]
     fn failed(&self, why: GpuError) -> Error {
         why.on(self.modes.rank())

@@ -99,10 +99,6 @@ fn bytes<K: Transform, const D: usize, L: Location>(field: &Field<Spectral, K, D
     field.part().points() * size_of::<K::Spectral>()
 }
 
-fn domain<const D: usize>(part: &Part<Spectral>, lengths: [f64; D]) -> Result<Domain, Error> {
-    Domain::new(Spectrum::of(part.problem()), part.rank(), &lengths, false)
-}
-
 /// Wavenumbers of this part's modes, for `map_modes`.
 fn wavenumbers<const D: usize>(
     part: &Part<Spectral>,
@@ -112,13 +108,21 @@ fn wavenumbers<const D: usize>(
     move |mode| Wavenumbers::new(kinds, shape, mode, lengths)
 }
 
-impl<K: Transform, const D: usize> Field<Spectral, K, D> {
+impl<K: Transform, const D: usize, L: Location> Field<Spectral, K, D, L> {
+    /// The domain of these lengths, where the field is.
+    fn domain(&self, lengths: [f64; D]) -> Result<Domain, Error> {
+        let (part, (array, there)) = (self.part(), self.dyn_array());
+        there?;
+        let spectrum = Spectrum::of(part.problem());
+        Domain::new(spectrum, part.rank(), &lengths, false)?.beside(array)
+    }
+
     /// Solves -∇²φ = ρ on a domain of these lengths: [`Operator::Poisson`].
     ///
     /// For axes of kind [`Kind::Identity`](crate::Kind) the equation is solved for each index by
     /// itself.
     pub fn poisson(mut self, lengths: [f64; D]) -> Self {
-        match domain(self.part(), lengths) {
+        match self.domain(lengths) {
             Ok(domain) => domain.apply_in_place(Operator::Poisson, &mut self),
             Err(error) => self.record_error(Err(error)),
         }
@@ -128,14 +132,18 @@ impl<K: Transform, const D: usize> Field<Spectral, K, D> {
     /// The derivative along an axis of a domain of these lengths, as a field of its own:
     /// [`Operator::Derivative`].
     pub fn gradient(&self, axis: usize, lengths: [f64; D]) -> Self {
-        let mut made = self.clone();
-        match domain(self.part(), lengths) {
-            Ok(domain) => domain.apply_in_place(Operator::Derivative(axis), &mut made),
-            Err(error) => made.record_error(Err(error)),
+        let made = self.domain(lengths).and_then(|domain| Ok((domain, self.zeros_beside()?)));
+        match made {
+            Ok((domain, mut made)) => {
+                domain.apply(Operator::Derivative(axis), self, &mut made);
+                made
+            }
+            Err(error) => self.failed(error),
         }
-        made
     }
+}
 
+impl<K: Transform, const D: usize> Field<Spectral, K, D> {
     /// Replaces every point by a function of its wavenumbers, on a domain of these lengths, and of
     /// its value.
     ///
@@ -159,49 +167,14 @@ impl<K: Transform, const D: usize> Field<Spectral, K, D> {
 }
 
 #[cfg(feature = "cuda")]
-mod on_device {
-    use super::*;
-    use crate::field::Device;
-
-    impl<K: Transform, const D: usize> Field<Spectral, K, D, Device> {
-        fn domain(&self, lengths: [f64; D]) -> Result<Domain, Error> {
-            let (array, there) = self.dyn_array();
-            there?;
-            let missing = || Error::argument("field", "one without an array", "one on a device");
-            let array = array.device().ok_or_else(missing)?;
-            domain(self.part(), lengths)?.on(array.gpu(), array.stream())
-        }
-
-        /// As on the host, by a kernel that reads and writes once.
-        pub fn poisson(mut self, lengths: [f64; D]) -> Self {
-            match self.domain(lengths) {
-                Ok(domain) => domain.apply_in_place(Operator::Poisson, &mut self),
-                Err(error) => self.record_error(Err(error)),
-            }
-            self
-        }
-
-        /// As on the host, by a kernel that reads and writes once; memory for the result is
-        /// allocated.
-        pub fn gradient(&self, axis: usize, lengths: [f64; D]) -> Self {
-            let made = self.domain(lengths).and_then(|domain| Ok((domain, self.zeros()?)));
-            match made {
-                Ok((domain, mut made)) => {
-                    domain.apply(Operator::Derivative(axis), self, &mut made);
-                    made
-                }
-                Err(error) => self.failed(error),
-            }
-        }
-
-        /// As on the host: the field is copied there and back.
-        pub fn map_wavenumbers(
-            self,
-            lengths: [f64; D],
-            mut value: impl FnMut(Wavenumbers<D>, K::Spectral) -> K::Spectral,
-        ) -> Self {
-            let of = wavenumbers(self.part(), lengths);
-            self.map_modes(|mode, point| value(of(mode), point))
-        }
+impl<K: Transform, const D: usize> Field<Spectral, K, D, crate::field::Device> {
+    /// As on the host: the field is copied there and back.
+    pub fn map_wavenumbers(
+        self,
+        lengths: [f64; D],
+        mut value: impl FnMut(Wavenumbers<D>, K::Spectral) -> K::Spectral,
+    ) -> Self {
+        let of = wavenumbers(self.part(), lengths);
+        self.map_modes(|mode, point| value(of(mode), point))
     }
 }

@@ -18,6 +18,21 @@ fn places<const D: usize>(shape: [usize; D], brick: Brick<D>, order: [usize; D])
     if brick.is_empty() { Vec::new() } else { places }
 }
 
+/// The index of a place in a row-major array.
+pub(crate) fn index<const D: usize>(shape: [usize; D], mut place: usize) -> [usize; D] {
+    let mut index = [0; D];
+    for axis in (0..D).rev() {
+        index[axis] = place % shape[axis];
+        place /= shape[axis];
+    }
+    index
+}
+
+/// The place of an index.
+pub(crate) fn place<const D: usize>(shape: [usize; D], index: [usize; D]) -> usize {
+    (0..D).fold(0, |place, axis| place * shape[axis] + index[axis])
+}
+
 /// The part of whole arrays, one after the other, that a brick holds.
 pub(crate) fn cut<E: Copy, const D: usize>(
     arrays: &[E],

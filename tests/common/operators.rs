@@ -8,7 +8,7 @@ use thriffty::spectral::Operator;
 use thriffty::{Comm, Error, Field, Kind, Plan, Spectral};
 
 use super::check::{Case, Make};
-use super::data::{C64, cut, random, widen};
+use super::data::{C64, cut, index, place, random, widen};
 use super::tiling::Rng;
 
 /// All operators, for so many axes.
@@ -163,13 +163,10 @@ pub(crate) fn check<K: Make, const D: usize>(
     let (whole, points) = (widen(&whole), shape.iter().product::<usize>());
     let mut results = vec![(C64::default(), 0.0); points * after * operands];
     for place in 0..points {
-        let mut rest = place;
-        let mut waves = [(0.0, false, 0.0); D];
-        for axis in (0..D).rev() {
-            let (kind, n) = (case.kinds[axis], case.shape[axis]);
-            waves[axis] = wave(kind, n, rest % shape[axis], lengths[axis]);
-            rest /= shape[axis];
-        }
+        let index = index(shape, place);
+        let waves: [_; D] = std::array::from_fn(|axis| {
+            wave(case.kinds[axis], case.shape[axis], index[axis], lengths[axis])
+        });
         for batch in 0..operands {
             let u: Vec<_> =
                 (0..before).map(|c| whole[(batch * before + c) * points + place]).collect();
@@ -220,14 +217,6 @@ pub(crate) fn convolution<K: Make, const D: usize>(
     data.as_mut_slice().copy_from_slice(&cut(&whole[1], shape, two.input_brick(), orders[1]));
     let kernel = one.forward(kernel)?;
     let (a, b) = (widen(&whole[0]), widen(&whole[1]));
-    let index = |mut place: usize| {
-        let mut index = [0; D];
-        for axis in (0..D).rev() {
-            (index[axis], place) = (place % shape[axis], place / shape[axis]);
-        }
-        index
-    };
-    let place = |index: [usize; D]| (0..D).fold(0, |at, axis| at * shape[axis] + index[axis]);
     for conjugate in [false, true] {
         let mut product = two.forward(data.clone())?;
         match conjugate {
@@ -237,10 +226,11 @@ pub(crate) fn convolution<K: Make, const D: usize>(
         let found = two.inverse(product)?;
         let sum = |batch: usize, at: usize| -> C64 {
             let term = |from: usize| {
-                let (i, j) = (index(at), index(from));
+                let (i, j) = (index(shape, at), index(shape, from));
                 let shift = |axis: usize| (i[axis] + shape[axis] - j[axis]) % shape[axis];
-                let behind = place(std::array::from_fn(shift));
-                let ahead = place(std::array::from_fn(|axis| (i[axis] + j[axis]) % shape[axis]));
+                let behind = place(shape, std::array::from_fn(shift));
+                let ahead =
+                    place(shape, std::array::from_fn(|axis| (i[axis] + j[axis]) % shape[axis]));
                 match conjugate {
                     false => a[from] * b[batch * points + behind],
                     true => a[from].conj() * b[batch * points + ahead],

@@ -30,7 +30,10 @@ fn case<K: Make, const D: usize>(ranks: usize, shape: [usize; D], seed: u64) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(40) })]
+    #![proptest_config(ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::with_cases(40)
+    })]
 
     #[test]
     fn operators_are_their_formulas(

@@ -5,28 +5,13 @@ use std::f64::consts::TAU;
 
 use crate::common::RANKS;
 use crate::common::check::{Case, check};
-use crate::common::data::{C64, bound, distance, norm, random, widen};
+use crate::common::data::{C64, bound, distance, index, norm, place, random, widen};
 use crate::common::tiling::Rng;
 use crate::whole::forward as spectrum;
 use proptest::prelude::*;
 use proptest::sample::select;
 use thriffty::planning::{Algorithm, Reduce};
 use thriffty::{C2c, Comm, Grid, Kind, Plan, R2c, R2r, Scale};
-
-/// The index of a place in a row-major array.
-fn index<const D: usize>(shape: [usize; D], mut place: usize) -> [usize; D] {
-    let mut index = [0; D];
-    for axis in (0..D).rev() {
-        index[axis] = place % shape[axis];
-        place /= shape[axis];
-    }
-    index
-}
-
-/// The place of an index.
-fn place<const D: usize>(shape: [usize; D], index: [usize; D]) -> usize {
-    (0..D).fold(0, |place, axis| place * shape[axis] + index[axis])
-}
 
 /// `exp(-2πi Σ k p / n)`, the angle reduced to half a turn in whole numbers: one rounding, not one
 /// per axis.

@@ -7,7 +7,7 @@ use thriffty::{C2c, Comm, Error, Grid, Kind, R2c, Wire};
 
 use crate::common::RANKS;
 use crate::common::check::Make;
-use crate::common::data::{C64, bound, cut, distance, norm, random, widen};
+use crate::common::data::{C64, bound, cut, distance, index, norm, place, random, widen};
 use crate::common::oracle;
 use crate::common::tiling::{Rng, tiling};
 
@@ -37,17 +37,7 @@ impl<const D: usize> Lens<D> {
 }
 
 fn indices<const D: usize>(shape: [usize; D]) -> impl Iterator<Item = [usize; D]> {
-    (0..shape.iter().product::<usize>()).map(move |mut at| {
-        let mut index = [0; D];
-        for axis in (0..D).rev() {
-            (index[axis], at) = (at % shape[axis], at / shape[axis]);
-        }
-        index
-    })
-}
-
-fn place<const D: usize>(shape: [usize; D], index: [usize; D]) -> usize {
-    (0..D).fold(0, |at, axis| at * shape[axis] + index[axis])
+    (0..shape.iter().product::<usize>()).map(move |at| index(shape, at))
 }
 
 /// The forward transform of padded data, and the inverse of padded modes, by the definition.
@@ -175,7 +165,10 @@ fn case<K: Make, const D: usize>(ranks: usize, seed: u64) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(30) })]
+    #![proptest_config(ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::with_cases(30)
+    })]
 
     #[test]
     fn padded_and_truncated_transforms_are_parts_of_whole_ones(

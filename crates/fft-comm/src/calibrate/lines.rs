@@ -117,12 +117,13 @@ fn measure<T: Real>(found: &mut [f64], of: impl Fn(Costs) -> LineCosts) -> Resul
 /// A pass over lines of such a layout.
 fn lines_of<T: Real>(kind: Kind, layout: Layout, n: usize) -> LocalFft {
     let width = if kind.is_real() { 1 } else { 2 };
-    // Not powers of two, but for rows that shall evict each other.
+    let far = FAR_BYTES / (width * n * size_of::<T>());
+    // Not powers of two, but for rows that shall evict each other, as those of large cubes do.
     let (outer, inner) = match layout {
         Layout::Rows => (72, 1),
         Layout::Columns => (1, 72),
-        Layout::FarColumns => (1, (FAR_BYTES / (width * n * size_of::<T>())) | 1),
-        Layout::ConflictingColumns => (1, 256 / width),
+        Layout::FarColumns => (1, far | 1),
+        Layout::ConflictingColumns => (1, far.next_power_of_two().max(256 / width)),
     };
     let pass = Pass {
         kind,
@@ -135,6 +136,6 @@ fn lines_of<T: Real>(kind: Kind, layout: Layout, n: usize) -> LocalFft {
         inner,
         factor: 1.0,
     };
-    let cached = layout != Layout::FarColumns;
+    let cached = matches!(layout, Layout::Rows | Layout::Columns);
     LocalFft { blocks: 1, passes: vec![pass], cached, to_cache: cached }
 }

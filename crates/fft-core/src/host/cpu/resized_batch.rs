@@ -14,10 +14,10 @@ use std::sync::Arc;
 
 use fft_lines::{BatchFft, Layout, Lines, Strides};
 
+use super::resized_line::signs;
 use super::workspace::Workspace;
 use crate::base::Real;
 use crate::base::cache_sizes::LINE_BYTES;
-use crate::problem::Kind;
 use crate::recipe::Pass;
 
 pub(crate) struct ResizedBatch<T> {
@@ -47,16 +47,11 @@ impl Side {
         let n = pass.n;
         let whole = if is_spectral { pass.kind.spectral_len(n) } else { n };
         let modes = pass.resized.map_or(n, |[_, modes]| modes);
-        let kept = match is_spectral && modes < n {
+        let kept = match is_spectral {
             false => vec![(0..len, 0)],
             true => {
-                // The middle mode of an even number is 0.
-                let (positive, negative) = (modes.div_ceil(2), (modes - 1) / 2);
-                let mut kept = vec![(0..positive, 0)];
-                if pass.kind == Kind::C2C {
-                    kept.push((len - negative..len, n - negative));
-                }
-                kept
+                let [positive, negative] = signs(pass);
+                vec![(0..positive, 0), (len - negative..len, whole - negative)]
             }
         };
         let is_tiled = copied || len != whole || is_spectral && modes < n;

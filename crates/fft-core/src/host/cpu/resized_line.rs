@@ -15,12 +15,26 @@ use crate::base::Real;
 use crate::problem::{Direction, Kind};
 use crate::recipe::Pass;
 
+/// The kept modes that are not negative, and the negative ones: the first and the last of the whole
+/// spectrum, and of the data.
+pub(super) fn signs(pass: &Pass) -> [usize; 2] {
+    let (n, modes) = (pass.n, pass.resized.map_or(pass.n, |[_, modes]| modes));
+    match (pass.kind, modes < n) {
+        (Kind::C2C, false) => [n.div_ceil(2), n / 2],
+        (Kind::C2C, true) => [modes.div_ceil(2), (modes - 1) / 2],
+        (_, false) => [pass.kind.spectral_len(n), 0],
+        (_, true) => [modes.div_ceil(2), 0],
+    }
+}
+
 /// The transform of a pass, around that of its lines with all points and modes.
 pub(crate) fn resized<T: Real>(line: Arc<dyn LineFft<T>>, pass: &Pass) -> Arc<dyn LineFft<T>> {
-    let Some([_, modes]) = pass.resized else { return line };
+    if pass.resized.is_none() {
+        return line;
+    }
     let (before, after) = (pass.line_before(), pass.line_after());
-    let (halved, direction) = (pass.kind == Kind::R2C, pass.direction);
-    Arc::new(ResizedLine { line, before, after, n: pass.n, modes, halved, direction })
+    let signs = signs(pass).map(|modes| 2 * modes);
+    Arc::new(ResizedLine { line, before, after, signs, direction: pass.direction })
 }
 
 struct ResizedLine<T: Real> {
@@ -28,28 +42,20 @@ struct ResizedLine<T: Real> {
     /// Real numbers before and after.
     before: usize,
     after: usize,
-    /// The length of the transform, and the modes that are kept.
-    n: usize,
-    modes: usize,
-    halved: bool,
+    /// Real numbers of [`signs`].
+    signs: [usize; 2],
     direction: Direction,
 }
 
-impl<T: Real> ResizedLine<T> {
-    /// The middle mode of an even number is dropped, if not all are kept.
-    fn clear_middle(&self, line: &mut [T]) {
-        if self.modes < self.n && self.modes.is_multiple_of(2) {
-            line[self.modes..self.modes + 2].fill(T::default());
-        }
-    }
-
-    /// Real numbers of the modes that are not negative, and of the negative ones.
-    fn signs(&self) -> [usize; 2] {
-        match self.halved {
-            true => [2 * (self.modes / 2 + 1), 0],
-            false => [2 * self.modes.div_ceil(2), 2 * (self.modes / 2)],
-        }
-    }
+/// Moves the negative modes to the end of a spectrum of another length; zeros are between.
+fn move_negative<T: Real>(
+    line: &mut [T],
+    from: usize,
+    to: usize,
+    [positive, negative]: [usize; 2],
+) {
+    line.copy_within(from - negative..from, to - negative);
+    line[positive..to - negative].fill(T::default());
 }
 
 impl<T: Real> LineFft<T> for ResizedLine<T> {
@@ -70,25 +76,17 @@ impl<T: Real> LineFft<T> for ResizedLine<T> {
     }
 
     fn run(&self, tile: &mut [T], scratch: &mut [T]) {
-        let [positive, negative] = self.signs();
         let (whole_in, whole_out) = (self.line.len_in(), self.line.len_out());
         for line in tile.chunks_exact_mut(self.pitch()) {
             match self.direction {
                 Direction::Forward => line[self.before..whole_in].fill(T::default()),
-                Direction::Inverse => {
-                    self.clear_middle(line);
-                    let end = whole_in - negative;
-                    line.copy_within(positive..positive + negative, end);
-                    // Where few are missing, both parts overlap.
-                    line[positive..end].fill(T::default());
-                }
+                Direction::Inverse => move_negative(line, self.before, whole_in, self.signs),
             }
         }
         self.line.run(tile, scratch);
         if self.direction == Direction::Forward {
             for line in tile.chunks_exact_mut(self.pitch()) {
-                line.copy_within(whole_out - negative..whole_out, positive);
-                self.clear_middle(line);
+                move_negative(line, whole_out, self.after, self.signs);
             }
         }
     }
