@@ -26,6 +26,8 @@ const CASES: [(Kind, Layout); 9] = [
     (Kind::Dct2, Layout::ConflictingColumns),
     (Kind::R2C, Layout::Rows),
 ];
+/// Bytes from row to row that evict each other from the first-level cache.
+const CONFLICT_BYTES: usize = 1 << 10;
 /// Bytes of lines that are far.
 const FAR_BYTES: usize = 3 << 19;
 /// Of so many timings of each the least counts.
@@ -118,12 +120,12 @@ fn measure<T: Real>(found: &mut [f64], of: impl Fn(Costs) -> LineCosts) -> Resul
 fn lines_of<T: Real>(kind: Kind, layout: Layout, n: usize) -> LocalFft {
     let width = if kind.is_real() { 1 } else { 2 };
     let far = FAR_BYTES / (width * n * size_of::<T>());
-    // Not powers of two, but for rows that shall evict each other, as those of large cubes do.
+    // Not powers of two, but for planes whose rows shall evict each other.
     let (outer, inner) = match layout {
         Layout::Rows => (72, 1),
         Layout::Columns => (1, 72),
         Layout::FarColumns => (1, far | 1),
-        Layout::ConflictingColumns => (1, far.next_power_of_two().max(256 / width)),
+        Layout::ConflictingColumns => (72, CONFLICT_BYTES / (width * size_of::<T>())),
     };
     let pass = Pass {
         kind,
