@@ -125,7 +125,10 @@ fn lines_of<T: Real>(kind: Kind, layout: Layout, n: usize) -> LocalFft {
         Layout::Rows => (72, 1),
         Layout::Columns => (1, 72),
         Layout::FarColumns => (1, far | 1),
-        Layout::ConflictingColumns => (72, CONFLICT_BYTES / (width * size_of::<T>())),
+        Layout::ConflictingColumns => {
+            let planes = FAR_BYTES / (n * CONFLICT_BYTES);
+            (planes.max(1), CONFLICT_BYTES / (width * size_of::<T>()))
+        }
     };
     let pass = Pass {
         kind,
