@@ -28,6 +28,7 @@
 //! - `bound`: recipes bound to the host or to a device;
 //! - `tuning`: the choice of a recipe;
 //! - `plan`: options, drafts and plans;
+//! - [`arrays`]: copies between fields and local arrays, ghost points;
 //! - `local`: plans of one process, with a team of threads;
 //! - `machine`: machines of the model, in files, and measured with plans.
 #![forbid(unsafe_code)]
@@ -52,6 +53,7 @@ struct SpectralGuide;
 #[doc = include_str!("../docs/types.md")]
 struct Types;
 
+pub mod arrays;
 mod bound;
 mod field;
 pub mod local;

@@ -50,7 +50,7 @@ type Part<'a> = Mutex<(&'a [u8], &'a mut [u8])>;
 
 impl DynLocalPlan {
     /// Makes a plan for whole arrays on so many threads, or on fewer if the slowest axis is
-    /// shorter. Bricks, shared arrays and transposed output of the options have no effect.
+    /// shorter. Bricks, shared arrays and transposed data of the options have no effect.
     ///
     /// # Errors
     /// Those of [`Draft::build`](crate::Draft::build); [`Error::Threads`];
@@ -102,6 +102,7 @@ impl DynLocalPlan {
                 input,
                 output,
                 shared_arrays: true,
+                transposed_input: false,
                 transposed_output: false,
                 ..options.clone()
             };

@@ -239,6 +239,13 @@ impl<'a, K: Transform, const D: usize, L: Location> Draft<'a, K, D, L> {
         self.set(|options| options.transposed_output = true)
     }
 
+    /// Takes physical data in the bricks and the order of axes that cost least, for programs that
+    /// bring it there themselves: with [`arrays::FieldCopy`](crate::arrays::FieldCopy), straight
+    /// from their own arrays. As for [`Draft::transposed_output`], which see.
+    pub fn transposed_input(self) -> Self {
+        self.set(|options| options.transposed_input = true)
+    }
+
     /// The bricks and orders of axes of another plan's data, on both sides, and its padding and
     /// modes: spectra of both plans then have the same layout.
     pub fn like(self, plan: &DynPlan) -> Self {
@@ -247,7 +254,7 @@ impl<'a, K: Transform, const D: usize, L: Location> Draft<'a, K, D, L> {
             options.output = Some(plan.output_brick());
             options.input_order = plan.input_order();
             options.output_order = plan.output_order();
-            options.transposed_output = false;
+            (options.transposed_input, options.transposed_output) = (false, false);
             let problem = plan.recipe().problem();
             (options.transform, options.modes) = (Some(problem.transform), Some(problem.modes));
         })

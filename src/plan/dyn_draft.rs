@@ -209,7 +209,7 @@ impl<'a> DynDraft<'a> {
     /// Whether there is such a grid, and options for as many axes.
     fn check(&self) -> Result<(), Error> {
         let error = self.error.clone().map_or(Ok(()), Err);
-        error.and(self.options.check_axes(self.grid)).and(self.options.check_output())
+        error.and(self.options.check_axes(self.grid)).and(self.options.check_transposed())
     }
 
     /// The problem, once all ranks agree on the options. Collective.
@@ -248,8 +248,10 @@ impl<'a> DynDraft<'a> {
         if !options.ignore_shared_memory {
             problem.hosts = (0..ranks).map(|rank| self.comm.host(rank)).collect();
         }
-        if options.transposed_output {
-            problem.output = Recipe::transposed_output(&problem, options.layouts)?;
+        let anywhere = [options.transposed_input, options.transposed_output];
+        if anywhere != [false; 2] {
+            [problem.input, problem.output] =
+                Recipe::transposed_layouts(&problem, options.layouts, anywhere)?;
         }
         Ok(problem)
     }

@@ -53,6 +53,8 @@ pub struct Options {
     pub memory: Memory,
     /// Whether all arrays are in memory that the ranks of a host share.
     pub shared_arrays: bool,
+    /// Whether physical data is in the bricks and the order of axes that cost least.
+    pub transposed_input: bool,
     /// Whether spectral data stays in the bricks and the order of axes that cost least.
     pub transposed_output: bool,
     /// Whether all data that changes ranks is sent, also within a host.
@@ -86,6 +88,7 @@ impl Options {
             layouts: Family::Any,
             memory: Memory::default(),
             shared_arrays: false,
+            transposed_input: false,
             transposed_output: false,
             ignore_shared_memory: false,
             tune: Tune::Model,
@@ -145,16 +148,18 @@ impl Options {
         }
     }
 
-    /// Refuses a brick or an order beside transposed output.
-    pub(super) fn check_output(&self) -> Result<(), Error> {
-        let ordered = self.output_order != PerAxis::row_major(self.output_order.len());
-        match self.transposed_output && (self.output.is_some() || ordered) {
-            true => {
-                let found = "a brick or an order";
-                Err(Error::argument("output beside transposed output", found, "none"))
+    /// Refuses a brick or an order on a side that is transposed.
+    pub(super) fn check_transposed(&self) -> Result<(), Error> {
+        let sides = [
+            ("transposed input", self.transposed_input, self.input, self.input_order),
+            ("transposed output", self.transposed_output, self.output, self.output_order),
+        ];
+        for (what, transposed, brick, order) in sides {
+            if transposed && (brick.is_some() || order != PerAxis::row_major(order.len())) {
+                return Err(Error::argument(what, "a brick or an order", "neither"));
             }
-            false => Ok(()),
         }
+        Ok(())
     }
 
     /// What ranks compare: everything but bricks.
@@ -175,6 +180,7 @@ impl Options {
             ("layouts", self.layouts.to_string()),
             ("memory", self.memory.to_string()),
             ("shared arrays", self.shared_arrays.to_string()),
+            ("transposed input", self.transposed_input.to_string()),
             ("transposed output", self.transposed_output.to_string()),
             ("wire everywhere", self.ignore_shared_memory.to_string()),
             ("tolerance", text(self.tolerance.map(|tolerance| tolerance.to_string()))),

@@ -9,6 +9,7 @@ mod watch;
 mod whole;
 
 mod alloc;
+mod arrays;
 mod dyn_plans;
 mod errors;
 mod fields;

@@ -6,12 +6,13 @@
 //! boxes of an array ([`Transfer`]) as messages.
 //!
 //! Each folder uses those before it: base, geometry, codec, problem, recipe, redistribute, lower,
-//! planner, simulate. The folders comm and spectral use problem, execute uses comm and recipe, host
-//! uses execute and lower.
+//! planner, simulate. The folders comm and spectral use problem, arrays uses comm, execute uses comm
+//! and recipe, host uses execute and lower.
 //!
 //! Errors of some ranks become the same error on all ranks by [`agree`].
 #![forbid(unsafe_code)]
 
+mod arrays;
 mod base;
 mod codec;
 mod comm;
@@ -26,6 +27,7 @@ mod redistribute;
 mod simulate;
 mod spectral;
 
+pub use arrays::{Ghosts, GridData, ParallelCopy, Subarray};
 pub use base::{
     Element, Energy, Error, ErrorKind, Precision, Real, Timings, Tolerance, WireError, escaped,
     shown,

@@ -30,6 +30,7 @@ const FFT_CORE: &Order = &[
     ("planner", &["lower"]),
     ("simulate", &["planner"]),
     ("comm", &["problem"]),
+    ("arrays", &["comm"]),
     ("spectral", &["problem"]),
     ("execute", &["comm", "recipe"]),
     ("host", &["execute", "lower"]),

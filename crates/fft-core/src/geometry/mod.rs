@@ -13,6 +13,7 @@ pub(crate) mod strided_copy;
 pub(crate) mod topology;
 
 pub use brick::{Brick, DynBrick};
+pub(crate) use brick_index::BrickIndex;
 pub use grid::{DynGrid, Grid};
 pub use layout::Layout;
 pub use per_axis::{MAX_AXES, PerAxis};

@@ -121,7 +121,11 @@ impl Transfer {
         for (place, &axis) in order.iter().enumerate() {
             shape[first_axis + place] = part.len(axis);
         }
-        let [from, to] = sides.map(|placed| placed.view(part, batches.start, order));
+        Self::between(shape, sides.map(|placed| placed.view(part, batches.start, order)))
+    }
+
+    /// Copies a box of this shape from one place to another.
+    pub(crate) fn between(shape: [usize; DIMS], [from, to]: [View; 2]) -> Self {
         Self { shape, from, to }.merged()
     }
 

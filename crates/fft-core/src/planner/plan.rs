@@ -5,7 +5,7 @@ use super::{Family, volume};
 use crate::base::Error;
 use crate::geometry::Layout;
 use crate::problem::Problem;
-use crate::recipe::Recipe;
+use crate::recipe::{Recipe, Step};
 
 /// Relative difference of times below which the model cannot rank them.
 const EQUAL: f64 = 0.05;
@@ -50,17 +50,28 @@ impl Recipe {
         Ok(chosen)
     }
 
-    /// The layout in which spectral data of a problem is cheapest to produce: its output where the
-    /// last transform leaves it, on all ranks. The problem's own output is one of those considered.
+    /// The layouts in which physical data of a problem is cheapest to take, and spectral data to
+    /// produce: where the first transform finds it, or the last leaves it, on all ranks. Each side
+    /// that is not `anywhere` stays, and the problem's own layouts are among those considered.
     ///
     /// # Errors
     /// Those of [`Recipe::of_family`].
-    pub fn transposed_output(problem: &Problem, family: Family) -> Result<Layout, Error> {
+    pub fn transposed_layouts(
+        problem: &Problem,
+        family: Family,
+        anywhere: [bool; 2],
+    ) -> Result<[Layout; 2], Error> {
         problem.check()?;
-        let search = Search::new(problem, family).ending_anywhere();
-        let found = search.shortest_path(&mut Costs::new(&search), NetworkWeight::SOME)?;
-        let last = found.nodes.last().map(|node| node.layout.uncalled());
-        Ok(last.unwrap_or_else(|| problem.output.clone()))
+        let search = Search::new(problem, family).anywhere(anywhere);
+        let Found { nodes, steps, .. } =
+            search.shortest_path(&mut Costs::new(&search), NetworkWeight::SOME)?;
+        let first = usize::from(matches!(steps.first(), Some(Step::Reshape { .. })));
+        let layout = |number: usize| nodes[number].layout.uncalled();
+        let [input, output] = anywhere;
+        Ok([
+            if input { layout(first) } else { problem.input.clone() },
+            if output { layout(nodes.len() - 1) } else { problem.output.clone() },
+        ])
     }
 
     fn from_found(problem: &Problem, found: Found) -> Self {

@@ -101,8 +101,8 @@ pub(crate) struct Search<'a> {
     policy: TransportPolicy,
     /// See [`tiles`].
     tiles: Option<usize>,
-    /// Whether paths end in any layout that all ranks have a part of.
-    anywhere: bool,
+    /// Whether paths begin, and end, in any layout that all ranks have a part of.
+    anywhere: [bool; 2],
 }
 
 impl<'a> Search<'a> {
@@ -115,7 +115,7 @@ impl<'a> Search<'a> {
         let (halving, goal) = (problem.halved_axis(), goal(problem));
         let lengths = Lengths::of(problem);
         let tiles = tiles(&policy, ranks);
-        let anywhere = false;
+        let anywhere = [false; 2];
         Self {
             problem,
             family,
@@ -131,9 +131,9 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The same search for a path to any layout.
-    pub(crate) fn ending_anywhere(self) -> Self {
-        Self { anywhere: true, ..self }
+    /// The same search for a path from any layout, and to any.
+    pub(crate) fn anywhere(self, anywhere: [bool; 2]) -> Self {
+        Self { anywhere, ..self }
     }
 
     pub(crate) fn problem(&self) -> &'a Problem {
@@ -206,7 +206,7 @@ impl<'a> Search<'a> {
         self.is_done(state)
             && (state.candidate == OUTPUT
                 || state.candidate == INPUT && same()
-                || self.anywhere && spread())
+                || self.anywhere[1] && spread())
     }
 
     pub(crate) fn is_done(&self, state: State) -> bool {
@@ -341,15 +341,21 @@ impl<'a> Costs<'a> {
             // A layout without possible transforms is useless.
             let useful =
                 || (0..search.problem.kinds.len()).any(|axis| search.may_transform(axis, there));
+            let all_ranks = weight.all_ranks || search.anywhere[0] && here == Search::start();
             let taken = |layout: &Layout| {
-                (!weight.all_ranks || candidate <= OUTPUT || layout.is_spread())
+                (!all_ranks || candidate <= OUTPUT || layout.is_spread())
                     && self.is_useful(here, there, layout)
             };
             if candidate != here.candidate
                 && search.row_major(there).is_some_and(taken)
                 && (candidate == OUTPUT || useful())
             {
-                let [seconds, network] = self.reshape(here, there);
+                // What begins elsewhere is not moved.
+                let begins = search.anywhere[0] && here == Search::start();
+                let [seconds, network] = match begins {
+                    true => [0.0; 2],
+                    false => self.reshape(here, there),
+                };
                 edges.push((there, picoseconds(seconds + weight.weight * network)));
             }
         }

@@ -1,0 +1,176 @@
+//! Ghost points of bricks, filled from the ranks that have them.
+//!
+//! ```text
+//! along each axis, cut the range of a brick with its ghost points where the grid ends
+//! each piece has a range in the grid: itself, or wrapped if the grid is periodic
+//! for each combination of pieces along all axes but the brick itself: a target
+//! ```
+
+use std::ops::Range;
+
+use super::matches::Piece;
+use super::parallel_copy::{GridData, ParallelCopy, agree_on, grow};
+use super::subarray::Subarray;
+use crate::base::Error;
+use crate::comm::{Comm, Exchange, agree, assert_same};
+use crate::geometry::{DIMS, DynBrick, PerAxis};
+
+/// The ghost points around bricks, and what is beyond the grid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ghosts {
+    /// Ghost points below each brick, along each axis.
+    pub lower: PerAxis<usize>,
+    /// Ghost points above each brick, along each axis.
+    pub upper: PerAxis<usize>,
+    /// Along each axis, whether the grid continues at its other end. Otherwise ghost points beyond
+    /// the grid stay as they are.
+    pub periodic: PerAxis<bool>,
+}
+
+/// A part of a brick's range with its ghost points, along one axis.
+#[derive(Clone)]
+struct Segment {
+    /// Where it begins, from the brick's first point on.
+    at: isize,
+    /// Its points in the grid.
+    range: Range<usize>,
+    is_ghost: bool,
+}
+
+impl ParallelCopy {
+    /// Plans the exchange that fills the ghost points of arrays, also those of edges and corners,
+    /// from the bricks that have them. It [runs in place](ParallelCopy::run_in_place). Collective.
+    ///
+    /// The bricks of all ranks are disjoint and hold all points that ghost points stand for.
+    /// Communicator and exchange are as in [`ParallelCopy::new`].
+    ///
+    /// # Errors
+    /// Those of [`ParallelCopy::new`]; [`Error::OnRank`] for ghost points outside an array.
+    pub fn halo(
+        comm: Box<dyn Comm>,
+        exchange: Box<dyn Exchange>,
+        data: GridData,
+        ghosts: Ghosts,
+        arrays: &[Subarray],
+    ) -> Result<Self, Error> {
+        let own = comm.as_ref();
+        let [least, _] = agree_on(own, data, [arrays, &[]])?;
+        assert_same(own, &[("ghost points", format!("{ghosts:?}"))])?;
+        let (targets, reach) = agree(own, targets(data, &ghosts, arrays))?;
+        let sources = arrays.iter().map(Piece::whole).collect();
+        Self::of_pieces(comm, exchange, data, [sources, targets], [least, reach])
+    }
+}
+
+/// The ghost points of all arrays, and the elements that each array must have.
+fn targets(
+    data: GridData,
+    ghosts: &Ghosts,
+    arrays: &[Subarray],
+) -> Result<(Vec<Piece>, Vec<usize>), Error> {
+    let axes = data.grid.axes();
+    let Ghosts { lower, upper, periodic } = ghosts;
+    for found in [lower.len(), upper.len(), periodic.len()] {
+        if found != axes {
+            return Err(Error::argument("axes of ghost points", found, axes));
+        }
+    }
+    let (mut targets, mut reach) = (Vec::new(), Vec::new());
+    for it in arrays {
+        if it.brick.is_empty() {
+            grow(&mut reach, it.array, 0, arrays.len())?;
+            continue;
+        }
+        let along = (0..axes).map(|axis| {
+            let around = [lower[axis], upper[axis]];
+            segments(it.brick.range(axis), around, data.grid.len(axis), periodic[axis])
+        });
+        let along: Vec<_> = along.collect();
+        let least = with_ghosts(it, &along)?.least_len(data.howmany)?;
+        grow(&mut reach, it.array, least, arrays.len())?;
+        let mut combinations: Vec<Vec<&Segment>> = vec![Vec::new()];
+        for segments in &along {
+            let longer = |before: Vec<_>| {
+                segments.iter().map(move |it| before.iter().copied().chain([it]).collect())
+            };
+            combinations = combinations.into_iter().flat_map(longer).collect();
+        }
+        let ghosts = combinations.into_iter().filter(|all| all.iter().any(|it| it.is_ghost));
+        targets.extend(ghosts.map(|segments| target(it, &segments)));
+    }
+    Ok((targets, reach))
+}
+
+/// The subarray of a brick together with its ghost points.
+fn with_ghosts(subarray: &Subarray, along: &[Vec<Segment>]) -> Result<Subarray, Error> {
+    let axes = along.len();
+    let lower = |axis: usize| along[axis][0].at.unsigned_abs();
+    let len = |axis: usize| along[axis].iter().map(|it| it.range.len()).sum();
+    let before = (0..axes).try_fold(0usize, |before, axis| {
+        before.checked_add(lower(axis).checked_mul(subarray.strides[axis])?)
+    });
+    let offset =
+        before.and_then(|before| subarray.offset.checked_sub(before)).ok_or_else(|| {
+            let expected = "an offset with room for ghost points";
+            Error::argument("subarray", format!("{subarray:?}"), expected)
+        })?;
+    let brick = DynBrick::new(PerAxis::splat(axes, 0), PerAxis::from_fn(axes, len));
+    Ok(Subarray { brick, offset, ..*subarray })
+}
+
+/// The ghost points of these segments, of an array that has them.
+fn target(subarray: &Subarray, along: &[&Segment]) -> Piece {
+    let axes = along.len();
+    let lo = PerAxis::from_fn(axes, |axis| along[axis].range.start);
+    let hi = PerAxis::from_fn(axes, |axis| along[axis].range.end);
+    let (array, mut view) = (subarray.array, subarray.view());
+    for (segment, stride) in along.iter().zip(&view.stride[DIMS - axes..]) {
+        view.offset = view.offset.wrapping_add_signed(segment.at.wrapping_mul(*stride as isize));
+    }
+    Piece { array, brick: DynBrick::new(lo, hi), view }
+}
+
+/// The brick's range along an axis and the ghost points around it, cut where the grid ends.
+fn segments(
+    brick: Range<usize>,
+    [lower, upper]: [usize; 2],
+    len: usize,
+    periodic: bool,
+) -> Vec<Segment> {
+    let (n, start, end) = (len as isize, brick.start as isize, brick.end as isize);
+    let mut found = Vec::new();
+    let mut add = |range: Range<isize>, is_ghost: bool| {
+        let mut at = range.start;
+        while at < range.end {
+            let image = at.div_euclid(n) * n;
+            let until = range.end.min(image + n);
+            if periodic || image == 0 {
+                let range = (at - image) as usize..(until - image) as usize;
+                found.push(Segment { at: at - start, range, is_ghost });
+            }
+            at = until;
+        }
+    };
+    add(start - lower as isize..start, true);
+    add(start..end, false);
+    add(end..end + upper as isize, true);
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ghost_points_wrap_as_often_as_the_grid_is_short() {
+        let cut = |brick, around, n, periodic| -> Vec<_> {
+            let all = segments(brick, around, n, periodic).into_iter();
+            all.filter(|it| it.is_ghost).map(|it| (it.at, it.range)).collect()
+        };
+        assert_eq!(cut(2..4, [1, 2], 8, true), [(-1, 1..2), (2, 4..6)]);
+        assert_eq!(cut(0..4, [2, 1], 4, true), [(-2, 2..4), (4, 0..1)]);
+        assert_eq!(cut(0..4, [2, 1], 4, false), []);
+        let twice = [(-5, 1..2), (-4, 0..2), (-2, 0..2), (2, 0..1)];
+        assert_eq!(cut(0..2, [5, 1], 2, true), twice);
+    }
+}

@@ -1,0 +1,433 @@
+//! Copies between local arrays, ghost points, and fields loaded from several bricks.
+
+use bytemuck::Pod;
+use proptest::prelude::*;
+use proptest::sample::select;
+use thriffty::arrays::{FieldCopy, Ghosts, GridData, Subarray, copy, halo};
+use thriffty::planning::{Direction, DynBrick, Step};
+use thriffty::{Brick, C2c, Comm, Error, Grid, R2c, ThreadComm};
+
+use crate::allocations::calls;
+use crate::common::RANKS;
+use crate::common::check::Make;
+use crate::common::data::{cut, distance, norm, place, random, widen};
+use crate::common::oracle;
+use crate::common::tiling::{Rng, tiling};
+
+/// What is in an array where no brick is.
+const NOTHING: u32 = u32::MAX;
+
+/// Bricks that tile the grid, several for some ranks and none for others.
+fn bricks<const D: usize>(grid: Grid<D>, ranks: usize, rng: &mut Rng) -> Vec<Vec<Brick<D>>> {
+    let mut of_ranks = vec![Vec::new(); ranks];
+    for brick in tiling(grid, 1 + rng.below(3 * ranks), rng) {
+        of_ranks[rng.below(ranks)].push(brick);
+    }
+    of_ranks
+}
+
+/// A brick somewhere in a larger array, of any order of axes.
+fn placed<const D: usize>(brick: Brick<D>, howmany: usize, rng: &mut Rng) -> Subarray {
+    let start: [usize; D] = std::array::from_fn(|_| rng.below(3));
+    let shape: [usize; D] =
+        std::array::from_fn(|axis| start[axis] + brick.len(axis) + rng.below(3));
+    let array = Subarray::placed(brick, start, shape, rng.order::<D>());
+    match rng.below(2) {
+        0 => array.interleaved(howmany + rng.below(2)),
+        _ => array,
+    }
+}
+
+/// The place in its array of a point, in the brick or around it.
+fn element(array: &Subarray, batch: usize, index: &[isize]) -> usize {
+    let steps = index.iter().zip(&*array.brick.lo).zip(&*array.strides);
+    let steps = steps.map(|((i, lo), stride)| (i - *lo as isize) * *stride as isize);
+    (array.offset + batch * array.distance).checked_add_signed(steps.sum()).unwrap()
+}
+
+/// Every index of a box, from `lo` on.
+fn indices(lo: &[isize], hi: &[isize]) -> Vec<Vec<isize>> {
+    lo.iter().zip(hi).fold(vec![Vec::new()], |all, (lo, hi)| {
+        let longer = |index: Vec<isize>| (*lo..*hi).map(move |i| [&index[..], &[i]].concat());
+        all.into_iter().flat_map(longer).collect()
+    })
+}
+
+fn points(brick: &DynBrick) -> Vec<Vec<isize>> {
+    let bound = |it: &[usize]| it.iter().map(|i| *i as isize).collect::<Vec<_>>();
+    indices(&bound(&brick.lo), &bound(&brick.hi))
+}
+
+/// A number for each point of each batch.
+fn value(grid: DynShape<'_>, batch: usize, index: &[isize]) -> u32 {
+    let wrapped = index.iter().zip(grid).map(|(i, n)| i.rem_euclid(*n as isize) as usize);
+    wrapped.zip(grid).fold(batch, |place, (i, n)| place * n + i) as u32
+}
+
+type DynShape<'a> = &'a [usize];
+
+/// An array with the values of a brick's points, and nothing elsewhere.
+fn filled<E: Pod>(array: &Subarray, shape: DynShape<'_>, howmany: usize, len: usize) -> Vec<E> {
+    let mut words = vec![NOTHING; len * size_of::<E>() / 4];
+    let per = size_of::<E>() / 4;
+    for batch in 0..howmany {
+        for index in points(&array.brick) {
+            let at = element(array, batch, &index);
+            words[at * per..][..per].fill(value(shape, batch, &index));
+        }
+    }
+    bytemuck::pod_collect_to_vec(&words)
+}
+
+fn copies<E: Pod + PartialEq + std::fmt::Debug, const D: usize>(ranks: usize, seed: u64) {
+    let mut rng = Rng(seed);
+    let shape: [usize; D] = std::array::from_fn(|_| 1 + rng.below(7));
+    let grid = Grid::new(shape).unwrap();
+    let howmany = 1 + rng.below(3);
+    let sources = bricks(grid, ranks, &mut rng);
+    let mut targets = bricks(grid, ranks, &mut rng);
+    // Targets may overlap.
+    targets[rng.below(ranks)].push(grid.whole());
+    let mut place = |side: Vec<Vec<Brick<D>>>| -> Vec<Vec<Subarray>> {
+        let mut one = |(array, it)| placed(it, howmany, &mut rng).in_array(array);
+        let mut all = |bricks: Vec<_>| bricks.into_iter().enumerate().map(&mut one).collect();
+        side.into_iter().map(&mut all).collect()
+    };
+    let (sources, targets) = (place(sources), place(targets));
+    let data = GridData::of::<E>(grid).howmany(howmany);
+    thriffty::threads(ranks, |comm| {
+        let (from, to) = (&sources[comm.rank()], &targets[comm.rank()]);
+        let mut copy = copy(&comm, data, from, to)?;
+        let len = |it: &Subarray| it.least_len(howmany).unwrap();
+        let read: Vec<Vec<E>> =
+            from.iter().map(|it| filled(it, &shape, howmany, len(it))).collect();
+        let mut written: Vec<Vec<E>> = to
+            .iter()
+            .map(|it| filled(&Subarray { brick: DynBrick::empty(D), ..*it }, &shape, 0, len(it)))
+            .collect();
+        let read: Vec<_> = read.iter().map(|it| &it[..]).collect();
+        let mut arrays: Vec<_> = written.iter_mut().map(|it| &mut it[..]).collect();
+        copy.run(&read, &mut arrays)?;
+        for (it, found) in to.iter().zip(&written) {
+            assert_eq!(*found, filled::<E>(it, &shape, howmany, len(it)), "{it:?}");
+        }
+        Ok::<_, Error>(())
+    })
+    .unwrap_or_else(|error| panic!("{error}: {sources:?} to {targets:?}"));
+}
+
+fn halos<E: Pod + PartialEq + std::fmt::Debug, const D: usize>(ranks: usize, seed: u64) {
+    let mut rng = Rng(seed);
+    let shape: [usize; D] = std::array::from_fn(|_| 1 + rng.below(5));
+    let grid = Grid::new(shape).unwrap();
+    let howmany = 1 + rng.below(2);
+    let [lower, upper]: [[usize; D]; 2] =
+        [0; 2].map(|_| std::array::from_fn(|axis| rng.below(shape[axis] + 2)));
+    let periodic: [bool; D] = std::array::from_fn(|_| rng.below(2) == 0);
+    let ghosts = Ghosts { lower: lower.into(), upper: upper.into(), periodic: periodic.into() };
+    let all: Vec<Vec<Subarray>> = bricks(grid, ranks, &mut rng)
+        .into_iter()
+        .map(|bricks| {
+            let one = |(array, brick): (usize, Brick<D>)| {
+                let array = Subarray::with_ghosts(brick, lower, upper).in_array(array);
+                if rng.below(2) == 0 { array.interleaved(howmany) } else { array }
+            };
+            bricks.into_iter().enumerate().map(one).collect()
+        })
+        .collect();
+    let data = GridData::of::<E>(grid).howmany(howmany);
+    thriffty::threads(ranks, |comm| {
+        let arrays = &all[comm.rank()];
+        let mut halo = halo(&comm, data, ghosts, arrays)?;
+        let len = |it: &Subarray| -> usize {
+            let around = (0..D).map(|axis| lower[axis] + it.brick.len(axis) + upper[axis]);
+            around.product::<usize>() * howmany
+        };
+        let mut found: Vec<Vec<E>> =
+            arrays.iter().map(|it| filled(it, &shape, howmany, len(it))).collect();
+        let mut expected = found.clone();
+        halo.run_in_place(&mut found.iter_mut().map(|it| &mut it[..]).collect::<Vec<_>>())?;
+        let per = size_of::<E>() / 4;
+        for (it, expected) in arrays.iter().zip(&mut expected).filter(|it| !it.0.brick.is_empty()) {
+            let words: &mut [u32] = bytemuck::cast_slice_mut(expected);
+            let lo: Vec<_> =
+                (0..D).map(|axis| it.brick.lo[axis] as isize - lower[axis] as isize).collect();
+            let hi: Vec<_> =
+                (0..D).map(|axis| (it.brick.hi[axis] + upper[axis]) as isize).collect();
+            for index in indices(&lo, &hi) {
+                let is_there = (0..D)
+                    .all(|axis| periodic[axis] || (0..shape[axis] as isize).contains(&index[axis]));
+                for batch in (0..howmany).filter(|_| is_there) {
+                    let at = element(it, batch, &index);
+                    words[at * per..][..per].fill(value(&shape, batch, &index));
+                }
+            }
+        }
+        assert_eq!(found, expected, "{arrays:?}");
+        Ok::<_, Error>(())
+    })
+    .unwrap_or_else(|error| panic!("{error}: {ghosts:?} of {all:?}"));
+}
+
+/// Fields loaded from several bricks and stored to others, transformed in between.
+fn transforms<K: Make, const D: usize>(ranks: usize, seed: u64) {
+    let mut rng = Rng(seed);
+    let shape: [usize; D] = std::array::from_fn(|_| 1 + rng.below(7));
+    let grid = Grid::new(shape).unwrap();
+    let howmany = 1 + rng.below(2);
+    let transposed = [rng.below(2) == 0, rng.below(2) == 0];
+    let whole: usize = shape.iter().product();
+    let x: Vec<K::Physical> = random(howmany * whole, seed);
+    let spectral: [usize; D] =
+        thriffty::threads(1, |comm| Ok::<_, Error>(K::draft(&comm, grid).spectral_grid().shape()))
+            .unwrap()[0];
+    let kinds = std::array::from_fn(|axis| match K::DYN.is_complex() || axis + 1 < D {
+        true => thriffty::Kind::C2C,
+        false => thriffty::Kind::R2C,
+    });
+    let expected: Vec<_> = widen(&x)
+        .chunks(whole)
+        .flat_map(|x| oracle::transform(Direction::Forward, shape, kinds, x))
+        .collect();
+    let scale = norm(&expected);
+    let sides =
+        [bricks(grid, ranks, &mut rng), bricks(Grid::new(spectral).unwrap(), ranks, &mut rng)];
+    let rng = &rng;
+    thriffty::threads(ranks, |comm: ThreadComm| {
+        let mut rng = Rng(rng.clone().next() ^ comm.rank() as u64);
+        let mut draft = K::draft(&comm, grid).howmany(howmany);
+        if transposed[0] {
+            draft = draft.transposed_input();
+        }
+        if transposed[1] {
+            draft = draft.transposed_output();
+        }
+        let mut plan = draft.build()?;
+        let [inputs, outputs] = [0, 1].map(|side: usize| {
+            let one = |(array, brick): (usize, &Brick<D>)| {
+                placed(*brick, howmany, &mut rng).in_array(array)
+            };
+            sides[side][comm.rank()].iter().enumerate().map(one).collect::<Vec<_>>()
+        });
+        let mut input = FieldCopy::input(&plan, &inputs)?;
+        let mut output = FieldCopy::output(&plan, &outputs)?;
+        let points = |shape: [usize; D], it: &Subarray| {
+            let mut found = vec![(0, 0); 0];
+            for batch in 0..howmany {
+                for index in points(&it.brick) {
+                    let at = element(it, batch, &index);
+                    let index = std::array::from_fn(|axis| index[axis] as usize);
+                    let of_batch = batch * shape.iter().product::<usize>();
+                    found.push((at, of_batch + place(shape, index)));
+                }
+            }
+            found
+        };
+        let mut physical: Vec<Vec<K::Physical>> = Vec::new();
+        for it in &inputs {
+            let mut array = vec![K::Physical::default(); it.least_len(howmany)?];
+            points(shape, it).into_iter().for_each(|(at, from)| array[at] = x[from]);
+            physical.push(array);
+        }
+        let mut field = plan.input();
+        input.load(&physical.iter().map(|it| &it[..]).collect::<Vec<_>>(), &mut field)?;
+        let field = plan.forward(field)?;
+        let mut stored: Vec<_> = Vec::new();
+        for it in &outputs {
+            stored.push(vec![K::Spectral::default(); it.least_len(howmany)?]);
+        }
+        output.store(&field, &mut stored.iter_mut().map(|it| &mut it[..]).collect::<Vec<_>>())?;
+        for (it, array) in outputs.iter().zip(&stored) {
+            let (found, wanted): (Vec<_>, Vec<_>) = points(spectral, it)
+                .into_iter()
+                .map(|(at, from)| (array[at], expected[from]))
+                .unzip();
+            let error = distance(&widen(&found), &wanted);
+            assert!(error <= 1e-13 * scale, "{error:e} of {scale:e}: {}", plan.recipe());
+        }
+        output.load(&stored.iter().map(|it| &it[..]).collect::<Vec<_>>(), &mut plan.output())?;
+        let field = plan.inverse(field)?;
+        let before = cut(&x, shape, plan.input_brick(), plan.input_order().array());
+        let error = distance(&widen(field.as_slice()), &widen(&before));
+        assert!(error <= 1e-13 * norm(&widen(&x)), "{error:e}: {}", plan.recipe());
+        Ok::<_, Error>(())
+    })
+    .unwrap_or_else(|error| panic!("{error}: {sides:?}"));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::with_cases(30)
+    })]
+
+    #[test]
+    fn copies_bring_each_point_from_where_it_is(
+        ranks in select(&RANKS[..]),
+        seed in any::<u64>().no_shrink(),
+    ) {
+        match seed % 4 {
+            0 => copies::<u32, 1>(ranks, seed),
+            1 => copies::<u64, 2>(ranks, seed),
+            2 => copies::<[u64; 2], 3>(ranks, seed),
+            _ => copies::<u32, 4>(ranks, seed),
+        }
+    }
+
+    #[test]
+    fn ghost_points_are_those_of_the_grid(
+        ranks in select(&RANKS[..]),
+        seed in any::<u64>().no_shrink(),
+    ) {
+        match seed % 3 {
+            0 => halos::<u32, 1>(ranks, seed),
+            1 => halos::<u64, 2>(ranks, seed),
+            _ => halos::<[u64; 2], 3>(ranks, seed),
+        }
+    }
+
+    #[test]
+    fn fields_are_loaded_from_several_bricks(
+        ranks in select(&RANKS[..]),
+        seed in any::<u64>().no_shrink(),
+    ) {
+        match seed % 3 {
+            0 => transforms::<C2c<f64>, 2>(ranks, seed),
+            1 => transforms::<R2c<f64>, 3>(ranks, seed),
+            _ => transforms::<C2c<f64>, 3>(ranks, seed),
+        }
+    }
+}
+
+#[test]
+fn transposed_inputs_cost_fewer_exchanges() {
+    thriffty::threads(8, |comm| {
+        let shape = [16, 16, 16];
+        let draft = || thriffty::c2c(&comm, shape).ignore_shared_memory();
+        let reshapes = |draft: thriffty::Draft<'_, _, 3>| {
+            let recipe = draft.recipe()?;
+            let is_reshape = |step: &&Step| matches!(step, Step::Reshape { .. });
+            Ok::<_, Error>(recipe.steps().iter().filter(is_reshape).count())
+        };
+        let all = reshapes(draft())?;
+        assert_eq!(reshapes(draft().transposed_input())?, all - 1);
+        assert_eq!(reshapes(draft().transposed_input().transposed_output())?, all - 2);
+        let error = draft().transposed_input().input_order([1, 0, 2]).build().unwrap_err();
+        assert!(error.to_string().contains("transposed input"), "{error}");
+        Ok::<_, Error>(())
+    })
+    .unwrap();
+}
+
+/// Two bricks on each rank, side by side in one array, and their ghost points.
+#[test]
+fn bricks_may_share_an_array() {
+    thriffty::threads(2, |comm| {
+        let grid = Grid::new([4, 2])?;
+        let rank = comm.rank();
+        // Rows of five: a brick of one column, a ghost point, the other column, a ghost point.
+        let column = |j: usize| Brick { lo: [2 * rank, j], hi: [2 * rank + 2, j + 1] };
+        let here = [0, 1].map(|j| Subarray {
+            offset: 2 * j,
+            strides: [5, 1].into(),
+            ..Subarray::dense(column(j))
+        });
+        let ghosts =
+            Ghosts { lower: [0; 2].into(), upper: [0, 1].into(), periodic: [true; 2].into() };
+        let mut halo = halo(&comm, GridData::of::<f64>(grid), ghosts, &here)?;
+        let row = |i: usize| [10 * i, 99, 10 * i + 1, 99, 99].map(|v| v as f64);
+        let mut array = [row(2 * rank), row(2 * rank + 1)].concat();
+        halo.run_in_place(&mut [&mut array])?;
+        let row = |i: usize| [10 * i, 10 * i + 1, 10 * i + 1, 10 * i, 99].map(|v| v as f64);
+        assert_eq!(array, [row(2 * rank), row(2 * rank + 1)].concat());
+        assert_eq!(halo.messages_sent(), 0);
+        Ok::<_, Error>(())
+    })
+    .unwrap();
+}
+
+#[test]
+fn a_run_allocates_nothing() {
+    thriffty::threads(3, |comm| {
+        let grid = Grid::new([6, 7, 8])?;
+        let here = Subarray::with_ghosts(grid.brick(comm.rank(), 3), [1; 3], [1; 3]);
+        let around =
+            Ghosts { lower: [1; 3].into(), upper: [1; 3].into(), periodic: [true; 3].into() };
+        let mut halo = halo(&comm, GridData::of::<f64>(grid), around, &[here])?;
+        let mut array: Vec<f64> = vec![1.0; 8 * 9 * 10];
+        halo.run_in_place(&mut [&mut array])?;
+        assert_eq!(calls(|| halo.run_in_place(&mut [&mut array])), Ok(0));
+        Ok::<_, Error>(())
+    })
+    .unwrap();
+}
+
+#[test]
+fn faults_of_one_rank_are_errors_of_all() {
+    let text = |ranks: usize, body: &(dyn Fn(&ThreadComm) -> Result<(), Error> + Sync)| {
+        let found = thriffty::threads(ranks, |comm| Ok::<_, Error>(body(&comm))).unwrap();
+        assert!(found.iter().all(|it| *it == found[0]), "{found:?}");
+        found[0].clone().unwrap_err().to_string()
+    };
+    let grid = Grid::new([4, 4]).unwrap();
+    let data = GridData::of::<f64>(grid);
+    let rows = |lo, hi| Subarray::dense(Brick { lo: [lo, 0], hi: [hi, 4] });
+    // What rank 1 has, of the rows of a grid.
+    let planned = |on_one: &[Subarray]| {
+        text(2, &|comm| {
+            let on_zero = [rows(0, 2)];
+            let sources = [&on_zero, on_one][comm.rank()];
+            copy(comm, data, sources, &[rows(0, 4)]).map(drop)
+        })
+    };
+    let cases = [
+        (vec![rows(1, 4)], "disjoint bricks"),
+        (vec![rows(3, 4)], "found 12 points of [0..4, 0..4]"),
+        (vec![rows(2, 5)], "one inside the grid 4x4"),
+        (vec![Subarray { strides: [1, 1].into(), ..rows(2, 4) }], "no two points in one element"),
+        (vec![Subarray { strides: [usize::MAX, 1].into(), ..rows(2, 4) }], "can be counted"),
+        (
+            vec![Subarray { strides: [1, 1, 1].into(), ..rows(2, 4) }],
+            "strides of a subarray: found 3",
+        ),
+    ];
+    for (on_one, expected) in cases {
+        let found = planned(&on_one);
+        assert!(found.contains(expected), "{found}: {expected}");
+    }
+    let around = |upper| Ghosts { lower: [1; 2].into(), upper, periodic: [true; 2].into() };
+    let here =
+        |rank: usize| Subarray::with_ghosts(rows(2 * rank, 2 * rank + 2).brick, [1; 2], [1; 2]);
+    let halos = [
+        (around([1; 2].into()), 1, "an offset with room for ghost points"),
+        (around([1; 3].into()), 0, "axes of ghost points"),
+    ];
+    for (ghosts, dense, expected) in halos {
+        let found = text(2, &|comm| {
+            let rank = comm.rank();
+            let array = if rank == dense { rows(2 * rank, 2 * rank + 2) } else { here(rank) };
+            halo(comm, data, ghosts, &[array]).map(drop)
+        });
+        assert!(found.contains(expected), "{found}: {expected}");
+    }
+    let found = text(2, &|comm| copy(comm, data.howmany(1 + comm.rank()), &[], &[]).map(drop));
+    assert!(found.contains("the ranks disagree on the data of a copy"), "{found}");
+    // A run after a failed one is right.
+    thriffty::threads(2, |comm| {
+        let rank = comm.rank();
+        let mut halo = halo(&comm, data, around([1; 2].into()), &[here(rank)])?;
+        let mut array = vec![rank as f64; 4 * 6];
+        let short = if rank == 1 { 23 } else { 24 };
+        let error = halo.run_in_place(&mut [&mut array[..short]]).unwrap_err().to_string();
+        assert!(error.contains("array of rank 1 has 23 elements, expected 24"), "{error}");
+        let error = halo.run_in_place::<f64>(&mut []).unwrap_err().to_string();
+        assert!(error.contains("arrays of a copy: found 0, expected 1"), "{error}");
+        array.fill(rank as f64);
+        halo.run_in_place(&mut [&mut array])?;
+        let other = [1.0 - rank as f64; 6];
+        assert_eq!([&array[..6], &array[18..]], [&other; 2]);
+        assert_eq!(array[6..18], [rank as f64; 12]);
+        Ok::<_, Error>(())
+    })
+    .unwrap();
+}
