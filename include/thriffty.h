@@ -58,11 +58,12 @@ enum thriffty_status
      */
     THRIFFTY_STATUS_SHARED_MEMORY = 6,
     /**
-     * No plan, or a destroyed one.
+     * No plan or copy, or a destroyed one.
      */
     THRIFFTY_STATUS_PLAN = 7,
     /**
-     * A bug of the library, on this rank alone: others may wait. The plan cannot be used again.
+     * A bug of the library, on this rank alone: others may wait. The plan or copy cannot be used
+     * again.
      */
     THRIFFTY_STATUS_INTERNAL = 8,
     /**
@@ -229,6 +230,31 @@ typedef int32_t thriffty_scale;
 #endif // __cplusplus
 
 /**
+ * One of the two sides of a transform.
+ */
+enum thriffty_side
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * Physical data.
+     */
+    THRIFFTY_SIDE_INPUT = 0,
+    /**
+     * Spectral data.
+     */
+    THRIFFTY_SIDE_OUTPUT = 1,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum thriffty_side thriffty_side;
+#else
+typedef int32_t thriffty_side;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
  * How the recipe of a plan is chosen.
  */
 enum thriffty_tune
@@ -321,6 +347,14 @@ typedef enum thriffty_operator thriffty_operator;
 typedef int32_t thriffty_operator;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
+
+/**
+ * A copy between local arrays of all ranks, ready to run any number of times.
+ *
+ * It may be used on any thread, by one at a time. A handle of none, or of a destroyed one, is
+ * refused with `THRIFFTY_STATUS_PLAN`, on this rank alone: other ranks wait for it.
+ */
+typedef struct thriffty_copy thriffty_copy;
 
 /**
  * A distributed transform, ready to run any number of times in both directions.
@@ -459,6 +493,11 @@ typedef struct thriffty_options {
      * On the host.
      */
     int64_t modes[4];
+    /**
+     * Not 0: physical data is in the bricks and the order of axes that cost least, as of
+     * `transposed_output`. For programs that bring it there with `thriffty_copy_run`.
+     */
+    int32_t transposed_input;
 } thriffty_options;
 
 /**
@@ -526,6 +565,34 @@ typedef struct thriffty_sizes {
      */
     int32_t output_order[4];
 } thriffty_sizes;
+
+/**
+ * A brick in a local array, which may be larger: with ghost points or padded rows, in any order of
+ * axes. `thriffty_subarray_init` fills it for the usual cases.
+ */
+typedef struct thriffty_subarray {
+    /**
+     * The brick of the grid.
+     */
+    struct thriffty_brick brick;
+    /**
+     * The number of its array among those that the copy is given, from 0. Several bricks may be in
+     * one array.
+     */
+    int64_t array;
+    /**
+     * The index in the array of the brick's first point.
+     */
+    int64_t offset;
+    /**
+     * Elements from a point to its neighbour along each axis.
+     */
+    int64_t strides[4];
+    /**
+     * Elements from an array of a batch to the next.
+     */
+    int64_t distance;
+} thriffty_subarray;
 
 #ifdef __cplusplus
 extern "C" {
@@ -737,6 +804,84 @@ thriffty_status thriffty_plan_refuse(struct thriffty_plan *plan,
 thriffty_status thriffty_plan_save_wisdom(const struct thriffty_plan *plan, const char *path);
 
 /**
+ * Fills a struct for a brick in a dense array, with `lower` more points below and `upper` more
+ * above it along each axis: ghost points, or padded rows. NULL stands for none. `order` is the
+ * order of axes in memory, slowest first; NULL as in C. With `components` above 1, those of a
+ * point are side by side; otherwise the arrays of a batch follow each other.
+ *
+ * The array's number is 0; set `array` for others.
+ *
+ * What the caller promises:
+ * Pointers are NULL or point at what their types say: as many numbers as axes.
+ */
+thriffty_status thriffty_subarray_init(struct thriffty_subarray *subarray,
+                                       int32_t axes,
+                                       const struct thriffty_brick *brick,
+                                       const int64_t *lower,
+                                       const int64_t *upper,
+                                       const int32_t *order,
+                                       int64_t components);
+
+/**
+ * Plans a copy of data like that of one side of a plan, `THRIFFTY_SIDE_INPUT` or
+ * `THRIFFTY_SIDE_OUTPUT`: the same grid, elements and batch. Each point of the targets comes from
+ * the source that has it, on whichever rank. Collective over the plan's ranks; the same status on
+ * every rank. The plan may be destroyed before the copy. On failure `*copy` is NULL.
+ *
+ * Sources are disjoint, and have all points of the targets. To load a plan's data from a program's
+ * arrays, the target is the brick of `thriffty_plan_sizes` in its order of axes. Plans with
+ * `transposed_input` and `transposed_output` then have one reshape less on each side.
+ *
+ * What the caller promises:
+ * Pointers are NULL or point at what their types say; there are as many structs as the counts say.
+ */
+thriffty_status thriffty_copy_create(struct thriffty_copy **copy,
+                                     struct thriffty_plan *plan,
+                                     int32_t side,
+                                     size_t source_count,
+                                     const struct thriffty_subarray *sources,
+                                     size_t target_count,
+                                     const struct thriffty_subarray *targets);
+
+/**
+ * Plans the exchange that fills the ghost points of arrays, also those of edges and corners, from
+ * the bricks that have them. `side` is as of `thriffty_copy_create`. Collective. It runs in place.
+ *
+ * There are `lower` ghost points below each brick and `upper` above it along each axis. Where
+ * `periodic` is not 0, the grid continues at its other end; elsewhere ghost points beyond the grid
+ * stay as they are.
+ *
+ * What the caller promises:
+ * As of `thriffty_copy_create`; `lower`, `upper` and `periodic` have as many numbers as the plan
+ * has axes.
+ */
+thriffty_status thriffty_halo_create(struct thriffty_copy **copy,
+                                     struct thriffty_plan *plan,
+                                     int32_t side,
+                                     const int64_t *lower,
+                                     const int64_t *upper,
+                                     const int32_t *periodic,
+                                     size_t count,
+                                     const struct thriffty_subarray *subarrays);
+
+/**
+ * Copies from source arrays to target arrays, each as many as the subarrays of that side name.
+ * With `sources` NULL it works in place: targets are also sources. Ghost points are exchanged so.
+ * Collective; the same status on every rank.
+ *
+ * Arrays do not overlap; bricks that are in one array have the same number.
+ *
+ * What the caller promises:
+ * Each array has the elements that its subarrays name, which nobody else touches meanwhile.
+ */
+thriffty_status thriffty_copy_run(struct thriffty_copy *copy, const void *const *sources, void *const *targets);
+
+/**
+ * Destroys a copy. Collective over its ranks. NULL is ignored.
+ */
+thriffty_status thriffty_copy_destroy(struct thriffty_copy *copy);
+
+/**
  * Applies an operator to each mode of this rank's spectral data, on a box with these `lengths`,
  * one for each axis. Not collective.
  *
@@ -923,6 +1068,84 @@ thriffty_status thriffty_wavenumbers(struct thriffty_plan *plan,
  * and 5. 0 where there is none.
  */
 size_t thriffty_next_fast_len(size_t n);
+
+/**
+ * Fills a struct for a brick in a dense array, with `lower` more points below and `upper` more
+ * above it along each axis: ghost points, or padded rows. NULL stands for none. `order` is the
+ * order of axes in memory, slowest first; NULL as in C. With `components` above 1, those of a
+ * point are side by side; otherwise the arrays of a batch follow each other.
+ *
+ * The array's number is 0; set `array` for others.
+ *
+ * What the caller promises:
+ * Pointers are NULL or point at what their types say: as many numbers as axes.
+ */
+thriffty_status thriffty_subarray_init(struct thriffty_subarray *subarray,
+                                       int32_t axes,
+                                       const struct thriffty_brick *brick,
+                                       const int64_t *lower,
+                                       const int64_t *upper,
+                                       const int32_t *order,
+                                       int64_t components);
+
+/**
+ * Plans a copy of data like that of one side of a plan, `THRIFFTY_SIDE_INPUT` or
+ * `THRIFFTY_SIDE_OUTPUT`: the same grid, elements and batch. Each point of the targets comes from
+ * the source that has it, on whichever rank. Collective over the plan's ranks; the same status on
+ * every rank. The plan may be destroyed before the copy. On failure `*copy` is NULL.
+ *
+ * Sources are disjoint, and have all points of the targets. To load a plan's data from a program's
+ * arrays, the target is the brick of `thriffty_plan_sizes` in its order of axes. Plans with
+ * `transposed_input` and `transposed_output` then have one reshape less on each side.
+ *
+ * What the caller promises:
+ * Pointers are NULL or point at what their types say; there are as many structs as the counts say.
+ */
+thriffty_status thriffty_copy_create(struct thriffty_copy **copy,
+                                     struct thriffty_plan *plan,
+                                     int32_t side,
+                                     size_t source_count,
+                                     const struct thriffty_subarray *sources,
+                                     size_t target_count,
+                                     const struct thriffty_subarray *targets);
+
+/**
+ * Plans the exchange that fills the ghost points of arrays, also those of edges and corners, from
+ * the bricks that have them. `side` is as of `thriffty_copy_create`. Collective. It runs in place.
+ *
+ * There are `lower` ghost points below each brick and `upper` above it along each axis. Where
+ * `periodic` is not 0, the grid continues at its other end; elsewhere ghost points beyond the grid
+ * stay as they are.
+ *
+ * What the caller promises:
+ * As of `thriffty_copy_create`; `lower`, `upper` and `periodic` have as many numbers as the plan
+ * has axes.
+ */
+thriffty_status thriffty_halo_create(struct thriffty_copy **copy,
+                                     struct thriffty_plan *plan,
+                                     int32_t side,
+                                     const int64_t *lower,
+                                     const int64_t *upper,
+                                     const int32_t *periodic,
+                                     size_t count,
+                                     const struct thriffty_subarray *subarrays);
+
+/**
+ * Copies from source arrays to target arrays, each as many as the subarrays of that side name.
+ * With `sources` NULL it works in place: targets are also sources. Ghost points are exchanged so.
+ * Collective; the same status on every rank.
+ *
+ * Arrays do not overlap; bricks that are in one array have the same number.
+ *
+ * What the caller promises:
+ * Each array has the elements that its subarrays name, which nobody else touches meanwhile.
+ */
+thriffty_status thriffty_copy_run(struct thriffty_copy *copy, const void *const *sources, void *const *targets);
+
+/**
+ * Destroys a copy. Collective over its ranks. NULL is ignored.
+ */
+thriffty_status thriffty_copy_destroy(struct thriffty_copy *copy);
 
 #ifdef __cplusplus
 }  // extern "C"

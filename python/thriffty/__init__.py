@@ -18,6 +18,7 @@ from numpy.fft import fftfreq, fftshift, ifftshift, rfftfreq
 
 from . import _library
 from ._apply import clear_plans, get_workers, set_workers
+from ._copies import Halo, ParallelCopy
 from ._cosines import dct, dctn, dst, dstn, idct, idctn, idst, idstn
 from ._dist_array import DistArray, newDistArray
 from ._functions import (
@@ -50,8 +51,10 @@ __all__ = [
     "DeviceError",
     "DistArray",
     "Error",
+    "Halo",
     "OutOfMemoryError",
     "PFFT",
+    "ParallelCopy",
     "Plan",
     "TransportError",
     "WireError",

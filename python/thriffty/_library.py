@@ -79,6 +79,7 @@ class Options(Structure):
         ("transposed_output", c_int32),
         ("transform", c_int64 * AXES),
         ("modes", c_int64 * AXES),
+        ("transposed_input", c_int32),
     ]
 
 
@@ -86,6 +87,18 @@ class Brick(Structure):
     """`thriffty_brick`."""
 
     _fields_ = [("lo", c_int64 * AXES), ("hi", c_int64 * AXES)]
+
+
+class Subarray(Structure):
+    """`thriffty_subarray`."""
+
+    _fields_ = [
+        ("brick", Brick),
+        ("array", c_int64),
+        ("offset", c_int64),
+        ("strides", c_int64 * AXES),
+        ("distance", c_int64),
+    ]
 
 
 class Sizes(Structure):
@@ -112,6 +125,9 @@ _APART = [c_void_p, c_void_p, c_size_t, c_void_p, c_size_t]
 _IN_PLACE = [c_void_p, c_void_p, c_size_t]
 _TEXT = [c_void_p, c_char_p, c_size_t]
 _BRICKS = [POINTER(Brick), POINTER(Brick)]
+_COPIED = [POINTER(c_void_p), c_void_p, c_int32]
+_SUBARRAYS = [c_size_t, POINTER(Subarray)]
+_AROUND = [POINTER(c_int64), POINTER(c_int64), POINTER(c_int32)]
 
 _ARGUMENTS: dict[str, list] = {
     "thriffty_options_init": [POINTER(Options), c_size_t],
@@ -132,6 +148,10 @@ _ARGUMENTS: dict[str, list] = {
     "thriffty_apply": [c_void_p, c_int32, c_double, POINTER(c_double), *_APART[1:]],
     "thriffty_multiply": [c_void_p, c_void_p, c_size_t, c_int32, c_void_p, c_size_t],
     "thriffty_green_function": [c_void_p, POINTER(c_double), c_void_p, c_size_t],
+    "thriffty_copy_create": [*_COPIED, *_SUBARRAYS, *_SUBARRAYS],
+    "thriffty_halo_create": [*_COPIED, *_AROUND, *_SUBARRAYS],
+    "thriffty_copy_run": [c_void_p, POINTER(c_void_p), POINTER(c_void_p)],
+    "thriffty_copy_destroy": [c_void_p],
     "thriffty_wavenumbers": [
         c_void_p,
         c_int32,
@@ -156,7 +176,7 @@ class Library:
         self.path = os.fspath(path)
         self.c = ctypes.CDLL(self.path)
         # The youngest call that the package needs.
-        if not hasattr(self.c, "thriffty_green_function"):
+        if not hasattr(self.c, "thriffty_copy_run"):
             raise ImportError(f"{self.path} is no library of thriffty, or too old for this package")
         self.c.thriffty_version.restype = c_char_p
         self.c.thriffty_last_error.restype = c_char_p
@@ -249,3 +269,20 @@ def over_mpi() -> Library:
     if not library.has_mpi:
         raise ImportError(f"{path} was built without MPI")
     return library
+
+
+# Threads of a plan do not live on in a forked process.
+_forks = 0
+
+
+def forks() -> int:
+    """How often this process has been forked from one that had loaded the package."""
+    return _forks
+
+
+def _forked() -> None:
+    global _forks
+    _forks += 1
+
+
+os.register_at_fork(after_in_child=_forked)

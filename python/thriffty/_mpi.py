@@ -10,6 +10,9 @@ from ._library import ArgumentError, Error, Library
 
 R = TypeVar("R")
 
+# A call of the library that destroys what a handle names.
+Destroy = Callable[[ctypes.c_void_p], int]
+
 _keyval: int | None = None
 
 
@@ -31,15 +34,16 @@ def _tried(asked: Callable[[], R]) -> tuple[R | None, Exception | None]:
 
 
 class Ranks:
-    """The plans of a communicator, numbered in the order in which all ranks make them.
+    """The plans and copies of a communicator, numbered in the order in which all ranks make them.
 
-    An unused plan is kept until all ranks have no more use for it: destroying it is collective.
+    An unused plan or copy is kept until all ranks have no more use for it: destroying it is
+    collective.
     """
 
     def __init__(self, comm: Any) -> None:
         self.comm = comm
         self.next = 0
-        self.unused: dict[int, tuple[Library, ctypes.c_void_p]] = {}
+        self.unused: dict[int, tuple[Library, Destroy, ctypes.c_void_p]] = {}
 
     @classmethod
     def of(cls, comm: Any) -> Ranks:
@@ -63,18 +67,20 @@ class Ranks:
         text = None if why is None else f"{why}"
         said = self.comm.allgather((text, sorted(self.unused)))
         for number in sorted(set.intersection(*(set(unused) for _, unused in said))):
-            library, handle = self.unused.pop(number)
-            library.check(library.c.thriffty_plan_destroy(handle))
+            library, destroy, handle = self.unused.pop(number)
+            library.check(destroy(handle))
         for rank, (text, _) in enumerate(said):
             if text is not None:
                 raise ArgumentError(f"rank {rank}: {text}") from why
         return cast(R, mine)
 
     def number(self) -> int:
-        """The number of a plan that all ranks have made."""
+        """The number of a plan or copy that all ranks have made."""
         self.next += 1
         return self.next
 
-    def leave(self, number: int, library: Library, handle: ctypes.c_void_p) -> None:
-        """Nobody uses this plan on this rank any more."""
-        self.unused[number] = (library, handle)
+    def leave(
+        self, number: int, library: Library, destroy: Destroy, handle: ctypes.c_void_p
+    ) -> None:
+        """Nobody uses this plan or copy on this rank any more."""
+        self.unused[number] = (library, destroy, handle)

@@ -95,10 +95,8 @@ class Request:
         halved = [n // 2 + 1 if kind == "r2c" else n for n, kind in zip(kept, self.kinds)]
         self.shapes = (self.shape, tuple(halved))
         self.orders = _orders(order, axes)
-        self.bricks = (
-            _brick("input", bricks[0], self.shapes[0]),
-            _brick("output", bricks[1], self.shapes[1]),
-        )
+        given = zip(("input", "output"), bricks, self.shapes)
+        self.bricks = tuple(None if it is None else brick_of(what, it, n) for what, it, n in given)
 
     def options(self, library: Library, batch: int, norm: str | None, **others: Any) -> Options:
         """The options of the plan; those of `others` are not None."""
@@ -210,9 +208,8 @@ def _order(order: Order | None, axes: int) -> tuple[int, ...]:
     return order
 
 
-def _brick(what: str, slices: Slices | None, shape: tuple[int, ...]) -> Brick | None:
-    if slices is None:
-        return None
+def brick_of(what: str, slices: Slices, shape: tuple[int, ...]) -> Brick:
+    """The brick that slices name, one for each axis."""
     slices = (slices,) if isinstance(slices, slice) else tuple(slices)
     if len(slices) != len(shape):
         raise argument(f"slices of {what}", len(slices), f"one for each of {len(shape)} axes")

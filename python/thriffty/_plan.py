@@ -75,9 +75,9 @@ class Plan(Spectra):
         The recipe itself, as :attr:`recipe` prints it.
     threads : int, optional
         Threads of a plan of one process; by default as many as there are cores.
-    transposed_output : bool
-        Spectral data stays in the bricks and the order of axes that cost least:
-        :attr:`output_slices` and :attr:`orders`. For plans with a communicator.
+    transposed_input, transposed_output : bool
+        Physical or spectral data is in the bricks and the order of axes that cost least:
+        :attr:`input_slices`, :attr:`output_slices`, :attr:`orders`. With a communicator.
     shared_arrays : bool
         All arrays are those of :meth:`empty_input` and :meth:`empty_output`, in memory that the
         processes of a host share. Nothing is copied then.
@@ -133,6 +133,7 @@ class Plan(Spectra):
         wisdom: str | os.PathLike[str] | None = None,
         recipe: str | None = None,
         threads: int | None = None,
+        transposed_input: bool = False,
         transposed_output: bool = False,
         shared_arrays: bool = False,
         memory: str | None = None,
@@ -161,6 +162,7 @@ class Plan(Spectra):
                 wire_everywhere=int(wire_everywhere),
                 exchange=exchange,
                 threads=_threads(threads, comm is None and device is None),
+                transposed_input=int(transposed_input),
                 transposed_output=int(transposed_output),
                 shared_arrays=int(shared_arrays),
                 memory=memory,
@@ -176,7 +178,7 @@ class Plan(Spectra):
         self._shared = bool(options.shared_arrays) or options.device >= 0
         self._device = options.device if options.device >= 0 else None
         self._handle = self._create(request, options)
-        self._fork = _forks
+        self._fork = _library.forks()
         self._number = 0 if self._ranks is None else self._ranks.number()
         self._describe(request, options.howmany)
 
@@ -424,7 +426,7 @@ class Plan(Spectra):
     def _open(self) -> ctypes.c_void_p:
         if self._handle is None:
             raise _library.Error("the plan is closed")
-        if self._fork != _forks:
+        if self._fork != _library.forks():
             raise _library.Error("the plan belongs to the process from which this one was forked")
         return self._handle
 
@@ -436,7 +438,7 @@ class Plan(Spectra):
         if self._handle is None or self._lent:
             return
         handle, self._handle = self._handle, None
-        if self._fork == _forks:
+        if self._fork == _library.forks():
             self._library.check(self._library.c.thriffty_plan_destroy(handle))
 
     def __enter__(self) -> Plan:
@@ -447,13 +449,14 @@ class Plan(Spectra):
 
     def __del__(self) -> None:
         handle = getattr(self, "_handle", None)
-        if handle is None or getattr(self, "_fork", None) != _forks:
+        if handle is None or getattr(self, "_fork", None) != _library.forks():
             return
         if self._ranks is None:
             self._library.c.thriffty_plan_destroy(handle)
         else:
             # Destroying is collective, and ranks collect garbage at times of their own.
-            self._ranks.leave(self._number, self._library, handle)
+            destroy = self._library.c.thriffty_plan_destroy
+            self._ranks.leave(self._number, self._library, destroy, handle)
 
     def __reduce__(self) -> Any:
         raise TypeError("a Plan cannot be copied or pickled")
@@ -473,15 +476,3 @@ def _threads(threads: int | None, is_local: bool) -> int | None:
 def _slices(brick: Brick, axes: int) -> tuple[slice, ...]:
     pairs = zip(brick.lo[:axes], brick.hi[:axes])
     return tuple(slice(lo, max(lo, hi)) for lo, hi in pairs)
-
-
-# Threads of a plan do not live on in a forked process.
-_forks = 0
-
-
-def _forked() -> None:
-    global _forks
-    _forks += 1
-
-
-os.register_at_fork(after_in_child=_forked)

@@ -9,7 +9,7 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The folder of the interface.
 const SOURCES: &str = "crates/fft-capi";
 /// Its Fortran modules; later ones use earlier ones.
-const MODULES: [&str; 2] = ["thriffty.F90", "thriffty_operators.F90"];
+const MODULES: [&str; 3] = ["thriffty.F90", "thriffty_operators.F90", "thriffty_arrays.F90"];
 /// System libraries of the static library.
 const SYSTEM: [&str; 5] = ["gcc_s", "rt", "pthread", "m", "dl"];
 
@@ -57,6 +57,7 @@ pub(crate) fn lay_out(built: &Path, prefix: &Path, mpi: bool) -> Result {
         "lib/pkgconfig/thriffty-fortran.pc",
         "include/fortran/thriffty.mod",
         "include/fortran/thriffty_operators.mod",
+        "include/fortran/thriffty_arrays.mod",
     ] {
         let _ = std::fs::remove_file(prefix.join(old));
     }

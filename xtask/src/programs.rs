@@ -148,7 +148,7 @@ impl Bench {
         let c = ["-std=c11", "-O1", "-g"];
         let serial = ["-std=c11", "-UTHRIFFTY_WITH_MPI"];
         let (cxx, fortran) = (["-std=c++17", "-O1"], ["-std=f2008"]);
-        let programs: [(&str, &str, &[&str], &[&str]); 13] = [
+        let programs: [(&str, &str, &[&str], &[&str]); 15] = [
             ("cc", "examples/c/serial.c", &serial, &["thriffty"]),
             ("mpicc", "examples/c/transform.c", &c, &["thriffty"]),
             ("mpicc", "examples/c/poisson.c", &c, &["thriffty"]),
@@ -157,6 +157,8 @@ impl Bench {
             ("mpif90", "examples/fortran/transform.f90", &fortran, &["thriffty-fortran"]),
             ("mpicc", "crates/fft-capi/tests/abi.c", &c, &["thriffty"]),
             ("mpicc", "crates/fft-capi/tests/operators.c", &c, &["thriffty"]),
+            ("mpicc", "crates/fft-capi/tests/arrays.c", &c, &["thriffty"]),
+            ("mpif90", "crates/fft-capi/tests/fortran_arrays.f90", &fortran, &["thriffty-fortran"]),
             (
                 "mpif90",
                 "crates/fft-capi/tests/fortran_operators.f90",

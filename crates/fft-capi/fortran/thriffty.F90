@@ -60,7 +60,7 @@ module thriffty
         type(c_ptr) :: stream = c_null_ptr
         character(:), allocatable :: passage, memory, layouts
         integer(c_int32_t) :: threads = 1
-        logical :: transposed_output = .false.
+        logical :: transposed_input = .false., transposed_output = .false.
         integer(c_int64_t) :: transform(4) = 0, modes(4) = 0
     end type
 
@@ -98,10 +98,10 @@ module thriffty
         real(c_double) :: tune_seconds
         type(c_ptr) :: tune_text
         integer(c_int32_t) :: device
-        type(c_ptr) :: stream
-        type(c_ptr) :: passage, memory, layouts
+        type(c_ptr) :: stream, passage, memory, layouts
         integer(c_int32_t) :: threads, transposed_output
         integer(c_int64_t) :: transform(4), modes(4)
+        integer(c_int32_t) :: transposed_input
     end type
 
     !> What C reads while a plan is made: kept alive here.
@@ -445,7 +445,7 @@ contains
             o%forward_scale, o%inverse_scale, o%howmany, c_null_ptr, c_null_ptr, o%tolerance, &
             merge(1, 0, o%strict), merge(1, 0, o%wire_everywhere), o%tune, merge(1, 0, o%shared_arrays), &
             o%tune_seconds, c_null_ptr, o%device, o%stream, c_null_ptr, c_null_ptr, c_null_ptr, o%threads, &
-            merge(1, 0, o%transposed_output), o%transform, o%modes)
+            merge(1, 0, o%transposed_output), o%transform, o%modes, merge(1, 0, o%transposed_input))
         asked%options%transform(:axes) = o%transform(axes:1:-1)
         asked%options%modes(:axes) = o%modes(axes:1:-1)
         asked%options%kinds(:axes) = o%kinds(axes:1:-1)

@@ -7,12 +7,14 @@
 //! 2. `status.rs` turns an error or a panic into a status, and a text for
 //!    [`ffi::thriffty_last_error`].
 //! 3. `request.rs` turns numbers into options, `plan.rs` these into a
-//!    [`DynPlan`](thriffty::planning::DynPlan), and `registry.rs` gives it a handle.
+//!    [`DynPlan`](thriffty::planning::DynPlan), `arrays.rs` plans copies, and `registry.rs` gives
+//!    them handles.
 //!
 //! A handle is a number in place of a pointer. No number is used twice, so that handles of
 //! destroyed plans are detected.
 #![deny(unsafe_code)]
 
+mod arrays;
 mod domain;
 pub mod ffi;
 mod plan;

@@ -1,50 +1,61 @@
-//! Live plans by number.
+//! What programs hold, by number.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::arrays::Copies;
 use crate::plan::Held;
 use crate::status::Failure;
 
-/// A plan in use by one thread at a time.
-type Shared = Arc<Mutex<Held>>;
-
-/// All plans of the process, and the number of the next.
-struct Registry {
-    plans: BTreeMap<usize, Shared>,
-    next: usize,
+/// The objects of one type. Each is in use by one thread at a time.
+pub(crate) struct Registry<V> {
+    what: &'static str,
+    objects: Mutex<BTreeMap<usize, Arc<Mutex<V>>>>,
 }
 
-/// Odd numbers, so that none is the address of anything but a byte.
-static REGISTRY: Mutex<Registry> = Mutex::new(Registry { plans: BTreeMap::new(), next: 1 });
+/// All plans of the process.
+pub(crate) static PLANS: Registry<Held> = Registry::new("plan");
 
-/// What panics does so outside of the few lines that hold the lock.
-fn registry() -> MutexGuard<'static, Registry> {
-    REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
-}
+/// All copies of the process.
+pub(crate) static COPIES: Registry<Copies> = Registry::new("copy");
 
-/// Keeps a plan; its number.
-pub(crate) fn insert(plan: Held) -> usize {
-    let mut registry = registry();
-    let number = registry.next;
-    registry.next += 2;
-    registry.plans.insert(number, Arc::new(Mutex::new(plan)));
-    number
-}
+/// Odd numbers, so that none is the address of anything but a byte. No two objects have the same.
+static NEXT: AtomicUsize = AtomicUsize::new(1);
 
-/// Gives a plan up. Who uses it at this moment drops it afterwards.
-pub(crate) fn remove(number: usize) -> Result<(), Failure> {
-    let plan = registry().plans.remove(&number);
-    // Dropped here, when the registry is free again: dropping is collective.
-    plan.map(drop).ok_or(Failure::Handle(number))
-}
+impl<V> Registry<V> {
+    const fn new(what: &'static str) -> Self {
+        Self { what, objects: Mutex::new(BTreeMap::new()) }
+    }
 
-/// Does something with a plan. One in which something panicked is not used again.
-pub(crate) fn with<R>(
-    number: usize,
-    action: impl FnOnce(&mut Held) -> Result<R, Failure>,
-) -> Result<R, Failure> {
-    let plan = registry().plans.get(&number).cloned().ok_or(Failure::Handle(number))?;
-    let mut plan = plan.lock().map_err(|_| Failure::Broken)?;
-    action(&mut plan)
+    /// What panics does so outside of the few lines that hold the lock.
+    fn objects(&self) -> MutexGuard<'_, BTreeMap<usize, Arc<Mutex<V>>>> {
+        self.objects.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps an object; its number.
+    pub(crate) fn insert(&self, object: V) -> usize {
+        let number = NEXT.fetch_add(2, Ordering::Relaxed);
+        self.objects().insert(number, Arc::new(Mutex::new(object)));
+        number
+    }
+
+    /// Gives an object up. Who uses it at this moment drops it afterwards.
+    pub(crate) fn remove(&self, number: usize) -> Result<(), Failure> {
+        let object = self.objects().remove(&number);
+        // Dropped here, when the registry is free again: dropping is collective.
+        object.map(drop).ok_or(Failure::Handle(self.what, number))
+    }
+
+    /// Does something with an object. One in which something panicked is not used again.
+    pub(crate) fn with<R>(
+        &self,
+        number: usize,
+        action: impl FnOnce(&mut V) -> Result<R, Failure>,
+    ) -> Result<R, Failure> {
+        let object = self.objects().get(&number).cloned();
+        let object = object.ok_or(Failure::Handle(self.what, number))?;
+        let mut object = object.lock().map_err(|_| Failure::Broken(self.what))?;
+        action(&mut object)
+    }
 }

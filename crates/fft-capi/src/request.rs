@@ -95,6 +95,7 @@ impl Request {
         asked.tolerance = tolerance(options.tolerance, options.strict != 0)?;
         asked.ignore_shared_memory = options.wire_everywhere != 0;
         asked.shared_arrays = options.shared_arrays != 0;
+        asked.transposed_input = options.transposed_input != 0;
         asked.transposed_output = options.transposed_output != 0;
         let lens = &lens;
         asked.transform = lengths("transform", &options.transform[..axes], |axis| lens[axis])?;
@@ -112,7 +113,7 @@ impl Request {
 }
 
 /// What a number stands for.
-fn one_of<V: Copy>(what: &str, found: i32, known: &[(i32, V)]) -> Result<V, Error> {
+pub(crate) fn one_of<V: Copy>(what: &str, found: i32, known: &[(i32, V)]) -> Result<V, Error> {
     let value = known.iter().find(|(number, _)| *number == found).map(|(_, value)| *value);
     value.ok_or_else(|| {
         let numbers: Vec<_> = known.iter().map(|(number, _)| number.to_string()).collect();
@@ -139,7 +140,7 @@ fn kind(axis: usize, found: i32) -> Result<Option<Kind>, Error> {
 }
 
 /// Whether it is a permutation is for the library to say.
-fn order(what: &str, found: &[i32]) -> Result<PerAxis<usize>, Error> {
+pub(crate) fn order(what: &str, found: &[i32]) -> Result<PerAxis<usize>, Error> {
     let mut order = PerAxis::splat(found.len(), 0);
     for (axis, &given) in order.iter_mut().zip(found) {
         let expected = format!("0 to {}", found.len() - 1);
@@ -166,7 +167,7 @@ fn lengths(
     Ok(Some(lens))
 }
 
-fn brick(brick: Brick, axes: usize) -> Result<DynBrick, Error> {
+pub(crate) fn brick(brick: Brick, axes: usize) -> Result<DynBrick, Error> {
     let bounds = |found: [i64; MAX_AXES]| {
         let mut bounds = PerAxis::splat(axes, 0);
         for (bound, given) in bounds.iter_mut().zip(found) {

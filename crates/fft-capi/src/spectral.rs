@@ -46,7 +46,7 @@ impl Held {
     }
 
     /// The number of axes.
-    fn axes(&self) -> usize {
+    pub(crate) fn axes(&self) -> usize {
         match self.plan() {
             Plan::Rank(plan) => plan.output_order().len(),
             Plan::Team(plan) => plan.output_order().len(),

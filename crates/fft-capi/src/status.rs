@@ -26,9 +26,10 @@ pub enum Status {
     /// Too little memory that the ranks of a host can share: enlarge it, or choose another exchange
     /// than "shared".
     SharedMemory = 6,
-    /// No plan, or a destroyed one.
+    /// No plan or copy, or a destroyed one.
     Plan = 7,
-    /// A bug of the library, on this rank alone: others may wait. The plan cannot be used again.
+    /// A bug of the library, on this rank alone: others may wait. The plan or copy cannot be used
+    /// again.
     Internal = 8,
     /// No such CUDA device, an unusable one, or a library that was built without CUDA.
     Device = 9,
@@ -37,10 +38,10 @@ pub enum Status {
 #[derive(Debug)]
 pub(crate) enum Failure {
     Library(Error),
-    /// A plan that is none.
-    Handle(usize),
-    /// A plan in which something panicked before.
-    Broken,
+    /// A plan or a copy that is none.
+    Handle(&'static str, usize),
+    /// One in which something panicked before.
+    Broken(&'static str),
 }
 
 impl From<Error> for Failure {
@@ -53,8 +54,8 @@ impl Failure {
     pub(crate) fn status(&self) -> Status {
         let kind = match self {
             Self::Library(error) => error.kind(),
-            Self::Handle(_) => return Status::Plan,
-            Self::Broken => return Status::Internal,
+            Self::Handle(..) => return Status::Plan,
+            Self::Broken(_) => return Status::Internal,
         };
         match kind {
             ErrorKind::Geometry => Status::Geometry,
@@ -71,11 +72,11 @@ impl Failure {
     fn text(&self) -> String {
         match self {
             Self::Library(error) => error.to_string(),
-            Self::Handle(0) => "the plan is NULL".into(),
-            Self::Handle(number) => {
-                format!("{number:#x} is no plan, or one that was destroyed")
+            Self::Handle(what, 0) => format!("the {what} is NULL"),
+            Self::Handle(what, number) => {
+                format!("{number:#x} is no {what}, or one that was destroyed")
             }
-            Self::Broken => "the plan failed by a bug of the library before".into(),
+            Self::Broken(what) => format!("the {what} failed by a bug of the library before"),
         }
     }
 }
@@ -144,7 +145,7 @@ mod tests {
         assert_eq!(failure.text(), "rank 1 could not allocate 7 bytes");
         let failure = Failure::from(Error::NoDevice { rank: 2, why: "none".into() });
         assert_eq!(failure.status(), Status::Device);
-        assert_eq!(Failure::Handle(3).status(), Status::Plan);
-        assert_eq!(Failure::Broken.status(), Status::Internal);
+        assert_eq!(Failure::Handle("plan", 3).status(), Status::Plan);
+        assert_eq!(Failure::Broken("plan").status(), Status::Internal);
     }
 }

@@ -123,6 +123,34 @@ pub struct Brick {
     pub hi: [i64; 4],
 }
 
+/// One of the two sides of a transform.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum Side {
+    /// Physical data.
+    Input = 0,
+    /// Spectral data.
+    Output = 1,
+}
+
+/// A brick in a local array, which may be larger: with ghost points or padded rows, in any order of
+/// axes. `thriffty_subarray_init` fills it for the usual cases.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Subarray {
+    /// The brick of the grid.
+    pub brick: Brick,
+    /// The number of its array among those that the copy is given, from 0. Several bricks may be in
+    /// one array.
+    pub array: i64,
+    /// The index in the array of the brick's first point.
+    pub offset: i64,
+    /// Elements from a point to its neighbour along each axis.
+    pub strides: [i64; 4],
+    /// Elements from an array of a batch to the next.
+    pub distance: i64,
+}
+
 /// Options of a plan, equal on all ranks. Always begin with `thriffty_options_init`: later versions
 /// have more fields at the end, and accept the sizes of earlier ones.
 #[derive(Clone, Copy, Debug)]
@@ -199,16 +227,20 @@ pub struct Options {
     /// points; 0 (default): all. Of an even number of modes below the length, the middle one is 0.
     /// On the host.
     pub modes: [i64; 4],
+    /// Not 0: physical data is in the bricks and the order of axes that cost least, as of
+    /// `transposed_output`. For programs that bring it there with `thriffty_copy_run`.
+    pub transposed_input: i32,
 }
 
 /// Sizes of the options in this header and in earlier ones.
-pub(crate) const OPTIONS_BYTES: [usize; 7] = [
+pub(crate) const OPTIONS_BYTES: [usize; 8] = [
     std::mem::offset_of!(Options, device),
     std::mem::offset_of!(Options, passage),
     std::mem::offset_of!(Options, memory),
     std::mem::offset_of!(Options, layouts),
     std::mem::offset_of!(Options, threads),
     std::mem::offset_of!(Options, transform),
+    std::mem::offset_of!(Options, transposed_input),
     size_of::<Options>(),
 ];
 
@@ -241,6 +273,7 @@ impl Default for Options {
             transposed_output: 0,
             transform: [0; 4],
             modes: [0; 4],
+            transposed_input: 0,
         }
     }
 }

@@ -32,7 +32,7 @@ _Static_assert(offsetof(thriffty_options, stream) == 144, "stream");
 _Static_assert(offsetof(thriffty_options, passage) == 152, "passage");
 _Static_assert(offsetof(thriffty_options, memory) == 160, "memory");
 _Static_assert(offsetof(thriffty_options, layouts) == 168 && offsetof(thriffty_options, threads) == 176, "threads");
-_Static_assert(offsetof(thriffty_options, transposed_output) == 180 && sizeof(thriffty_options) == 248, "options");
+_Static_assert(offsetof(thriffty_options, transposed_output) == 180 && sizeof(thriffty_options) == 256, "options");
 _Static_assert(offsetof(thriffty_sizes, input) == 8 && offsetof(thriffty_sizes, output) == 72, "bricks");
 _Static_assert(offsetof(thriffty_sizes, input_points) == 136, "input_points");
 _Static_assert(offsetof(thriffty_sizes, input_order) == 184 && sizeof(thriffty_sizes) == 216, "sizes");

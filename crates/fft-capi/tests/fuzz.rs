@@ -88,7 +88,10 @@ impl Fuzz {
                     options.transform = std::array::from_fn(|_| self.one_of(&[0, 8, 16, -1, 3]));
                     options.modes = std::array::from_fn(|_| self.one_of(&[0, 0, 3, 8, -1, 99]));
                 }
-                19 => options.transposed_output = self.number(1),
+                19 => {
+                    let sides = [self.number(1), self.number(1)];
+                    [options.transposed_input, options.transposed_output] = sides;
+                }
                 0 => options.struct_size = self.one_of(&[0, 8, 135, 136, 137, usize::MAX]),
                 1 => options.precision = self.one_of(&[32, 32, 64, 0, -1]),
                 2 => options.kinds = std::array::from_fn(|_| self.number(12)),

@@ -17,14 +17,16 @@ use thriffty::{
     mpi::rsmpi::ffi::{MPI_Comm, RSMPI_Fint as MPI_Fint},
 };
 
+use crate::plan;
+use crate::registry::PLANS;
 use crate::request::Request;
 use crate::status::{Failure, Status, attempt, last, status};
 #[cfg(feature = "mpi")]
 use crate::values::Brick;
 use crate::values::{Options, Sizes};
-use crate::{plan, registry};
 
 mod addresses;
+pub mod arrays;
 #[cfg(feature = "cuda")]
 mod device;
 mod pointers;
@@ -171,7 +173,7 @@ unsafe fn create(
     thriffty::warnings::show("thriffty");
     // SAFETY: the caller vouches for the room.
     let told = unsafe { tell("plan", place, std::ptr::null_mut()) };
-    let number = registry::insert(plan::build(comm, told.and(asked))?);
+    let number = PLANS.insert(plan::build(comm, told.and(asked))?);
     // SAFETY: as above.
     unsafe { Ok(tell("plan", place, std::ptr::without_provenance_mut(number))?) }
 }
@@ -182,7 +184,7 @@ unsafe fn create(
 pub extern "C" fn thriffty_plan_destroy(plan: *mut Plan) -> Status {
     status(|| match plan.addr() {
         0 => Ok(()),
-        number => registry::remove(number),
+        number => PLANS.remove(number),
     })
 }
 
@@ -238,7 +240,7 @@ unsafe fn run(
     input: (*const u8, usize),
     output: (*mut u8, usize),
 ) -> Result<(), Failure> {
-    registry::with(plan.addr(), |plan| {
+    PLANS.with(plan.addr(), |plan| {
         #[cfg(feature = "cuda")]
         if let Some((rank, stream)) = plan.device() {
             return keeping_context(|| {
@@ -291,7 +293,7 @@ unsafe fn run_in_place(
     data: *mut u8,
     bytes: usize,
 ) -> Result<(), Failure> {
-    registry::with(plan.addr(), |plan| {
+    PLANS.with(plan.addr(), |plan| {
         #[cfg(feature = "cuda")]
         if let Some((rank, stream)) = plan.device() {
             return keeping_context(|| {
@@ -318,7 +320,7 @@ pub unsafe extern "C" fn thriffty_allocate(plan: *mut Plan, array: *mut *mut c_v
     status(|| {
         // SAFETY: the caller vouches for the room.
         let told = unsafe { tell("array", array, std::ptr::null_mut()) };
-        let made = registry::with(plan.addr(), |plan| Ok(plan.allocate(told)?))?;
+        let made = PLANS.with(plan.addr(), |plan| Ok(plan.allocate(told)?))?;
         // SAFETY: as above.
         unsafe { Ok(tell("array", array, made.cast())?) }
     })
@@ -335,7 +337,7 @@ pub unsafe extern "C" fn thriffty_plan_sizes(
     struct_size: usize,
 ) -> Status {
     status(|| {
-        let found = registry::with(plan.addr(), |plan| Ok(plan.sizes()))?;
+        let found = PLANS.with(plan.addr(), |plan| Ok(plan.sizes()))?;
         // SAFETY: the caller vouches for the room.
         unsafe { Ok(tell_sizes(sizes, struct_size, found)?) }
     })
@@ -354,7 +356,7 @@ pub unsafe extern "C" fn thriffty_plan_error(
     bound: *mut f64,
 ) -> Status {
     status(|| {
-        let lost = registry::with(plan.addr(), |plan| Ok(plan.wire_error()))?;
+        let lost = PLANS.with(plan.addr(), |plan| Ok(plan.wire_error()))?;
         let lost = lost.unwrap_or_default();
         for (place, number) in [(estimate, lost.estimate), (bound, lost.bound)] {
             if !place.is_null() {
@@ -378,7 +380,7 @@ pub unsafe extern "C" fn thriffty_plan_recipe(
     room: usize,
 ) -> i64 {
     // SAFETY: the caller vouches for the room.
-    unsafe { write_text(recipe, room, || registry::with(plan.addr(), |plan| Ok(plan.recipe()))) }
+    unsafe { write_text(recipe, room, || PLANS.with(plan.addr(), |plan| Ok(plan.recipe()))) }
 }
 
 /// Writes the candidates for the recipe as a table, one line each, as `thriffty_plan_recipe`: the
@@ -393,7 +395,7 @@ pub unsafe extern "C" fn thriffty_plan_report(
     room: usize,
 ) -> i64 {
     // SAFETY: the caller vouches for the room.
-    unsafe { write_text(report, room, || registry::with(plan.addr(), |plan| Ok(plan.report()))) }
+    unsafe { write_text(report, room, || PLANS.with(plan.addr(), |plan| Ok(plan.report()))) }
 }
 
 /// Writes a text as snprintf does; its length, or a status times -1.
@@ -427,7 +429,7 @@ pub unsafe extern "C" fn thriffty_plan_refuse(
     expected: *const c_char,
 ) -> Status {
     status(|| {
-        registry::with(plan.addr(), |plan| {
+        PLANS.with(plan.addr(), |plan| {
             // SAFETY: the caller vouches for the texts.
             let word = |place| unsafe { text("text", place) }.map(Option::unwrap_or_default);
             let words = || Ok([word(what)?, word(found)?, word(expected)?]);
@@ -451,7 +453,7 @@ pub unsafe extern "C" fn thriffty_plan_save_wisdom(
     path: *const c_char,
 ) -> Status {
     status(|| {
-        registry::with(plan.addr(), |plan| {
+        PLANS.with(plan.addr(), |plan| {
             // SAFETY: the caller vouches for the text.
             let path = unsafe { text("path", path) };
             let path =

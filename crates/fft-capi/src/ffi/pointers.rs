@@ -53,7 +53,11 @@ pub(super) unsafe fn text(what: &str, text: *const c_char) -> Result<Option<Stri
 ///
 /// # Safety
 /// There must be so many bytes, which nobody writes to while the result lives.
-unsafe fn bytes<'a>(what: &str, data: *const u8, bytes: usize) -> Result<&'a [u8], Error> {
+pub(super) unsafe fn bytes<'a>(
+    what: &str,
+    data: *const u8,
+    bytes: usize,
+) -> Result<&'a [u8], Error> {
     check(what, data, bytes)?;
     match bytes {
         0 => Ok(&[]),

@@ -127,10 +127,28 @@ impl ParallelCopy {
     /// # Errors
     /// As [`ParallelCopy::run`].
     pub fn run_in_place<E: Pod>(&mut self, arrays: &mut [&mut [E]]) -> Result<(), Error> {
+        self.run_in_place_after(Ok(()), arrays)
+    }
+
+    /// As [`ParallelCopy::run_in_place`], with what this rank has found wrong before. Collective.
+    ///
+    /// # Errors
+    /// As [`ParallelCopy::run_after`].
+    pub fn run_in_place_after<E: Pod>(
+        &mut self,
+        mine: Result<(), Error>,
+        arrays: &mut [&mut [E]],
+    ) -> Result<(), Error> {
         let [read, written] = &self.least;
         let found = || arrays.iter().map(|it| cast_slice(it));
-        let fits = self.fits("array", read, found()).and(self.fits("array", written, found()));
+        let fits =
+            mine.and(self.fits("array", read, found())).and(self.fits("array", written, found()));
         self.exchange(fits, Arrays::InPlace(arrays))
+    }
+
+    /// The elements that each source array and each target array must have.
+    pub fn least_lens(&self) -> [&[usize]; 2] {
+        [&self.least[0], &self.least[1]]
     }
 
     /// The data.

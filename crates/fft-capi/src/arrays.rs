@@ -1,0 +1,211 @@
+//! Copies between local arrays, over the ranks of a plan.
+
+use std::ops::Range;
+
+use thriffty::arrays::{Ghosts, GridData, ParallelCopy, Subarray, copy, halo};
+use thriffty::planning::PerAxis;
+use thriffty::{Comm, Error};
+
+use crate::plan::{Held, Plan};
+use crate::request::{brick, one_of, order};
+use crate::values::{self, Brick, Side};
+
+/// A copy that a program has planned.
+pub(crate) struct Copies {
+    pub(crate) copy: ParallelCopy,
+    /// Bytes of each source array and of each target array.
+    bytes: [Vec<usize>; 2],
+}
+
+/// Ghost points as programs say it: how many below and above, and whether the grid is periodic.
+pub(crate) struct Around<'a> {
+    pub(crate) lower: &'a [i64],
+    pub(crate) upper: &'a [i64],
+    pub(crate) periodic: &'a [i32],
+}
+
+/// The side of a transform.
+pub(crate) fn side(found: i32) -> Result<usize, Error> {
+    let known = [Side::Input, Side::Output].map(|side| (side as i32, side as usize));
+    one_of("side", found, &known)
+}
+
+impl Held {
+    /// The data of a side of its transform.
+    fn grid_data(&self, side: usize) -> GridData {
+        let (problem, grids, howmany) = match self.plan() {
+            Plan::Rank(plan) => {
+                let problem = plan.recipe().problem();
+                let grids = [problem.input.grid(), problem.output.grid()];
+                (problem, grids, problem.howmany)
+            }
+            Plan::Team(plan) => {
+                let grids = [plan.input_grid(), plan.output_grid()];
+                let howmany = plan.input_len() / grids[0].points();
+                (plan.recipe().problem(), grids, howmany)
+            }
+        };
+        let bytes = problem.widths()[side] * problem.precision.bytes();
+        GridData { grid: grids[side], bytes, howmany }
+    }
+
+    /// Plans something with the communicator of this plan, if all ranks ask for it. Collective.
+    fn with_comm<A>(
+        &mut self,
+        asked: Result<A, Error>,
+        make: impl FnOnce(&dyn Comm, A) -> Result<Copies, Error>,
+    ) -> Result<Copies, Error> {
+        let placed = match self.is_on_device() {
+            true => Err(Error::argument("plan of a copy", "one on a device", "one on the host")),
+            false => asked,
+        };
+        let asked = self.agree_with_all(placed)?;
+        match self.plan() {
+            Plan::Rank(plan) => make(plan.comm(), asked),
+            Plan::Team(_) => make(&thriffty::alone(), asked),
+        }
+    }
+
+    /// Plans a copy of data of a side. Collective.
+    pub(crate) fn copy(
+        &mut self,
+        asked: Result<(usize, [&[values::Subarray]; 2]), Error>,
+    ) -> Result<Copies, Error> {
+        let asked = asked.and_then(|(side, [sources, targets])| {
+            let data = self.grid_data(side);
+            let axes = data.grid.axes();
+            Ok((data, subarrays(sources, axes)?, subarrays(targets, axes)?))
+        });
+        self.with_comm(asked, |comm, (data, sources, targets)| {
+            let copy = copy(comm, data, &sources, &targets)?;
+            Ok(Copies::new(copy))
+        })
+    }
+
+    /// Plans the exchange of ghost points of a side. Collective.
+    pub(crate) fn halo(
+        &mut self,
+        asked: Result<(usize, Around<'_>, &[values::Subarray]), Error>,
+    ) -> Result<Copies, Error> {
+        let asked = asked.and_then(|(side, around, arrays)| {
+            let data = self.grid_data(side);
+            let axes = data.grid.axes();
+            let Around { lower, upper, periodic } = around;
+            let ghosts = Ghosts {
+                lower: counts("ghost points below", lower)?,
+                upper: counts("ghost points above", upper)?,
+                periodic: PerAxis::from_fn(axes, |axis| periodic[axis] != 0),
+            };
+            Ok((data, ghosts, subarrays(arrays, axes)?))
+        });
+        self.with_comm(asked, |comm, (data, ghosts, arrays)| {
+            Ok(Copies::new(halo(comm, data, ghosts, &arrays)?))
+        })
+    }
+}
+
+impl Copies {
+    fn new(copy: ParallelCopy) -> Self {
+        let bytes =
+            copy.least_lens().map(|lens| lens.iter().map(|len| len * copy.data().bytes).collect());
+        Self { copy, bytes }
+    }
+
+    /// Bytes of each source array and of each target array.
+    pub(crate) fn bytes(&self) -> [&[usize]; 2] {
+        [&self.bytes[0], &self.bytes[1]]
+    }
+
+    /// Bytes of each array that is source and target.
+    pub(crate) fn bytes_in_place(&self) -> Vec<usize> {
+        let [read, written] = self.bytes();
+        let len = |array: usize, of: &[usize]| of.get(array).copied().unwrap_or(0);
+        let arrays = read.len().max(written.len());
+        (0..arrays).map(|array| len(array, read).max(len(array, written))).collect()
+    }
+}
+
+/// Whether written arrays overlap no others.
+pub(crate) fn apart(read: &[Range<usize>], written: &[Range<usize>]) -> Result<(), Error> {
+    let read = read.iter().map(|range| (range, false));
+    let mut all: Vec<_> = read.chain(written.iter().map(|range| (range, true))).collect();
+    all.retain(|(range, _)| !range.is_empty());
+    all.sort_by_key(|(range, _)| range.start);
+    // The ends of all arrays so far, and of those that are written.
+    let mut ends = [0, 0];
+    for (range, is_written) in all {
+        if range.start < ends[usize::from(!is_written)] {
+            let expected = "arrays apart; bricks in one array have the same number";
+            return Err(Error::argument("arrays of a copy", "some that overlap", expected));
+        }
+        ends[0] = ends[0].max(range.end);
+        if is_written {
+            ends[1] = ends[1].max(range.end);
+        }
+    }
+    Ok(())
+}
+
+fn count(what: &str, found: i64) -> Result<usize, Error> {
+    usize::try_from(found).map_err(|_| Error::argument(what, found, "0 or more"))
+}
+
+fn counts(what: &str, found: &[i64]) -> Result<PerAxis<usize>, Error> {
+    let mut counts = PerAxis::splat(found.len(), 0);
+    for (known, found) in counts.iter_mut().zip(found) {
+        *known = count(what, *found)?;
+    }
+    Ok(counts)
+}
+
+fn subarrays(found: &[values::Subarray], axes: usize) -> Result<Vec<Subarray>, Error> {
+    let known = |it: &values::Subarray| {
+        Ok(Subarray {
+            array: count("array of a subarray", it.array)?,
+            brick: brick(it.brick, axes)?,
+            offset: count("offset of a subarray", it.offset)?,
+            strides: counts("stride of a subarray", &it.strides[..axes])?,
+            distance: count("distance of a subarray", it.distance)?,
+        })
+    };
+    found.iter().map(known).collect()
+}
+
+/// A brick in a dense array of this order of axes, with so many more points around it, whose
+/// components are side by side if there are several.
+pub(crate) fn subarray(
+    brick_asked: Brick,
+    [lower, upper]: [&[i64]; 2],
+    order_asked: &[i32],
+    components: i64,
+) -> Result<values::Subarray, Error> {
+    let axes = lower.len();
+    let brick = brick(brick_asked, axes)?;
+    let order = order("order", order_asked)?;
+    if !(0..axes).all(|axis| order.contains(&axis)) {
+        let expected = format!("each of 0 to {} once", axes - 1);
+        return Err(Error::argument("order", format!("{order:?}"), expected));
+    }
+    let [lower, upper] =
+        [counts("ghost points below", lower)?, counts("ghost points above", upper)?];
+    let shape = PerAxis::from_fn(axes, |axis| {
+        lower[axis].saturating_add(brick.len(axis)).saturating_add(upper[axis])
+    });
+    let components = count("components", components)?.max(1);
+    let mut found = Subarray::placed(brick, lower, shape, order);
+    if components > 1 {
+        found = found.interleaved(components);
+    }
+    found.least_len(components)?;
+    let mut strides = [0; 4];
+    for (known, stride) in strides.iter_mut().zip(found.strides.iter()) {
+        *known = *stride as i64;
+    }
+    Ok(values::Subarray {
+        brick: brick_asked,
+        array: 0,
+        offset: found.offset as i64,
+        strides,
+        distance: found.distance as i64,
+    })
+}

@@ -1,0 +1,262 @@
+"""Copies between NumPy arrays of all ranks, and the ghost points around bricks."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from . import _library, _mpi
+from ._library import Subarray, forks
+from ._options import Slices, argument, brick_of, integer
+from ._plan import Plan
+
+# A brick, as one slice for each axis, and the array that has it.
+Part = tuple[Slices, np.ndarray]
+
+
+class ParallelCopy:
+    """Copies bricks of arrays to bricks of arrays, of all ranks of a plan.
+
+    Each rank has any number of sources and targets, which may be views of larger arrays with any
+    strides. Each point of the targets comes from the source that has it, on whichever rank.
+    Sources are disjoint, and have all points of the targets. Collective, as :meth:`run` is.
+
+    Parameters
+    ----------
+    plan : Plan
+        The copy is of data like that of one side of this plan: the same grid, dtype and batch. It
+        is on the host.
+    sources, targets : sequence of (slices, array)
+        A brick of the grid, one slice for each axis, and an array of its shape, after the axis of
+        batches if there is one. The copy keeps the arrays, and uses them in each run.
+    side : {"input", "output"}
+        The side of the plan.
+
+    Examples
+    --------
+    From a field with ghost points to the plan's own brick, and back:
+
+    >>> import numpy as np, thriffty
+    >>> plan = thriffty.Plan((4, 6))
+    >>> u = np.ones((6, 8), complex)
+    >>> x = plan.empty_input()
+    >>> mine, own = [(np.s_[0:4, 0:6], u[1:-1, 1:-1])], [(plan.input_slices, x)]
+    >>> load, store = thriffty.ParallelCopy(plan, mine, own), thriffty.ParallelCopy(plan, own, mine)
+    >>> load.run()
+    >>> x[:] = plan.inverse(plan.forward(x))
+    >>> store.run()
+    """
+
+    def __init__(
+        self, plan: Plan, sources: Sequence[Part], targets: Sequence[Part], side: str = "input"
+    ) -> None:
+        self._begin(plan)
+        c = self._library.c
+
+        def asked() -> tuple[int, _Arrays, _Arrays]:
+            number = _side(side)
+            from_, to = _Arrays(plan, number), _Arrays(plan, number, written=True)
+            for slices, array in sources:
+                from_.add("source", slices, array)
+            for slices, array in targets:
+                to.add("target", slices, array)
+            return number, from_, to
+
+        number, self._sources, self._targets = _mpi.agree(plan._ranks, asked)
+        lists = [*self._sources.structs(), *self._targets.structs()]
+        self._create(c.thriffty_copy_create(self._handle, plan._open(), number, *lists))
+        self._pointers = (self._sources.pointers(), self._targets.pointers())
+
+    def _begin(self, plan: Plan) -> None:
+        self._made = False
+        self._handle = ctypes.c_void_p()
+        self._library, self._ranks, self._fork = plan._library, plan._ranks, forks()
+
+    def _create(self, status: int) -> None:
+        self._library.check(status)
+        self._made = True
+        self._number = 0 if self._ranks is None else self._ranks.number()
+
+    def run(self) -> None:
+        """Copies. Collective."""
+        if not self._made:
+            raise _library.Error("the copy is closed")
+        if self._fork != forks():
+            raise _library.Error("the copy belongs to the process from which this one was forked")
+        self._library.check(self._library.c.thriffty_copy_run(self._handle, *self._pointers))
+
+    def close(self) -> None:
+        """Ends the copy. Collective."""
+        if self._made:
+            self._made = False
+            if self._fork == forks():
+                self._library.check(self._library.c.thriffty_copy_destroy(self._handle))
+
+    def __enter__(self) -> ParallelCopy:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if not getattr(self, "_made", False) or self._fork != forks():
+            return
+        destroy = self._library.c.thriffty_copy_destroy
+        if self._ranks is None:
+            destroy(self._handle)
+        else:
+            self._ranks.leave(self._number, self._library, destroy, self._handle)
+
+
+class Halo(ParallelCopy):
+    """Fills ghost points of arrays, also those of edges and corners, from the ranks that have them.
+
+    Collective, as :meth:`run` is.
+
+    Parameters
+    ----------
+    plan : Plan
+        As of :class:`ParallelCopy`.
+    arrays : sequence of (slices, array)
+        A brick of the grid, and an array of the brick with its ghost points.
+    lower, upper : int or sequence of int
+        Ghost points below and above each brick, along each axis.
+    periodic : bool or sequence of bool
+        Along each axis, whether the grid continues at its other end. Otherwise ghost points beyond
+        the grid stay as they are.
+    side : {"input", "output"}
+        The side of the plan.
+
+    Examples
+    --------
+    >>> import numpy as np, thriffty
+    >>> plan = thriffty.Plan((3, 2), float)
+    >>> u = np.zeros((5, 2))
+    >>> u[1:-1] = [[1, 2], [3, 4], [5, 6]]
+    >>> thriffty.Halo(plan, [(np.s_[0:3, 0:2], u)], (1, 0), (1, 0)).run()
+    >>> u[0], u[-1]
+    (array([5., 6.]), array([1., 2.]))
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        arrays: Sequence[Part],
+        lower: int | Sequence[int],
+        upper: int | Sequence[int],
+        periodic: bool | Sequence[bool] = True,
+        side: str = "input",
+    ) -> None:
+        self._begin(plan)
+        c = self._library.c
+
+        def asked() -> tuple[int, _Arrays, Any, Any, Any]:
+            number, axes = _side(side), len(plan.shape)
+            below, above = _counts("lower", lower, axes), _counts("upper", upper, axes)
+            wraps = [bool(it) for it in np.broadcast_to(periodic, axes)]
+            found = _Arrays(plan, number, written=True)
+            for slices, array in arrays:
+                found.add("array", slices, array, (below, above))
+            i64, i32 = ctypes.c_int64 * axes, ctypes.c_int32 * axes
+            return number, found, i64(*below), i64(*above), i32(*wraps)
+
+        number, self._targets, *around = _mpi.agree(plan._ranks, asked)
+        structs = self._targets.structs()
+        handle = self._handle
+        self._create(c.thriffty_halo_create(handle, plan._open(), number, *around, *structs))
+        self._pointers = (None, self._targets.pointers())
+
+
+class _Arrays:
+    """Arrays and the bricks in them. Views of one array are one array with several bricks."""
+
+    def __init__(self, plan: Plan, side: int, written: bool = False) -> None:
+        self.shape = plan.shape if side == 0 else plan.spectral_shape
+        self.dtype = plan.input_dtype if side == 0 else plan.output_dtype
+        local = plan.input_shape
+        self.batch = local[0] if len(local) > len(plan.shape) else 1
+        self.written = written
+        self.subarrays: list[Subarray] = []
+        self.kept: list[np.ndarray] = []
+        # The number of each array by its lowest address.
+        self.numbers: dict[int, int] = {}
+
+    def add(
+        self,
+        what: str,
+        slices: Slices,
+        array: np.ndarray,
+        around: tuple[Sequence[int], Sequence[int]] | None = None,
+    ) -> None:
+        axes = len(self.shape)
+        brick = brick_of(f"brick of the {what}", slices, self.shape)
+        below, above = around or ([0] * axes, [0] * axes)
+        lens = [brick.hi[axis] - brick.lo[axis] for axis in range(axes)]
+        empty = min(lens) <= 0
+        shape = tuple(n + a + b for n, a, b in zip(lens, below, above))
+        if self.batch > 1:
+            shape = (self.batch, *shape)
+        if not isinstance(array, np.ndarray):
+            raise argument(what, type(array).__name__, "a NumPy array")
+        if array.dtype != self.dtype:
+            raise argument(f"dtype of the {what}", array.dtype, self.dtype)
+        if not empty and array.shape != shape:
+            raise argument(f"shape of the {what}", array.shape, shape)
+        if self.written and not array.flags.writeable:
+            raise argument(what, "a read-only array", "one that can be written")
+        size = array.itemsize
+        if not empty and any(step <= 0 or step % size for step in array.strides):
+            raise argument(f"strides of the {what}", array.strides, f"positive multiples of {size}")
+        whole = _root(array)
+        low = _lowest_address(whole)
+        if (array.ctypes.data - low) % size:
+            whole, low = array, array.ctypes.data
+        if low not in self.numbers:
+            self.numbers[low] = len(self.numbers)
+        self.kept.append(whole)
+        found = Subarray(brick=brick, array=self.numbers[low])
+        if not empty:
+            steps = [step // size for step in array.strides]
+            found.distance = steps.pop(0) if self.batch > 1 else 0
+            found.offset = (array.ctypes.data - low) // size
+            for axis, step in enumerate(steps):
+                found.strides[axis] = step
+                found.offset += below[axis] * step
+        self.subarrays.append(found)
+
+    def structs(self) -> tuple[int, Any]:
+        return len(self.subarrays), (Subarray * len(self.subarrays))(*self.subarrays)
+
+    def pointers(self) -> Any:
+        return (ctypes.c_void_p * len(self.numbers))(*self.numbers)
+
+
+def _root(array: np.ndarray) -> np.ndarray:
+    """The array that a view is of, if its memory is NumPy's."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+def _lowest_address(array: np.ndarray) -> int:
+    steps = zip(array.shape, array.strides)
+    return array.ctypes.data + sum((n - 1) * step for n, step in steps if step < 0 < n)
+
+
+def _side(side: str) -> int:
+    if side not in ("input", "output"):
+        raise argument("side", repr(side), '"input" or "output"')
+    return 0 if side == "input" else 1
+
+
+def _counts(what: str, counts: int | Sequence[int], axes: int) -> list[int]:
+    found = [counts] * axes if np.ndim(counts) == 0 else list(counts)  # type: ignore[arg-type]
+    if len(found) != axes:
+        raise argument(what, f"{len(found)} numbers", f"{axes}, one for each axis")
+    numbers = [integer(what, count) for count in found]
+    if min(numbers) < 0:
+        raise argument(what, numbers, "0 or more")
+    return numbers
