@@ -25,6 +25,8 @@
 
 mod bunch;
 mod chart;
+#[path = "../common/replace.rs"]
+mod replace;
 mod solver;
 
 use std::path::PathBuf;
@@ -34,7 +36,8 @@ use thriffty::planning::agree;
 use thriffty::{Comm, Error};
 
 use bunch::{Bunch, LONG, ROUND};
-use chart::{drawing, replace};
+use chart::drawing;
+use replace::replace;
 use solver::{Solver, bytes_sent, doubled_draft, padded_draft};
 
 const SMALLEST: usize = 16;

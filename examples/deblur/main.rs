@@ -26,6 +26,8 @@
 mod blur;
 mod kernel;
 mod picture;
+#[path = "../common/replace.rs"]
+mod replace;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

@@ -16,6 +16,8 @@ mod flow;
 mod options;
 mod place;
 mod plot;
+#[path = "../common/replace.rs"]
+mod replace;
 mod run;
 mod table;
 
