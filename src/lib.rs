@@ -72,11 +72,11 @@ pub use job::Job;
 pub use plan::{Draft, Plan, c2c, r2c, r2r};
 pub use tuning::Tune;
 
-/// Plans whose types are values, and what plans are made from: options, layouts, recipes,
-/// predictions and simulations.
+/// Plans whose types are values, a cache of plans, and what plans are made from: options, layouts,
+/// recipes, predictions and simulations.
 pub mod planning {
     pub use crate::field::{Device, DynArray, DynTransform, Host, Location, Side, Transform};
-    pub use crate::plan::{DynDraft, DynPlan, Norm, Options};
+    pub use crate::plan::{DynDraft, DynPlan, Norm, Options, PlanCache};
     pub use crate::spectral::Wavenumbers;
     pub use fft_core::{
         Algorithm, BytesMoved, Capabilities, Direction, DynBrick, DynGrid, Element, Epochs,
