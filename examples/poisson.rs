@@ -12,15 +12,7 @@ use thriffty::{Comm, Error};
 const N: usize = 64;
 
 fn main() -> Result<(), Error> {
-    #[cfg(feature = "mpi")]
-    {
-        let mpi = thriffty::mpi::init()?;
-        let world = mpi.world()?;
-        if world.size() > 1 {
-            return solve(&world);
-        }
-    }
-    thriffty::threads(4, |world| solve(&world)).map(|_| ())
+    thriffty::run(4, solve)
 }
 
 fn solve(world: &dyn Comm) -> Result<(), Error> {

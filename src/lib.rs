@@ -2,11 +2,12 @@
 //!
 //! [`c2c`], [`r2c`] and [`r2r`] draft a transform; [`Draft::build`] makes the [`Plan`]. It
 //! transforms slices, or a [`Field`], which knows whether it is in physical or in spectral space.
-//! Ranks come from [`threads`] or, with the feature `mpi`, from `mpi::init`; both are a [`Comm`].
+//! [`run`] starts the ranks: threads or, with the feature `mpi` and under a launcher, MPI
+//! processes. Both are a [`Comm`]; [`threads`] and `mpi::init` give one of them alone.
 //!
 //! ```
-//! thriffty::threads(3, |world| {
-//!     let mut plan = thriffty::r2c(&world, [6, 10]).build()?;
+//! thriffty::run(3, |world| {
+//!     let mut plan = thriffty::r2c(world, [6, 10]).build()?;
 //!     let mut x = plan.input();
 //!     x.fill(|[i, j]| (i + j) as f64);
 //!     let spectrum = plan.forward(x)?;
@@ -56,6 +57,7 @@ struct Types;
 pub mod arrays;
 mod bound;
 mod field;
+mod job;
 pub mod local;
 pub mod machine;
 mod plan;
@@ -68,14 +70,15 @@ pub use fft_comm::mpi;
 pub use fft_comm::{ThreadComm, alone};
 pub use fft_core::{Brick, Comm, Complex, Error, ErrorKind, Grid, Kind, Scale, Tolerance, Wire};
 pub use field::{C2c, Field, Physical, R2c, R2r, Spectral};
+pub use job::Job;
 pub use plan::{Draft, Plan, c2c, r2c, r2r};
 pub use tuning::Tune;
 
-/// Plans whose types are values, and what plans are made from: options, layouts, recipes,
-/// predictions and simulations.
+/// Plans whose types are values, a cache of plans, and what plans are made from: options, layouts,
+/// recipes, predictions and simulations.
 pub mod planning {
     pub use crate::field::{Device, DynArray, DynTransform, Host, Location, Side, Transform};
-    pub use crate::plan::{DynDraft, DynPlan, Norm, Options};
+    pub use crate::plan::{DynDraft, DynPlan, Norm, Options, PlanCache};
     pub use crate::spectral::Wavenumbers;
     pub use fft_core::{
         Algorithm, BytesMoved, Capabilities, Direction, DynBrick, DynGrid, Element, Epochs,
@@ -91,6 +94,52 @@ pub mod gpu {
     pub use crate::bound::DeviceOptions;
     pub use crate::plan::{DeviceDraft, DeviceField, DevicePlan};
     pub use fft_gpu::*;
+}
+
+/// Runs `body` on every rank: on the processes of this MPI job, or on so many threads.
+///
+/// With the feature `mpi`, a process that a launcher such as `mpirun` started is one rank: see
+/// [`Job`]. Its communicator is that of all processes of the job, and `ranks` is ignored. MPI is
+/// initialised before `body` and finalised after it, which works once in a process.
+///
+/// Otherwise ranks are threads of this process, as those of [`threads`].
+///
+/// Returns the result of this process's rank; among threads, that of rank 0.
+///
+/// ```
+/// use thriffty::planning::Reduce;
+/// let ranks = thriffty::run(4, |world| {
+///     let mut count = [1.0];
+///     world.allreduce(Reduce::Sum, &mut count)?;
+///     Ok::<_, thriffty::Error>(count[0])
+/// })?;
+/// assert_eq!(ranks, 4.0);
+/// # Ok::<(), thriffty::Error>(())
+/// ```
+///
+/// # Errors
+/// That of `body` on this process's own rank; of threads, as [`threads`]. [`Error::Transport`] when
+/// MPI fails or was initialised before. [`Error::Argument`] under a launcher of several processes
+/// without the feature `mpi`.
+///
+/// # Panics
+/// As [`threads`], where ranks are threads. A panic of a process ends its MPI job.
+pub fn run<R: Send, E: Send + From<Error>>(
+    ranks: usize,
+    body: impl Fn(&dyn Comm) -> Result<R, E> + Sync,
+) -> Result<R, E> {
+    let job = Job::of_this_process();
+    #[cfg(feature = "mpi")]
+    if job.is_some() {
+        let mpi = mpi::init()?;
+        let world = mpi.world()?;
+        return body(&world);
+    }
+    if job.is_some_and(|job| job.has_others()) {
+        let expected = "one process, or thriffty with the feature mpi";
+        return Err(Error::argument("MPI job", "several processes", expected).into());
+    }
+    Ok(threads(ranks, |world| body(&world))?.swap_remove(0))
 }
 
 /// Runs `body` once per rank, each on a thread of its own; the results in order of ranks.

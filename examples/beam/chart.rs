@@ -1,9 +1,6 @@
-//! The errors as a picture, and its file.
+//! The errors as a picture.
 
 use std::fmt::Write as _;
-use std::io::{self, Write as _};
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 
 use crate::Convergence;
 
@@ -82,17 +79,4 @@ pub(super) fn drawing(found: &[Convergence]) -> String {
 {labels}</svg>
 "##
     )
-}
-
-/// Replaces a file by a complete one: readers find the old or the new.
-pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    // As other new files; the user's mask applies.
-    let permissions = std::fs::Permissions::from_mode(0o666);
-    let mut file = tempfile::Builder::new()
-        .permissions(permissions)
-        .tempfile_in(folder.unwrap_or(Path::new(".")))?;
-    file.write_all(bytes)?;
-    file.persist(path)?;
-    Ok(())
 }

@@ -25,6 +25,8 @@
 
 mod bunch;
 mod chart;
+#[path = "../common/replace.rs"]
+mod replace;
 mod solver;
 
 use std::path::PathBuf;
@@ -34,7 +36,8 @@ use thriffty::planning::agree;
 use thriffty::{Comm, Error};
 
 use bunch::{Bunch, LONG, ROUND};
-use chart::{drawing, replace};
+use chart::drawing;
+use replace::replace;
 use solver::{Solver, bytes_sent, doubled_draft, padded_draft};
 
 const SMALLEST: usize = 16;
@@ -188,17 +191,9 @@ fn main() -> ExitCode {
 
 /// Runs on the processes of an MPI job, or on threads. Only one rank has the text of an error.
 fn run(options: &Options) -> Result<(), Option<Error>> {
-    #[cfg(feature = "mpi")]
-    {
-        let mpi = thriffty::mpi::init()?;
-        let world = mpi.world()?;
-        if world.size() > 1 {
-            let studied = study(&world, options);
-            return studied.map_err(|error| (world.rank() == 0).then_some(error));
-        }
-    }
-    thriffty::threads(options.ranks, |world| study(&world, options))?;
-    Ok(())
+    thriffty::run(options.ranks, |world| {
+        study(world, options).map_err(|error| (world.rank() == 0).then_some(error))
+    })
 }
 
 #[cfg(test)]

@@ -26,6 +26,8 @@
 mod blur;
 mod kernel;
 mod picture;
+#[path = "../common/replace.rs"]
+mod replace;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -234,17 +236,9 @@ fn main() -> ExitCode {
 
 /// Runs on the processes of an MPI job, or on threads. Only one rank has the text of an error.
 fn run(options: &Options) -> Result<(), Option<Error>> {
-    #[cfg(feature = "mpi")]
-    {
-        let mpi = thriffty::mpi::init()?;
-        let world = mpi.world()?;
-        if world.size() > 1 {
-            let done = work(&world, options);
-            return done.map_err(|error| (world.rank() == 0).then_some(error));
-        }
-    }
-    thriffty::threads(options.ranks, |world| work(&world, options))?;
-    Ok(())
+    thriffty::run(options.ranks, |world| {
+        work(world, options).map_err(|error| (world.rank() == 0).then_some(error))
+    })
 }
 
 #[cfg(test)]

@@ -1,11 +1,12 @@
 //! Pictures, their files, and one to begin with.
 
-use std::fs::{File, Permissions};
-use std::io::{self, BufReader, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::fs::File;
+use std::io::{self, BufReader};
 use std::path::Path;
 
 use png::{BitDepth, ColorType, Decoder, DecodingError, Encoder, Transformations};
+
+use crate::replace::replace;
 
 /// A picture in grey or in red, green and blue; values go from 0 to 1.
 #[derive(Clone, Debug, PartialEq)]
@@ -100,14 +101,7 @@ impl Picture {
 
     /// Replaces a file by this picture, as PNG. Readers find the old or the new one.
     pub(super) fn write(&self, path: &Path) -> io::Result<()> {
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        // As other new files; the user's mask applies.
-        let mut file = tempfile::Builder::new()
-            .permissions(Permissions::from_mode(0o666))
-            .tempfile_in(folder.unwrap_or(Path::new(".")))?;
-        file.write_all(&self.encoded()?)?;
-        file.persist(path)?;
-        Ok(())
+        replace(path, &self.encoded()?)
     }
 
     fn encoded(&self) -> io::Result<Vec<u8>> {

@@ -12,7 +12,7 @@ use bytemuck::{cast_slice, cast_slice_mut};
 use thriffty::planning::agree;
 use thriffty::{Brick, Comm, Error};
 
-use super::files::{failed, finish, on_first, partial};
+use super::files::{failed, on_first};
 use super::flow::Flow;
 use super::place::Place;
 
@@ -44,6 +44,19 @@ fn offsets(brick: Brick<3>, n: usize) -> impl Iterator<Item = u64> {
             })
         })
     })
+}
+
+/// The name of a file until it is whole.
+fn partial(path: &Path) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".partial");
+    path.with_file_name(name)
+}
+
+/// Gives a file that was written under its partial name the final one.
+fn finish(path: &Path) -> std::io::Result<()> {
+    File::open(partial(path))?.sync_all()?;
+    fs::rename(partial(path), path)
 }
 
 /// Writes the velocity at a time. Collective.

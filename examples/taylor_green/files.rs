@@ -1,30 +1,9 @@
-//! Files that appear as a whole: readers find the old one or the new one.
+//! Files of rank 0, and errors of files.
 
-use std::fs::{self, File};
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use thriffty::planning::agree;
 use thriffty::{Comm, Error, ErrorKind};
-
-/// The name of a file until it is whole.
-pub(crate) fn partial(path: &Path) -> PathBuf {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".partial");
-    path.with_file_name(name)
-}
-
-/// Gives a file that was written under its partial name the final one.
-pub(crate) fn finish(path: &Path) -> std::io::Result<()> {
-    File::open(partial(path))?.sync_all()?;
-    fs::rename(partial(path), path)
-}
-
-/// Writes a text as a whole file.
-pub(crate) fn replace(path: &Path, text: &str) -> std::io::Result<()> {
-    File::create(partial(path))?.write_all(text.as_bytes())?;
-    finish(path)
-}
 
 /// An error of a file as one of this rank.
 pub(crate) fn failed(rank: usize, path: &Path) -> impl Fn(std::io::Error) -> Error {

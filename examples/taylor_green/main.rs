@@ -16,6 +16,8 @@ mod flow;
 mod options;
 mod place;
 mod plot;
+#[path = "../common/replace.rs"]
+mod replace;
 mod run;
 mod table;
 
@@ -29,27 +31,14 @@ use thriffty::{Comm, Draft, Error, Grid, Plan, R2c, Tolerance};
 
 fn main() -> ExitCode {
     let options = Options::parse(std::env::args().skip(1));
-    match start(&options) {
+    let ranks = options.as_ref().map_or(1, |options| options.ranks);
+    match thriffty::run(ranks, |world| compute(world, &options)) {
         Ok(()) => ExitCode::from(if options.is_ok() { 0 } else { 2 }),
         Err(error) => {
             eprintln!("taylor_green: {error}");
             ExitCode::FAILURE
         }
     }
-}
-
-/// Starts the ranks: processes of an MPI job, or threads.
-fn start(options: &Result<Options, String>) -> Result<(), Error> {
-    #[cfg(feature = "mpi")]
-    {
-        let mpi = thriffty::mpi::init()?;
-        let world = mpi.world()?;
-        if world.size() > 1 {
-            return compute(&world, options);
-        }
-    }
-    let ranks = options.as_ref().map_or(1, |options| options.ranks);
-    thriffty::threads(ranks, |world| compute(&world, options)).map(drop)
 }
 
 fn compute(world: &dyn Comm, options: &Result<Options, String>) -> Result<(), Error> {

@@ -15,7 +15,7 @@ pub(crate) const HELP: &str = "The Taylor-Green vortex by a pseudo-spectral meth
   --out FOLDER         where taylor_green.csv, dissipation.svg and checkpoints go
   --checkpoint-every N writes the velocity at every Nth row
   --restart FILE       begins with a checkpoint, on any number of ranks
-  --ranks N            threads, unless MPI has started several processes (4)
+  --ranks N            threads; an MPI job has its own ranks (4)
   --device             computes on CUDA devices
   --shared-arrays      keeps fields in memory that processes of a host share
   --tolerance TOL      the relative error that each transform may have

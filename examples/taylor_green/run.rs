@@ -7,11 +7,12 @@ use thriffty::planning::Reduce;
 use thriffty::{Comm, Error};
 
 use super::checkpoint;
-use super::files::{on_first, replace};
+use super::files::on_first;
 use super::flow::{Flow, vortex};
 use super::options::Options;
 use super::place::Place;
 use super::plot::{Curve, svg};
+use super::replace::replace;
 use super::table::{self, Row, reference, reference_energy};
 
 /// Runs a flow from its beginning or from a checkpoint. Collective.
@@ -90,8 +91,11 @@ impl<'a> Report<'a> {
         }
         let Some(out) = &self.options.out else { return Ok(()) };
         on_first(self.world, out, || {
-            replace(&out.join("taylor_green.csv"), &table::csv(&self.rows, self.compare))?;
-            replace(&out.join("dissipation.svg"), &self.plot())
+            replace(
+                &out.join("taylor_green.csv"),
+                table::csv(&self.rows, self.compare).as_bytes(),
+            )?;
+            replace(&out.join("dissipation.svg"), self.plot().as_bytes())
         })
     }
 

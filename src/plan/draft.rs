@@ -171,6 +171,10 @@ impl<'a, K: Transform, const D: usize, L: Location> Draft<'a, K, D, L> {
         &mut self.draft
     }
 
+    pub(super) fn into_dyn(self) -> DynDraft<'a> {
+        self.draft
+    }
+
     /// The options as they are.
     pub fn options(&self) -> &Options {
         &self.draft.options

@@ -50,6 +50,9 @@ pub struct DynDraft<'a> {
     device: Option<DeviceOptions>,
 }
 
+/// What decides which plan a draft makes, on one rank.
+pub(super) type Key = (DynGrid, DynTransform, Precision, Options);
+
 impl<'a> DynDraft<'a> {
     /// Drafts a transform of the grid over the ranks of `comm`, with the usual options.
     pub fn new(
@@ -254,6 +257,23 @@ impl<'a> DynDraft<'a> {
                 Recipe::transposed_layouts(&problem, options.layouts, anywhere)?;
         }
         Ok(problem)
+    }
+
+    /// The key of this draft in a cache of plans on the host.
+    ///
+    /// # Errors
+    /// On this rank: when no such plan can be made over this communicator.
+    pub(super) fn key(&self, comm: &dyn Comm) -> Result<Key, Error> {
+        self.check()?;
+        if !std::ptr::addr_eq(self.comm, comm) {
+            let what = "communicator of a draft";
+            return Err(Error::argument(what, "another", "that of the plan cache"));
+        }
+        #[cfg(feature = "cuda")]
+        if self.device.is_some() {
+            return Err(Error::argument("plan in a cache", "one on a device", "one on the host"));
+        }
+        Ok((self.grid, self.transform, self.precision, self.options.clone()))
     }
 
     /// Makes sure that all ranks drafted the same. Collective.

@@ -11,6 +11,7 @@ mod on_device;
 mod open_space;
 mod options;
 mod plan;
+mod plan_cache;
 
 #[cfg(feature = "cuda")]
 pub use device_plan::{DeviceDraft, DeviceField, DevicePlan};
@@ -20,3 +21,4 @@ pub use dyn_plan::DynPlan;
 pub use norm::Norm;
 pub use options::Options;
 pub use plan::Plan;
+pub use plan_cache::PlanCache;

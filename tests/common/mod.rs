@@ -16,6 +16,7 @@ pub(crate) mod little;
 pub(crate) mod lossy;
 pub(crate) mod operators;
 pub(crate) mod oracle;
+pub(crate) mod plan_cache;
 pub(crate) mod plans;
 pub(crate) mod tiling;
 pub(crate) mod unequal;

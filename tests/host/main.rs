@@ -19,6 +19,7 @@ mod memory;
 mod numpy;
 mod operators;
 mod oracle;
+mod plan_cache;
 mod plans;
 mod properties;
 mod resized;

@@ -14,7 +14,6 @@ use place::OnHost;
 #[path = "../../examples/taylor_green/checkpoint.rs"]
 mod checkpoint;
 #[path = "../../examples/taylor_green/files.rs"]
-#[allow(dead_code)]
 mod files;
 #[path = "../../examples/taylor_green/flow.rs"]
 mod flow;

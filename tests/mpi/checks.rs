@@ -7,7 +7,7 @@ use thriffty::planning::{Algorithm, Memory};
 use thriffty::{C2c, Comm, Error, Kind, R2c};
 
 use crate::common::check::{Case, check};
-use crate::common::{arrays, beyond, cases, failures, job, little, lossy, plans};
+use crate::common::{arrays, beyond, cases, failures, job, little, lossy, plan_cache, plans};
 use crate::{as_rank, buffers, leaving, together, windows};
 
 #[test]
@@ -89,7 +89,7 @@ type Check = fn(&dyn Comm) -> Result<(), Error>;
 fn body() {
     as_rank(|world, library| {
         assert!(mpi::init().is_err(), "a second initialisation is an error");
-        let checks: [(&str, Check); 19] = [
+        let checks: [(&str, Check); 20] = [
             ("one axis", cases::one_axis),
             ("two axes", cases::two_axes),
             ("three axes", cases::three_axes),
@@ -115,6 +115,7 @@ fn body() {
             ("more than can be counted", windows::more_than_can_be_counted),
             ("messages packed together", together::all),
             ("a thousand plans", a_thousand_plans),
+            ("cached plans", plan_cache::all),
         ];
         windows::all(world).unwrap_or_else(|error| panic!("windows: {error}"));
         buffers::all(world).unwrap_or_else(|error| panic!("buffers: {error}"));

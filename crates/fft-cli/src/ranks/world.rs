@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use rustix::io::Errno;
 use thriffty::planning::Reduce;
 use thriffty::warnings::escaped;
-use thriffty::{Comm, Error, ErrorKind};
+use thriffty::{Comm, Error, ErrorKind, Job};
 
 use super::signals::prepare;
 #[cfg(feature = "mpi")]
@@ -120,19 +120,20 @@ pub(crate) enum Work<'a> {
 /// Runs a command on every rank.
 pub(crate) fn run(work: &Work<'_>) -> ExitCode {
     let job = Job::of_this_process();
-    let several = job.as_ref().is_some_and(|job| job.size != Some(1));
-    match (work, &job) {
+    let several = job.is_some_and(|job| job.has_others());
+    match (work, job) {
         // Also to find out that another process has other work.
         (_, Some(_)) if cfg!(feature = "mpi") && several => return as_processes(work),
         (Work::OnRanks(None, _), Some(_)) if cfg!(feature = "mpi") => return as_processes(work),
         _ => prepare(),
     }
     match (work, job) {
-        (Work::OnRanks(None, _), Some(job)) if several => job.refuse(
+        (Work::OnRanks(None, _), Some(job)) if several => refuse(
+            job,
             "started by mpirun, but built without MPI; \
              build it with `cargo build --release -p fft-cli --features mpi`, or give --ranks without mpirun",
         ),
-        (Work::OnRanks(Some(_), _), Some(job)) if several => job.refuse(TWICE),
+        (Work::OnRanks(Some(_), _), Some(job)) if several => refuse(job, TWICE),
         (Work::Alone(_), Some(job)) if job.rank > 0 => ExitCode::SUCCESS,
         (Work::Alone(body), _) => end(true, body()),
         (Work::OnRanks(ranks, body), _) => {
@@ -231,28 +232,11 @@ fn as_processes(_: &Work<'_>) -> ExitCode {
     unreachable!("only called with the feature")
 }
 
-/// The MPI job of this process, by the environment.
-struct Job {
-    rank: usize,
-    /// `None` if unknown.
-    size: Option<usize>,
-}
-
-impl Job {
-    /// Open MPI's, MPICH's and PMIx's variables.
-    fn of_this_process() -> Option<Self> {
-        let number = |name: &str| std::env::var(name).ok()?.parse().ok();
-        let rank = ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"].into_iter().find_map(number);
-        let size = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"].into_iter().find_map(number);
-        (rank.is_some() || size.is_some()).then(|| Self { rank: rank.unwrap_or(0), size })
+/// Ends every process of a job with an error. The first prints it; the others end later, as mpirun
+/// may kill all once one has ended.
+fn refuse(job: Job, why: &str) -> ExitCode {
+    if job.rank > 0 {
+        std::thread::sleep(std::time::Duration::from_millis(500));
     }
-
-    /// Ends every process of a job with an error. The first prints it; the others end later, as
-    /// mpirun may kill all once one has ended.
-    fn refuse(&self, why: &str) -> ExitCode {
-        if self.rank > 0 {
-            std::thread::sleep(std::time::Duration::from_millis(500));
-        }
-        end(self.rank == 0, Err(Failure::Usage(why.into())))
-    }
+    end(job.rank == 0, Err(Failure::Usage(why.into())))
 }
