@@ -484,13 +484,12 @@ typedef struct thriffty_options {
     int32_t transposed_output;
     /**
      * The length of the transform along each axis; 0 (default): that of physical data, which
-     * otherwise is taken as 0 beyond `shape`. The inverse leaves that out. On the host.
+     * otherwise is taken as 0 beyond `shape`. The inverse leaves that out.
      */
     int64_t transform[4];
     /**
      * The modes of spectral data along each axis, the lowest: those of a transform of so many
      * points; 0 (default): all. Of an even number of modes below the length, the middle one is 0.
-     * On the host.
      */
     int64_t modes[4];
     /**
@@ -945,8 +944,8 @@ thriffty_status thriffty_multiply(struct thriffty_plan *plan,
  * Collective.
  *
  * The plan has 2 or 3 axes, and `transform` of its options is twice the shape, or more. The kernel
- * has `output_bytes` of `thriffty_plan_sizes`. Densities are taken as constant in each cell; in
- * two dimensions the potential of a point is -ln(r)/2 pi.
+ * has `output_bytes` of `thriffty_plan_sizes`, where the plan's data is. Densities are taken as
+ * constant in each cell; in two dimensions the potential of a point is -ln(r)/2 pi.
  *
  * What the caller promises:
  * `spacing` is NULL or has as many numbers as the plan has axes; `kernel` has `bytes` bytes, which
@@ -1039,8 +1038,8 @@ thriffty_status thriffty_multiply(struct thriffty_plan *plan,
  * Collective.
  *
  * The plan has 2 or 3 axes, and `transform` of its options is twice the shape, or more. The kernel
- * has `output_bytes` of `thriffty_plan_sizes`. Densities are taken as constant in each cell; in
- * two dimensions the potential of a point is -ln(r)/2 pi.
+ * has `output_bytes` of `thriffty_plan_sizes`, where the plan's data is. Densities are taken as
+ * constant in each cell; in two dimensions the potential of a point is -ln(r)/2 pi.
  *
  * What the caller promises:
  * `spacing` is NULL or has as many numbers as the plan has axes; `kernel` has `bytes` bytes, which

@@ -47,6 +47,17 @@ def test_cosines_and_batches():
         close(cupy.asnumpy(y), scipy_fft.dst(scipy_fft.dct(x, 2, axis=1), 3, axis=2))
 
 
+def test_padding_and_open_space():
+    x, lengths = field("float64"), (24, 20, 28)
+    with thriffty.Plan(SHAPE, float, transform=lengths, device=0) as plan:
+        y = plan.forward(cupy.asarray(x))
+        close(cupy.asnumpy(y), np.fft.rfftn(x, lengths, axes=(0, 1, 2)))
+        close(cupy.asnumpy(plan.inverse(y)), x)
+        kernel = plan.green_function(0.1)
+        with thriffty.Plan(SHAPE, float, transform=lengths) as host:
+            close(cupy.asnumpy(kernel), host.green_function(0.1))
+
+
 def test_torch():
     torch = pytest.importorskip("torch")
     x = field("complex64")

@@ -47,6 +47,9 @@ class Spectra:
     def _open(self) -> ctypes.c_void_p:
         raise NotImplementedError
 
+    def empty_output(self) -> Any:
+        raise NotImplementedError
+
     def apply(
         self,
         operator: str,
@@ -139,7 +142,7 @@ class Spectra:
         self._library.check(self._library.c.thriffty_multiply(handle, *both))
         return x
 
-    def green_function(self, spacing: float | Sequence[float]) -> np.ndarray:
+    def green_function(self, spacing: float | Sequence[float]) -> Any:
         """The transform of Green's function in open space; collective.
 
         A kernel for :meth:`convolve`, with which ``-laplacian(y) = x`` is solved without walls or
@@ -157,15 +160,18 @@ class Spectra:
         True
         """
         call, handle = self._library.c.thriffty_green_function, self._open()
+        on_device = self._device is not None
+        # Collective, and so before a rank may fail.
+        kernel = self.empty_output() if on_device else None
         try:
             given = self._per_axis("spacings", spacing)
         except Exception:
             # Other ranks wait for this one, and get the error for no spacings.
             call(handle, None, None, 0)
             raise
-        axes = len(given)
-        shape = self._shapes[1][-axes:]
-        kernel = _arrays.empty_like(None, shape, self._dtypes[1], self._spectral_order)
+        if kernel is None:
+            shape = self._shapes[1][-len(given) :]
+            kernel = _arrays.empty_like(None, shape, self._dtypes[1], self._spectral_order)
         place = self._spectrum("kernel", kernel)
         self._library.check(call(handle, doubles(given), place.address, place.bytes))
         return kernel

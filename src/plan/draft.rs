@@ -205,8 +205,9 @@ impl<'a, K: Transform, const D: usize, L: Location> Draft<'a, K, D, L> {
     /// Transforms of these lengths: physical data is 0 beyond its grid, and the inverse discards
     /// that part. Zeros are neither sent nor transformed.
     ///
-    /// For axes of kind C2C and R2C, on the host, and for messages that lose nothing. Frequencies
-    /// and scales are those of the transform.
+    /// For axes of kind C2C and R2C, and for messages that lose nothing. Frequencies and scales are
+    /// those of the transform. On a device whole lines can take work memory, which
+    /// [`DynPlan::memory`] counts.
     ///
     /// ```
     /// use thriffty::{Complex, Kind};

@@ -170,9 +170,9 @@ impl<'a> DynDraft<'a> {
     /// What a plan on a device needs before its recipe is chosen. Collective.
     #[cfg(feature = "cuda")]
     fn ready(&self, device: &DeviceOptions) -> Result<Ready, Error> {
-        agree(self.comm, self.check().and(self.options.check_on_device(self.grid)))?;
+        agree(self.comm, self.check())?;
         let types = (self.transform.is_complex(), self.precision);
-        Ready::new(self.comm, device, &self.options, self.grid.shape(), types)
+        Ready::new(self.comm, device, &self.options, self.grid, types)
     }
 
     /// The recipe for a device, and what there was to choose from. Collective.
@@ -329,7 +329,7 @@ static NOT_SHARED: Once = Once::new();
 #[cfg(all(test, feature = "cuda"))]
 mod tests {
     use super::*;
-    use fft_core::{Epochs, Grid};
+    use fft_core::{Capabilities, DeviceOp, Direction, Epochs, Grid};
 
     /// A device transforms no chunks in its cache: the recipe is the same whether messages are in
     /// chunks or whole.
@@ -357,6 +357,45 @@ mod tests {
         };
         for ranks in [2, 4, 8] {
             crate::threads(ranks, recipes).unwrap();
+        }
+    }
+
+    /// Each axis is transformed once on a device, by a pass between data that is whole along it.
+    #[test]
+    fn padded_and_truncated_passes_are_lowered_for_devices() {
+        let check = |comm: crate::ThreadComm| {
+            let grid = Grid::new([6, 5, 8])?;
+            let draft = DynDraft::new(&comm, grid, DynTransform::R2c, Precision::F64);
+            let draft = draft.with(|options| {
+                options.howmany = 2;
+                options.transform = Some([12, 5, 16].into());
+                options.modes = Some([7, 4, 16].into());
+                options.output_order = [2, 0, 1].into();
+            });
+            let by_clock: ByClock<'_> = &|_, _, _| unreachable!("the model chooses");
+            let recipe = draft.decide_on_device(Access::Contiguous, by_clock)?.recipe;
+            for direction in [Direction::Forward, Direction::Inverse] {
+                let program = recipe.lower(direction, Capabilities::of_library());
+                let mut resized = [None; 3];
+                for op in program.device_ops() {
+                    let DeviceOp::LocalFft(ffts) = op else { continue };
+                    for fft in ffts {
+                        let (axis, pass) = program.pass(fft);
+                        let lens = [pass.len_before(), pass.len_after()];
+                        for (node, len) in program.fft_ends(fft).into_iter().zip(lens) {
+                            let brick = node.layout.brick(comm.rank());
+                            assert!(brick.is_empty() || brick.len(axis) == len, "{recipe}");
+                        }
+                        assert_eq!(resized[axis], None, "{recipe}");
+                        resized[axis] = pass.resized;
+                    }
+                }
+                assert_eq!(resized, [Some([6, 7]), Some([5, 4]), Some([8, 16])], "{recipe}");
+            }
+            Ok::<_, Error>(())
+        };
+        for ranks in [1, 2, 3, 4, 8] {
+            crate::threads(ranks, check).unwrap();
         }
     }
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fft_core::{
-    Access, Comm, Direction, Error, Kind, Memory, PerAxis, Precision, Problem, Recipe, Reduce,
-    agree, assert_same,
+    Access, Comm, Direction, DynGrid, Error, Kind, Memory, PerAxis, Precision, Problem, Recipe,
+    Reduce, agree, assert_same,
 };
 use fft_gpu::GpuTransport::{GpuDirect, HostStaged, PeerToPeer};
 use fft_gpu::cudarc::driver::CudaStream;
@@ -34,7 +34,7 @@ impl Ready {
         comm: &dyn Comm,
         device: &DeviceOptions,
         options: &Options,
-        shape: PerAxis<usize>,
+        grid: DynGrid,
         (complex, precision): (bool, Precision),
     ) -> Result<Self, Error> {
         let DeviceOptions { gpu, stream, transport } = device.clone();
@@ -44,7 +44,7 @@ impl Ready {
             None => gpu.new_stream().map_err(|why| why.on(comm.rank())),
         };
         let stream = agree(comm, check(options).and(stream))?;
-        let lens = complex_lens(options, shape).filter(|_| transport == PeerToPeer);
+        let lens = complex_lens(options, grid).filter(|_| transport == PeerToPeer);
         let access = match precision {
             Precision::F32 => access::<f32>(comm, &gpu, lens, complex),
             Precision::F64 => access::<f64>(comm, &gpu, lens, complex),
@@ -101,15 +101,16 @@ fn check(options: &Options) -> Result<(), Error> {
     }
 }
 
-/// Points along each axis, of one transform of at most three axes that are all complex, the last
-/// one perhaps halved.
-fn complex_lens(options: &Options, shape: PerAxis<usize>) -> Option<PerAxis<usize>> {
-    let axes = shape.len();
+/// Points along each axis, of one whole transform of at most three axes that are all complex, the
+/// last one perhaps halved.
+fn complex_lens(options: &Options, grid: DynGrid) -> Option<PerAxis<usize>> {
+    let (axes, shape) = (grid.axes(), grid.shape());
     let complex = |axis: usize| {
         let kind = options.kinds[axis];
         kind == Kind::C2C || axis + 1 == axes && kind == Kind::R2C
     };
-    (options.howmany == 1 && axes <= 3 && (0..axes).all(complex)).then_some(shape)
+    let whole = options.lengths(grid) == [shape; 2];
+    (whole && options.howmany == 1 && axes <= 3 && (0..axes).all(complex)).then_some(shape)
 }
 
 /// How transforms come to their data. They fetch it from ranks on the same device, if all ranks

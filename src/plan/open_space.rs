@@ -8,10 +8,10 @@ use fft_core::{
 use super::dyn_draft::DynDraft;
 use super::dyn_plan::DynPlan;
 use super::plan::Plan;
-use crate::field::{DynArray, Field, Spectral, Transform};
+use crate::field::{DynArray, Field, Location, Spectral, Transform};
 use crate::spectral::{check_spacing, integrated};
 
-impl<K: Transform, const D: usize> Plan<K, D> {
+impl<K: Transform, const D: usize, L: Location> Plan<K, D, L> {
     /// The transform of Green's function in open space, on a grid with this spacing: convolving a
     /// density with it solves -∇²φ = ρ without walls or periods. Collective.
     ///
@@ -20,8 +20,9 @@ impl<K: Transform, const D: usize> Plan<K, D> {
     /// function is integrated over cells: φ is exact for a density that is constant in each, and
     /// converges with the square of the spacing otherwise. In two dimensions it is -ln r / 2π.
     ///
-    /// The transform is made once, with a whole array of twice the length along each axis. It takes
-    /// part in many solutions, by [`Domain::convolve`](crate::spectral::Domain::convolve):
+    /// The transform is made once, with a whole array of twice the length along each axis, on the
+    /// host. It takes part in many solutions, by
+    /// [`Domain::convolve`](crate::spectral::Domain::convolve):
     ///
     /// ```
     /// thriffty::threads(2, |world| {
@@ -42,13 +43,14 @@ impl<K: Transform, const D: usize> Plan<K, D> {
     ///
     /// # Errors
     /// As [`DynPlan::green_function`].
-    pub fn green_function(&self, spacing: [f64; D]) -> Result<Field<Spectral, K, D>, Error> {
+    pub fn green_function(&self, spacing: [f64; D]) -> Result<Field<Spectral, K, D, L>, Error> {
         Ok(Field::new(self.part(), DynPlan::green_function(self, spacing)?))
     }
 }
 
 impl DynPlan {
-    /// As [`Plan::green_function`], as an array for spectral data of one transform. Collective.
+    /// As [`Plan::green_function`], as an array for spectral data of one transform, where the
+    /// plan's data is. Collective.
     ///
     /// # Errors
     /// On every rank: [`Error::Disagreement`] about the spacing; [`Error::OnRank`] for spacings
@@ -75,6 +77,19 @@ impl DynPlan {
             Precision::F64 => fill::<f64>(&mut data, brick, width, (problem.transform, spacing)),
         }
         whole.run_in_place(Direction::Forward, data.bytes_mut())?;
+        self.placed(data)
+    }
+
+    /// Spectral data of the host as an array where the plan's data is. Collective.
+    fn placed(&self, data: DynArray) -> Result<DynArray, Error> {
+        #[cfg(feature = "cuda")]
+        if self.stream().is_some() {
+            let made = self.zeros().and_then(|mut there| {
+                there.write(&data.bytes()[..self.output_bytes()])?;
+                Ok(there)
+            });
+            return agree(self.comm(), made);
+        }
         Ok(data)
     }
 

@@ -96,18 +96,6 @@ impl Options {
         }
     }
 
-    /// Whether plans on devices have these options.
-    #[cfg(feature = "cuda")]
-    pub(super) fn check_on_device(&self, grid: DynGrid) -> Result<(), Error> {
-        match self.lengths(grid) == [grid.shape(); 2] {
-            true => Ok(()),
-            false => {
-                let found = "padding or a number of modes";
-                Err(Error::argument("transform on a device", found, "one of all points and modes"))
-            }
-        }
-    }
-
     /// The lengths of transforms and the numbers of modes, of physical data on this grid.
     pub(crate) fn lengths(&self, grid: DynGrid) -> [PerAxis<usize>; 2] {
         let transform = self.transform.unwrap_or(grid.shape());

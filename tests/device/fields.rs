@@ -9,9 +9,9 @@ use fft_core::{Element, Real};
 use thriffty::Kind::{C2C, Identity, R2C};
 use thriffty::gpu::DevicePlan;
 use thriffty::gpu::{Gpu, GpuReal};
-use thriffty::planning::{Algorithm, Side, Transform};
+use thriffty::planning::{Algorithm, Location, Side, Transform};
 use thriffty::spectral::Operator;
-use thriffty::{C2c, Comm, Complex, Error, ErrorKind, Field, Kind, Physical, R2c, Spectral};
+use thriffty::{C2c, Comm, Complex, Error, ErrorKind, Field, Kind, Physical, Plan, R2c, Spectral};
 
 /// Some value for an index.
 fn value<E: Element, const D: usize>(index: [usize; D]) -> E {
@@ -216,4 +216,61 @@ fn failures_stay_in_the_field() {
         Ok::<_, Error>(())
     })
     .unwrap();
+}
+
+/// The potential of charges in open space.
+fn potential<L: Location>(
+    plan: &mut Plan<R2c, 3, L>,
+    rho: Field<Physical, R2c, 3, L>,
+) -> Result<Field<Physical, R2c, 3, L>, Error> {
+    let (green, domain) = (plan.green_function([0.1, 0.2, 0.1])?, plan.domain([1.0; 3])?);
+    let mut rho_hat = plan.forward(rho)?;
+    domain.convolve(&green, &mut rho_hat);
+    plan.inverse(rho_hat)
+}
+
+#[test]
+fn potentials_in_open_space_are_those_of_the_host() {
+    let Some(gpu) = gpu() else { return };
+    for ranks in if few() { &[2][..] } else { &[1, 2, 3] } {
+        thriffty::threads(*ranks, |comm| {
+            let draft = || thriffty::r2c(&comm, [6, 5, 8]).zero_padded([12, 10, 16]);
+            let mut host = draft().transposed_output().build()?;
+            let mut plan = draft().transposed_output().on(&gpu).build()?;
+            let (mut rho, mut rho_there) = (plan.input(), host.input());
+            rho.fill(value::<f64, 3>);
+            rho_there.fill(value::<f64, 3>);
+            let (phi, phi_there) = (potential(&mut plan, rho)?, potential(&mut host, rho_there)?);
+            same("a potential", &plan.download(&phi)?, &phi_there);
+            Ok::<_, Error>(())
+        })
+        .unwrap();
+    }
+}
+
+/// The square of a field whose modes are two thirds of its points has no aliases among them.
+#[test]
+fn products_without_aliases_are_those_of_the_host() {
+    let Some(gpu) = gpu() else { return };
+    for ranks in if few() { &[2][..] } else { &[1, 2, 3] } {
+        thriffty::threads(*ranks, |comm| {
+            let draft = || thriffty::r2c(&comm, [12, 9, 12]).modes([8, 6, 8]);
+            let (mut host, mut plan) = (draft().build()?, draft().on(&gpu).build()?);
+            let (mut u, mut u_there) = (plan.input(), host.input());
+            u.fill(value::<f64, 3>);
+            u_there.fill(value::<f64, 3>);
+            let (u_hat, u_hat_there) = (plan.forward(u)?, host.forward(u_there)?);
+            same("modes", &plan.download(&u_hat)?, &u_hat_there);
+            let (u, mut u_there) = (plan.inverse(u_hat)?, host.inverse(u_hat_there)?);
+            let mut square = plan.download(&u)?;
+            same("a field of few modes", &square, &u_there);
+            for field in [&mut square, &mut u_there] {
+                field.as_mut_slice().iter_mut().for_each(|u| *u *= *u);
+            }
+            let square = plan.forward(plan.upload(&square))?;
+            same("a square", &plan.download(&square)?, &host.forward(u_there)?);
+            Ok::<_, Error>(())
+        })
+        .unwrap();
+    }
 }

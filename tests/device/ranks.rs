@@ -11,7 +11,7 @@ use thriffty::gpu::GpuTransport;
 use thriffty::gpu::cudarc::driver::{CudaSlice, CudaStream};
 use thriffty::gpu::{DeviceDraft, DevicePlan};
 use thriffty::gpu::{Gpu, GpuReal};
-use thriffty::planning::{Algorithm, Direction, Reduce};
+use thriffty::planning::{Algorithm, Direction, DynTransform, Reduce};
 use thriffty::{
     C2c, Comm, Draft, Error, ErrorKind, Kind, R2c, R2r, Scale, ThreadComm, Tolerance, Tune, Wire,
 };
@@ -218,6 +218,7 @@ fn ranks_with_devices_of_their_own_transform_as_defined() {
             let gpu = gpu_of(comm.rank()).expect("asked before");
             everything(&comm, &gpu)?;
             fetched::cases(&comm, &gpu, false)?;
+            resized::cases(&comm, &gpu, 30..34)?;
             shared::cases(&comm, &gpu, fetched::joined(&comm, &gpu)?, false)
         };
         thriffty::threads(ranks, body).unwrap();
@@ -315,6 +316,7 @@ fn any_transform_is_as_defined() {
 mod damaged;
 mod fetched;
 mod lossy;
+mod resized;
 mod shared;
 mod trig;
 

@@ -1,9 +1,14 @@
 //! Operators on the spectra of plans.
 
+#[cfg(feature = "cuda")]
+use std::sync::Arc;
+
 use thriffty::Error;
 #[cfg(feature = "cuda")]
-use thriffty::gpu::DeviceMemory;
-use thriffty::planning::MAX_AXES;
+use thriffty::gpu::cudarc::driver::{CudaStream, DeviceSlice};
+#[cfg(feature = "cuda")]
+use thriffty::gpu::{DeviceMemory, GpuError};
+use thriffty::planning::{DynArray, MAX_AXES};
 use thriffty::spectral::{Domain, Operator};
 
 use crate::domain::KnownDomain;
@@ -138,12 +143,44 @@ impl Held {
         spacing: impl FnOnce(&mut [f64]) -> Result<(), Error>,
         kernel: Result<&mut [u8], Error>,
     ) -> Result<(), Error> {
+        let kernel = kernel.map(|kernel| (kernel.len(), kernel));
+        let (made, kernel) = self.make_green_function(spacing, kernel)?;
+        let [_, bytes, _] = self.plan().bytes();
+        made.read(&mut kernel[..bytes])
+    }
+
+    /// As [`Held::green_function`], with an array on the plan's device.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn green_function_on_device(
+        &mut self,
+        spacing: impl FnOnce(&mut [f64]) -> Result<(), Error>,
+        kernel: Result<DeviceMemory<u8>, Error>,
+        (rank, stream): (usize, &Arc<CudaStream>),
+    ) -> Result<(), Error> {
+        let kernel = kernel.map(|kernel| (kernel.len(), kernel));
+        let (made, mut kernel) = self.make_green_function(spacing, kernel)?;
+        let [_, bytes, _] = self.plan().bytes();
+        let reals = bytes / size_of::<f32>();
+        let Some(from) = made.device_numbers::<f32>(reals).filter(|_| reals > 0) else {
+            return Ok(());
+        };
+        let mut to = kernel.cast_mut::<f32>();
+        let copied = stream.memcpy_dtod(&from, &mut *to.part_mut(0..reals));
+        let what = "copying Green's function";
+        copied.map_err(|why| GpuError::Driver { what, why: why.to_string() }.on(rank))
+    }
+
+    /// Green's function, and where it goes: memory of so many bytes, which must be enough.
+    fn make_green_function<A>(
+        &mut self,
+        spacing: impl FnOnce(&mut [f64]) -> Result<(), Error>,
+        kernel: Result<(usize, A), Error>,
+    ) -> Result<(DynArray, A), Error> {
         let (mut asked, axes) = ([1.0; MAX_AXES], self.axes());
         let ready = spacing(&mut asked[..axes]).and_then(|()| {
-            let (kernel, [_, expected, _]) = (kernel?, self.plan().bytes());
-            let found = kernel.len();
+            let ((found, kernel), [_, expected, _]) = (kernel?, self.plan().bytes());
             match found >= expected {
-                true => Ok(&mut kernel[..expected]),
+                true => Ok(kernel),
                 false => Err(Error::argument("bytes of the kernel", found, expected)),
             }
         });
@@ -152,7 +189,7 @@ impl Held {
             Plan::Rank(plan) => plan.green_function(&asked[..axes]),
             Plan::Team(plan) => plan.green_function(&asked[..axes]),
         }?;
-        made.read(kernel)
+        Ok((made, kernel))
     }
 
     /// The wavenumbers along an axis of a box with this length there: all, and those of

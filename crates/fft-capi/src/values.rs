@@ -221,11 +221,10 @@ pub struct Options {
     /// several threads ignore it.
     pub transposed_output: i32,
     /// The length of the transform along each axis; 0 (default): that of physical data, which
-    /// otherwise is taken as 0 beyond `shape`. The inverse leaves that out. On the host.
+    /// otherwise is taken as 0 beyond `shape`. The inverse leaves that out.
     pub transform: [i64; 4],
     /// The modes of spectral data along each axis, the lowest: those of a transform of so many
     /// points; 0 (default): all. Of an even number of modes below the length, the middle one is 0.
-    /// On the host.
     pub modes: [i64; 4],
     /// Not 0: physical data is in the bricks and the order of axes that cost least, as of
     /// `transposed_output`. For programs that bring it there with `thriffty_copy_run`.

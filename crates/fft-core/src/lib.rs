@@ -57,7 +57,7 @@ pub use problem::{
     Access, Algorithm, Chunking, Codecs, Direction, Epochs, How, Kind, Link, Machine, Memory,
     Messages, Problem, Quantity, Rate, Scale, TransportOptions, TransportPolicy,
 };
-pub use recipe::{LocalFft, Loss, Node, Pass, Recipe, Step};
+pub use recipe::{LineSide, LocalFft, Loss, Node, Pass, Recipe, Step};
 pub use redistribute::{
     Chunk, LocalRead, LocalReadBox, Redistribution, TransposedWhenRead, by_host,
 };

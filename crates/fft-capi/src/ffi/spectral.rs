@@ -161,8 +161,8 @@ pub unsafe extern "C" fn thriffty_multiply(
 /// Collective.
 ///
 /// The plan has 2 or 3 axes, and `transform` of its options is twice the shape, or more. The kernel
-/// has `output_bytes` of `thriffty_plan_sizes`. Densities are taken as constant in each cell; in
-/// two dimensions the potential of a point is -ln(r)/2 pi.
+/// has `output_bytes` of `thriffty_plan_sizes`, where the plan's data is. Densities are taken as
+/// constant in each cell; in two dimensions the potential of a point is -ln(r)/2 pi.
 ///
 /// # Safety
 /// `spacing` is NULL or has as many numbers as the plan has axes; `kernel` has `bytes` bytes, which
@@ -180,6 +180,15 @@ pub unsafe extern "C" fn thriffty_green_function(
                 // SAFETY: the caller vouches for the spacings.
                 unsafe { numbers("spacing", spacing, asked) }
             };
+            #[cfg(feature = "cuda")]
+            if let Some((rank, stream)) = plan.device() {
+                return keeping_context(|| {
+                    let (place, data) = ((rank, &stream), kernel.cast_const().cast());
+                    // SAFETY: the caller vouches for the array.
+                    let array = unsafe { device::array(place, "kernel", data, bytes) };
+                    Ok(plan.green_function_on_device(told, array, place)?)
+                });
+            }
             // SAFETY: as above, for the array.
             let array = unsafe { bytes_mut("kernel", kernel.cast(), bytes) };
             Ok(plan.green_function(told, array)?)

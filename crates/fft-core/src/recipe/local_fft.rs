@@ -39,11 +39,11 @@ impl Pass {
         }
     }
 
-    fn physical_len(&self) -> usize {
+    pub(super) fn physical_len(&self) -> usize {
         self.resized.map_or(self.n, |[points, _]| points)
     }
 
-    fn spectral_len(&self) -> usize {
+    pub(super) fn spectral_len(&self) -> usize {
         self.kind.spectral_len(self.resized.map_or(self.n, |[_, modes]| modes))
     }
 

@@ -17,6 +17,7 @@ use super::group::Group;
 use super::local_fft::DeviceFft;
 use super::op::{CudaOp, Op};
 use super::reshape::Reshape;
+use super::resized::Resized;
 use super::trig::Trig;
 use crate::base::GpuReal;
 
@@ -47,10 +48,6 @@ pub(super) struct CudaBinder<'r, T> {
 impl<'r, T: GpuReal> CudaBinder<'r, T> {
     /// Binds the operations of a direction.
     pub(super) fn bind(device: &mut Cuda<T>, program: &'r Program<'r>) -> Result<Self, Error> {
-        if program.recipe().problem().is_any_resized() {
-            let found = "padding or truncation";
-            return Err(Error::argument("transform on a device", found, "all points and modes"));
-        }
         let [start, end] = program.start_and_end();
         let mut binder = Self {
             program,
@@ -181,11 +178,12 @@ impl<'r, T: GpuReal> CudaBinder<'r, T> {
 
 /// A group as an operation.
 fn transforms<T: GpuReal>(device: &mut Cuda<T>, group: &Group) -> Result<Op<T>, Error> {
-    let made = match group.is_trig() {
-        true => Trig::new(&device.gpu, group).map(|(trig, area)| (Op::Trig(Box::new(trig)), area)),
-        false => {
-            DeviceFft::new(device, group).map(|(local, area)| (Op::Local(Box::new(local)), area))
-        }
+    let made = if group.is_resized() {
+        Resized::new(device, group).map(|(op, area)| (Op::Resized(Box::new(op)), area))
+    } else if group.is_trig() {
+        Trig::new(&device.gpu, group).map(|(op, area)| (Op::Trig(Box::new(op)), area))
+    } else {
+        DeviceFft::new(device, group).map(|(op, area)| (Op::Local(Box::new(op)), area))
     };
     let (op, area) = made.map_err(|why| why.on(device.rank))?;
     device.area_bytes = device.area_bytes.max(area);

@@ -47,6 +47,7 @@ pub(super) fn plan<T: GpuReal>(
         && group.passes.iter().all(|(_, pass)| pays::<T>(pass.n))
         && !group.halved()
         && !group.is_trig()
+        && !group.is_resized()
         && is_large::<T>(group.reals()[1]);
     let table = |(pieces, ranks): PiecesOf<'_>, factor| {
         Pieces::new(pieces, ranks, 2 * size_of::<T>(), factor)
@@ -157,7 +158,8 @@ impl FusedAcross {
     /// Whether a group's pass and another that follows are these two.
     pub(super) fn takes<T: GpuReal>(group: &Group, place: usize, pass: &Pass) -> bool {
         let ([one, _], [(other, before)]) = (&group.lens, &group.passes[..]) else { return false };
-        let complex = |pass: &Pass| pass.kind == Kind::C2C && pays::<T>(pass.n);
+        let complex =
+            |pass: &Pass| pass.kind == Kind::C2C && pass.resized.is_none() && pays::<T>(pass.n);
         matches!((*other, place), (1, 2) | (2, 1))
             && one.len() == 4
             && one[0] == 1

@@ -27,7 +27,7 @@ pub(super) struct Group {
 
 impl Group {
     /// Whether another pass, which follows, fits into one plan. Both are on the last two axes of
-    /// memory, where the halved one must be the last.
+    /// memory, where the halved one must be the last, and of whole lines.
     pub(super) fn joins(&self, place: usize, pass: &Pass) -> bool {
         let [(earlier, before)] = &self.passes[..] else { return false };
         let last = self.lens[0].len() - 1;
@@ -41,8 +41,10 @@ impl Group {
         };
         let both = [*earlier, place];
         let real = before.kind.is_real() || pass.kind.is_real();
+        let resized = before.resized.is_some() || pass.resized.is_some();
         (both == [last - 1, last] || both == [last, last - 1])
             && !real
+            && !resized
             && halves(*earlier, before)
             && halves(place, pass)
             && in_order
@@ -66,6 +68,23 @@ impl Group {
     /// Whether it is a cosine or sine transform, and not empty.
     pub(super) fn is_trig(&self) -> bool {
         self.passes[0].1.kind.is_real() && self.reals()[0] > 0
+    }
+
+    /// Whether it is a transform of padded or truncated lines, by itself.
+    pub(super) fn is_resized(&self) -> bool {
+        self.passes[0].1.resized.is_some()
+    }
+
+    /// The first pass over whole lines, if there is data.
+    pub(super) fn whole(&self) -> Self {
+        let (place, pass) = &self.passes[0];
+        let mut lens = self.lens.clone();
+        if self.reals()[0] > 0 {
+            let sides = pass.line_sides();
+            lens.iter_mut().zip(sides).for_each(|(lens, side)| lens[*place] = side.whole);
+        }
+        let pass = Pass { resized: None, ..pass.clone() };
+        Self { lens, passes: vec![(*place, pass)], factor: self.factor }
     }
 
     pub(super) fn halved(&self) -> bool {
@@ -168,6 +187,19 @@ mod tests {
         let mut both = group(&lens, 3, c2c(to, 6));
         both.passes.push((2, c2c(to, 5)));
         assert!(!both.joins(1, &c2c(to, 4)));
+        let padded = |n| Pass { resized: Some([n - 1, n]), ..c2c(to, n) };
+        assert!(!group(&lens, 3, c2c(to, 6)).joins(2, &padded(5)));
+        assert!(!group(&lens, 3, padded(6)).joins(2, &c2c(to, 5)));
+    }
+
+    #[test]
+    fn whole_lines_are_those_of_the_data() {
+        let pass = Pass { resized: Some([3, 4]), ..pass(Kind::R2C, Direction::Forward, 6) };
+        let lens = |lens: [usize; 2]| lens.map(|len| vec![2, len, 5]);
+        let padded = Group { lens: lens([3, 3]), passes: vec![(1, pass.clone())], factor: 1.0 };
+        assert_eq!(padded.whole().lens, lens([6, 4]));
+        let empty = Group { lens: [vec![1, 0], vec![1, 0]], passes: vec![(1, pass)], factor: 1.0 };
+        assert_eq!(empty.whole().reals(), [0; 2]);
     }
 
     #[test]

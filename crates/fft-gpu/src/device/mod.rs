@@ -20,6 +20,7 @@ mod op;
 mod peer_info;
 mod plans;
 mod reshape;
+mod resized;
 mod trig;
 
 pub use cuda::Cuda;

@@ -6,6 +6,7 @@ use super::cuda::Cuda;
 use super::fused_store::Store;
 use super::local_fft::DeviceFft;
 use super::reshape::Reshape;
+use super::resized::Resized;
 use super::trig::Trig;
 use crate::base::GpuReal;
 use crate::ffi::{DeviceMemory, Gathering, RankMemory};
@@ -16,6 +17,7 @@ pub struct CudaOp<T>(pub(super) Op<T>);
 pub(super) enum Op<T> {
     Local(Box<DeviceFft<T>>),
     Trig(Box<Trig<T>>),
+    Resized(Box<Resized<T>>),
     Reshape(Box<Reshape<T>>),
     /// Transforms that read their source with two axes swapped.
     Fetch(Box<Gathering>),
@@ -42,6 +44,7 @@ impl<T: GpuReal> Operation<T, Cuda<T>> for CudaOp<T> {
         match &self.0 {
             Op::Local(local) => local.buffer_requirement(),
             Op::Trig(_) => BufferRequirement::Either,
+            Op::Resized(resized) => resized.buffer_requirement(),
             Op::Fetch(_) => BufferRequirement::OutOfPlace,
             // Others also write the second buffer: the output, which all see (`sees_all`).
             Op::Store(_) => BufferRequirement::OutOfPlaceExposed,
@@ -74,7 +77,7 @@ impl<T: GpuReal> Operation<T, Cuda<T>> for CudaOp<T> {
     fn reserve(&mut self, context: &mut RunContext<Cuda<T>>) -> Result<(), Error> {
         match &mut self.0 {
             Op::Reshape(reshape) => reshape.reserve(context),
-            Op::Local(_) | Op::Trig(_) | Op::Fetch(_) | Op::Store(_) => Ok(()),
+            _ => Ok(()),
         }
     }
 
@@ -82,6 +85,7 @@ impl<T: GpuReal> Operation<T, Cuda<T>> for CudaOp<T> {
         match &self.0 {
             Op::Local(local) => local.memory(),
             Op::Trig(_) => 0,
+            Op::Resized(resized) => resized.memory(),
             Op::Fetch(plan) => plan.memory(),
             Op::Store(store) => store.memory(),
             Op::Reshape(reshape) => reshape.memory(),
@@ -105,6 +109,10 @@ impl<T: GpuReal> Operation<T, Cuda<T>> for CudaOp<T> {
             Op::Trig(trig) => {
                 let (stream, area) = context.device.stream_and_area();
                 trig.run(stream, area, src, dst)
+            }
+            Op::Resized(resized) => {
+                let (stream, area) = context.device.stream_and_area();
+                resized.run(stream, area, src.expect(other), dst)
             }
             Op::Fetch(plan) => {
                 let src = src.expect(other);

@@ -6,19 +6,16 @@
 //!     transform, from the tile or from the source
 //!     if numbers are dropped after: from a tile, of which the others are copied to the result
 //! ```
-//!
-//! The order of modes is that of [`super::resized_line`].
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use fft_lines::{BatchFft, Layout, Lines, Strides};
 
-use super::resized_line::signs;
 use super::workspace::Workspace;
 use crate::base::Real;
 use crate::base::cache_sizes::LINE_BYTES;
-use crate::recipe::Pass;
+use crate::recipe::{LineSide, Pass};
 
 pub(crate) struct ResizedBatch<T> {
     fft: Arc<dyn BatchFft<T>>,
@@ -43,18 +40,9 @@ struct Side {
 
 impl Side {
     /// `copied`: whether whole lines go through a tile, too.
-    fn new(pass: &Pass, is_spectral: bool, (len, is_complex): (usize, bool), copied: bool) -> Self {
-        let n = pass.n;
-        let whole = if is_spectral { pass.kind.spectral_len(n) } else { n };
-        let modes = pass.resized.map_or(n, |[_, modes]| modes);
-        let kept = match is_spectral {
-            false => vec![(0..len, 0)],
-            true => {
-                let [positive, negative] = signs(pass);
-                vec![(0..positive, 0), (len - negative..len, whole - negative)]
-            }
-        };
-        let is_tiled = copied || len != whole || is_spectral && modes < n;
+    fn new(line: LineSide, is_complex: bool, copied: bool) -> Self {
+        let is_tiled = copied || !line.is_whole();
+        let LineSide { len, whole, kept } = line;
         Self { len, whole, width: if is_complex { 2 } else { 1 }, kept, is_tiled }
     }
 
@@ -87,14 +75,12 @@ impl<T: Real> ResizedBatch<T> {
         layout: Layout,
         at_once: usize,
     ) -> Self {
-        let [first, last] = pass.direction.choose([false, true], [true, false]);
-        let [before, after] =
-            [(pass.len_before(), pass.complex_before), (pass.len_after(), pass.complex_after)];
+        let [before, after] = pass.line_sides();
         let conflicts = layout == Layout::ConflictingColumns;
         let far = layout == Layout::FarColumns;
         let sides = [
-            Side::new(pass, first, before, far || conflicts),
-            Side::new(pass, last, after, conflicts),
+            Side::new(before, pass.complex_before, far || conflicts),
+            Side::new(after, pass.complex_after, conflicts),
         ];
         let scratch_len = fft.scratch_len().next_multiple_of(Self::CACHE_LINE);
         Self { fft, shape: pass.clone(), sides, at_once, scratch_len }

@@ -12,20 +12,8 @@ use std::sync::Arc;
 
 use super::line_fft::LineFft;
 use crate::base::Real;
-use crate::problem::{Direction, Kind};
+use crate::problem::Direction;
 use crate::recipe::Pass;
-
-/// The kept modes that are not negative, and the negative ones: the first and the last of the whole
-/// spectrum, and of the data.
-pub(super) fn signs(pass: &Pass) -> [usize; 2] {
-    let (n, modes) = (pass.n, pass.resized.map_or(pass.n, |[_, modes]| modes));
-    match (pass.kind, modes < n) {
-        (Kind::C2C, false) => [n.div_ceil(2), n / 2],
-        (Kind::C2C, true) => [modes.div_ceil(2), (modes - 1) / 2],
-        (_, false) => [pass.kind.spectral_len(n), 0],
-        (_, true) => [modes.div_ceil(2), 0],
-    }
-}
 
 /// The transform of a pass, around that of its lines with all points and modes.
 pub(crate) fn resized<T: Real>(line: Arc<dyn LineFft<T>>, pass: &Pass) -> Arc<dyn LineFft<T>> {
@@ -33,7 +21,7 @@ pub(crate) fn resized<T: Real>(line: Arc<dyn LineFft<T>>, pass: &Pass) -> Arc<dy
         return line;
     }
     let (before, after) = (pass.line_before(), pass.line_after());
-    let signs = signs(pass).map(|modes| 2 * modes);
+    let signs = pass.kept_modes().map(|modes| 2 * modes);
     Arc::new(ResizedLine { line, before, after, signs, direction: pass.direction })
 }
 
@@ -42,7 +30,7 @@ struct ResizedLine<T: Real> {
     /// Real numbers before and after.
     before: usize,
     after: usize,
-    /// Real numbers of [`signs`].
+    /// Real numbers of [`Pass::kept_modes`].
     signs: [usize; 2],
     direction: Direction,
 }
