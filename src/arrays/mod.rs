@@ -9,21 +9,21 @@
 //! use thriffty::arrays::{FieldCopy, Ghosts, GridData, Subarray, halo};
 //! use thriffty::{Complex, Grid};
 //! let shape = [8, 8];
-//! thriffty::threads(2, |world| {
-//!     use thriffty::Comm;
+//! thriffty::run(2, |world| {
 //!     // A brick with one ghost point on each side, along both axes.
 //!     let brick = Grid::new(shape)?.brick(world.rank(), world.size());
 //!     let here = Subarray::with_ghosts(brick, [1, 1], [1, 1]);
 //!     let mut u = vec![Complex::new(1.0, 0.0); here.least_len(1)?];
-//!     let mut plan = thriffty::c2c(&world, shape).transposed_input().build()?;
+//!     let mut plan = thriffty::c2c(world, shape).transposed_input().build()?;
 //!     let mut copy = FieldCopy::input(&plan, &[here])?;
 //!     let mut field = plan.input();
 //!     copy.load(&[&u], &mut field)?;
 //!     let spectrum = plan.forward(field)?;
 //!     copy.store(&plan.inverse(spectrum)?, &mut [&mut u])?;
-//!     let ghosts = Ghosts { lower: [1, 1].into(), upper: [1, 1].into(), periodic: [true; 2].into() };
+//!     let one = [1, 1].into();
+//!     let ghosts = Ghosts { lower: one, upper: one, periodic: [true; 2].into() };
 //!     let data = GridData::of::<Complex<f64>>(Grid::new(shape)?);
-//!     halo(&world, data, ghosts, &[here])?.run_in_place(&mut [&mut u])
+//!     halo(world, data, ghosts, &[here])?.run_in_place(&mut [&mut u])
 //! })?;
 //! # Ok::<(), thriffty::Error>(())
 //! ```
