@@ -270,7 +270,7 @@ fn errors_are_the_same_on_all_ranks() {
         let x = stream.clone_htod(&vec![1.0; lens[0]]).unwrap();
         let mut y = stream.alloc_zeros::<f64>(lens[1]).unwrap();
         let error = plan.forward_into(&x.slice(short..), &mut y).unwrap_err();
-        assert!(error.to_string().starts_with("rank 1: the input of rank 1 has"), "{error}");
+        assert!(error.to_string().starts_with("the input of rank 1 has"), "{error}");
         // A slice that does not begin at a multiple of 16 bytes, on one rank.
         let long = stream.clone_htod(&vec![1.0; lens[0] + 1]).unwrap();
         let odd = long.slice(short..lens[0] + short);
