@@ -27,5 +27,5 @@ pub use {
         DeviceMemory, FftPlan, Lent, LentMut, SharedSlice, borrow, borrow_stream,
         driver_is_present, keeping_context, lend, lend_mut, numbers, numbers_mut,
     },
-    kernel::{Decoder, DeviceModes, Encoder, Noise, Scaling, Transfers},
+    kernel::{ColumnFft, Decoder, DeviceModes, Encoder, Noise, Scaling, Transfers},
 };

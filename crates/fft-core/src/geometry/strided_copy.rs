@@ -11,6 +11,9 @@ use crate::base::cache_sizes::COLUMNS_BYTES;
 /// Axes of a box in memory: up to 4 of the grid, and one of batches.
 pub const DIMS: usize = 5;
 
+/// Up to so many bytes, a loop over the elements of a run is faster than a call of `memcpy`.
+const SHORT_RUN_BYTES: usize = 64;
+
 /// A strided copy between boxes of the same shape.
 ///
 /// Axes that are contiguous on both sides are merged, so that rows and planes are long runs.
@@ -222,7 +225,7 @@ impl Transfer {
                 16 => self.tiles::<E, 16>(read, write, src, dst),
                 _ => self.tiles::<E, 32>(read, write, src, dst),
             },
-            _ => self.each(src, dst, [DIMS; 2], |src, dst, from, to| dst[to] = src[from]),
+            _ => self.elements_one_by_one(src, dst),
         }
     }
 
@@ -266,10 +269,8 @@ impl Transfer {
             return;
         }
         let (axis, len) = self.run_axis().map_or((DIMS, 1), |axis| (axis, self.shape[axis]));
-        // The longest of the other axes is the inner loop.
-        let other = |d: &usize| *d != axis;
-        let rows = (0..DIMS).filter(other).max_by_key(|d| self.shape[*d]).unwrap_or(DIMS - 1);
-        let (n, read, write) = (self.shape[rows], self.from.stride[rows], self.to.stride[rows]);
+        let (rows, n) = self.longest_but(axis);
+        let (read, write) = (self.from.stride[rows], self.to.stride[rows]);
         self.each(&[(); 0], &mut [], [axis, rows], |_, _, from, to| {
             (0..n).for_each(|row| run(from + row * read, to + row * write, len));
         });
@@ -351,9 +352,34 @@ impl Transfer {
     /// Copies runs: both sides are contiguous along one axis.
     fn rows<E: Copy>(&self, axis: usize, src: &[E], dst: &mut [E]) {
         let n = self.shape[axis];
-        self.each(src, dst, [axis, DIMS], |src, dst, from, to| {
-            dst[to..to + n].copy_from_slice(&src[from..from + n]);
+        let (rows, count) = self.longest_but(axis);
+        let (jump, pitch) = (self.from.stride[rows], self.to.stride[rows]);
+        self.each(src, dst, [axis, rows], |src, dst, from, to| {
+            for row in 0..count {
+                let (from, to) =
+                    (&src[from + row * jump..][..n], &mut dst[to + row * pitch..][..n]);
+                match n * size_of::<E>() <= SHORT_RUN_BYTES {
+                    true => to.iter_mut().zip(from).for_each(|(to, from)| *to = *from),
+                    false => to.copy_from_slice(from),
+                }
+            }
         });
+    }
+
+    /// Copies between arrays of which one has no contiguous axis.
+    fn elements_one_by_one<E: Copy>(&self, src: &[E], dst: &mut [E]) {
+        let (axis, count) = self.longest_but(DIMS);
+        let (jump, pitch) = (self.from.stride[axis], self.to.stride[axis]);
+        self.each(src, dst, [axis, DIMS], |src, dst, from, to| {
+            (0..count).for_each(|i| dst[to + i * pitch] = src[from + i * jump]);
+        });
+    }
+
+    /// The longest axis beside one, for inner loops, and its length.
+    fn longest_but(&self, axis: usize) -> (usize, usize) {
+        let others = (0..DIMS).filter(|dim| *dim != axis);
+        let longest = others.max_by_key(|dim| self.shape[*dim]).expect("there are several axes");
+        (longest, self.shape[longest])
     }
 
     /// Transposes: `read` is contiguous in the source, `write` in the destination.

@@ -3,6 +3,7 @@
 pub(crate) mod batch;
 pub(crate) mod boxes;
 pub(crate) mod coded;
+pub(crate) mod column_fft;
 pub(crate) mod copies;
 pub(crate) mod divisor;
 pub(crate) mod fft;

@@ -58,6 +58,11 @@ impl Gpu {
         self.context.new_stream().map_err(tried("making a stream"))
     }
 
+    /// What is loaded, compiled and measured.
+    pub(crate) fn modules(&self) -> &Modules {
+        &self.modules
+    }
+
     /// A kernel, ready to be launched.
     pub(crate) fn kernel(&self, source: Source, name: &str) -> Result<Kernel, GpuError> {
         self.modules.kernel(source, name)

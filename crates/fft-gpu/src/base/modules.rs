@@ -1,6 +1,7 @@
 //! The kernels' binaries, loaded, and the grids that kernels are launched with.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use cudarc::driver::{CudaContext, CudaFunction, CudaModule, DriverError, LaunchConfig, sys};
 use cudarc::nvrtc::Ptx;
@@ -73,11 +74,15 @@ impl DeviceLimits {
     }
 }
 
-/// The binaries, loaded into a context.
+/// The binaries, loaded into a context, and what has been compiled and measured since.
 pub(crate) struct Modules {
     context: Arc<CudaContext>,
     modules: Vec<Arc<CudaModule>>,
     limits: DeviceLimits,
+    /// By source.
+    compiled: Mutex<HashMap<String, Arc<CudaModule>>>,
+    /// The fastest of several ways, by what is done.
+    fastest: Mutex<HashMap<String, usize>>,
 }
 
 /// A kernel, ready to be launched.
@@ -98,6 +103,8 @@ impl Modules {
             context: context.clone(),
             modules: BINARIES.iter().map(load).collect::<Result<_, _>>()?,
             limits: DeviceLimits::of(context)?,
+            compiled: Mutex::default(),
+            fastest: Mutex::default(),
         })
     }
 
@@ -111,6 +118,44 @@ impl Modules {
         let blocks = function.occupancy_max_active_blocks_per_multiprocessor(THREADS, 0, None);
         let blocks = blocks.map_err(tried)?.max(1);
         Ok(Kernel { function, blocks, idle_bytes: 0, limits: self.limits })
+    }
+}
+
+impl Modules {
+    /// The module of a source, which is compiled once.
+    pub(crate) fn compiled(
+        &self,
+        source: &str,
+        compile: impl FnOnce() -> Result<Ptx, GpuError>,
+    ) -> Result<Arc<CudaModule>, GpuError> {
+        let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = compiled.get(source) {
+            return Ok(found.clone());
+        }
+        let loaded = self.context.load_module(compile()?).map_err(tried("loading a kernel"))?;
+        compiled.insert(source.to_string(), loaded.clone());
+        Ok(loaded)
+    }
+
+    /// The number of the fastest way to do this, which is found out once.
+    pub(crate) fn fastest(
+        &self,
+        what: String,
+        measure: impl FnOnce() -> Result<usize, GpuError>,
+    ) -> Result<usize, GpuError> {
+        let found = |map: &HashMap<_, _>| map.get(&what).copied();
+        let lock = || self.fastest.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = found(&lock()) {
+            return Ok(known);
+        }
+        let measured = measure()?;
+        lock().insert(what, measured);
+        Ok(measured)
+    }
+
+    /// The most shared memory of a block, in bytes.
+    pub(crate) fn shared_bytes(&self) -> usize {
+        self.limits.shared_bytes as usize
     }
 }
 

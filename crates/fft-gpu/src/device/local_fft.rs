@@ -1,31 +1,41 @@
-//! Local transforms by cuFFT: the last two axes of memory in one plan, others as columns.
+//! Local transforms: the last two axes of memory together, others as columns; by cuFFT, or by a
+//! kernel of our own for columns.
 
 use std::sync::Arc;
 
 use cudarc::driver::{CudaStream, DeviceSlice};
-use fft_core::{BufferRequirement, DynBrick, Placed, Transfer};
+use fft_core::{BufferRequirement, Direction, DynBrick, Kind, Pass, Placed, Transfer};
 
 use super::cuda::Cuda;
+use super::fastest::fastest;
 use super::group::{Group, LineLayout, is_large, product};
 use crate::abi::{Fft, FftRun, Move};
 use crate::base::{GpuError, GpuReal};
-use crate::ffi::{Block, DeviceMemory, FftPlan, Owned};
-use crate::kernel::{Scaling, Transfers};
+use crate::ffi::{DeviceMemory, FftPlan, Owned};
+use crate::kernel::{ColumnFft, Scaling, Transfers};
 
 /// The longest lines whose factor is linked into cuFFT's kernels; longer ones slow them down.
 const LINKED_POINTS: usize = 512;
 
 /// One or two transforms, along adjacent axes.
 pub(super) struct DeviceFft<T> {
-    lines: Option<PlannedLines<T>>,
+    /// None without data.
+    parts: Vec<Part<T>>,
     /// Real numbers after.
     reals: usize,
     scale: Option<(Scaling<T>, T)>,
     run: FftRun,
 }
 
+/// Transforms that run in one go; all but the first in place.
+pub(super) enum Part<T> {
+    CuFft(Box<PlannedLines<T>>),
+    /// By a kernel of our own, with a factor.
+    Columns(ColumnFft<T>, Direction, f64),
+}
+
 /// A plan that runs several times, and real numbers from one run to the next, before and after.
-struct PlannedLines<T> {
+pub(super) struct PlannedLines<T> {
     plan: FftPlan<T>,
     times: usize,
     steps: [usize; 2],
@@ -54,7 +64,7 @@ impl<T: GpuReal> AlignedCopy<T> {
         let moves = [Move { transfer: &transfer, from: 0, to: 0 }];
         let copy = Transfers::new(gpu, stream, size_of::<T>(), &moves)?;
         let bytes = times * (reals + 1) * size_of::<T>();
-        let buffer = Owned::new(Arc::new(Block::new(gpu.context(), bytes)?), stream);
+        let buffer = Owned::allocated(gpu.context(), bytes, stream)?;
         Ok(Self { copy, buffer })
     }
 }
@@ -140,21 +150,107 @@ fn planned<T: GpuReal, const D: usize>(
     Ok((FftPlan::new(gpu, run, fft)?, group.factor))
 }
 
+impl<T: GpuReal> Part<T> {
+    /// cuFFT's plan of a group; also returns what is left of its factor.
+    pub(super) fn by_cufft(device: &Cuda<T>, group: &Group) -> Result<(Vec<Self>, f64), GpuError> {
+        let (lines, factor) = PlannedLines::new(device, group)?;
+        Ok((vec![Self::CuFft(Box::new(lines))], factor))
+    }
+
+    /// The same with columns by a kernel of our own: the group's, or those of its planes after
+    /// cuFFT's rows. `None` where there is no such kernel.
+    pub(super) fn with_columns(
+        device: &Cuda<T>,
+        group: &Group,
+        row_bytes: usize,
+    ) -> Result<Option<Vec<Self>>, GpuError> {
+        let Some((rows, columns)) = rows_and_columns(group) else { return Ok(None) };
+        let (place, pass) = &columns.passes[0];
+        let lens = &columns.lens[0];
+        let shape = [product(&lens[..*place]), pass.n, product(&lens[place + 1..])];
+        let columns = ColumnFft::new(&device.gpu, &device.stream, shape, row_bytes)?;
+        let Some(columns) = columns else { return Ok(None) };
+        let columns = Self::Columns(columns, pass.direction, group.factor);
+        Ok(Some(match rows {
+            None => vec![columns],
+            Some(rows) => vec![Self::CuFft(Box::new(PlannedLines::new(device, &rows)?.0)), columns],
+        }))
+    }
+
+    pub(super) fn work_bytes(&self) -> usize {
+        match self {
+            Self::CuFft(lines) => lines.plan.work_bytes(),
+            Self::Columns(..) => 0,
+        }
+    }
+
+    fn memory(&self) -> usize {
+        match self {
+            Self::CuFft(lines) => {
+                let aligned = lines.aligned.as_ref();
+                aligned.map_or(0, |aligned| aligned.copy.memory() + aligned.buffer.bytes())
+            }
+            Self::Columns(columns, ..) => columns.memory(),
+        }
+    }
+
+    fn run(
+        &mut self,
+        stream: &Arc<CudaStream>,
+        work: &mut DeviceMemory<u8>,
+        src: Option<&DeviceMemory<T>>,
+        dst: &mut DeviceMemory<T>,
+        halves: bool,
+    ) -> Result<(), GpuError> {
+        match self {
+            Self::CuFft(lines) => lines.run(stream, work, src, dst, halves),
+            Self::Columns(columns, direction, factor) => {
+                columns.run(stream, *direction, src, dst, *factor)
+            }
+        }
+    }
+}
+
+/// A group's columns, which come last, and the rows before them; `None` where columns are not
+/// complex, or come first.
+pub(super) fn rows_and_columns(group: &Group) -> Option<(Option<Group>, Group)> {
+    let last = group.lens[0].len() - 1;
+    let alone = |pass: &(usize, Pass), lens: [Vec<usize>; 2]| Group {
+        lens,
+        passes: vec![pass.clone()],
+        factor: 1.0,
+    };
+    let is_column = |(place, pass): &(usize, Pass)| *place < last && pass.kind == Kind::C2C;
+    match &group.passes[..] {
+        [column] if is_column(column) => Some((None, alone(column, group.lens.clone()))),
+        // Of two complex passes either may be the first.
+        [a, b] => {
+            let (column, row) = if is_column(a) { (a, b) } else { (b, a) };
+            let after = group.lens[1].clone();
+            let order = row.1.kind == Kind::C2C || group.run() == FftRun::RealToComplex;
+            (is_column(column) && row.0 == last && order).then(|| {
+                let rows = alone(row, group.lens.clone());
+                (Some(rows), alone(column, [after.clone(), after]))
+            })
+        }
+        _ => None,
+    }
+}
+
 impl<T: GpuReal> DeviceFft<T> {
     /// Plans a group; also returns the bytes of work area that it needs.
     pub(super) fn new(device: &Cuda<T>, group: &Group) -> Result<(Self, usize), GpuError> {
         let [before, reals] = group.reals();
-        let (mut lines, mut factor) = (None, 1.0);
+        let (mut parts, mut factor) = (Vec::new(), 1.0);
         if before.min(reals) > 0 {
-            let (planned, rest) = PlannedLines::new(device, group)?;
-            (lines, factor) = (Some(planned), rest);
+            (parts, factor) = fastest(device, group)?;
         }
-        let work = lines.as_ref().map_or(0, |lines| lines.plan.work_bytes());
+        let work = parts.iter().map(Part::work_bytes).max().unwrap_or(0);
         let scale = match factor != 1.0 {
             true => Some((Scaling::new(&device.gpu)?, T::of(factor))),
             false => None,
         };
-        Ok((Self { lines, reals, scale, run: group.run() }, work))
+        Ok((Self { parts, reals, scale, run: group.run() }, work))
     }
 
     pub(super) fn buffer_requirement(&self) -> BufferRequirement {
@@ -166,8 +262,7 @@ impl<T: GpuReal> DeviceFft<T> {
     }
 
     pub(super) fn memory(&self) -> usize {
-        let aligned = self.lines.as_ref().and_then(|lines| lines.aligned.as_ref());
-        aligned.map_or(0, |aligned| aligned.copy.memory() + aligned.buffer.bytes())
+        self.parts.iter().map(Part::memory).sum()
     }
 
     /// Queues the transforms, from one array to another or in place.
@@ -178,13 +273,29 @@ impl<T: GpuReal> DeviceFft<T> {
         src: Option<&DeviceMemory<T>>,
         dst: &mut DeviceMemory<T>,
     ) -> Result<(), GpuError> {
-        let Some(lines) = &mut self.lines else { return Ok(()) };
-        lines.run(stream, work, src, dst, self.run == FftRun::RealToComplex)?;
-        match &self.scale {
-            Some((scaling, factor)) => {
+        let halves = self.run == FftRun::RealToComplex;
+        run_all(&mut self.parts, stream, work, src, dst, halves)?;
+        match (&self.scale, self.parts.is_empty()) {
+            (Some((scaling, factor)), false) => {
                 scaling.run(stream, &mut *dst.part_mut(0..self.reals), *factor)
             }
-            None => Ok(()),
+            _ => Ok(()),
         }
     }
+}
+
+/// Queues parts one after the other.
+pub(super) fn run_all<T: GpuReal>(
+    parts: &mut [Part<T>],
+    stream: &Arc<CudaStream>,
+    work: &mut DeviceMemory<u8>,
+    src: Option<&DeviceMemory<T>>,
+    dst: &mut DeviceMemory<T>,
+    halves: bool,
+) -> Result<(), GpuError> {
+    let mut src = src;
+    for part in parts {
+        part.run(stream, work, src.take(), dst, halves)?;
+    }
+    Ok(())
 }

@@ -129,6 +129,15 @@ impl<T> Owned<T> {
         Self { memory, block }
     }
 
+    /// So many bytes in a block of their own.
+    pub(crate) fn allocated(
+        context: &Arc<CudaContext>,
+        bytes: usize,
+        stream: &Arc<CudaStream>,
+    ) -> Result<Self, GpuError> {
+        Ok(Self::new(Arc::new(Block::new(context, bytes)?), stream))
+    }
+
     pub(crate) fn memory_mut(&mut self) -> &mut DeviceMemory<T> {
         &mut self.memory
     }

@@ -9,6 +9,7 @@ mod foreign;
 mod gathering;
 mod launch;
 mod memory;
+mod nvrtc;
 mod peer_get;
 mod peers;
 mod pinned;
@@ -25,10 +26,11 @@ pub(crate) use event::CudaEvent;
 pub use foreign::{borrow, borrow_stream, keeping_context};
 pub(crate) use gathering::Gathering;
 pub(crate) use launch::{
-    NoiseSource, after_trig, before_trig, by_wavenumbers, derivatives, products, run_decode,
-    run_distance, run_encode, run_energy, run_noise, run_transfer, scale,
+    Columns, NoiseSource, after_trig, before_trig, by_wavenumbers, derivatives, products,
+    run_columns, run_decode, run_distance, run_encode, run_energy, run_noise, run_transfer, scale,
 };
 pub use memory::{DeviceMemory, Lent, LentMut, lend, lend_mut, numbers, numbers_mut};
+pub(crate) use nvrtc::{compiled, compiles};
 pub(crate) use peer_get::PeerGets;
 pub(crate) use peers::{Peers, connect, identity, joined};
 pub(crate) use pinned::{Pages, Pinned};

@@ -1,5 +1,6 @@
 //! Packing, codecs, cuFFT plans and pointwise kernels, with safe arguments.
 
+pub(crate) mod column_fft;
 pub(crate) mod decoder;
 pub(crate) mod encoder;
 pub(crate) mod message_slots;
@@ -7,6 +8,7 @@ pub(crate) mod modes;
 pub(crate) mod noise;
 pub(crate) mod transfers;
 
+pub use column_fft::ColumnFft;
 pub use decoder::Decoder;
 pub use encoder::Encoder;
 pub(crate) use message_slots::{Inbox, Outbox};

@@ -1,7 +1,8 @@
 //! cuFFT's plans, against the CPU's transforms.
 
 use fft_core::{Direction, Kind, LinePlanner, Real};
-use fft_gpu::{Fft, FftPlan, FftRun, Gpu, GpuError, GpuReal};
+use fft_gpu::cudarc::driver::CudaSlice;
+use fft_gpu::{ColumnFft, Fft, FftPlan, FftRun, Gpu, GpuError, GpuReal, lend, lend_mut};
 
 use super::{data, gpu};
 
@@ -106,6 +107,43 @@ fn plans<T: GpuReal>(gpu: &Gpu) {
     assert!((a[0].as_f64() - sum).abs() < most * sum.abs().max(100.0));
 }
 
+/// Kernels for columns of one length, for all radices, batches, and columns at the edge of a block.
+fn columns<T: GpuReal>(gpu: &Gpu) {
+    let (stream, most) = (gpu.stream(), 40.0 * T::EPSILON);
+    let (outer, inner) = (3, 21);
+    for n in [2, 3, 4, 5, 7, 8, 9, 11, 13, 14, 15, 16, 30, 121, 128, 360, 500, 768, 1000, 1024] {
+        let x = numbers::<T>(2 * outer * n * inner);
+        let forward = |x: &[T]| -> Vec<T> {
+            let plane = |x: &[T]| {
+                let lines = turned(x, n, inner);
+                turned(&rows(Kind::C2C, Direction::Forward, n, &lines, 2), inner, n)
+            };
+            x.chunks(2 * n * inner).flat_map(plane).collect()
+        };
+        for row_bytes in ColumnFft::<T>::ROWS {
+            let shape = [outer, n, inner];
+            let Some(fft) = ColumnFft::<T>::new(gpu, &stream, shape, row_bytes).unwrap() else {
+                return println!("not run: no libnvrtc.so on this machine");
+            };
+            let src = stream.clone_htod(&x).unwrap();
+            let mut dst = stream.alloc_zeros::<T>(x.len()).unwrap();
+            let run = |direction, factor, dst: &mut CudaSlice<T>| {
+                let (from, mut to) = (lend(&src, &stream), lend_mut(dst, &stream));
+                fft.run(&stream, direction, Some(&from), &mut to, factor).unwrap();
+            };
+            run(Direction::Forward, 1.0, &mut dst);
+            assert!(error(&stream.clone_dtoh(&dst).unwrap(), &forward(&x)) < most, "{n} points");
+            // Back in place.
+            let mut back = lend_mut(&mut dst, &stream);
+            fft.run(&stream, Direction::Inverse, None, &mut back, 1.0 / n as f64).unwrap();
+            drop(back);
+            assert!(error(&stream.clone_dtoh(&dst).unwrap(), &x) < most, "{n} points, back");
+        }
+    }
+    let none = |n, inner| ColumnFft::<T>::new(gpu, &stream, [1, n, inner], 64).unwrap().is_none();
+    assert!(none(17, 8) && none(1 << 17, 8) && none(16, 0), "lengths that have no kernel");
+}
+
 /// Plans with a factor against those without: of all kinds, by rows and columns, in place and not.
 fn scaled<T: GpuReal>(gpu: &Gpu) {
     let (stream, most, factor) = (gpu.stream(), 40.0 * T::EPSILON, T::of(0.3));
@@ -148,6 +186,13 @@ fn scaled<T: GpuReal>(gpu: &Gpu) {
         product.expect("as above").run(&stream, &a, &mut back, &mut work).unwrap();
         assert!(error(&stream.clone_dtoh(&back).unwrap(), &x[..n * many]) < most);
     }
+}
+
+#[test]
+fn columns_are_transformed_as_the_cpu_does() {
+    let Some(gpu) = gpu() else { return };
+    columns::<f64>(&gpu);
+    columns::<f32>(&gpu);
 }
 
 #[test]
