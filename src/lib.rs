@@ -51,6 +51,10 @@ struct ToleranceGuide;
 struct SpectralGuide;
 
 #[cfg(doctest)]
+#[doc = include_str!("../docs/arrays.md")]
+struct ArraysGuide;
+
+#[cfg(doctest)]
 #[doc = include_str!("../docs/types.md")]
 struct Types;
 

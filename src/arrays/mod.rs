@@ -13,7 +13,7 @@
 //!     // A brick with one ghost point on each side, along both axes.
 //!     let brick = Grid::new(shape)?.brick(world.rank(), world.size());
 //!     let here = Subarray::with_ghosts(brick, [1, 1], [1, 1]);
-//!     let mut u = vec![Complex::new(1.0, 0.0); here.least_len(1)?];
+//!     let mut u = vec![Complex::new(1.0, 0.0); here.distance];
 //!     let mut plan = thriffty::c2c(world, shape).transposed_input().build()?;
 //!     let mut copy = FieldCopy::input(&plan, &[here])?;
 //!     let mut field = plan.input();

@@ -13,6 +13,8 @@ const PYTEST: [&str; 7] =
 const SOURCES: [&str; 3] = ["python", "examples/python", "benches/peers"];
 
 const OVER_MPI: &str = "python/tests/mpi";
+/// Pages with examples.
+const PAGES: [&str; 2] = ["docs/arrays.md", "docs/python.md"];
 
 /// Builds the library as other tests have it, and runs the tests and examples.
 pub(crate) fn run() -> Result {
@@ -27,9 +29,9 @@ pub(crate) fn run() -> Result {
         run_shown(command(ruff).args(check).args(SOURCES).arg("--no-cache"))?;
     }
     let alone = ["python/tests", "--ignore", OVER_MPI];
-    let examples =
-        ["--doctest-modules", "python/thriffty", "--doctest-glob", "*.md", "docs/python.md"];
-    run_shown(tests.with_library(&tests.python).args(PYTEST).args(alone).args(examples))?;
+    let examples = ["--doctest-modules", "python/thriffty", "--doctest-glob", "*.md"];
+    let mut pytest = tests.with_library(&tests.python);
+    run_shown(pytest.args(PYTEST).args(alone).args(examples).args(PAGES))?;
     for ranks in ["1", "2", "3", "4"] {
         run_shown(tests.mpirun(ranks).args(PYTEST).arg(OVER_MPI))?;
     }

@@ -6,8 +6,8 @@
 //! boxes of an array ([`Transfer`]) as messages.
 //!
 //! Each folder uses those before it: base, geometry, codec, problem, recipe, redistribute, lower,
-//! planner, simulate. The folders comm and spectral use problem, arrays uses comm, execute uses
-//! comm and recipe, host uses execute and lower.
+//! planner, simulate. The folders comm and spectral use problem, arrays and execute use comm;
+//! execute uses recipe as well, host uses execute and lower.
 //!
 //! Errors of some ranks become the same error on all ranks by [`agree`].
 #![forbid(unsafe_code)]

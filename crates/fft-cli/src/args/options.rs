@@ -1,16 +1,18 @@
 //! Options that several commands take.
 
+use std::fmt;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use thriffty::planning::{Algorithm, Family, Memory, Precision};
+use thriffty::planning::{Algorithm, Family, Memory, PerAxis, Precision};
 use thriffty::{Kind, Tune};
 
 use super::encoding::Wires;
 use super::parse::{choice, duration, kind, kind_of_axis, precision};
 use super::shape::Shape;
+use crate::ranks::world::Failure;
 
 /// A batch of transforms, and how its messages are encoded.
 #[derive(Args, Clone, Debug)]
@@ -22,6 +24,8 @@ pub(crate) struct Transform {
     pub(crate) axes: Axes,
     /// Points along each of 1 to 4 axes: 256x256x256, or 256^3.
     pub(crate) shape: Shape,
+    #[command(flatten)]
+    pub(crate) lengths: Lengths,
     #[arg(long, default_value = "f64", value_parser = precision())]
     pub(crate) precision: Precision,
     /// Number of equal transforms in a batch.
@@ -38,6 +42,57 @@ pub(crate) struct Axes {
     /// complex, r2c real before and complex after, any other real.
     #[arg(long, value_name = "K,...", value_delimiter = ',', value_parser = kind_of_axis())]
     pub(crate) kinds: Vec<Kind>,
+}
+
+impl Transform {
+    /// Its points, padding and modes: `64x64 padded=96x96`.
+    pub(crate) fn grids(&self) -> String {
+        format!("{}{}", self.shape, self.lengths)
+    }
+
+    /// The length of the transform along each axis.
+    pub(crate) fn lens(&self) -> &[usize] {
+        self.lengths.zero_padded.as_ref().unwrap_or(&self.shape).lengths()
+    }
+}
+
+/// Padding by zeros, and truncation to the lowest modes.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct Lengths {
+    /// Length of the transform along each axis. Data is 0 beyond its points, and the inverse leaves
+    /// that out. For axes of kind c2c and r2c, and messages that lose nothing.
+    #[arg(long, value_name = "SHAPE")]
+    pub(crate) zero_padded: Option<Shape>,
+    /// Modes that are kept along each axis, the lowest; by default all. The spectrum has the shape
+    /// of that of so many points.
+    #[arg(long, value_name = "SHAPE")]
+    pub(crate) modes: Option<Shape>,
+}
+
+impl Lengths {
+    /// Lengths of transforms and numbers of modes, where given, for so many axes.
+    pub(crate) fn of_axes(&self, axes: usize) -> Result<[Option<PerAxis<usize>>; 2], Failure> {
+        let lens = |name, shape: &Option<Shape>| {
+            shape.as_ref().map(|shape| shape.of_axes(name, axes)).transpose()
+        };
+        Ok([lens("--zero-padded", &self.zero_padded)?, lens("--modes", &self.modes)?])
+    }
+
+    pub(crate) fn are_given(&self) -> bool {
+        self.zero_padded.is_some() || self.modes.is_some()
+    }
+}
+
+/// As recipes have it, after a space: ` padded=96x96 modes=64x64`.
+impl fmt::Display for Lengths {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (name, shape) in [("padded", &self.zero_padded), ("modes", &self.modes)] {
+            if let Some(shape) = shape {
+                write!(f, " {name}={shape}")?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// A transform on ranks, and the machine of the cost model.

@@ -40,6 +40,14 @@ impl Shape {
         PerAxis::from_fn(self.axes(), |axis| self.0[axis])
     }
 
+    /// A length for each of so many axes; `name` is that of the option.
+    pub(crate) fn of_axes(&self, name: &str, axes: usize) -> Result<PerAxis<usize>, Failure> {
+        if self.axes() != axes {
+            return refused(format!("{name} {self} has {} axes, expected {axes}", self.axes()));
+        }
+        Ok(self.per_axis())
+    }
+
     /// The grid of points of this shape.
     pub(crate) fn grid(&self) -> Result<DynGrid, Error> {
         DynGrid::new(self.per_axis())
@@ -52,13 +60,11 @@ impl Shape {
         axes: usize,
         ranks: usize,
     ) -> Result<ProcGrid, Failure> {
-        if self.axes() != axes {
-            return refused(format!("{name} {self} has {} axes, expected {axes}", self.axes()));
-        }
+        let shape = self.of_axes(name, axes)?;
         if self.product() != Some(ranks) {
             return refused(format!("{name} {self} is not a grid of {ranks} ranks"));
         }
-        Ok(ProcGrid::new(self.per_axis()))
+        Ok(ProcGrid::new(shape))
     }
 }
 

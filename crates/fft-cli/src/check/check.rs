@@ -1,7 +1,7 @@
 //! Errors of a transform and their bounds.
 
-use thriffty::planning::{DynPlan, Element, Precision, Real, Reduce};
-use thriffty::{Error, Kind};
+use thriffty::Error;
+use thriffty::planning::{DynPlan, Element, Precision, Problem, Real, Reduce};
 
 use super::reference::ratio;
 use super::wires::Lost;
@@ -10,81 +10,96 @@ use crate::data::fields::{Distance, Source};
 /// Relative errors; NaN where the data is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Errors {
-    /// `‖x - x'‖ / ‖x‖` after forward and inverse.
-    pub(crate) roundtrip: f64,
-    /// `max |x - x'| / max |x|` after forward and inverse, over real numbers.
-    pub(crate) roundtrip_max: f64,
+    /// After forward and inverse; `None` where they leave modes out.
+    pub(crate) round_trip: Option<RoundTrip>,
+    /// `‖x - x'‖ / ‖x‖` over the samples of `reference`, of the inverse, where modes are left out.
+    pub(crate) inverse: Option<f64>,
     /// `‖X - X'‖ / ‖X‖` over the samples of `reference`, without a wire, if asked for.
     pub(crate) forward: Option<f64>,
     /// Errors by encoded messages, if asked for.
     pub(crate) lost: Option<Lost>,
-    /// The smallest positive number over [`Source::unit`]: rounding of the smallest results.
+    /// Of [`grain`]: rounding of the smallest results.
     pub(crate) grain: f64,
 }
 
-/// The bound of l2 errors of `N` points: `2ε·max(4, log₂ N)`. Errors grow as `ε·√log₂ N`.
-pub(crate) fn bound<T: Real>(points: usize) -> f64 {
-    2.0 * T::EPSILON * (points as f64).log2().max(4.0)
+/// The error of a field after forward and inverse.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RoundTrip {
+    /// `‖x - x'‖ / ‖x‖`.
+    pub(crate) l2: f64,
+    /// `max |x - x'| / max |x|` over real numbers.
+    pub(crate) largest: f64,
 }
 
-pub(crate) fn bound_max<T: Real>(points: usize) -> f64 {
-    8.0 * bound::<T>(points)
-}
-
-impl Errors {
-    /// The errors of a field after forward and inverse. Collective.
+impl RoundTrip {
+    /// The error of this field. Collective.
     pub(crate) fn after<E: Element>(
         plan: &DynPlan,
         source: &Source,
         back: &[E],
     ) -> Result<Self, Error> {
-        Self::of::<E::Real>(plan, source, source.distance(back))
+        Self::of(plan, source.distance(back))
     }
 
-    /// The errors of a field that is so far from itself on this rank. Collective.
-    pub(crate) fn of<T: Real>(
-        plan: &DynPlan,
-        source: &Source,
-        mut distance: Distance,
-    ) -> Result<Self, Error> {
+    /// The error of a field that is so far from itself on this rank. Collective.
+    pub(crate) fn of(plan: &DynPlan, mut distance: Distance) -> Result<Self, Error> {
         plan.comm().allreduce(Reduce::Sum, &mut distance.squares)?;
         plan.comm().allreduce(Reduce::Max, &mut distance.largest)?;
         let largest = distance.largest.map(|x| x * x);
-        let smallest = match T::PRECISION {
-            Precision::F32 => f64::from(f32::from_bits(1)),
-            _ => f64::from_bits(1),
-        };
-        Ok(Self {
-            roundtrip: ratio(distance.squares),
-            roundtrip_max: ratio(largest),
-            forward: None,
-            lost: None,
-            grain: smallest / source.unit(),
-        })
+        Ok(Self { l2: ratio(distance.squares), largest: ratio(largest) })
     }
+}
 
+/// The points of the whole transform, with padding.
+pub(crate) fn points(problem: &Problem) -> f64 {
+    problem.transform.iter().map(|n| *n as f64).product()
+}
+
+/// The smallest positive number over [`Source::unit`].
+pub(crate) fn grain<T: Real>(source: &Source) -> f64 {
+    let smallest = match T::PRECISION {
+        Precision::F32 => f64::from(f32::from_bits(1)),
+        _ => f64::from_bits(1),
+    };
+    smallest / source.unit()
+}
+
+/// The bound of l2 errors of `N` points: `2ε·max(4, log₂ N)`. Errors grow as `ε·√log₂ N`.
+pub(crate) fn bound<T: Real>(points: f64) -> f64 {
+    2.0 * T::EPSILON * points.log2().max(4.0)
+}
+
+pub(crate) fn bound_max<T: Real>(points: f64) -> f64 {
+    8.0 * bound::<T>(points)
+}
+
+impl Errors {
     /// Names the error that is too large, if any. Encoded messages may add to rounding errors:
     /// - forward, at most the tolerance and the reported bound;
     /// - forward and inverse, at most both bounds, which one number may have alone.
     ///
     /// Without a bound, as the data's norm is out of range, the tolerance alone is judged.
-    pub(crate) fn judge<E: Element>(&self, kinds: &[Kind], reals: usize) -> Result<(), String> {
-        let points = reals / E::WIDTH;
+    pub(crate) fn judge<E: Element>(&self, problem: &Problem) -> Result<(), String> {
+        let points = points(problem);
         // One rounding at each point adds up to this, with a factor for intermediate results.
-        let grain = 4.0 * self.grain * (points as f64).sqrt();
+        let grain = 4.0 * self.grain * points.sqrt();
         let bound = bound::<E::Real>(points) + grain;
         let bound_max = bound_max::<E::Real>(points) + grain;
-        let wire = self.lost.map_or(0.0, |lost| lost.there_and_back(kinds));
+        let wire = self.lost.map_or(0.0, |lost| lost.there_and_back(&problem.kinds));
         let there = self.lost.map_or(0.0, |lost| lost.forward.bound);
-        let mut all = vec![
-            ("round-trip error", self.roundtrip, bound + wire),
-            (
-                "largest round-trip error",
-                self.roundtrip_max,
-                bound_max + wire * (reals as f64).sqrt(),
-            ),
+        let mut all = Vec::new();
+        if let Some(RoundTrip { l2, largest }) = self.round_trip {
+            let reals = points * E::WIDTH as f64;
+            let most = bound_max + wire * reals.sqrt();
+            all.extend([
+                ("round-trip error", l2, bound + wire),
+                ("largest round-trip error", largest, most),
+            ]);
+        }
+        all.extend([
             ("forward error", self.forward.unwrap_or(0.0), bound),
-        ];
+            ("inverse error", self.inverse.unwrap_or(0.0), bound),
+        ]);
         if let Some(lost) = self.lost {
             all.push(("error by the wire, beyond its bound", lost.error, there + grain));
             if let Some(tolerance) = lost.tolerance {

@@ -1,11 +1,14 @@
-//! An independent reference: samples of the spectrum by the definition of the transform.
+//! An independent reference: samples of a result by the definition of the transform.
 //!
 //! Each rank sums the contributions of its input in `f64`, and one allreduce sums those of ranks.
 
+use std::cmp::Ordering;
 use std::ops::AddAssign;
 
 use bytemuck::cast_slice;
-use thriffty::planning::{DynPlan, Element, PerAxis, Real, Reduce, Transform};
+use thriffty::planning::{
+    Direction, DynBrick, DynPlan, Element, Layout, PerAxis, Problem, Real, Reduce, Transform,
+};
 use thriffty::{Complex, Error, Kind};
 
 use crate::data::bricks::{for_each_row, holds, place};
@@ -13,7 +16,7 @@ use crate::data::noise::scramble;
 
 type C = Complex<f64>;
 
-/// Spectral points to compare, at most.
+/// Points to compare, at most.
 const SAMPLES: usize = 32;
 
 /// The relative l2 error, over the samples, of `output` as the transform of `input`. Where all
@@ -23,42 +26,104 @@ pub(crate) fn error<K: Transform>(
     input: &[K::Physical],
     output: &[K::Spectral],
 ) -> Result<f64, Error> {
-    let samples = samples(plan);
-    let layout = &plan.recipe().problem().output;
-    let (brick, order) = (plan.output_brick(), layout.order());
-    let spectrum: &[K::Real] = cast_slice(output);
+    compare(plan, Direction::Forward, input, output)
+}
+
+/// The same of `output` as the inverse transform of `input`. Collective.
+pub(crate) fn inverse_error<K: Transform>(
+    plan: &DynPlan,
+    input: &[K::Spectral],
+    output: &[K::Physical],
+) -> Result<f64, Error> {
+    compare(plan, Direction::Inverse, input, output)
+}
+
+/// Whether the spectrum has fewer modes than the transform.
+pub(crate) fn is_truncated(problem: &Problem) -> bool {
+    problem.modes != problem.transform
+}
+
+/// This rank's data before or after a transform.
+struct Side<'a, E: Element> {
+    layout: &'a Layout,
+    brick: DynBrick,
+    reals: &'a [E::Real],
+}
+
+impl<E: Element> Side<'_, E> {
+    /// A point of a batch; 0 where another rank has it.
+    fn at(&self, batch: usize, index: PerAxis<usize>) -> C {
+        if !holds(&self.brick, index) {
+            return C::default();
+        }
+        let place = place(&self.brick, self.layout.order(), index);
+        point::<E>(&self.reals[(batch * self.brick.points() + place) * E::WIDTH..])
+    }
+
+    /// This or the largest number, if that is larger.
+    fn largest(&self, least: f64) -> f64 {
+        self.reals.iter().fold(least, |largest, x| x.as_f64().abs().max(largest))
+    }
+
+    /// The sum of squares, in this unit.
+    fn squares(&self, unit: f64) -> f64 {
+        // Short sums round less than one long one.
+        let row = |row: &[E::Real]| row.iter().map(|x| (x.as_f64() / unit).powi(2)).sum::<f64>();
+        self.reals.chunks(1024).map(row).sum()
+    }
+}
+
+fn compare<A: Element, B: Element>(
+    plan: &DynPlan,
+    direction: Direction,
+    input: &[A],
+    output: &[B],
+) -> Result<f64, Error> {
+    let problem = plan.recipe().problem();
+    let physical = (&problem.input, plan.input_brick());
+    let spectral = (&problem.output, plan.output_brick());
+    let (from, to) = match direction {
+        Direction::Forward => (physical, spectral),
+        Direction::Inverse => (spectral, physical),
+    };
+    let from = Side::<A> { layout: from.0, brick: from.1, reals: cast_slice(input) };
+    let to = Side::<B> { layout: to.0, brick: to.1, reals: cast_slice(output) };
+    let samples = samples(to.layout, problem.howmany);
     let mut sums = Vec::with_capacity(4 * SAMPLES);
     for &(batch, index) in &samples {
-        let expected = direct::<K>(plan, batch, index, input);
-        let found = match holds(&brick, index) {
-            true => point::<K::Spectral>(
-                &spectrum
-                    [(batch * brick.points() + place(&brick, order, index)) * K::Spectral::WIDTH..],
-            ),
-            false => C::default(),
-        };
-        sums.extend([expected.re, expected.im, found.re, found.im]);
+        let expected = direct(problem, direction, &from, batch, index);
+        let found = to.at(batch, index);
+        // Of real data one half of the spectrum gives as much as the other.
+        let im = if B::WIDTH == 2 { expected.im } else { 0.0 };
+        sums.extend([expected.re, im, found.re, found.im]);
     }
     plan.comm().allreduce(Reduce::Sum, &mut sums)?;
+    let (factor, truncated) = (problem.factor(direction), is_truncated(problem));
     // Squares of numbers far from 1 may be out of range.
-    let size = |largest: f64, x: f64| x.abs().max(largest);
-    let mut unit = [spectrum.iter().fold(0.0, |largest, x| size(largest, x.as_f64()))];
+    let input = if truncated { from.largest(0.0) * factor } else { 0.0 };
+    let mut unit = [to.largest(input)];
     plan.comm().allreduce(Reduce::Max, &mut unit)?;
-    let unit = match sums.iter().fold(unit[0], |largest, x| size(largest, *x)) {
+    let unit = match sums.iter().fold(unit[0], |largest, x| x.abs().max(largest)) {
         0.0 => 1.0,
         unit => unit,
     };
-    let row = |row: &[K::Real]| row.iter().map(|x| (x.as_f64() / unit).powi(2)).sum::<f64>();
-    let mut all =
-        [spectrum.chunks(1024).map(row).sum(), (spectrum.len() / K::Spectral::WIDTH) as f64];
+    let points = (to.reals.len() / B::WIDTH) as f64;
+    let mut all = [to.squares(unit), points, from.squares(unit / factor)];
     plan.comm().allreduce(Reduce::Sum, &mut all)?;
+    let mut mean = all[0] / all[1];
+    if truncated {
+        // What is left out counts as well, as it takes part in rounding.
+        let kept = problem.kinds.iter().enumerate().filter(|(_, kind)| **kind == Kind::Identity);
+        let kept: f64 = kept.map(|(axis, _)| problem.transform[axis] as f64).product();
+        mean = mean.max(all[2] / kept);
+    }
     let mut squares = [0.0; 2];
     for s in sums.chunks_exact(4) {
         let s: [f64; 4] = std::array::from_fn(|i| s[i] / unit);
         squares[0] += (s[0] - s[2]).powi(2) + (s[1] - s[3]).powi(2);
         squares[1] += s[0].powi(2) + s[1].powi(2);
     }
-    squares[1] = squares[1].max(all[0] / all[1] * samples.len() as f64);
+    squares[1] = squares[1].max(mean * samples.len() as f64);
     Ok(ratio(squares))
 }
 
@@ -67,10 +132,9 @@ pub(crate) fn ratio([difference, whole]: [f64; 2]) -> f64 {
     if difference == 0.0 { 0.0 } else { (difference / whole).sqrt() }
 }
 
-fn samples(plan: &DynPlan) -> Vec<(usize, PerAxis<usize>)> {
-    let problem = plan.recipe().problem();
-    let shape = problem.output.grid().shape();
-    let all = problem.output.grid().points() * problem.howmany;
+fn samples(layout: &Layout, howmany: usize) -> Vec<(usize, PerAxis<usize>)> {
+    let shape = layout.grid().shape();
+    let all = layout.grid().points() * howmany;
     let nth = |n: usize| {
         let (mut rest, mut index) = (n, shape);
         for axis in (0..shape.len()).rev() {
@@ -85,29 +149,59 @@ fn samples(plan: &DynPlan) -> Vec<(usize, PerAxis<usize>)> {
     }
 }
 
-/// The contribution of this rank's input to one spectral point.
-fn direct<K: Transform>(
-    plan: &DynPlan,
+/// The contribution of this rank's input to one point of the result.
+fn direct<E: Element>(
+    problem: &Problem,
+    direction: Direction,
+    input: &Side<'_, E>,
     batch: usize,
     index: PerAxis<usize>,
-    input: &[K::Physical],
 ) -> C {
-    let problem = plan.recipe().problem();
-    let (brick, order, shape) = (plan.input_brick(), problem.input.order(), problem.grid().shape());
+    let (brick, order) = (&input.brick, input.layout.order());
     let weight_of = |axis: usize| -> Vec<C> {
-        let weight = |j| weight(problem.kinds[axis], shape[axis], j, index[axis]);
+        let weight = |point| along(problem, direction, axis, [point, index[axis]]);
         brick.range(axis).map(weight).collect()
     };
-    let weights: Vec<_> = (0..shape.len()).map(weight_of).collect();
+    let weights: Vec<_> = (0..order.len()).map(weight_of).collect();
     let (&fast, slow) = order.split_last().expect("at least one axis");
-    let reals: &[K::Real] = cast_slice(&input[batch * brick.points()..][..brick.points()]);
+    let reals = &input.reals[batch * brick.points() * E::WIDTH..][..brick.points() * E::WIDTH];
     let mut sum = Sum::default();
-    for_each_row(&brick, order, |first, at| {
-        let row = &reals[at * K::Physical::WIDTH..][..brick.len(fast) * K::Physical::WIDTH];
+    for_each_row(brick, order, |first, at| {
+        let row = &reals[at * E::WIDTH..][..brick.len(fast) * E::WIDTH];
         let outer = |w: C, &axis: &usize| w * weights[axis][first[axis] - brick.lo[axis]];
-        sum += slow.iter().fold(dot::<K::Physical>(row, &weights[fast]), outer);
+        sum += slow.iter().fold(dot::<E>(row, &weights[fast]), outer);
     });
-    sum.value()
+    sum.value() * problem.factor(direction)
+}
+
+/// The factor of a point of the input along an axis in a point of the result.
+fn along(problem: &Problem, direction: Direction, axis: usize, [from, to]: [usize; 2]) -> C {
+    let (kind, n) = (problem.kinds[axis], problem.transform[axis]);
+    let (j, index) = match direction {
+        Direction::Forward => (from, to),
+        Direction::Inverse => (to, from),
+    };
+    let Some(k) = frequency(n, problem.modes[axis], index) else { return C::default() };
+    match (direction, kind) {
+        (Direction::Forward, _) => weight(kind, n, j, k),
+        (Direction::Inverse, Kind::C2C) => weight(kind, n, j, k).conj(),
+        (Direction::Inverse, Kind::R2C) => {
+            let conjugates = if k == 0 || 2 * k == n { 1.0 } else { 2.0 };
+            weight(kind, n, j, k).conj() * conjugates
+        }
+        (Direction::Inverse, _) => weight(kind.undone_by(), n, k, j),
+    }
+}
+
+/// The place in a transform of `n` points of a mode among the lowest `modes`; `None` for the middle
+/// one, which is 0.
+fn frequency(n: usize, modes: usize, index: usize) -> Option<usize> {
+    match (2 * index).cmp(&modes) {
+        _ if modes == n => Some(index),
+        Ordering::Less => Some(index),
+        Ordering::Equal => None,
+        Ordering::Greater => Some(n - (modes - index)),
+    }
 }
 
 /// `Σ row[j]·weights[j]` as eight sums, which are faster and round less.
@@ -208,6 +302,14 @@ mod tests {
             let angle = std::f64::consts::TAU * m as f64 / 1000.0;
             assert!((turn(m, 1000) - C::from_polar(1.0, angle)).norm() < 1e-14);
         }
+    }
+
+    #[test]
+    fn the_lowest_frequencies_are_kept() {
+        let all = |n, modes| (0..modes).map(|index| frequency(n, modes, index)).collect::<Vec<_>>();
+        assert_eq!(all(4, 4), [0, 1, 2, 3].map(Some));
+        assert_eq!(all(9, 5), [0, 1, 2, 7, 8].map(Some));
+        assert_eq!(all(9, 4), [Some(0), Some(1), None, Some(8)]);
     }
 
     #[test]

@@ -50,8 +50,7 @@ pub(crate) fn relative<A: Element, B: Element>(
     for batch in 0..problem.howmany {
         for_each_row(&brick, order, |mut index, at| {
             for i in 0..brick.len(fast) {
-                let alone =
-                    |axis: usize| [0, problem.grid().len(axis)].contains(&(2 * index[axis]));
+                let alone = |axis: usize| [0, problem.modes[axis]].contains(&(2 * index[axis]));
                 let weight = if halved.is_none_or(alone) { 1.0 } else { 2.0 };
                 let place = (batch * brick.points() + at + i) * A::WIDTH;
                 for place in place..place + A::WIDTH {

@@ -9,7 +9,7 @@ use serde_json::json;
 use thriffty::planning::{self, Direction, DynDraft, DynGrid, PerAxis, Precision};
 use thriffty::{Comm, Kind, Scale};
 
-use crate::args::options::{Axes, Grids};
+use crate::args::options::{Axes, Grids, Lengths};
 use crate::args::parse;
 use crate::args::shape::{Shape, times};
 use crate::data::bricks::{order, slab};
@@ -22,10 +22,13 @@ use crate::ranks::world::{Failure, mention, refused, zeros};
 /// Transform a NumPy file into another.
 ///
 /// The results are those of numpy.fft.rfftn (r2c), fftn (c2c), irfftn and ifftn (--inverse); and of
-/// scipy.fft.dctn, dstn, idctn and idstn. Files hold 1 to 4 axes of booleans,
-/// integers, f2, f4, f8, c8 or c16, of either byte order. The result is f4 or c8 for f2, f4 and c8,
-/// and f8 or c16 for others, little-endian, in the order (C or Fortran) of the input. Every rank
-/// reads and writes its part of the files. After an error the output file is as before.
+/// scipy.fft.dctn, dstn, idctn and idstn. Files hold 1 to 4 axes of booleans, integers, f2, f4, f8,
+/// c8 or c16, of either byte order. The result is f4 or c8 for f2, f4 and c8, and f8 or c16 for
+/// others, little-endian, in the order (C or Fortran) of the input. Every rank reads and writes its
+/// part of the files. After an error the output file is as before.
+///
+/// --zero-padded is the argument s of NumPy's forward transforms. An inverse takes --zero-padded
+/// and --modes of the forward transform; --shape is the shape before that.
 #[derive(Args, Debug)]
 pub(crate) struct Options {
     /// The transform of each axis.
@@ -42,6 +45,11 @@ pub(crate) struct Options {
     /// Transform back.
     #[arg(long)]
     inverse: bool,
+    #[command(flatten)]
+    lengths: Lengths,
+    /// The shape of the output of an inverse; by default, it follows from that of the input.
+    #[arg(long, value_name = "SHAPE", requires = "inverse", conflicts_with = "last")]
+    shape: Option<Shape>,
     /// Length of the axis of kind r2c, the last by default, of the real output of an inverse r2c;
     /// 2(m-1) by default, where m is that of the input.
     #[arg(long, value_name = "N")]
@@ -133,20 +141,18 @@ impl Transform<'_> {
     fn draft(&self) -> Result<DynDraft<'_>, Failure> {
         let Self { comm, options, header, precision } = *self;
         let axes = header.shape.len();
-        let mut shape = PerAxis::from_fn(axes, |axis| header.shape[axis]);
         let kinds = family::kinds_of(axes, options.kind, &options.axes)?;
-        let halved = kinds.iter().position(|kind| *kind == Kind::R2C);
-        if options.inverse
-            && let Some(halved) = halved
-        {
-            shape[halved] = whole_length(shape[halved], options.last)?;
-        } else if options.last.is_some() {
-            return refused("--last goes with r2c --inverse only");
-        }
-        let grid = DynGrid::new(shape)?;
+        let lens = options.lengths.of_axes(axes)?;
+        let grid = DynGrid::new(self.physical_shape(kinds)?)?;
         let mut draft = family::draft(comm, grid, options.kind, precision);
         draft.options.kinds = kinds;
+        [draft.options.transform, draft.options.modes] = lens;
         let spectral_grid = draft.spectral_grid();
+        let expected = spectral_grid.shape();
+        if options.inverse && *expected != *header.shape {
+            let (path, found) = (options.input.display(), times(&header.shape));
+            return refused(format!("{path}: found shape {found}, expected {}", times(&expected)));
+        }
 
         let order = order(axes, header.fortran_order);
         let brick = |grid: &DynGrid, name, ranks: &Option<Shape>| -> Result<_, Failure> {
@@ -171,18 +177,40 @@ impl Transform<'_> {
         Ok(draft)
     }
 
+    /// The shape of physical data.
+    fn physical_shape(&self, kinds: PerAxis<Kind>) -> Result<PerAxis<usize>, Failure> {
+        let Self { options, header, .. } = self;
+        let mut shape = PerAxis::from_fn(kinds.len(), |axis| header.shape[axis]);
+        let halved = kinds.iter().position(|kind| *kind == Kind::R2C);
+        match (options.inverse, &options.shape, halved) {
+            (true, Some(shape), _) => return shape.of_axes("--shape", kinds.len()),
+            (true, None, _) if options.lengths.are_given() => {
+                return refused("--inverse with --zero-padded or --modes needs --shape");
+            }
+            (true, None, Some(halved)) => {
+                shape[halved] = whole_length(shape[halved], options.last)?;
+            }
+            _ if options.last.is_some() => return refused("--last goes with r2c --inverse only"),
+            _ => {}
+        }
+        Ok(shape)
+    }
+
     /// Prints the transform and its times.
     fn report(&self, made: &Header, seconds: [f64; 4]) {
         let Self { comm, options, header, .. } = self;
         let [plan, read, transform, write] = seconds;
         let side = |header: &Header| format!("{} {}", times(&header.shape), header.item);
         let kind = family::name(options.kind, &options.axes);
+        let Lengths { zero_padded, modes } = &options.lengths;
         let (ranks, transport) = (comm.size(), comm.name());
         let inverse = if options.inverse { " inverse" } else { "" };
         let text = match options.json {
             true => json!({
                 "kind": kind,
                 "inverse": options.inverse,
+                "zero_padded": zero_padded.as_ref().map(Shape::lengths),
+                "modes": modes.as_ref().map(Shape::lengths),
                 "input": { "shape": header.shape, "dtype": header.item.to_string() },
                 "output": { "shape": made.shape, "dtype": made.item.to_string() },
                 "fortran_order": made.fortran_order,
@@ -193,8 +221,9 @@ impl Transform<'_> {
             })
             .to_string(),
             false => format!(
-                "{kind}{inverse} {} -> {}, {ranks} ranks ({transport}): \
+                "{kind}{}{inverse} {} -> {}, {ranks} ranks ({transport}): \
                  plan {}, read {}, transform {}, write {}",
+                options.lengths,
                 side(header),
                 side(made),
                 time(plan),

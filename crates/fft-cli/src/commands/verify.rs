@@ -6,7 +6,7 @@ use thriffty::planning::{Algorithm, Direction, DynDraft, Precision};
 use thriffty::{Comm, Kind};
 
 use crate::args::shape::Shape;
-use crate::check::check::{Errors, bound};
+use crate::check::check::{RoundTrip, bound, points};
 use crate::check::reference;
 use crate::data::fields::{Field, Source};
 use crate::engine::family::{self, Family, dispatch};
@@ -97,10 +97,10 @@ fn check<K: Family>(draft: DynDraft<'_>) -> Result<(f64, f64), Failure> {
     plan.run_in_place(Direction::Inverse, cast_slice_mut(&mut both))?;
     let reals: &[K::Physical] = cast_slice(&both);
     let back = [&physical, &reals[..physical.len()]];
-    let [a, b] = back.map(|back| Errors::after(&plan, &source, back));
-    let errors = [there[0], there[1], a?.roundtrip, b?.roundtrip];
+    let [a, b] = back.map(|back| RoundTrip::after(&plan, &source, back));
+    let errors = [there[0], there[1], a?.l2, b?.l2];
     // Unlike `f64::max`, this keeps a NaN.
     let larger = |a: f64, b: f64| if a.is_nan() || a > b { a } else { b };
-    let points = plan.recipe().problem().grid().points();
+    let points = points(plan.recipe().problem());
     Ok((errors.into_iter().fold(0.0, larger), bound::<K::Real>(points)))
 }

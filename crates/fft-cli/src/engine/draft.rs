@@ -18,10 +18,11 @@ use crate::ranks::world::Failure;
 
 /// The draft of the options, without wire and machine. Collective.
 pub(crate) fn draft<'a>(comm: &'a dyn Comm, options: &Problem) -> Result<DynDraft<'a>, Failure> {
-    let Transform { kind, axes, shape, precision, howmany, wires } = &options.transform;
+    let Transform { kind, axes, shape, lengths, precision, howmany, wires } = &options.transform;
     let grid = shape.grid()?;
     let mut draft = family::draft(comm, grid, *kind, *precision);
     draft.options.kinds = family::kinds_of(grid.axes(), *kind, axes)?;
+    [draft.options.transform, draft.options.modes] = lengths.of_axes(grid.axes())?;
     let spectral_grid = draft.spectral_grid();
     let cut = |grid: &DynGrid, name, ranks: &Option<Shape>| -> Result<_, Failure> {
         let Some(ranks) = ranks else { return Ok(None) };

@@ -10,7 +10,7 @@ use thriffty::planning::WireError;
 use super::split::Split;
 use super::units::{bytes, time};
 use crate::args::encoding::Encoding;
-use crate::check::check::Errors;
+use crate::check::check::{Errors, RoundTrip};
 
 #[derive(Serialize)]
 pub(crate) struct Report {
@@ -72,11 +72,12 @@ fn as_words<S: Serializer>(encoding: &Encoding, to: S) -> Result<S::Ok, S::Error
 }
 
 fn as_numbers<S: Serializer>(errors: &Errors, to: S) -> Result<S::Ok, S::Error> {
-    let lost = errors.lost;
+    let Errors { round_trip, lost, .. } = errors;
     json!({
-        "roundtrip": errors.roundtrip,
-        "roundtrip_max": errors.roundtrip_max,
+        "roundtrip": round_trip.map(|it| it.l2),
+        "roundtrip_max": round_trip.map(|it| it.largest),
         "forward": errors.forward,
+        "inverse": errors.inverse,
         "wire": lost.map(|lost| lost.error),
         "wire_estimate": lost.map(|lost| lost.forward.estimate),
         "wire_bound": lost.map(|lost| lost.forward.bound),
@@ -140,7 +141,7 @@ impl Report {
         let sent = bytes(self.split.bytes_sent as f64);
         rows.push(("sent", format!("{sent}{}", bits.unwrap_or_default())));
         rows.push(("memory", format!("{} in plans", bytes(self.memory as f64))));
-        let Errors { roundtrip, roundtrip_max, forward, lost, .. } = self.errors;
+        let Errors { round_trip, inverse, forward, lost, .. } = self.errors;
         rows.extend(lost.map(|lost| {
             let (error, of) = (lost.error, self.encoding);
             let WireError { estimate, bound } = lost.forward;
@@ -148,8 +149,13 @@ impl Report {
                 format!("{error:.2e} in l2, estimate {estimate:.2e}, bound {bound:.2e} ({of})");
             ("wire", text)
         }));
-        rows.push(("round trip", format!("{roundtrip:.2e} in l2, {roundtrip_max:.2e} at most")));
-        rows.extend(forward.map(|error| ("forward", format!("{error:.2e} in l2, of 32 points"))));
+        rows.extend(round_trip.map(|RoundTrip { l2, largest }| {
+            ("round trip", format!("{l2:.2e} in l2, {largest:.2e} at most"))
+        }));
+        let sampled = [("forward", forward), ("inverse", inverse)].into_iter();
+        rows.extend(sampled.filter_map(|(name, error)| {
+            Some((name, format!("{:.2e} in l2, of 32 points", error?)))
+        }));
         let mut table = format!("{}\n", self.recipe);
         for (name, value) in rows {
             // Writing to a string cannot fail.

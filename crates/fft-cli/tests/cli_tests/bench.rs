@@ -154,18 +154,21 @@ fn grids_of_ranks_are_those_of_the_recipe() {
 #[test]
 fn a_device_gives_what_is_checked_or_a_reason() {
     let args = "--device cuda --check --json --reps 2 --ranks";
-    for (kind, ranks) in [("c2c", "1"), ("c2c", "2"), ("r2c", "3"), ("dct2", "2")] {
-        let found = unsaid(
-            &["bench", kind, "16x12x10"]
-                .into_iter()
-                .chain(args.split(' '))
-                .chain([ranks])
-                .collect::<Vec<_>>(),
-        );
+    for (line, ranks) in [
+        ("c2c 16x12x10", "1"),
+        ("c2c 16x12x10", "2"),
+        ("r2c 16x12x10", "3"),
+        ("dct2 16x12x10", "2"),
+        ("c2c 16x12x10 --zero-padded 32x12x15", "2"),
+        ("r2c 16x12x10 --modes 8x12x7", "2"),
+    ] {
+        let words = line.split(' ').chain(args.split(' ')).chain([ranks]);
+        let found = unsaid(&["bench"].into_iter().chain(words).collect::<Vec<_>>());
         if found.code == Some(0) {
             let found: Value = serde_json::from_str(&found.stdout).unwrap();
             assert_eq!(found["gpu_transport"], "reached", "{found}");
-            for error in ["/error/roundtrip", "/error/forward"] {
+            let back = if line.contains("--modes") { "/error/inverse" } else { "/error/roundtrip" };
+            for error in [back, "/error/forward"] {
                 let error = found.pointer(error).and_then(Value::as_f64).unwrap();
                 assert!((1e-17..5e-15).contains(&error), "{found}");
             }

@@ -11,6 +11,7 @@ mod limits;
 mod mpi;
 mod numpy;
 mod plan;
+mod resized;
 mod signals;
 mod streams;
 mod study;

@@ -78,7 +78,8 @@ impl Choice {
         fixed: bool,
     ) -> Self {
         let mut wires = vec![problem.options.wire];
-        if !fixed && problem.options.wire == Wire::Tolerance {
+        // Where padding or truncation refuses a tolerance, raw messages do not stand for it.
+        if !fixed && problem.options.wire == Wire::Tolerance && !problem.is_any_resized() {
             wires.push(Wire::Raw);
         }
         let mut chunks = vec![problem.options.chunk];

@@ -114,6 +114,9 @@ pub enum Access {
     Cached,
     /// Contiguous lines only; messages are packed from memory: on devices.
     Contiguous,
+    /// Lines at any stride as fast as contiguous ones; messages are packed from memory: on devices
+    /// with kernels for columns of these lengths.
+    Strided,
     /// As [`Access::Contiguous`]; in addition, transforms read their input from peers on the same
     /// host (`planner/peer_read_order.rs`).
     Fetched,

@@ -82,19 +82,22 @@ impl Ask {
 
     /// Operations by the convention of FFTW's benchmarks.
     pub(crate) fn flops(&self) -> f64 {
-        let Transform { shape, howmany, .. } = &self.transform;
-        let points = shape.lengths().iter().map(|n| *n as f64).product();
-        units::flops(self.reals(), points, howmany.get())
+        let points = self.transform.lens().iter().map(|n| *n as f64).product();
+        units::flops(self.reals(), points, self.transform.howmany.get())
     }
 
     pub(crate) fn problem(&self) -> Result<Problem, Failure> {
-        let Transform { kind, axes, shape, precision, howmany, wires } = &self.transform;
+        let Transform { kind, axes, shape, lengths, precision, howmany, wires } = &self.transform;
         let (grid, kinds) = (shape.grid()?, kinds_of(shape.axes(), *kind, axes)?);
         let input = self.layout(grid, "--in-grid", self.grids.in_grid.as_ref())?;
-        let spectral = Problem::spectral_grid(grid, kinds);
+        let [padded, modes] = lengths.of_axes(grid.axes())?;
+        let padded = padded.unwrap_or(grid.shape());
+        let modes = modes.unwrap_or(padded);
+        let spectral = Problem::spectral_grid(DynGrid::new(modes)?, kinds);
         let output = self.layout(spectral, "--out-grid", self.grids.out_grid.as_ref())?;
         let complex = *kind == Kind::C2C;
-        let mut problem = Problem::new(kinds, complex, *precision, input, output)?;
+        let lens = [padded, modes];
+        let mut problem = Problem::resized(kinds, complex, *precision, input, output, lens)?;
         problem.howmany = howmany.get();
         problem.options.exchange = self.exchange.unwrap_or_default();
         problem.options.tolerance = self.encoding.tolerance;

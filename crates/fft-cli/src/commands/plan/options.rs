@@ -34,9 +34,9 @@ pub(crate) struct Options {
 /// Show the scaling of a transform on a machine: tables and a figure of rates by number of ranks.
 ///
 /// Strong scaling is of a fixed problem, weak scaling of one that grows with the ranks. Shown are
-/// raw and encoded messages (--wire, --tolerance; bits:16 by default), pencils as of a classic
-/// library, the limit Ψ of the network, and published rates. Rates are simulated up to some million
-/// messages, and predicted beyond.
+/// raw and encoded messages (--wire, --tolerance; bits:16 by default, lossless with --zero-padded
+/// or --modes), pencils as of a classic library, the limit Ψ of the network, and published rates.
+/// Rates are simulated up to some million messages, and predicted beyond.
 #[derive(Args, Debug)]
 pub(crate) struct Scaling {
     #[command(flatten)]

@@ -12,7 +12,7 @@ use super::forecast::{Budget, Guess, chosen};
 use super::options::Scaling;
 use super::published::{self, Point};
 use crate::args::encoding::Encoding;
-use crate::args::options::Transform;
+use crate::args::options::{Lengths, Transform};
 use crate::args::shape::Shape;
 use crate::data::replace;
 use crate::engine::family::name;
@@ -63,11 +63,15 @@ pub(crate) fn run(options: &Scaling, ranks: Option<NonZeroUsize>) -> Result<(), 
         for ranks in &options.ranks_list {
             let mut ask = Ask::new(&options.place, ranks.get())?;
             if !ask.encoding.is_asked_for() {
-                ask.encoding.wire = Some(Wire::Bits(16));
+                let resized = ask.transform.lengths.are_given();
+                ask.encoding.wire = Some(if resized { Wire::Lossless } else { Wire::Bits(16) });
             }
             if weak {
                 let times = ranks.get() as f64 / first as f64;
-                ask.transform.shape = grown(&ask.transform.shape, times);
+                let Transform { shape, lengths, .. } = &mut ask.transform;
+                let Lengths { zero_padded, modes } = lengths;
+                let all = [Some(shape), zero_padded.as_mut(), modes.as_mut()];
+                all.into_iter().flatten().for_each(|shape| *shape = grown(shape, times));
             }
             let points = ask.transform.shape.product().unwrap_or(usize::MAX);
             let bytes = points.saturating_mul(ask.width()) / ranks.get();
@@ -145,11 +149,12 @@ fn tables(rows: &[Row]) -> String {
         let Some(first) = rows.first() else { continue };
         let what = if weak { "Weak scaling" } else { "Strong scaling" };
         let Ask { transform: Transform { kind, axes, precision, .. }, encoding, .. } = &first.ask;
+        let width = rows.iter().map(|row| row.ask.transform.grids().len()).fold(16, usize::max);
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
             "{what}, {} {precision} on {}, GFlop/s; encoded is {encoding}\n\
-             {:>6}{:>6} {:>16}{:>10}{:>12}{:>12}{:>12}{:>12}{:>10}  exchanges",
+             {:>6}{:>6} {:>width$}{:>10}{:>12}{:>12}{:>12}{:>12}{:>10}  exchanges",
             name(*kind, axes),
             first.ask.machine.name,
             "ranks",
@@ -163,24 +168,24 @@ fn tables(rows: &[Row]) -> String {
             "Ψ"
         );
         for row in rows {
-            write_row(&mut text, row);
+            write_row(&mut text, row, width);
         }
         text.push('\n');
     }
     text
 }
 
-fn write_row(text: &mut String, row: &Row) {
+fn write_row(text: &mut String, row: &Row, width: usize) {
     let Rates { pencils, raw, encoded, limit } = row.found;
     let shown = |rate: Option<f64>| rate.map_or("-".into(), |rate| format!("{rate:.0}"));
     let [pencils, limit] = [pencils, limit].map(shown);
     let [coded, simulated] = [encoded.simulated, raw.simulated].map(shown);
     let _ = write!(
         text,
-        "{:>6}{:>6} {:>16}{pencils:>10}{:>12.0}{simulated:>12}{:>12.0}{coded:>12}{limit:>10}  {}, {}",
+        "{:>6}{:>6} {:>width$}{pencils:>10}{:>12.0}{simulated:>12}{:>12.0}{coded:>12}{limit:>10}  {}, {}",
         row.ask.ranks,
         row.ask.hosts(),
-        row.ask.transform.shape.to_string(),
+        row.ask.transform.grids(),
         raw.predicted,
         encoded.predicted,
         raw.exchange,
@@ -213,7 +218,7 @@ fn csv(rows: &[Row]) -> String {
             "{scaling},{},{},{},\"{}\",{pencils},{},{},{},{},{},{},{limit},{point}",
             row.ask.ranks,
             row.ask.hosts(),
-            row.ask.transform.shape,
+            row.ask.transform.grids(),
             row.ask.encoding,
             raw.exchange,
             raw.predicted,
@@ -244,8 +249,9 @@ fn figure(rows: &[Row]) -> Plot {
         series.push((name, vec![(point.ranks as f64, point.gflops)]));
     }
     let title = ask.map_or(String::new(), |ask| {
-        let Transform { kind, axes, shape, precision, .. } = &ask.transform;
-        format!("{} {shape} {precision} on {}", name(*kind, axes), ask.machine.name)
+        let Transform { kind, axes, precision, .. } = &ask.transform;
+        let grids = ask.transform.grids();
+        format!("{} {grids} {precision} on {}", name(*kind, axes), ask.machine.name)
     });
     Plot {
         title,

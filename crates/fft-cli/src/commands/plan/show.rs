@@ -177,7 +177,7 @@ pub(super) fn json(ask: &Ask, found: &Forecast) -> Value {
     let gflops = |seconds: f64| ask.flops() / seconds / 1e9;
     let Forecast { recipe, program, time, limits, memory, .. } = found;
     json!({
-        "problem": format!("{} {}", name(ask.transform.kind, &ask.transform.axes), ask.transform.shape),
+        "problem": format!("{} {}", name(ask.transform.kind, &ask.transform.axes), ask.transform.grids()),
         "precision": ask.transform.precision.to_string(),
         "howmany": ask.transform.howmany,
         "ranks": ask.ranks,
