@@ -345,10 +345,14 @@ mod tests {
                 Ok(chosen.recipe.to_string().replace(&format!(" {exchange} "), " "))
             };
             let others = [Algorithm::Shared, Algorithm::Pipelined, Algorithm::Ring(Epochs::Fence)];
-            for access in [Access::Contiguous, Access::Fetched] {
+            for access in [Access::Contiguous, Access::Strided, Access::Fetched] {
                 let whole = recipe(Algorithm::P2p, access)?;
                 let transposed = whole.contains("zyx") || whole.contains("yzx");
-                assert!(transposed || access == Access::Fetched, "{whole}");
+                match access {
+                    Access::Contiguous => assert!(transposed, "{whole}"),
+                    Access::Strided => assert!(!transposed, "{whole}"),
+                    _ => {}
+                }
                 for exchange in others {
                     assert_eq!(recipe(exchange, access)?, whole);
                 }

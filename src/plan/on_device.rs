@@ -114,26 +114,32 @@ fn complex_lens(options: &Options, grid: DynGrid) -> Option<PerAxis<usize>> {
 }
 
 /// How transforms come to their data. They fetch it from ranks on the same device, if all ranks
-/// can; those of complex numbers also from ranks on joined devices. Collective.
+/// can; those of complex numbers also from ranks on joined devices. Otherwise columns may be as fast
+/// as contiguous lines. Collective.
 fn access<T: GpuReal>(
     comm: &dyn Comm,
     gpu: &Gpu,
     lens: Option<PerAxis<usize>>,
     complex: bool,
 ) -> Result<Access, Error> {
-    let device = lens.and_then(|lens| {
-        let elements = lens.iter().fold(1, |all: usize, n| all.saturating_mul(*n)) / comm.size();
-        fft_gpu::fetches::<T>(gpu, &lens, elements)
-    });
+    let elements =
+        |lens: &[usize]| lens.iter().fold(1, |all: usize, n| all.saturating_mul(*n)) / comm.size();
+    let device = lens.and_then(|lens| fft_gpu::fetches::<T>(gpu, &lens, elements(&lens)));
+    let columns =
+        lens.is_some_and(|lens| fft_gpu::has_fast_columns::<T>(gpu, &lens, elements(&lens)));
     // No device has this identity.
     let mine = device.unwrap_or_default();
     let mut all = vec![[0; 16]; comm.size()];
     comm.allgather(&mine, all.as_flattened_mut())?;
     let near = |other: &[u8; 16]| *other == mine || complex && fft_gpu::joined(gpu, *other);
     let fetches = !all.contains(&[0; 16]) && all.iter().all(near);
-    let mut fetched = [f64::from(fetches)];
-    comm.allreduce(Reduce::Min, &mut fetched)?;
-    Ok(if fetched == [1.0] { Access::Fetched } else { Access::Contiguous })
+    let mut by_all = [fetches, columns].map(f64::from);
+    comm.allreduce(Reduce::Min, &mut by_all)?;
+    Ok(match by_all {
+        [1.0, _] => Access::Fetched,
+        [_, 1.0] => Access::Strided,
+        _ => Access::Contiguous,
+    })
 }
 
 impl DynPlan {

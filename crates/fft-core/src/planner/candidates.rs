@@ -94,7 +94,7 @@ impl Candidates {
         let goal = goal(problem);
         let mut wholes: Vec<AxisSet> =
             (1..1 << problem.kinds.len()).filter(|whole| whole & goal != 0).collect();
-        let kept = tiled || problem.fetches();
+        let kept = tiled || problem.fetches() || !problem.prefers_contiguous();
         if kept {
             // The later the whole axes, the longer the runs.
             wholes.reverse();

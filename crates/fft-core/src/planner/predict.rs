@@ -181,7 +181,8 @@ impl Predictor<'_> {
     fn transform(&self, fft: &AxisFft) -> [f64; 2] {
         let [from, _] = self.program.ends(fft.step);
         let most = from.layout.most_points() as f64;
-        let gathered = from.layout.order().contiguous() != fft.axis || self.all_near;
+        let strided = from.layout.order().contiguous() != fft.axis || self.all_near;
+        let gathered = strided && self.problem.prefers_contiguous();
         let (n, len) = (self.problem.transform[fft.axis], from.layout.grid().len(fft.axis));
         // Lines are as long as their transform, whatever there is of them. Half a spectrum stays.
         let longer = if fft.resized { n as f64 / len as f64 } else { 1.0 };

@@ -388,7 +388,8 @@ impl<'a> Costs<'a> {
             }
             let layout = search.row_major(state)?;
             let most = layout.most_points() as f64;
-            let gathered = search.order(state).contiguous() != axis || search.all_near;
+            let strided = search.order(state).contiguous() != axis || search.all_near;
+            let gathered = strided && search.problem.prefers_contiguous();
             let (len, bytes) =
                 (layout.grid().len(axis), most * search.element(state.done.0) as f64);
             let n = search.problem.transform[axis];

@@ -249,6 +249,11 @@ impl Problem {
             && host.is_some()
     }
 
+    /// Whether transforms of columns take longer than those of contiguous lines.
+    pub(crate) fn prefers_contiguous(&self) -> bool {
+        self.options.access != Access::Strided
+    }
+
     /// The grid after the forward transform: the axis of kind R2C has `n/2 + 1` points.
     ///
     /// # Panics

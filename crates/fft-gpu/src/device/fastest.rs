@@ -6,7 +6,7 @@ use super::cuda::Cuda;
 use super::group::Group;
 use super::local_fft::{Part, rows_and_columns, run_all};
 use crate::abi::FftRun;
-use crate::base::{GpuError, GpuReal, tried};
+use crate::base::{Gpu, GpuError, GpuReal, tried};
 use crate::ffi::{Owned, compiles};
 use crate::kernel::ColumnFft;
 
@@ -40,6 +40,13 @@ pub(super) fn fastest<T: GpuReal>(
     };
     let columns = rows.map(|rows| Part::with_columns(device, group, rows)).transpose()?.flatten();
     columns.map_or_else(|| Part::by_cufft(device, group), |parts| Ok((parts, 1.0)))
+}
+
+/// Whether complex lines of these lengths are transformed at any stride as fast as contiguous ones,
+/// of a rank with so many elements.
+pub fn has_fast_columns<T: GpuReal>(gpu: &Gpu, lens: &[usize], elements: usize) -> bool {
+    let bytes = elements.saturating_mul(2 * size_of::<T>());
+    bytes >= MEASURED_BYTES && lens.iter().all(|n| ColumnFft::<T>::has_length(gpu, *n))
 }
 
 /// Bytes before and after.

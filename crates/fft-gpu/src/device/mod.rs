@@ -25,4 +25,5 @@ mod resized;
 mod trig;
 
 pub use cuda::Cuda;
+pub use fastest::has_fast_columns;
 pub use fused_fetch::{fetches, joined};

@@ -25,6 +25,12 @@ impl<T: GpuReal> ColumnFft<T> {
     /// of it. Which is faster depends on the length.
     pub const ROWS: [usize; 2] = [64, 128];
 
+    /// Whether there is a kernel for columns of this length.
+    pub fn has_length(gpu: &Gpu, n: usize) -> bool {
+        let shared_bytes = gpu.modules().shared_bytes();
+        ColumnKernel::new(n, Self::ROWS[0], T::PRECISION, shared_bytes).is_some() && compiles()
+    }
+
     /// Compiles the kernel whose blocks take `row_bytes` of neighbouring columns; `None` for other
     /// lengths, and without NVIDIA's run-time compiler (`libnvrtc.so`).
     ///
