@@ -44,6 +44,9 @@ const LINKED_FLAGS: [&str; 9] = [
     "arch=compute_90,code=lto_90",
 ];
 
+/// A source that is compiled for each length when a plan is made.
+const COMPILED_LATER: &str = "column_fft.cuh";
+
 /// Compiles every source, and writes their hash.
 pub(crate) fn run() -> Result {
     let nvcc = nvcc()?;
@@ -85,10 +88,11 @@ pub(crate) fn runtime_headers() -> Option<PathBuf> {
     Some(fetched("include/cuda_runtime_api.h")?.parent()?.to_owned())
 }
 
-/// The sources and their headers, sorted.
+/// The sources of binaries and their headers, sorted.
 fn sources() -> Result<Vec<PathBuf>> {
     let mut sources = place::files(Path::new(SOURCES))?;
     sources.retain(|path| path.extension().is_some_and(|e| e == "cu" || e == "cuh"));
+    sources.retain(|path| !path.ends_with(COMPILED_LATER));
     Ok(sources)
 }
 

@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use super::cuda::Cuda;
+use super::fft_parts::{Part, rows_and_columns, run_all};
 use super::group::Group;
-use super::local_fft::{Part, rows_and_columns, run_all};
 use crate::abi::FftRun;
 use crate::base::{Gpu, GpuError, GpuReal, tried};
 use crate::ffi::{Owned, compiles};

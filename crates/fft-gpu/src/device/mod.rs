@@ -12,6 +12,7 @@ mod direct;
 mod energy;
 mod epoch;
 mod fastest;
+mod fft_parts;
 mod fused_fetch;
 mod fused_store;
 mod group;
