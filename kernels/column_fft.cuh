@@ -6,10 +6,11 @@
 //       write them, the last to the array, others to shared memory
 //
 // Stockham's algorithm: a stage with radix R, behind stages whose radices have the product L, takes
-// x[t + q N/R] to y[(t / L) L R + t % L + q L] for q < R, with the roots exp(-2 pi i q (t % L) / (L R)).
+// x[t + q N/R] to y[(t / L) L R + t % L + q L] for q < R. The roots are
+// exp(-2 pi i q (t % L) / (L R)).
 //
-// The host compiles it for a length (abi/column_fft.rs). It defines Real, N, COLUMNS, LANES, RADICES,
-// and Roots<R> for the radices that need them: cosines c(j) and sines s(j) of 2 pi j / R.
+// The host compiles it for a length (abi/column_fft.rs). It defines Real, N, COLUMNS, LANES,
+// RADICES, and Roots<R> for the radices that need them: cosines c(j) and sines s(j) of 2 pi j / R.
 
 using u32 = unsigned;
 using u64 = unsigned long long;

@@ -114,8 +114,8 @@ fn complex_lens(options: &Options, grid: DynGrid) -> Option<PerAxis<usize>> {
 }
 
 /// How transforms come to their data. They fetch it from ranks on the same device, if all ranks
-/// can; those of complex numbers also from ranks on joined devices. Otherwise columns may be as fast
-/// as contiguous lines. Collective.
+/// can; those of complex numbers also from ranks on joined devices. Otherwise columns may be as
+/// fast as contiguous lines. Collective.
 fn access<T: GpuReal>(
     comm: &dyn Comm,
     gpu: &Gpu,

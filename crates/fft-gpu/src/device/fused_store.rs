@@ -31,7 +31,7 @@ fn pieces<T: GpuReal>(
     back: bool,
 ) -> Option<Vec<LocalReadBox>> {
     let [from, to] = if back { [pass.to, pass.from] } else { [pass.from, pass.to] };
-    let link = |peer: usize| link(device, problem, pass.wire, peer);
+    let link = |peer: usize| link(device, problem, pass, peer);
     let redistribution = Redistribution::new(device.rank, &link, from, to, problem.howmany);
     redistribution.recvs.is_empty().then(|| redistribution.pieces())
 }
@@ -48,7 +48,7 @@ impl Store {
     ) -> Result<Option<Self>, Error> {
         let (rank, problem) = (device.rank, program.recipe().problem());
         let points = |node: &Node| node.layout.brick(rank).points();
-        let near = |peer: usize| link(device, problem, pass.wire, peer) != Link::Remote;
+        let near = |peer: usize| link(device, problem, pass, peer) != Link::Remote;
         let ranks = pass.from.layout.ranks();
         // cuFFT takes an array of this size: the output, or the source, which across is as large.
         let (all, reads) = (points(pass.from), before.filter(|_| !group.is_across()));

@@ -1,9 +1,9 @@
 //! The CUDA device as plans run on it.
 //!
-//! Local transforms are cuFFT's, and columns may be our own. A reshape reads boxes in place where ranks reach each other's
-//! memory, and sends messages elsewhere. cuFFT may load what a reshape before it would move, and
-//! store what the last reshape would. Everything is queued on one stream; ranks of a host
-//! synchronize once in a reshape, by events.
+//! Local transforms are cuFFT's, and columns may be our own. A reshape reads boxes in place where
+//! ranks reach each other's memory, and sends messages elsewhere. cuFFT may load what a reshape
+//! before it would move, and store what the last reshape would. Everything is queued on one stream;
+//! ranks of a host synchronize once in a reshape, by events.
 
 mod binder;
 mod connections;

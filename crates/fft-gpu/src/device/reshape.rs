@@ -4,7 +4,7 @@
 //! pack messages to ranks that are reached, into their windows
 //! pack staged messages to other ranks, chunk by chunk
 //! in an exposure epoch of the ranks of this host:
-//!     copy boxes out of memory that is read in place, in one kernel;
+//!     copy boxes out of memory that is read in place, in one kernel and by copy engines;
 //!         or run the transforms behind the reshape, which load them themselves
 //!     unpack the messages in this rank's window
 //! exchange staged messages; unpack each chunk as it arrives
@@ -23,13 +23,14 @@ use super::direct::DirectMessages;
 use super::epoch::{EpochPeers, exposure_epoch};
 use super::fused_fetch::NextTransforms;
 use super::host_staged::{HostStaged, StagedOptions};
+use crate::abi::engine_copy::LEAST_ROW;
 use crate::abi::transposed_when_read;
 use crate::base::{GpuError, GpuReal};
 use crate::ffi::{DeviceMemory, Gathering, PeerGets, RankMemory};
 
 /// How boxes in memory that is read in place get to this rank.
 enum LocalReads {
-    /// By one kernel.
+    /// By one kernel, and by copy engines.
     Copied(Box<PeerGets>),
     /// As the transforms that follow load them.
     Fused(Box<Gathering>),
@@ -54,7 +55,8 @@ impl LocalReads {
             .filter_map(|read| Some((read.owner, redistribution.take(read, &all)?)))
             .collect();
         let parts: Vec<_> = boxes.iter().map(|(owner, part)| (*owner, part)).collect();
-        let gets = PeerGets::new::<T>(&device.gpu, &device.stream, width, ranks, &parts)?;
+        let far = |peer: usize| !device.connections().peers.same_device(peer);
+        let gets = PeerGets::new::<T>(&device.gpu, &device.stream, width, ranks, &parts, &far)?;
         Ok(Self::Copied(Box::new(gets)))
     }
 
@@ -99,16 +101,30 @@ pub(super) struct Reshape<T> {
 pub(super) fn link<T: GpuReal>(
     device: &Cuda<T>,
     problem: &Problem,
-    wire: Wire,
+    pass: &ExchangePass<'_>,
     peer: usize,
 ) -> Link {
-    let (rank, peers) = (device.rank, &device.connections().peers);
+    let (rank, peers, wire) = (device.rank, &device.connections().peers, pass.wire);
+    let by_link = || problem.fetches() || has_long_rows::<T>(pass, [rank, peer]);
     match peer {
         own if own == rank => Link::Own,
-        peer if !peers.reads_in_place(peer, problem.fetches()) => Link::Remote,
+        peer if !peers.reads_in_place(peer, by_link()) => Link::Remote,
         peer if wire == Wire::Raw || problem.is_raw_link(rank, peer) => Link::Shared,
         _ => Link::Remote,
     }
+}
+
+/// Whether all that two ranks send each other has rows for copy engines. Both find the same.
+fn has_long_rows<T: GpuReal>(pass: &ExchangePass<'_>, ranks: [usize; 2]) -> bool {
+    let [from, to] = [pass.from, pass.to].map(|node| &node.layout);
+    let element = pass.from.width() * size_of::<T>();
+    let [a, b] = ranks;
+    let is_long = |[sender, receiver]: [usize; 2]| {
+        let common = from.brick(sender).intersect(&to.brick(receiver));
+        let along = to.order().last().map_or(0, |axis| common.len(*axis));
+        common.is_empty() || along * element >= LEAST_ROW
+    };
+    from.order() == to.order() && [[a, b], [b, a]].into_iter().all(is_long)
 }
 
 /// The boxes of a reshape, and which messages their readers transpose.
@@ -117,7 +133,7 @@ fn redistribution<T: GpuReal>(
     problem: &Problem,
     pass: &ExchangePass<'_>,
 ) -> Redistribution {
-    let link = |peer: usize| link(device, problem, pass.wire, peer);
+    let link = |peer: usize| link(device, problem, pass, peer);
     let all = Redistribution::new(device.rank, &link, pass.from, pass.to, problem.howmany);
     match pass.wire {
         Wire::Tolerance => {

@@ -7,10 +7,10 @@ use std::ptr::null_mut;
 
 use cudarc::driver::sys::{self, CUdeviceptr};
 use cudarc::driver::{
-    CudaFunction, CudaSlice, CudaStream, DevicePtr, DevicePtrMut, DeviceRepr, DeviceSlice,
-    DriverError, LaunchConfig, PushKernelArg,
+    CudaSlice, CudaStream, DevicePtr, DevicePtrMut, DeviceRepr, DeviceSlice, DriverError,
+    LaunchConfig, PushKernelArg,
 };
-use fft_core::{Direction, Precision, Transfer};
+use fft_core::{Precision, Transfer};
 
 use super::memory::DeviceMemory;
 use super::pinned::Pinned;
@@ -53,7 +53,7 @@ fn grid_of(kernel: &Kernel, elements: usize) -> LaunchConfig {
 }
 
 /// Checks that a buffer has what a kernel accesses, aligned.
-fn check(
+pub(super) fn check(
     what: &'static str,
     (pointer, found): (CUdeviceptr, usize),
     reach: Reach,
@@ -312,55 +312,6 @@ pub(crate) fn run_distance<T: GpuReal>(
     // outlives the launch.
     unsafe { launch!(stream, kernel, grid, "launching a distance", &record, scale, &src, &to) }?;
     Ok(blocks)
-}
-
-/// Columns of arrays `[outer][n][inner]`, and the kernel that transforms them.
-pub(crate) struct Columns {
-    pub(crate) forward: CudaFunction,
-    pub(crate) inverse: CudaFunction,
-    /// Columns and threads of a block, and its bytes of shared memory.
-    pub(crate) columns: usize,
-    pub(crate) threads: usize,
-    pub(crate) shared_bytes: usize,
-    /// The lengths of the arrays.
-    pub(crate) outer: usize,
-    pub(crate) n: usize,
-    pub(crate) inner: usize,
-}
-
-/// Transforms columns; without a source, in place. `roots` are those of `n`.
-pub(crate) fn run_columns<T: GpuReal>(
-    stream: &CudaStream,
-    kernel: &Columns,
-    direction: Direction,
-    roots: &CudaSlice<T>,
-    src: Option<&DeviceMemory<T>>,
-    dst: &mut DeviceMemory<T>,
-    factor: T,
-) -> Result<(), GpuError> {
-    let Columns { columns, threads, shared_bytes, outer, n, inner, .. } = kernel;
-    let reals = 2 * outer * n * inner;
-    let reach = Reach { bytes: reals * size_of::<T>(), align: 2 * size_of::<T>() };
-    let groups = inner.div_ceil(*columns);
-    let (found, space) = (src.map(|src| src.num_bytes()), dst.num_bytes());
-    let (to, _writes) = dst.device_ptr_mut(stream);
-    let from = src.map_or(to, DeviceMemory::address);
-    check("the source", (from, found.unwrap_or(space)), reach)?;
-    check("the destination", (to, space), reach)?;
-    assert!(roots.len() >= 2 * n, "a root for each point");
-    let (roots, _reads) = roots.device_ptr(stream);
-    let grid = LaunchConfig {
-        grid_dim: ((outer * groups) as u32, 1, 1),
-        block_dim: (*threads as u32, 1, 1),
-        shared_mem_bytes: *shared_bytes as u32,
-    };
-    let (inner, groups) = (*inner as u32, groups as u32);
-    let function = direction.choose(&kernel.forward, &kernel.inverse);
-    let mut launch = stream.launch_builder(function);
-    launch.arg(&from).arg(&to).arg(&roots).arg(&inner).arg(&groups).arg(&factor);
-    // SAFETY: the arguments are those of `forward` and `inverse`. A block reads its own columns
-    // before it writes them; all are inside the arrays. The guards outlive the launch.
-    unsafe { launch.launch(grid) }.map(|_| ()).map_err(tried("launching transforms of columns"))
 }
 
 /// Prepares the inner Fourier transform of a cosine or sine transform of `reals` numbers.

@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 mod block;
+mod columns;
 mod cufft;
 mod driver;
 mod event;
@@ -19,6 +20,7 @@ mod shared_arrays;
 mod slots;
 
 pub(crate) use block::{Block, Owned, device_buffer};
+pub(crate) use columns::{Columns, run_columns};
 pub use cufft::FftPlan;
 pub(crate) use cufft::links;
 pub use driver::driver_is_present;
@@ -26,8 +28,8 @@ pub(crate) use event::CudaEvent;
 pub use foreign::{borrow, borrow_stream, keeping_context};
 pub(crate) use gathering::Gathering;
 pub(crate) use launch::{
-    Columns, NoiseSource, after_trig, before_trig, by_wavenumbers, derivatives, products,
-    run_columns, run_decode, run_distance, run_encode, run_energy, run_noise, run_transfer, scale,
+    NoiseSource, after_trig, before_trig, by_wavenumbers, derivatives, products, run_decode,
+    run_distance, run_encode, run_energy, run_noise, run_transfer, scale,
 };
 pub use memory::{DeviceMemory, Lent, LentMut, lend, lend_mut, numbers, numbers_mut};
 pub(crate) use nvrtc::{compiled, compiles};

@@ -49,11 +49,16 @@ impl Peers {
         self.reached[rank]
     }
 
+    /// Whether a rank's memory is on this rank's device.
+    pub(crate) fn same_device(&self, rank: usize) -> bool {
+        self.same_device[rank]
+    }
+
     /// Whether a rank's memory is read in place, box by box. The relation is symmetric. That is so
-    /// on this rank's device. Where transforms load what they read, a device that is [`joined`]
-    /// will do. Elsewhere messages are faster.
-    pub(crate) fn reads_in_place(&self, rank: usize, fetches: bool) -> bool {
-        if fetches { self.joined[rank] } else { self.same_device[rank] }
+    /// on this rank's device, and on one that is [`joined`] to it where transforms load what they
+    /// read, or copy engines do (`by_link`). Elsewhere messages are faster.
+    pub(crate) fn reads_in_place(&self, rank: usize, by_link: bool) -> bool {
+        if by_link { self.joined[rank] } else { self.same_device[rank] }
     }
 
     /// As if no rank reached another.

@@ -13,7 +13,7 @@ use crate::ffi::{Columns, DeviceMemory, compiled, compiles, run_columns};
 
 /// Complex transforms along the middle axis of an array `[outer][n][inner]`.
 ///
-/// Each point is read once and written once. Lengths are products of numbers up to 16, at most four,
+/// Each point is read once and written once. Lengths are products of at most four numbers up to 16,
 /// whose columns fit into shared memory.
 pub struct ColumnFft<T> {
     kernel: Columns,
