@@ -290,21 +290,6 @@ fn errors_are_the_same_on_all_ranks() {
     .unwrap();
 }
 
-/// Arrays so large that columns may be transformed by a kernel for their length, whichever is
-/// faster.
-#[test]
-fn large_arrays_have_the_fastest_columns() {
-    let Some(gpu) = gpu() else { return };
-    for ranks in [1, 2] {
-        thriffty::threads(ranks, |comm| {
-            check::<C2c<f64>, 3>(&comm, &gpu, &Case::new([128, 126, 130], [C2C; 3]))?;
-            check::<R2c<f64>, 3>(&comm, &gpu, &Case::new([128, 110, 300], [C2C, C2C, R2C]))?;
-            check::<C2c<f32>, 3>(&comm, &gpu, &Case::new([250, 128, 144], [C2C; 3]))
-        })
-        .unwrap();
-    }
-}
-
 /// Shapes, bricks, orders, ranks and hosts at random.
 #[test]
 fn any_transform_is_as_defined() {

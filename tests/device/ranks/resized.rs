@@ -1,4 +1,4 @@
-//! Padded and truncated transforms on a device, against plans of the host.
+//! Transforms on a device against plans of the host: padded and truncated ones, and large ones.
 
 use thriffty::Grid;
 
@@ -164,6 +164,26 @@ fn large_transforms_are_padded_and_truncated_along_some_axes() {
                 compare::<R2c<f64>, 3>(&comm, &gpu, &halved, None)?;
             }
             Ok::<_, Error>(())
+        })
+        .unwrap();
+    }
+}
+
+/// Arrays so large that columns may be transformed by a kernel for their length, whichever is
+/// faster, and that copy engines may move.
+#[test]
+fn large_arrays_have_the_fastest_columns() {
+    let Some(gpu) = gpu() else { return };
+    let other = gpu_of(1).unwrap_or_else(|| gpu.clone());
+    let whole =
+        |points, kinds| Lens { points, transform: points, modes: points, kinds, howmany: 1 };
+    for ranks in [1, 2] {
+        thriffty::threads(ranks, |comm| {
+            let gpu = [&gpu, &other][comm.rank()];
+            let halved = whole([128, 110, 300], [C2C, C2C, R2C]);
+            compare::<C2c<f64>, 3>(&comm, gpu, &whole([128, 126, 130], [C2C; 3]), None)?;
+            compare::<R2c<f64>, 3>(&comm, gpu, &halved, None)?;
+            compare::<C2c<f32>, 3>(&comm, gpu, &whole([250, 128, 144], [C2C; 3]), None)
         })
         .unwrap();
     }
