@@ -3,7 +3,7 @@
 use bytemuck::{Pod, cast_slice, cast_slice_mut};
 
 use super::matches::OwnCopy;
-use crate::geometry::Transfer;
+use crate::geometry::{SHORT_RUN_BYTES, Transfer};
 
 /// Source and target arrays of a copy.
 pub(super) enum Arrays<'a, 'b, E> {
@@ -61,7 +61,17 @@ pub(super) fn copy_elements(transfer: &Transfer, bytes: usize, src: &[u8], dst: 
 
 /// Copies elements of an array to others that are not copied.
 fn copy_within(transfer: &Transfer, bytes: usize, array: &mut [u8]) {
-    transfer.runs(|from, to, len| {
-        array.copy_within(from * bytes..(from + len) * bytes, to * bytes);
-    });
+    fn copy<E: Pod>(transfer: &Transfer, array: &mut [u8]) {
+        let whole = array.len() / size_of::<E>() * size_of::<E>();
+        let array = cast_slice_mut::<u8, E>(&mut array[..whole]);
+        transfer.runs(|from, to, len| match len * size_of::<E>() <= SHORT_RUN_BYTES {
+            true => (0..len).for_each(|i| array[to + i] = array[from + i]),
+            false => array.copy_within(from..from + len, to),
+        });
+    }
+    match bytes {
+        4 => copy::<u32>(transfer, array),
+        8 => copy::<u64>(transfer, array),
+        _ => copy::<[u64; 2]>(transfer, array),
+    }
 }

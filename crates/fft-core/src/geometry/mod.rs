@@ -18,5 +18,6 @@ pub use grid::{DynGrid, Grid};
 pub use layout::Layout;
 pub use per_axis::{MAX_AXES, PerAxis};
 pub use process_grid::ProcGrid;
+pub(crate) use strided_copy::SHORT_RUN_BYTES;
 pub use strided_copy::{DIMS, Panel, Placed, Transfer, View};
 pub use topology::Topology;

@@ -12,7 +12,7 @@ use crate::base::cache_sizes::COLUMNS_BYTES;
 pub const DIMS: usize = 5;
 
 /// Up to so many bytes, a loop over the elements of a run is faster than a call of `memcpy`.
-const SHORT_RUN_BYTES: usize = 64;
+pub(crate) const SHORT_RUN_BYTES: usize = 64;
 
 /// A strided copy between boxes of the same shape.
 ///
