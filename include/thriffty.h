@@ -865,7 +865,8 @@ thriffty_status thriffty_halo_create(struct thriffty_copy **copy,
 
 /**
  * Copies from source arrays to target arrays, each as many as the subarrays of that side name.
- * With `sources` NULL it works in place: targets are also sources. Ghost points are exchanged so.
+ * With `sources` NULL, where there are some, it works in place: targets are also sources. Ghost
+ * points are exchanged so.
  * Collective; the same status on every rank.
  *
  * Arrays do not overlap; bricks that are in one array have the same number.
@@ -1131,7 +1132,8 @@ thriffty_status thriffty_halo_create(struct thriffty_copy **copy,
 
 /**
  * Copies from source arrays to target arrays, each as many as the subarrays of that side name.
- * With `sources` NULL it works in place: targets are also sources. Ghost points are exchanged so.
+ * With `sources` NULL, where there are some, it works in place: targets are also sources. Ghost
+ * points are exchanged so.
  * Collective; the same status on every rank.
  *
  * Arrays do not overlap; bricks that are in one array have the same number.

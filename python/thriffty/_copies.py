@@ -21,8 +21,9 @@ class ParallelCopy:
     """Copies bricks of arrays to bricks of arrays, of all ranks of a plan.
 
     Each rank has any number of sources and targets, which may be views of larger arrays with any
-    strides. Each point of the targets comes from the source that has it, on whichever rank.
-    Sources are disjoint, and have all points of the targets. Collective, as :meth:`run` is.
+    strides. Views of one array may be sources and targets if these lie apart. Each point of the
+    targets comes from the source that has it, on whichever rank. Sources are disjoint, and have all
+    points of the targets. Collective, as :meth:`run` is.
 
     Parameters
     ----------
@@ -179,10 +180,13 @@ class _Arrays:
         local = plan.input_shape
         self.batch = local[0] if len(local) > len(plan.shape) else 1
         self.written = written
-        self.subarrays: list[Subarray] = []
+        self.axes = len(self.shape)
+        # With the address of each.
+        self.subarrays: list[tuple[Subarray, int]] = []
         self.kept: list[np.ndarray] = []
-        # The number of each array by its lowest address.
+        # The number of each array that views are of, and the lowest address of a view.
         self.numbers: dict[int, int] = {}
+        self.lowest: list[int] = []
 
     def add(
         self,
@@ -208,30 +212,41 @@ class _Arrays:
         if self.written and not array.flags.writeable:
             raise argument(what, "a read-only array", "one that can be written")
         size = array.itemsize
-        if not empty and any(step <= 0 or step % size for step in array.strides):
+        # An axis with one element has no next one.
+        steps = [step if n > 1 else 0 for n, step in zip(array.shape, array.strides)]
+        if not empty and any(
+            step < 0 or step % size or (step == 0) != (n == 1)
+            for n, step in zip(array.shape, steps)
+        ):
             raise argument(f"strides of the {what}", array.strides, f"positive multiples of {size}")
-        whole = _root(array)
-        low = _lowest_address(whole)
-        if (array.ctypes.data - low) % size:
-            whole, low = array, array.ctypes.data
-        if low not in self.numbers:
-            self.numbers[low] = len(self.numbers)
-        self.kept.append(whole)
-        found = Subarray(brick=brick, array=self.numbers[low])
+        address, root = array.ctypes.data, _root(array)
+        if (address - root.ctypes.data) % size:
+            root = array
+        self.kept.append(root)
+        if id(root) not in self.numbers:
+            self.numbers[id(root)] = len(self.numbers)
+            self.lowest.append(address)
+        number = self.numbers[id(root)]
+        found = Subarray(brick=brick, array=number)
         if not empty:
-            steps = [step // size for step in array.strides]
+            self.lowest[number] = min(self.lowest[number], address)
+            steps = [step // size for step in steps]
             found.distance = steps.pop(0) if self.batch > 1 else 0
-            found.offset = (array.ctypes.data - low) // size
             for axis, step in enumerate(steps):
                 found.strides[axis] = step
                 found.offset += below[axis] * step
-        self.subarrays.append(found)
+        self.subarrays.append((found, address))
 
     def structs(self) -> tuple[int, Any]:
-        return len(self.subarrays), (Subarray * len(self.subarrays))(*self.subarrays)
+        for found, address in self.subarrays:
+            empty = any(hi <= lo for lo, hi in zip(found.brick.lo, found.brick.hi[: self.axes]))
+            if not empty:
+                found.offset += (address - self.lowest[found.array]) // self.dtype.itemsize
+        structs = [found for found, _ in self.subarrays]
+        return len(structs), (Subarray * len(structs))(*structs)
 
     def pointers(self) -> Any:
-        return (ctypes.c_void_p * len(self.numbers))(*self.numbers)
+        return (ctypes.c_void_p * len(self.lowest))(*self.lowest)
 
 
 def _root(array: np.ndarray) -> np.ndarray:
@@ -239,11 +254,6 @@ def _root(array: np.ndarray) -> np.ndarray:
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array
-
-
-def _lowest_address(array: np.ndarray) -> int:
-    steps = zip(array.shape, array.strides)
-    return array.ctypes.data + sum((n - 1) * step for n, step in steps if step < 0 < n)
 
 
 def _side(side: str) -> int:

@@ -1,9 +1,8 @@
 //! Arrays as programs have them: ghost points, strides, several bricks per rank.
 //!
-//! A [`Subarray`] tells where a brick is in a local array; a rank may have several, in one array or
-//! in several. [`copy`] plans a copy between such
-//! arrays of all ranks, [`halo`] the exchange of ghost points. A [`FieldCopy`] loads fields of a
-//! plan from such arrays, and stores them.
+//! A [`Subarray`] tells where a brick is in a local array. A rank may have several, in one array or
+//! in more. [`copy`] plans a copy between such arrays of all ranks, [`halo`] the exchange of ghost
+//! points. A [`FieldCopy`] loads fields of a plan from such arrays, and stores them.
 //!
 //! ```
 //! use thriffty::arrays::{FieldCopy, Ghosts, GridData, Subarray, halo};
@@ -20,8 +19,7 @@
 //!     copy.load(&[&u], &mut field)?;
 //!     let spectrum = plan.forward(field)?;
 //!     copy.store(&plan.inverse(spectrum)?, &mut [&mut u])?;
-//!     let one = [1, 1].into();
-//!     let ghosts = Ghosts { lower: one, upper: one, periodic: [true; 2].into() };
+//!     let ghosts = Ghosts::new([1, 1], [1, 1], [true; 2]);
 //!     let data = GridData::of::<Complex<f64>>(Grid::new(shape)?);
 //!     halo(world, data, ghosts, &[here])?.run_in_place(&mut [&mut u])
 //! })?;

@@ -244,9 +244,12 @@ impl<'a, K: Transform, const D: usize, L: Location> Draft<'a, K, D, L> {
         self.set(|options| options.transposed_output = true)
     }
 
-    /// Takes physical data in the bricks and the order of axes that cost least, for programs that
-    /// bring it there themselves: with [`arrays::FieldCopy`](crate::arrays::FieldCopy), straight
-    /// from their own arrays. As for [`Draft::transposed_output`], which see.
+    /// Takes physical data in the bricks and the order of axes that cost least.
+    /// [`arrays::FieldCopy`](crate::arrays::FieldCopy) brings it there, straight from a program's
+    /// arrays. [`Plan::input_brick`] and
+    /// [`DynPlan::input_order`](crate::planning::DynPlan::input_order) tell them.
+    ///
+    /// Bricks and orders of the input are refused beside it, as for [`Draft::transposed_output`].
     pub fn transposed_input(self) -> Self {
         self.set(|options| options.transposed_input = true)
     }

@@ -124,7 +124,7 @@ fn halos<E: Pod + PartialEq + std::fmt::Debug, const D: usize>(ranks: usize, see
     let [lower, upper]: [[usize; D]; 2] =
         [0; 2].map(|_| std::array::from_fn(|axis| rng.below(shape[axis] + 2)));
     let periodic: [bool; D] = std::array::from_fn(|_| rng.below(2) == 0);
-    let ghosts = Ghosts { lower: lower.into(), upper: upper.into(), periodic: periodic.into() };
+    let ghosts = Ghosts::new(lower, upper, periodic);
     let all: Vec<Vec<Subarray>> = bricks(grid, ranks, &mut rng)
         .into_iter()
         .map(|bricks| {
@@ -351,8 +351,7 @@ fn a_run_allocates_nothing() {
     thriffty::threads(3, |comm| {
         let grid = Grid::new([6, 7, 8])?;
         let here = Subarray::with_ghosts(grid.brick(comm.rank(), 3), [1; 3], [1; 3]);
-        let around =
-            Ghosts { lower: [1; 3].into(), upper: [1; 3].into(), periodic: [true; 3].into() };
+        let around = Ghosts::new([1; 3], [1; 3], [true; 3]);
         let mut halo = halo(&comm, GridData::of::<f64>(grid), around, &[here])?;
         let mut array: Vec<f64> = vec![1.0; 8 * 9 * 10];
         halo.run_in_place(&mut [&mut array])?;
@@ -401,6 +400,7 @@ fn faults_of_one_rank_are_errors_of_all() {
     let halos = [
         (around([1; 2].into()), 1, "an offset with room for ghost points"),
         (around([1; 3].into()), 0, "axes of ghost points"),
+        (around([usize::MAX, 0].into()), 0, "ghost points along axis 0"),
     ];
     for (ghosts, dense, expected) in halos {
         let found = text(2, &|comm| {
@@ -412,6 +412,19 @@ fn faults_of_one_rank_are_errors_of_all() {
     }
     let found = text(2, &|comm| copy(comm, data.howmany(1 + comm.rank()), &[], &[]).map(drop));
     assert!(found.contains("the ranks disagree on the data of a copy"), "{found}");
+    // A rank that leaves is an error of the others.
+    let found = thriffty::threads(3, |comm| {
+        let rows = Subarray::dense(Brick { lo: [comm.rank(), 0], hi: [comm.rank() + 1, 4] });
+        let data = GridData::of::<f64>(Grid::new([3, 4])?);
+        let mut copy =
+            copy(&comm, data, &[rows], &[Subarray::dense(Brick { lo: [0, 0], hi: [3, 4] })])?;
+        if comm.rank() == 1 {
+            return Ok(None);
+        }
+        Ok::<_, Error>(copy.run(&[&[0.0; 4]], &mut [&mut [0.0; 12]]).err())
+    });
+    let left = Some(Error::Left { gone: 1 });
+    assert_eq!(found, Ok(vec![left.clone(), None, left]));
     // A run after a failed one is right.
     thriffty::threads(2, |comm| {
         let rank = comm.rank();

@@ -92,7 +92,8 @@ contains
         integer(c_int64_t) :: around(4, 2)
         integer :: axes, given
 
-        axes = min(size(lower), size(upper), 4)
+        ! Without axes it is refused.
+        axes = merge(min(size(lower), 4), 0, size(lower) == size(upper))
         around = 0
         around(:axes, 1) = lower(axes:1:-1)
         around(:axes, 2) = upper(axes:1:-1)

@@ -171,8 +171,8 @@ fn subarrays(found: &[values::Subarray], axes: usize) -> Result<Vec<Subarray>, E
     found.iter().map(known).collect()
 }
 
-/// A brick in a dense array of this order of axes, with so many more points around it, whose
-/// components are side by side if there are several.
+/// A brick in a dense array of this order of axes, with `lower` points below it and `upper` above.
+/// Several components are side by side.
 pub(crate) fn subarray(
     brick_asked: Brick,
     [lower, upper]: [&[i64]; 2],

@@ -117,6 +117,22 @@ int main(int argc, char **argv) {
     expect(thriffty_copy_create(&bad, plan, THRIFFTY_SIDE_INPUT, 2, last ? twice : here, 1, &own), ARGUMENT);
     that(strstr(thriffty_last_error(), "stride of a subarray: found -1") != NULL);
 
+    /* Ranks without sources, or without targets, may have no list of them. */
+    const thriffty_brick all = {{0, 0, 0}, {12, 6, 8}};
+    thriffty_subarray whole;
+    expect(thriffty_subarray_init(&whole, 3, &all, NULL, NULL, NULL, 1), OK);
+    thriffty_copy *one_way;
+    double *given = calloc(576, sizeof(double)), *taken = calloc(576, sizeof(double));
+    visit(&whole, given, 0, 0);
+    expect(thriffty_copy_create(&one_way, plan, THRIFFTY_SIDE_INPUT, rank == 0, &whole, last, &whole), OK);
+    const void *const gives[] = {given};
+    void *const takes[] = {taken};
+    expect(thriffty_copy_run(one_way, rank == 0 ? gives : NULL, last ? takes : NULL), OK);
+    if (last) visit(&whole, taken, 0, 1);
+    expect(thriffty_copy_destroy(one_way), OK);
+    free(given);
+    free(taken);
+
     const int32_t order[] = {0, 0, 1};
     expect(thriffty_subarray_init(&own, 3, &here[0].brick, NULL, NULL, order, 1), ARGUMENT);
     expect(thriffty_subarray_init(&own, 5, &here[0].brick, NULL, NULL, NULL, 1), ARGUMENT);

@@ -151,3 +151,15 @@ def test_what_is_wrong_on_one_rank_is_an_error_of_all(wrong, text):
         copy.close()
         with pytest.raises(thriffty.Error, match="closed"):
             copy.run()
+
+
+def test_two_views_of_one_array_are_source_and_target():
+    shape = (RANKS, 3, 1)
+    mine = np.s_[RANK : RANK + 1, 0:3, 0:1]
+    both = np.arange(6.0) + 10 * RANK
+    # Strides of axes with one element do not matter.
+    source, target = both[None, :3, None][:, :, ::-1], both[3:].reshape(1, 3, 1)
+    with thriffty.Plan(shape, float, comm=WORLD) as plan:
+        with thriffty.ParallelCopy(plan, [(mine, source)], [(mine, target)]) as copy:
+            copy.run()
+    assert all_true(np.array_equal(both[3:], both[:3]) and both[0] == 10 * RANK)

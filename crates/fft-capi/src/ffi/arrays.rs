@@ -199,7 +199,8 @@ unsafe fn structs(
 }
 
 /// Copies from source arrays to target arrays, each as many as the subarrays of that side name.
-/// With `sources` NULL it works in place: targets are also sources. Ghost points are exchanged so.
+/// With `sources` NULL, where there are some, it works in place: targets are also sources. Ghost
+/// points are exchanged so.
 /// Collective; the same status on every rank.
 ///
 /// Arrays do not overlap; bricks that are in one array have the same number.
@@ -216,7 +217,8 @@ pub unsafe extern "C" fn thriffty_copy_run(
         COPIES.with(copy.addr(), |held| {
             // SAFETY: the caller vouches for the arrays.
             unsafe {
-                match sources.is_null() {
+                // A rank without sources may have no list of them.
+                match sources.is_null() && !held.bytes()[0].is_empty() {
                     true => run_in_place(held, targets),
                     false => run(held, sources, targets),
                 }

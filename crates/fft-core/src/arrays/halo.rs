@@ -27,6 +27,20 @@ pub struct Ghosts {
     pub periodic: PerAxis<bool>,
 }
 
+impl Ghosts {
+    /// So many ghost points below and above each brick, along each axis.
+    pub fn new(
+        lower: impl Into<PerAxis<usize>>,
+        upper: impl Into<PerAxis<usize>>,
+        periodic: impl Into<PerAxis<bool>>,
+    ) -> Self {
+        Self { lower: lower.into(), upper: upper.into(), periodic: periodic.into() }
+    }
+}
+
+/// The most images of a grid in the ghost points of a brick, on either side.
+const MOST_IMAGES: usize = 1 << 10;
+
 /// A part of a brick's range with its ghost points, along one axis.
 #[derive(Clone)]
 struct Segment {
@@ -73,6 +87,13 @@ fn targets(
     for found in [lower.len(), upper.len(), periodic.len()] {
         if found != axes {
             return Err(Error::argument("axes of ghost points", found, axes));
+        }
+    }
+    for axis in 0..axes {
+        let (found, most) = (lower[axis].max(upper[axis]), data.grid.len(axis) * MOST_IMAGES);
+        if found > most {
+            let what = format!("ghost points along axis {axis}");
+            return Err(Error::argument(what, found, format!("at most {most}")));
         }
     }
     let (mut targets, mut reach) = (Vec::new(), Vec::new());

@@ -9,7 +9,8 @@ use super::matches::{Matches, Piece};
 use super::subarray::Subarray;
 use crate::base::Error;
 use crate::comm::{
-    Comm, Exchange, MessageHandler, MessagePlan, MessageSpec, agree, assert_same, matching,
+    Comm, Exchange, MessageHandler, MessagePlan, MessageSpec, Unwinding, agree, assert_same,
+    matching,
 };
 use crate::geometry::DynGrid;
 
@@ -27,12 +28,12 @@ pub struct GridData {
 /// Copies bricks of local arrays to bricks of local arrays, of all ranks.
 ///
 /// Each rank has any number of bricks on either side, in any number of arrays. Sources are
-/// disjoint; targets may overlap in the grid, and each point of them comes from the source that has
-/// it. All data for a
-/// peer is one message, packed from the arrays and unpacked to them. Nothing is encoded.
+/// disjoint. Targets may overlap in the grid; each point of them comes from the source that has it.
+/// All data for a peer is one message, packed from the arrays and unpacked to them. Nothing is
+/// encoded.
 ///
-/// Planning takes O(B log B) time and O(B) memory for B bricks of all ranks. A run allocates
-/// nothing.
+/// Planning takes O(B log B) time for B bricks of all ranks, and memory as if each rank had as many
+/// bricks as the one with most. A run allocates nothing.
 pub struct ParallelCopy {
     /// Dropped first, so that waiting ranks are notified.
     comm: Box<dyn Comm>,
@@ -195,17 +196,19 @@ impl ParallelCopy {
         Ok(())
     }
 
-    /// Moves the data. A rank whose arrays do not fit takes part with empty messages.
+    /// Moves the data, if the arrays of all ranks fit.
     fn exchange<E: Pod>(
         &mut self,
         fits: Result<(), Error>,
         arrays: Arrays<'_, '_, E>,
     ) -> Result<(), Error> {
         let Self { comm, exchange, message_plan, matches, data, .. } = self;
-        let arrays = fits.is_ok().then_some(arrays);
-        let mut handler = Handler { matches, bytes: data.bytes, arrays };
+        let _unwinding = Unwinding::watch(comm.as_ref());
+        agree(comm.as_ref(), fits)?;
+        let (rank, bytes) = (comm.rank(), data.bytes);
+        let mut handler = Handler { matches, rank, bytes, arrays, damage: Ok(()) };
         let sent = exchange.run(message_plan, &mut handler);
-        agree(comm.as_ref(), fits.and(sent))
+        agree(comm.as_ref(), handler.damage.and(sent))
     }
 }
 
@@ -292,36 +295,37 @@ fn message_plan(matches: &Matches, bytes: usize) -> MessagePlan {
 
 struct Handler<'a, 'b, 'c, E> {
     matches: &'a Matches,
+    rank: usize,
     bytes: usize,
-    /// None if they do not fit.
-    arrays: Option<Arrays<'b, 'c, E>>,
+    arrays: Arrays<'b, 'c, E>,
+    /// The first message that is not as long as it should be.
+    damage: Result<(), Error>,
 }
 
 impl<E: Pod> MessageHandler for Handler<'_, '_, '_, E> {
     fn pack(&mut self, number: usize, message: &mut [u8]) -> usize {
         let sent = &self.matches.sends[number];
-        if let Some(arrays) = &self.arrays {
-            for part in &sent.parts {
-                let source = arrays.source(part.array);
-                copy_elements(&part.transfer, self.bytes, source, message);
-            }
+        for part in &sent.parts {
+            copy_elements(&part.transfer, self.bytes, self.arrays.source(part.array), message);
         }
         sent.elements * self.bytes
     }
 
     fn own(&mut self) {
-        if let Some(arrays) = &mut self.arrays {
-            for own in &self.matches.own {
-                arrays.copy(own, self.bytes);
-            }
-        }
+        self.matches.own.iter().for_each(|own| self.arrays.copy(own, self.bytes));
     }
 
     fn arrived(&mut self, number: usize, message: &[u8]) -> bool {
-        if let Some(arrays) = &mut self.arrays {
-            for part in &self.matches.recvs[number].parts {
-                copy_elements(&part.transfer, self.bytes, message, arrays.target(part.array));
-            }
+        let Self { matches, rank, bytes, arrays, damage } = self;
+        let sent = &matches.recvs[number];
+        let (found, expected) = (message.len(), sent.elements * *bytes);
+        if found < expected {
+            let bad = Error::Message { rank: *rank, from: sent.peer, found, expected };
+            *damage = damage.clone().and(Err(bad));
+            return true;
+        }
+        for part in &sent.parts {
+            copy_elements(&part.transfer, *bytes, message, arrays.target(part.array));
         }
         true
     }

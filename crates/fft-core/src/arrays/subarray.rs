@@ -36,7 +36,8 @@ impl Subarray {
         Self::with_ghosts(brick, none, none)
     }
 
-    /// A row-major array with so many more points below and above the brick along each axis.
+    /// A row-major array with `lower` points below the brick and `upper` above it, along each axis.
+    /// It has `distance` elements.
     ///
     /// # Panics
     /// If there are not as many numbers as axes.

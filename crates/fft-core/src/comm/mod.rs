@@ -11,6 +11,7 @@ pub(crate) mod message_buffers;
 pub(crate) mod node_memory;
 pub(crate) mod rma;
 pub(crate) mod slot;
+pub(crate) mod unwinding;
 
 pub use agreement::{agree, agree_by};
 pub use assert_same::assert_same;
@@ -25,3 +26,4 @@ pub use node_memory::{
 };
 pub use rma::{Epoch, InEpoch, RmaWindow};
 pub use slot::{PinnedMemory, SLOT_ALIGN, Slot, SlotPool};
+pub(crate) use unwinding::Unwinding;

@@ -7,7 +7,7 @@ use super::error_budget::Budget;
 use super::program::BoundProgram;
 use crate::base::Timings;
 use crate::base::{Error, Real, WireError};
-use crate::comm::{Comm, Exchange, NodeMemory, SharedMemory, agree, matching};
+use crate::comm::{Comm, Exchange, NodeMemory, SharedMemory, Unwinding, agree, matching};
 use crate::problem::Algorithm;
 use crate::problem::Direction;
 use crate::recipe::Recipe;
@@ -154,8 +154,7 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
         let Self { comm, context, work, .. } = self;
         let program = direction.choose(&mut self.forward, &mut self.inverse);
         self.lost = None;
-        let already = std::thread::panicking();
-        let _unwinding = Unwinding { comm: comm.as_ref(), already };
+        let _unwinding = Unwinding::watch(comm.as_ref());
         program.open(&mut context.device, src.unwrap_or(dst), comm.as_ref())?;
         let (ops, instructions) = program.split(src.is_some());
         let mut buffers = Buffers { input: src, writable: Dev::places(work, dst) };
@@ -264,21 +263,6 @@ fn agree_by_memory(
     match node_memory.map(|node_memory| node_memory.sync(mine.is_ok())).transpose()? {
         Some(true) => mine,
         _ => agree(comm, mine),
-    }
-}
-
-/// Notifies the communicator of a panic, as other ranks wait for this one.
-struct Unwinding<'a> {
-    comm: &'a dyn Comm,
-    /// Whether the thread was panicking before.
-    already: bool,
-}
-
-impl Drop for Unwinding<'_> {
-    fn drop(&mut self) {
-        if std::thread::panicking() && !self.already {
-            self.comm.abandon();
-        }
     }
 }
 

@@ -7,7 +7,7 @@ pub(crate) const LEAST_ROW: usize = 256;
 /// The longest distance of rows, in bytes.
 const MOST_PITCH: usize = i32::MAX as usize;
 /// The most calls for a box.
-const MOST_CALLS: usize = 64;
+pub(crate) const MOST_CALLS: usize = 64;
 
 /// One side of a copy, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

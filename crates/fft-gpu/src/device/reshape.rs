@@ -23,7 +23,7 @@ use super::direct::DirectMessages;
 use super::epoch::{EpochPeers, exposure_epoch};
 use super::fused_fetch::NextTransforms;
 use super::host_staged::{HostStaged, StagedOptions};
-use crate::abi::engine_copy::LEAST_ROW;
+use crate::abi::engine_copy::{LEAST_ROW, MOST_CALLS};
 use crate::abi::transposed_when_read;
 use crate::base::{GpuError, GpuReal};
 use crate::ffi::{DeviceMemory, Gathering, PeerGets, RankMemory};
@@ -105,7 +105,7 @@ pub(super) fn link<T: GpuReal>(
     peer: usize,
 ) -> Link {
     let (rank, peers, wire) = (device.rank, &device.connections().peers, pass.wire);
-    let by_link = || problem.fetches() || has_long_rows::<T>(pass, [rank, peer]);
+    let by_link = || problem.fetches() || has_long_rows::<T>(pass, problem.howmany, [rank, peer]);
     match peer {
         own if own == rank => Link::Own,
         peer if !peers.reads_in_place(peer, by_link()) => Link::Remote,
@@ -115,14 +115,16 @@ pub(super) fn link<T: GpuReal>(
 }
 
 /// Whether all that two ranks send each other has rows for copy engines. Both find the same.
-fn has_long_rows<T: GpuReal>(pass: &ExchangePass<'_>, ranks: [usize; 2]) -> bool {
+fn has_long_rows<T: GpuReal>(pass: &ExchangePass<'_>, howmany: usize, ranks: [usize; 2]) -> bool {
     let [from, to] = [pass.from, pass.to].map(|node| &node.layout);
     let element = pass.from.width() * size_of::<T>();
     let [a, b] = ranks;
     let is_long = |[sender, receiver]: [usize; 2]| {
         let common = from.brick(sender).intersect(&to.brick(receiver));
         let along = to.order().last().map_or(0, |axis| common.len(*axis));
-        common.is_empty() || along * element >= LEAST_ROW
+        // Three axes are one call.
+        let calls = howmany * if common.axes() > 3 { common.len(to.order()[0]) } else { 1 };
+        common.is_empty() || along * element >= LEAST_ROW && calls <= MOST_CALLS
     };
     from.order() == to.order() && [[a, b], [b, a]].into_iter().all(is_long)
 }

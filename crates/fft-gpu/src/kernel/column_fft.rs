@@ -25,10 +25,11 @@ impl<T: GpuReal> ColumnFft<T> {
     /// of it. Which is faster depends on the length.
     pub const ROWS: [usize; 2] = [64, 128];
 
-    /// Whether there is a kernel for columns of this length.
+    /// Whether there is a kernel for columns of this length, which is compiled to find out.
     pub fn has_length(gpu: &Gpu, n: usize) -> bool {
         let shared_bytes = gpu.modules().shared_bytes();
-        ColumnKernel::new(n, Self::ROWS[0], T::PRECISION, shared_bytes).is_some() && compiles()
+        let kernel = ColumnKernel::new(n, Self::ROWS[0], T::PRECISION, shared_bytes);
+        compiles() && kernel.is_some_and(|kernel| functions(gpu, &kernel).is_ok())
     }
 
     /// Compiles the kernel whose blocks take `row_bytes` of neighbouring columns; `None` for other
