@@ -10,12 +10,22 @@ pub(super) enum Quick {
     Never,
 }
 
+/// What a test program takes of the machine.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Share {
+    /// A core.
+    Core,
+    /// Little: it waits for processes that it starts, most of the time.
+    Little,
+    /// All: it fills the machine with threads or processes.
+    All,
+}
+
 /// A test program and its treatment.
 pub(super) struct Known {
     package: &'static str,
     target: &'static str,
-    /// It fills the machine with threads or processes.
-    pub(super) alone: bool,
+    pub(super) share: Share,
     quick: Quick,
     /// Prefixes of the tests that `--quick` leaves out, as they take longest.
     pub(super) slow: &'static [&'static str],
@@ -26,39 +36,57 @@ const KNOWN: [Known; 8] = [
     Known {
         package: "thriffty",
         target: "host",
-        alone: true,
+        share: Share::All,
         quick: Quick::Always,
         slow: &["memory::", "large::"],
     },
     // It starts jobs of processes.
-    Known { package: "thriffty", target: "mpi", alone: true, quick: Quick::Never, slow: &[] },
+    Known { package: "thriffty", target: "mpi", share: Share::All, quick: Quick::Never, slow: &[] },
     Known {
         package: "fft-cli",
         target: "cli_tests",
-        alone: true,
+        share: Share::Little,
         quick: Quick::OwnChange,
         slow: &[],
     },
     // Its tests measure how long they sleep.
-    Known { package: "fft-comm", target: "tuner", alone: true, quick: Quick::Always, slow: &[] },
+    Known {
+        package: "fft-comm",
+        target: "tuner",
+        share: Share::All,
+        quick: Quick::Always,
+        slow: &[],
+    },
     // It compiles the kernels for a CPU, which takes long.
-    Known { package: "fft-gpu", target: "lib", alone: false, quick: Quick::OwnChange, slow: &[] },
+    Known {
+        package: "fft-gpu",
+        target: "lib",
+        share: Share::Core,
+        quick: Quick::OwnChange,
+        slow: &[],
+    },
     // They need a device.
     Known {
         package: "thriffty",
         target: "device",
-        alone: true,
+        share: Share::All,
         quick: Quick::OwnChange,
         slow: &[],
     },
     Known {
         package: "fft-capi",
         target: "device",
-        alone: true,
+        share: Share::All,
         quick: Quick::OwnChange,
         slow: &[],
     },
-    Known { package: "fft-gpu", target: "gpu", alone: true, quick: Quick::OwnChange, slow: &[] },
+    Known {
+        package: "fft-gpu",
+        target: "gpu",
+        share: Share::All,
+        quick: Quick::OwnChange,
+        slow: &[],
+    },
 ];
 
 pub(super) fn known(package: &str, target: &str) -> Option<&'static Known> {
@@ -93,7 +121,7 @@ mod tests {
 
     #[test]
     fn programs_that_start_jobs_are_in_no_loop_and_run_alone() {
-        assert!(known("thriffty", "mpi").is_some_and(|known| known.alone));
+        assert!(known("thriffty", "mpi").is_some_and(|known| known.share == Share::All));
         assert_eq!(quick("thriffty", "mpi"), Quick::Never);
     }
 

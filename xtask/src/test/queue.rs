@@ -1,6 +1,7 @@
 //! The order of test programs, how many run at once, and the threads of each.
 
 use super::build::Program;
+use super::known::Share;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -43,12 +44,34 @@ impl Times {
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Load {
-    /// The number of running test programs.
+    /// The number of running test programs that take a core or all.
     pub(super) programs: usize,
+    /// The number of those that take little.
+    pub(super) little: usize,
     /// Whether one of them must run alone.
     pub(super) alone: bool,
     /// Whether the compiler runs, and more programs will come.
     pub(super) building: bool,
+}
+
+impl Load {
+    pub(super) fn running(&self) -> usize {
+        self.programs + self.little
+    }
+
+    fn of(&mut self, share: Share) -> &mut usize {
+        if share == Share::Little { &mut self.little } else { &mut self.programs }
+    }
+
+    pub(super) fn add(&mut self, share: Share) {
+        *self.of(share) += 1;
+        self.alone = share == Share::All;
+    }
+
+    pub(super) fn remove(&mut self, share: Share) {
+        *self.of(share) -= 1;
+        self.alone = false;
+    }
 }
 
 /// Programs that are built and wait.
@@ -78,25 +101,32 @@ impl Queue {
     /// The program to start now and its threads, if the machine has room for one.
     ///
     /// Programs run on one thread each, since threads of one program end at different times. The
-    /// compiler keeps half of the cores. Programs that run alone come last.
+    /// compiler keeps half of the cores. A program that takes little runs on all threads beside
+    /// others. Programs that run alone come last.
     pub(super) fn next(&mut self, load: Load) -> Option<(Program, usize)> {
-        let room = if load.building { self.cores.div_ceil(2) } else { self.cores };
-        if load.alone || load.programs >= room {
+        if load.alone {
             return None;
         }
-        let idle = load.programs == 0 && !load.building;
-        if let Some(longest) = self.longest(false) {
+        if let Some(longest) = self.longest(Share::Little).filter(|_| load.little == 0) {
+            return Some((self.waiting.remove(longest), self.cores));
+        }
+        let room = if load.building { self.cores.div_ceil(2) } else { self.cores };
+        if load.programs >= room {
+            return None;
+        }
+        let idle = load.running() == 0 && !load.building;
+        if let Some(longest) = self.longest(Share::Core) {
             let threads = if idle && self.waiting.len() == 1 { self.cores } else { 1 };
             return Some((self.waiting.remove(longest), threads));
         }
-        let longest = self.longest(true).filter(|_| idle)?;
+        let longest = self.longest(Share::All).filter(|_| idle)?;
         Some((self.waiting.remove(longest), self.cores))
     }
 
-    /// The index of the program that took longest, of those that run alone or of the others.
-    fn longest(&self, alone: bool) -> Option<usize> {
+    /// The index of the program that took longest, of those with this share of the machine.
+    fn longest(&self, share: Share) -> Option<usize> {
         let time = |at: &usize| self.times.of(&self.waiting[*at]);
-        let places = (0..self.waiting.len()).rev().filter(|&at| self.waiting[at].alone() == alone);
+        let places = (0..self.waiting.len()).rev().filter(|&at| self.waiting[at].share() == share);
         places.max_by(|a, b| time(a).total_cmp(&time(b)))
     }
 }
@@ -105,7 +135,7 @@ impl Queue {
 mod tests {
     use super::*;
 
-    const IDLE: Load = Load { programs: 0, alone: false, building: false };
+    const IDLE: Load = Load { programs: 0, little: 0, alone: false, building: false };
     const BUILDING: Load = Load { building: true, ..IDLE };
 
     fn queue(cores: usize, names: &[(&str, &str)]) -> Queue {
@@ -177,6 +207,29 @@ mod tests {
         assert_eq!(next(&mut queue, Load { programs: 1, alone: true, ..IDLE }), None);
         assert_eq!(next(&mut queue, IDLE), Some(("thriffty host".into(), 2)));
         assert_eq!(next(&mut queue, IDLE), None);
+    }
+
+    #[test]
+    fn a_program_that_takes_little_runs_beside_others() {
+        let mut queue =
+            queue(2, &[("fft-core", "core_tests"), ("fft-cli", "cli_tests"), ("thriffty", "mpi")]);
+        let full = Load { programs: 1, ..BUILDING };
+        assert_eq!(next(&mut queue, full), Some(("fft-cli cli_tests".into(), 2)));
+        let beside = Load { little: 1, ..IDLE };
+        assert_eq!(next(&mut queue, beside), Some(("fft-core core_tests".into(), 1)));
+        assert_eq!(next(&mut queue, beside), None, "what runs alone waits for it");
+        assert_eq!(next(&mut queue, IDLE), Some(("thriffty mpi".into(), 2)));
+    }
+
+    #[test]
+    fn a_load_is_that_of_what_runs() {
+        let mut load = IDLE;
+        for share in [Share::Core, Share::Little, Share::All] {
+            load.add(share);
+            assert_eq!((load.running(), load.alone), (1, share == Share::All));
+            load.remove(share);
+            assert_eq!((load.running(), load.alone), (0, false));
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! `cargo test` runs one at a time, after the whole build; most leave cores idle at their end.
 
 use super::build::{self, Program};
-use super::known::known;
+use super::known::{Share, known};
 use super::queue::{Load, Queue, Times};
 use super::report::{self, Report};
 use super::workspace::Workspace;
@@ -38,7 +38,7 @@ enum Event {
 struct Ended {
     name: String,
     threads: usize,
-    alone: bool,
+    share: Share,
     time: Duration,
     output: String,
     /// Whether it succeeded; an error if it did not start.
@@ -109,19 +109,18 @@ struct State {
 
 impl State {
     fn new(queue: Queue, times: Times) -> Self {
-        let load = Load { programs: 0, alone: false, building: true };
+        let load = Load { programs: 0, little: 0, alone: false, building: true };
         Self { queue, times, load, built: (Ok(()), Duration::ZERO), failed: 0 }
     }
 
     fn is_at_work(&self) -> bool {
-        self.load.building || self.load.programs > 0 || !self.queue.is_empty()
+        self.load.building || self.load.running() > 0 || !self.queue.is_empty()
     }
 
     /// The program to start now, and its threads.
     fn next(&mut self) -> Option<(Program, usize)> {
         let (program, threads) = self.queue.next(self.load)?;
-        self.load.programs += 1;
-        self.load.alone = program.alone();
+        self.load.add(program.share());
         Some((program, threads))
     }
 
@@ -139,8 +138,7 @@ impl State {
                 self.built = (result, time);
             }
             Event::Ended(ended) => {
-                self.load.programs -= 1;
-                self.load.alone = false;
+                self.load.remove(ended.share);
                 self.times.set(&ended.name, ended.time.as_secs_f64());
                 self.failed += usize::from(!ended.tell(report));
             }
@@ -175,7 +173,7 @@ fn end(
     Ended {
         name: program.name(),
         threads,
-        alone: program.alone(),
+        share: program.share(),
         time: start.elapsed(),
         output: String::from_utf8_lossy(&bytes).into_owned(),
         success,
@@ -217,7 +215,7 @@ impl Ended {
         let success = *self.success.as_ref().unwrap_or(&false);
         let verdict = if success { "ok" } else { "FAILED" };
         let threads = if self.threads == 1 { "1 thread" } else { "all threads" };
-        let alone = if self.alone { ", alone" } else { "" };
+        let alone = if self.share == Share::All { ", alone" } else { "" };
         let line = format!("{} ({threads}{alone})", self.name);
         println!(
             "\n--> {verdict} in {:.1} s: {line}\n{}",

@@ -7,6 +7,7 @@ pub(crate) mod peer_read_order;
 pub(crate) mod plan;
 pub(crate) mod predict;
 pub(crate) mod search;
+pub(crate) mod small_keys;
 pub(crate) mod volume;
 
 pub use candidates::Family;

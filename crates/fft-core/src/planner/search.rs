@@ -9,13 +9,14 @@
 //! Bricks of cuts are listed on first use.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use super::candidates::{
     AxisSet, Candidates, Family, INPUT, Lengths, OUTPUT, adjacent_bytes, bytes_in_cache, goal,
     tiles,
 };
 use super::cost::{Model, Order};
+use super::small_keys::SmallKeys;
 use super::volume::Volume;
 use crate::base::Error;
 use crate::base::cache_sizes;
@@ -219,7 +220,8 @@ impl<'a> Search<'a> {
 
     /// Dijkstra's algorithm: the states of the cheapest path from the input to the output.
     fn path(&self, costs: &mut Costs<'_>, weight: NetworkWeight) -> Option<Vec<State>> {
-        let mut best = HashMap::from([(Self::start(), (PathCost::default(), Self::start()))]);
+        let mut best =
+            SmallKeys::from_iter([(Self::start(), (PathCost::default(), Self::start()))]);
         let mut open = BTreeSet::from([(PathCost::default(), Self::start())]);
         while let Some((so_far, here)) = open.pop_first() {
             if self.is_goal(here) {
@@ -238,7 +240,7 @@ impl<'a> Search<'a> {
         None
     }
 
-    fn trace(&self, goal: State, best: &HashMap<State, (PathCost, State)>) -> Vec<State> {
+    fn trace(&self, goal: State, best: &SmallKeys<State, (PathCost, State)>) -> Vec<State> {
         let mut path = vec![goal];
         while path[path.len() - 1] != Self::start() {
             path.push(best[&path[path.len() - 1]].1);
@@ -316,7 +318,7 @@ pub(crate) struct Costs<'a> {
     share: f64,
     /// By place before, place after and axes that have another length: seconds, and network seconds
     /// on average.
-    reshapes: HashMap<(usize, usize, usize), [f64; 2]>,
+    reshapes: SmallKeys<(usize, usize, usize), [f64; 2]>,
 }
 
 impl<'a> Costs<'a> {
@@ -325,7 +327,7 @@ impl<'a> Costs<'a> {
         let ranks = problem.input.ranks();
         let model = Model::of(&problem.machine, &search.hosts, ranks);
         let share = cost::share(problem.options.wire, problem.precision, problem.options.tolerance);
-        Self { search, model, share, reshapes: HashMap::new() }
+        Self { search, model, share, reshapes: SmallKeys::default() }
     }
 
     fn edges(&mut self, here: State, weight: NetworkWeight) -> Vec<(State, Cost)> {
