@@ -70,6 +70,9 @@ impl DynLocalPlan {
         }
         options.check_axes(grid)?;
         let grids = [grid, options.spectral_grid(grid)];
+        for grid in &grids {
+            grid.checked_points(options.howmany)?;
+        }
         let (howmany, input_order) = (options.howmany, options.input_order);
         let [lengths, modes] = options.lengths(grid);
         let spectrum = Spectrum {

@@ -133,6 +133,8 @@ fn arrays_of_other_lengths_and_no_threads_are_refused() {
     assert_eq!(none.unwrap_err().to_string(), "threads: found 0, expected at least 1");
     assert!(local::c2c([0, 4]).build().is_err());
     assert!(local::c2c([4, 4]).howmany(0).build().is_err());
+    let error = local::c2c([4, 4]).howmany(1 << 60).build().unwrap_err().to_string();
+    assert!(error.contains("has more than 2^58 points"), "{error}");
 }
 
 #[test]

@@ -103,7 +103,10 @@ impl DynGrid {
     }
 
     /// Points of `howmany` grids, if their size in bytes can be counted.
-    pub(crate) fn checked_points(&self, howmany: usize) -> Result<usize, Error> {
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] beyond 2^58 points.
+    pub fn checked_points(&self, howmany: usize) -> Result<usize, Error> {
         self.shape
             .iter()
             .try_fold(howmany, |product, &n| product.checked_mul(n))
