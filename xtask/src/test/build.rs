@@ -1,4 +1,4 @@
-//! Builds test programs, and reports each as soon as cargo has built it and what it runs.
+//! Builds test programs, and reports each as soon as cargo has built it.
 
 use super::known::{Share, known};
 use super::workspace::Workspace;
@@ -43,50 +43,6 @@ impl Program {
         };
         Some(Self { package: package.name.clone(), target: target.to_string(), path, folder })
     }
-
-    /// Whether it runs the binary of its package, if that has one.
-    fn runs_binary(&self) -> bool {
-        !matches!(self.target.as_str(), "lib" | "bin")
-    }
-}
-
-/// The package whose binary a line of cargo's messages reports, if any.
-fn binary_of_message<'w>(line: &str, workspace: &'w Workspace) -> Option<&'w str> {
-    let message: Value = serde_json::from_str(line).ok()?;
-    let is_binary = message["reason"] == "compiler-artifact"
-        && message["profile"]["test"] == false
-        && message["target"]["kind"][0] == "bin";
-    let folder = Path::new(message["manifest_path"].as_str()?).parent()?;
-    let within = folder.strip_prefix(&workspace.root).ok().filter(|_| is_binary)?;
-    let package = workspace.packages.iter().find(|package| package.folder == within)?;
-    Some(&package.name)
-}
-
-/// Programs that wait for the binary of their package.
-struct Held<'w> {
-    workspace: &'w Workspace,
-    without: Vec<&'w str>,
-    programs: Vec<Program>,
-}
-
-impl<'w> Held<'w> {
-    fn new(workspace: &'w Workspace) -> Self {
-        let with_binary = workspace.packages.iter().filter(|package| package.has_binary);
-        let without = with_binary.map(|package| package.name.as_str()).collect();
-        Self { workspace, without, programs: Vec::new() }
-    }
-
-    /// The programs that can run from this line of cargo's messages on.
-    fn on(&mut self, line: &str) -> Vec<Program> {
-        if let Some(built) = binary_of_message(line, self.workspace) {
-            self.without.retain(|package| *package != built);
-        }
-        self.programs.extend(Program::of_message(line, self.workspace));
-        let waits = |program: &mut Program| {
-            program.runs_binary() && self.without.contains(&program.package.as_str())
-        };
-        self.programs.extract_if(.., |program| !waits(program)).collect()
-    }
 }
 
 /// Runs a cargo that builds tests, and calls `ready` with each test program.
@@ -95,9 +51,10 @@ pub(super) fn build(
     workspace: &Workspace,
     mut ready: impl FnMut(Program),
 ) -> Result {
-    let mut held = Held::new(workspace);
     tools::run_by_line(command.stdin(Stdio::null()), |line| {
-        held.on(line).into_iter().for_each(&mut ready);
+        if let Some(program) = Program::of_message(line, workspace) {
+            ready(program);
+        }
     })
 }
 
@@ -130,22 +87,6 @@ mod tests {
         assert_eq!(found("/w/crates/fft-core", "lib", "fft_core"), "fft-core lib");
         assert_eq!(found("/w/crates/fft-core", "cdylib", "fft_core"), "fft-core lib");
         assert_eq!(found("/w/crates/fft-cli", "bin", "fft-cli"), "fft-cli bin");
-    }
-
-    #[test]
-    fn a_program_waits_for_the_binary_that_it_runs() {
-        let workspace = small();
-        let mut held = Held::new(&workspace);
-        let mut names = |folder, kind, name, test| {
-            let line = message(folder, kind, name, test, "\"/w/target/debug/p\"");
-            held.on(&line).iter().map(Program::name).collect::<Vec<_>>()
-        };
-        let (cli, none) = ("/w/crates/fft-cli", Vec::<String>::new());
-        assert_eq!(names(cli, "test", "cli_tests", true), none);
-        assert_eq!(names(cli, "bin", "fft-cli", true), ["fft-cli bin"]);
-        assert_eq!(names("/w", "test", "host", true), ["thriffty host"]);
-        assert_eq!(names(cli, "bin", "fft-cli", false), ["fft-cli cli_tests"]);
-        assert_eq!(names(cli, "bin", "fft-cli", false), none);
     }
 
     #[test]

@@ -15,8 +15,8 @@ pub(super) enum Quick {
 pub(super) enum Share {
     /// A core.
     Core,
-    /// Little: it waits for processes that it starts, most of the time.
-    Little,
+    /// A core, on all threads: they wait for processes that they start, most of the time.
+    Waits,
     /// All: it fills the machine with threads or processes.
     All,
 }
@@ -45,7 +45,7 @@ const KNOWN: [Known; 8] = [
     Known {
         package: "fft-cli",
         target: "cli_tests",
-        share: Share::Little,
+        share: Share::Waits,
         quick: Quick::OwnChange,
         slow: &[],
     },

@@ -44,34 +44,12 @@ impl Times {
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Load {
-    /// The number of running test programs that take a core or all.
+    /// The number of running test programs.
     pub(super) programs: usize,
-    /// The number of those that take little.
-    pub(super) little: usize,
     /// Whether one of them must run alone.
     pub(super) alone: bool,
     /// Whether the compiler runs, and more programs will come.
     pub(super) building: bool,
-}
-
-impl Load {
-    pub(super) fn running(&self) -> usize {
-        self.programs + self.little
-    }
-
-    fn of(&mut self, share: Share) -> &mut usize {
-        if share == Share::Little { &mut self.little } else { &mut self.programs }
-    }
-
-    pub(super) fn add(&mut self, share: Share) {
-        *self.of(share) += 1;
-        self.alone = share == Share::All;
-    }
-
-    pub(super) fn remove(&mut self, share: Share) {
-        *self.of(share) -= 1;
-        self.alone = false;
-    }
 }
 
 /// Programs that are built and wait.
@@ -101,20 +79,18 @@ impl Queue {
     /// The program to start now and its threads, if the machine has room for one.
     ///
     /// Programs run on one thread each, since threads of one program end at different times. The
-    /// compiler keeps half of the cores. A program that takes little runs on all threads beside
-    /// others. Programs that run alone come last.
+    /// compiler keeps half of the cores. A program that mostly waits has all threads in the place
+    /// of one core, but not beside the compiler, where processes would wait for their turn at each
+    /// message. Programs that run alone come last.
     pub(super) fn next(&mut self, load: Load) -> Option<(Program, usize)> {
-        if load.alone {
+        let room = if load.building { self.cores.div_ceil(2) } else { self.cores };
+        if load.alone || load.programs >= room {
             return None;
         }
-        if let Some(longest) = self.longest(Share::Little).filter(|_| load.little == 0) {
+        if let Some(longest) = self.longest(Share::Waits).filter(|_| !load.building) {
             return Some((self.waiting.remove(longest), self.cores));
         }
-        let room = if load.building { self.cores.div_ceil(2) } else { self.cores };
-        if load.programs >= room {
-            return None;
-        }
-        let idle = load.running() == 0 && !load.building;
+        let idle = load.programs == 0 && !load.building;
         if let Some(longest) = self.longest(Share::Core) {
             let threads = if idle && self.waiting.len() == 1 { self.cores } else { 1 };
             return Some((self.waiting.remove(longest), threads));
@@ -135,7 +111,7 @@ impl Queue {
 mod tests {
     use super::*;
 
-    const IDLE: Load = Load { programs: 0, little: 0, alone: false, building: false };
+    const IDLE: Load = Load { programs: 0, alone: false, building: false };
     const BUILDING: Load = Load { building: true, ..IDLE };
 
     fn queue(cores: usize, names: &[(&str, &str)]) -> Queue {
@@ -210,26 +186,14 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_takes_little_runs_beside_others() {
-        let mut queue =
-            queue(2, &[("fft-core", "core_tests"), ("fft-cli", "cli_tests"), ("thriffty", "mpi")]);
-        let full = Load { programs: 1, ..BUILDING };
-        assert_eq!(next(&mut queue, full), Some(("fft-cli cli_tests".into(), 2)));
-        let beside = Load { little: 1, ..IDLE };
-        assert_eq!(next(&mut queue, beside), Some(("fft-core core_tests".into(), 1)));
+    fn a_program_that_mostly_waits_runs_beside_others() {
+        let names = [("fft-cli", "cli_tests"), ("fft-core", "core_tests"), ("thriffty", "mpi")];
+        let mut queue = queue(2, &names);
+        assert_eq!(next(&mut queue, BUILDING), Some(("fft-core core_tests".into(), 1)));
+        let beside = Load { programs: 1, ..IDLE };
+        assert_eq!(next(&mut queue, beside), Some(("fft-cli cli_tests".into(), 2)));
         assert_eq!(next(&mut queue, beside), None, "what runs alone waits for it");
         assert_eq!(next(&mut queue, IDLE), Some(("thriffty mpi".into(), 2)));
-    }
-
-    #[test]
-    fn a_load_is_that_of_what_runs() {
-        let mut load = IDLE;
-        for share in [Share::Core, Share::Little, Share::All] {
-            load.add(share);
-            assert_eq!((load.running(), load.alone), (1, share == Share::All));
-            load.remove(share);
-            assert_eq!((load.running(), load.alone), (0, false));
-        }
     }
 
     #[test]

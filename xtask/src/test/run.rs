@@ -109,18 +109,19 @@ struct State {
 
 impl State {
     fn new(queue: Queue, times: Times) -> Self {
-        let load = Load { programs: 0, little: 0, alone: false, building: true };
+        let load = Load { programs: 0, alone: false, building: true };
         Self { queue, times, load, built: (Ok(()), Duration::ZERO), failed: 0 }
     }
 
     fn is_at_work(&self) -> bool {
-        self.load.building || self.load.running() > 0 || !self.queue.is_empty()
+        self.load.building || self.load.programs > 0 || !self.queue.is_empty()
     }
 
     /// The program to start now, and its threads.
     fn next(&mut self) -> Option<(Program, usize)> {
         let (program, threads) = self.queue.next(self.load)?;
-        self.load.add(program.share());
+        self.load.programs += 1;
+        self.load.alone = program.share() == Share::All;
         Some((program, threads))
     }
 
@@ -138,7 +139,8 @@ impl State {
                 self.built = (result, time);
             }
             Event::Ended(ended) => {
-                self.load.remove(ended.share);
+                self.load.programs -= 1;
+                self.load.alone = false;
                 self.times.set(&ended.name, ended.time.as_secs_f64());
                 self.failed += usize::from(!ended.tell(report));
             }

@@ -20,7 +20,6 @@ pub(super) struct Package {
     pub(super) folder: PathBuf,
     pub(super) uses: Vec<String>,
     pub(super) tests: Vec<Test>,
-    pub(super) has_binary: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -111,7 +110,6 @@ impl Package {
             folder: folder.strip_prefix(root).ok()?.to_path_buf(),
             uses: uses.map(name).collect::<Option<_>>()?,
             tests: tests.map(test).collect::<Option<_>>()?,
-            has_binary: value["targets"].as_array()?.iter().any(|made| made["kind"][0] == "bin"),
         })
     }
 }
@@ -131,7 +129,6 @@ pub(super) mod tests {
             folder: folder.into(),
             uses: uses.iter().map(|used| used.to_string()).collect(),
             tests: tests.iter().map(|test| self::test(test, *test == "mpi")).collect(),
-            has_binary: name == "fft-cli",
         };
         let packages = vec![
             package("fft-core", "crates/fft-core", &[], &["core_tests"]),
@@ -161,7 +158,7 @@ pub(super) mod tests {
         assert_eq!((whole.folder, core.folder), ("".into(), "core".into()));
         assert_eq!(whole.uses, ["core"]);
         assert_eq!(whole.tests, [test("host", false), test("mpi", true)]);
-        assert!(core.uses.is_empty() && core.tests.is_empty() && !core.has_binary);
+        assert!(core.uses.is_empty() && core.tests.is_empty());
         assert!(Workspace::parse("{}").is_none());
     }
 

@@ -270,15 +270,18 @@ pub(crate) fn share(wire: Wire, precision: Precision, tolerance: Option<Toleranc
         Wire::Mantissa(bits) => exponent + f64::from(bits),
         // 16 bits more per block of 64.
         Wire::Bits(bits) => f64::from(bits) + 0.25,
-        // Shannon's bound log₂(1/e) + ½log₂(reshapes), and an overhead.
-        Wire::Tolerance => {
-            let of = |tolerance: Tolerance| {
-                let strict = if tolerance.is_strict() { 1.7 } else { 0.0 };
-                2.1 + strict - tolerance.value().log2()
-            };
-            tolerance.map_or(full, of)
-        }
+        Wire::Tolerance => tolerance.map_or(full, bits_of_tolerance),
         Wire::Lossless => 0.9 * full,
     };
     (bits / full).clamp(1.0 / full, 1.0)
+}
+
+/// Shannon's bound log₂(1/e) + ½log₂(reshapes), and an overhead.
+///
+/// Not inline: compilers would take the logarithm before they know whether there is a tolerance,
+/// and valgrind would report a number that nobody set.
+#[inline(never)]
+fn bits_of_tolerance(tolerance: Tolerance) -> f64 {
+    let strict = if tolerance.is_strict() { 1.7 } else { 0.0 };
+    2.1 + strict - tolerance.value().log2()
 }
