@@ -179,6 +179,8 @@ impl Bench {
             let mut compile = self.command(compiler);
             compile.arg(source).arg("-o").arg(self.built(&name(source)));
             if compiler == "mpif90" {
+                // Where the modules of a program go.
+                compile.arg("-J").arg(&self.folder);
                 let fftw = self.flags(&["--variable=includedir", "fftw3"])?;
                 compile.args(["-Wall", &format!("-I{}", fftw.concat())]);
             } else {
