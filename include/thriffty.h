@@ -803,10 +803,11 @@ thriffty_status thriffty_plan_refuse(struct thriffty_plan *plan,
 thriffty_status thriffty_plan_save_wisdom(const struct thriffty_plan *plan, const char *path);
 
 /**
- * Fills a struct for a brick in a dense array, with `lower` more points below and `upper` more
- * above it along each axis: ghost points, or padded rows. NULL stands for none. `order` is the
- * order of axes in memory, slowest first; NULL as in C. With `components` above 1, those of a
- * point are side by side; otherwise the arrays of a batch follow each other.
+ * Fills a struct for a brick in a dense array. The array has `lower` extra points below the brick
+ * and `upper` above it along each axis: ghost points, or padded rows. NULL stands for none.
+ * `order` is the order of axes in memory, slowest first; NULL as in C.
+ * With `components` above 1, those of a point are side by side. Otherwise the arrays of a batch
+ * follow each other.
  *
  * The array's number is 0; set `array` for others.
  *
@@ -865,9 +866,8 @@ thriffty_status thriffty_halo_create(struct thriffty_copy **copy,
 
 /**
  * Copies from source arrays to target arrays, each as many as the subarrays of that side name.
- * With `sources` NULL, where there are some, it works in place: targets are also sources. Ghost
- * points are exchanged so.
- * Collective; the same status on every rank.
+ * With `sources` NULL, where there are some, it works in place: targets are also sources. A halo
+ * always runs in place. Collective; the same status on every rank.
  *
  * Arrays do not overlap; bricks that are in one array have the same number.
  *
@@ -974,179 +974,6 @@ thriffty_status thriffty_wavenumbers(struct thriffty_plan *plan,
  * and 5. 0 where there is none.
  */
 size_t thriffty_next_fast_len(size_t n);
-
-/**
- * Applies an operator to each mode of this rank's spectral data, on a box with these `lengths`,
- * one for each axis. Not collective.
- *
- * `operator` is `THRIFFTY_OPERATOR_GRADIENT` or another; `parameter` is the number that some of
- * them take. Components of a vector follow each other in memory, in the order of axes, as the
- * arrays of a batch do. The arrays have as many components as the operator, or several times as
- * many. With `output` equal to `input` it works in place, if the result has as many components.
- *
- * A failure is also that of this plan's next transform, on every rank.
- *
- * What the caller promises:
- * As of `thriffty_forward`; `lengths` is NULL or has as many numbers as the plan has axes.
- */
-thriffty_status thriffty_apply(struct thriffty_plan *plan,
-                               int32_t operator_,
-                               double parameter,
-                               const double *lengths,
-                               const void *input,
-                               size_t input_bytes,
-                               void *output,
-                               size_t output_bytes);
-
-/**
- * As `thriffty_apply`, with the components of vectors in reverse: the first along the last axis,
- * which is Fortran's first.
- *
- * What the caller promises:
- * As of `thriffty_apply`.
- */
-thriffty_status thriffty_apply_f(struct thriffty_plan *plan,
-                                 int32_t operator_,
-                                 double parameter,
-                                 const double *lengths,
-                                 const void *input,
-                                 size_t input_bytes,
-                                 void *output,
-                                 size_t output_bytes);
-
-/**
- * Multiplies each mode of this rank's spectral data by that of `kernel`, or by its complex
- * conjugate: convolves with a kernel, or correlates. Not collective.
- *
- * The kernel is one array, transformed by this plan or one with the same spectrum, unscaled. Of a
- * batch, each array is multiplied.
- *
- * A failure is also that of this plan's next transform, on every rank.
- *
- * What the caller promises:
- * As of `thriffty_forward`.
- */
-thriffty_status thriffty_multiply(struct thriffty_plan *plan,
-                                  const void *kernel,
-                                  size_t kernel_bytes,
-                                  int32_t conjugate,
-                                  void *data,
-                                  size_t bytes);
-
-/**
- * Writes the transform of Green's function in open space, for a grid with this `spacing`: a kernel
- * for `thriffty_multiply`, with which -laplacian(phi) = rho is solved without walls or periods.
- * Collective.
- *
- * The plan has 2 or 3 axes, and `transform` of its options is twice the shape, or more. The kernel
- * has `output_bytes` of `thriffty_plan_sizes`, where the plan's data is. Densities are taken as
- * constant in each cell; in two dimensions the potential of a point is -ln(r)/2 pi.
- *
- * What the caller promises:
- * `spacing` is NULL or has as many numbers as the plan has axes; `kernel` has `bytes` bytes, which
- * nobody else touches meanwhile.
- */
-thriffty_status thriffty_green_function(struct thriffty_plan *plan, const double *spacing, void *kernel, size_t bytes);
-
-/**
- * Writes the wavenumbers of this rank's spectral brick along an axis of a box that is `length`
- * long there: `k`, and `odd` for derivatives of odd order, where the middle mode of an even number
- * of points is 0. Either may be NULL; `room` is that of both. Not collective.
- *
- * What the caller promises:
- * Each pointer is NULL or has room for `room` numbers.
- */
-thriffty_status thriffty_wavenumbers(struct thriffty_plan *plan,
-                                     int32_t axis,
-                                     double length,
-                                     double *k,
-                                     double *odd,
-                                     size_t room);
-
-/**
- * The smallest length of at least `n` points whose transform is fast: a product of powers of 2, 3
- * and 5. 0 where there is none.
- */
-size_t thriffty_next_fast_len(size_t n);
-
-/**
- * Fills a struct for a brick in a dense array, with `lower` more points below and `upper` more
- * above it along each axis: ghost points, or padded rows. NULL stands for none. `order` is the
- * order of axes in memory, slowest first; NULL as in C. With `components` above 1, those of a
- * point are side by side; otherwise the arrays of a batch follow each other.
- *
- * The array's number is 0; set `array` for others.
- *
- * What the caller promises:
- * Pointers are NULL or point at what their types say: as many numbers as axes.
- */
-thriffty_status thriffty_subarray_init(struct thriffty_subarray *subarray,
-                                       int32_t axes,
-                                       const struct thriffty_brick *brick,
-                                       const int64_t *lower,
-                                       const int64_t *upper,
-                                       const int32_t *order,
-                                       int64_t components);
-
-/**
- * Plans a copy of data like that of one side of a plan, `THRIFFTY_SIDE_INPUT` or
- * `THRIFFTY_SIDE_OUTPUT`: the same grid, elements and batch. Each point of the targets comes from
- * the source that has it, on whichever rank. Collective over the plan's ranks; the same status on
- * every rank. The plan may be destroyed before the copy. On failure `*copy` is NULL.
- *
- * Sources are disjoint, and have all points of the targets. To load a plan's data from a program's
- * arrays, the target is the brick of `thriffty_plan_sizes` in its order of axes. Plans with
- * `transposed_input` and `transposed_output` then have one reshape less on each side.
- *
- * What the caller promises:
- * Pointers are NULL or point at what their types say; there are as many structs as the counts say.
- */
-thriffty_status thriffty_copy_create(struct thriffty_copy **copy,
-                                     struct thriffty_plan *plan,
-                                     int32_t side,
-                                     size_t source_count,
-                                     const struct thriffty_subarray *sources,
-                                     size_t target_count,
-                                     const struct thriffty_subarray *targets);
-
-/**
- * Plans the exchange that fills the ghost points of arrays, also those of edges and corners, from
- * the bricks that have them. `side` is as of `thriffty_copy_create`. Collective. It runs in place.
- *
- * There are `lower` ghost points below each brick and `upper` above it along each axis. Where
- * `periodic` is not 0, the grid continues at its other end; elsewhere ghost points beyond the grid
- * stay as they are.
- *
- * What the caller promises:
- * As of `thriffty_copy_create`; `lower`, `upper` and `periodic` have as many numbers as the plan
- * has axes.
- */
-thriffty_status thriffty_halo_create(struct thriffty_copy **copy,
-                                     struct thriffty_plan *plan,
-                                     int32_t side,
-                                     const int64_t *lower,
-                                     const int64_t *upper,
-                                     const int32_t *periodic,
-                                     size_t count,
-                                     const struct thriffty_subarray *subarrays);
-
-/**
- * Copies from source arrays to target arrays, each as many as the subarrays of that side name.
- * With `sources` NULL, where there are some, it works in place: targets are also sources. Ghost
- * points are exchanged so.
- * Collective; the same status on every rank.
- *
- * Arrays do not overlap; bricks that are in one array have the same number.
- *
- * What the caller promises:
- * Each array has the elements that its subarrays name, which nobody else touches meanwhile.
- */
-thriffty_status thriffty_copy_run(struct thriffty_copy *copy, const void *const *sources, void *const *targets);
-
-/**
- * Destroys a copy. Collective over its ranks. NULL is ignored.
- */
-thriffty_status thriffty_copy_destroy(struct thriffty_copy *copy);
 
 #ifdef __cplusplus
 }  // extern "C"

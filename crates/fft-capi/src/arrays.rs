@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use thriffty::arrays::{Ghosts, GridData, ParallelCopy, Subarray, copy, halo};
-use thriffty::planning::PerAxis;
+use thriffty::planning::{MAX_AXES, PerAxis};
 use thriffty::{Comm, Error};
 
 use crate::plan::{Held, Plan};
@@ -18,10 +18,10 @@ pub(crate) struct Copies {
 }
 
 /// Ghost points as programs say it: how many below and above, and whether the grid is periodic.
-pub(crate) struct Around<'a> {
-    pub(crate) lower: &'a [i64],
-    pub(crate) upper: &'a [i64],
-    pub(crate) periodic: &'a [i32],
+pub(crate) struct Around {
+    pub(crate) lower: [i64; MAX_AXES],
+    pub(crate) upper: [i64; MAX_AXES],
+    pub(crate) periodic: [i32; MAX_AXES],
 }
 
 /// The side of a transform.
@@ -69,12 +69,12 @@ impl Held {
     /// Plans a copy of data of a side. Collective.
     pub(crate) fn copy(
         &mut self,
-        asked: Result<(usize, [&[values::Subarray]; 2]), Error>,
+        asked: Result<(usize, [Vec<values::Subarray>; 2]), Error>,
     ) -> Result<Copies, Error> {
         let asked = asked.and_then(|(side, [sources, targets])| {
             let data = self.grid_data(side);
             let axes = data.grid.axes();
-            Ok((data, subarrays(sources, axes)?, subarrays(targets, axes)?))
+            Ok((data, subarrays(&sources, axes)?, subarrays(&targets, axes)?))
         });
         self.with_comm(asked, |comm, (data, sources, targets)| {
             let copy = copy(comm, data, &sources, &targets)?;
@@ -85,18 +85,18 @@ impl Held {
     /// Plans the exchange of ghost points of a side. Collective.
     pub(crate) fn halo(
         &mut self,
-        asked: Result<(usize, Around<'_>, &[values::Subarray]), Error>,
+        asked: Result<(usize, Around, Vec<values::Subarray>), Error>,
     ) -> Result<Copies, Error> {
         let asked = asked.and_then(|(side, around, arrays)| {
             let data = self.grid_data(side);
             let axes = data.grid.axes();
             let Around { lower, upper, periodic } = around;
             let ghosts = Ghosts {
-                lower: counts("ghost points below", lower)?,
-                upper: counts("ghost points above", upper)?,
+                lower: counts("ghost points below", &lower[..axes])?,
+                upper: counts("ghost points above", &upper[..axes])?,
                 periodic: PerAxis::from_fn(axes, |axis| periodic[axis] != 0),
             };
-            Ok((data, ghosts, subarrays(arrays, axes)?))
+            Ok((data, ghosts, subarrays(&arrays, axes)?))
         });
         self.with_comm(asked, |comm, (data, ghosts, arrays)| {
             Ok(Copies::new(halo(comm, data, ghosts, &arrays)?))
@@ -197,7 +197,7 @@ pub(crate) fn subarray(
         found = found.interleaved(components);
     }
     found.least_len(components)?;
-    let mut strides = [0; 4];
+    let mut strides = [0; MAX_AXES];
     for (known, stride) in strides.iter_mut().zip(found.strides.iter()) {
         *known = *stride as i64;
     }

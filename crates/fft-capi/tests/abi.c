@@ -9,6 +9,8 @@
 
 #include <thriffty.h>
 
+#include "check.h"
+
 _Static_assert(sizeof(thriffty_status) == 4, "status");
 _Static_assert(sizeof(thriffty_brick) == 64 && offsetof(thriffty_brick, hi) == 32, "brick");
 _Static_assert(offsetof(thriffty_options, struct_size) == 0, "struct_size");
@@ -37,25 +39,6 @@ _Static_assert(offsetof(thriffty_sizes, input) == 8 && offsetof(thriffty_sizes, 
 _Static_assert(offsetof(thriffty_sizes, input_points) == 136, "input_points");
 _Static_assert(offsetof(thriffty_sizes, input_order) == 184 && sizeof(thriffty_sizes) == 216, "sizes");
 
-static int rank, ranks;
-
-/* A call came to this status, and says why if it failed. */
-static void expect_(int line, thriffty_status found, thriffty_status expected) {
-    if (found != expected || (found != THRIFFTY_STATUS_OK && strlen(thriffty_last_error()) < 5)) {
-        fprintf(stderr, "line %d: rank %d has status %d, expected %d: %s\n", line, rank, (int)found, (int)expected,
-                thriffty_last_error());
-        MPI_Abort(MPI_COMM_WORLD, 1);
-    }
-}
-#define expect(found, expected) expect_(__LINE__, found, THRIFFTY_STATUS_##expected)
-
-static void that_(int line, int holds) {
-    if (!holds) {
-        fprintf(stderr, "line %d: does not hold on rank %d\n", line, rank);
-        MPI_Abort(MPI_COMM_WORLD, 1);
-    }
-}
-#define that(holds) that_(__LINE__, holds)
 
 static const int64_t SHAPE[] = {6, 5, 8};
 enum { C2C = THRIFFTY_TRANSFORM_C2C, R2C = THRIFFTY_TRANSFORM_R2C, R2R = THRIFFTY_TRANSFORM_R2R };

@@ -6,25 +6,9 @@
 
 #include <thriffty.h>
 
-static int rank, ranks;
+#include "check.h"
+
 static const int64_t SHAPE[] = {12, 6, 8}, ONE[] = {1, 1, 1};
-
-static void expect_(int line, thriffty_status found, thriffty_status expected) {
-    if (found != expected) {
-        fprintf(stderr, "line %d: rank %d has status %d, expected %d: %s\n", line, rank, (int)found, (int)expected,
-                thriffty_last_error());
-        MPI_Abort(MPI_COMM_WORLD, 1);
-    }
-}
-#define expect(found, expected) expect_(__LINE__, found, THRIFFTY_STATUS_##expected)
-
-static void that_(int line, int holds) {
-    if (!holds) {
-        fprintf(stderr, "line %d: does not hold on rank %d\n", line, rank);
-        MPI_Abort(MPI_COMM_WORLD, 1);
-    }
-}
-#define that(holds) that_(__LINE__, holds)
 
 /* The value of a point, which may be beyond the grid. */
 static double value(int64_t i, int64_t j, int64_t k) {

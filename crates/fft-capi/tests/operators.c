@@ -7,26 +7,10 @@
 
 #include <thriffty.h>
 
-static int rank, ranks;
+#include "check.h"
+
 static const int64_t SHAPE[] = {8, 12, 10};
 static const double PI = 3.14159265358979323846;
-
-static void expect_(int line, thriffty_status found, thriffty_status expected) {
-    if (found != expected) {
-        fprintf(stderr, "line %d: rank %d has status %d, expected %d: %s\n", line, rank, (int)found, (int)expected,
-                thriffty_last_error());
-        MPI_Abort(MPI_COMM_WORLD, 1);
-    }
-}
-#define expect(found, expected) expect_(__LINE__, found, THRIFFTY_STATUS_##expected)
-
-static void that_(int line, int holds) {
-    if (!holds) {
-        fprintf(stderr, "line %d: does not hold on rank %d\n", line, rank);
-        MPI_Abort(MPI_COMM_WORLD, 1);
-    }
-}
-#define that(holds) that_(__LINE__, holds)
 
 /* A vortex, component by component; its curl; and phi = sin x sin y sin z with its gradient. */
 static double velocity(int a, const double x[3]) {

@@ -23,10 +23,11 @@ pub struct Copy {
     _nobody_makes_one: [u8; 0],
 }
 
-/// Fills a struct for a brick in a dense array, with `lower` more points below and `upper` more
-/// above it along each axis: ghost points, or padded rows. NULL stands for none. `order` is the
-/// order of axes in memory, slowest first; NULL as in C. With `components` above 1, those of a
-/// point are side by side; otherwise the arrays of a batch follow each other.
+/// Fills a struct for a brick in a dense array. The array has `lower` extra points below the brick
+/// and `upper` above it along each axis: ghost points, or padded rows. NULL stands for none.
+/// `order` is the order of axes in memory, slowest first; NULL as in C.
+/// With `components` above 1, those of a point are side by side. Otherwise the arrays of a batch
+/// follow each other.
 ///
 /// The array's number is 0; set `array` for others.
 ///
@@ -115,8 +116,7 @@ pub unsafe extern "C" fn thriffty_copy_create(
     // SAFETY: as above.
     status(|| unsafe {
         create(copy, plan, asked(), |plan, asked| {
-            let asked = asked.as_ref().map_err(Clone::clone);
-            plan.copy(asked.map(|(side, sources, targets)| (*side, [&sources[..], &targets[..]])))
+            plan.copy(asked.map(|(side, sources, targets)| (side, [sources, targets])))
         })
     })
 }
@@ -151,16 +151,9 @@ pub unsafe extern "C" fn thriffty_halo_create(
             let [below, above] = [lower, upper].map(|place| numbers(place, axes));
             let periodic = numbers(periodic, axes);
             let around = below.zip(above).zip(periodic).ok_or_else(|| null("ghost points"));
-            let asked = asked.as_ref().map_err(Clone::clone);
-            let asked = around.as_ref().map_err(Clone::clone).and_then(|around| {
-                let ((lower, upper), periodic) = around;
+            let asked = around.and_then(|((lower, upper), periodic)| {
                 let (side, arrays) = asked?;
-                let around = Around {
-                    lower: &lower[..axes],
-                    upper: &upper[..axes],
-                    periodic: &periodic[..axes],
-                };
-                Ok((*side, around, &arrays[..]))
+                Ok((side, Around { lower, upper, periodic }, arrays))
             });
             plan.halo(asked)
         })
@@ -175,12 +168,12 @@ unsafe fn create<A>(
     place: *mut *mut Copy,
     plan: *mut Plan,
     asked: Result<A, Error>,
-    make: impl FnOnce(&mut Held, &Result<A, Error>) -> Result<Copies, Error>,
+    make: impl FnOnce(&mut Held, Result<A, Error>) -> Result<Copies, Error>,
 ) -> Result<(), Failure> {
     // SAFETY: the caller vouches for the room.
     let told = unsafe { tell("copy", place, std::ptr::null_mut()) };
     let asked = told.and(asked);
-    let made = PLANS.with(plan.addr(), |plan| Ok(make(plan, &asked)?))?;
+    let made = PLANS.with(plan.addr(), |plan| Ok(make(plan, asked)?))?;
     let number = COPIES.insert(made);
     // SAFETY: as above.
     unsafe { Ok(tell("copy", place, std::ptr::without_provenance_mut(number))?) }
@@ -199,9 +192,8 @@ unsafe fn structs(
 }
 
 /// Copies from source arrays to target arrays, each as many as the subarrays of that side name.
-/// With `sources` NULL, where there are some, it works in place: targets are also sources. Ghost
-/// points are exchanged so.
-/// Collective; the same status on every rank.
+/// With `sources` NULL, where there are some, it works in place: targets are also sources. A halo
+/// always runs in place. Collective; the same status on every rank.
 ///
 /// Arrays do not overlap; bricks that are in one array have the same number.
 ///
