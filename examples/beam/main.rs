@@ -21,13 +21,19 @@
 //! - `--ranks N`: threads, 4 by default; an MPI job has its own ranks;
 //! - `--largest N`: the largest n, 128 by default; the others are 16, 32 and so on;
 //! - `--messages`: ranks send messages as if each was on a host of its own;
+//! - `--device`: computes on CUDA devices, with the feature `cuda`;
 //! - `--svg FILE`: another name of the picture.
 
 mod bunch;
 mod chart;
+#[cfg(feature = "cuda")]
+#[path = "../common/gpu.rs"]
+mod gpu;
 #[path = "../common/replace.rs"]
 mod replace;
 mod solver;
+#[path = "../common/target.rs"]
+mod target;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -39,6 +45,7 @@ use bunch::{Bunch, LONG, ROUND};
 use chart::drawing;
 use replace::replace;
 use solver::{Solver, bytes_sent, doubled_draft, padded_draft};
+use target::{OnHost, Target, on_device};
 
 const SMALLEST: usize = 16;
 /// Timed solutions of each method, of which the median is shown.
@@ -57,14 +64,18 @@ struct Convergence {
 }
 
 /// Prints the errors of a bunch for each n.
-fn convergence(world: &dyn Comm, options: &Options, bunch: &Bunch) -> Result<Convergence, Error> {
+fn convergence<T: Target>(
+    (world, target): (&dyn Comm, &T),
+    options: &Options,
+    bunch: &Bunch,
+) -> Result<Convergence, Error> {
     let shown = |values: [f64; 3]| values.map(|value| value.to_string()).join(" x ");
     let title = format!("{} bunch, σ {}", bunch.name, shown(bunch.sigma));
     say(world, &format!("\n{title} in a box of {}", shown(bunch.lengths)));
     say(world, "    n    largest  ratio         l2  ratio   seconds");
     let mut errors: Vec<(usize, [f64; 2])> = Vec::new();
     for n in options.sizes() {
-        let mut solver = Solver::padded(world, bunch, n, options.messages)?;
+        let mut solver = Solver::padded((world, target), bunch, n, options.messages)?;
         let (phi, _) = solver.solve(bunch)?;
         let found = solver.errors(bunch, &phi)?;
         drop(phi);
@@ -82,13 +93,13 @@ fn convergence(world: &dyn Comm, options: &Options, bunch: &Bunch) -> Result<Con
 }
 
 /// Prints what zero-padding spares.
-fn comparison(world: &dyn Comm, options: &Options) -> Result<(), Error> {
+fn comparison<T: Target>((world, target): (&dyn Comm, &T), options: &Options) -> Result<(), Error> {
     say(world, "\nzero-padded plan and plain doubling: busiest rank, both directions");
     say(world, "    n  MB padded  doubled  ratio  s padded  doubled  ratio");
     for n in options.sizes() {
         let sent = [bytes_sent(padded_draft(world, n))?, bytes_sent(doubled_draft(world, n))?];
-        let mut padded = Solver::padded(world, &ROUND, n, options.messages)?;
-        let mut doubled = Solver::doubled(world, &padded, options.messages)?;
+        let mut padded = Solver::padded((world, target), &ROUND, n, options.messages)?;
+        let mut doubled = Solver::doubled((world, target), &padded, options.messages)?;
         let mut times = [Vec::new(), Vec::new()];
         for turn in 0..=TURNS {
             for (times, solver) in times.iter_mut().zip([&mut padded, &mut doubled]) {
@@ -114,11 +125,12 @@ fn say(world: &dyn Comm, line: &str) {
     }
 }
 
-fn study(world: &dyn Comm, options: &Options) -> Result<(), Error> {
+fn study<T: Target>(world: &dyn Comm, target: &T, options: &Options) -> Result<(), Error> {
     let ranks = format!("{} ranks ({})", world.size(), world.name());
     say(world, &format!("{ranks}; errors are relative to the largest potential"));
-    let found = [convergence(world, options, &ROUND)?, convergence(world, options, &LONG)?];
-    comparison(world, options)?;
+    let at = (world, target);
+    let found = [convergence(at, options, &ROUND)?, convergence(at, options, &LONG)?];
+    comparison(at, options)?;
     let written = match world.rank() {
         0 => replace(&options.svg, drawing(&found).as_bytes()),
         _ => Ok(()),
@@ -134,22 +146,25 @@ struct Options {
     ranks: usize,
     largest: usize,
     messages: bool,
+    is_on_device: bool,
     svg: PathBuf,
 }
 
 impl Options {
     fn parse(mut words: impl Iterator<Item = String>) -> Result<Self, String> {
+        let svg = PathBuf::from("beam.svg");
         let mut options =
-            Self { ranks: 4, largest: 128, messages: false, svg: PathBuf::from("beam.svg") };
+            Self { ranks: 4, largest: 128, messages: false, is_on_device: false, svg };
         while let Some(word) = words.next() {
             let mut value = || words.next().ok_or(format!("{word} needs a value"));
             match word.as_str() {
                 "--ranks" => options.ranks = number(&word, &value()?, 1)?,
                 "--largest" => options.largest = number(&word, &value()?, SMALLEST)?,
                 "--messages" => options.messages = true,
+                "--device" => options.is_on_device = true,
                 "--svg" => options.svg = value()?.into(),
                 _ => {
-                    let known = "--ranks N, --largest N, --messages, --svg FILE";
+                    let known = "--ranks N, --largest N, --messages, --device, --svg FILE";
                     return Err(format!("unknown argument {word}: expected {known}"));
                 }
             }
@@ -192,7 +207,11 @@ fn main() -> ExitCode {
 /// Runs on the processes of an MPI job, or on threads. Only one rank has the text of an error.
 fn run(options: &Options) -> Result<(), Option<Error>> {
     thriffty::run(options.ranks, |world| {
-        study(world, options).map_err(|error| (world.rank() == 0).then_some(error))
+        let done = match options.is_on_device {
+            false => study(world, &OnHost, options),
+            true => on_device(world).and_then(|target| study(world, &target, options)),
+        };
+        done.map_err(|error| (world.rank() == 0).then_some(error))
     })
 }
 
@@ -202,7 +221,7 @@ mod tests {
 
     fn errors(ranks: usize, bunch: &Bunch, n: usize) -> [f64; 2] {
         let found = thriffty::threads(ranks, |world| {
-            let mut solver = Solver::padded(&world, bunch, n, false)?;
+            let mut solver = Solver::padded((&world, &OnHost), bunch, n, false)?;
             let (phi, _) = solver.solve(bunch)?;
             solver.errors(bunch, &phi)
         });
@@ -224,8 +243,8 @@ mod tests {
     fn ranks_and_methods_have_the_same_potential() {
         let one = errors(1, &ROUND, 16);
         thriffty::threads(3, |world| {
-            let mut padded = Solver::padded(&world, &ROUND, 16, false)?;
-            let mut doubled = Solver::doubled(&world, &padded, true)?;
+            let mut padded = Solver::padded((&world, &OnHost), &ROUND, 16, false)?;
+            let mut doubled = Solver::doubled((&world, &OnHost), &padded, true)?;
             for solver in [&mut padded, &mut doubled] {
                 let (phi, _) = solver.solve(&ROUND)?;
                 let found = solver.errors(&ROUND, &phi)?;

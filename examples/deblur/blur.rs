@@ -8,6 +8,7 @@ use thriffty::{Brick, Comm, Error, Field, Grid, Physical, Plan, R2c, Spectral};
 
 use crate::kernel::Kernel;
 use crate::picture::Picture;
+use crate::target::Target;
 
 /// Times that the continuation of a blurred picture is improved.
 const ROUNDS: usize = 20;
@@ -16,9 +17,11 @@ const ROUNDS: usize = 20;
 ///
 /// The picture is continued beyond its edges by its mirror image, which fades into that of the
 /// opposite edge. Periodic convolution then meets no jumps.
-pub(super) struct Blur {
+pub(super) struct Blur<T: Target> {
     /// Transforms all colours at once.
-    plan: Plan<R2c, 2>,
+    plan: Plan<R2c, 2, T::Location>,
+    /// Transforms one array in the same layouts.
+    one: Plan<R2c, 2, T::Location>,
     /// Convolutions take no lengths; those of this domain are 1.
     domain: Domain,
     kernel: Field<Spectral, R2c, 2>,
@@ -26,23 +29,20 @@ pub(super) struct Blur {
     continued: [usize; 2],
 }
 
-impl Blur {
+impl<T: Target> Blur<T> {
     /// Collective. All ranks name the same sizes and number of colours.
     pub(super) fn new(
-        world: &dyn Comm,
+        (world, target): (&dyn Comm, &T),
         (shape, channels): ([usize; 2], usize),
         kernel: Kernel,
     ) -> Result<Self, Error> {
         let continued = shape.map(|len| continued_len(len, kernel.radius()));
         let whole = Grid::new(continued)?.whole();
         let mine = if world.rank() == 0 { whole } else { Brick::EMPTY };
-        let plan = thriffty::r2c(world, continued)
-            .howmany(channels)
-            .input_brick(mine)
-            .transposed_output()
-            .build()?;
-        let mut one = thriffty::r2c(world, continued).like(&plan).build()?;
-        let mut points = one.input();
+        let all = thriffty::r2c(world, continued).howmany(channels);
+        let plan = target.place(all.input_brick(mine).transposed_output()).build()?;
+        let mut one = target.place(thriffty::r2c(world, continued).like(&plan)).build()?;
+        let mut points = one.input().to_host()?;
         if world.rank() == 0 {
             for (displacement, weight) in kernel.weights() {
                 // The first point is the kernel's centre, and negative displacements wrap.
@@ -51,9 +51,11 @@ impl Blur {
                 points[wrapped] += weight;
             }
         }
-        let kernel = one.forward(points)?;
+        let mut there = one.input();
+        there.copy_from(&points);
+        let kernel = one.forward(there)?.to_host()?;
         let domain = plan.domain([1.0; 2])?;
-        Ok(Self { plan, domain, kernel, continued })
+        Ok(Self { plan, one, domain, kernel, continued })
     }
 
     /// The sizes of the continued picture, which is what is transformed.
@@ -63,8 +65,8 @@ impl Blur {
 
     /// Blurs a picture of rank 0. Collective.
     pub(super) fn blur(&mut self, picture: Option<&Picture>) -> Result<Option<Picture>, Error> {
-        let field = self.field(picture);
-        let blurred = convolve(&mut self.plan, &self.domain, &self.kernel, field)?;
+        let (field, kernel) = (self.field(picture)?, self.filter(&self.kernel));
+        let blurred = self.convolve(&kernel, &field)?;
         Ok(picture.map(|picture| self.crop(&blurred, picture)))
     }
 
@@ -92,26 +94,49 @@ impl Blur {
             h.conj() / (h.norm_sqr() + ratio * square).max(f64::MIN_POSITIVE)
         });
         let mut again = wiener.clone();
-        self.domain.convolve(&self.kernel, &mut again);
+        let both = again.as_mut_slice().iter_mut().zip(self.kernel.as_slice());
+        both.for_each(|(again, h)| *again *= h);
+        let [wiener, again] = [wiener, again].map(|filter| self.filter(&filter));
 
-        let mut field = self.field(picture);
+        let mut field = self.field(picture)?;
         for _ in 0..ROUNDS {
-            field = convolve(&mut self.plan, &self.domain, &again, field)?;
+            field = self.convolve(&again, &field)?;
             self.paste(picture, &mut field);
         }
-        let restored = convolve(&mut self.plan, &self.domain, &wiener, field)?;
+        let restored = self.convolve(&wiener, &field)?;
         Ok(picture.map(|picture| self.crop(&restored, picture)))
     }
 
+    /// A filter where the spectra are.
+    fn filter(&self, filter: &Field<Spectral, R2c, 2>) -> Field<Spectral, R2c, 2, T::Location> {
+        let mut there = self.one.output();
+        there.copy_from(filter);
+        there
+    }
+
+    /// Convolves all colours with a filter of one spectrum. Collective.
+    fn convolve(
+        &mut self,
+        filter: &Field<Spectral, R2c, 2, T::Location>,
+        field: &Field<Physical, R2c, 2>,
+    ) -> Result<Field<Physical, R2c, 2>, Error> {
+        let mut there = self.plan.input();
+        there.copy_from(field);
+        let mut spectrum = self.plan.forward(there)?;
+        self.domain.convolve(filter, &mut spectrum);
+        let found = self.plan.inverse(spectrum)?.to_host();
+        self.plan.agree(found)
+    }
+
     /// This rank's part of the continued picture.
-    fn field(&self, picture: Option<&Picture>) -> Field<Physical, R2c, 2> {
-        let mut field = self.plan.input();
+    fn field(&self, picture: Option<&Picture>) -> Result<Field<Physical, R2c, 2>, Error> {
+        let mut field = self.plan.input().to_host()?;
         if let Some(picture) = picture {
             let to = field.as_mut_slice().chunks_exact_mut(self.points());
             let from = picture.values.chunks_exact(picture.points());
             to.zip(from).for_each(|(to, from)| fill(to, self.continued, from, picture.shape));
         }
-        field
+        Ok(field)
     }
 
     fn points(&self) -> usize {
@@ -137,18 +162,6 @@ impl Blur {
         let values = lines.flat_map(|line| &line[..width]).copied().collect();
         Picture { values, ..picture.clone() }
     }
-}
-
-/// Convolves all colours with a filter of one spectrum. Collective.
-fn convolve(
-    plan: &mut Plan<R2c, 2>,
-    domain: &Domain,
-    filter: &Field<Spectral, R2c, 2>,
-    field: Field<Physical, R2c, 2>,
-) -> Result<Field<Physical, R2c, 2>, Error> {
-    let mut spectrum = plan.forward(field)?;
-    domain.convolve(filter, &mut spectrum);
-    plan.inverse(spectrum)
 }
 
 /// The length of a continued picture: the kernel reaches no opposite edge, and the length has
@@ -218,7 +231,7 @@ mod tests {
         let kernel = Kernel::Gaussian(5.0);
         thriffty::threads(3, |world| {
             let picture = Picture { shape: [2, 3], values: vec![0.5; 6], levels: 255 };
-            let mut blur = Blur::new(&world, (picture.shape, 1), kernel)?;
+            let mut blur = Blur::new((&world, &crate::OnHost), (picture.shape, 1), kernel)?;
             let mine = (world.rank() == 0).then_some(&picture);
             for found in [blur.blur(mine)?, blur.restore(mine, 0.01)?].into_iter().flatten() {
                 assert!(found.values.iter().all(|v| (v - 0.5).abs() < 1e-12), "{found:?}");

@@ -18,16 +18,22 @@
 //! - `--restore`: the picture is blurred already. The noise that is assumed is 0.01 by default;
 //!   more gives smoother pictures;
 //! - `--ranks N`: threads, 4 by default; an MPI job has its own ranks;
+//! - `--device`: computes on CUDA devices, with the feature `cuda`;
 //! - `--out NAME`: how names of files begin, instead of `deblur`.
 //!
 //! Rank 0 reads, holds and writes pictures, and other ranks hold no pixels. The plan spreads them
 //! for its transforms. Colours are a batch, and one transform of the kernel serves all of them.
 
 mod blur;
+#[cfg(feature = "cuda")]
+#[path = "../common/gpu.rs"]
+mod gpu;
 mod kernel;
 mod picture;
 #[path = "../common/replace.rs"]
 mod replace;
+#[path = "../common/target.rs"]
+mod target;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -39,6 +45,7 @@ use thriffty::{Comm, Error};
 use blur::Blur;
 use kernel::Kernel;
 use picture::Picture;
+use target::{OnHost, Target, on_device};
 
 /// Rows and columns of the picture that is made.
 const MADE: [usize; 2] = [384, 512];
@@ -52,6 +59,7 @@ struct Options {
     noise: Option<f64>,
     is_blurred: bool,
     ranks: usize,
+    is_on_device: bool,
     out: String,
 }
 
@@ -63,6 +71,7 @@ impl Options {
             noise: None,
             is_blurred: false,
             ranks: 4,
+            is_on_device: false,
             out: "deblur".into(),
         };
         while let Some(word) = words.next() {
@@ -80,6 +89,7 @@ impl Options {
                     options.ranks =
                         ranks.ok_or(format!("--ranks: found {text}, expected 1 or more"))?;
                 }
+                "--device" => options.is_on_device = true,
                 "--out" => options.out = value()?,
                 _ if !word.starts_with('-') && options.picture.is_none() => {
                     options.picture = Some(word.into());
@@ -87,7 +97,8 @@ impl Options {
                 _ => {
                     return Err(format!(
                         "unexpected argument {word}: expected one picture, --motion LENGTH,ANGLE, \
-                         --gaussian SIGMA, --noise LEVEL, --restore, --ranks N, --out NAME"
+                         --gaussian SIGMA, --noise LEVEL, --restore, --ranks N, --device, \
+                         --out NAME"
                     ));
                 }
             }
@@ -130,7 +141,7 @@ fn number(option: &str, text: &str, least: f64, most: f64) -> Result<f64, String
 }
 
 /// Does the whole task. Collective.
-fn work(world: &dyn Comm, options: &Options) -> Result<(), Error> {
+fn work<T: Target>(world: &dyn Comm, target: &T, options: &Options) -> Result<(), Error> {
     let read = match (&options.picture, world.rank()) {
         (Some(path), 0) => Picture::read(path).map(Some).map_err(|why| {
             Error::argument(path.display().to_string(), why, "a PNG file that can be read")
@@ -140,7 +151,7 @@ fn work(world: &dyn Comm, options: &Options) -> Result<(), Error> {
     };
     let picture = agree(world, read)?;
     let (shape, channels) = sizes(world, picture.as_ref())?;
-    let mut blur = Blur::new(world, (shape, channels), options.kernel)?;
+    let mut blur = Blur::new((world, target), (shape, channels), options.kernel)?;
     if world.rank() == 0 {
         let ([height, width], [rows, columns]) = (shape, blur.continued());
         println!("{} ranks ({}), kernel: {}", world.size(), world.name(), options.kernel);
@@ -237,7 +248,11 @@ fn main() -> ExitCode {
 /// Runs on the processes of an MPI job, or on threads. Only one rank has the text of an error.
 fn run(options: &Options) -> Result<(), Option<Error>> {
     thriffty::run(options.ranks, |world| {
-        work(world, options).map_err(|error| (world.rank() == 0).then_some(error))
+        let done = match options.is_on_device {
+            false => work(world, &OnHost, options),
+            true => on_device(world).and_then(|target| work(world, &target, options)),
+        };
+        done.map_err(|error| (world.rank() == 0).then_some(error))
     })
 }
 
@@ -250,7 +265,7 @@ mod tests {
         let pictures = thriffty::threads(ranks, |world| {
             let sharp = (world.rank() == 0).then(|| Picture::made([90, 120]));
             let (shape, channels) = sizes(&world, sharp.as_ref())?;
-            let mut blur = Blur::new(&world, (shape, channels), kernel)?;
+            let mut blur = Blur::new((&world, &OnHost), (shape, channels), kernel)?;
             let mut blurred = blur.blur(sharp.as_ref())?;
             blurred.iter_mut().for_each(|blurred| add_noise(blurred, noise));
             let restored = blur.restore(blurred.as_ref(), noise)?;
@@ -308,7 +323,7 @@ mod tests {
     #[test]
     fn missing_pictures_are_told_on_all_ranks() {
         let options = Options::parse(["/nowhere/a.png".into()].into_iter()).unwrap();
-        let error = thriffty::threads(2, |world| work(&world, &options)).unwrap_err();
+        let error = thriffty::threads(2, |world| work(&world, &OnHost, &options)).unwrap_err();
         assert!(error.to_string().contains("/nowhere/a.png: found"), "{error}");
     }
 }

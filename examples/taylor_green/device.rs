@@ -6,12 +6,12 @@
 use std::sync::Arc;
 
 use thriffty::gpu::cudarc::driver::{
-    CudaContext, CudaFunction, CudaSlice, CudaStream, DriverError, LaunchConfig, PushKernelArg,
+    CudaFunction, CudaSlice, CudaStream, DriverError, LaunchConfig, PushKernelArg,
 };
 use thriffty::gpu::cudarc::nvrtc::{self, CompileError};
-use thriffty::gpu::{DevicePlan, Gpu, GpuError, driver_is_present};
+use thriffty::gpu::{DevicePlan, GpuError};
 use thriffty::planning::Device;
-use thriffty::{Comm, Error, Field, Physical};
+use thriffty::{Error, Field, Physical};
 
 use super::place::{Advance, Place, Spectrum, Velocity};
 
@@ -31,18 +31,6 @@ pub(crate) struct OnDevice {
     sums: CudaSlice<f64>,
     /// The first failure that other ranks do not know yet.
     failure: Option<Error>,
-}
-
-/// The GPU of this rank: ranks of a host use its GPUs in rotation.
-pub(crate) fn gpu(comm: &dyn Comm) -> Result<Gpu, Error> {
-    let rank = comm.rank();
-    let before = (0..rank).filter(|other| comm.host(*other) == comm.host(rank)).count();
-    let devices = match driver_is_present() {
-        true => CudaContext::device_count().unwrap_or(0).max(1) as usize,
-        false => 1,
-    };
-    let gpu = Gpu::probe(before % devices).map_err(|why| why.on(rank));
-    thriffty::planning::agree(comm, gpu)
 }
 
 fn compiled() -> Result<nvrtc::Ptx, GpuError> {

@@ -13,6 +13,9 @@ mod checkpoint;
 mod device;
 mod files;
 mod flow;
+#[cfg(feature = "cuda")]
+#[path = "../common/gpu.rs"]
+mod gpu;
 mod options;
 mod place;
 mod plot;
@@ -78,8 +81,8 @@ fn draft<'a>(world: &'a dyn Comm, options: &Options) -> Result<Draft<'a, R2c, 3>
     if options.wire_everywhere {
         draft = draft.ignore_shared_memory();
     }
-    // Lossy messages need whole spectra, and so do devices: the flow sets their modes to 0.
-    if options.tolerance.is_none() && !options.device {
+    // Lossy messages need whole spectra: the flow sets their modes to 0.
+    if options.tolerance.is_none() {
         draft = draft.modes([flow::modes(options.size); 3]);
     }
     Ok(if options.shared_arrays { draft.shared_arrays() } else { draft })
@@ -87,7 +90,7 @@ fn draft<'a>(world: &'a dyn Comm, options: &Options) -> Result<Draft<'a, R2c, 3>
 
 #[cfg(feature = "cuda")]
 fn on_device(world: &dyn Comm, options: &Options) -> Result<(), Error> {
-    let gpu = device::gpu(world)?;
+    let gpu = gpu::gpu(world)?;
     let mut plan = draft(world, options)?.on(&gpu).build()?;
     let place = device::OnDevice::new(&plan);
     let place = plan.agree(place)?;

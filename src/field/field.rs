@@ -89,6 +89,10 @@ impl<S: Side, K: Transform, const D: usize, L: Location> Field<S, K, D, L> {
     pub fn brick(&self) -> Brick<D> {
         self.part.brick().typed()
     }
+
+    pub(super) fn indices(&self) -> Indices<D> {
+        Indices::new(self.brick(), self.part.layout().order().array())
+    }
 }
 
 impl<S: Side, K: Transform, const D: usize> Field<S, K, D> {
@@ -100,15 +104,6 @@ impl<S: Side, K: Transform, const D: usize> Field<S, K, D> {
     /// The points of this rank, to be changed.
     pub fn as_mut_slice(&mut self) -> &mut [S::Element<K>] {
         &mut bytemuck::cast_slice_mut(self.data.bytes_mut())[..self.part.points()]
-    }
-
-    pub(super) fn indices(&self) -> Indices<D> {
-        Indices::new(self.brick(), self.part.layout().order().array())
-    }
-
-    /// Sets every point to a function of its global index; every array of a batch gets the same.
-    pub fn fill(&mut self, mut value: impl FnMut([usize; D]) -> S::Element<K>) {
-        self.iter_mut().for_each(|(index, point)| *point = value(index));
     }
 
     /// The points of this rank with their global indices, in the order of memory.

@@ -7,9 +7,9 @@ mod device_array;
 mod device_field;
 mod field;
 mod indices;
-mod modes;
 mod part;
 mod pool;
+mod through_host;
 mod transform;
 #[cfg(feature = "ndarray")]
 mod view;

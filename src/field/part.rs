@@ -133,7 +133,6 @@ impl<S> Part<S> {
         self.rank
     }
 
-    #[cfg(feature = "cuda")]
     pub(crate) fn sizes(&self) -> Sizes {
         Sizes::of(&self.problem, self.rank)
     }

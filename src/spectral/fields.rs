@@ -141,9 +141,7 @@ impl<K: Transform, const D: usize, L: Location> Field<Spectral, K, D, L> {
             Err(error) => self.failed(error),
         }
     }
-}
 
-impl<K: Transform, const D: usize> Field<Spectral, K, D> {
     /// Replaces every point by a function of its wavenumbers, on a domain of these lengths, and of
     /// its value.
     ///
@@ -156,19 +154,6 @@ impl<K: Transform, const D: usize> Field<Spectral, K, D> {
     /// })?;
     /// # Ok::<(), thriffty::Error>(())
     /// ```
-    pub fn map_wavenumbers(
-        self,
-        lengths: [f64; D],
-        mut value: impl FnMut(Wavenumbers<D>, K::Spectral) -> K::Spectral,
-    ) -> Self {
-        let of = wavenumbers(self.part(), lengths);
-        self.map_modes(|mode, point| value(of(mode), point))
-    }
-}
-
-#[cfg(feature = "cuda")]
-impl<K: Transform, const D: usize> Field<Spectral, K, D, crate::field::Device> {
-    /// As on the host: the field is copied there and back.
     pub fn map_wavenumbers(
         self,
         lengths: [f64; D],

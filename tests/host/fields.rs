@@ -6,7 +6,7 @@ use thriffty::planning::Norm;
 use thriffty::tuning::Report;
 use thriffty::{Comm, Complex, Error, ErrorKind, Kind};
 
-use crate::common::RANKS;
+use crate::common::{RANKS, failures};
 
 #[test]
 fn points_have_global_indices() {
@@ -101,6 +101,41 @@ fn failures_stay_in_the_field() {
             assert!(error.to_string().contains(word), "{error}");
         }
         plan.inverse(plan.output().poisson([1.0; 2])).map(drop)
+    })
+    .unwrap();
+}
+
+#[test]
+fn fields_are_copied_between_plans_for_one_problem() {
+    thriffty::threads(2, |world| {
+        let [mut plan, mut other] =
+            [thriffty::r2c(&world, [6, 5, 4]).build()?, thriffty::r2c(&world, [6, 5, 4]).build()?];
+        let mut rho = plan.input();
+        rho.fill(|[i, j, k]| (i * 20 + j * 4 + k) as f64);
+        let mut copy = other.input();
+        copy.copy_from(&rho);
+        assert_eq!(copy.as_slice(), rho.to_host()?.as_slice());
+        assert_eq!(other.forward(copy)?.as_slice(), plan.forward(rho)?.as_slice());
+        Ok::<_, Error>(())
+    })
+    .unwrap();
+}
+
+#[test]
+fn fields_of_other_problems_are_refused_on_all_ranks() {
+    thriffty::threads(3, |world| {
+        let mut plan = thriffty::r2c(&world, [6, 5, 4]).build()?;
+        let other = thriffty::r2c(&world, [6, 5, 5]).build()?;
+        for culprit in 0..3 {
+            let mut rho = plan.input();
+            if world.rank() == culprit {
+                rho.copy_from(&other.input());
+                assert!(rho.to_host().is_err() && rho.synchronize().is_err());
+            }
+            let error = failures::everywhere(&world, "a copy", plan.forward(rho))?;
+            assert!(error.to_string().contains("one of another plan"), "{error}");
+        }
+        Ok::<_, Error>(())
     })
     .unwrap();
 }
