@@ -1,4 +1,5 @@
-// Transforms of columns: complex numbers of arrays [outer][N][inner], along the middle axis.
+// Transforms of columns: complex numbers of arrays [outer][N][pitch], along the middle axis, `inner`
+// of them side by side.
 //
 //   a block takes COLUMNS neighbouring columns; a thread is a lane of one of them
 //   for each stage: read points, the first from the array, others from shared memory
@@ -182,30 +183,31 @@ template <bool INVERSE> INLINE Complex swapped(Complex z)
 
 // `groups` blocks take the columns of an array. src and dst may be the same.
 template <bool INVERSE>
-__device__ void transform(const Complex* src, Complex* dst, const Complex* roots, u32 inner, u32 groups, Real factor)
+__device__ void transform(const Complex* src, Complex* dst, const Complex* roots, u32 inner, u32 pitch, u32 groups,
+                          Real factor)
 {
     extern __shared__ __align__(16) char memory[];
     u32 column = threadIdx.x % COLUMNS, lane = threadIdx.x / COLUMNS;
     u32 x = blockIdx.x % groups * COLUMNS + column;
-    u64 first = u64(blockIdx.x / groups) * N * inner + x;
+    u64 first = u64(blockIdx.x / groups) * N * pitch + x;
     bool is_there = x < inner;
     auto read = [&](u32 at) {
-        return is_there ? swapped<INVERSE>(src[first + u64(at) * inner]) : Complex{0, 0};
+        return is_there ? swapped<INVERSE>(src[first + u64(at) * pitch]) : Complex{0, 0};
     };
     auto write = [&](u32 at, Complex z) {
-        if (is_there) dst[first + u64(at) * inner] = factor * swapped<INVERSE>(z);
+        if (is_there) dst[first + u64(at) * pitch] = factor * swapped<INVERSE>(z);
     };
     Stages<1, RADICES>::run(reinterpret_cast<Complex*>(memory), roots, lane, column, read, write);
 }
 
 #define KERNEL extern "C" __global__ void __launch_bounds__(COLUMNS * LANES)
 
-KERNEL forward(const Complex* src, Complex* dst, const Complex* roots, u32 inner, u32 groups, Real factor)
+KERNEL forward(const Complex* src, Complex* dst, const Complex* roots, u32 inner, u32 pitch, u32 groups, Real factor)
 {
-    transform<false>(src, dst, roots, inner, groups, factor);
+    transform<false>(src, dst, roots, inner, pitch, groups, factor);
 }
 
-KERNEL inverse(const Complex* src, Complex* dst, const Complex* roots, u32 inner, u32 groups, Real factor)
+KERNEL inverse(const Complex* src, Complex* dst, const Complex* roots, u32 inner, u32 pitch, u32 groups, Real factor)
 {
-    transform<true>(src, dst, roots, inner, groups, factor);
+    transform<true>(src, dst, roots, inner, pitch, groups, factor);
 }

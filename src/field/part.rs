@@ -159,6 +159,17 @@ impl<S> Part<S> {
 }
 
 impl<S: Side> Part<S> {
+    /// Whether a field of another part has the same points in the same places.
+    pub(crate) fn has_points_of(&self, other: &Self) -> Result<(), Error> {
+        let same = self.rank == other.rank
+            && self.problem.howmany == other.problem.howmany
+            && self.layout() == other.layout();
+        let found = "one of another layout";
+        same.then_some(()).ok_or_else(|| {
+            Error::argument("field", found, "one with the same grid, bricks and order of axes")
+        })
+    }
+
     pub(crate) fn layout(&self) -> &Layout {
         S::layout(&self.problem)
     }

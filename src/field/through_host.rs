@@ -20,10 +20,10 @@ impl<S: Side, K: Transform, const D: usize, L: Location> Field<S, K, D, L> {
         Ok(Field::new(self.part.clone(), here))
     }
 
-    /// Copies a field of the host into this one. It may be another plan's for the same problem.
+    /// Copies a field of the host into this one. It may be another plan's with the same grid,
+    /// bricks and order of axes on this side.
     pub fn copy_from(&mut self, from: &Field<S, K, D>) {
-        let part = from.part();
-        let there = from.dyn_array().1.and_then(|()| self.part.fits(part.problem(), part.rank()));
+        let there = from.dyn_array().1.and_then(|()| self.part.has_points_of(from.part()));
         let copied = there.and_then(|()| {
             let (array, there) = self.dyn_array_mut();
             there.and_then(|()| array.write(bytemuck::cast_slice(from.as_slice())))

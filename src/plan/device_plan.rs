@@ -78,7 +78,7 @@ impl<K: Transform, const D: usize> Plan<K, D, Device> {
         (**self).transport().unwrap_or_default()
     }
 
-    /// Copies a field of the host to the device. It may be another plan's for the same problem.
+    /// Copies a field of the host to the device, as [`Field::copy_from`].
     pub fn upload<S: Side>(&self, field: &Field<S, K, D>) -> Field<S, K, D, Device> {
         let mut made = self.zeros();
         made.copy_from(field);

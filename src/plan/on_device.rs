@@ -133,6 +133,9 @@ fn access<T: GpuReal>(
     comm.allgather(&mine, all.as_flattened_mut())?;
     let near = |other: &[u8; 16]| *other == mine || complex && fft_gpu::joined(gpu, *other);
     let fetches = !all.contains(&[0; 16]) && all.iter().all(near);
+    // Between devices chunks move beside transforms, which gains more.
+    let chunks = columns && lens.is_some_and(|lens| fft_gpu::has_chunks::<T>(elements(&lens)));
+    let fetches = fetches && (!chunks || all.iter().all(|other| *other == mine));
     let mut by_all = [fetches, columns].map(f64::from);
     comm.allreduce(Reduce::Min, &mut by_all)?;
     Ok(match by_all {

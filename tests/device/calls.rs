@@ -19,7 +19,7 @@ use thriffty::planning::{Algorithm, Direction, Reduce, Transform};
 use thriffty::{C2c, Comm, Error, Grid, Plan, R2c, Wire};
 #[cfg(feature = "mpi")]
 use ways::{DEVICE_WAYS, LARGE_DEVICE_WAYS};
-use ways::{LARGE_WAYS, NEAR, WAYS, Way, message_plan};
+use ways::{LARGE_WAYS, MessagePlan, NEAR, WAYS, Way, message_plan};
 
 /// Functions that allocate or free.
 const MAKES: &[&str] = &[
@@ -257,12 +257,19 @@ fn count<K: Transform<Real = f64>>(
         plan.inverse_into(&y, x)
     };
     (0..3).try_for_each(&mut both)?;
-    let names = [MAKES, WAITS, QUEUES].concat();
+    let names = [MAKES, WAITS, QUEUES, &["mpi"]].concat();
     let found = meanwhile(comm, &names, || (0..RUNS).try_for_each(&mut both))?;
     let (made, rest) = found.split_at(MAKES.len());
-    let (waited, queued) = rest.split_at(WAITS.len());
+    let (waited, rest) = rest.split_at(WAITS.len());
+    let queued = &rest[..QUEUES.len()];
     let [made, waited, queued] = [made, waited, queued].map(|calls| calls.iter().sum::<u64>());
-    let most = expected.map(way.waits).iter().sum::<u64>();
+    let waits = |plans: [MessagePlan; 2]| plans.map(way.waits).iter().sum::<u64>();
+    // Chunks are unpacked as they arrive.
+    let most = match way.exchange {
+        Algorithm::Pipelined => expected.map(MessagePlan::one_by_one),
+        _ => expected,
+    };
+    let (least, most) = (waits(expected), waits(most));
     let some = names.iter().zip(&found).filter(|(_, calls)| **calls > 0);
     let some: Vec<_> =
         some.map(|(name, n)| format!("{name} {}", *n as f64 / RUNS as f64)).collect();
@@ -274,7 +281,7 @@ fn count<K: Transform<Real = f64>>(
     assert!(waited <= RUNS as u64 * most, "at most {most}: {what}");
     // With a tolerance messages that lost too much are packed again.
     let exact = way.wire != Some(Wire::Tolerance);
-    assert!(waited == RUNS as u64 * most || !exact, "{most}: {what}");
+    assert!(waited >= RUNS as u64 * least || !exact, "at least {least}: {what}");
     // The counter must see the calls.
     assert!(queued >= (2 * RUNS * comm.size()) as u64, "{what}");
     Ok(())

@@ -9,6 +9,8 @@
  * before the call returns, and those of more than 64 KiB from there may wait for the stream. They
  * are counted as "pageable" as well.
  *
+ * What MPI's own libraries call is not counted, but for "mpi".
+ *
  * A thread may have one of its calls by name refused. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -94,6 +96,27 @@ static void *real(const char *name) {
     return found;
 }
 
+/* Calls by MPI's libraries: by the names of their files. */
+static atomic_ulong by_mpi;
+
+static int is_mpi(const void *caller) {
+    Dl_info found;
+    if (!dladdr(caller, &found) || !found.dli_fname) return 0;
+    static const char *const names[] = {"/libmpi", "/libopen-", "/mca_", "/libmca_", "/libucs", "/libuct", "/libucp", "/libucm"};
+    for (size_t n = 0; n < sizeof names / sizeof *names; n++)
+        if (strstr(found.dli_fname, names[n])) return 1;
+    return 0;
+}
+
+/* Counts a call with these first words. */
+#define COUNT_CALL(name)                                                                                               \
+    if (is_mpi(__builtin_return_address(0))) {                                                                         \
+        by_mpi++;                                                                                                      \
+    } else {                                                                                                           \
+        counted[NUMBER_##name]++;                                                                                      \
+        look_at(NUMBER_##name, a, b, c);                                                                               \
+    }
+
 /* Copies between a device and memory of the host that is not pinned, of those that wait. */
 static atomic_ulong pageable;
 
@@ -124,15 +147,13 @@ static int refuses(int number) {
 #define BY_NAME(name, base)                                                                                            \
     word name(WORDS);                                                                                                  \
     word name(WORDS) {                                                                                                 \
-        counted[NUMBER_##name]++;                                                                                      \
-        look_at(NUMBER_##name, a, b, c);                                                                               \
+        COUNT_CALL(name)                                                                                               \
         if (refuses(NUMBER_##name)) return refused.code;                                                               \
         if (!named[NUMBER_##name]) named[NUMBER_##name] = (call *)real(#name);                                         \
         return named[NUMBER_##name](THEM);                                                                             \
     }                                                                                                                  \
     static word looked_up_##name(WORDS) {                                                                              \
-        counted[NUMBER_##name]++;                                                                                      \
-        look_at(NUMBER_##name, a, b, c);                                                                               \
+        COUNT_CALL(name)                                                                                               \
         return looked_up[NUMBER_##name](THEM);                                                                         \
     }
 CALLS(BY_NAME)
@@ -144,10 +165,11 @@ static const struct {
 #define ENTRY(name, base) {#name, base, looked_up_##name},
     CALLS(ENTRY)};
 
-/* How often a function was called, by the name that programs link; or "pageable". */
+/* How often a function was called, by the name that programs link; or "pageable", or "mpi". */
 unsigned long thriffty_driver_calls(const char *name);
 unsigned long thriffty_driver_calls(const char *name) {
     if (strcmp(name, "pageable") == 0) return pageable;
+    if (strcmp(name, "mpi") == 0) return by_mpi;
     for (int n = 0; n < COUNT; n++)
         if (strcmp(name, calls[n].name) == 0) return counted[n];
     fprintf(stderr, "%s is not counted\n", name);

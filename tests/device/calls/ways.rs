@@ -43,6 +43,15 @@ pub(super) struct MessagePlan {
     /// Chunks in which ranks have messages, out and in.
     pub(super) out: u64,
     pub(super) come: u64,
+    /// Messages that come in. Those of a chunk may arrive one by one.
+    pub(super) arrivals: u64,
+}
+
+impl MessagePlan {
+    /// The same where each message arrives alone.
+    pub(super) fn one_by_one(self) -> Self {
+        Self { come: self.arrivals, ..self }
+    }
 }
 
 pub(super) const P2P: Algorithm = Algorithm::P2p;
@@ -57,7 +66,7 @@ pub(super) const NEAR: Way = Way {
     waits: |_| 0,
 };
 
-/// Once for the messages of each chunk, out and in.
+/// Once for the messages of each chunk that goes out, and once for those that arrive together.
 pub(super) const FAR: Way =
     Way { name: "as it is through the host", apart: true, waits: |t| t.out + t.come, ..NEAR };
 
@@ -158,7 +167,7 @@ const CHUNK: usize = 8 << 20;
 /// Messages are the intersections of bricks, in double precision.
 pub(super) fn message_plan(recipe: &Recipe, direction: Direction, way: &Way) -> MessagePlan {
     let ranks = recipe.problem().input.ranks();
-    let mut found = MessagePlan { ranks: ranks as u64, reshapes: 0, out: 0, come: 0 };
+    let mut found = MessagePlan { ranks: ranks as u64, reshapes: 0, out: 0, come: 0, arrivals: 0 };
     for (from, step, to) in recipe.walk(direction) {
         if !matches!(step, Step::Reshape { .. }) {
             continue;
@@ -186,6 +195,7 @@ pub(super) fn message_plan(recipe: &Recipe, direction: Direction, way: &Way) -> 
             let different = |chunks: &[usize]| chunks.iter().collect::<BTreeSet<_>>().len() as u64;
             found.out += different(&moves.chunk_of);
             found.come += different(&moves.theirs);
+            found.arrivals += moves.theirs.len() as u64;
         }
     }
     found

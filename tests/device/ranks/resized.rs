@@ -33,6 +33,11 @@ impl<const D: usize> Lens<D> {
     }
 }
 
+/// Transforms of whole axes.
+fn whole<const D: usize>(points: [usize; D], kinds: [Kind; D]) -> Lens<D> {
+    Lens { points, transform: points, modes: points, kinds, howmany: 1 }
+}
+
 /// Both directions against the host, out of place, twice, and in place.
 fn compare<K: Make, const D: usize>(
     comm: &dyn Comm,
@@ -175,8 +180,6 @@ fn large_transforms_are_padded_and_truncated_along_some_axes() {
 fn large_arrays_have_the_fastest_columns() {
     let Some(gpu) = gpu() else { return };
     let other = gpu_of(1).unwrap_or_else(|| gpu.clone());
-    let whole =
-        |points, kinds| Lens { points, transform: points, modes: points, kinds, howmany: 1 };
     for ranks in [1, 2] {
         thriffty::threads(ranks, |comm| {
             let gpu = [&gpu, &other][comm.rank()];
@@ -184,6 +187,27 @@ fn large_arrays_have_the_fastest_columns() {
             compare::<C2c<f64>, 3>(&comm, gpu, &whole([128, 126, 130], [C2C; 3]), None)?;
             compare::<R2c<f64>, 3>(&comm, gpu, &halved, None)?;
             compare::<C2c<f32>, 3>(&comm, gpu, &whole([250, 128, 144], [C2C; 3]), None)
+        })
+        .unwrap();
+    }
+}
+
+/// Arrays so large that engines move chunks of them while others are transformed, where ranks have
+/// GPUs of their own: out of place and in place, in slabs that are uneven, and with a rank that
+/// shares a GPU.
+#[test]
+fn chunks_are_moved_beside_transforms() {
+    let Some(gpu) = gpu() else { return };
+    let gpus: Vec<_> = (0..3).map(|rank| gpu_of(rank).unwrap_or_else(|| gpu.clone())).collect();
+    for ranks in if few() { 2..3 } else { 2..4 } {
+        thriffty::threads(ranks, |comm| {
+            let gpu = &gpus[comm.rank()];
+            let many = whole([307, 150, 275], [C2C; 3]);
+            compare::<C2c<f64>, 3>(&comm, gpu, &many, None)?;
+            let halved = whole([300, 260, 330], [C2C, C2C, R2C]);
+            compare::<R2c<f64>, 3>(&comm, gpu, &halved, None)?;
+            let plane = whole([5000, 2600], [C2C; 2]);
+            compare::<C2c<f64>, 2>(&comm, gpu, &plane, None)
         })
         .unwrap();
     }

@@ -98,6 +98,13 @@ pub struct LocalRead {
     before: Placed,
 }
 
+impl LocalRead {
+    /// The part of it with these indices along an axis.
+    pub fn within(&self, axis: usize, range: Range<usize>) -> Self {
+        Self { part: self.part.intersect(&self.part.with_range(axis, range)), ..*self }
+    }
+}
+
 /// A box of the new brick that is read from local memory.
 pub struct LocalReadBox {
     /// The rank whose memory holds it.

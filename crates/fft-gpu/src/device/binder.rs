@@ -5,11 +5,13 @@
 //!     a transform: into the group, or after binding that into a new one
 //!     an exchange: after binding the group, it waits for the transforms behind it
 //! bind a waiting reshape and the group behind it: as one where cuFFT can load
-//! at the end, if all ranks can: the last transforms and the last reshape as one
+//! at the end, if all ranks can: the last transforms and the last reshape as one;
+//!     transforms before other reshapes in chunks
 //! ```
 
 use fft_core::{AxisFft, Comm, DeviceOp, Error, ExchangePass, Node, Program, Reduce};
 
+use super::chunked_fft::{ChunkedFft, Chunks};
 use super::cuda::Cuda;
 use super::fused_fetch::{FusedAcross, NextTransforms, Remaining};
 use super::fused_store::Store;
@@ -19,13 +21,22 @@ use super::op::{CudaOp, Op};
 use super::reshape::Reshape;
 use super::resized::Resized;
 use super::trig::Trig;
-use crate::base::GpuReal;
+use crate::base::{GpuError, GpuReal};
 
 /// A reshape that waits for the transforms behind it.
 struct WaitingReshape<'r> {
     pass: &'r ExchangePass<'r>,
     /// Real numbers of its result.
     reals: usize,
+}
+
+/// A bound reshape, and the transforms before it.
+struct BoundReshape<'r> {
+    /// The number of its operation.
+    op: usize,
+    pass: &'r ExchangePass<'r>,
+    /// The transforms, if they are the operation before it.
+    group: Option<Group>,
 }
 
 /// The operations of one direction, as they are bound.
@@ -37,6 +48,7 @@ pub(super) struct CudaBinder<'r, T> {
     reshape: Option<WaitingReshape<'r>>,
     /// Transforms that are not bound.
     group: Option<Group>,
+    reshapes: Vec<BoundReshape<'r>>,
     /// The number of fused reshapes.
     pub(super) fetched: usize,
     /// The last transforms, and the reshape before them.
@@ -56,6 +68,7 @@ impl<'r, T: GpuReal> CudaBinder<'r, T> {
             sizes: Vec::new(),
             reshape: None,
             group: None,
+            reshapes: Vec::new(),
             fetched: 0,
             last: None,
             store: None,
@@ -107,7 +120,7 @@ impl<'r, T: GpuReal> CudaBinder<'r, T> {
                 self.flush(device, from)?;
             }
             let (lens, passes) = ([self.lens(from), Vec::new()], Vec::new());
-            self.group = Some(Group { lens, passes, factor: 1.0 });
+            self.group = Some(Group { lens, passes, factor: 1.0, pitch: None });
         }
         let after = self.lens(to);
         let group = self.group.as_mut().expect("just made");
@@ -138,6 +151,9 @@ impl<'r, T: GpuReal> CudaBinder<'r, T> {
             }
             let reshape = Reshape::new(device, self.program, pass, &next)?;
             fused = reshape.is_fused();
+            let is_local = matches!(self.ops.last(), Some(CudaOp(Op::Local(_))));
+            let before = before.filter(|_| is_local).map(|(group, _)| group);
+            self.reshapes.push(BoundReshape { op: self.ops.len(), pass, group: before });
             self.fetched += usize::from(fused);
             self.push(Op::Reshape(Box::new(reshape)), reals);
         }
@@ -170,9 +186,86 @@ impl<'r, T: GpuReal> CudaBinder<'r, T> {
         Ok(true)
     }
 
+    /// Divides transforms before reshapes into chunks, where all ranks can. Collective.
+    pub(super) fn agree_on_chunks(
+        &mut self,
+        device: &mut Cuda<T>,
+        comm: &dyn Comm,
+    ) -> Result<(), Error> {
+        let offers: Vec<_> = self.reshapes.iter().map(|reshape| self.offer(reshape)).collect();
+        let mut numbers: Vec<_> = offers.iter().flat_map(|offer| offer.numbers()).collect();
+        comm.allreduce(Reduce::Min, &mut numbers)?;
+        let (agreed, _) = numbers.as_chunks();
+        let reshapes = std::mem::take(&mut self.reshapes);
+        for (reshape, agreed) in reshapes.into_iter().zip(agreed) {
+            if let Some(chunks) = Offer::agreed(agreed) {
+                self.divide(device, reshape, chunks).map_err(|why| why.on(self.rank))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn offer(&self, BoundReshape { op, pass, group }: &BoundReshape<'_>) -> Offer {
+        let layout = &pass.from.layout;
+        let chunks = group.as_ref().and_then(|group| Chunks::of::<T>(group, &layout.order()));
+        match chunks {
+            _ if layout.brick(self.rank).is_empty() => Offer::Any,
+            None => Offer::None,
+            Some(chunks) if self.ops[*op].reshape().is_some_and(Reshape::has_engines) => {
+                Offer::Some(chunks)
+            }
+            Some(_) => Offer::Any,
+        }
+    }
+
+    /// Divides a reshape, and the transforms before it if they can be.
+    fn divide(
+        &mut self,
+        device: &mut Cuda<T>,
+        BoundReshape { op, pass, group }: BoundReshape<'r>,
+        chunks: Chunks,
+    ) -> Result<(), GpuError> {
+        if let Op::Reshape(reshape) = &mut self.ops[op].0 {
+            reshape.divide(device, self.program, pass, chunks)?;
+        }
+        let Some(group) = group else { return Ok(()) };
+        let order = pass.from.layout.order();
+        if let Some((chunked, area)) = ChunkedFft::new(device, &group, &order, chunks)? {
+            device.area_bytes = device.area_bytes.max(area);
+            self.ops[op - 1] = CudaOp(Op::Chunked(Box::new(chunked)));
+        }
+        Ok(())
+    }
+
     fn push(&mut self, op: Op<T>, reals: usize) {
         self.ops.push(CudaOp(op));
         self.sizes.push(reals);
+    }
+}
+
+/// The chunks that a rank would divide its data into.
+enum Offer {
+    /// It cannot, or it has too little.
+    None,
+    /// It has nothing to divide, or nothing to copy by engines.
+    Any,
+    Some(Chunks),
+}
+
+impl Offer {
+    /// Numbers whose least ones, of all ranks, tell what is agreed.
+    fn numbers(&self) -> [f64; 3] {
+        match *self {
+            Self::None => [-1.0; 3],
+            Self::Any => [f64::INFINITY; 3],
+            Self::Some(Chunks { axis, count }) => [axis as f64, -(axis as f64), count as f64],
+        }
+    }
+
+    /// The chunks that all ranks can have, if some offer any.
+    fn agreed([least, negative, count]: &[f64; 3]) -> Option<Chunks> {
+        let is_one_axis = *least >= 0.0 && *least == -negative && *count > 1.0;
+        is_one_axis.then_some(Chunks { axis: *least as usize, count: *count as usize })
     }
 }
 

@@ -1,5 +1,6 @@
 //! The device of one plan.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
@@ -38,6 +39,10 @@ pub struct Cuda<T> {
     /// Whether the host must wait for the stream at the end of this run.
     pub(super) needs_sync: bool,
     pub(super) done: CudaEvent,
+    /// Recorded before transforms in chunks; and the addresses that they read, for the reshape
+    /// behind them.
+    pub(super) begun: Arc<CudaEvent>,
+    pub(super) chunks_of: Option<Range<u64>>,
 }
 
 impl<T: GpuReal> Cuda<T> {
@@ -67,6 +72,8 @@ impl<T: GpuReal> Cuda<T> {
             failed: Ok(()),
             needs_sync: false,
             done,
+            begun: Arc::new(CudaEvent::new(gpu.context())?),
+            chunks_of: None,
         })
     }
 

@@ -15,7 +15,7 @@ use super::connections::Connections;
 use super::cuda::Cuda;
 use super::peer_info::InfoOf;
 use crate::base::{GpuError, GpuReal};
-use crate::ffi::{BLOCKS, DeviceMemory, RankMemory};
+use crate::ffi::{BLOCKS, CudaEvent, DeviceMemory, RankMemory};
 
 /// The other ranks during an epoch.
 #[derive(Clone, Copy)]
@@ -44,6 +44,11 @@ impl<'v> EpochPeers<'v> {
         let (block, place) = (memory.block as usize, (memory.at, memory.bytes as usize));
         let array = block.checked_sub(BLOCKS).and_then(|number| shared_arrays.of(number, peer));
         other.exposed(self.peers, block, place, array)
+    }
+
+    /// The event behind a chunk of what a rank exposes for reads.
+    pub(super) fn chunk(&self, peer: usize, number: usize) -> &'v CudaEvent {
+        self.connections.exports[peer].as_ref().expect("a rank that is reached").chunk(number)
     }
 
     /// The length of a rank's message to this one.

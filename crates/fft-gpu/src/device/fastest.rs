@@ -56,7 +56,8 @@ fn bytes<T: GpuReal>(group: &Group) -> [usize; 2] {
 
 /// The group on an array that is shorter by so many times, along its longest axis without a pass.
 fn smaller(group: &Group, times: usize) -> Group {
-    let mut less = group.clone();
+    // Gaps between its rows make little difference.
+    let mut less = Group { pitch: None, ..group.clone() };
     let has_pass = |axis: &usize| group.passes.iter().any(|(place, _)| place == axis);
     let others = (0..group.lens[0].len()).filter(|axis| !has_pass(axis));
     if let Some(axis) = others.max_by_key(|axis| group.lens[0][*axis]) {

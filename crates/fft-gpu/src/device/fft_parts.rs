@@ -158,6 +158,10 @@ impl<T: GpuReal> Part<T> {
         let lens = &columns.lens[0];
         let shape = [product(&lens[..*place]), pass.n, product(&lens[place + 1..])];
         let columns = ColumnFft::new(&device.gpu, &device.stream, shape, row_bytes)?;
+        let columns = match group.pitch {
+            Some(pitch) => columns.and_then(|columns| columns.with_pitch(pitch)),
+            None => columns,
+        };
         let Some(columns) = columns else { return Ok(None) };
         let columns = Self::Columns(columns, pass.direction, group.factor);
         Ok(Some(match rows {
@@ -208,6 +212,7 @@ pub(super) fn rows_and_columns(group: &Group) -> Option<(Option<Group>, Group)> 
         lens,
         passes: vec![pass.clone()],
         factor: 1.0,
+        pitch: group.pitch,
     };
     let is_column = |(place, pass): &(usize, Pass)| *place < last && pass.kind == Kind::C2C;
     match &group.passes[..] {

@@ -190,6 +190,7 @@ impl FusedAcross {
             lens: [lens.to_vec(), lens.to_vec()],
             passes: passes.map(|(_, pass)| (1, pass.clone())).collect(),
             factor,
+            pitch: None,
         }
     }
 

@@ -23,6 +23,9 @@ pub(super) struct Group {
     pub(super) lens: [Vec<usize>; 2],
     pub(super) passes: Vec<(usize, Pass)>,
     pub(super) factor: f64,
+    /// From a point of the only pass to the next, in elements, where other columns of the array are
+    /// between: the group is a part of it.
+    pub(super) pitch: Option<usize>,
 }
 
 impl Group {
@@ -59,9 +62,10 @@ impl Group {
 
     /// Each pass in a group of its own.
     pub(super) fn apart(self) -> Vec<Self> {
-        let Self { lens, passes, factor } = self;
+        let Self { lens, passes, factor, .. } = self;
         let factors = [1.0, factor];
-        let alone = |(pass, factor)| Self { lens: lens.clone(), passes: vec![pass], factor };
+        let alone =
+            |(pass, factor)| Self { lens: lens.clone(), passes: vec![pass], factor, pitch: None };
         passes.into_iter().zip(factors).map(alone).collect()
     }
 
@@ -84,7 +88,7 @@ impl Group {
             lens.iter_mut().zip(sides).for_each(|(lens, side)| lens[*place] = side.whole);
         }
         let pass = Pass { resized: None, ..pass.clone() };
-        Self { lens, passes: vec![(*place, pass)], factor: self.factor }
+        Self { lens, passes: vec![(*place, pass)], factor: self.factor, pitch: None }
     }
 
     pub(super) fn halved(&self) -> bool {
@@ -130,19 +134,20 @@ impl LineLayout {
         let outer = product(&group.lens[0][..*place]);
         let inner = product(&group.lens[0][place + 1..]);
         let lens = [pass.len_before(), pass.len_after()];
-        if inner == 1 {
+        let stride = group.pitch.unwrap_or(inner);
+        if stride == 1 {
             return Self { fft: Fft::rows([pass.n], outer), times: 1, steps: [0; 2] };
         }
         // cuFFT does one of two loops: the longer, unless that would begin in the middle of a
         // complex number.
         let side_by_side = outer <= inner || group.halved();
         let spread = |len: usize| match side_by_side {
-            true => Spread { embed: [len], stride: inner, distance: 1 },
-            false => Spread { embed: [len], stride: inner, distance: len * inner },
+            true => Spread { embed: [len], stride, distance: 1 },
+            false => Spread { embed: [len], stride, distance: len * stride },
         };
         let [input, output] = lens.map(|len| Some(spread(len)));
         let (times, batch) = if side_by_side { (outer, inner) } else { (inner, outer) };
-        let steps = lens.map(|len| if side_by_side { len * inner } else { 1 });
+        let steps = lens.map(|len| if side_by_side { len * stride } else { 1 });
         Self { fft: Fft { n: [pass.n], batch, input, output }, times, steps }
     }
 }
@@ -168,7 +173,8 @@ mod tests {
     }
 
     fn group(lens: &[usize], place: usize, pass: Pass) -> Group {
-        Group { lens: [lens.to_vec(), lens.to_vec()], passes: vec![(place, pass)], factor: 1.0 }
+        let (lens, passes) = ([lens.to_vec(), lens.to_vec()], vec![(place, pass)]);
+        Group { lens, passes, factor: 1.0, pitch: None }
     }
 
     #[test]
@@ -196,9 +202,15 @@ mod tests {
     fn whole_lines_are_those_of_the_data() {
         let pass = Pass { resized: Some([3, 4]), ..pass(Kind::R2C, Direction::Forward, 6) };
         let lens = |lens: [usize; 2]| lens.map(|len| vec![2, len, 5]);
-        let padded = Group { lens: lens([3, 3]), passes: vec![(1, pass.clone())], factor: 1.0 };
+        let group = |lens, pass: &Pass| Group {
+            lens,
+            passes: vec![(1, pass.clone())],
+            factor: 1.0,
+            pitch: None,
+        };
+        let padded = group(lens([3, 3]), &pass);
         assert_eq!(padded.whole().lens, lens([6, 4]));
-        let empty = Group { lens: [vec![1, 0], vec![1, 0]], passes: vec![(1, pass)], factor: 1.0 };
+        let empty = group([vec![1, 0], vec![1, 0]], &pass);
         assert_eq!(empty.whole().reals(), [0; 2]);
     }
 
@@ -214,5 +226,11 @@ mod tests {
         let lines =
             LineLayout::new(&group(&[2, 9, 5, 7], 3, pass(Kind::C2C, Direction::Forward, 7)));
         assert_eq!((lines.times, lines.fft.batch, lines.fft.input), (1, 90, None));
+        // The first 12 of 60 columns.
+        let mut part = group(&[1, 9, 3, 4], 1, pass(Kind::C2C, Direction::Forward, 9));
+        part.pitch = Some(60);
+        let lines = LineLayout::new(&part);
+        let spread = Spread { embed: [9], stride: 60, distance: 1 };
+        assert_eq!((lines.times, lines.fft.batch, lines.fft.input), (1, 12, Some(spread)));
     }
 }

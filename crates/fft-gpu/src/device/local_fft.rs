@@ -48,6 +48,11 @@ impl<T: GpuReal> DeviceFft<T> {
         }
     }
 
+    /// Whether its factor takes a pass.
+    pub(super) fn is_scaled(&self) -> bool {
+        self.scale.is_some()
+    }
+
     pub(super) fn memory(&self) -> usize {
         self.parts.iter().map(Part::memory).sum()
     }

@@ -6,6 +6,7 @@
 //! ranks of a host synchronize once in a reshape, by events.
 
 mod binder;
+mod chunked_fft;
 mod connections;
 mod cuda;
 mod direct;
@@ -25,6 +26,7 @@ mod reshape;
 mod resized;
 mod trig;
 
+pub use chunked_fft::has_chunks;
 pub use cuda::Cuda;
 pub use fastest::has_fast_columns;
 pub use fused_fetch::{fetches, joined};

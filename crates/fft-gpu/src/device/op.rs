@@ -2,6 +2,7 @@
 
 use fft_core::{BufferRequirement, Error, Loss, MessagePlan, OpBuffers, Operation, RunContext};
 
+use super::chunked_fft::ChunkedFft;
 use super::cuda::Cuda;
 use super::fused_store::Store;
 use super::local_fft::DeviceFft;
@@ -16,6 +17,8 @@ pub struct CudaOp<T>(pub(super) Op<T>);
 
 pub(super) enum Op<T> {
     Local(Box<DeviceFft<T>>),
+    /// The same in chunks, which the reshape that follows copies one by one.
+    Chunked(Box<ChunkedFft<T>>),
     Trig(Box<Trig<T>>),
     Resized(Box<Resized<T>>),
     Reshape(Box<Reshape<T>>),
@@ -31,7 +34,7 @@ impl<T: GpuReal> CudaOp<T> {
         matches!(self.0, Op::Fetch(_)) || self.reshape().is_some_and(Reshape::is_fused)
     }
 
-    fn reshape(&self) -> Option<&Reshape<T>> {
+    pub(super) fn reshape(&self) -> Option<&Reshape<T>> {
         match &self.0 {
             Op::Reshape(reshape) => Some(reshape),
             _ => None,
@@ -43,6 +46,7 @@ impl<T: GpuReal> Operation<T, Cuda<T>> for CudaOp<T> {
     fn buffer_requirement(&self) -> BufferRequirement {
         match &self.0 {
             Op::Local(local) => local.buffer_requirement(),
+            Op::Chunked(chunked) => chunked.buffer_requirement(),
             Op::Trig(_) => BufferRequirement::Either,
             Op::Resized(resized) => resized.buffer_requirement(),
             Op::Fetch(_) => BufferRequirement::OutOfPlace,
@@ -84,6 +88,7 @@ impl<T: GpuReal> Operation<T, Cuda<T>> for CudaOp<T> {
     fn memory(&self) -> usize {
         match &self.0 {
             Op::Local(local) => local.memory(),
+            Op::Chunked(chunked) => chunked.memory(),
             Op::Trig(_) => 0,
             Op::Resized(resized) => resized.memory(),
             Op::Fetch(plan) => plan.memory(),
@@ -106,6 +111,7 @@ impl<T: GpuReal> Operation<T, Cuda<T>> for CudaOp<T> {
                 let (stream, area) = context.device.stream_and_area();
                 local.run(stream, area, src, dst)
             }
+            Op::Chunked(chunked) => chunked.run(&mut context.device, src, dst),
             Op::Trig(trig) => {
                 let (stream, area) = context.device.stream_and_area();
                 trig.run(stream, area, src, dst)

@@ -93,6 +93,8 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
         let program = recipe.lower(context.direction, Capabilities::of_library());
         let mut binder = agree(context.comm, CudaBinder::bind(self, &program))?;
         let way = context.direction as usize;
+        let divided = binder.agree_on_chunks(self, context.comm);
+        agree(context.comm, divided)?;
         self.stores[way] = binder.agree_on_store(context.comm)?;
         let CudaBinder { ops, sizes, fetched, .. } = binder;
         self.fetched[way] = fetched;

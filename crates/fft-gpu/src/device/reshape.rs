@@ -11,13 +11,16 @@
 //! at the end of the run, on the host: lengths, squared errors, messages that did not decode
 //! ```
 
+use std::ops::Range;
 use std::time::Instant;
 
+use cudarc::driver::DeviceSlice;
 use fft_core::{
-    Algorithm, BufferRequirement, Error, ExchangePass, Link, Loss, MessagePlan, Problem, Program,
-    Redistribution, RunContext, RunParts, Wire,
+    Algorithm, BufferRequirement, Error, ExchangePass, Link, LocalRead, Loss, MessagePlan, Problem,
+    Program, Redistribution, RunContext, RunParts, Wire,
 };
 
+use super::chunked_fft::Chunks;
 use super::cuda::Cuda;
 use super::direct::DirectMessages;
 use super::epoch::{EpochPeers, exposure_epoch};
@@ -26,7 +29,7 @@ use super::host_staged::{HostStaged, StagedOptions};
 use crate::abi::engine_copy::{LEAST_ROW, MOST_CALLS};
 use crate::abi::transposed_when_read;
 use crate::base::{GpuError, GpuReal};
-use crate::ffi::{DeviceMemory, Gathering, PeerGets, RankMemory};
+use crate::ffi::{ChunkEvents, DeviceMemory, Gathering, PeerGets, RankMemory};
 
 /// How boxes in memory that is read in place get to this rank.
 enum LocalReads {
@@ -41,23 +44,19 @@ impl LocalReads {
         device: &Cuda<T>,
         redistribution: &Redistribution,
         ranks: usize,
-        next: &NextTransforms,
+        next: Option<&NextTransforms>,
     ) -> Result<Self, GpuError> {
         // The transforms are of all data, and so must be what they load.
-        if device.connections().peers.all && redistribution.recvs.is_empty() {
+        if let Some(next) = next
+            && device.connections().peers.all
+            && redistribution.recvs.is_empty()
+        {
             let fused = next.plan::<T>(&device.gpu, &redistribution.pieces(), ranks)?;
             if let Some(fused) = fused {
                 return Ok(Self::Fused(Box::new(fused)));
             }
         }
-        let (width, all) = (redistribution.width, redistribution.all());
-        let boxes: Vec<_> = (redistribution.local_reads.iter())
-            .filter_map(|read| Some((read.owner, redistribution.take(read, &all)?)))
-            .collect();
-        let parts: Vec<_> = boxes.iter().map(|(owner, part)| (*owner, part)).collect();
-        let far = |peer: usize| !device.connections().peers.same_device(peer);
-        let gets = PeerGets::new::<T>(&device.gpu, &device.stream, width, ranks, &parts, &far)?;
-        Ok(Self::Copied(Box::new(gets)))
+        Ok(Self::Copied(Box::new(peer_gets(device, redistribution, ranks, |read| vec![*read])?)))
     }
 
     fn memory(&self) -> usize {
@@ -72,15 +71,39 @@ impl LocalReads {
         device: &mut Cuda<T>,
         source: &dyn Fn(usize) -> RankMemory<'v>,
         dst: &mut DeviceMemory<T>,
+        chunks: Option<&ChunkEvents<'_>>,
     ) -> Result<(), GpuError> {
         match self {
-            Self::Copied(gets) => gets.run(&device.stream, source, dst),
+            Self::Copied(gets) => gets.run(&device.stream, source, dst, chunks),
             Self::Fused(fused) => {
                 let (stream, area) = device.stream_and_area();
                 fused.run(stream, source, dst, area)
             }
         }
     }
+}
+
+/// Copies of local reads, each in parts that are chunks by their numbers, or whole.
+fn peer_gets<T: GpuReal>(
+    device: &Cuda<T>,
+    redistribution: &Redistribution,
+    ranks: usize,
+    parts: impl Fn(&LocalRead) -> Vec<LocalRead>,
+) -> Result<PeerGets, GpuError> {
+    let (width, all) = (redistribution.width, redistribution.all());
+    let far = |peer: usize| !device.connections().peers.same_device(peer);
+    let mut boxes = Vec::new();
+    for read in &redistribution.local_reads {
+        let parts = if far(read.owner) { parts(read) } else { vec![*read] };
+        let taken = parts.iter().enumerate().filter_map(|(number, part)| {
+            Some((read.owner, number, redistribution.take(part, &all)?))
+        });
+        boxes.extend(taken);
+    }
+    // Ranks take turns: at any time each is read by one other.
+    boxes.sort_by_key(|(owner, number, _)| (*number, (owner + ranks - device.rank) % ranks));
+    let boxes: Vec<_> = boxes.iter().map(|(owner, number, part)| (*owner, *number, part)).collect();
+    PeerGets::new::<T>(&device.gpu, &device.stream, width, ranks, &boxes, &far)
 }
 
 /// One rank's part of a change of layout.
@@ -92,6 +115,8 @@ pub(super) struct Reshape<T> {
     pub(super) step: (f64, Option<f64>),
     pub(super) buffer_requirement: BufferRequirement,
     local_reads: LocalReads,
+    /// Whether ranks record events of chunks.
+    has_chunks: bool,
     direct: DirectMessages<T>,
     /// Messages to and from ranks that are not reached, where there are such ranks anywhere.
     staged: Option<HostStaged<T>>,
@@ -159,6 +184,7 @@ impl<T: GpuReal> Reshape<T> {
         let raw = |peer: usize| wire == Wire::Raw || problem.is_raw_link(rank, peer);
         let all = redistribution(device, problem, pass);
         let failed = |why: GpuError| why.on(rank);
+        let next = Some(next).filter(|_| problem.fetches());
         let local_reads = LocalReads::new(device, &all, ranks, next).map_err(failed)?;
         let reached = |peer: usize| peers.reached(peer);
         let direct = DirectMessages::new(&all, wire, &reached, &raw).map_err(failed)?;
@@ -184,7 +210,50 @@ impl<T: GpuReal> Reshape<T> {
             most.for_each(|(most, bytes)| *most = bytes.max(*most));
         }
         let (loss, step) = (pass.loss(coded), (0.0, None));
-        Ok(Self { rank, exchange, loss, step, buffer_requirement, local_reads, direct, staged })
+        let has_chunks = false;
+        Ok(Self {
+            rank,
+            exchange,
+            loss,
+            step,
+            buffer_requirement,
+            local_reads,
+            has_chunks,
+            direct,
+            staged,
+        })
+    }
+
+    /// Whether copy engines move something.
+    pub(super) fn has_engines(&self) -> bool {
+        matches!(&self.local_reads, LocalReads::Copied(gets) if gets.has_engines())
+    }
+
+    /// Copies by engines in chunks. All ranks do.
+    pub(super) fn divide(
+        &mut self,
+        device: &Cuda<T>,
+        program: &Program<'_>,
+        pass: &ExchangePass<'_>,
+        chunks: Chunks,
+    ) -> Result<(), GpuError> {
+        self.has_chunks = true;
+        if self.has_engines() {
+            let all = redistribution(device, program.recipe().problem(), pass);
+            let layout = &pass.from.layout;
+            let parts = |read: &LocalRead| {
+                let brick = layout.brick(read.owner);
+                let axis = chunks.axis;
+                let chunk = |number| {
+                    let Range { start, end } = chunks.range(brick.len(axis), number);
+                    read.within(axis, brick.lo[axis] + start..brick.lo[axis] + end)
+                };
+                (0..chunks.count).map(chunk).collect()
+            };
+            let gets = peer_gets(device, &all, layout.ranks(), parts)?;
+            self.local_reads = LocalReads::Copied(Box::new(gets));
+        }
+        Ok(())
     }
 
     /// Whether the transforms that follow are part of it.
@@ -232,8 +301,9 @@ impl<T: GpuReal> Reshape<T> {
         dst: &mut DeviceMemory<T>,
     ) -> Result<(), Error> {
         let start = Instant::now();
-        let Self { local_reads, direct, staged, step, .. } = self;
+        let Self { local_reads, direct, staged, step, has_chunks, .. } = self;
         let RunParts { device, exchange, node_memory, timings } = context.split(self.exchange);
+        let is_apart = has_chunks.then(|| chunks_are_apart(device, dst));
         let queued = direct.pack(device, src, *step, timings);
         device.record_error(queued);
         if let Some(staged) = staged {
@@ -244,14 +314,21 @@ impl<T: GpuReal> Reshape<T> {
             Some(node_memory) => {
                 let (mut lengths, incoming) = direct.sides();
                 let memory = (src, &mut *dst);
+                let begun = device.begun.clone();
                 let work = |device: &mut Cuda<T>, peers: EpochPeers<'_>, dst: &mut _| {
-                    local_reads.run(device, &|peer| peers.source(peer, src), dst)?;
+                    let ready = |peer, number| peers.chunk(peer, number);
+                    let chunks = is_apart.map(|is_apart| ChunkEvents {
+                        begun: is_apart.then_some(&*begun),
+                        ready: &ready,
+                    });
+                    let source = |peer| peers.source(peer, src);
+                    local_reads.run(device, &source, dst, chunks.as_ref())?;
                     incoming.unpack(device, peers, dst)
                 };
                 exposure_epoch(device, node_memory.as_mut(), memory, &mut lengths, work)
             }
             None => {
-                let queued = local_reads.run(device, &|_| RankMemory::own(src), dst);
+                let queued = local_reads.run(device, &|_| RankMemory::own(src), dst, None);
                 device.record_error(queued);
                 Ok(())
             }
@@ -263,4 +340,17 @@ impl<T: GpuReal> Reshape<T> {
         timings.exchange += start.elapsed();
         met.and(sent)
     }
+}
+
+/// Whether the destination is not what the transforms in chunks before have read. Records the events
+/// of all chunks if there are no such transforms.
+fn chunks_are_apart<T: GpuReal>(device: &mut Cuda<T>, dst: &DeviceMemory<T>) -> bool {
+    let Some(read) = device.chunks_of.take() else {
+        let own = device.connections().own.clone().expect("made with the plan's memory");
+        let recorded = own.chunks.iter().try_for_each(|event| event.record(&device.stream));
+        device.record_error(recorded);
+        return false;
+    };
+    let end = dst.address() + dst.num_bytes() as u64;
+    end <= read.start || read.end <= dst.address()
 }

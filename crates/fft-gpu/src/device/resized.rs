@@ -195,7 +195,7 @@ mod tests {
 
     fn group(pass: &Pass) -> Group {
         let lens = pass.line_sides().map(|side| vec![pass.outer, side.len, pass.inner]);
-        Group { lens, passes: vec![(1, pass.clone())], factor: pass.factor }
+        Group { lens, passes: vec![(1, pass.clone())], factor: pass.factor, pitch: None }
     }
 
     #[test]

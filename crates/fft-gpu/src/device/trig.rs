@@ -90,7 +90,7 @@ impl InnerFft {
             ..pass.clone()
         };
         let lens = sides.map(|(length, _)| vec![outer, length, inner]);
-        Group { lens, passes: vec![(1, pass)], factor: 1.0 }
+        Group { lens, passes: vec![(1, pass)], factor: 1.0, pitch: None }
     }
 
     /// The argument of the kernel before or after, for arrays of `array` real numbers each.

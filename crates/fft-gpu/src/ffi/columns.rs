@@ -11,7 +11,8 @@ use super::memory::DeviceMemory;
 use crate::abi::batch::Reach;
 use crate::base::{GpuError, GpuReal, tried};
 
-/// Columns of arrays `[outer][n][inner]`, and the kernel that transforms them.
+/// Columns of arrays `[outer][n][pitch]`, `inner` of them side by side, and the kernel that
+/// transforms them.
 pub(crate) struct Columns {
     pub(crate) forward: CudaFunction,
     pub(crate) inverse: CudaFunction,
@@ -23,6 +24,7 @@ pub(crate) struct Columns {
     pub(crate) outer: usize,
     pub(crate) n: usize,
     pub(crate) inner: usize,
+    pub(crate) pitch: usize,
 }
 
 /// Transforms columns; without a source, in place. `roots` are those of `n`.
@@ -35,8 +37,8 @@ pub(crate) fn run_columns<T: GpuReal>(
     dst: &mut DeviceMemory<T>,
     factor: T,
 ) -> Result<(), GpuError> {
-    let Columns { columns, threads, shared_bytes, outer, n, inner, .. } = kernel;
-    let reals = 2 * outer * n * inner;
+    let Columns { columns, threads, shared_bytes, outer, n, inner, pitch, .. } = kernel;
+    let reals = 2 * ((outer * n).saturating_sub(1) * pitch + inner);
     let reach = Reach { bytes: reals * size_of::<T>(), align: 2 * size_of::<T>() };
     let groups = inner.div_ceil(*columns);
     let (found, space) = (src.map(|src| src.num_bytes()), dst.num_bytes());
@@ -51,10 +53,10 @@ pub(crate) fn run_columns<T: GpuReal>(
         block_dim: (*threads as u32, 1, 1),
         shared_mem_bytes: *shared_bytes as u32,
     };
-    let (inner, groups) = (*inner as u32, groups as u32);
+    let [inner, pitch, groups] = [*inner, *pitch, groups].map(|count| count as u32);
     let function = direction.choose(&kernel.forward, &kernel.inverse);
     let mut launch = stream.launch_builder(function);
-    launch.arg(&from).arg(&to).arg(&roots).arg(&inner).arg(&groups).arg(&factor);
+    launch.arg(&from).arg(&to).arg(&roots).arg(&inner).arg(&pitch).arg(&groups).arg(&factor);
     // SAFETY: the arguments are those of `forward` and `inverse`. A block reads its own columns
     // before it writes them; all are inside the arrays. The guards outlive the launch.
     unsafe { launch.launch(grid) }.map(|_| ()).map_err(tried("launching transforms of columns"))

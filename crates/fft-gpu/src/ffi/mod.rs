@@ -33,10 +33,10 @@ pub(crate) use launch::{
 };
 pub use memory::{DeviceMemory, Lent, LentMut, lend, lend_mut, numbers, numbers_mut};
 pub(crate) use nvrtc::{compiled, compiles};
-pub(crate) use peer_get::PeerGets;
+pub(crate) use peer_get::{ChunkEvents, PeerGets};
 pub(crate) use peers::{Peers, connect, identity, joined};
 pub(crate) use pinned::{Pages, Pinned};
-pub(crate) use rank_exports::{BLOCKS, Peer, RankExports};
+pub(crate) use rank_exports::{BLOCKS, MOST_CHUNKS, Peer, RankExports};
 pub(crate) use rank_memory::RankMemory;
 pub(crate) use shared_arrays::SharedArrays;
 pub use shared_arrays::SharedSlice;

@@ -1,7 +1,8 @@
 //! Copies of boxes out of several ranks' memory into this one's, in one pass.
 //!
 //! Copy engines move long rows of other devices, beside a kernel that copies the rest: a link
-//! carries more by engines than by a kernel that loads.
+//! carries more by engines than by a kernel that loads. They may move chunks, each behind an event
+//! of its owner, while the owner transforms later chunks.
 
 use std::sync::Arc;
 
@@ -29,7 +30,19 @@ pub(crate) struct PeerGets {
     offsets: Vec<(usize, u64)>,
     unit: u64,
     sources: RankAddresses,
-    engines: Engines,
+    /// `None` where they move nothing.
+    engines: Option<Engines>,
+}
+
+/// A box of a rank's memory: its rank, its chunk, and where it goes.
+pub(crate) type PeerBox<'a> = (usize, usize, &'a Transfer);
+
+/// The events that copies of chunks wait for.
+pub(crate) struct ChunkEvents<'a> {
+    /// Recorded when the destination could be written; `None` if it can be from now on.
+    pub(crate) begun: Option<&'a CudaEvent>,
+    /// The event of a rank and a chunk.
+    pub(crate) ready: &'a dyn Fn(usize, usize) -> &'a CudaEvent,
 }
 
 /// Copies by engines, on a stream of their own.
@@ -45,28 +58,29 @@ struct Engines {
 /// A copy from another device, and the bytes of the source that it reads.
 struct FarCopy {
     source: usize,
+    chunk: usize,
     reads: usize,
     copy: EngineCopy,
 }
 
 impl PeerGets {
     /// Prepares copies of elements of `width` real numbers, each out of a source of this number.
-    /// `far` tells the sources on other devices.
+    /// `far` tells the sources on other devices, which are read in the order of `parts`.
     pub(crate) fn new<T: GpuReal>(
         gpu: &Gpu,
         stream: &Arc<CudaStream>,
         width: usize,
         sources: usize,
-        parts: &[(usize, &Transfer)],
+        parts: &[PeerBox<'_>],
         far: &dyn Fn(usize) -> bool,
     ) -> Result<Self, GpuError> {
         let element = width * size_of::<T>();
         let (mut copies, mut near, mut engine_writes) = (Vec::new(), Vec::new(), 0);
-        for &(source, transfer) in parts.iter().filter(|(_, transfer)| transfer.elements() > 0) {
+        for &(source, chunk, transfer) in parts.iter().filter(|part| part.2.elements() > 0) {
             match Some(transfer).filter(|_| far(source)).and_then(|it| EngineCopy::new(it, element))
             {
                 Some(copy) => {
-                    copies.push(FarCopy { source, reads: transfer.reach() * element, copy });
+                    copies.push(FarCopy { source, chunk, reads: transfer.reach() * element, copy });
                     engine_writes = engine_writes.max(transfer.span() * element);
                 }
                 None => near.push((source, transfer)),
@@ -87,12 +101,15 @@ impl PeerGets {
         let batch = Batch::new(stream, &all, (reads, writes))?;
         let kernel = gpu.kernel(Source::Transfer, &format!("transfer_{unit}"))?;
         let (unit, sources, items) = (unit as u64, RankAddresses::new(reaches), all.items);
-        let engines = Engines {
-            copies,
-            writes: engine_writes,
-            stream: gpu.new_stream()?,
-            begun: CudaEvent::new(gpu.context())?,
-            done: CudaEvent::new(gpu.context())?,
+        let engines = match copies.is_empty() {
+            true => None,
+            false => Some(Engines {
+                copies,
+                writes: engine_writes,
+                stream: gpu.new_stream()?,
+                begun: CudaEvent::new(gpu.context())?,
+                done: CudaEvent::new(gpu.context())?,
+            }),
         };
         Ok(Self { kernel, batch, items, offsets, unit, sources, engines })
     }
@@ -101,11 +118,18 @@ impl PeerGets {
         self.batch.memory()
     }
 
+    /// Whether copy engines move something.
+    pub(crate) fn has_engines(&self) -> bool {
+        self.engines.is_some()
+    }
+
+    /// Queues the copies: those by engines behind `chunks`, or else behind the stream's work.
     pub(crate) fn run<'v, T>(
         &mut self,
         stream: &Arc<CudaStream>,
         source: &dyn Fn(usize) -> RankMemory<'v>,
         dst: &mut DeviceMemory<T>,
+        chunks: Option<&ChunkEvents<'_>>,
     ) -> Result<(), GpuError> {
         let Self { batch, items, offsets, unit, sources, engines, .. } = self;
         sources.follow(source, |bases| {
@@ -114,31 +138,40 @@ impl PeerGets {
             }
             batch.update(stream, items)
         })?;
-        let begun = engines.begin(stream, source, dst);
+        let begun = engines.as_ref().map(|it| it.begin(stream, source, dst, chunks));
         // SAFETY: the boxes are inside the sources, which work queued now may read.
         let copied = unsafe { run_peer_get(stream, &self.kernel, &self.batch, dst) };
-        engines.end(stream, begun).and(copied)
+        match (engines, begun) {
+            (Some(engines), Some(begun)) => engines.end(stream, begun).and(copied),
+            _ => copied,
+        }
     }
 }
 
 impl Engines {
-    /// Queues the copies behind the stream's work.
+    /// Queues the copies.
     fn begin<'v, T>(
         &self,
         stream: &Arc<CudaStream>,
         source: &dyn Fn(usize) -> RankMemory<'v>,
         dst: &mut DeviceMemory<T>,
+        chunks: Option<&ChunkEvents<'_>>,
     ) -> Result<(), GpuError> {
-        if self.copies.is_empty() {
-            return Ok(());
-        }
         GpuError::at_least("the destination", dst.num_bytes(), self.writes)?;
         let (to, _writes) = dst.device_ptr_mut(stream);
-        self.begun.record(stream)?;
-        self.begun.hold(&self.stream)?;
-        self.copies.iter().try_for_each(|FarCopy { source: rank, reads, copy }| {
+        match chunks.and_then(|chunks| chunks.begun) {
+            Some(begun) => begun.hold(&self.stream)?,
+            None => {
+                self.begun.record(stream)?;
+                self.begun.hold(&self.stream)?;
+            }
+        }
+        self.copies.iter().try_for_each(|FarCopy { source: rank, chunk, reads, copy }| {
             let RankMemory { at, bytes, .. } = source(*rank);
             GpuError::at_least("the memory of a rank", bytes, *reads)?;
+            if let Some(chunks) = chunks {
+                (chunks.ready)(*rank, *chunk).hold(&self.stream)?;
+            }
             // SAFETY: the box is inside the source, which work queued now may read, and inside the
             // destination.
             unsafe { queue(&self.stream, copy, at, to) }
@@ -148,9 +181,6 @@ impl Engines {
     /// Makes the stream wait for the copies. If that fails, the host waits: others are told that
     /// this rank has read their memory when the stream is.
     fn end(&self, stream: &CudaStream, begun: Result<(), GpuError>) -> Result<(), GpuError> {
-        if self.copies.is_empty() {
-            return begun;
-        }
         let held = self.done.record(&self.stream).and_then(|()| self.done.hold(stream));
         if held.is_err() {
             let _ = self.stream.synchronize();

@@ -18,6 +18,8 @@ use crate::base::{Gpu, GpuError, tried};
 /// Blocks of a rank: two work buffers, and the window of messages last.
 pub(crate) const BLOCKS: usize = 3;
 const WINDOW: usize = BLOCKS - 1;
+/// The most chunks of data that is copied while later chunks are transformed.
+pub(crate) const MOST_CHUNKS: usize = 16;
 
 pub(crate) struct RankExports {
     pub(crate) blocks: [Arc<Block>; BLOCKS],
@@ -25,6 +27,8 @@ pub(crate) struct RankExports {
     pub(crate) ready: CudaEvent,
     /// Recorded when this rank has read messages and accessed what others expose.
     pub(crate) accessed: CudaEvent,
+    /// Recorded behind the transforms of each chunk, where an exchange has chunks.
+    pub(crate) chunks: [CudaEvent; MOST_CHUNKS],
 }
 
 impl RankExports {
@@ -38,8 +42,17 @@ impl RankExports {
             false => CudaEvent::new(gpu.context()),
         };
         let [ready, accessed] = [event()?, event()?];
-        Ok(Self { blocks, ready, accessed })
+        let chunks = each_chunk(|_| event())?;
+        Ok(Self { blocks, ready, accessed, chunks })
     }
+}
+
+/// An event for each chunk.
+fn each_chunk(
+    event: impl FnMut(usize) -> Result<CudaEvent, GpuError>,
+) -> Result<[CudaEvent; MOST_CHUNKS], GpuError> {
+    let events = (0..MOST_CHUNKS).map(event).collect::<Result<Vec<_>, _>>()?;
+    Ok(events.try_into().unwrap_or_else(|_| unreachable!("an event for each chunk")))
 }
 
 /// Another process' block, mapped here.
@@ -86,6 +99,7 @@ pub(crate) struct MappedExports {
     blocks: [MappedBlock; BLOCKS],
     ready: CudaEvent,
     accessed: CudaEvent,
+    chunks: [CudaEvent; MOST_CHUNKS],
 }
 
 /// The exports of a rank that is reached.
@@ -107,6 +121,13 @@ impl Peer {
         match self {
             Self::Same(exports) => &exports.accessed,
             Self::Mapped(mapped) => &mapped.accessed,
+        }
+    }
+
+    pub(crate) fn chunk(&self, number: usize) -> &CudaEvent {
+        match self {
+            Self::Same(exports) => &exports.chunks[number],
+            Self::Mapped(mapped) => &mapped.chunks[number],
         }
     }
 
@@ -159,6 +180,7 @@ pub(super) struct ExportHandles {
     bytes: [u64; BLOCKS],
     blocks: [[u8; 64]; BLOCKS],
     events: [[u8; 64]; 2],
+    chunks: [[u8; 64]; MOST_CHUNKS],
 }
 
 impl ExportHandles {
@@ -174,6 +196,9 @@ impl ExportHandles {
                 *handle = block_handle(block)?;
             }
             handles.events = [mine.ready.handle()?, mine.accessed.handle()?];
+            for (handle, event) in handles.chunks.iter_mut().zip(&mine.chunks) {
+                *handle = event.handle()?;
+            }
         }
         Ok(handles)
     }
@@ -198,7 +223,8 @@ impl ExportHandles {
             MappedBlock::open(context, self.blocks[number], self.bytes[number] as usize)
         };
         let blocks = [block(0)?, block(1)?, block(WINDOW)?];
-        let mapped = MappedExports { blocks, ready: ready?, accessed: accessed? };
+        let chunks = each_chunk(|number| CudaEvent::open(context, self.chunks[number]))?;
+        let mapped = MappedExports { blocks, ready: ready?, accessed: accessed?, chunks };
         Ok(Peer::Mapped(Arc::new(mapped)))
     }
 }

@@ -11,7 +11,8 @@ use crate::abi::column_fft::ColumnKernel;
 use crate::base::{Gpu, GpuError, GpuReal, tried};
 use crate::ffi::{Columns, DeviceMemory, compiled, compiles, run_columns};
 
-/// Complex transforms along the middle axis of an array `[outer][n][inner]`.
+/// Complex transforms along the middle axis of an array `[outer][n][inner]`, or of the first of a
+/// longer last axis.
 ///
 /// Each point is read once and written once. Lengths are products of at most four numbers up to 16,
 /// whose columns fit into shared memory.
@@ -57,8 +58,16 @@ impl<T: GpuReal> ColumnFft<T> {
         let roots = stream.clone_htod(&roots).map_err(tried("copying roots of unity"))?;
         let (columns, threads, shared_bytes) =
             (kernel.columns, kernel.threads(), kernel.shared_bytes());
-        let kernel = Columns { forward, inverse, columns, threads, shared_bytes, outer, n, inner };
+        let pitch = inner;
+        let kernel =
+            Columns { forward, inverse, columns, threads, shared_bytes, outer, n, inner, pitch };
         Ok(Some(Self { kernel, roots }))
+    }
+
+    /// The same columns where points are so many elements apart; `None` where these cannot be counted.
+    pub fn with_pitch(mut self, pitch: usize) -> Option<Self> {
+        self.kernel.pitch = pitch;
+        (self.kernel.inner..=u32::MAX as usize / 2).contains(&pitch).then_some(self)
     }
 
     /// Queues the transforms, times a factor, from one array to another or in place.
