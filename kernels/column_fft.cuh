@@ -1,5 +1,5 @@
-// Transforms of columns: complex numbers of arrays [outer][N][pitch], along the middle axis, `inner`
-// of them side by side.
+// Transforms of columns: complex numbers of arrays [outer][N][pitch], along the middle axis,
+// `inner` of them side by side.
 //
 //   a block takes COLUMNS neighbouring columns; a thread is a lane of one of them
 //   for each stage: read points, the first from the array, others from shared memory

@@ -3,10 +3,20 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use fft_core::{Error, Layout, ParallelCopy, PerAxis};
+use fft_core::{CopyPlan, Error, Layout, ParallelCopy, PerAxis};
+#[cfg(feature = "cuda")]
+use fft_gpu::{
+    DeviceCopy, GpuReal,
+    cudarc::driver::{DevicePtr, DevicePtrMut},
+    lend, lend_mut,
+};
 
-use super::{GridData, Subarray, copy};
-use crate::field::{Field, Part, Physical, R2c, Side, Spectral, Transform};
+#[cfg(feature = "cuda")]
+use super::bind_on_device;
+use super::{GridData, Subarray, bind};
+#[cfg(feature = "cuda")]
+use crate::field::Device;
+use crate::field::{Field, Host, Location, Part, Physical, R2c, Side, Spectral, Transform};
 use crate::plan::Plan;
 
 /// Loads fields of a plan from local arrays, and stores them there.
@@ -19,44 +29,105 @@ use crate::plan::Plan;
 ///
 /// The arrays of a batch are [`Subarray::distance`] apart. Messages are exact, whatever the plan's
 /// tolerance.
-pub struct FieldCopy<S: Side, K: Transform = R2c, const D: usize = 3> {
+pub struct FieldCopy<S: Side, K: Transform = R2c, const D: usize = 3, L: Location = Host> {
     part: Part<S>,
-    load: ParallelCopy,
-    store: ParallelCopy,
-    types: PhantomData<fn() -> K>,
+    load: Copy,
+    store: Copy,
+    types: PhantomData<fn() -> (K, L)>,
 }
 
-impl<K: Transform, const D: usize> FieldCopy<Physical, K, D> {
+/// A copy where the plan's data is.
+enum Copy {
+    Host(Box<ParallelCopy>),
+    #[cfg(feature = "cuda")]
+    Device(Box<DeviceCopy>),
+}
+
+impl Copy {
+    /// Collective.
+    fn new<K: Transform, const D: usize, L: Location>(
+        plan: &Plan<K, D, L>,
+        data: GridData,
+        sources: &[Subarray],
+        targets: &[Subarray],
+    ) -> Result<Self, Error> {
+        let comm = plan.comm();
+        let planned = CopyPlan::new(comm, data, sources, targets)?;
+        #[cfg(feature = "cuda")]
+        if let Some(device) = plan.device_options() {
+            return Ok(Self::Device(Box::new(bind_on_device(comm, device, planned)?)));
+        }
+        Ok(Self::Host(Box::new(bind(comm, planned)?)))
+    }
+
+    fn bytes_sent(&self) -> usize {
+        match self {
+            Self::Host(copy) => copy.plan().bytes_sent(),
+            #[cfg(feature = "cuda")]
+            Self::Device(copy) => copy.plan().bytes_sent(),
+        }
+    }
+
+    fn host(&mut self) -> &mut ParallelCopy {
+        match self {
+            Self::Host(copy) => copy,
+            #[cfg(feature = "cuda")]
+            Self::Device(_) => unreachable!("fields of the host have plans of the host"),
+        }
+    }
+
+    #[cfg(feature = "cuda")]
+    fn device(&mut self) -> &mut DeviceCopy {
+        match self {
+            Self::Device(copy) => copy,
+            Self::Host(_) => unreachable!("fields on a device have plans on a device"),
+        }
+    }
+}
+
+impl<K: Transform, const D: usize, L: Location> FieldCopy<Physical, K, D, L> {
     /// Plans copies of physical data of a plan. Collective.
     ///
     /// # Errors
-    /// Those of [`copy`].
-    pub fn input(plan: &Plan<K, D>, arrays: &[Subarray]) -> Result<Self, Error> {
+    /// Those of [`CopyPlan::new`], and when memory is short.
+    pub fn input(plan: &Plan<K, D, L>, arrays: &[Subarray]) -> Result<Self, Error> {
         Self::new(plan, arrays)
     }
 }
 
-impl<K: Transform, const D: usize> FieldCopy<Spectral, K, D> {
+impl<K: Transform, const D: usize, L: Location> FieldCopy<Spectral, K, D, L> {
     /// Plans copies of spectral data of a plan. Collective.
     ///
     /// # Errors
-    /// Those of [`copy`].
-    pub fn output(plan: &Plan<K, D>, arrays: &[Subarray]) -> Result<Self, Error> {
+    /// Those of [`CopyPlan::new`], and when memory is short.
+    pub fn output(plan: &Plan<K, D, L>, arrays: &[Subarray]) -> Result<Self, Error> {
         Self::new(plan, arrays)
+    }
+}
+
+impl<S: Side, K: Transform, const D: usize, L: Location> FieldCopy<S, K, D, L> {
+    fn new(plan: &Plan<K, D, L>, arrays: &[Subarray]) -> Result<Self, Error> {
+        let (rank, problem) = (plan.comm().rank(), plan.recipe().problem());
+        let (layout, howmany) = (S::layout(problem), problem.howmany);
+        let data = GridData::of::<S::Element<K>>(layout.grid()).howmany(howmany);
+        let own = [whole(layout, rank)];
+        let load = Copy::new(plan, data, arrays, &own)?;
+        let store = Copy::new(plan, data, &own, arrays)?;
+        Ok(Self { part: Part::new(problem, rank), load, store, types: PhantomData })
+    }
+
+    /// Bytes that this rank sends to load a field, and to store one.
+    pub fn bytes_sent(&self) -> [usize; 2] {
+        [self.load.bytes_sent(), self.store.bytes_sent()]
+    }
+
+    fn fits(&self, field: &Field<S, K, D, L>) -> Result<(), Error> {
+        let (_, made) = field.dyn_array();
+        field.part().fits(self.part.problem(), self.part.rank()).and(made)
     }
 }
 
 impl<S: Side, K: Transform, const D: usize> FieldCopy<S, K, D> {
-    fn new(plan: &Plan<K, D>, arrays: &[Subarray]) -> Result<Self, Error> {
-        let (comm, problem) = (plan.comm(), plan.recipe().problem());
-        let (layout, howmany) = (S::layout(problem), problem.howmany);
-        let data = GridData::of::<S::Element<K>>(layout.grid()).howmany(howmany);
-        let own = [whole(layout, comm.rank())];
-        let load = copy(comm, data, arrays, &own)?;
-        let store = copy(comm, data, &own, arrays)?;
-        Ok(Self { part: Part::new(problem, comm.rank()), load, store, types: PhantomData })
-    }
-
     /// Copies from the arrays to a field. Collective.
     ///
     /// # Errors
@@ -69,7 +140,7 @@ impl<S: Side, K: Transform, const D: usize> FieldCopy<S, K, D> {
         field: &mut Field<S, K, D>,
     ) -> Result<(), Error> {
         let mine = self.fits(field);
-        self.load.run_after(mine, arrays, &mut [field.as_mut_slice()])
+        self.load.host().run_after(mine, arrays, &mut [field.as_mut_slice()])
     }
 
     /// Copies from a field to the arrays. Points around their bricks stay as they are. Collective.
@@ -82,18 +153,65 @@ impl<S: Side, K: Transform, const D: usize> FieldCopy<S, K, D> {
         arrays: &mut [&mut [S::Element<K>]],
     ) -> Result<(), Error> {
         let mine = self.fits(field);
-        self.store.run_after(mine, &[field.as_slice()], arrays)
+        self.store.host().run_after(mine, &[field.as_slice()], arrays)
+    }
+}
+
+/// On devices arrays are slices of real numbers, as those of [`Plan::forward_into`].
+#[cfg(feature = "cuda")]
+impl<S: Side, K: Transform<Real: GpuReal>, const D: usize> FieldCopy<S, K, D, Device> {
+    /// As on the host; queued on the plan's stream.
+    ///
+    /// # Errors
+    /// As on the host; also when the driver fails.
+    pub fn load(
+        &mut self,
+        arrays: &[&impl DevicePtr<K::Real>],
+        field: &mut Field<S, K, D, Device>,
+    ) -> Result<(), Error> {
+        let (mine, copy) = (self.fits(field), self.load.device());
+        let stream = copy.stream().clone();
+        let arrays: Vec<_> = arrays.iter().map(|array| lend(*array, &stream)).collect();
+        let arrays: Vec<_> = arrays.iter().map(|array| array.cast::<u8>()).collect();
+        let arrays: Vec<_> = arrays.iter().map(|array| &**array).collect();
+        let bytes = field.part().points() * size_of::<S::Element<K>>();
+        match field.dyn_array_mut().0.device_mut() {
+            Some(array) => {
+                array.with_mut(&stream, bytes, |array| copy.run_after(mine, &arrays, &mut [array]))
+            }
+            None => copy.run_after(mine.and(Err(nowhere())), &arrays, &mut []),
+        }
     }
 
-    /// Bytes that this rank sends to load a field, and to store one.
-    pub fn bytes_sent(&self) -> [usize; 2] {
-        [self.load.bytes_sent(), self.store.bytes_sent()]
+    /// As on the host; queued on the plan's stream.
+    ///
+    /// # Errors
+    /// As on the host; also when the driver fails.
+    pub fn store(
+        &mut self,
+        field: &Field<S, K, D, Device>,
+        arrays: &mut [&mut impl DevicePtrMut<K::Real>],
+    ) -> Result<(), Error> {
+        let (mine, copy) = (self.fits(field), self.store.device());
+        let stream = copy.stream().clone();
+        let mut arrays: Vec<_> =
+            arrays.iter_mut().map(|array| lend_mut(&mut **array, &stream)).collect();
+        let mut arrays: Vec<_> = arrays.iter_mut().map(|array| array.cast_mut::<u8>()).collect();
+        let mut arrays: Vec<_> = arrays.iter_mut().map(|array| &mut **array).collect();
+        let bytes = field.part().points() * size_of::<S::Element<K>>();
+        match field.dyn_array().0.device() {
+            Some(array) => {
+                array.with(&stream, bytes, |array| copy.run_after(mine, &[array], &mut arrays))
+            }
+            None => copy.run_after(mine.and(Err(nowhere())), &[], &mut arrays),
+        }
     }
+}
 
-    fn fits(&self, field: &Field<S, K, D>) -> Result<(), Error> {
-        let (_, made) = field.dyn_array();
-        field.part().fits(self.part.problem(), self.part.rank()).and(made)
-    }
+/// The error of a field that has no array on a device.
+#[cfg(feature = "cuda")]
+fn nowhere() -> Error {
+    Error::argument("field", "one without an array", "one on a device")
 }
 
 /// A rank's brick of a layout, as fields have it.
@@ -103,7 +221,7 @@ fn whole(layout: &Layout, rank: usize) -> Subarray {
     Subarray::placed(brick, start, brick.shape(), layout.order())
 }
 
-impl<S: Side, K: Transform, const D: usize> fmt::Debug for FieldCopy<S, K, D> {
+impl<S: Side, K: Transform, const D: usize, L: Location> fmt::Debug for FieldCopy<S, K, D, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [load, store] = self.bytes_sent();
         f.debug_struct("FieldCopy")

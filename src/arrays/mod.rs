@@ -2,7 +2,8 @@
 //!
 //! A [`Subarray`] tells where a brick is in a local array. A rank may have several, in one array or
 //! in more. [`copy`] plans a copy between such arrays of all ranks, [`halo`] the exchange of ghost
-//! points. A [`FieldCopy`] loads fields of a plan from such arrays, and stores them.
+//! points. A [`FieldCopy`] loads fields of a plan from such arrays, and stores them. For
+//! arrays on GPUs `bind_on_device` prepares what a [`CopyPlan`] says.
 //!
 //! ```
 //! use thriffty::arrays::{FieldCopy, Ghosts, GridData, Subarray, halo};
@@ -27,41 +28,55 @@
 //! ```
 
 mod field_copy;
+#[cfg(feature = "cuda")]
+mod on_device;
 
 use fft_comm::exchange;
 use fft_core::{Algorithm, Comm, Error, Exchange, agree};
 
-pub use fft_core::{Ghosts, GridData, ParallelCopy, Subarray};
+pub use fft_core::{
+    CopyMessage, CopyPart, CopyPlan, Ghosts, GridData, OwnCopy, ParallelCopy, Subarray,
+};
+#[cfg(feature = "cuda")]
+pub use fft_gpu::DeviceCopy;
 pub use field_copy::FieldCopy;
+#[cfg(feature = "cuda")]
+pub use on_device::bind_on_device;
 
 /// Plans a copy from local arrays of all ranks to others. Collective.
 ///
 /// # Errors
-/// Those of [`ParallelCopy::new`].
+/// Those of [`CopyPlan::new`] and [`bind`].
 pub fn copy(
     comm: &dyn Comm,
     data: GridData,
     sources: &[Subarray],
     targets: &[Subarray],
 ) -> Result<ParallelCopy, Error> {
-    let own = agree(comm, comm.dup())?;
-    let exchange = p2p(own.as_ref())?;
-    ParallelCopy::new(own, exchange, data, sources, targets)
+    bind(comm, CopyPlan::new(comm, data, sources, targets)?)
 }
 
-/// Plans the exchange of ghost points. Collective.
+/// Plans the exchange of ghost points. It [runs in place](ParallelCopy::run_in_place). Collective.
 ///
 /// # Errors
-/// Those of [`ParallelCopy::halo`].
+/// Those of [`CopyPlan::halo`] and [`bind`].
 pub fn halo(
     comm: &dyn Comm,
     data: GridData,
     ghosts: Ghosts,
     arrays: &[Subarray],
 ) -> Result<ParallelCopy, Error> {
+    bind(comm, CopyPlan::halo(comm, data, ghosts, arrays)?)
+}
+
+/// Prepares what is planned with the same ranks, for arrays on the host. Collective.
+///
+/// # Errors
+/// Those of [`ParallelCopy::new`].
+pub fn bind(comm: &dyn Comm, plan: CopyPlan) -> Result<ParallelCopy, Error> {
     let own = agree(comm, comm.dup())?;
     let exchange = p2p(own.as_ref())?;
-    ParallelCopy::halo(own, exchange, data, ghosts, arrays)
+    ParallelCopy::new(own, exchange, plan)
 }
 
 /// The exchange of a copy. Collective.

@@ -151,6 +151,13 @@ impl DynPlan {
         self.bound.on_device().map(|device| device.stream)
     }
 
+    /// The device of this rank and what is used with it, of a plan on a device.
+    pub fn device_options(&self) -> Option<DeviceOptions> {
+        let found = self.bound.on_device()?;
+        let (gpu, stream) = (found.gpu.clone(), Some(found.stream.clone()));
+        Some(DeviceOptions { gpu, stream, transport: found.transport })
+    }
+
     /// How data gets to the ranks that are hardest to reach, from a plan's device:
     /// [`GpuTransport::PeerToPeer`] where there are no messages.
     pub fn transport(&self) -> Option<GpuTransport> {

@@ -3,6 +3,8 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod gpu;
+#[path = "../common/subarrays.rs"]
+mod subarrays;
 
 mod calls;
 mod fields;

@@ -313,6 +313,7 @@ fn any_transform_is_as_defined() {
     }
 }
 
+mod arrays;
 mod damaged;
 mod fetched;
 mod lossy;

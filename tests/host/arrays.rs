@@ -1,10 +1,9 @@
 //! Copies between local arrays, ghost points, and fields loaded from several bricks.
 
-use bytemuck::Pod;
 use proptest::prelude::*;
 use proptest::sample::select;
-use thriffty::arrays::{FieldCopy, Ghosts, GridData, Subarray, copy, halo};
-use thriffty::planning::{Direction, DynBrick, Step};
+use thriffty::arrays::{CopyPlan, FieldCopy, Ghosts, GridData, Subarray, bind, copy, halo};
+use thriffty::planning::{Direction, Step};
 use thriffty::{Brick, C2c, Comm, Error, Grid, R2c, ThreadComm};
 
 use crate::allocations::calls;
@@ -12,161 +11,34 @@ use crate::common::RANKS;
 use crate::common::check::Make;
 use crate::common::data::{cut, distance, norm, place, random, widen};
 use crate::common::oracle;
-use crate::common::tiling::{Rng, tiling};
+use crate::common::tiling::Rng;
+use crate::subarrays::{Item, Runner, bricks, copies, element, halos, placed, points};
 
-/// What is in an array where no brick is.
-const NOTHING: u32 = u32::MAX;
+/// Runs copies on the host.
+struct OnHost;
 
-/// Bricks that tile the grid, several for some ranks and none for others.
-fn bricks<const D: usize>(grid: Grid<D>, ranks: usize, rng: &mut Rng) -> Vec<Vec<Brick<D>>> {
-    let mut of_ranks = vec![Vec::new(); ranks];
-    for brick in tiling(grid, 1 + rng.below(3 * ranks), rng) {
-        of_ranks[rng.below(ranks)].push(brick);
+impl Runner for OnHost {
+    fn run<E: Item>(
+        &self,
+        comm: &dyn Comm,
+        plan: CopyPlan,
+        sources: &[Vec<E>],
+        targets: &mut [Vec<E>],
+    ) -> Result<(), Error> {
+        let sources: Vec<_> = sources.iter().map(|it| &it[..]).collect();
+        let mut targets: Vec<_> = targets.iter_mut().map(|it| &mut it[..]).collect();
+        bind(comm, plan)?.run(&sources, &mut targets)
     }
-    of_ranks
-}
 
-/// A brick somewhere in a larger array, of any order of axes.
-fn placed<const D: usize>(brick: Brick<D>, howmany: usize, rng: &mut Rng) -> Subarray {
-    let start: [usize; D] = std::array::from_fn(|_| rng.below(3));
-    let shape: [usize; D] =
-        std::array::from_fn(|axis| start[axis] + brick.len(axis) + rng.below(3));
-    let array = Subarray::placed(brick, start, shape, rng.order::<D>());
-    match rng.below(2) {
-        0 => array.interleaved(howmany + rng.below(2)),
-        _ => array,
+    fn run_in_place<E: Item>(
+        &self,
+        comm: &dyn Comm,
+        plan: CopyPlan,
+        arrays: &mut [Vec<E>],
+    ) -> Result<(), Error> {
+        let mut arrays: Vec<_> = arrays.iter_mut().map(|it| &mut it[..]).collect();
+        bind(comm, plan)?.run_in_place(&mut arrays)
     }
-}
-
-/// The place in its array of a point, in the brick or around it.
-fn element(array: &Subarray, batch: usize, index: &[isize]) -> usize {
-    let steps = index.iter().zip(&*array.brick.lo).zip(&*array.strides);
-    let steps = steps.map(|((i, lo), stride)| (i - *lo as isize) * *stride as isize);
-    (array.offset + batch * array.distance).checked_add_signed(steps.sum()).unwrap()
-}
-
-/// Every index of a box, from `lo` on.
-fn indices(lo: &[isize], hi: &[isize]) -> Vec<Vec<isize>> {
-    lo.iter().zip(hi).fold(vec![Vec::new()], |all, (lo, hi)| {
-        let longer = |index: Vec<isize>| (*lo..*hi).map(move |i| [&index[..], &[i]].concat());
-        all.into_iter().flat_map(longer).collect()
-    })
-}
-
-fn points(brick: &DynBrick) -> Vec<Vec<isize>> {
-    let bound = |it: &[usize]| it.iter().map(|i| *i as isize).collect::<Vec<_>>();
-    indices(&bound(&brick.lo), &bound(&brick.hi))
-}
-
-/// A number for each point of each batch.
-fn value(grid: DynShape<'_>, batch: usize, index: &[isize]) -> u32 {
-    let wrapped = index.iter().zip(grid).map(|(i, n)| i.rem_euclid(*n as isize) as usize);
-    wrapped.zip(grid).fold(batch, |place, (i, n)| place * n + i) as u32
-}
-
-type DynShape<'a> = &'a [usize];
-
-/// An array with the values of a brick's points, and nothing elsewhere.
-fn filled<E: Pod>(array: &Subarray, shape: DynShape<'_>, howmany: usize, len: usize) -> Vec<E> {
-    let mut words = vec![NOTHING; len * size_of::<E>() / 4];
-    let per = size_of::<E>() / 4;
-    for batch in 0..howmany {
-        for index in points(&array.brick) {
-            let at = element(array, batch, &index);
-            words[at * per..][..per].fill(value(shape, batch, &index));
-        }
-    }
-    bytemuck::pod_collect_to_vec(&words)
-}
-
-fn copies<E: Pod + PartialEq + std::fmt::Debug, const D: usize>(ranks: usize, seed: u64) {
-    let mut rng = Rng(seed);
-    let shape: [usize; D] = std::array::from_fn(|_| 1 + rng.below(7));
-    let grid = Grid::new(shape).unwrap();
-    let howmany = 1 + rng.below(3);
-    let sources = bricks(grid, ranks, &mut rng);
-    let mut targets = bricks(grid, ranks, &mut rng);
-    // Targets may overlap.
-    targets[rng.below(ranks)].push(grid.whole());
-    let mut place = |side: Vec<Vec<Brick<D>>>| -> Vec<Vec<Subarray>> {
-        let mut one = |(array, it)| placed(it, howmany, &mut rng).in_array(array);
-        let mut all = |bricks: Vec<_>| bricks.into_iter().enumerate().map(&mut one).collect();
-        side.into_iter().map(&mut all).collect()
-    };
-    let (sources, targets) = (place(sources), place(targets));
-    let data = GridData::of::<E>(grid).howmany(howmany);
-    thriffty::threads(ranks, |comm| {
-        let (from, to) = (&sources[comm.rank()], &targets[comm.rank()]);
-        let mut copy = copy(&comm, data, from, to)?;
-        let len = |it: &Subarray| it.least_len(howmany).unwrap();
-        let read: Vec<Vec<E>> =
-            from.iter().map(|it| filled(it, &shape, howmany, len(it))).collect();
-        let mut written: Vec<Vec<E>> = to
-            .iter()
-            .map(|it| filled(&Subarray { brick: DynBrick::empty(D), ..*it }, &shape, 0, len(it)))
-            .collect();
-        let read: Vec<_> = read.iter().map(|it| &it[..]).collect();
-        let mut arrays: Vec<_> = written.iter_mut().map(|it| &mut it[..]).collect();
-        copy.run(&read, &mut arrays)?;
-        for (it, found) in to.iter().zip(&written) {
-            assert_eq!(*found, filled::<E>(it, &shape, howmany, len(it)), "{it:?}");
-        }
-        Ok::<_, Error>(())
-    })
-    .unwrap_or_else(|error| panic!("{error}: {sources:?} to {targets:?}"));
-}
-
-fn halos<E: Pod + PartialEq + std::fmt::Debug, const D: usize>(ranks: usize, seed: u64) {
-    let mut rng = Rng(seed);
-    let shape: [usize; D] = std::array::from_fn(|_| 1 + rng.below(5));
-    let grid = Grid::new(shape).unwrap();
-    let howmany = 1 + rng.below(2);
-    let [lower, upper]: [[usize; D]; 2] =
-        [0; 2].map(|_| std::array::from_fn(|axis| rng.below(shape[axis] + 2)));
-    let periodic: [bool; D] = std::array::from_fn(|_| rng.below(2) == 0);
-    let ghosts = Ghosts::new(lower, upper, periodic);
-    let all: Vec<Vec<Subarray>> = bricks(grid, ranks, &mut rng)
-        .into_iter()
-        .map(|bricks| {
-            let one = |(array, brick): (usize, Brick<D>)| {
-                let array = Subarray::with_ghosts(brick, lower, upper).in_array(array);
-                if rng.below(2) == 0 { array.interleaved(howmany) } else { array }
-            };
-            bricks.into_iter().enumerate().map(one).collect()
-        })
-        .collect();
-    let data = GridData::of::<E>(grid).howmany(howmany);
-    thriffty::threads(ranks, |comm| {
-        let arrays = &all[comm.rank()];
-        let mut halo = halo(&comm, data, ghosts, arrays)?;
-        let len = |it: &Subarray| -> usize {
-            let around = (0..D).map(|axis| lower[axis] + it.brick.len(axis) + upper[axis]);
-            around.product::<usize>() * howmany
-        };
-        let mut found: Vec<Vec<E>> =
-            arrays.iter().map(|it| filled(it, &shape, howmany, len(it))).collect();
-        let mut expected = found.clone();
-        halo.run_in_place(&mut found.iter_mut().map(|it| &mut it[..]).collect::<Vec<_>>())?;
-        let per = size_of::<E>() / 4;
-        for (it, expected) in arrays.iter().zip(&mut expected).filter(|it| !it.0.brick.is_empty()) {
-            let words: &mut [u32] = bytemuck::cast_slice_mut(expected);
-            let lo: Vec<_> =
-                (0..D).map(|axis| it.brick.lo[axis] as isize - lower[axis] as isize).collect();
-            let hi: Vec<_> =
-                (0..D).map(|axis| (it.brick.hi[axis] + upper[axis]) as isize).collect();
-            for index in indices(&lo, &hi) {
-                let is_there = (0..D)
-                    .all(|axis| periodic[axis] || (0..shape[axis] as isize).contains(&index[axis]));
-                for batch in (0..howmany).filter(|_| is_there) {
-                    let at = element(it, batch, &index);
-                    words[at * per..][..per].fill(value(&shape, batch, &index));
-                }
-            }
-        }
-        assert_eq!(found, expected, "{arrays:?}");
-        Ok::<_, Error>(())
-    })
-    .unwrap_or_else(|error| panic!("{error}: {ghosts:?} of {all:?}"));
 }
 
 /// Fields loaded from several bricks and stored to others, transformed in between.
@@ -266,12 +138,12 @@ proptest! {
         ranks in select(&RANKS[..]),
         seed in any::<u64>().no_shrink(),
     ) {
-        match seed % 4 {
-            0 => copies::<u32, 1>(ranks, seed),
-            1 => copies::<u64, 2>(ranks, seed),
-            2 => copies::<[u64; 2], 3>(ranks, seed),
-            _ => copies::<u32, 4>(ranks, seed),
-        }
+        thriffty::threads(ranks, |comm| match seed % 4 {
+            0 => copies::<u32, 1>(&comm, &OnHost, seed),
+            1 => copies::<u64, 2>(&comm, &OnHost, seed),
+            2 => copies::<[u64; 2], 3>(&comm, &OnHost, seed),
+            _ => copies::<u32, 4>(&comm, &OnHost, seed),
+        }).unwrap();
     }
 
     #[test]
@@ -279,11 +151,11 @@ proptest! {
         ranks in select(&RANKS[..]),
         seed in any::<u64>().no_shrink(),
     ) {
-        match seed % 3 {
-            0 => halos::<u32, 1>(ranks, seed),
-            1 => halos::<u64, 2>(ranks, seed),
-            _ => halos::<[u64; 2], 3>(ranks, seed),
-        }
+        thriffty::threads(ranks, |comm| match seed % 3 {
+            0 => halos::<u32, 1>(&comm, &OnHost, seed),
+            1 => halos::<u64, 2>(&comm, &OnHost, seed),
+            _ => halos::<[u64; 2], 3>(&comm, &OnHost, seed),
+        }).unwrap();
     }
 
     #[test]
@@ -340,7 +212,7 @@ fn bricks_may_share_an_array() {
         halo.run_in_place(&mut [&mut array])?;
         let row = |i: usize| [10 * i, 10 * i + 1, 10 * i + 1, 10 * i, 99].map(|v| v as f64);
         assert_eq!(array, [row(2 * rank), row(2 * rank + 1)].concat());
-        assert_eq!(halo.messages_sent(), 0);
+        assert_eq!(halo.plan().sends.len(), 0);
         Ok::<_, Error>(())
     })
     .unwrap();

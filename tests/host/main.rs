@@ -5,6 +5,8 @@ mod allocations;
 #[path = "../common/mod.rs"]
 mod common;
 mod recorded;
+#[path = "../common/subarrays.rs"]
+mod subarrays;
 mod watch;
 mod whole;
 

@@ -6,6 +6,7 @@
 mod bench;
 mod contender;
 mod demo;
+mod gpus;
 mod heffte;
 mod install;
 mod kernels;
@@ -120,6 +121,7 @@ fn run(task: Task) -> tools::Result {
         Task::Modules => sources::modules(),
         Task::Lines => sources::lines(),
         Task::Kernels => kernels::run(),
+        Task::Bench(options) if options.gpu => gpus::run(&options),
         Task::Bench(options) if options.net => net::run(&options),
         Task::Bench(options) if !options.sizes.is_empty() => sizes::run(&options),
         Task::Bench(options) => bench::run(&options),

@@ -22,11 +22,17 @@ pub(crate) struct Options {
     #[arg(long, value_delimiter = ',', value_parser = count, value_name = "N,...")]
     #[arg(conflicts_with_all = ["size", "net", "exchanges"])]
     pub(crate) sizes: Vec<usize>,
+    /// Time cubes on one, two, four and eight GPUs of this host, as many as there are, beside cuFFT
+    /// if there is an nvcc.
+    #[arg(long, conflicts_with_all = ["size", "net", "exchanges", "beside", "only"])]
+    pub(crate) gpu: bool,
     /// The precision.
     #[arg(long, default_value = "f64", value_parser = ["f32", "f64"], conflicts_with = "net")]
     pub(crate) precision: String,
     /// Numbers of ranks.
-    #[arg(long, default_value = "1,2,4", default_value_if("sizes", ArgPredicate::IsPresent, "1,4"), value_delimiter = ',', value_parser = count)]
+    #[arg(long, default_value = "1,2,4", value_delimiter = ',', value_parser = count)]
+    #[arg(default_value_if("gpu", ArgPredicate::Equals("true".into()), "1,2,4,8"))]
+    #[arg(default_value_if("sizes", ArgPredicate::IsPresent, "1,4"))]
     #[arg(value_name = "P,...", conflicts_with = "net")]
     pub(crate) ranks: Vec<usize>,
     /// Measured rounds.
@@ -127,6 +133,7 @@ pub(crate) mod tests {
         let options = parse("--sizes 64,100 --precision f32").unwrap();
         assert_eq!((options.sizes, options.ranks), (vec![64, 100], vec![1, 4]));
         assert_eq!(parse("--sizes 64 --ranks 2").unwrap().ranks, [2]);
+        assert_eq!(parse("--gpu --sizes 64").unwrap().ranks, [1, 2, 4, 8]);
         let options = parse("--net --wires f32,1e-6 --hosts 3").unwrap();
         assert_eq!((options.wires.len(), options.hosts, options.rate.as_str()), (2, 3, "1gbit"));
     }
@@ -144,6 +151,7 @@ pub(crate) mod tests {
             ("--net --ranks 4", "--ranks"),
             ("--net --hosts 0", "positive"),
             ("--sizes 64 --size 8x8x8", "--size"),
+            ("--gpu --net", "--net"),
         ] {
             let error = parse(line).unwrap_err();
             assert!(error.contains(part), "{line}: {error}");

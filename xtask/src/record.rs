@@ -108,7 +108,7 @@ pub(crate) fn with_problem(options: &Options, machine: &Description, mut record:
 
 /// `c2c-256x256x256`, or the kind alone of several sizes.
 fn problem(options: &Options) -> String {
-    match options.sizes.is_empty() {
+    match options.sizes.is_empty() && !options.gpu {
         true => format!("{}-{}", options.kind, options.size_text()),
         false => options.kind.clone(),
     }

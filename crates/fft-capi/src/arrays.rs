@@ -2,19 +2,31 @@
 
 use std::ops::Range;
 
-use thriffty::arrays::{Ghosts, GridData, ParallelCopy, Subarray, copy, halo};
+use thriffty::arrays::{CopyPlan, Ghosts, GridData, ParallelCopy, Subarray, bind};
+#[cfg(feature = "cuda")]
+use thriffty::arrays::{DeviceCopy, bind_on_device};
 use thriffty::planning::{MAX_AXES, PerAxis};
 use thriffty::{Comm, Error};
 
+#[cfg(feature = "cuda")]
+use crate::plan::keeping;
 use crate::plan::{Held, Plan};
 use crate::request::{brick, one_of, order};
 use crate::values::{self, Brick, Side};
 
 /// A copy that a program has planned.
 pub(crate) struct Copies {
-    pub(crate) copy: ParallelCopy,
+    pub(crate) place: CopyPlace,
     /// Bytes of each source array and of each target array.
     bytes: [Vec<usize>; 2],
+}
+
+/// Where the arrays of a copy are.
+pub(crate) enum CopyPlace {
+    Host(Box<ParallelCopy>),
+    /// `None` when dropped.
+    #[cfg(feature = "cuda")]
+    Device(Option<Box<DeviceCopy>>),
 }
 
 /// Ghost points as programs say it: how many below and above, and whether the grid is periodic.
@@ -53,17 +65,21 @@ impl Held {
     fn with_comm<A>(
         &mut self,
         asked: Result<A, Error>,
-        make: impl FnOnce(&dyn Comm, A) -> Result<Copies, Error>,
+        plan: impl FnOnce(&dyn Comm, A) -> Result<CopyPlan, Error>,
     ) -> Result<Copies, Error> {
-        let placed = match self.is_on_device() {
-            true => Err(Error::argument("plan of a copy", "one on a device", "one on the host")),
-            false => asked,
+        let asked = self.agree_with_all(asked)?;
+        let Plan::Rank(held) = self.plan() else {
+            let alone = thriffty::alone();
+            return Copies::on_host(&alone, plan(&alone, asked)?);
         };
-        let asked = self.agree_with_all(placed)?;
-        match self.plan() {
-            Plan::Rank(plan) => make(plan.comm(), asked),
-            Plan::Team(_) => make(&thriffty::alone(), asked),
+        let (comm, plan) = (held.comm(), plan(held.comm(), asked)?);
+        #[cfg(feature = "cuda")]
+        if let Some(device) = held.device_options() {
+            let bytes = Copies::bytes_of(&plan);
+            let copy = keeping(true, || bind_on_device(comm, device, plan))?;
+            return Ok(Copies { place: CopyPlace::Device(Some(Box::new(copy))), bytes });
         }
+        Copies::on_host(comm, plan)
     }
 
     /// Plans a copy of data of a side. Collective.
@@ -77,8 +93,7 @@ impl Held {
             Ok((data, subarrays(&sources, axes)?, subarrays(&targets, axes)?))
         });
         self.with_comm(asked, |comm, (data, sources, targets)| {
-            let copy = copy(comm, data, &sources, &targets)?;
-            Ok(Copies::new(copy))
+            CopyPlan::new(comm, data, &sources, &targets)
         })
     }
 
@@ -99,16 +114,20 @@ impl Held {
             Ok((data, ghosts, subarrays(&arrays, axes)?))
         });
         self.with_comm(asked, |comm, (data, ghosts, arrays)| {
-            Ok(Copies::new(halo(comm, data, ghosts, &arrays)?))
+            CopyPlan::halo(comm, data, ghosts, &arrays)
         })
     }
 }
 
 impl Copies {
-    fn new(copy: ParallelCopy) -> Self {
-        let bytes =
-            copy.least_lens().map(|lens| lens.iter().map(|len| len * copy.data().bytes).collect());
-        Self { copy, bytes }
+    fn on_host(comm: &dyn Comm, plan: CopyPlan) -> Result<Self, Error> {
+        let bytes = Self::bytes_of(&plan);
+        let copy = bind(comm, plan)?;
+        Ok(Self { place: CopyPlace::Host(Box::new(copy)), bytes })
+    }
+
+    fn bytes_of(plan: &CopyPlan) -> [Vec<usize>; 2] {
+        plan.least.each_ref().map(|lens| lens.iter().map(|len| len * plan.data.bytes).collect())
     }
 
     /// Bytes of each source array and of each target array.
@@ -122,6 +141,16 @@ impl Copies {
         let len = |array: usize, of: &[usize]| of.get(array).copied().unwrap_or(0);
         let arrays = read.len().max(written.len());
         (0..arrays).map(|array| len(array, read).max(len(array, written))).collect()
+    }
+}
+
+/// A copy on a device is dropped without changing the program's current device.
+#[cfg(feature = "cuda")]
+impl Drop for CopyPlace {
+    fn drop(&mut self) {
+        if let Self::Device(copy) = self {
+            keeping(true, || drop(copy.take()));
+        }
     }
 }
 

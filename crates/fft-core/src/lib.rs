@@ -27,7 +27,9 @@ mod redistribute;
 mod simulate;
 mod spectral;
 
-pub use arrays::{Ghosts, GridData, ParallelCopy, Subarray};
+pub use arrays::{
+    CopyMessage, CopyPart, CopyPlan, Ghosts, GridData, OwnCopy, ParallelCopy, Subarray,
+};
 pub use base::{
     Element, Energy, Error, ErrorKind, Precision, Real, Timings, Tolerance, WireError, escaped,
     shown,
@@ -37,7 +39,8 @@ pub use comm::{
     Arrival, Comm, DeviceAllocation, DeviceBuffer, DeviceComm, Epoch, Exchange, Expose, Flight,
     InEpoch, LocalBuffers, MessageBuffers, MessageHandler, MessagePlan, MessageSpec, NodeMemory,
     PackRequest, Part, Parts, PeerMemory, PinnedMemory, Reduce, RmaWindow, SLOT_ALIGN, Segment,
-    SharedMemory, Slot, SlotPool, Work, WritePartition, agree, agree_by, assert_same, matching,
+    SharedMemory, Slot, SlotPool, Unwinding, Work, WritePartition, agree, agree_by, assert_same,
+    matching,
 };
 pub use execute::{
     AnyExecutor, BindContext, BufferRequirement, CallerArrays, Device, Executor, MakeExchange,

@@ -41,6 +41,9 @@ fn body() {
     shared::cases(&world, &gpu, joined, false).unwrap();
     refused(&world, &gpu).unwrap();
     damaged::in_windows(&world, &gpu).unwrap();
+    for transport in [GpuTransport::PeerToPeer, GpuTransport::HostStaged] {
+        arrays::cases(&world, &gpu, transport, 0..4).unwrap();
+    }
     let by_host = By(gpu.clone(), GpuTransport::HostStaged);
     everything(&world, &by_host).unwrap();
     for exchange in Algorithm::ALL {

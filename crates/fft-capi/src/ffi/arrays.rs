@@ -4,12 +4,16 @@ use std::ffi::c_void;
 use std::ops::Range;
 
 use thriffty::Error;
+#[cfg(feature = "cuda")]
+use thriffty::gpu::keeping_context;
 use thriffty::planning::MAX_AXES;
 
 use super::Plan;
 use super::addresses::{check, null};
+#[cfg(feature = "cuda")]
+use super::device;
 use super::pointers::{bytes, bytes_mut, tell};
-use crate::arrays::{self, Around, Copies, apart};
+use crate::arrays::{self, Around, Copies, CopyPlace, apart};
 use crate::plan::Held;
 use crate::registry::{COPIES, PLANS};
 use crate::status::{Failure, Status, status};
@@ -84,7 +88,7 @@ unsafe fn numbers<V: std::marker::Copy + Default>(
 }
 
 /// Plans a copy of data like that of one side of a plan, `THRIFFTY_SIDE_INPUT` or
-/// `THRIFFTY_SIDE_OUTPUT`: the same grid, elements and batch. Each point of the targets comes from
+/// `THRIFFTY_SIDE_OUTPUT`: the same grid, elements and batch, on the host or on the plan's device. Each point of the targets comes from
 /// the source that has it, on whichever rank. Collective over the plan's ranks; the same status on
 /// every rank. The plan may be destroyed before the copy. On failure `*copy` is NULL.
 ///
@@ -227,33 +231,78 @@ unsafe fn run(
     sources: *const *const c_void,
     targets: *const *mut c_void,
 ) -> Result<(), Error> {
-    let [read, written] = held.bytes();
-    // SAFETY: the caller vouches for the arrays, and those that are written are apart from others.
-    let arrays = || unsafe {
-        let from = addresses("sources", sources, read)?;
-        let to = addresses("targets", targets.cast(), written)?;
-        apart(&ranges(&from, read), &ranges(&to, written))?;
-        let from = from.iter().zip(read).map(|(at, len)| bytes("source", *at, *len));
-        let to = to.iter().zip(written).map(|(at, len)| bytes_mut("target", at.cast_mut(), *len));
-        Ok((from.collect::<Result<Vec<_>, Error>>()?, to.collect::<Result<Vec<_>, Error>>()?))
+    let [read, written] = held.bytes().map(<[usize]>::to_vec);
+    // SAFETY: the caller vouches for the lists.
+    let found = || unsafe {
+        let from = addresses("sources", sources, &read)?;
+        let to = addresses("targets", targets.cast(), &written)?;
+        apart(&ranges(&from, &read), &ranges(&to, &written))?;
+        Ok((from, to))
     };
-    let (mine, (from, mut to)) = split(arrays());
-    held.copy.run_after(mine, &from, &mut to)
+    let (mine, (from, to)) = split(found());
+    let (from, to) = (from.into_iter().zip(read), to.into_iter().zip(written));
+    match &mut held.place {
+        CopyPlace::Host(copy) => {
+            // SAFETY: the caller vouches for the arrays, and those that are written are apart from
+            // others.
+            let arrays = || unsafe {
+                let from = from.map(|(at, len)| bytes("source", at, len));
+                let to = to.map(|(at, len)| bytes_mut("target", at.cast_mut(), len));
+                Ok((from.collect::<Result<Vec<_>, _>>()?, to.collect::<Result<Vec<_>, _>>()?))
+            };
+            let (known, (from, mut to)) = split(arrays());
+            copy.run_after(mine.and(known), &from, &mut to)
+        }
+        #[cfg(feature = "cuda")]
+        CopyPlace::Device(copy) => keeping_context(|| {
+            let copy = copy.as_mut().expect("not dropped");
+            let (rank, stream) = (copy.rank(), copy.stream().clone());
+            // SAFETY: as above.
+            let array = |what, (at, len)| unsafe { device::array((rank, &stream), what, at, len) };
+            let arrays = || {
+                let from = from.map(|it| array("source", it)).collect::<Result<Vec<_>, _>>()?;
+                Ok((from, to.map(|it| array("target", it)).collect::<Result<Vec<_>, _>>()?))
+            };
+            let (known, (from, mut to)) = split(arrays());
+            let from: Vec<_> = from.iter().collect();
+            let mut to: Vec<_> = to.iter_mut().collect();
+            copy.run_after(mine.and(known), &from, &mut to)
+        }),
+    }
 }
 
 /// # Safety
 /// As of [`thriffty_copy_run`].
 unsafe fn run_in_place(held: &mut Copies, arrays: *const *mut c_void) -> Result<(), Error> {
     let lens = held.bytes_in_place();
-    // SAFETY: the caller vouches for the arrays, which are apart.
-    let arrays = || unsafe {
+    // SAFETY: the caller vouches for the list.
+    let found = || unsafe {
         let found = addresses("arrays", arrays.cast(), &lens)?;
         apart(&[], &ranges(&found, &lens))?;
-        let found = found.iter().zip(&lens);
-        found.map(|(at, len)| bytes_mut("array", at.cast_mut(), *len)).collect()
+        Ok(found)
     };
-    let (mine, mut found): (_, Vec<_>) = split(arrays());
-    held.copy.run_in_place_after(mine, &mut found)
+    let (mine, found): (_, Vec<_>) = split(found());
+    let found = found.into_iter().zip(&lens);
+    match &mut held.place {
+        CopyPlace::Host(copy) => {
+            // SAFETY: the caller vouches for the arrays, which are apart.
+            let arrays = found.map(|(at, len)| unsafe { bytes_mut("array", at.cast_mut(), *len) });
+            let (known, mut arrays): (_, Vec<_>) = split(arrays.collect());
+            copy.run_in_place_after(mine.and(known), &mut arrays)
+        }
+        #[cfg(feature = "cuda")]
+        CopyPlace::Device(copy) => keeping_context(|| {
+            let copy = copy.as_mut().expect("not dropped");
+            let (rank, stream) = (copy.rank(), copy.stream().clone());
+            let arrays = found.map(|(at, len)| {
+                // SAFETY: as above.
+                unsafe { device::array((rank, &stream), "array", at, *len) }
+            });
+            let (known, mut arrays): (_, Vec<_>) = split(arrays.collect());
+            let mut arrays: Vec<_> = arrays.iter_mut().collect();
+            copy.run_in_place_after(mine.and(known), &mut arrays)
+        }),
+    }
 }
 
 /// What went wrong, and the value, if it did not.

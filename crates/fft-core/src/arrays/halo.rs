@@ -8,11 +8,10 @@
 
 use std::ops::Range;
 
+use super::copy_plan::{GridData, grow};
 use super::matches::Piece;
-use super::parallel_copy::{GridData, ParallelCopy, agree_on, grow};
 use super::subarray::Subarray;
 use crate::base::Error;
-use crate::comm::{Comm, Exchange, agree, assert_same};
 use crate::geometry::{DIMS, DynBrick, PerAxis};
 
 /// The ghost points around bricks, and what is beyond the grid.
@@ -51,33 +50,8 @@ struct Segment {
     is_ghost: bool,
 }
 
-impl ParallelCopy {
-    /// Plans the exchange that fills the ghost points of arrays, also those of edges and corners,
-    /// from the bricks that have them. It [runs in place](ParallelCopy::run_in_place). Collective.
-    ///
-    /// The bricks of all ranks are disjoint and hold all points that ghost points stand for.
-    /// Communicator and exchange are as in [`ParallelCopy::new`].
-    ///
-    /// # Errors
-    /// Those of [`ParallelCopy::new`]; [`Error::OnRank`] for ghost points outside an array.
-    pub fn halo(
-        comm: Box<dyn Comm>,
-        exchange: Box<dyn Exchange>,
-        data: GridData,
-        ghosts: Ghosts,
-        arrays: &[Subarray],
-    ) -> Result<Self, Error> {
-        let own = comm.as_ref();
-        let [least, _] = agree_on(own, data, [arrays, &[]])?;
-        assert_same(own, &[("ghost points", format!("{ghosts:?}"))])?;
-        let (targets, reach) = agree(own, targets(data, &ghosts, arrays))?;
-        let sources = arrays.iter().map(Piece::whole).collect();
-        Self::of_pieces(comm, exchange, data, [sources, targets], [least, reach])
-    }
-}
-
 /// The ghost points of all arrays, and the elements that each array must have.
-fn targets(
+pub(super) fn targets(
     data: GridData,
     ghosts: &Ghosts,
     arrays: &[Subarray],

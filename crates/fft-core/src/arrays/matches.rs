@@ -23,34 +23,42 @@ pub(super) struct Piece {
     pub(super) view: View,
 }
 
-/// A part of a message, and the array on this side of it.
+/// A part of a message.
 #[derive(Debug)]
-pub(super) struct Part {
-    pub(super) array: usize,
-    pub(super) transfer: Transfer,
+pub struct CopyPart {
+    /// The number of the array on this side of it.
+    pub array: usize,
+    /// Between the array and the message.
+    pub transfer: Transfer,
 }
 
-/// The parts of a message to or from a peer.
+/// A message to or from a peer.
 #[derive(Debug)]
-pub(super) struct Message {
-    pub(super) peer: usize,
-    pub(super) elements: usize,
-    pub(super) parts: Vec<Part>,
+pub struct CopyMessage {
+    /// The rank.
+    pub peer: usize,
+    /// Its length in elements.
+    pub elements: usize,
+    /// Its parts, which are dense.
+    pub parts: Vec<CopyPart>,
 }
 
 /// A copy from one array of this rank to another, or within one.
 #[derive(Debug)]
-pub(super) struct OwnCopy {
-    pub(super) from: usize,
-    pub(super) to: usize,
-    pub(super) transfer: Transfer,
+pub struct OwnCopy {
+    /// The number of the source array.
+    pub from: usize,
+    /// The number of the target array.
+    pub to: usize,
+    /// From one to the other.
+    pub transfer: Transfer,
 }
 
 /// All copies of a rank.
 #[derive(Debug)]
 pub(super) struct Matches {
-    pub(super) sends: Vec<Message>,
-    pub(super) recvs: Vec<Message>,
+    pub(super) sends: Vec<CopyMessage>,
+    pub(super) recvs: Vec<CopyMessage>,
     pub(super) own: Vec<OwnCopy>,
 }
 
@@ -272,7 +280,7 @@ fn messages(
     howmany: usize,
     distance: impl Fn(usize) -> usize,
     ends: impl Fn(&Common, View) -> (usize, [View; 2]),
-) -> Vec<Message> {
+) -> Vec<CopyMessage> {
     boxes.retain(|it| distance(it.peer) > 0);
     boxes.sort_unstable_by_key(|it| (distance(it.peer), it.target, it.source));
     let of_peer = boxes.chunk_by(|a, b| a.peer == b.peer);
@@ -282,10 +290,10 @@ fn messages(
             let shape = shape(&it.part, howmany, it.order);
             let (array, views) = ends(it, dense(elements, shape));
             elements += shape.iter().product::<usize>();
-            Part { array, transfer: Transfer::between(shape, views) }
+            CopyPart { array, transfer: Transfer::between(shape, views) }
         };
         let parts = boxes.iter().map(part).collect();
-        Message { peer: boxes[0].peer, elements, parts }
+        CopyMessage { peer: boxes[0].peer, elements, parts }
     };
     of_peer.map(message).collect()
 }

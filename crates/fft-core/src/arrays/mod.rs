@@ -1,11 +1,14 @@
 //! Bricks in local arrays as programs have them: strides, ghost points, several bricks per rank.
 
 mod arrays_of_rank;
+mod copy_plan;
 mod halo;
 mod matches;
 mod parallel_copy;
 mod subarray;
 
+pub use copy_plan::{CopyPlan, GridData};
 pub use halo::Ghosts;
-pub use parallel_copy::{GridData, ParallelCopy};
+pub use matches::{CopyMessage, CopyPart, OwnCopy};
+pub use parallel_copy::ParallelCopy;
 pub use subarray::Subarray;

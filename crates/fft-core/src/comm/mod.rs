@@ -26,4 +26,4 @@ pub use node_memory::{
 };
 pub use rma::{Epoch, InEpoch, RmaWindow};
 pub use slot::{PinnedMemory, SLOT_ALIGN, Slot, SlotPool};
-pub(crate) use unwinding::Unwinding;
+pub use unwinding::Unwinding;

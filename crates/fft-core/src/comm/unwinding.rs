@@ -3,7 +3,7 @@
 use super::comm::Comm;
 
 /// Notifies the communicator of a panic, as other ranks wait for this one.
-pub(crate) struct Unwinding<'a> {
+pub struct Unwinding<'a> {
     comm: &'a dyn Comm,
     /// Whether the thread was panicking before.
     already: bool,
@@ -11,7 +11,7 @@ pub(crate) struct Unwinding<'a> {
 
 impl<'a> Unwinding<'a> {
     /// Notifies if a panic drops it.
-    pub(crate) fn watch(comm: &'a dyn Comm) -> Self {
+    pub fn watch(comm: &'a dyn Comm) -> Self {
         Self { comm, already: std::thread::panicking() }
     }
 }

@@ -133,7 +133,7 @@ impl Transfer {
     }
 
     /// The same copy with both arrays shifted by so many elements.
-    pub(crate) fn behind(mut self, from: usize, to: usize) -> Self {
+    pub fn behind(mut self, from: usize, to: usize) -> Self {
         self.from.offset += from;
         self.to.offset += to;
         self

@@ -23,7 +23,7 @@ use crate::base::cache_sizes;
 use crate::geometry::{Layout, PerAxis, Topology};
 use crate::planner::cost;
 use crate::planner::peer_read_order;
-use crate::problem::{Direction, Kind, Problem, TransportPolicy};
+use crate::problem::{Access, Direction, Kind, Problem, TransportPolicy};
 use crate::recipe::{Node, Step};
 
 /// Ordered by preference among equal costs.
@@ -435,7 +435,21 @@ impl<'a> Costs<'a> {
         // Intermediate layouts keep the input's contiguous axis.
         let stays = ends[0].contiguous() == ends[1].contiguous();
         let joined = problem.fetches() && complex && stays && suits();
-        [seconds * if joined { peer_read_order::SHARE } else { 1.0 }, network]
+        let share = if joined { peer_read_order::SHARE } else { 1.0 };
+        [seconds * share + self.uncovered(here), network]
+    }
+
+    /// What a reshape before all transforms costs more on devices, whose engines copy while chunks
+    /// are transformed.
+    fn uncovered(&self, here: State) -> f64 {
+        let search = self.search;
+        let covers = search.problem.options.access == Access::Strided && here.done.0 == 0;
+        match search.row_major(here).filter(|_| covers) {
+            Some(layout) => {
+                self.model.pass(layout.most_points() as f64 * search.element(here.done.0) as f64)
+            }
+            None => 0.0,
+        }
     }
 
     /// The cost of a reshape that is a pass of its own.

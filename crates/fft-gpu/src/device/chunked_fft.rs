@@ -1,4 +1,5 @@
-//! Transforms before a reshape in chunks: copy engines move a chunk while later ones are transformed.
+//! Transforms before a reshape in chunks: copy engines move a chunk while later ones are
+//! transformed.
 //!
 //! ```text
 //! transforms, on the plan's stream:

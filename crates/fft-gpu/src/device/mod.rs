@@ -5,6 +5,7 @@
 //! before it would move, and store what the last reshape would. Everything is queued on one stream;
 //! ranks of a host synchronize once in a reshape, by events.
 
+mod array_copy;
 mod binder;
 mod chunked_fft;
 mod connections;
@@ -26,6 +27,7 @@ mod reshape;
 mod resized;
 mod trig;
 
+pub use array_copy::DeviceCopy;
 pub use chunked_fft::has_chunks;
 pub use cuda::Cuda;
 pub use fastest::has_fast_columns;

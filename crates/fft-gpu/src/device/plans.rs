@@ -18,7 +18,7 @@ use crate::ffi::{Block, DeviceMemory, Owned, Peers, RankExports, connect, device
 
 /// A plan's own memory on a device.
 pub struct CudaWork<T> {
-    buffers: [Owned<T>; 2],
+    pub(super) buffers: [Owned<T>; 2],
 }
 
 impl<T: GpuReal> Cuda<T> {
@@ -42,6 +42,29 @@ impl<T: GpuReal> Cuda<T> {
             true => GpuTransport::GpuDirect,
             false => GpuTransport::HostStaged,
         })
+    }
+}
+
+impl<T: GpuReal> Cuda<T> {
+    /// Finds out which ranks reach each other's memory. Collective.
+    pub(super) fn connect_ranks(
+        &mut self,
+        comm: &dyn Comm,
+        wanted: GpuTransport,
+    ) -> Result<Option<Box<dyn NodeMemory>>, Error> {
+        self.rank = comm.rank();
+        let own = agree(comm, comm.dup())?;
+        let size = comm.size();
+        let (peers, mut node_memory) = match wanted {
+            GpuTransport::PeerToPeer => {
+                (connect(&self.gpu, comm)?, agree(comm, comm.node_memory())?)
+            }
+            _ => (Peers::apart(self.rank, size), None),
+        };
+        let info = node_memory.as_mut().map(|memory| PeerInfo::new(memory.as_mut(), size));
+        let info = agree(comm, info.transpose())?;
+        self.connections = Some(Connections::new(own, peers, info));
+        Ok(node_memory)
     }
 }
 
@@ -70,18 +93,9 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
             }
             wanted => wanted,
         };
-        let own = agree(comm, comm.dup())?;
-        let size = comm.size();
-        let (peers, mut node_memory) = match wanted {
-            GpuTransport::PeerToPeer => {
-                (connect(&self.gpu, comm)?, agree(comm, comm.node_memory())?)
-            }
-            _ => (Peers::apart(self.rank, size), None),
-        };
-        self.taken = self.transport_to(comm, wanted, &peers, lossless)?;
-        let info = node_memory.as_mut().map(|memory| PeerInfo::new(memory.as_mut(), size));
-        let info = agree(comm, info.transpose())?;
-        self.connections = Some(Connections::new(own, peers, info));
+        let node_memory = self.connect_ranks(comm, wanted)?;
+        let peers = &self.connections().peers;
+        self.taken = self.transport_to(comm, wanted, peers, lossless)?;
         Ok(node_memory)
     }
 

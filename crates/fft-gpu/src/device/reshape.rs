@@ -342,8 +342,8 @@ impl<T: GpuReal> Reshape<T> {
     }
 }
 
-/// Whether the destination is not what the transforms in chunks before have read. Records the events
-/// of all chunks if there are no such transforms.
+/// Whether the destination is not what the transforms in chunks before have read. Records the
+/// events of all chunks if there are no such transforms.
 fn chunks_are_apart<T: GpuReal>(device: &mut Cuda<T>, dst: &DeviceMemory<T>) -> bool {
     let Some(read) = device.chunks_of.take() else {
         let own = device.connections().own.clone().expect("made with the plan's memory");

@@ -73,6 +73,11 @@ impl<T> DeviceMemory<T> {
             .map(|range| Loan { memory: self.within(range), _guard: SyncOnDrop::Sync(None) })
     }
 
+    /// The same memory, for work that reads and writes different parts of it.
+    pub(crate) fn alias(&self) -> Self {
+        self.within(0..self.len)
+    }
+
     fn within(&self, range: Range<usize>) -> Self {
         assert!(range.start <= range.end && range.end <= self.len, "a part of the memory");
         let at = self.at + (range.start * size_of::<T>()) as u64;

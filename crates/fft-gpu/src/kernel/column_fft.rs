@@ -64,7 +64,8 @@ impl<T: GpuReal> ColumnFft<T> {
         Ok(Some(Self { kernel, roots }))
     }
 
-    /// The same columns where points are so many elements apart; `None` where these cannot be counted.
+    /// The same columns where points are so many elements apart; `None` where these cannot be
+    /// counted.
     pub fn with_pitch(mut self, pitch: usize) -> Option<Self> {
         self.kernel.pitch = pitch;
         (self.kernel.inner..=u32::MAX as usize / 2).contains(&pitch).then_some(self)

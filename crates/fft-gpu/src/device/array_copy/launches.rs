@@ -1,0 +1,108 @@
+//! The launches of a copy.
+
+use fft_core::{CopyMessage, CopyPlan, OwnCopy, Transfer};
+
+use super::super::cuda::Cuda;
+use crate::abi::Move;
+use crate::base::GpuError;
+use crate::ffi::PeerGets;
+use crate::kernel::Transfers;
+
+/// A launch with the number of its array.
+pub(super) type OfArray<L> = (usize, L);
+
+/// Prepares launches.
+pub(super) struct Launches<'a> {
+    pub(super) device: &'a Cuda<f32>,
+    pub(super) plan: &'a CopyPlan,
+}
+
+impl Launches<'_> {
+    fn transfers(&self, moves: &[Move<'_>]) -> Result<Transfers, GpuError> {
+        Transfers::new(&self.device.gpu, &self.device.stream, self.plan.data.bytes, moves)
+    }
+
+    /// From each source array to messages.
+    pub(super) fn packs(&self, out: &[usize]) -> Result<Vec<OfArray<Transfers>>, GpuError> {
+        let parts = self.plan.sends.iter().zip(out).flat_map(|(message, place)| {
+            let to = place / self.plan.data.bytes;
+            message
+                .parts
+                .iter()
+                .map(move |part| (part.array, Move { transfer: &part.transfer, from: 0, to }))
+        });
+        let prepared = |(array, moves): (usize, Vec<_>)| Ok((array, self.transfers(&moves)?));
+        by_array(parts).into_iter().map(prepared).collect()
+    }
+
+    pub(super) fn own(&self) -> Result<Vec<([usize; 2], Transfers)>, GpuError> {
+        let copy = |own: &OwnCopy| {
+            let moves = [Move { transfer: &own.transfer, from: 0, to: 0 }];
+            Ok(([own.from, own.to], self.transfers(&moves)?))
+        };
+        self.plan.own.iter().map(copy).collect()
+    }
+
+    /// To each target array from the messages of ranks that are reached.
+    pub(super) fn gets(
+        &self,
+        reached: &dyn Fn(usize) -> bool,
+        begins: &[usize],
+    ) -> Result<Vec<OfArray<PeerGets>>, GpuError> {
+        let near = self.plan.recvs.iter().filter(|message| reached(message.peer));
+        let parts = near.flat_map(|message| {
+            let begin = begins[message.peer] / self.plan.data.bytes;
+            message.parts.iter().map(move |part| {
+                (part.array, (message.peer, part.transfer.clone().behind(begin, 0)))
+            })
+        });
+        let (ranks, width) = (begins.len(), self.plan.data.bytes / size_of::<f32>());
+        let Cuda { gpu, stream, .. } = self.device;
+        let far = |peer: usize| !self.device.connections().peers.same_device(peer);
+        let prepared = |(array, parts): (usize, Vec<(usize, Transfer)>)| {
+            let parts: Vec<_> = parts.iter().map(|(peer, part)| (*peer, 0, part)).collect();
+            Ok((array, PeerGets::new::<f32>(gpu, stream, width, ranks, &parts, &far)?))
+        };
+        by_array(parts).into_iter().map(prepared).collect()
+    }
+
+    /// To each target array from messages that have come through the host.
+    pub(super) fn unpacks(
+        &self,
+        coming: &[&CopyMessage],
+        come: &[usize],
+    ) -> Result<Vec<OfArray<Transfers>>, GpuError> {
+        let parts = coming.iter().zip(come).flat_map(|(message, place)| {
+            let from = place / self.plan.data.bytes;
+            message
+                .parts
+                .iter()
+                .map(move |part| (part.array, Move { transfer: &part.transfer, from, to: 0 }))
+        });
+        let prepared = |(array, moves): (usize, Vec<_>)| Ok((array, self.transfers(&moves)?));
+        by_array(parts).into_iter().map(prepared).collect()
+    }
+}
+
+/// Values by their array, in order of arrays.
+fn by_array<V>(values: impl Iterator<Item = (usize, V)>) -> Vec<(usize, Vec<V>)> {
+    let mut found: Vec<(usize, Vec<V>)> = Vec::new();
+    for (array, value) in values {
+        match found.iter_mut().find(|(known, _)| *known == array) {
+            Some((_, values)) => values.push(value),
+            None => found.push((array, vec![value])),
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn launches_are_grouped_by_array() {
+        let found = by_array([(1, "a"), (0, "b"), (1, "c")].into_iter());
+        assert_eq!(found, [(1, vec!["a", "c"]), (0, vec!["b"])]);
+    }
+}

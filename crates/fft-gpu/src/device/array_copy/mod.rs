@@ -1,0 +1,289 @@
+//! Copies between the local arrays of all ranks, on devices.
+//!
+//! ```text
+//! pack all messages into memory that others read; copy what stays on this rank
+//! in an exposure epoch of the ranks of this host:
+//!     unpack the messages of ranks that are reached out of their memory
+//! exchange messages with other ranks through the host; unpack those
+//! ```
+
+mod launches;
+mod staged;
+
+use std::sync::Arc;
+
+use bytemuck::Pod;
+use cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut, DeviceSlice};
+use fft_core::{
+    Comm, CopyMessage, CopyPlan, Device, Error, Exchange, NodeMemory, Unwinding, agree,
+};
+
+use super::cuda::Cuda;
+use super::epoch::exposure_epoch;
+use crate::base::{Gpu, GpuError, GpuTransport};
+use crate::ffi::{DeviceMemory, Owned, PeerGets, lend, lend_mut};
+use crate::kernel::Transfers;
+use launches::{Launches, OfArray};
+use staged::Staged;
+
+/// The alignment of messages, in bytes.
+const ALIGN: usize = 128;
+
+/// A [`CopyPlan`] on devices, whose work is queued on one stream.
+pub struct DeviceCopy {
+    /// Dropped first, so that waiting ranks are notified.
+    comm: Box<dyn Comm>,
+    device: Cuda<f32>,
+    node_memory: Option<Box<dyn NodeMemory>>,
+    plan: CopyPlan,
+    /// Outgoing messages, which ranks of the host read; and nothing.
+    messages: [Owned<f32>; 2],
+    /// Launches with their arrays.
+    packs: Vec<OfArray<Transfers>>,
+    /// What stays on this rank, with its source and target array.
+    kept: Vec<([usize; 2], Transfers)>,
+    gets: Vec<OfArray<PeerGets>>,
+    /// Where some rank is not reached.
+    staged: Option<Staged>,
+}
+
+/// Where messages of so many bytes begin; and the end of the last.
+fn places(bytes: impl Iterator<Item = usize>) -> (Vec<usize>, usize) {
+    let mut end = 0;
+    let place = |bytes: usize| {
+        let place = end;
+        end = (place + bytes).next_multiple_of(ALIGN);
+        place
+    };
+    (bytes.map(place).collect(), end)
+}
+
+impl DeviceCopy {
+    /// Prepares a copy on this device and stream. Collective. The communicator and the exchange on
+    /// it are for this copy alone.
+    ///
+    /// Ranks of a host reach each other's memory with [`GpuTransport::PeerToPeer`]; other messages go
+    /// through the host.
+    ///
+    /// # Errors
+    /// On every rank: those of the exchange; [`Error::OnRank`] when the driver fails, or there is no
+    /// memory.
+    pub fn new(
+        (gpu, stream, transport): (&Gpu, &Arc<CudaStream>, GpuTransport),
+        comm: Box<dyn Comm>,
+        exchange: Box<dyn Exchange>,
+        plan: CopyPlan,
+    ) -> Result<Self, Error> {
+        let (own, rank) = (comm.as_ref(), comm.rank());
+        let device = Cuda::<f32>::new(gpu, stream.clone()).map_err(|why| why.on(rank));
+        let mut device = agree(own, device)?;
+        let node_memory = device.connect_ranks(own, transport)?;
+        let reached: Vec<_> =
+            (0..own.size()).map(|peer| device.connections().peers.reached(peer)).collect();
+        let bytes = plan.data.bytes;
+        let (out, end) = places(plan.sends.iter().map(|message| message.elements * bytes));
+        let far = |message: &CopyMessage| !reached[message.peer];
+        let coming: Vec<_> = plan.recvs.iter().filter(|message| far(message)).collect();
+        let (come, window) = places(coming.iter().map(|message| message.elements * bytes));
+        device.staging_bytes = [0, window];
+        let words = [end.div_ceil(size_of::<f32>()), 0];
+        let work = device.work(words, own, None)?;
+        let begins = begins_at(own, &plan.sends, &out)?;
+        let launches = Launches { device: &device, plan: &plan };
+        let prepare = || {
+            let gets = launches.gets(&|peer| reached[peer], &begins)?;
+            let (packs, unpacks) = (launches.packs(&out)?, launches.unpacks(&coming, &come)?);
+            Ok((packs, launches.own()?, gets, unpacks))
+        };
+        let prepared = prepare().map_err(|why: GpuError| why.on(rank));
+        let (packs, kept, gets, unpacks) = agree(own, prepared)?;
+        let outgoing = device.connections().own.as_ref().map(|own| own.blocks[0].clone());
+        // Where all ranks are reached there is no memory for messages through the host.
+        let blocks = outgoing.zip(device.staging[1].clone());
+        let mut staged = blocks.map(|(outgoing, incoming)| {
+            let sent = plan.sends.iter().zip(&out).filter(|it| far(it.0)).map(|it| *it.1);
+            Staged {
+                exchange,
+                message_plan: plan.message_plan(&|peer| !reached[peer]),
+                places: [sent.collect(), come],
+                incoming: Owned::new(incoming.clone(), stream),
+                blocks: [outgoing, incoming],
+                unpacks,
+            }
+        });
+        if let Some(staged) = &mut staged {
+            staged.reserve(gpu, own)?;
+        }
+        let messages = work.buffers;
+        Ok(Self { comm, device, node_memory, plan, messages, packs, kept, gets, staged })
+    }
+
+    /// What it moves.
+    pub fn plan(&self) -> &CopyPlan {
+        &self.plan
+    }
+
+    /// This rank.
+    pub fn rank(&self) -> usize {
+        self.comm.rank()
+    }
+
+    /// The stream.
+    pub fn stream(&self) -> &Arc<CudaStream> {
+        &self.device.stream
+    }
+
+    /// Bytes of memory held on the device.
+    pub fn memory(&self) -> usize {
+        let staged = self.staged.as_ref().map_or(0, |staged| staged.incoming.bytes());
+        self.messages[0].bytes() + staged
+    }
+
+    /// Queues a copy from sources to targets: slices of elements, of their numbers, or of bytes.
+    /// Collective.
+    ///
+    /// # Errors
+    /// As [`DeviceCopy::run_after`].
+    pub fn run<E: Pod>(
+        &mut self,
+        sources: &[&impl DevicePtr<E>],
+        targets: &mut [&mut impl DevicePtrMut<E>],
+    ) -> Result<(), Error> {
+        let stream = self.stream().clone();
+        let sources: Vec<_> = sources.iter().map(|array| lend(*array, &stream)).collect();
+        let mut targets: Vec<_> =
+            targets.iter_mut().map(|array| lend_mut(&mut **array, &stream)).collect();
+        let sources: Vec<_> = sources.iter().map(|array| array.cast::<u8>()).collect();
+        let mut targets: Vec<_> = targets.iter_mut().map(|array| array.cast_mut::<u8>()).collect();
+        let sources: Vec<_> = sources.iter().map(|array| &**array).collect();
+        let mut targets: Vec<_> = targets.iter_mut().map(|array| &mut **array).collect();
+        self.run_after(Ok(()), &sources, &mut targets)
+    }
+
+    /// As [`DeviceCopy::run`], within arrays that are both sources and targets. No point of a target
+    /// is one of a source in memory.
+    ///
+    /// # Errors
+    /// As [`DeviceCopy::run_after`].
+    pub fn run_in_place<E: Pod>(
+        &mut self,
+        arrays: &mut [&mut impl DevicePtrMut<E>],
+    ) -> Result<(), Error> {
+        let stream = self.stream().clone();
+        let mut arrays: Vec<_> =
+            arrays.iter_mut().map(|array| lend_mut(&mut **array, &stream)).collect();
+        let mut arrays: Vec<_> = arrays.iter_mut().map(|array| array.cast_mut::<u8>()).collect();
+        let mut arrays: Vec<_> = arrays.iter_mut().map(|array| &mut **array).collect();
+        self.run_in_place_after(Ok(()), &mut arrays)
+    }
+
+    /// Queues a copy from sources to targets, with what this rank has found wrong before.
+    /// Collective. Returns when it is queued; where messages go through the host, when they have
+    /// arrived.
+    ///
+    /// # Errors
+    /// On every rank: that of the lowest rank that has one; [`Error::OnRank`] for another number of
+    /// arrays, for arrays that are too short or not aligned, and when the driver or the transport
+    /// fails. Targets are then undefined.
+    pub fn run_after(
+        &mut self,
+        mine: Result<(), Error>,
+        sources: &[&DeviceMemory<u8>],
+        targets: &mut [&mut DeviceMemory<u8>],
+    ) -> Result<(), Error> {
+        let fits = mine.and(self.fits(("source", 0), sources.iter().copied()));
+        let fits = fits.and(self.fits(("target", 1), targets.iter().map(|it| &**it)));
+        self.exchange(fits, sources, targets)
+    }
+
+    /// As [`DeviceCopy::run_after`], within arrays that are both sources and targets.
+    ///
+    /// # Errors
+    /// As [`DeviceCopy::run_after`].
+    pub fn run_in_place_after(
+        &mut self,
+        mine: Result<(), Error>,
+        arrays: &mut [&mut DeviceMemory<u8>],
+    ) -> Result<(), Error> {
+        let found = || arrays.iter().map(|it| &**it);
+        let fits = mine.and(self.fits(("array", 0), found()));
+        let fits = fits.and(self.fits(("array", 1), found()));
+        // Points of targets are none of sources.
+        let sources: Vec<_> = arrays.iter().map(|array| array.alias()).collect();
+        let sources: Vec<_> = sources.iter().collect();
+        self.exchange(fits, &sources, arrays)
+    }
+
+    fn fits<'a>(
+        &self,
+        (what, side): (&'static str, usize),
+        arrays: impl ExactSizeIterator<Item = &'a DeviceMemory<u8>> + Clone,
+    ) -> Result<(), Error> {
+        let (bytes, rank) = (self.plan.data.bytes, self.comm.rank());
+        self.plan.check(rank, (what, side), arrays.clone().map(|array| array.len() / bytes))?;
+        for (array, least) in arrays.zip(&self.plan.least[side]) {
+            if *least > 0 && !array.is_aligned(bytes) {
+                let (what, found) =
+                    (format!("address of a {what}"), format!("{:#x}", array.address()));
+                return Err(Error::argument(what, found, format!("a multiple of {bytes}")));
+            }
+        }
+        Ok(())
+    }
+
+    fn exchange(
+        &mut self,
+        fits: Result<(), Error>,
+        sources: &[&DeviceMemory<u8>],
+        targets: &mut [&mut DeviceMemory<u8>],
+    ) -> Result<(), Error> {
+        let Self { comm, device, node_memory, messages, packs, kept, gets, staged, .. } = self;
+        let _unwinding = Unwinding::watch(comm.as_ref());
+        agree(comm.as_ref(), fits)?;
+        let stream = device.stream.clone();
+        let [out, nothing] = messages;
+        let queued = packs.iter().try_for_each(|(array, pack)| {
+            pack.run::<u8, f32>(&stream, sources[*array], out.memory_mut())
+        });
+        let copied = kept.iter().try_for_each(|([from, to], copy)| {
+            copy.run::<u8, u8>(&stream, sources[*from], targets[*to])
+        });
+        device.record_error(queued.and(copied));
+        let met = match node_memory {
+            Some(node_memory) => {
+                let memory = (&*out.memory_mut(), nothing.memory_mut());
+                let out = memory.0;
+                let lengths = &mut std::iter::empty();
+                exposure_epoch(device, node_memory.as_mut(), memory, lengths, |device, peers, _| {
+                    gets.iter_mut().try_for_each(|(array, gets)| {
+                        let source = |peer: usize| peers.source(peer, out);
+                        gets.run(&device.stream, &source, targets[*array], None)
+                    })
+                })
+            }
+            None => Ok(()),
+        };
+        let sent = match staged {
+            Some(staged) => staged.run(device, targets),
+            None => Ok(()),
+        };
+        let finished = device.finish();
+        agree(comm.as_ref(), met.and(sent).and(finished))
+    }
+}
+
+/// Where the messages of all ranks to this one begin. Collective.
+fn begins_at(
+    comm: &dyn Comm,
+    sends: &[CopyMessage],
+    places: &[usize],
+) -> Result<Vec<usize>, Error> {
+    let ranks = comm.size();
+    let mut mine = vec![0u64; ranks];
+    for (message, place) in sends.iter().zip(places) {
+        mine[message.peer] = *place as u64;
+    }
+    let mut all = vec![0u64; ranks * ranks];
+    comm.allgather(bytemuck::cast_slice(&mine), bytemuck::cast_slice_mut(&mut all))?;
+    Ok(all.chunks(ranks).map(|of_rank| of_rank[comm.rank()] as usize).collect())
+}

@@ -1,0 +1,90 @@
+//! Messages of a copy through the host.
+
+use std::sync::Arc;
+
+use fft_core::{Comm, Error, Exchange, MessageHandler, MessagePlan, agree, matching};
+
+use super::super::cuda::Cuda;
+use super::launches::OfArray;
+use crate::base::Gpu;
+use crate::ffi::{Block, DeviceMemory, Owned, Pages};
+use crate::kernel::Transfers;
+
+/// Messages through the host.
+pub(super) struct Staged {
+    pub(super) exchange: Box<dyn Exchange>,
+    pub(super) message_plan: MessagePlan,
+    /// Memory of outgoing messages, and of incoming ones.
+    pub(super) blocks: [Arc<Block>; 2],
+    /// Where messages begin there.
+    pub(super) places: [Vec<usize>; 2],
+    /// The incoming ones.
+    pub(super) incoming: Owned<u8>,
+    pub(super) unpacks: Vec<OfArray<Transfers>>,
+}
+
+impl Staged {
+    /// Makes the exchange's buffers. Collective.
+    pub(super) fn reserve(&mut self, gpu: &Gpu, comm: &dyn Comm) -> Result<(), Error> {
+        matching(comm, [&self.message_plan])?;
+        self.exchange.pin(Arc::new(Pages(gpu.context().clone())));
+        let reserved = self.exchange.reserve(&self.message_plan);
+        agree(comm, reserved)
+    }
+
+    /// Exchanges messages through the host, and queues their unpacking. Collective.
+    pub(super) fn run(
+        &mut self,
+        device: &mut Cuda<f32>,
+        targets: &mut [&mut DeviceMemory<u8>],
+    ) -> Result<(), Error> {
+        let Self { exchange, message_plan, blocks, places, incoming, unpacks } = self;
+        let mut handler =
+            Handler { device: &mut *device, message_plan, blocks, places, damage: Ok(()) };
+        let sent = exchange.run(message_plan, &mut handler);
+        let damage = handler.damage;
+        let unpacked = unpacks.iter().try_for_each(|(array, unpack)| {
+            unpack.run::<u8, u8>(&device.stream, &*incoming.memory_mut(), targets[*array])
+        });
+        device.record_error(unpacked);
+        damage.and(sent)
+    }
+}
+
+/// Copies messages between the device and the host.
+struct Handler<'a> {
+    device: &'a mut Cuda<f32>,
+    message_plan: &'a MessagePlan,
+    blocks: &'a [Arc<Block>; 2],
+    places: &'a [Vec<usize>; 2],
+    /// The first message that is not as long as it should be.
+    damage: Result<(), Error>,
+}
+
+impl MessageHandler for Handler<'_> {
+    fn pack(&mut self, number: usize, message: &mut [u8]) -> usize {
+        let bytes = self.message_plan.sends[number].bytes;
+        let piece = (self.places[0][number], &mut message[..bytes]);
+        let copied = self.blocks[0].read(&self.device.stream, [piece]);
+        self.device.record_error(copied);
+        bytes
+    }
+
+    fn own(&mut self) {}
+
+    fn arrived(&mut self, number: usize, message: &[u8]) -> bool {
+        let spec = self.message_plan.recvs[number];
+        if message.len() < spec.bytes {
+            let (rank, found) = (self.device.rank, message.len());
+            let bad = Error::Message { rank, from: spec.peer, found, expected: spec.bytes };
+            self.damage = std::mem::replace(&mut self.damage, Ok(())).and(Err(bad));
+            return true;
+        }
+        let piece = (self.places[1][number], &message[..spec.bytes]);
+        let copied = self.blocks[1].write(&self.device.stream, [piece]);
+        self.device.record_error(copied);
+        true
+    }
+
+    fn finish<'m>(&mut self, _: &dyn Fn(usize) -> &'m [u8]) {}
+}

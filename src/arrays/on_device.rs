@@ -1,0 +1,32 @@
+//! Copies between arrays on the devices of ranks.
+
+use fft_core::{Comm, CopyPlan, Error, agree, assert_same};
+use fft_gpu::DeviceCopy;
+
+use super::p2p;
+use crate::bound::DeviceOptions;
+
+/// Prepares what is planned with the same ranks, for arrays on devices, each rank's on its own.
+/// Collective.
+///
+/// Ranks of a host whose devices reach each other read messages in place, and nobody waits. Others
+/// send them through the host.
+///
+/// # Errors
+/// Those of [`DeviceCopy::new`]; [`Error::Disagreement`] about the transport.
+pub fn bind_on_device(
+    comm: &dyn Comm,
+    device: impl Into<DeviceOptions>,
+    plan: CopyPlan,
+) -> Result<DeviceCopy, Error> {
+    let DeviceOptions { gpu, stream, transport } = device.into();
+    assert_same(comm, &[("transport", transport.to_string())])?;
+    let stream = match stream {
+        Some(stream) => Ok(stream),
+        None => gpu.new_stream().map_err(|why| why.on(comm.rank())),
+    };
+    let stream = agree(comm, stream)?;
+    let own = agree(comm, comm.dup())?;
+    let exchange = p2p(own.as_ref())?;
+    DeviceCopy::new((&gpu, &stream, transport), own, exchange, plan)
+}

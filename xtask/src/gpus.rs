@@ -1,0 +1,252 @@
+//! `cargo xtask bench --gpu`: cubes on several GPUs beside cuFFT and what bounds any transform.
+//!
+//! Programs run one after the other, as GPUs have no memory for all of them.
+
+use crate::contender::{Contender, Server};
+use crate::machine;
+use crate::options::Options;
+use crate::record::{self, Series};
+use crate::stats::{median, min};
+use crate::tools::{self, Result, cargo, command};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const WARM_UP: usize = 3;
+
+/// Lengths of cubes where no others are asked for.
+const SIZES: [usize; 7] = [256, 384, 500, 512, 768, 1000, 1024];
+
+/// Times each cube on each number of GPUs, prints the table, writes the record.
+pub(crate) fn run(options: &Options) -> Result {
+    let gpus = gpus()?;
+    let sides = Sides::prepare(options)?;
+    let mut machine = machine::describe(None);
+    machine.retain(|(name, _)| *name != "fftw");
+    machine.push(("gpus", format!("{} {}", gpus.len(), gpus[0])));
+    machine.push(("driver", driver()));
+    machine.iter().for_each(|(name, value)| println!("  {name:8} {value}"));
+    let sizes = if options.sizes.is_empty() { &SIZES[..] } else { &options.sizes };
+    let mut heats = Vec::new();
+    for &ranks in options.ranks.iter().filter(|ranks| **ranks <= gpus.len()) {
+        for &n in sizes {
+            let mut heat = Heat { gpus: ranks, n, series: Vec::new() };
+            for (name, mut program) in sides.programs(options, ranks, n) {
+                match timed(name, &mut program, options.rounds) {
+                    Ok(series) => heat.series.push(series),
+                    // Some do not fit into memory.
+                    Err(why) => println!("{name}, {n} on {ranks}: {why}"),
+                }
+            }
+            println!("{}", heat.line());
+            heats.push(heat);
+        }
+    }
+    println!("\n{} {}, median ms; ratios are ours over cuFFT's\n", options.kind, options.precision);
+    println!("{}", heading());
+    heats.iter().for_each(|heat| println!("{}", heat.line()));
+    let heats: Vec<_> = heats.iter().map(Heat::record).collect();
+    let record = record::with_problem(options, &machine, json!({ "heats": heats }));
+    record::write(options, &format!("-{}-gpus", options.precision), record)
+}
+
+/// The names of the GPUs of this host.
+fn gpus() -> Result<Vec<String>> {
+    let list =
+        tools::output(command("nvidia-smi").args(["--query-gpu=name", "--format=csv,noheader"]))?;
+    let names: Vec<_> = list.lines().map(|line| line.trim().to_string()).collect();
+    if names.is_empty() { Err("nvidia-smi names no GPU".into()) } else { Ok(names) }
+}
+
+fn driver() -> String {
+    let said = command("nvidia-smi")
+        .args(["--query-gpu=driver_version", "--format=csv,noheader"])
+        .output();
+    let text =
+        said.map(|said| String::from_utf8_lossy(&said.stdout).into_owned()).unwrap_or_default();
+    text.lines().next().unwrap_or("unknown").trim().to_string()
+}
+
+struct Sides {
+    cli: PathBuf,
+    /// cuFFT's program, if there is an nvcc.
+    peer: Option<PathBuf>,
+}
+
+impl Sides {
+    fn prepare(options: &Options) -> Result<Self> {
+        let cli = match &options.cli {
+            Some(cli) => cli.clone(),
+            None => {
+                let build =
+                    ["build", "--release", "--package", "fft-cli", "--features", "fft-cli/cuda"];
+                tools::run_shown(cargo().args(build))?;
+                tools::target_dir().join("release/fft-cli")
+            }
+        };
+        let peer = compile_peer().inspect_err(|why| println!("not available: cuFFT: {why}")).ok();
+        Ok(Self { cli: tools::absolute(&cli)?, peer })
+    }
+
+    /// The programs for a cube, with their names.
+    fn programs(&self, options: &Options, gpus: usize, n: usize) -> Vec<(&'static str, Command)> {
+        let (count, shape) = (gpus.to_string(), format!("{n}x{n}x{n}"));
+        let ours = |words: &str| {
+            let mut ours = command(&self.cli);
+            ours.args(["bench", &options.kind, &shape, "--serve", "--device", "cuda"]);
+            ours.args(["--ranks", &count, "--precision", &options.precision]);
+            ours.args(words.split_whitespace());
+            ours
+        };
+        let mut programs =
+            vec![(XY, ours(&format!("--in-grid {count}x1x1 --out-grid 1x{count}x1")))];
+        if gpus > 1 {
+            programs.push((XX, ours(&format!("--in-grid {count}x1x1 --out-grid {count}x1x1"))));
+        }
+        if gpus > 3 {
+            programs.push((BRICKS, ours("")));
+        }
+        let Some(peer) = &self.peer else { return programs };
+        let theirs = |what: &str| {
+            let mut theirs = command(peer);
+            theirs.args([what, &count, &n.to_string(), &options.precision]);
+            theirs
+        };
+        programs.push((PASS, theirs("pass")));
+        if gpus > 1 {
+            programs.push((LINKS, theirs("links")));
+        }
+        if options.kind == "c2c" {
+            programs.push((SHUFFLED, theirs("shuffled")));
+            if gpus > 1 {
+                programs.push((NATURAL, theirs("natural")));
+            }
+        }
+        programs
+    }
+}
+
+const XY: &str = "thriffty X to Y";
+const XX: &str = "thriffty X to X";
+const BRICKS: &str = "thriffty bricks";
+const PASS: &str = "pass";
+const LINKS: &str = "links";
+const SHUFFLED: &str = "cufft shuffled";
+const NATURAL: &str = "cufft natural";
+
+fn compile_peer() -> Result<PathBuf> {
+    let folder = tools::target_dir().join("peers");
+    tools::make_folder(&folder)?;
+    let peer = tools::absolute(&folder.join("gpus"))?;
+    let source = Path::new("benches/peers/gpus.cu");
+    let mut nvcc = command("nvcc");
+    nvcc.args(["-O2", "-arch=native"]).arg(source).arg("-o").arg(&peer).arg("-lcufft");
+    tools::run_shown(&mut nvcc)?;
+    Ok(peer)
+}
+
+/// Times a program alone.
+fn timed(name: &str, program: &mut Command, rounds: usize) -> Result<Series> {
+    let mut server = Server::start(name, program)?;
+    (0..WARM_UP).try_for_each(|_| server.turn().map(drop))?;
+    let seconds = (0..rounds).map(|_| server.turn()).collect::<Result<_>>()?;
+    Ok(Series { name: name.into(), seconds })
+}
+
+/// All programs for one cube.
+struct Heat {
+    gpus: usize,
+    n: usize,
+    series: Vec<Series>,
+}
+
+fn heading() -> String {
+    let names =
+        ["X to Y", "cuFFT", "ratio", "X to X", "cuFFT", "ratio", "bricks", "passes", "links"];
+    format!("gpus    n{}", names.map(|name| format!("{name:>9}")).concat())
+}
+
+impl Heat {
+    fn milliseconds(&self, name: &str) -> Option<f64> {
+        let found = self.series.iter().find(|series| series.name == name);
+        found.map(|series| 1e3 * median(&series.seconds))
+    }
+
+    /// Medians in milliseconds. Two passes over memory, and the links, are bounds from below.
+    fn line(&self) -> String {
+        let [xy, shuffled, xx, natural, bricks, pass, links] =
+            [XY, SHUFFLED, XX, NATURAL, BRICKS, PASS, LINKS].map(|name| self.milliseconds(name));
+        let ratio = |ours: Option<f64>, theirs: Option<f64>| Some(ours? / theirs?);
+        let passes = pass.map(|pass| 2.0 * pass);
+        let cells = [
+            xy,
+            shuffled,
+            ratio(xy, shuffled),
+            xx,
+            natural,
+            ratio(xx, natural),
+            bricks,
+            passes,
+            links,
+        ];
+        let cell = |value: Option<f64>| value.map_or("-".into(), |value| format!("{value:.3}"));
+        let cells = cells.map(|value| format!("{:>9}", cell(value))).concat();
+        format!("{:4} {:4}{cells}", self.gpus, self.n)
+    }
+
+    fn record(&self) -> Value {
+        let series = self.series.iter().map(|Series { name, seconds }| {
+            json!({
+                "name": name,
+                "median": record::rounded(median(seconds)),
+                "min": record::rounded(min(seconds)),
+                "seconds": record::all_rounded(seconds),
+            })
+        });
+        json!({ "gpus": self.gpus, "n": self.n, "series": series.collect::<Vec<_>>() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::tests::parse;
+    use crate::tools::shown;
+
+    fn lines(options: &str, gpus: usize, peer: bool) -> Vec<String> {
+        let peer = peer.then(|| PathBuf::from("peer"));
+        let sides = Sides { cli: "cli".into(), peer };
+        let programs = sides.programs(&parse(options).unwrap(), gpus, 500);
+        programs.iter().map(|(_, program)| shown(program)).collect()
+    }
+
+    #[test]
+    fn programs_follow_the_gpus_and_the_kind() {
+        let found = lines("--gpu", 4, true);
+        assert_eq!(found.len(), 7);
+        assert_eq!(
+            found[0],
+            "cli bench c2c 500x500x500 --serve --device cuda --ranks 4 --precision f64 \
+             --in-grid 4x1x1 --out-grid 1x4x1"
+        );
+        assert_eq!(found[6], "peer natural 4 500 f64");
+        assert_eq!(lines("--gpu", 1, true).len(), 3);
+        assert_eq!(lines("--gpu --kind r2c", 2, true).len(), 4);
+        assert_eq!(lines("--gpu", 2, false).len(), 2);
+    }
+
+    #[test]
+    fn a_line_has_what_was_timed() {
+        let series = |name: &str, seconds| Series { name: name.into(), seconds: vec![seconds; 3] };
+        let all = [(XY, 0.004), (SHUFFLED, 0.008), (PASS, 0.001)];
+        let series = all.map(|(name, seconds)| series(name, seconds)).into();
+        let heat = Heat { gpus: 2, n: 500, series };
+        let found: Vec<_> = heat.line().split_whitespace().map(String::from).collect();
+        assert_eq!(
+            found,
+            ["2", "500", "4.000", "8.000", "0.500", "-", "-", "-", "-", "2.000", "-"]
+        );
+        assert_eq!(heading().len(), heat.line().len());
+        assert_eq!(heat.record()["series"][2]["median"], 0.001);
+    }
+}
