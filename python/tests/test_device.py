@@ -102,6 +102,20 @@ def test_arrays_of_the_plan():
     assert float(a.sum()) == a.size
 
 
+def test_copies_and_ghost_points():
+    x = field("float64")
+    with thriffty.Plan(SHAPE, float, device=0) as plan:
+        around = cupy.full([n + 2 for n in SHAPE], cupy.nan)
+        inner, brick = around[1:-1, 1:-1, 1:-1], tuple(slice(0, n) for n in SHAPE)
+        with thriffty.ParallelCopy(plan, [(brick, cupy.asarray(x))], [(brick, inner)]) as copy:
+            copy.run()
+        with thriffty.Halo(plan, [(brick, around)], 1, 1) as halo:
+            halo.run()
+        np.testing.assert_array_equal(cupy.asnumpy(around), np.pad(x, 1, mode="wrap"))
+        with pytest.raises(ValueError, match="source: found on the host, expected on a device"):
+            thriffty.ParallelCopy(plan, [(brick, x)], [(brick, inner)])
+
+
 def test_wrong_memory():
     x = field("complex128")
     with thriffty.Plan(SHAPE, device=0) as plan:

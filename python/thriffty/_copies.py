@@ -1,4 +1,4 @@
-"""Copies between NumPy arrays of all ranks, and the ghost points around bricks."""
+"""Copies between arrays of all ranks, and the ghost points around bricks."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from . import _library, _mpi
+from . import _arrays, _library, _mpi
 from ._library import Subarray, forks
 from ._options import Slices, argument, brick_of, integer
 from ._plan import Plan
 
 # A brick, as one slice for each axis, and the array that has it.
-Part = tuple[Slices, np.ndarray]
+Part = tuple[Slices, Any]
 
 
 class ParallelCopy:
@@ -28,11 +28,12 @@ class ParallelCopy:
     Parameters
     ----------
     plan : Plan
-        The copy is of data like that of one side of this plan: the same grid, dtype and batch. It
-        is on the host.
+        The copy is of data like that of one side of this plan: the same grid, dtype and batch, on
+        the host or on its device.
     sources, targets : sequence of (slices, array)
         A brick of the grid, one slice for each axis, and an array of its shape, after the axis of
-        batches if there is one. The copy keeps the arrays, and uses them in each run.
+        batches if there is one: NumPy's, or on a device one with ``__cuda_array_interface__``. The
+        copy keeps the arrays, and uses them in each run.
     side : {"input", "output"}
         The side of the plan.
 
@@ -87,7 +88,13 @@ class ParallelCopy:
             raise _library.Error("the copy is closed")
         if self._fork != forks():
             raise _library.Error("the copy belongs to the process from which this one was forked")
+        # What others have queued on devices has to be done.
+        for array in self._kept():
+            _arrays.memory(array)
         self._library.check(self._library.c.thriffty_copy_run(self._handle, *self._pointers))
+
+    def _kept(self) -> list[Any]:
+        return [*self._sources.on_device, *self._targets.on_device]
 
     def close(self) -> None:
         """Ends the copy. Collective."""
@@ -165,6 +172,7 @@ class Halo(ParallelCopy):
             return number, found, i64(*below), i64(*above), i32(*wraps)
 
         number, self._targets, *around = _mpi.agree(plan._ranks, asked)
+        self._sources = self._targets
         structs = self._targets.structs()
         handle = self._handle
         self._create(c.thriffty_halo_create(handle, plan._open(), number, *around, *structs))
@@ -180,10 +188,12 @@ class _Arrays:
         local = plan.input_shape
         self.batch = local[0] if len(local) > len(plan.shape) else 1
         self.written = written
+        self.device = plan._device is not None
         self.axes = len(self.shape)
         # With the address of each.
         self.subarrays: list[tuple[Subarray, int]] = []
-        self.kept: list[np.ndarray] = []
+        self.kept: list[Any] = []
+        self.on_device: list[Any] = []
         # The number of each array that views are of, and the lowest address of a view.
         self.numbers: dict[int, int] = {}
         self.lowest: list[int] = []
@@ -192,7 +202,7 @@ class _Arrays:
         self,
         what: str,
         slices: Slices,
-        array: np.ndarray,
+        array: Any,
         around: tuple[Sequence[int], Sequence[int]] | None = None,
     ) -> None:
         axes = len(self.shape)
@@ -203,39 +213,51 @@ class _Arrays:
         shape = tuple(n + a + b for n, a, b in zip(lens, below, above))
         if self.batch > 1:
             shape = (self.batch, *shape)
-        if not isinstance(array, np.ndarray):
-            raise argument(what, type(array).__name__, "a NumPy array")
-        if array.dtype != self.dtype:
-            raise argument(f"dtype of the {what}", array.dtype, self.dtype)
-        if not empty and array.shape != shape:
-            raise argument(f"shape of the {what}", array.shape, shape)
-        if self.written and not array.flags.writeable:
+        found = _arrays.memory(array) if _is_known(array) else None
+        if found is None:
+            raise argument(what, type(array).__name__, "a NumPy array, or one on a device")
+        if found.device != self.device:
+            places = ("on the host", "on a device")
+            raise argument(what, places[found.device], places[not found.device])
+        if found.dtype != self.dtype:
+            raise argument(f"dtype of the {what}", found.dtype, self.dtype)
+        if not empty and found.shape != shape:
+            raise argument(f"shape of the {what}", found.shape, shape)
+        if self.written and not found.writable:
             raise argument(what, "a read-only array", "one that can be written")
-        size = array.itemsize
+        size = found.dtype.itemsize
+        strides = found.strides or _arrays.row_major_strides(found.shape, size)
         # An axis with one element has no next one.
-        steps = [step if n > 1 else 0 for n, step in zip(array.shape, array.strides)]
+        steps = [step if n > 1 else 0 for n, step in zip(found.shape, strides)]
         if not empty and any(
             step < 0 or step % size or (step == 0) != (n == 1)
-            for n, step in zip(array.shape, steps)
+            for n, step in zip(found.shape, steps)
         ):
-            raise argument(f"strides of the {what}", array.strides, f"positive multiples of {size}")
-        address, root = array.ctypes.data, _root(array)
-        if (address - root.ctypes.data) % size:
+            raise argument(f"strides of the {what}", strides, f"positive multiples of {size}")
+        address, root = found.address, _root(array)
+        begins = _arrays.memory(root)
+        if begins is None or (address - begins.address) % size:
             root = array
         self.kept.append(root)
+        if found.device:
+            self.on_device.append(array)
         if id(root) not in self.numbers:
             self.numbers[id(root)] = len(self.numbers)
-            self.lowest.append(address)
+            self.lowest.append(self._begin(address))
         number = self.numbers[id(root)]
-        found = Subarray(brick=brick, array=number)
+        subarray = Subarray(brick=brick, array=number)
         if not empty:
-            self.lowest[number] = min(self.lowest[number], address)
+            self.lowest[number] = min(self.lowest[number], self._begin(address))
             steps = [step // size for step in steps]
-            found.distance = steps.pop(0) if self.batch > 1 else 0
+            subarray.distance = steps.pop(0) if self.batch > 1 else 0
             for axis, step in enumerate(steps):
-                found.strides[axis] = step
-                found.offset += below[axis] * step
-        self.subarrays.append((found, address))
+                subarray.strides[axis] = step
+                subarray.offset += below[axis] * step
+        self.subarrays.append((subarray, address))
+
+    def _begin(self, address: int) -> int:
+        """Where an array may begin. On devices that is at multiples of 16 bytes."""
+        return address - address % 16 if self.device else address
 
     def structs(self) -> tuple[int, Any]:
         for found, address in self.subarrays:
@@ -249,9 +271,14 @@ class _Arrays:
         return (ctypes.c_void_p * len(self.lowest))(*self.lowest)
 
 
-def _root(array: np.ndarray) -> np.ndarray:
-    """The array that a view is of, if its memory is NumPy's."""
-    while isinstance(array.base, np.ndarray):
+def _is_known(array: Any) -> bool:
+    """Whether it is of NumPy, or on a device."""
+    return isinstance(array, np.ndarray) or hasattr(array, "__cuda_array_interface__")
+
+
+def _root(array: Any) -> Any:
+    """The array that a view is of, of the same library."""
+    while _is_known(getattr(array, "base", None)):
         array = array.base
     return array
 

@@ -13,6 +13,12 @@ RANK, RANKS = WORLD.rank, WORLD.size
 LAST = RANKS - 1
 
 
+class OnDevice:
+    """Says that it is an array on a device."""
+
+    __cuda_array_interface__ = dict(shape=(2, 3), typestr="<f8", data=(4096, False), version=3)
+
+
 def all_true(mine):
     return all(WORLD.allgather(bool(mine)))
 
@@ -131,6 +137,7 @@ def test_fields_come_from_where_the_program_has_them():
         (dict(array=np.zeros((2, 3), "f4")), "dtype of the source"),
         (dict(array=np.zeros((3, 3))), "shape of the source"),
         (dict(array=[1.0]), "found list, expected a NumPy array"),
+        (dict(array=OnDevice()), "found on a device, expected on the host"),
         (dict(slices=np.s_[0:2]), "slices of brick of the source"),
         (dict(array=np.zeros((2, 3))[::-1]), "strides of the source"),
         (dict(side="up"), "side"),

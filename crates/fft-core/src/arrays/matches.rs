@@ -62,7 +62,7 @@ pub(super) struct Matches {
     pub(super) own: Vec<OwnCopy>,
 }
 
-/// The axes of a box in memory, slowest first: 0 is the batch.
+/// The dimensions of a view in memory, slowest first: batches are the one before the axes.
 type Order = [usize; DIMS];
 
 /// What other ranks know of a piece.

@@ -126,8 +126,8 @@ fn radices(n: usize) -> Option<Vec<usize>> {
             return (rest == 1).then(Vec::new);
         }
         // The smallest that can be the largest of all.
-        let candidates = (2..=most).filter(|radix| rest.is_multiple_of(*radix));
-        candidates.into_iter().find_map(|radix| {
+        let mut candidates = (2..=most).filter(|radix| rest.is_multiple_of(*radix));
+        candidates.find_map(|radix| {
             let mut others = search(rest / radix, radix, stages - 1)?;
             others.insert(0, radix);
             Some(others)

@@ -2,6 +2,8 @@
 
 use std::time::Instant;
 
+use fft_core::Pass;
+
 use super::cuda::Cuda;
 use super::fft_parts::{Part, rows_and_columns, run_all};
 use super::group::Group;
@@ -28,8 +30,7 @@ pub(super) fn fastest<T: GpuReal>(
         return Part::by_cufft(device, group);
     }
     let less = smaller(group, bytes.div_ceil(ENOUGH_BYTES));
-    let pass =
-        |(place, pass): &(usize, fft_core::Pass)| format!("{place} {} {}", pass.kind, pass.n);
+    let pass = |(place, pass): &(usize, Pass)| format!("{place} {} {}", pass.kind, pass.n);
     let passes: Vec<_> = less.passes.iter().map(pass).collect();
     let what = format!("{} {:?} {passes:?} {:?}", T::NAME, less.lens, less.run());
     let rows = match device.gpu.modules().fastest(what, || measure(device, &less)) {

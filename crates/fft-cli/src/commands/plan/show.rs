@@ -176,8 +176,9 @@ pub(super) fn json(ask: &Ask, found: &Forecast) -> Value {
     let [measured, fitted, assumed] = counts(&ask.machine);
     let gflops = |seconds: f64| ask.flops() / seconds / 1e9;
     let Forecast { recipe, program, time, limits, memory, .. } = found;
+    let kind = name(ask.transform.kind, &ask.transform.axes);
     json!({
-        "problem": format!("{} {}", name(ask.transform.kind, &ask.transform.axes), ask.transform.grids()),
+        "problem": format!("{kind} {}", ask.transform.grids()),
         "precision": ask.transform.precision.to_string(),
         "howmany": ask.transform.howmany,
         "ranks": ask.ranks,
