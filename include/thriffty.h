@@ -824,9 +824,10 @@ thriffty_status thriffty_subarray_init(struct thriffty_subarray *subarray,
 
 /**
  * Plans a copy of data like that of one side of a plan, `THRIFFTY_SIDE_INPUT` or
- * `THRIFFTY_SIDE_OUTPUT`: the same grid, elements and batch, on the host or on the plan's device. Each point of the targets comes from
- * the source that has it, on whichever rank. Collective over the plan's ranks; the same status on
- * every rank. The plan may be destroyed before the copy. On failure `*copy` is NULL.
+ * `THRIFFTY_SIDE_OUTPUT`: the same grid, elements and batch, on the host or on the plan's device.
+ * Each point of the targets comes from the source that has it, on whichever rank. Collective over
+ * the plan's ranks; the same status on every rank. The plan may be destroyed before the copy. On
+ * failure `*copy` is NULL.
  *
  * Sources are disjoint, and have all points of the targets. To load a plan's data from a program's
  * arrays, the target is the brick of `thriffty_plan_sizes` in its order of axes. Plans with

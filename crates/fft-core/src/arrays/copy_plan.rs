@@ -1,22 +1,11 @@
 //! What a copy moves, wherever its arrays are.
 
+use super::grid_data::{GridData, grow};
 use super::halo::targets;
 use super::matches::{Matches, Piece};
 use super::{CopyMessage, Ghosts, OwnCopy, Subarray};
 use crate::base::Error;
 use crate::comm::{Comm, MessagePlan, MessageSpec, agree, assert_same};
-use crate::geometry::DynGrid;
-
-/// Data on a grid.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GridData {
-    /// The grid.
-    pub grid: DynGrid,
-    /// Bytes of an element: 4, 8 or 16.
-    pub bytes: usize,
-    /// Arrays in a batch.
-    pub howmany: usize,
-}
 
 /// What a copy moves between the local arrays of all ranks.
 ///
@@ -34,18 +23,6 @@ pub struct CopyPlan {
     pub recvs: Vec<CopyMessage>,
     /// What stays on this rank.
     pub own: Vec<OwnCopy>,
-}
-
-impl GridData {
-    /// One array of these elements.
-    pub fn of<E>(grid: impl Into<DynGrid>) -> Self {
-        Self { grid: grid.into(), bytes: size_of::<E>(), howmany: 1 }
-    }
-
-    /// The same for a batch of so many arrays.
-    pub fn howmany(self, howmany: usize) -> Self {
-        Self { howmany, ..self }
-    }
 }
 
 impl CopyPlan {
@@ -179,22 +156,4 @@ fn agree_on(
     let text = format!("{howmany} arrays on {grid}, elements of {bytes} bytes");
     assert_same(comm, &[("data of a copy", text)])?;
     Ok(lens)
-}
-
-/// Makes an array of at least so many elements. There are at most as many arrays as bricks.
-pub(super) fn grow(
-    lens: &mut Vec<usize>,
-    array: usize,
-    least: usize,
-    bricks: usize,
-) -> Result<(), Error> {
-    if array >= bricks {
-        let expected = format!("below {bricks}, the number of bricks");
-        return Err(Error::argument("array of a subarray", array, expected));
-    }
-    if array >= lens.len() {
-        lens.resize(array + 1, 0);
-    }
-    lens[array] = lens[array].max(least);
-    Ok(())
 }

@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use super::copy_plan::{GridData, grow};
+use super::grid_data::{GridData, grow};
 use super::matches::Piece;
 use super::subarray::Subarray;
 use crate::base::Error;

@@ -2,12 +2,14 @@
 
 mod arrays_of_rank;
 mod copy_plan;
+mod grid_data;
 mod halo;
 mod matches;
 mod parallel_copy;
 mod subarray;
 
-pub use copy_plan::{CopyPlan, GridData};
+pub use copy_plan::CopyPlan;
+pub use grid_data::GridData;
 pub use halo::Ghosts;
 pub use matches::{CopyMessage, CopyPart, OwnCopy};
 pub use parallel_copy::ParallelCopy;

@@ -62,12 +62,12 @@ impl DeviceCopy {
     /// Prepares a copy on this device and stream. Collective. The communicator and the exchange on
     /// it are for this copy alone.
     ///
-    /// Ranks of a host reach each other's memory with [`GpuTransport::PeerToPeer`]; other messages go
-    /// through the host.
+    /// Ranks of a host reach each other's memory with [`GpuTransport::PeerToPeer`]. Other messages
+    /// go through the host.
     ///
     /// # Errors
-    /// On every rank: those of the exchange; [`Error::OnRank`] when the driver fails, or there is no
-    /// memory.
+    /// On every rank: those of the exchange; [`Error::OnRank`] when the driver fails, or there is
+    /// no memory.
     pub fn new(
         (gpu, stream, transport): (&Gpu, &Arc<CudaStream>, GpuTransport),
         comm: Box<dyn Comm>,
@@ -160,8 +160,8 @@ impl DeviceCopy {
         self.run_after(Ok(()), &sources, &mut targets)
     }
 
-    /// As [`DeviceCopy::run`], within arrays that are both sources and targets. No point of a target
-    /// is one of a source in memory.
+    /// As [`DeviceCopy::run`], within arrays that are both sources and targets. No point of a
+    /// target is one of a source in memory.
     ///
     /// # Errors
     /// As [`DeviceCopy::run_after`].
