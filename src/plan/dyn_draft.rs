@@ -178,17 +178,22 @@ impl<'a> DynDraft<'a> {
     /// The recipe for a device, and what there was to choose from. Collective.
     #[cfg(feature = "cuda")]
     fn decide_ready(&self, ready: &Ready) -> Result<Decision, Error> {
-        self.decide_on_device(ready.access(), &|problem, wanted, budget| {
+        self.decide_on_device((ready.access(), ready.name()), &|problem, wanted, budget| {
             ready.by_clock(self.comm, problem, wanted, budget)
         })
     }
 
     #[cfg(feature = "cuda")]
-    fn decide_on_device(&self, access: Access, by_clock: ByClock<'_>) -> Result<Decision, Error> {
+    fn decide_on_device(
+        &self,
+        (access, device): (Access, &str),
+        by_clock: ByClock<'_>,
+    ) -> Result<Decision, Error> {
         let mut options = self.options.clone();
         options.exchange = options.exchange.or(Some(Algorithm::P2p));
         let problem = self.problem(&options, access)?;
-        decide(self.comm, problem, &self.wanted(&options), by_clock)
+        let wanted = Wanted { device: Some(device), ..self.wanted(&options) };
+        decide(self.comm, problem, &wanted, by_clock)
     }
 
     /// The recipe, and what there was to choose from. Collective.
@@ -205,6 +210,7 @@ impl<'a> DynDraft<'a> {
             exchange: options.exchange,
             layouts: options.layouts,
             fixed: options.wire.is_some(),
+            device: None,
             watch: self.watch.as_deref().unwrap_or(&|_| ()),
         }
     }
@@ -341,7 +347,7 @@ mod tests {
                 let mut draft = DynDraft::new(&comm, grid, DynTransform::C2c, Precision::F64);
                 draft.options.exchange = Some(exchange);
                 let by_clock: ByClock<'_> = &|_, _, _| unreachable!("the model chooses");
-                let chosen = draft.decide_on_device(access, by_clock)?;
+                let chosen = draft.decide_on_device((access, "a GPU"), by_clock)?;
                 Ok(chosen.recipe.to_string().replace(&format!(" {exchange} "), " "))
             };
             let others = [Algorithm::Shared, Algorithm::Pipelined, Algorithm::Ring(Epochs::Fence)];
@@ -364,6 +370,26 @@ mod tests {
         }
     }
 
+    /// What is known of one device, and of one way to send, is known of no other, nor of the host.
+    #[test]
+    fn wisdom_names_the_device() {
+        crate::threads(2, |comm| {
+            let grid = Grid::new([8, 8])?;
+            let draft = DynDraft::new(&comm, grid, DynTransform::C2c, Precision::F64);
+            let by_clock: ByClock<'_> = &|_, _, _| unreachable!("the model chooses");
+            let mut keys = vec![draft.decide(&draft.options)?.key];
+            for device in ["one GPU", "another GPU"] {
+                keys.push(draft.decide_on_device((Access::Strided, device), by_clock)?.key);
+            }
+            assert!(keys[1].contains("on one GPU") && !keys[0].contains("GPU"), "{keys:?}");
+            keys.sort();
+            keys.dedup();
+            assert_eq!(keys.len(), 3);
+            Ok::<_, Error>(())
+        })
+        .unwrap();
+    }
+
     /// Each axis is transformed once on a device, by a pass between data that is whole along it.
     #[test]
     fn padded_and_truncated_passes_are_lowered_for_devices() {
@@ -377,7 +403,7 @@ mod tests {
                 options.output_order = [2, 0, 1].into();
             });
             let by_clock: ByClock<'_> = &|_, _, _| unreachable!("the model chooses");
-            let recipe = draft.decide_on_device(Access::Contiguous, by_clock)?.recipe;
+            let recipe = draft.decide_on_device((Access::Contiguous, "a GPU"), by_clock)?.recipe;
             for direction in [Direction::Forward, Direction::Inverse] {
                 let program = recipe.lower(direction, Capabilities::of_library());
                 let mut resized = [None; 3];

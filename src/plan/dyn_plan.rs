@@ -148,15 +148,9 @@ impl DynPlan {
     /// The file is replaced as a whole, and several jobs may save to it at the same time.
     ///
     /// # Errors
-    /// On every rank: [`Error::Argument`] when nothing was measured for this plan, or its data is
-    /// on a device; [`Error::OnRank`] when the file cannot be locked or written, or is not one of
-    /// wisdom.
+    /// On every rank: [`Error::Argument`] when nothing was measured for this plan;
+    /// [`Error::OnRank`] when the file cannot be locked or written, or is not one of wisdom.
     pub fn save_wisdom(&self, path: impl AsRef<Path>) -> Result<(), Error> {
-        #[cfg(feature = "cuda")]
-        if self.bound.on_device().is_some() {
-            let expected = "one that was measured on the host";
-            return Err(Error::argument("wisdom of a plan", "one on a device", expected));
-        }
         match &self.key {
             Some(key) if self.report.source == Source::Measured => {
                 save_wisdom(self.comm(), path.as_ref(), key, &self.report)

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use fft_comm::broadcast_line;
 use fft_core::{
     Access, Comm, Direction, DynGrid, Error, Kind, Memory, PerAxis, Precision, Problem, Recipe,
     Reduce, agree, assert_same,
@@ -14,7 +15,7 @@ use fft_gpu::{Gpu, GpuReal, GpuTransport};
 use super::dyn_plan::DynPlan;
 use super::options::Options;
 use crate::bound::{Bound, DeviceOptions, bind};
-use crate::tuning::{Chosen, Tune, Wanted, by_device_clock};
+use crate::tuning::{Chosen, Wanted, by_device_clock};
 
 /// The device of a plan that is about to be made.
 pub(super) struct Ready {
@@ -22,6 +23,8 @@ pub(super) struct Ready {
     stream: Arc<CudaStream>,
     transport: GpuTransport,
     access: Access,
+    /// Rank 0's GPU, the transport and the access, for wisdom.
+    name: String,
 }
 
 impl Ready {
@@ -49,11 +52,16 @@ impl Ready {
             Precision::F32 => access::<f32>(comm, &gpu, lens, complex),
             Precision::F64 => access::<f64>(comm, &gpu, lens, complex),
         }?;
-        Ok(Self { gpu, stream, transport, access })
+        let name = broadcast_line(comm, &format!("{}, {transport}, {access:?}", gpu.name()))?;
+        Ok(Self { gpu, stream, transport, access, name })
     }
 
     pub(super) fn access(&self) -> Access {
         self.access
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
     }
 
     /// Times recipes on the device. Collective.
@@ -85,20 +93,12 @@ impl Ready {
 
 /// Whether devices know these options.
 fn check(options: &Options) -> Result<(), Error> {
-    let usual = Memory::default();
-    match (&options.tune, options.memory) {
-        (tune @ Tune::Wisdom(_), _) => Err(Error::argument(
-            "tuning of a plan on a device",
-            format!("{tune:?}"),
-            "Tune::Model, Tune::Measure or Tune::Recipe",
-        )),
-        (_, memory) if memory != usual => Err(Error::argument(
-            "memory of a plan on a device",
-            format!("{memory:?}"),
-            format!("{usual:?}"),
-        )),
-        _ => Ok(()),
+    let (usual, memory) = (Memory::default(), options.memory);
+    if memory == usual {
+        return Ok(());
     }
+    let what = "memory of a plan on a device";
+    Err(Error::argument(what, format!("{memory:?}"), format!("{usual:?}")))
 }
 
 /// Points along each axis, of one whole transform of at most three axes that are all complex, the

@@ -29,6 +29,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) layouts: Family,
     /// Whether the draft names the wire.
     pub(crate) fixed: bool,
+    /// The device and how data gets there, for plans on devices.
+    pub(crate) device: Option<&'a str>,
     pub(crate) watch: &'a dyn Fn(Progress),
 }
 
@@ -141,6 +143,7 @@ fn key(problem: &Problem, wanted: &Wanted<'_>) -> String {
         family => format!(" in {family}"),
     };
     let shared = if problem.options.shared_arrays { " in shared arrays" } else { "" };
+    let device = wanted.device.map_or_else(String::new, |device| format!(" on {device}"));
     let scales = (problem.forward as u8, problem.inverse as u8);
     let lens = problem.is_any_resized().then_some([problem.transform, problem.modes]);
     let rest = match lens {
@@ -148,7 +151,7 @@ fn key(problem: &Problem, wanted: &Wanted<'_>) -> String {
         Some(lens) => format!("{:?}", (layouts, scales, hosts, lens)),
     };
     format!(
-        "{kinds} {} {precision}{least}{shared}{family} of {} numbers, howmany {howmany}, ranks {}, exchange {exchange}, wire {wire}, \
+        "{kinds} {} {precision}{least}{shared}{family}{device} of {} numbers, howmany {howmany}, ranks {}, exchange {exchange}, wire {wire}, \
          tolerance {tolerance}, layouts {:016x}",
         problem.grid(),
         if problem.complex { "complex" } else { "real" },

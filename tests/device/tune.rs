@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use crate::gpu::{few, gpu};
-use thriffty::gpu::Gpu;
+use thriffty::gpu::{Gpu, GpuTransport};
 use thriffty::planning::Algorithm;
 use thriffty::tuning::Source;
-use thriffty::{Brick, Comm, Error, ErrorKind, Grid, Plan, R2c, Tolerance, Tune};
+use thriffty::{Brick, Comm, Error, Grid, Plan, R2c, Tolerance, Tune};
 
 /// The budget of the search, which ends earlier when it has measured all candidates.
 fn budget() -> Duration {
@@ -66,12 +66,30 @@ fn what_is_fastest_on_a_device_is_chosen() {
     }
     thriffty::threads(4, |comm| check(&comm, &gpu, None, true)).unwrap();
     for done in fft_comm::threads_on(&[0, 1, 2], |comm| {
-        check(&comm, &gpu, Some(Algorithm::Alltoallv), false)?;
-        let draft = Plan::<R2c, 3>::r2c(&comm, Grid::new([8, 8, 8])?);
-        let error = draft.tune(Tune::Wisdom("wisdom.toml".into())).on(&gpu).build().map(drop);
-        assert_eq!(error.map_err(|error| error.kind()), Err(ErrorKind::Argument));
-        Ok::<_, Error>(())
+        check(&comm, &gpu, Some(Algorithm::Alltoallv), false)
     }) {
         done.unwrap();
     }
+}
+
+#[test]
+fn wisdom_of_a_device_is_for_that_device() {
+    let Some(gpu) = gpu() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("wisdom.toml");
+    thriffty::threads(2, |comm| {
+        let draft = || thriffty::r2c(&comm, [24, 20, 18]);
+        let measured = draft().tune(Tune::Measure { budget: budget() }).on(&gpu).build()?;
+        measured.save_wisdom(&path)?;
+        let wisdom = || draft().tune(Tune::Wisdom(path.clone()));
+        let again = wisdom().on(&gpu).build()?;
+        assert_eq!(again.report().source, Source::Wisdom);
+        assert_eq!(again.recipe().to_string(), measured.recipe().to_string());
+        // The host, and another way to send, have none.
+        assert_eq!(wisdom().build()?.report().source, Source::Model);
+        let staged = wisdom().on(&gpu).transport(GpuTransport::HostStaged).build()?;
+        assert_eq!(staged.report().source, Source::Model);
+        Ok::<_, Error>(())
+    })
+    .unwrap();
 }

@@ -20,7 +20,7 @@ pub mod tuner;
 
 pub use calibrate::calibrate;
 pub use exchange::{exchange, exchange_in};
-pub use signature::{Signature, broadcast, checksum, seal, unseal};
+pub use signature::{Signature, broadcast, broadcast_line, checksum, seal, unseal};
 #[doc(hidden)]
 pub use threads::threads_on;
 pub use threads::{ThreadComm, alone, threads, try_threads};

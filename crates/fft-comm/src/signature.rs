@@ -102,7 +102,10 @@ const WORD: usize = 6;
 const LETTERS: usize = 120;
 
 /// Broadcasts rank 0's text as one line of limited length. Collective.
-pub(crate) fn broadcast_line(comm: &dyn Comm, text: &str) -> Result<String, Error> {
+///
+/// # Errors
+/// When a rank has gone or the library fails.
+pub fn broadcast_line(comm: &dyn Comm, text: &str) -> Result<String, Error> {
     // Open MPI ends its version string with a zero byte, which TOML does not allow.
     let parts = text.split(|letter: char| letter.is_whitespace() || letter.is_control());
     let words: Vec<&str> = parts.filter(|word| !word.is_empty()).collect();
