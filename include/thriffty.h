@@ -451,7 +451,7 @@ typedef struct thriffty_options {
     int32_t device;
     /**
      * On a device: the `CUstream` or `cudaStream_t` for all work, of the device's primary context,
-     * alive as long as the plan. NULL (default): CUDA's default stream.
+     * alive as long as the plan and its copies. NULL (default): CUDA's default stream.
      */
     void *stream;
     /**
@@ -870,10 +870,13 @@ thriffty_status thriffty_halo_create(struct thriffty_copy **copy,
  * With `sources` NULL, where there are some, it works in place: targets are also sources. A halo
  * always runs in place. Collective; the same status on every rank.
  *
- * Arrays do not overlap; bricks that are in one array have the same number.
+ * Arrays do not overlap; bricks that are in one array have the same number. On a device arrays
+ * begin at multiples of 16 bytes, and the copy is queued on the plan's stream, which lives as long
+ * as the plan and its copies.
  *
  * What the caller promises:
- * Each array has the elements that its subarrays name, which nobody else touches meanwhile.
+ * Each array has the elements that its subarrays name, which nobody else touches meanwhile; on a
+ * device, until the queued work is done.
  */
 thriffty_status thriffty_copy_run(struct thriffty_copy *copy, const void *const *sources, void *const *targets);
 

@@ -1,10 +1,10 @@
 /* Times on several GPUs of one process: cuFFT's transforms, and what bounds any transform.
  *
- *   gpus WHAT GPUS N f32|f64
+ *   gpus WHAT GPUS N f32|f64 c2c|r2c
  *
  *   shuffled   N^3 complex points, forward, by cufftXt: its result is in shuffled order
  *   natural    the same, and the way back to natural order
- *   pass       each GPU reads and writes its part of the array once
+ *   pass       each GPU reads and writes its part of the array once: of r2c half of it
  *   links      each GPU sends every other its share of its part, by copy engines
  *
  * Prints `ready`; for each line `go` the seconds of a run; ends at `quit` or the end of the input.
@@ -115,8 +115,8 @@ static void transforms(bool natural)
 
 int main(int count, char **words)
 {
-    if (count != 5) {
-        fprintf(stderr, "usage: gpus shuffled|natural|pass|links GPUS N f32|f64\n");
+    if (count != 6) {
+        fprintf(stderr, "usage: gpus shuffled|natural|pass|links GPUS N f32|f64 c2c|r2c\n");
         return 2;
     }
     gpus = atoi(words[2]);
@@ -134,7 +134,8 @@ int main(int count, char **words)
         transforms(strcmp(words[1], "natural") == 0);
         return 0;
     }
-    size_t part = 2 * points * real_bytes / gpus, share = part / gpus;
+    size_t numbers = strcmp(words[5], "r2c") == 0 ? 1 : 2;
+    size_t part = numbers * points * real_bytes / gpus, share = part / gpus;
     std::vector<char *> from(gpus), to(gpus);
     std::vector<cudaStream_t> streams(gpus);
     for (int i = 0; i < gpus; i++) {

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use thriffty::planning::Reduce;
+use thriffty::planning::{Reduce, agree};
 use thriffty::spectral::Domain;
 use thriffty::{Comm, Draft, Error, Field, Physical, Plan, R2c, Spectral};
 
@@ -67,7 +67,8 @@ impl<T: Target> Solver<T> {
             .output_order(from.output_order().array())
             .build()?;
         let mut green = back.output();
-        green.as_mut_slice().copy_from_slice(padded.green.to_host()?.as_slice());
+        let found = agree(world, padded.green.to_host())?;
+        green.as_mut_slice().copy_from_slice(found.as_slice());
         let here = back.inverse(green)?;
         let mut samples = plan.input();
         samples.copy_from(&here);
@@ -90,7 +91,7 @@ impl<T: Target> Solver<T> {
         self.domain.convolve(&self.green, &mut rho_hat);
         let phi = self.plan.inverse(rho_hat)?;
         // Devices work behind the host.
-        phi.synchronize()?;
+        agree(self.plan.comm(), phi.synchronize())?;
         let mut seconds = [start.elapsed().as_secs_f64()];
         self.plan.comm().allreduce(Reduce::Max, &mut seconds)?;
         Ok((phi, seconds[0]))
@@ -98,7 +99,8 @@ impl<T: Target> Solver<T> {
 
     /// The largest and the l2 error of a potential, relative to the largest potential.
     pub(super) fn errors(&self, bunch: &Bunch, phi: &Potential<T>) -> Result<[f64; 2], Error> {
-        let (n, exact, phi) = (self.n, bunch.potential(), phi.to_host()?);
+        let (n, exact) = (self.n, bunch.potential());
+        let phi = agree(self.plan.comm(), phi.to_host())?;
         let (mut largest, mut square) = ([0f64], [0f64]);
         for (index, value) in phi.iter().filter(|(index, _)| index.iter().all(|&i| i < n)) {
             let error = value - exact(bunch.position(n, index));

@@ -2,7 +2,7 @@
 
 use std::f64::consts::TAU;
 
-use thriffty::planning::Reduce;
+use thriffty::planning::{Reduce, agree};
 use thriffty::spectral::Domain;
 use thriffty::{Brick, Comm, Error, Field, Grid, Physical, Plan, R2c, Spectral};
 
@@ -42,7 +42,7 @@ impl<T: Target> Blur<T> {
         let all = thriffty::r2c(world, continued).howmany(channels);
         let plan = target.place(all.input_brick(mine).transposed_output()).build()?;
         let mut one = target.place(thriffty::r2c(world, continued).like(&plan)).build()?;
-        let mut points = one.input().to_host()?;
+        let mut points = agree(world, one.input().to_host())?;
         if world.rank() == 0 {
             for (displacement, weight) in kernel.weights() {
                 // The first point is the kernel's centre, and negative displacements wrap.
@@ -53,7 +53,7 @@ impl<T: Target> Blur<T> {
         }
         let mut there = one.input();
         there.copy_from(&points);
-        let kernel = one.forward(there)?.to_host()?;
+        let kernel = agree(world, one.forward(there)?.to_host())?;
         let domain = plan.domain([1.0; 2])?;
         Ok(Self { plan, one, domain, kernel, continued })
     }
@@ -124,13 +124,13 @@ impl<T: Target> Blur<T> {
         there.copy_from(field);
         let mut spectrum = self.plan.forward(there)?;
         self.domain.convolve(filter, &mut spectrum);
-        let found = self.plan.inverse(spectrum)?.to_host();
-        self.plan.agree(found)
+        let found = self.plan.inverse(spectrum)?;
+        agree(self.plan.comm(), found.to_host())
     }
 
     /// This rank's part of the continued picture.
     fn field(&self, picture: Option<&Picture>) -> Result<Field<Physical, R2c, 2>, Error> {
-        let mut field = self.plan.input().to_host()?;
+        let mut field = agree(self.plan.comm(), self.plan.input().to_host())?;
         if let Some(picture) = picture {
             let to = field.as_mut_slice().chunks_exact_mut(self.points());
             let from = picture.values.chunks_exact(picture.points());

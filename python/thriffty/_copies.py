@@ -235,6 +235,8 @@ class _Arrays:
         ):
             raise argument(f"strides of the {what}", strides, f"positive multiples of {size}")
         address, root = found.address, _root(array)
+        if found.device and address % size:
+            raise argument(f"address of the {what}", hex(address), f"a multiple of {size}")
         begins = _arrays.memory(root)
         if begins is None or (address - begins.address) % size:
             root = array
@@ -278,9 +280,11 @@ def _is_known(array: Any) -> bool:
 
 def _root(array: Any) -> Any:
     """The array that a view is of, of the same library."""
-    while _is_known(getattr(array, "base", None)):
-        array = array.base
-    return array
+    while True:
+        base = getattr(array, "base", getattr(array, "_base", None))
+        if not _is_known(base):
+            return array
+        array = base
 
 
 def _side(side: str) -> int:

@@ -15,7 +15,7 @@ use fft_gpu::{
 use super::bind_on_device;
 use super::{GridData, Subarray, bind};
 #[cfg(feature = "cuda")]
-use crate::field::Device;
+use crate::field::{Device, not_there};
 use crate::field::{Field, Host, Location, Part, Physical, R2c, Side, Spectral, Transform};
 use crate::plan::Plan;
 
@@ -89,7 +89,7 @@ impl<K: Transform, const D: usize, L: Location> FieldCopy<Physical, K, D, L> {
     /// Plans copies of physical data of a plan. Collective.
     ///
     /// # Errors
-    /// Those of [`CopyPlan::new`], and when memory is short.
+    /// Those of [`CopyPlan::new`] and [`bind`], on a device of `bind_on_device`.
     pub fn input(plan: &Plan<K, D, L>, arrays: &[Subarray]) -> Result<Self, Error> {
         Self::new(plan, arrays)
     }
@@ -99,7 +99,7 @@ impl<K: Transform, const D: usize, L: Location> FieldCopy<Spectral, K, D, L> {
     /// Plans copies of spectral data of a plan. Collective.
     ///
     /// # Errors
-    /// Those of [`CopyPlan::new`], and when memory is short.
+    /// Those of [`CopyPlan::new`] and [`bind`], on a device of `bind_on_device`.
     pub fn output(plan: &Plan<K, D, L>, arrays: &[Subarray]) -> Result<Self, Error> {
         Self::new(plan, arrays)
     }
@@ -170,7 +170,7 @@ impl<S: Side, K: Transform<Real: GpuReal>, const D: usize> FieldCopy<S, K, D, De
         field: &mut Field<S, K, D, Device>,
     ) -> Result<(), Error> {
         let (mine, copy) = (self.fits(field), self.load.device());
-        let stream = copy.stream().clone();
+        let (mine, stream) = (mine.and(is_on_device_of(field, copy)), copy.stream().clone());
         let arrays: Vec<_> = arrays.iter().map(|array| lend(*array, &stream)).collect();
         let arrays: Vec<_> = arrays.iter().map(|array| array.cast::<u8>()).collect();
         let arrays: Vec<_> = arrays.iter().map(|array| &**array).collect();
@@ -179,7 +179,7 @@ impl<S: Side, K: Transform<Real: GpuReal>, const D: usize> FieldCopy<S, K, D, De
             Some(array) => {
                 array.with_mut(&stream, bytes, |array| copy.run_after(mine, &arrays, &mut [array]))
             }
-            None => copy.run_after(mine.and(Err(nowhere())), &arrays, &mut []),
+            None => copy.run_after(mine, &arrays, &mut []),
         }
     }
 
@@ -193,7 +193,7 @@ impl<S: Side, K: Transform<Real: GpuReal>, const D: usize> FieldCopy<S, K, D, De
         arrays: &mut [&mut impl DevicePtrMut<K::Real>],
     ) -> Result<(), Error> {
         let (mine, copy) = (self.fits(field), self.store.device());
-        let stream = copy.stream().clone();
+        let (mine, stream) = (mine.and(is_on_device_of(field, copy)), copy.stream().clone());
         let mut arrays: Vec<_> =
             arrays.iter_mut().map(|array| lend_mut(&mut **array, &stream)).collect();
         let mut arrays: Vec<_> = arrays.iter_mut().map(|array| array.cast_mut::<u8>()).collect();
@@ -203,15 +203,22 @@ impl<S: Side, K: Transform<Real: GpuReal>, const D: usize> FieldCopy<S, K, D, De
             Some(array) => {
                 array.with(&stream, bytes, |array| copy.run_after(mine, &[array], &mut arrays))
             }
-            None => copy.run_after(mine.and(Err(nowhere())), &[], &mut arrays),
+            None => copy.run_after(mine, &[], &mut arrays),
         }
     }
 }
 
-/// The error of a field that has no array on a device.
+/// Whether a field has an array on the device of a copy.
 #[cfg(feature = "cuda")]
-fn nowhere() -> Error {
-    Error::argument("field", "one without an array", "one on a device")
+fn is_on_device_of<S: Side, K: Transform, const D: usize>(
+    field: &Field<S, K, D, Device>,
+    copy: &DeviceCopy,
+) -> Result<(), Error> {
+    match field.dyn_array().0.device() {
+        Some(array) if array.gpu().context() == copy.stream().context() => Ok(()),
+        Some(_) => Err(Error::argument("field", "one on another device", "one of this plan")),
+        None => Err(not_there()),
+    }
 }
 
 /// A rank's brick of a layout, as fields have it.

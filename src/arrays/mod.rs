@@ -3,7 +3,7 @@
 //! A [`Subarray`] tells where a brick is in a local array. A rank may have several, in one array or
 //! in more. [`copy`] plans a copy between such arrays of all ranks, [`halo`] the exchange of ghost
 //! points. A [`FieldCopy`] loads fields of a plan from such arrays, and stores them. For
-//! arrays on GPUs `bind_on_device` prepares what a [`CopyPlan`] says.
+//! arrays on GPUs `bind_on_device` binds a [`CopyPlan`] to devices.
 //!
 //! ```
 //! use thriffty::arrays::{FieldCopy, Ghosts, GridData, Subarray, halo};
@@ -69,7 +69,7 @@ pub fn halo(
     bind(comm, CopyPlan::halo(comm, data, ghosts, arrays)?)
 }
 
-/// Prepares what is planned with the same ranks, for arrays on the host. Collective.
+/// Binds a plan to the host. Collective, over the same ranks.
 ///
 /// # Errors
 /// Those of [`ParallelCopy::new`].

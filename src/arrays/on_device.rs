@@ -6,11 +6,10 @@ use fft_gpu::DeviceCopy;
 use super::p2p;
 use crate::bound::DeviceOptions;
 
-/// Prepares what is planned with the same ranks, for arrays on devices, each rank's on its own.
-/// Collective.
+/// Binds a plan to devices, each rank's arrays on its own. Collective, over the same ranks.
 ///
-/// Ranks of a host whose devices reach each other read messages in place, and nobody waits. Others
-/// send them through the host.
+/// Ranks of a host whose devices reach each other read messages in place, and the host does not
+/// wait for its device. Others send them through the host.
 ///
 /// # Errors
 /// Those of [`DeviceCopy::new`]; [`Error::Disagreement`] about the transport.

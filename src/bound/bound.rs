@@ -48,6 +48,8 @@ pub(crate) trait Bound: Send {
 pub(crate) struct OnDevice<'a> {
     pub(crate) gpu: &'a Gpu,
     pub(crate) stream: &'a std::sync::Arc<CudaStream>,
+    /// The transport that was asked for, and the one to the ranks that are hardest to reach.
+    pub(crate) wanted: GpuTransport,
     pub(crate) transport: GpuTransport,
     /// Reshapes that are part of the transforms behind them, forward and inverse.
     pub(crate) fetched: [usize; 2],

@@ -61,6 +61,7 @@ struct DeviceBound<T: GpuReal> {
     executor: Executor<T, Cuda<T>>,
     gpu: Gpu,
     stream: Arc<CudaStream>,
+    wanted: GpuTransport,
     pool: Pool<SharedSlice>,
 }
 
@@ -75,7 +76,7 @@ impl<T: GpuReal> DeviceBound<T> {
         let own = agree(comm, comm.dup())?;
         let executor = Executor::bind(recipe, own, device, &fft_comm::exchange)?;
         let (gpu, stream) = (gpu.clone(), stream.clone());
-        Ok(Self { executor, gpu, stream, pool: Pool::default() })
+        Ok(Self { executor, gpu, stream, wanted: transport, pool: Pool::default() })
     }
 
     fn array(&self, memory: Pooled<SharedSlice>) -> DynArray {
@@ -160,6 +161,7 @@ impl<T: GpuReal> Bound for DeviceBound<T> {
         Some(OnDevice {
             gpu: &self.gpu,
             stream: &self.stream,
+            wanted: self.wanted,
             transport: device.taken(),
             fetched: both.map(|direction| device.fetched(direction)),
             stores: both.map(|direction| device.stores(direction)),

@@ -18,6 +18,8 @@ pub use array::DynArray;
 pub(crate) use array::{Bytes, BytesMut};
 #[cfg(feature = "cuda")]
 pub(crate) use device_array::DeviceArray;
+#[cfg(feature = "cuda")]
+pub(crate) use device_field::not_there;
 pub use field::Field;
 pub use part::{Device, Host, Location, Physical, Side, Spectral};
 pub(crate) use part::{Part, Sizes};

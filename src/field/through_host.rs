@@ -1,4 +1,4 @@
-//! What is done with a field in memory of the host, wherever the field is.
+//! Operations of fields that run on the host, wherever the field is.
 
 use fft_core::{Error, mode};
 

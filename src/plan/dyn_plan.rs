@@ -334,8 +334,7 @@ impl DynPlan {
             let (stream, context) = (on_device.stream.clone(), on_device.gpu.context().clone());
             let bytes = self.in_place_bytes();
             let Some(array) = array.device_mut() else {
-                let none = Error::argument("field", "one without an array", "one on a device");
-                return self.agree(mine.and(Err(none)));
+                return self.agree(mine.and(Err(crate::field::not_there())));
             };
             let same = match *array.gpu().context() == context {
                 true => Ok(()),

@@ -48,9 +48,10 @@ impl Ready {
         };
         let stream = agree(comm, check(options).and(stream))?;
         let lens = complex_lens(options, grid).filter(|_| transport == PeerToPeer);
+        let kind = (complex, options.input_order == options.output_order);
         let access = match precision {
-            Precision::F32 => access::<f32>(comm, &gpu, lens, complex),
-            Precision::F64 => access::<f64>(comm, &gpu, lens, complex),
+            Precision::F32 => access::<f32>(comm, &gpu, lens, kind),
+            Precision::F64 => access::<f64>(comm, &gpu, lens, kind),
         }?;
         let name = broadcast_line(comm, &format!("{}, {transport}, {access:?}", gpu.name()))?;
         Ok(Self { gpu, stream, transport, access, name })
@@ -120,7 +121,7 @@ fn access<T: GpuReal>(
     comm: &dyn Comm,
     gpu: &Gpu,
     lens: Option<PerAxis<usize>>,
-    complex: bool,
+    (complex, same_orders): (bool, bool),
 ) -> Result<Access, Error> {
     let elements =
         |lens: &[usize]| lens.iter().fold(1, |all: usize, n| all.saturating_mul(*n)) / comm.size();
@@ -133,8 +134,10 @@ fn access<T: GpuReal>(
     comm.allgather(&mine, all.as_flattened_mut())?;
     let near = |other: &[u8; 16]| *other == mine || complex && fft_gpu::joined(gpu, *other);
     let fetches = !all.contains(&[0; 16]) && all.iter().all(near);
-    // Between devices chunks move beside transforms, which gains more.
-    let chunks = columns && lens.is_some_and(|lens| fft_gpu::has_chunks::<T>(elements(&lens)));
+    // Between devices engines copy chunks while others are transformed, which gains more. They turn
+    // no axes.
+    let chunks = columns && same_orders;
+    let chunks = chunks && lens.is_some_and(|lens| fft_gpu::has_chunks::<T>(elements(&lens)));
     let fetches = fetches && (!chunks || all.iter().all(|other| *other == mine));
     let mut by_all = [fetches, columns].map(f64::from);
     comm.allreduce(Reduce::Min, &mut by_all)?;
@@ -155,7 +158,7 @@ impl DynPlan {
     pub fn device_options(&self) -> Option<DeviceOptions> {
         let found = self.bound.on_device()?;
         let (gpu, stream) = (found.gpu.clone(), Some(found.stream.clone()));
-        Some(DeviceOptions { gpu, stream, transport: found.transport })
+        Some(DeviceOptions { gpu, stream, transport: found.wanted })
     }
 
     /// How data gets to the ranks that are hardest to reach, from a plan's device:

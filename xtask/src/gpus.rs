@@ -27,8 +27,12 @@ pub(crate) fn run(options: &Options) -> Result {
     machine.push(("driver", driver()));
     machine.iter().for_each(|(name, value)| println!("  {name:8} {value}"));
     let sizes = if options.sizes.is_empty() { &SIZES[..] } else { &options.sizes };
+    let counts: Vec<_> = options.ranks.iter().filter(|ranks| **ranks <= gpus.len()).collect();
+    if counts.is_empty() {
+        return Err(format!("--ranks {:?}: this host has {} GPUs", options.ranks, gpus.len()));
+    }
     let mut heats = Vec::new();
-    for &ranks in options.ranks.iter().filter(|ranks| **ranks <= gpus.len()) {
+    for &ranks in counts {
         for &n in sizes {
             let mut heat = Heat { gpus: ranks, n, series: Vec::new() };
             for (name, mut program) in sides.programs(options, ranks, n) {
@@ -109,7 +113,7 @@ impl Sides {
         let Some(peer) = &self.peer else { return programs };
         let theirs = |what: &str| {
             let mut theirs = command(peer);
-            theirs.args([what, &count, &n.to_string(), &options.precision]);
+            theirs.args([what, &count, &n.to_string(), &options.precision, &options.kind]);
             theirs
         };
         programs.push((PASS, theirs("pass")));
@@ -229,7 +233,7 @@ mod tests {
             "cli bench c2c 500x500x500 --serve --device cuda --ranks 4 --precision f64 \
              --in-grid 4x1x1 --out-grid 1x4x1"
         );
-        assert_eq!(found[6], "peer natural 4 500 f64");
+        assert_eq!(found[6], "peer natural 4 500 f64 c2c");
         assert_eq!(lines("--gpu", 1, true).len(), 3);
         assert_eq!(lines("--gpu --kind r2c", 2, true).len(), 4);
         assert_eq!(lines("--gpu", 2, false).len(), 2);

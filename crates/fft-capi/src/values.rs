@@ -200,7 +200,7 @@ pub struct Options {
     /// `thriffty_forward`.
     pub device: i32,
     /// On a device: the `CUstream` or `cudaStream_t` for all work, of the device's primary context,
-    /// alive as long as the plan. NULL (default): CUDA's default stream.
+    /// alive as long as the plan and its copies. NULL (default): CUDA's default stream.
     pub stream: *mut c_void,
     /// On a device: how data gets to other ranks. "reached", as NULL (default): read from their
     /// devices if possible, otherwise in messages, from the device if the MPI is CUDA-aware.

@@ -30,7 +30,7 @@ fn download<E: Item>(stream: &std::sync::Arc<CudaStream>, from: &CudaSlice<u8>, 
 }
 
 impl Runner for OnDevice<'_> {
-    /// Twice, as addresses are kept.
+    /// Twice, from other addresses.
     fn run<E: Item>(
         &self,
         comm: &dyn Comm,
@@ -42,8 +42,9 @@ impl Runner for OnDevice<'_> {
         let stream = copy.stream().clone();
         let from: Vec<_> = sources.iter().map(|it| upload(&stream, it)).collect();
         let from: Vec<_> = from.iter().collect();
+        let before = targets.to_vec();
         for _ in 0..2 {
-            let mut to: Vec<_> = targets.iter().map(|it| upload(&stream, it)).collect();
+            let mut to: Vec<_> = before.iter().map(|it| upload(&stream, it)).collect();
             copy.run(&from, &mut to.iter_mut().collect::<Vec<_>>())?;
             to.iter().zip(&mut *targets).for_each(|(from, to)| download(&stream, from, to));
         }

@@ -200,10 +200,13 @@ unsafe fn structs(
 /// With `sources` NULL, where there are some, it works in place: targets are also sources. A halo
 /// always runs in place. Collective; the same status on every rank.
 ///
-/// Arrays do not overlap; bricks that are in one array have the same number.
+/// Arrays do not overlap; bricks that are in one array have the same number. On a device arrays
+/// begin at multiples of 16 bytes, and the copy is queued on the plan's stream, which lives as long
+/// as the plan and its copies.
 ///
 /// # Safety
-/// Each array has the elements that its subarrays name, which nobody else touches meanwhile.
+/// Each array has the elements that its subarrays name, which nobody else touches meanwhile; on a
+/// device, until the queued work is done.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn thriffty_copy_run(
     copy: *mut Copy,

@@ -1,4 +1,4 @@
-//! What a copy moves, wherever its arrays are.
+//! The messages and the local copies of a copy, wherever its arrays are.
 
 use super::grid_data::{GridData, grow};
 use super::halo::targets;
@@ -7,7 +7,7 @@ use super::{CopyMessage, Ghosts, OwnCopy, Subarray};
 use crate::base::Error;
 use crate::comm::{Comm, MessagePlan, MessageSpec, agree, assert_same};
 
-/// What a copy moves between the local arrays of all ranks.
+/// The messages and the local copies of a copy between the local arrays of all ranks.
 ///
 /// Planning takes O(B log B) time for B bricks of all ranks, and memory as if each rank had as many
 /// bricks as the one with most.

@@ -24,7 +24,7 @@ pub struct ParallelCopy {
 }
 
 impl ParallelCopy {
-    /// Prepares what is planned. Collective. The communicator and the exchange on it are for this
+    /// Binds a plan. Collective. The communicator and the exchange on it are for this
     /// copy alone.
     ///
     /// # Errors

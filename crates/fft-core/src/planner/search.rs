@@ -439,12 +439,12 @@ impl<'a> Costs<'a> {
         [seconds * share + self.uncovered(here), network]
     }
 
-    /// What a reshape before all transforms costs more on devices, whose engines copy while chunks
-    /// are transformed.
+    /// The extra cost of a reshape that no transform hides: on devices engines copy chunks while
+    /// others are transformed.
     fn uncovered(&self, here: State) -> f64 {
         let search = self.search;
-        let covers = search.problem.options.access == Access::Strided && here.done.0 == 0;
-        match search.row_major(here).filter(|_| covers) {
+        let is_first = search.problem.options.access == Access::Strided && here.done.0 == 0;
+        match search.row_major(here).filter(|_| is_first) {
             Some(layout) => {
                 self.model.pass(layout.most_points() as f64 * search.element(here.done.0) as f64)
             }

@@ -45,6 +45,10 @@ pub(super) struct CudaBinder<'r, T> {
     rank: usize,
     pub(super) ops: Vec<CudaOp<T>>,
     pub(super) sizes: Vec<usize>,
+    /// Bytes of work area of each operation.
+    areas: Vec<usize>,
+    /// The most chunks of an exchange.
+    pub(super) chunks: usize,
     reshape: Option<WaitingReshape<'r>>,
     /// Transforms that are not bound.
     group: Option<Group>,
@@ -66,6 +70,8 @@ impl<'r, T: GpuReal> CudaBinder<'r, T> {
             rank: device.rank,
             ops: Vec::new(),
             sizes: Vec::new(),
+            areas: Vec::new(),
+            chunks: 0,
             reshape: None,
             group: None,
             reshapes: Vec::new(),
@@ -160,8 +166,9 @@ impl<'r, T: GpuReal> CudaBinder<'r, T> {
         match next.remaining::<T>(&device.gpu, fused).map_err(|why| why.on(self.rank))? {
             Remaining::Groups(groups) => {
                 for group in groups {
-                    let op = transforms(device, &group)?;
+                    let (op, area) = transforms(device, &group)?;
                     self.push(op, reals);
+                    *self.areas.last_mut().expect("just pushed") = area;
                 }
             }
             Remaining::Plans(plans) => {
@@ -199,6 +206,7 @@ impl<'r, T: GpuReal> CudaBinder<'r, T> {
         let reshapes = std::mem::take(&mut self.reshapes);
         for (reshape, agreed) in reshapes.into_iter().zip(agreed) {
             if let Some(chunks) = Offer::agreed(agreed) {
+                self.chunks = self.chunks.max(chunks.count);
                 self.divide(device, reshape, chunks).map_err(|why| why.on(self.rank))?;
             }
         }
@@ -231,7 +239,7 @@ impl<'r, T: GpuReal> CudaBinder<'r, T> {
         let Some(group) = group else { return Ok(()) };
         let order = pass.from.layout.order();
         if let Some((chunked, area)) = ChunkedFft::new(device, &group, &order, chunks)? {
-            device.area_bytes = device.area_bytes.max(area);
+            self.areas[op - 1] = area;
             self.ops[op - 1] = CudaOp(Op::Chunked(Box::new(chunked)));
         }
         Ok(())
@@ -240,6 +248,12 @@ impl<'r, T: GpuReal> CudaBinder<'r, T> {
     fn push(&mut self, op: Op<T>, reals: usize) {
         self.ops.push(CudaOp(op));
         self.sizes.push(reals);
+        self.areas.push(0);
+    }
+
+    /// The bytes of work area that all operations need.
+    pub(super) fn area_bytes(&self) -> usize {
+        self.areas.iter().copied().max().unwrap_or(0)
     }
 }
 
@@ -269,8 +283,8 @@ impl Offer {
     }
 }
 
-/// A group as an operation.
-fn transforms<T: GpuReal>(device: &mut Cuda<T>, group: &Group) -> Result<Op<T>, Error> {
+/// A group as an operation, and the bytes of work area that it needs.
+fn transforms<T: GpuReal>(device: &Cuda<T>, group: &Group) -> Result<(Op<T>, usize), Error> {
     let made = if group.is_resized() {
         Resized::new(device, group).map(|(op, area)| (Op::Resized(Box::new(op)), area))
     } else if group.is_trig() {
@@ -278,7 +292,27 @@ fn transforms<T: GpuReal>(device: &mut Cuda<T>, group: &Group) -> Result<Op<T>, 
     } else {
         DeviceFft::new(device, group).map(|(op, area)| (Op::Local(Box::new(op)), area))
     };
-    let (op, area) = made.map_err(|why| why.on(device.rank))?;
-    device.area_bytes = device.area_bytes.max(area);
-    Ok(op)
+    made.map_err(|why| why.on(device.rank))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn agreed<const N: usize>(offers: [Offer; N]) -> Option<Chunks> {
+        let least = |a: [f64; 3], b: [f64; 3]| [0, 1, 2].map(|i| a[i].min(b[i]));
+        let numbers = offers.iter().map(Offer::numbers).reduce(least).expect("some ranks");
+        Offer::agreed(&numbers)
+    }
+
+    #[test]
+    fn all_ranks_divide_one_axis_or_none_does() {
+        let some = |axis, count| Offer::Some(Chunks { axis, count });
+        let chunks = |axis, count| Some(Chunks { axis, count });
+        assert_eq!(agreed([some(0, 8), Offer::Any, some(0, 4)]), chunks(0, 4));
+        assert_eq!(agreed([some(2, 16)]), chunks(2, 16));
+        assert_eq!(agreed([Offer::Any, Offer::Any]), None);
+        assert_eq!(agreed([some(0, 8), Offer::None]), None);
+        assert_eq!(agreed([some(0, 8), some(1, 8)]), None);
+    }
 }

@@ -6,7 +6,7 @@
 //!     record `begun`
 //!     for each chunk: transform it, record its event
 //! reshape, on the stream of copies:
-//!     wait for `begun`, unless the destination is what the transforms read
+//!     wait for `begun`; it is recorded again if the transforms have read the destination
 //!     for each chunk and each rank: wait for the rank's event of the chunk, copy what is in it
 //! ```
 //!
@@ -25,8 +25,10 @@ use crate::ffi::{DeviceMemory, MOST_CHUNKS};
 
 /// The alignment of chunks, in bytes.
 const ALIGN: usize = 16;
-/// The least bytes of a chunk: copies of less take less than their launches.
+/// The least bytes of a chunk, found by measurement.
 const LEAST_BYTES: usize = 32 << 20;
+/// Chunks begin at multiples of so many indices, so that they are aligned.
+const STEP: usize = 4;
 /// The number of chunks from which on they gain more than transforms that load from other ranks.
 const WORTHWHILE: usize = 4;
 
@@ -40,7 +42,11 @@ pub(super) struct Chunks {
 impl Chunks {
     /// The indices of a chunk along an axis of this length.
     pub(super) fn range(&self, len: usize, number: usize) -> Range<usize> {
-        len * number / self.count..len * (number + 1) / self.count
+        let begin = |number: usize| match number == self.count {
+            true => len,
+            false => len * number / self.count / STEP * STEP,
+        };
+        begin(number)..begin(number + 1)
     }
 
     /// How a group's axes of memory, in this order, are divided best. `None` where chunks would not
@@ -49,7 +55,7 @@ impl Chunks {
         let bytes = group.reals().map(|reals| reals * size_of::<T>());
         let place = place(group)?;
         let most = (bytes[0].min(bytes[1]) / LEAST_BYTES).min(MOST_CHUNKS);
-        let count = most.min(group.lens[0][place]);
+        let count = most.min(group.lens[0][place] / STEP);
         (count > 1).then_some(Self { axis: order[place - 1], count })
     }
 }
@@ -158,5 +164,61 @@ impl<T: GpuReal> ChunkedFft<T> {
             own.chunks[number].record(stream)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fft_core::{Direction, Pass};
+
+    use super::*;
+
+    fn group(lens: &[usize], places: &[usize]) -> Group {
+        let pass = |place: &usize| {
+            let pass = Pass {
+                kind: Kind::C2C,
+                direction: Direction::Forward,
+                n: lens[*place],
+                resized: None,
+                complex_before: true,
+                complex_after: true,
+                outer: 1,
+                inner: 1,
+                factor: 1.0,
+            };
+            (*place, pass)
+        };
+        let passes = places.iter().map(pass).collect();
+        Group { lens: [lens.to_vec(), lens.to_vec()], passes, factor: 1.0, pitch: None }
+    }
+
+    #[test]
+    fn chunks_are_of_the_slowest_axis_that_is_not_transformed() {
+        let axis = |lens: &[usize], places: &[usize]| {
+            Chunks::of::<f64>(&group(lens, places), &[2, 0, 1]).map(|it| (it.axis, it.count))
+        };
+        // 512 MiB: planes of the first axis of memory, or columns along it.
+        assert_eq!(axis(&[1, 128, 512, 512], &[3, 2]), Some((2, 16)));
+        assert_eq!(axis(&[1, 128, 512, 512], &[3]), Some((2, 16)));
+        assert_eq!(axis(&[1, 128, 512, 512], &[1]), Some((0, 16)));
+        assert_eq!(axis(&[1, 16, 2048, 1024], &[3]), Some((2, 4)), "of few indices");
+        assert_eq!(axis(&[1, 16, 512, 512], &[3]), Some((2, 2)), "of 64 MiB");
+        assert_eq!(axis(&[1, 8, 512, 512], &[3]), None, "small arrays");
+        assert_eq!(axis(&[2, 128, 512, 512], &[3]), None, "batches");
+        assert_eq!(axis(&[1, 512, 4096], &[1, 2]), None, "both axes are transformed");
+    }
+
+    #[test]
+    fn ranges_are_aligned_and_have_each_index_once() {
+        for (len, count) in [(100, 7), (64, 16), (5, 3), (0, 4), (1, 2)] {
+            let chunks = Chunks { axis: 0, count };
+            let all: Vec<_> = (0..count).flat_map(|number| chunks.range(len, number)).collect();
+            assert_eq!(all, (0..len).collect::<Vec<_>>());
+            assert!(
+                (0..count).all(
+                    |it| chunks.range(len, it).start.is_multiple_of(STEP) || len < STEP * count
+                )
+            );
+        }
     }
 }

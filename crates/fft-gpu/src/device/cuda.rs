@@ -39,6 +39,8 @@ pub struct Cuda<T> {
     /// Whether the host must wait for the stream at the end of this run.
     pub(super) needs_sync: bool,
     pub(super) done: CudaEvent,
+    /// The most chunks of an exchange, the same on all ranks.
+    pub(super) chunks: usize,
     /// Recorded before transforms in chunks; and the addresses that they read, for the reshape
     /// behind them.
     pub(super) begun: Arc<CudaEvent>,
@@ -72,6 +74,7 @@ impl<T: GpuReal> Cuda<T> {
             failed: Ok(()),
             needs_sync: false,
             done,
+            chunks: 0,
             begun: Arc::new(CudaEvent::new(gpu.context())?),
             chunks_of: None,
         })

@@ -2,8 +2,9 @@
 //!
 //! Local transforms are cuFFT's, and columns may be our own. A reshape reads boxes in place where
 //! ranks reach each other's memory, and sends messages elsewhere. cuFFT may load what a reshape
-//! before it would move, and store what the last reshape would. Everything is queued on one stream;
-//! ranks of a host synchronize once in a reshape, by events.
+//! before it would move, and store what the last reshape would. Copy engines may move chunks while
+//! others are transformed. Work is queued on one stream, and copies by engines on others; ranks of
+//! a host synchronize once in a reshape, by events. Copies of arrays go the same ways.
 
 mod array_copy;
 mod binder;

@@ -110,6 +110,8 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
         let divided = binder.agree_on_chunks(self, context.comm);
         agree(context.comm, divided)?;
         self.stores[way] = binder.agree_on_store(context.comm)?;
+        self.area_bytes = self.area_bytes.max(binder.area_bytes());
+        self.chunks = self.chunks.max(binder.chunks);
         let CudaBinder { ops, sizes, fetched, .. } = binder;
         self.fetched[way] = fetched;
         Ok(Operations { ops, sizes, exposes_all: self.sees_all(recipe.problem()) })
@@ -125,7 +127,8 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
         let Connections { peers, .. } = self.connections();
         let make = || -> Result<_, GpuError> {
             let [a, b] = reals.map(|reals| reals * size_of::<T>());
-            let exports = RankExports::new(gpu, [a, b, self.window_bytes], peers.foreign())?;
+            let exports =
+                RankExports::new(gpu, [a, b, self.window_bytes], self.chunks, peers.foreign())?;
             let area = Arc::new(Block::new(gpu.context(), self.area_bytes)?);
             // Where some rank is not reached all have both, as windows are collective.
             let [out, come] = self.staging_bytes.map(|bytes| {

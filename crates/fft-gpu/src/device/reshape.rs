@@ -303,7 +303,10 @@ impl<T: GpuReal> Reshape<T> {
         let start = Instant::now();
         let Self { local_reads, direct, staged, step, has_chunks, .. } = self;
         let RunParts { device, exchange, node_memory, timings } = context.split(self.exchange);
-        let is_apart = has_chunks.then(|| chunks_are_apart(device, dst));
+        if *has_chunks {
+            let queued = begin_chunks(device, dst);
+            device.record_error(queued);
+        }
         let queued = direct.pack(device, src, *step, timings);
         device.record_error(queued);
         if let Some(staged) = staged {
@@ -317,12 +320,10 @@ impl<T: GpuReal> Reshape<T> {
                 let begun = device.begun.clone();
                 let work = |device: &mut Cuda<T>, peers: EpochPeers<'_>, dst: &mut _| {
                     let ready = |peer, number| peers.chunk(peer, number);
-                    let chunks = is_apart.map(|is_apart| ChunkEvents {
-                        begun: is_apart.then_some(&*begun),
-                        ready: &ready,
-                    });
+                    let chunks = ChunkEvents { begun: &begun, ready: &ready };
+                    let chunks = has_chunks.then_some(&chunks);
                     let source = |peer| peers.source(peer, src);
-                    local_reads.run(device, &source, dst, chunks.as_ref())?;
+                    local_reads.run(device, &source, dst, chunks)?;
                     incoming.unpack(device, peers, dst)
                 };
                 exposure_epoch(device, node_memory.as_mut(), memory, &mut lengths, work)
@@ -342,15 +343,17 @@ impl<T: GpuReal> Reshape<T> {
     }
 }
 
-/// Whether the destination is not what the transforms in chunks before have read. Records the
-/// events of all chunks if there are no such transforms.
-fn chunks_are_apart<T: GpuReal>(device: &mut Cuda<T>, dst: &DeviceMemory<T>) -> bool {
-    let Some(read) = device.chunks_of.take() else {
-        let own = device.connections().own.clone().expect("made with the plan's memory");
-        let recorded = own.chunks.iter().try_for_each(|event| event.record(&device.stream));
-        device.record_error(recorded);
-        return false;
-    };
+/// Records when copies of chunks may begin: with the transforms before, unless these read the
+/// destination. Without transforms in chunks also records the events of all chunks.
+fn begin_chunks<T: GpuReal>(device: &mut Cuda<T>, dst: &DeviceMemory<T>) -> Result<(), GpuError> {
+    let read = device.chunks_of.take();
+    if read.is_none() {
+        let own = device.connections().own.as_ref().expect("made with the plan's memory");
+        own.chunks.iter().try_for_each(|event| event.record(&device.stream))?;
+    }
     let end = dst.address() + dst.num_bytes() as u64;
-    end <= read.start || read.end <= dst.address()
+    match read {
+        Some(read) if end <= read.start || read.end <= dst.address() => Ok(()),
+        _ => device.begun.record(&device.stream),
+    }
 }

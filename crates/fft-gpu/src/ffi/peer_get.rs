@@ -39,8 +39,8 @@ pub(crate) type PeerBox<'a> = (usize, usize, &'a Transfer);
 
 /// The events that copies of chunks wait for.
 pub(crate) struct ChunkEvents<'a> {
-    /// Recorded when the destination could be written; `None` if it can be from now on.
-    pub(crate) begun: Option<&'a CudaEvent>,
+    /// Recorded when the destination could be written.
+    pub(crate) begun: &'a CudaEvent,
     /// The event of a rank and a chunk.
     pub(crate) ready: &'a dyn Fn(usize, usize) -> &'a CudaEvent,
 }
@@ -159,8 +159,8 @@ impl Engines {
     ) -> Result<(), GpuError> {
         GpuError::at_least("the destination", dst.num_bytes(), self.writes)?;
         let (to, _writes) = dst.device_ptr_mut(stream);
-        match chunks.and_then(|chunks| chunks.begun) {
-            Some(begun) => begun.hold(&self.stream)?,
+        match chunks {
+            Some(chunks) => chunks.begun.hold(&self.stream)?,
             None => {
                 self.begun.record(stream)?;
                 self.begun.hold(&self.stream)?;

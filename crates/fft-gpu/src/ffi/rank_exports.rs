@@ -28,12 +28,17 @@ pub(crate) struct RankExports {
     /// Recorded when this rank has read messages and accessed what others expose.
     pub(crate) accessed: CudaEvent,
     /// Recorded behind the transforms of each chunk, where an exchange has chunks.
-    pub(crate) chunks: [CudaEvent; MOST_CHUNKS],
+    pub(crate) chunks: Vec<CudaEvent>,
 }
 
 impl RankExports {
-    /// For peers of this process, or also of others.
-    pub(crate) fn new(gpu: &Gpu, bytes: [usize; BLOCKS], foreign: bool) -> Result<Self, GpuError> {
+    /// For peers of this process, or also of others. All ranks have events of as many chunks.
+    pub(crate) fn new(
+        gpu: &Gpu,
+        bytes: [usize; BLOCKS],
+        chunks: usize,
+        foreign: bool,
+    ) -> Result<Self, GpuError> {
         let block = |bytes| Ok::<_, GpuError>(Arc::new(Block::new(gpu.context(), bytes)?));
         let [a, b, window] = bytes;
         let blocks = [block(a)?, block(b)?, block(window)?];
@@ -42,17 +47,9 @@ impl RankExports {
             false => CudaEvent::new(gpu.context()),
         };
         let [ready, accessed] = [event()?, event()?];
-        let chunks = each_chunk(|_| event())?;
+        let chunks = (0..chunks.min(MOST_CHUNKS)).map(|_| event()).collect::<Result<_, _>>()?;
         Ok(Self { blocks, ready, accessed, chunks })
     }
-}
-
-/// An event for each chunk.
-fn each_chunk(
-    event: impl FnMut(usize) -> Result<CudaEvent, GpuError>,
-) -> Result<[CudaEvent; MOST_CHUNKS], GpuError> {
-    let events = (0..MOST_CHUNKS).map(event).collect::<Result<Vec<_>, _>>()?;
-    Ok(events.try_into().unwrap_or_else(|_| unreachable!("an event for each chunk")))
 }
 
 /// Another process' block, mapped here.
@@ -99,7 +96,7 @@ pub(crate) struct MappedExports {
     blocks: [MappedBlock; BLOCKS],
     ready: CudaEvent,
     accessed: CudaEvent,
-    chunks: [CudaEvent; MOST_CHUNKS],
+    chunks: Vec<CudaEvent>,
 }
 
 /// The exports of a rank that is reached.
@@ -181,6 +178,8 @@ pub(super) struct ExportHandles {
     blocks: [[u8; 64]; BLOCKS],
     events: [[u8; 64]; 2],
     chunks: [[u8; 64]; MOST_CHUNKS],
+    /// The number of chunks that have events.
+    count: u64,
 }
 
 impl ExportHandles {
@@ -189,6 +188,7 @@ impl ExportHandles {
         let mut handles = Self {
             exports: Arc::as_ptr(mine).expose_provenance() as u64,
             bytes: mine.blocks.each_ref().map(|block| block.bytes() as u64),
+            count: mine.chunks.len() as u64,
             ..Self::zeroed()
         };
         if foreign {
@@ -223,7 +223,9 @@ impl ExportHandles {
             MappedBlock::open(context, self.blocks[number], self.bytes[number] as usize)
         };
         let blocks = [block(0)?, block(1)?, block(WINDOW)?];
-        let chunks = each_chunk(|number| CudaEvent::open(context, self.chunks[number]))?;
+        let chunks = self.chunks[..(self.count as usize).min(MOST_CHUNKS)].iter();
+        let chunks =
+            chunks.map(|event| CudaEvent::open(context, *event)).collect::<Result<_, _>>()?;
         let mapped = MappedExports { blocks, ready: ready?, accessed: accessed?, chunks };
         Ok(Peer::Mapped(Arc::new(mapped)))
     }

@@ -8,8 +8,8 @@ use crate::base::GpuError;
 use crate::ffi::PeerGets;
 use crate::kernel::Transfers;
 
-/// A launch with the number of its array.
-pub(super) type OfArray<L> = (usize, L);
+/// A launch with the number of its array, or with two.
+pub(super) type OfArray<L, A = usize> = (A, L);
 
 /// Prepares launches.
 pub(super) struct Launches<'a> {
@@ -18,8 +18,16 @@ pub(super) struct Launches<'a> {
 }
 
 impl Launches<'_> {
-    fn transfers(&self, moves: &[Move<'_>]) -> Result<Transfers, GpuError> {
-        Transfers::new(&self.device.gpu, &self.device.stream, self.plan.data.bytes, moves)
+    /// A launch for each array, or each pair of arrays.
+    fn transfers<'m, A: PartialEq>(
+        &self,
+        moves: impl Iterator<Item = (A, Move<'m>)>,
+    ) -> Result<Vec<OfArray<Transfers, A>>, GpuError> {
+        let Cuda { gpu, stream, .. } = self.device;
+        let prepared = |(array, moves): (A, Vec<Move<'m>>)| {
+            Ok((array, Transfers::new(gpu, stream, self.plan.data.bytes, &moves)?))
+        };
+        by_array(moves).into_iter().map(prepared).collect()
     }
 
     /// From each source array to messages.
@@ -31,16 +39,15 @@ impl Launches<'_> {
                 .iter()
                 .map(move |part| (part.array, Move { transfer: &part.transfer, from: 0, to }))
         });
-        let prepared = |(array, moves): (usize, Vec<_>)| Ok((array, self.transfers(&moves)?));
-        by_array(parts).into_iter().map(prepared).collect()
+        self.transfers(parts)
     }
 
-    pub(super) fn own(&self) -> Result<Vec<([usize; 2], Transfers)>, GpuError> {
-        let copy = |own: &OwnCopy| {
-            let moves = [Move { transfer: &own.transfer, from: 0, to: 0 }];
-            Ok(([own.from, own.to], self.transfers(&moves)?))
-        };
-        self.plan.own.iter().map(copy).collect()
+    /// From source arrays to target arrays of this rank.
+    pub(super) fn own(&self) -> Result<Vec<OfArray<Transfers, [usize; 2]>>, GpuError> {
+        let copies = self.plan.own.iter().map(|OwnCopy { from, to, transfer }| {
+            ([*from, *to], Move { transfer, from: 0, to: 0 })
+        });
+        self.transfers(copies)
     }
 
     /// To each target array from the messages of ranks that are reached.
@@ -79,14 +86,13 @@ impl Launches<'_> {
                 .iter()
                 .map(move |part| (part.array, Move { transfer: &part.transfer, from, to: 0 }))
         });
-        let prepared = |(array, moves): (usize, Vec<_>)| Ok((array, self.transfers(&moves)?));
-        by_array(parts).into_iter().map(prepared).collect()
+        self.transfers(parts)
     }
 }
 
-/// Values by their array, in order of arrays.
-fn by_array<V>(values: impl Iterator<Item = (usize, V)>) -> Vec<(usize, Vec<V>)> {
-    let mut found: Vec<(usize, Vec<V>)> = Vec::new();
+/// Values by their array, in the order of the first of each.
+fn by_array<A: PartialEq, V>(values: impl Iterator<Item = (A, V)>) -> Vec<(A, Vec<V>)> {
+    let mut found: Vec<(A, Vec<V>)> = Vec::new();
     for (array, value) in values {
         match found.iter_mut().find(|(known, _)| *known == array) {
             Some((_, values)) => values.push(value),

@@ -10,6 +10,7 @@
 mod launches;
 mod staged;
 
+use std::fmt;
 use std::sync::Arc;
 
 use bytemuck::Pod;
@@ -36,12 +37,12 @@ pub struct DeviceCopy {
     device: Cuda<f32>,
     node_memory: Option<Box<dyn NodeMemory>>,
     plan: CopyPlan,
-    /// Outgoing messages, which ranks of the host read; and nothing.
+    /// Outgoing messages; the second buffer is empty.
     messages: [Owned<f32>; 2],
     /// Launches with their arrays.
     packs: Vec<OfArray<Transfers>>,
-    /// What stays on this rank, with its source and target array.
-    kept: Vec<([usize; 2], Transfers)>,
+    /// Copies within this rank, with their source and target array.
+    kept: Vec<OfArray<Transfers, [usize; 2]>>,
     gets: Vec<OfArray<PeerGets>>,
     /// Where some rank is not reached.
     staged: Option<Staged>,
@@ -135,12 +136,15 @@ impl DeviceCopy {
 
     /// Bytes of memory held on the device.
     pub fn memory(&self) -> usize {
-        let staged = self.staged.as_ref().map_or(0, |staged| staged.incoming.bytes());
-        self.messages[0].bytes() + staged
+        let staged = self.staged.as_ref().map_or(0, Staged::memory);
+        let launches = self.packs.iter().map(|(_, it)| it.memory());
+        let launches = launches.chain(self.kept.iter().map(|(_, it)| it.memory()));
+        let launches = launches.chain(self.gets.iter().map(|(_, it)| it.memory()));
+        self.messages[0].bytes() + launches.sum::<usize>() + staged
     }
 
-    /// Queues a copy from sources to targets: slices of elements, of their numbers, or of bytes.
-    /// Collective.
+    /// Queues a copy from sources to targets: slices of elements, of their numbers, or of bytes,
+    /// which begin at multiples of 16 bytes. Collective.
     ///
     /// # Errors
     /// As [`DeviceCopy::run_after`].
@@ -222,10 +226,14 @@ impl DeviceCopy {
         let (bytes, rank) = (self.plan.data.bytes, self.comm.rank());
         self.plan.check(rank, (what, side), arrays.clone().map(|array| array.len() / bytes))?;
         for (array, least) in arrays.zip(&self.plan.least[side]) {
-            if *least > 0 && !array.is_aligned(bytes) {
-                let (what, found) =
-                    (format!("address of a {what}"), format!("{:#x}", array.address()));
-                return Err(Error::argument(what, found, format!("a multiple of {bytes}")));
+            // Kernels copy several elements as one.
+            if *least > 0 && !array.is_aligned(16) {
+                let what = format!("address of a {what}");
+                return Err(Error::argument(
+                    what,
+                    format!("{:#x}", array.address()),
+                    "a multiple of 16",
+                ));
             }
         }
         Ok(())
@@ -286,4 +294,15 @@ fn begins_at(
     let mut all = vec![0u64; ranks * ranks];
     comm.allgather(bytemuck::cast_slice(&mine), bytemuck::cast_slice_mut(&mut all))?;
     Ok(all.chunks(ranks).map(|of_rank| of_rank[comm.rank()] as usize).collect())
+}
+
+impl fmt::Debug for DeviceCopy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DeviceCopy")
+            .field("rank", &self.rank())
+            .field("data", &self.plan.data)
+            .field("messages sent", &self.plan.sends.len())
+            .field("bytes sent", &self.plan.bytes_sent())
+            .finish_non_exhaustive()
+    }
 }

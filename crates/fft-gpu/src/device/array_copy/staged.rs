@@ -24,6 +24,12 @@ pub(super) struct Staged {
 }
 
 impl Staged {
+    /// Bytes of memory held on the device.
+    pub(super) fn memory(&self) -> usize {
+        let launches = self.unpacks.iter().map(|(_, it)| it.memory()).sum::<usize>();
+        self.incoming.bytes() + launches
+    }
+
     /// Makes the exchange's buffers. Collective.
     pub(super) fn reserve(&mut self, gpu: &Gpu, comm: &dyn Comm) -> Result<(), Error> {
         matching(comm, [&self.message_plan])?;
