@@ -31,8 +31,7 @@ mod field_copy;
 #[cfg(feature = "cuda")]
 mod on_device;
 
-use fft_comm::exchange;
-use fft_core::{Algorithm, Comm, Error, Exchange, agree};
+use fft_core::{Algorithm, Comm, Error, agree, assert_same};
 
 pub use fft_core::{
     CopyMessage, CopyPart, CopyPlan, Ghosts, GridData, OwnCopy, ParallelCopy, Subarray,
@@ -74,12 +73,21 @@ pub fn halo(
 /// # Errors
 /// Those of [`ParallelCopy::new`].
 pub fn bind(comm: &dyn Comm, plan: CopyPlan) -> Result<ParallelCopy, Error> {
-    let own = agree(comm, comm.dup())?;
-    let exchange = p2p(own.as_ref())?;
-    ParallelCopy::new(own, exchange, plan)
+    bind_by(comm, Algorithm::P2p, plan)
 }
 
-/// The exchange of a copy. Collective.
-fn p2p(comm: &dyn Comm) -> Result<Box<dyn Exchange>, Error> {
-    agree(comm, exchange(Algorithm::P2p, comm))
+/// As [`bind`], with messages sent by an exchange. Collective.
+///
+/// # Errors
+/// Those of [`ParallelCopy::new`]; [`Error::Argument`] for an exchange that does not exist;
+/// [`Error::Disagreement`] when ranks name different ones.
+pub fn bind_by(
+    comm: &dyn Comm,
+    exchange: Algorithm,
+    plan: CopyPlan,
+) -> Result<ParallelCopy, Error> {
+    assert_same(comm, &[("exchange of a copy", exchange.to_string())])?;
+    let own = agree(comm, comm.dup())?;
+    let exchange = agree(comm, fft_comm::exchange(exchange, own.as_ref()))?;
+    ParallelCopy::new(own, exchange, plan)
 }

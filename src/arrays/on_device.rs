@@ -1,9 +1,9 @@
 //! Copies between arrays on the devices of ranks.
 
-use fft_core::{Comm, CopyPlan, Error, agree, assert_same};
+use fft_comm::exchange;
+use fft_core::{Algorithm, Comm, CopyPlan, Error, agree, assert_same};
 use fft_gpu::DeviceCopy;
 
-use super::p2p;
 use crate::bound::DeviceOptions;
 
 /// Binds a plan to devices, each rank's arrays on its own. Collective, over the same ranks.
@@ -26,6 +26,6 @@ pub fn bind_on_device(
     };
     let stream = agree(comm, stream)?;
     let own = agree(comm, comm.dup())?;
-    let exchange = p2p(own.as_ref())?;
+    let exchange = agree(comm, exchange(Algorithm::P2p, own.as_ref()))?;
     DeviceCopy::new((&gpu, &stream, transport), own, exchange, plan)
 }

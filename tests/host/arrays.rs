@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use proptest::sample::select;
-use thriffty::arrays::{CopyPlan, FieldCopy, Ghosts, GridData, Subarray, bind, copy, halo};
-use thriffty::planning::{Direction, Step};
+use thriffty::arrays::{CopyPlan, FieldCopy, Ghosts, GridData, Subarray, bind_by, copy, halo};
+use thriffty::planning::{Algorithm, Direction, Step};
 use thriffty::{Brick, C2c, Comm, Error, Grid, R2c, ThreadComm};
 
 use crate::allocations::calls;
@@ -14,8 +14,8 @@ use crate::common::oracle;
 use crate::common::tiling::Rng;
 use crate::subarrays::{Item, Runner, bricks, copies, element, halos, placed, points};
 
-/// Runs copies on the host.
-struct OnHost;
+/// Runs copies on the host, by an exchange.
+struct OnHost(Algorithm);
 
 impl Runner for OnHost {
     fn run<E: Item>(
@@ -27,7 +27,7 @@ impl Runner for OnHost {
     ) -> Result<(), Error> {
         let sources: Vec<_> = sources.iter().map(|it| &it[..]).collect();
         let mut targets: Vec<_> = targets.iter_mut().map(|it| &mut it[..]).collect();
-        bind(comm, plan)?.run(&sources, &mut targets)
+        bind_by(comm, self.0, plan)?.run(&sources, &mut targets)
     }
 
     fn run_in_place<E: Item>(
@@ -37,7 +37,7 @@ impl Runner for OnHost {
         arrays: &mut [Vec<E>],
     ) -> Result<(), Error> {
         let mut arrays: Vec<_> = arrays.iter_mut().map(|it| &mut it[..]).collect();
-        bind(comm, plan)?.run_in_place(&mut arrays)
+        bind_by(comm, self.0, plan)?.run_in_place(&mut arrays)
     }
 }
 
@@ -136,25 +136,29 @@ proptest! {
     #[test]
     fn copies_bring_each_point_from_where_it_is(
         ranks in select(&RANKS[..]),
+        exchange in select(Algorithm::ALL.to_vec()),
         seed in any::<u64>().no_shrink(),
     ) {
+        let on_host = OnHost(exchange);
         thriffty::threads(ranks, |comm| match seed % 4 {
-            0 => copies::<u32, 1>(&comm, &OnHost, seed),
-            1 => copies::<u64, 2>(&comm, &OnHost, seed),
-            2 => copies::<[u64; 2], 3>(&comm, &OnHost, seed),
-            _ => copies::<u32, 4>(&comm, &OnHost, seed),
+            0 => copies::<u32, 1>(&comm, &on_host, seed),
+            1 => copies::<u64, 2>(&comm, &on_host, seed),
+            2 => copies::<[u64; 2], 3>(&comm, &on_host, seed),
+            _ => copies::<u32, 4>(&comm, &on_host, seed),
         }).unwrap();
     }
 
     #[test]
     fn ghost_points_are_those_of_the_grid(
         ranks in select(&RANKS[..]),
+        exchange in select(Algorithm::ALL.to_vec()),
         seed in any::<u64>().no_shrink(),
     ) {
+        let on_host = OnHost(exchange);
         thriffty::threads(ranks, |comm| match seed % 3 {
-            0 => halos::<u32, 1>(&comm, &OnHost, seed),
-            1 => halos::<u64, 2>(&comm, &OnHost, seed),
-            _ => halos::<[u64; 2], 3>(&comm, &OnHost, seed),
+            0 => halos::<u32, 1>(&comm, &on_host, seed),
+            1 => halos::<u64, 2>(&comm, &on_host, seed),
+            _ => halos::<[u64; 2], 3>(&comm, &on_host, seed),
         }).unwrap();
     }
 
@@ -312,6 +316,24 @@ fn faults_of_one_rank_are_errors_of_all() {
         let other = [1.0 - rank as f64; 6];
         assert_eq!([&array[..6], &array[18..]], [&other; 2]);
         assert_eq!(array[6..18], [rank as f64; 12]);
+        Ok::<_, Error>(())
+    })
+    .unwrap();
+}
+
+#[test]
+fn ranks_name_one_exchange() {
+    thriffty::threads(3, |comm| {
+        let grid = Grid::new([6, 4])?;
+        let here = [Subarray::dense(grid.brick(comm.rank(), 3))];
+        let plan = || CopyPlan::new(&comm, GridData::of::<f64>(grid), &here, &here);
+        for culprit in 0..3 {
+            let other = if comm.rank() == culprit { Algorithm::KWay(2) } else { Algorithm::P2p };
+            let error = bind_by(&comm, other, plan()?).unwrap_err().to_string();
+            assert!(error.contains("exchange of a copy"), "{error}");
+            let error = bind_by(&comm, Algorithm::KWay(1), plan()?).unwrap_err().to_string();
+            assert!(error.contains("kway1"), "{error}");
+        }
         Ok::<_, Error>(())
     })
     .unwrap();
