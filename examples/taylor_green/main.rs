@@ -81,8 +81,8 @@ fn draft<'a>(world: &'a dyn Comm, options: &Options) -> Result<Draft<'a, R2c, 3>
     if options.wire_everywhere {
         draft = draft.ignore_shared_memory();
     }
-    // Lossy messages need whole spectra: the flow sets their modes to 0. On devices truncation takes
-    // passes more.
+    // Lossy messages need whole spectra: the flow sets their modes to 0. On devices truncation
+    // takes passes more.
     if options.tolerance.is_none() && !options.device {
         draft = draft.modes([flow::modes(options.size); 3]);
     }
