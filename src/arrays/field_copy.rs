@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use fft_core::{CopyPlan, Error, Layout, ParallelCopy, PerAxis};
 #[cfg(feature = "cuda")]
 use fft_gpu::{
-    DeviceCopy, GpuReal,
+    DeviceCopy, DeviceMemory, GpuReal,
     cudarc::driver::{DevicePtr, DevicePtrMut},
     lend, lend_mut,
 };
@@ -171,15 +171,14 @@ impl<S: Side, K: Transform<Real: GpuReal>, const D: usize> FieldCopy<S, K, D, De
     ) -> Result<(), Error> {
         let (mine, copy) = (self.fits(field), self.load.device());
         let (mine, stream) = (mine.and(is_on_device_of(field, copy)), copy.stream().clone());
-        let arrays: Vec<_> = arrays.iter().map(|array| lend(*array, &stream)).collect();
-        let arrays: Vec<_> = arrays.iter().map(|array| array.cast::<u8>()).collect();
-        let arrays: Vec<_> = arrays.iter().map(|array| &**array).collect();
+        let arrays: Vec<_> =
+            arrays.iter().map(|array| lend(*array, &stream).into_bytes()).collect();
         let bytes = field.part().points() * size_of::<S::Element<K>>();
         match field.dyn_array_mut().0.device_mut() {
             Some(array) => {
                 array.with_mut(&stream, bytes, |array| copy.run_after(mine, &arrays, &mut [array]))
             }
-            None => copy.run_after(mine, &arrays, &mut []),
+            None => copy.run_after(mine, &arrays, &mut [] as &mut [&mut DeviceMemory<u8>]),
         }
     }
 
@@ -195,15 +194,13 @@ impl<S: Side, K: Transform<Real: GpuReal>, const D: usize> FieldCopy<S, K, D, De
         let (mine, copy) = (self.fits(field), self.store.device());
         let (mine, stream) = (mine.and(is_on_device_of(field, copy)), copy.stream().clone());
         let mut arrays: Vec<_> =
-            arrays.iter_mut().map(|array| lend_mut(&mut **array, &stream)).collect();
-        let mut arrays: Vec<_> = arrays.iter_mut().map(|array| array.cast_mut::<u8>()).collect();
-        let mut arrays: Vec<_> = arrays.iter_mut().map(|array| &mut **array).collect();
+            arrays.iter_mut().map(|array| lend_mut(&mut **array, &stream).into_bytes()).collect();
         let bytes = field.part().points() * size_of::<S::Element<K>>();
         match field.dyn_array().0.device() {
             Some(array) => {
                 array.with(&stream, bytes, |array| copy.run_after(mine, &[array], &mut arrays))
             }
-            None => copy.run_after(mine, &[], &mut arrays),
+            None => copy.run_after(mine, &[] as &[&DeviceMemory<u8>], &mut arrays),
         }
     }
 }
@@ -214,11 +211,8 @@ fn is_on_device_of<S: Side, K: Transform, const D: usize>(
     field: &Field<S, K, D, Device>,
     copy: &DeviceCopy,
 ) -> Result<(), Error> {
-    match field.dyn_array().0.device() {
-        Some(array) if array.gpu().context() == copy.stream().context() => Ok(()),
-        Some(_) => Err(Error::argument("field", "one on another device", "one of this plan")),
-        None => Err(not_there()),
-    }
+    let array = field.dyn_array().0.device();
+    array.ok_or_else(not_there).and_then(|array| array.is_on(copy.stream().context()))
 }
 
 /// A rank's brick of a layout, as fields have it.

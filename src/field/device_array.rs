@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fft_core::Error;
 use fft_gpu::cudarc::driver::{
-    CudaSlice, CudaStream, CudaView, CudaViewMut, DevicePtr, DriverError,
+    CudaContext, CudaSlice, CudaStream, CudaView, CudaViewMut, DevicePtr, DriverError,
 };
 use fft_gpu::{DeviceMemory, Gpu, GpuError, GpuReal, SharedSlice, lend, lend_mut};
 
@@ -60,6 +60,14 @@ impl DeviceArray {
 
     pub(crate) fn gpu(&self) -> &Gpu {
         &self.gpu
+    }
+
+    /// Whether it is on a plan's device.
+    pub(crate) fn is_on(&self, context: &CudaContext) -> Result<(), Error> {
+        match **self.gpu.context() == *context {
+            true => Ok(()),
+            false => Err(Error::argument("field", "one on another device", "one on the plan's")),
+        }
     }
 
     pub(crate) fn stream(&self) -> &Arc<CudaStream> {

@@ -336,12 +336,7 @@ impl DynPlan {
             let Some(array) = array.device_mut() else {
                 return self.agree(mine.and(Err(crate::field::not_there())));
             };
-            let same = match *array.gpu().context() == context {
-                true => Ok(()),
-                false => {
-                    Err(Error::argument("field", "one on another device", "one on the plan's"))
-                }
-            };
+            let same = array.is_on(&context);
             let bytes = bytes.min(array.len());
             return array.with_mut(&stream, bytes, |memory| {
                 self.run_seen(direction, mine.and(same), BytesMut::Device(memory))

@@ -137,7 +137,7 @@ fn access<T: GpuReal>(
     // Between devices engines copy chunks while others are transformed, which gains more. They turn
     // no axes.
     let chunks = columns && same_orders;
-    let chunks = chunks && lens.is_some_and(|lens| fft_gpu::has_chunks::<T>(elements(&lens)));
+    let chunks = chunks && lens.is_some_and(|lens| fft_gpu::prefers_chunks::<T>(elements(&lens)));
     let fetches = fetches && (!chunks || all.iter().all(|other| *other == mine));
     let mut by_all = [fetches, columns].map(f64::from);
     comm.allreduce(Reduce::Min, &mut by_all)?;

@@ -19,12 +19,12 @@ const SIZES: [usize; 7] = [256, 384, 500, 512, 768, 1000, 1024];
 
 /// Times each cube on each number of GPUs, prints the table, writes the record.
 pub(crate) fn run(options: &Options) -> Result {
-    let gpus = gpus()?;
+    let gpus = ask("name")?;
     let sides = Sides::prepare(options)?;
     let mut machine = machine::describe(None);
     machine.retain(|(name, _)| *name != "fftw");
     machine.push(("gpus", format!("{} {}", gpus.len(), gpus[0])));
-    machine.push(("driver", driver()));
+    machine.push(("driver", ask("driver_version")?.swap_remove(0)));
     machine.iter().for_each(|(name, value)| println!("  {name:8} {value}"));
     let sizes = if options.sizes.is_empty() { &SIZES[..] } else { &options.sizes };
     let counts: Vec<_> = options.ranks.iter().filter(|ranks| **ranks <= gpus.len()).collect();
@@ -54,21 +54,12 @@ pub(crate) fn run(options: &Options) -> Result {
     record::write(options, &format!("-{}-gpus", options.precision), record)
 }
 
-/// The names of the GPUs of this host.
-fn gpus() -> Result<Vec<String>> {
-    let list =
-        tools::output(command("nvidia-smi").args(["--query-gpu=name", "--format=csv,noheader"]))?;
-    let names: Vec<_> = list.lines().map(|line| line.trim().to_string()).collect();
-    if names.is_empty() { Err("nvidia-smi names no GPU".into()) } else { Ok(names) }
-}
-
-fn driver() -> String {
-    let said = command("nvidia-smi")
-        .args(["--query-gpu=driver_version", "--format=csv,noheader"])
-        .output();
-    let text =
-        said.map(|said| String::from_utf8_lossy(&said.stdout).into_owned()).unwrap_or_default();
-    text.lines().next().unwrap_or("unknown").trim().to_string()
+/// What nvidia-smi says of each GPU of this host.
+fn ask(what: &str) -> Result<Vec<String>> {
+    let query = format!("--query-gpu={what}");
+    let list = tools::output(command("nvidia-smi").args([&query, "--format=csv,noheader"]))?;
+    let found: Vec<_> = list.lines().map(|line| line.trim().to_string()).collect();
+    if found.is_empty() { Err("nvidia-smi names no GPU".into()) } else { Ok(found) }
 }
 
 struct Sides {

@@ -108,15 +108,6 @@ static int is_mpi(const void *caller) {
     return 0;
 }
 
-/* Counts a call with these first words. */
-#define COUNT_CALL(name)                                                                                               \
-    if (is_mpi(__builtin_return_address(0))) {                                                                         \
-        by_mpi++;                                                                                                      \
-    } else {                                                                                                           \
-        counted[NUMBER_##name]++;                                                                                      \
-        look_at(NUMBER_##name, a, b, c);                                                                               \
-    }
-
 /* Copies between a device and memory of the host that is not pinned, of those that wait. */
 static atomic_ulong pageable;
 
@@ -129,6 +120,16 @@ static void look_at(int number, word to, word from, word bytes) {
     unsigned kind = 0;
     int memory_type = 2;
     if (known(&kind, memory_type, out ? to : from) != 0) pageable++;
+}
+
+/* Counts a call by this caller, with these first words. */
+static void count(int number, const void *caller, word a, word b, word c) {
+    if (is_mpi(caller)) {
+        by_mpi++;
+        return;
+    }
+    counted[number]++;
+    look_at(number, a, b, c);
 }
 
 /* The refused call by name of this thread: its function, how many are let through, and the code. */
@@ -147,13 +148,13 @@ static int refuses(int number) {
 #define BY_NAME(name, base)                                                                                            \
     word name(WORDS);                                                                                                  \
     word name(WORDS) {                                                                                                 \
-        COUNT_CALL(name)                                                                                               \
+        count(NUMBER_##name, __builtin_return_address(0), a, b, c);                                                     \
         if (refuses(NUMBER_##name)) return refused.code;                                                               \
         if (!named[NUMBER_##name]) named[NUMBER_##name] = (call *)real(#name);                                         \
         return named[NUMBER_##name](THEM);                                                                             \
     }                                                                                                                  \
     static word looked_up_##name(WORDS) {                                                                              \
-        COUNT_CALL(name)                                                                                               \
+        count(NUMBER_##name, __builtin_return_address(0), a, b, c);                                                     \
         return looked_up[NUMBER_##name](THEM);                                                                         \
     }
 CALLS(BY_NAME)

@@ -17,11 +17,11 @@ pub struct CopyPlan {
     pub data: GridData,
     /// The elements that each source array and each target array must have.
     pub least: [Vec<usize>; 2],
-    /// The messages that this rank sends, and those that it receives.
+    /// The messages that this rank sends.
     pub sends: Vec<CopyMessage>,
-    /// As `sends`.
+    /// The messages that it receives.
     pub recvs: Vec<CopyMessage>,
-    /// What stays on this rank.
+    /// Copies within this rank.
     pub own: Vec<OwnCopy>,
 }
 

@@ -24,8 +24,7 @@ pub struct ParallelCopy {
 }
 
 impl ParallelCopy {
-    /// Binds a plan. Collective. The communicator and the exchange on it are for this
-    /// copy alone.
+    /// Binds a plan. Collective. The communicator and the exchange on it are for this copy alone.
     ///
     /// # Errors
     /// On every rank: those of the exchange.

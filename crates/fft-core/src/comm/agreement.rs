@@ -1,6 +1,7 @@
 //! Agreement of all ranks on errors.
 
 use super::comm::{Comm, Reduce};
+use super::node_memory::NodeMemory;
 use crate::base::{Error, ErrorKind};
 
 type Result<T, E = Error> = std::result::Result<T, E>;
@@ -21,6 +22,21 @@ pub fn agree<T>(comm: &dyn Comm, mine: Result<T>) -> Result<T> {
     }
     let least = |value: &mut [f64]| comm.allreduce(Reduce::Min, value);
     agree_by((comm.rank(), comm.size()), least, |mine, all| comm.allgather(mine, all), mine)
+}
+
+/// [`agree`], through shared memory if all ranks share it and succeed.
+///
+/// # Errors
+/// Those of [`agree`] and [`NodeMemory::sync`].
+pub fn agree_by_memory(
+    comm: &dyn Comm,
+    node_memory: Option<&mut (dyn NodeMemory + 'static)>,
+    mine: Result<(), Error>,
+) -> Result<(), Error> {
+    match node_memory.map(|node_memory| node_memory.sync(mine.is_ok())).transpose()? {
+        Some(true) => mine,
+        _ => agree(comm, mine),
+    }
 }
 
 /// [`agree`] with other collectives: `ranks` is the rank and their number, `least` a minimum.

@@ -13,7 +13,7 @@ pub(crate) mod rma;
 pub(crate) mod slot;
 pub(crate) mod unwinding;
 
-pub use agreement::{agree, agree_by};
+pub use agreement::{agree, agree_by, agree_by_memory};
 pub use assert_same::assert_same;
 pub use check_matching::matching;
 pub use comm::{Comm, DeviceComm, Part, Parts, Reduce};

@@ -7,7 +7,7 @@ use super::error_budget::Budget;
 use super::program::BoundProgram;
 use crate::base::Timings;
 use crate::base::{Error, Real, WireError};
-use crate::comm::{Comm, Exchange, NodeMemory, SharedMemory, Unwinding, agree, matching};
+use crate::comm::{Comm, Exchange, SharedMemory, Unwinding, agree, agree_by_memory, matching};
 use crate::problem::Algorithm;
 use crate::problem::Direction;
 use crate::recipe::Recipe;
@@ -251,18 +251,6 @@ impl<T: Real, Dev: Device<T>> AnyExecutor for Executor<T, Dev> {
     fn allocate(&mut self, bytes: usize) -> Result<Option<Box<dyn SharedMemory>>, Error> {
         let node_memory = self.context.node_memory.as_mut();
         node_memory.map(|node_memory| node_memory.allocate(bytes)).transpose()
-    }
-}
-
-/// [`agree`], through shared memory if all ranks share it and succeed.
-fn agree_by_memory(
-    comm: &dyn Comm,
-    node_memory: Option<&mut (dyn NodeMemory + 'static)>,
-    mine: Result<(), Error>,
-) -> Result<(), Error> {
-    match node_memory.map(|node_memory| node_memory.sync(mine.is_ok())).transpose()? {
-        Some(true) => mine,
-        _ => agree(comm, mine),
     }
 }
 

@@ -73,7 +73,7 @@ fn place(group: &Group) -> Option<usize> {
 
 /// Whether arrays of so many complex numbers are better copied chunk by chunk than loaded by
 /// transforms.
-pub fn has_chunks<T>(elements: usize) -> bool {
+pub fn prefers_chunks<T>(elements: usize) -> bool {
     elements.saturating_mul(2 * size_of::<T>()) >= WORTHWHILE * LEAST_BYTES
 }
 
@@ -169,25 +169,13 @@ impl<T: GpuReal> ChunkedFft<T> {
 
 #[cfg(test)]
 mod tests {
-    use fft_core::{Direction, Pass};
+    use fft_core::Direction;
 
+    use super::super::group::tests::pass;
     use super::*;
 
     fn group(lens: &[usize], places: &[usize]) -> Group {
-        let pass = |place: &usize| {
-            let pass = Pass {
-                kind: Kind::C2C,
-                direction: Direction::Forward,
-                n: lens[*place],
-                resized: None,
-                complex_before: true,
-                complex_after: true,
-                outer: 1,
-                inner: 1,
-                factor: 1.0,
-            };
-            (*place, pass)
-        };
+        let pass = |place: &usize| (*place, pass(Kind::C2C, Direction::Forward, lens[*place]));
         let passes = places.iter().map(pass).collect();
         Group { lens: [lens.to_vec(), lens.to_vec()], passes, factor: 1.0, pitch: None }
     }

@@ -41,6 +41,19 @@ pub(super) struct IncomingMessages<T> {
     inbox: Option<Inbox<T>>,
 }
 
+/// The places of all ranks' messages, row by row those that a rank knows. Collective.
+pub(super) fn gather_places(
+    comm: &dyn Comm,
+    known: impl Iterator<Item = (usize, usize)>,
+) -> Result<Vec<u64>, Error> {
+    let ranks = comm.size();
+    let mut mine = vec![NOWHERE; ranks];
+    known.for_each(|(peer, place)| mine[peer] = place as u64);
+    let mut all = vec![NOWHERE; ranks * ranks];
+    comm.allgather(bytemuck::cast_slice(&mine), bytemuck::cast_slice_mut(&mut all))?;
+    Ok(all)
+}
+
 impl<T: GpuReal> DirectMessages<T> {
     /// The messages to ranks that are `reached`; `raw` says whose are raw.
     pub(super) fn new(
@@ -113,14 +126,8 @@ impl<T: GpuReal> DirectMessages<T> {
 
     /// The places of all ranks' messages in windows: row by row those of a receiver. Collective.
     pub(super) fn gather_places(&self, comm: &dyn Comm) -> Result<Vec<u64>, Error> {
-        let ranks = comm.size();
-        let mut mine = vec![NOWHERE; ranks];
-        for ((peer, _), place) in self.incoming.recvs.iter().zip(&self.incoming.places) {
-            mine[*peer] = *place as u64;
-        }
-        let mut all = vec![NOWHERE; ranks * ranks];
-        comm.allgather(bytemuck::cast_slice(&mine), bytemuck::cast_slice_mut(&mut all))?;
-        Ok(all)
+        let peers = self.incoming.recvs.iter().map(|(peer, _)| *peer);
+        gather_places(comm, peers.zip(self.incoming.places.iter().copied()))
     }
 
     /// Prepares the launches, with the places of all ranks' messages.

@@ -153,10 +153,10 @@ impl LineLayout {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn pass(kind: Kind, direction: Direction, n: usize) -> Pass {
+    pub(in crate::device) fn pass(kind: Kind, direction: Direction, n: usize) -> Pass {
         let halved = kind == Kind::R2C;
         let forward = direction == Direction::Forward;
         Pass {

@@ -29,7 +29,7 @@ mod resized;
 mod trig;
 
 pub use array_copy::DeviceCopy;
-pub use chunked_fft::has_chunks;
+pub use chunked_fft::prefers_chunks;
 pub use cuda::Cuda;
 pub use fastest::has_fast_columns;
 pub use fused_fetch::{fetches, joined};

@@ -145,6 +145,10 @@ impl<T> Owned<T> {
     pub(crate) fn bytes(&self) -> usize {
         self.block.bytes
     }
+
+    pub(crate) fn block(&self) -> &Arc<Block> {
+        &self.block
+    }
 }
 
 /// The block of a [`DeviceBuffer`].

@@ -175,6 +175,13 @@ impl<T> DerefMut for LentMut<'_, T> {
     }
 }
 
+impl<'a, T: Pod, const MUT: bool> Loan<'a, T, MUT> {
+    /// The numbers as bytes.
+    pub fn into_bytes(self) -> Loan<'a, u8, MUT> {
+        Loan { memory: self.memory.as_elements(), _guard: self._guard }
+    }
+}
+
 impl<'a> LentMut<'a, u8> {
     /// The bytes as numbers.
     pub(crate) fn into_numbers<T: GpuReal>(self) -> LentMut<'a, T> {

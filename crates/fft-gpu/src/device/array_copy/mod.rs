@@ -11,15 +11,18 @@ mod launches;
 mod staged;
 
 use std::fmt;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use bytemuck::Pod;
 use cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut, DeviceSlice};
 use fft_core::{
     Comm, CopyMessage, CopyPlan, Device, Error, Exchange, NodeMemory, Unwinding, agree,
+    agree_by_memory,
 };
 
 use super::cuda::Cuda;
+use super::direct::gather_places;
 use super::epoch::exposure_epoch;
 use crate::base::{Gpu, GpuError, GpuTransport};
 use crate::ffi::{DeviceMemory, Owned, PeerGets, lend, lend_mut};
@@ -89,7 +92,9 @@ impl DeviceCopy {
         device.staging_bytes = [0, window];
         let words = [end.div_ceil(size_of::<f32>()), 0];
         let work = device.work(words, own, None)?;
-        let begins = begins_at(own, &plan.sends, &out)?;
+        let begins = gather_places(own, plan.sends.iter().map(|it| it.peer).zip(out.clone()))?;
+        // Where the messages of all ranks to this one begin.
+        let begins: Vec<_> = begins.chunks(own.size()).map(|row| row[rank] as usize).collect();
         let launches = Launches { device: &device, plan: &plan };
         let prepare = || {
             let gets = launches.gets(&|peer| reached[peer], &begins)?;
@@ -98,24 +103,22 @@ impl DeviceCopy {
         };
         let prepared = prepare().map_err(|why: GpuError| why.on(rank));
         let (packs, kept, gets, unpacks) = agree(own, prepared)?;
-        let outgoing = device.connections().own.as_ref().map(|own| own.blocks[0].clone());
+        let messages = work.buffers;
         // Where all ranks are reached there is no memory for messages through the host.
-        let blocks = outgoing.zip(device.staging[1].clone());
-        let mut staged = blocks.map(|(outgoing, incoming)| {
+        let mut staged = device.staging[1].clone().map(|incoming| {
             let sent = plan.sends.iter().zip(&out).filter(|it| far(it.0)).map(|it| *it.1);
             Staged {
                 exchange,
                 message_plan: plan.message_plan(&|peer| !reached[peer]),
                 places: [sent.collect(), come],
-                incoming: Owned::new(incoming.clone(), stream),
-                blocks: [outgoing, incoming],
+                outgoing: messages[0].block().clone(),
+                incoming: Owned::new(incoming, stream),
                 unpacks,
             }
         });
         if let Some(staged) = &mut staged {
             staged.reserve(gpu, own)?;
         }
-        let messages = work.buffers;
         Ok(Self { comm, device, node_memory, plan, messages, packs, kept, gets, staged })
     }
 
@@ -154,13 +157,10 @@ impl DeviceCopy {
         targets: &mut [&mut impl DevicePtrMut<E>],
     ) -> Result<(), Error> {
         let stream = self.stream().clone();
-        let sources: Vec<_> = sources.iter().map(|array| lend(*array, &stream)).collect();
+        let sources: Vec<_> =
+            sources.iter().map(|array| lend(*array, &stream).into_bytes()).collect();
         let mut targets: Vec<_> =
-            targets.iter_mut().map(|array| lend_mut(&mut **array, &stream)).collect();
-        let sources: Vec<_> = sources.iter().map(|array| array.cast::<u8>()).collect();
-        let mut targets: Vec<_> = targets.iter_mut().map(|array| array.cast_mut::<u8>()).collect();
-        let sources: Vec<_> = sources.iter().map(|array| &**array).collect();
-        let mut targets: Vec<_> = targets.iter_mut().map(|array| &mut **array).collect();
+            targets.iter_mut().map(|array| lend_mut(&mut **array, &stream).into_bytes()).collect();
         self.run_after(Ok(()), &sources, &mut targets)
     }
 
@@ -175,9 +175,7 @@ impl DeviceCopy {
     ) -> Result<(), Error> {
         let stream = self.stream().clone();
         let mut arrays: Vec<_> =
-            arrays.iter_mut().map(|array| lend_mut(&mut **array, &stream)).collect();
-        let mut arrays: Vec<_> = arrays.iter_mut().map(|array| array.cast_mut::<u8>()).collect();
-        let mut arrays: Vec<_> = arrays.iter_mut().map(|array| &mut **array).collect();
+            arrays.iter_mut().map(|array| lend_mut(&mut **array, &stream).into_bytes()).collect();
         self.run_in_place_after(Ok(()), &mut arrays)
     }
 
@@ -192,10 +190,10 @@ impl DeviceCopy {
     pub fn run_after(
         &mut self,
         mine: Result<(), Error>,
-        sources: &[&DeviceMemory<u8>],
-        targets: &mut [&mut DeviceMemory<u8>],
+        sources: &[impl Deref<Target = DeviceMemory<u8>>],
+        targets: &mut [impl DerefMut<Target = DeviceMemory<u8>>],
     ) -> Result<(), Error> {
-        let fits = mine.and(self.fits(("source", 0), sources.iter().copied()));
+        let fits = mine.and(self.fits(("source", 0), sources.iter().map(|it| &**it)));
         let fits = fits.and(self.fits(("target", 1), targets.iter().map(|it| &**it)));
         self.exchange(fits, sources, targets)
     }
@@ -207,7 +205,7 @@ impl DeviceCopy {
     pub fn run_in_place_after(
         &mut self,
         mine: Result<(), Error>,
-        arrays: &mut [&mut DeviceMemory<u8>],
+        arrays: &mut [impl DerefMut<Target = DeviceMemory<u8>>],
     ) -> Result<(), Error> {
         let found = || arrays.iter().map(|it| &**it);
         let fits = mine.and(self.fits(("array", 0), found()));
@@ -242,19 +240,20 @@ impl DeviceCopy {
     fn exchange(
         &mut self,
         fits: Result<(), Error>,
-        sources: &[&DeviceMemory<u8>],
-        targets: &mut [&mut DeviceMemory<u8>],
+        sources: &[impl Deref<Target = DeviceMemory<u8>>],
+        targets: &mut [impl DerefMut<Target = DeviceMemory<u8>>],
     ) -> Result<(), Error> {
         let Self { comm, device, node_memory, messages, packs, kept, gets, staged, .. } = self;
         let _unwinding = Unwinding::watch(comm.as_ref());
-        agree(comm.as_ref(), fits)?;
+        let all_near = staged.is_none();
+        agree_by_memory(comm.as_ref(), node_memory.as_deref_mut().filter(|_| all_near), fits)?;
         let stream = device.stream.clone();
         let [out, nothing] = messages;
         let queued = packs.iter().try_for_each(|(array, pack)| {
-            pack.run::<u8, f32>(&stream, sources[*array], out.memory_mut())
+            pack.run::<u8, f32>(&stream, &*sources[*array], out.memory_mut())
         });
         let copied = kept.iter().try_for_each(|([from, to], copy)| {
-            copy.run::<u8, u8>(&stream, sources[*from], targets[*to])
+            copy.run::<u8, u8>(&stream, &*sources[*from], &mut *targets[*to])
         });
         device.record_error(queued.and(copied));
         let met = match node_memory {
@@ -265,7 +264,7 @@ impl DeviceCopy {
                 exposure_epoch(device, node_memory.as_mut(), memory, lengths, |device, peers, _| {
                     gets.iter_mut().try_for_each(|(array, gets)| {
                         let source = |peer: usize| peers.source(peer, out);
-                        gets.run(&device.stream, &source, targets[*array], None)
+                        gets.run(&device.stream, &source, &mut *targets[*array], None)
                     })
                 })
             }
@@ -275,25 +274,9 @@ impl DeviceCopy {
             Some(staged) => staged.run(device, targets),
             None => Ok(()),
         };
-        let finished = device.finish();
-        agree(comm.as_ref(), met.and(sent).and(finished))
+        let done = met.and(sent).and(device.finish());
+        agree_by_memory(comm.as_ref(), node_memory.as_deref_mut().filter(|_| all_near), done)
     }
-}
-
-/// Where the messages of all ranks to this one begin. Collective.
-fn begins_at(
-    comm: &dyn Comm,
-    sends: &[CopyMessage],
-    places: &[usize],
-) -> Result<Vec<usize>, Error> {
-    let ranks = comm.size();
-    let mut mine = vec![0u64; ranks];
-    for (message, place) in sends.iter().zip(places) {
-        mine[message.peer] = *place as u64;
-    }
-    let mut all = vec![0u64; ranks * ranks];
-    comm.allgather(bytemuck::cast_slice(&mine), bytemuck::cast_slice_mut(&mut all))?;
-    Ok(all.chunks(ranks).map(|of_rank| of_rank[comm.rank()] as usize).collect())
 }
 
 impl fmt::Debug for DeviceCopy {

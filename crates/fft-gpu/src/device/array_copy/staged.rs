@@ -1,5 +1,6 @@
 //! Messages of a copy through the host.
 
+use std::ops::DerefMut;
 use std::sync::Arc;
 
 use fft_core::{Comm, Error, Exchange, MessageHandler, MessagePlan, agree, matching};
@@ -15,11 +16,10 @@ pub(super) struct Staged {
     pub(super) exchange: Box<dyn Exchange>,
     pub(super) message_plan: MessagePlan,
     /// Memory of outgoing messages, and of incoming ones.
-    pub(super) blocks: [Arc<Block>; 2],
+    pub(super) outgoing: Arc<Block>,
+    pub(super) incoming: Owned<u8>,
     /// Where messages begin there.
     pub(super) places: [Vec<usize>; 2],
-    /// The incoming ones.
-    pub(super) incoming: Owned<u8>,
     pub(super) unpacks: Vec<OfArray<Transfers>>,
 }
 
@@ -42,15 +42,16 @@ impl Staged {
     pub(super) fn run(
         &mut self,
         device: &mut Cuda<f32>,
-        targets: &mut [&mut DeviceMemory<u8>],
+        targets: &mut [impl DerefMut<Target = DeviceMemory<u8>>],
     ) -> Result<(), Error> {
-        let Self { exchange, message_plan, blocks, places, incoming, unpacks } = self;
+        let Self { exchange, message_plan, outgoing, incoming, places, unpacks } = self;
+        let blocks = [&**outgoing, &**incoming.block()];
         let mut handler =
             Handler { device: &mut *device, message_plan, blocks, places, damage: Ok(()) };
         let sent = exchange.run(message_plan, &mut handler);
         let damage = handler.damage;
         let unpacked = unpacks.iter().try_for_each(|(array, unpack)| {
-            unpack.run::<u8, u8>(&device.stream, &*incoming.memory_mut(), targets[*array])
+            unpack.run::<u8, u8>(&device.stream, &*incoming.memory_mut(), &mut *targets[*array])
         });
         device.record_error(unpacked);
         damage.and(sent)
@@ -61,7 +62,8 @@ impl Staged {
 struct Handler<'a> {
     device: &'a mut Cuda<f32>,
     message_plan: &'a MessagePlan,
-    blocks: &'a [Arc<Block>; 2],
+    /// Outgoing and incoming messages on the device.
+    blocks: [&'a Block; 2],
     places: &'a [Vec<usize>; 2],
     /// The first message that is not as long as it should be.
     damage: Result<(), Error>,
