@@ -2,8 +2,12 @@
 
 use std::path::Path;
 
+#[cfg(feature = "cuda")]
+use fft_comm::broadcast_line;
 use fft_comm::{Signature, seal, unseal};
 use fft_core::{Comm, Error, Machine};
+#[cfg(feature = "cuda")]
+use fft_gpu::Gpu;
 
 use super::named::parse;
 use crate::tuning;
@@ -15,7 +19,8 @@ const KIND: &str = "thriffty machine";
 /// whole.
 ///
 /// The signature is comments: a checksum of the rest, the processor, the numbers of hosts and
-/// ranks, the library that carries messages, and the version of this one.
+/// ranks, the library that carries messages, and the version of this one. A machine of GPUs names
+/// its GPU.
 ///
 /// ```
 /// use thriffty::machine;
@@ -49,12 +54,30 @@ fn signed(machine: &Machine, signature: &Signature) -> String {
 /// # Errors
 /// When a rank has gone or the library fails.
 pub fn load(comm: &dyn Comm, path: impl AsRef<Path>) -> Result<Option<Machine>, Error> {
-    let path = path.as_ref();
+    load_for(comm, None, path.as_ref())
+}
+
+/// As [`load`], for plans on GPUs: the machine of this one. Collective.
+///
+/// # Errors
+/// As [`load`].
+#[cfg(feature = "cuda")]
+pub fn load_on_device(
+    comm: &dyn Comm,
+    gpu: &Gpu,
+    path: impl AsRef<Path>,
+) -> Result<Option<Machine>, Error> {
+    let gpu = broadcast_line(comm, &gpu.name())?;
+    load_for(comm, Some(&gpu), path.as_ref())
+}
+
+fn load_for(comm: &dyn Comm, gpu: Option<&str>, path: &Path) -> Result<Option<Machine>, Error> {
     let here = Signature::of(comm)?;
     let found = tuning::read(comm, path)?;
     let found = found.and_then(|text| {
-        let parsed = parse(&path.display().to_string(), &text);
-        doubt(&text, &here).map_or(parsed.map_err(|error| error.to_string()), Err)
+        let parsed = parse(&path.display().to_string(), &text).map_err(|error| error.to_string());
+        let machine = doubt(&text, &here).map_or(parsed, Err)?;
+        other_processor(&machine, gpu).map_or(Ok(machine), Err)
     });
     if let Err(why) = &found
         && comm.rank() == 0
@@ -70,7 +93,24 @@ pub fn load(comm: &dyn Comm, path: impl AsRef<Path>) -> Result<Option<Machine>, 
 /// # Errors
 /// On every rank: [`Error::Argument`] when there is no such file, or no machine in it.
 pub fn read(comm: &dyn Comm, path: impl AsRef<Path>) -> Result<Machine, Error> {
-    let path = path.as_ref();
+    read_for(comm, None, path.as_ref())
+}
+
+/// As [`read`], for plans on GPUs. Another GPU is a warning. Collective.
+///
+/// # Errors
+/// As [`read`].
+#[cfg(feature = "cuda")]
+pub fn read_on_device(
+    comm: &dyn Comm,
+    gpu: &Gpu,
+    path: impl AsRef<Path>,
+) -> Result<Machine, Error> {
+    let gpu = broadcast_line(comm, &gpu.name())?;
+    read_for(comm, Some(&gpu), path.as_ref())
+}
+
+fn read_for(comm: &dyn Comm, gpu: Option<&str>, path: &Path) -> Result<Machine, Error> {
     let here = Signature::of(comm)?;
     let file = || format!("machine file {}", path.display());
     let text = tuning::read(comm, path)?;
@@ -79,7 +119,7 @@ pub fn read(comm: &dyn Comm, path: impl AsRef<Path>) -> Result<Machine, Error> {
     // Files that were written by hand have no signature.
     if comm.rank() == 0
         && text.starts_with(&format!("# {KIND} "))
-        && let Some(why) = doubt(&text, &here)
+        && let Some(why) = doubt(&text, &here).or_else(|| other_processor(&machine, gpu))
     {
         log::warn!("{} is used, but {why}", file());
     }
@@ -101,6 +141,13 @@ fn doubt(text: &str, here: &Signature) -> Option<String> {
         let found = of(name).unwrap_or_else(|| "nothing".into());
         (found != value).then(|| format!("its {name} is `{found}`, here it is `{value}`"))
     })
+}
+
+/// Why the numbers may not be those of a plan on this GPU; `None` is the host's processor.
+fn other_processor(machine: &Machine, gpu: Option<&str>) -> Option<String> {
+    let name = |gpu: Option<&str>| gpu.map_or_else(|| "none".into(), |gpu| format!("`{gpu}`"));
+    let found = machine.gpu.as_deref();
+    (found != gpu).then(|| format!("its GPU is {}, the plan's is {}", name(found), name(gpu)))
 }
 
 #[cfg(test)]
@@ -145,6 +192,27 @@ mod tests {
         let (_, body) = other.split_once('\n').unwrap();
         let (loaded, read) = of(&seal(KIND, body));
         assert_eq!((loaded, read.is_ok()), (None, true));
+    }
+
+    #[test]
+    fn a_machine_of_a_gpu_is_loaded_for_that_gpu_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("machine.toml");
+        let machine = Machine { gpu: Some("H100".into()), ..machine() };
+        fft_comm::threads(2, |comm| {
+            save(&comm, &machine, &path).unwrap();
+            let loaded = |gpu| load_for(&comm, gpu, &path).unwrap();
+            assert_eq!(loaded(Some("H100")), Some(machine.clone()));
+            assert_eq!([loaded(None), loaded(Some("H200"))], [None, None]);
+            assert_eq!(load(&comm, &path).unwrap(), None);
+            assert_eq!(read(&comm, &path).unwrap(), machine);
+            assert_eq!(read_for(&comm, Some("H200"), &path).unwrap(), machine);
+        });
+        let why = |gpu| other_processor(&machine, gpu);
+        assert_eq!(why(Some("H100")), None);
+        assert_eq!(why(None).unwrap(), "its GPU is `H100`, the plan's is none");
+        let host = other_processor(&Machine::default(), Some("H100")).unwrap();
+        assert_eq!(host, "its GPU is none, the plan's is `H100`");
     }
 
     #[test]

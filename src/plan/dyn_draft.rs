@@ -335,7 +335,7 @@ static NOT_SHARED: Once = Once::new();
 #[cfg(all(test, feature = "cuda"))]
 mod tests {
     use super::*;
-    use fft_core::{Capabilities, DeviceOp, Direction, Epochs, Grid};
+    use fft_core::{Capabilities, DeviceOp, Direction, Epochs, Grid, Machine};
 
     /// A device transforms no chunks in its cache: the recipe is the same whether messages are in
     /// chunks or whole.
@@ -368,6 +368,30 @@ mod tests {
         for ranks in [2, 4, 8] {
             crate::threads(ranks, recipes).unwrap();
         }
+    }
+
+    /// With a machine of GPUs, reshapes overlap with transforms, or are part of them.
+    #[test]
+    fn reshapes_between_measured_gpus_are_hidden() {
+        let seconds = |comm: crate::ThreadComm| {
+            let grid = Grid::new([512; 3])?;
+            let mut draft = DynDraft::new(&comm, grid, DynTransform::C2c, Precision::F64);
+            let mut machine = Machine { gpu: Some("a GPU".into()), ..Machine::default() };
+            (machine.memory.value, machine.host_memory.value) = (2.5e12, 5e12);
+            machine.flops[0].rate.value = 1e13;
+            machine.near.bandwidth.value = 2e11;
+            draft.options.machine = Some(machine.into());
+            let by_clock: ByClock<'_> = &|_, _, _| unreachable!("the model chooses");
+            let seconds = |access| {
+                let recipe = draft.decide_on_device((access, "a GPU"), by_clock)?.recipe;
+                Ok::<_, Error>(recipe.predict().seconds)
+            };
+            let [lines, chunks] = [seconds(Access::Contiguous)?, seconds(Access::Strided)?];
+            let fetched = seconds(Access::Fetched)?;
+            assert!(chunks < 0.9 * lines && fetched < 0.9 * lines, "{lines} {chunks} {fetched}");
+            Ok::<_, Error>(())
+        };
+        crate::threads(2, seconds).unwrap();
     }
 
     /// What is known of one device, and of one way to send, is known of no other, nor of the host.

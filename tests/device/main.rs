@@ -6,6 +6,7 @@ mod gpu;
 #[path = "../common/subarrays.rs"]
 mod subarrays;
 
+mod calibrate;
 mod calls;
 mod fields;
 mod ranks;

@@ -16,8 +16,9 @@ use crate::check::check::{self, Errors, RoundTrip};
 use crate::check::reference::{self, is_truncated};
 use crate::check::wires::{Lost, relative};
 use crate::data::fields::{Distance, Field, Source};
-use crate::engine::engine::{Array, Device, Engine};
+use crate::engine::engine::{Array, Engine};
 use crate::engine::family::{self, Family, dispatch};
+use crate::engine::place::Place;
 use crate::output::report::{Report, Times};
 use crate::output::split::Split;
 use crate::output::units::flops;
@@ -41,13 +42,8 @@ pub(crate) struct Options {
     problem: Problem,
     #[command(flatten)]
     choosing: Choosing,
-    /// Memory of the data: host; or cuda, on the host's GPUs in rotation.
-    #[arg(long, default_value = "host", value_parser = choice([("host", Device::Host), ("cuda", Device::Cuda)]))]
-    device: Device,
-    /// How data gets to other ranks' GPUs: reached, by direct access where possible; or messages
-    /// from memory of the device or the host.
-    #[arg(long, default_value = "reached", value_parser = ["reached", "device", "host"])]
-    transport: String,
+    #[command(flatten)]
+    place: Place,
     /// Transform whole arrays of one process with N threads, instead of bricks of ranks.
     #[arg(long, value_name = "N")]
     #[arg(conflicts_with_all = ["ranks", "in_grid", "out_grid", "exchange", "shared_arrays"])]
@@ -124,10 +120,10 @@ struct Prepared<K: Family> {
 impl<K: Family> Prepared<K> {
     /// Makes the plan, a field and its transform. Collective.
     fn new(comm: &dyn Comm, options: &Options) -> Result<Self, Failure> {
-        let Options { problem, choosing, device, transport, .. } = options;
+        let Options { problem, choosing, place, .. } = options;
         let mut plan = match options.threads {
             Some(threads) => Engine::with_threads(comm, problem, choosing, threads.get())?,
-            None => Engine::new(comm, problem, choosing, *device, transport)?,
+            None => Engine::new(comm, problem, choosing, place)?,
         };
         let source = Source::new(options.field, &plan)?;
         let host = options.check

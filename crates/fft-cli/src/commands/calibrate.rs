@@ -7,21 +7,28 @@ use clap::Args;
 use thriffty::Comm;
 use thriffty::machine::{How, Machine};
 
+use crate::engine::place::Place;
 use crate::ranks::world::{Failure, print};
 
 /// Measure this machine for the cost model, on these ranks.
 ///
 /// Takes a few seconds: rates of memory, of transforms in cache and of codecs, and messages within
 /// a host and between hosts. What cannot be measured here is marked as assumed.
+///
+/// With --device cuda the processors are the host's GPUs, for `fft-cli bench --device cuda
+/// --machine FILE.toml`.
 #[derive(Args, Debug)]
 pub(crate) struct Options {
-    /// Write the numbers into this file, signed with the processor, the ranks and the library.
+    #[command(flatten)]
+    place: Place,
+    /// Write the numbers into this file, signed with the processor, the ranks and the library;
+    /// a machine of GPUs names its GPU, too.
     #[arg(short, long, value_name = "FILE.toml")]
     output: Option<PathBuf>,
 }
 
 pub(super) fn run(comm: &dyn Comm, options: &Options) -> Result<(), Failure> {
-    let machine = thriffty::machine::measure(comm)?;
+    let machine = options.place.site(comm)?.measure(comm)?;
     if let Some(path) = &options.output {
         thriffty::machine::save(comm, &machine, path)?;
     }

@@ -1,6 +1,6 @@
 //! Drafts and plans of options of the command line.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -85,16 +85,37 @@ pub(crate) fn plan(comm: &dyn Comm, problem: &Problem, tune: Tune) -> Result<Dyn
     Ok(plan?)
 }
 
-/// The machine that the options or the environment name. Collective.
+/// The machine that the options or the environment name, for a plan on the host. Collective.
 fn machine_of(comm: &dyn Comm, options: &Problem) -> Result<Option<Machine>, Error> {
+    let by_name = |path: &Path| machine::read(comm, path);
+    machine_by(comm, options, &by_name, &|path| machine::load(comm, path))
+}
+
+/// The same, for a plan on GPUs. Collective.
+#[cfg(feature = "cuda")]
+pub(super) fn machine_on_device(
+    comm: &dyn Comm,
+    options: &Problem,
+    gpu: &thriffty::gpu::Gpu,
+) -> Result<Option<Machine>, Error> {
+    let by_name = |path: &Path| machine::read_on_device(comm, gpu, path);
+    machine_by(comm, options, &by_name, &|path| machine::load_on_device(comm, gpu, path))
+}
+
+/// The machine that the options name, by `read`; or the environment, by `load`. Collective.
+fn machine_by(
+    comm: &dyn Comm,
+    options: &Problem,
+    read: &dyn Fn(&Path) -> Result<Machine, Error>,
+    load: &dyn Fn(&Path) -> Result<Option<Machine>, Error>,
+) -> Result<Option<Machine>, Error> {
     if let Some(name) = &options.machine {
         let known = name.to_str().filter(|name| machine::NAMES.contains(name));
-        let machine = known.map_or_else(|| machine::read(comm, name), machine::named);
-        return machine.map(Some);
+        return known.map_or_else(|| read(name), machine::named).map(Some);
     }
     // Rank 0's environment counts: launchers may not hand it on to others.
     let path = std::env::var_os("THRIFFTY_MACHINE").map(PathBuf::from).unwrap_or_default();
     let mut named = [f64::from(u8::from(comm.rank() == 0 && !path.as_os_str().is_empty()))];
     comm.allreduce(Reduce::Max, &mut named)?;
-    if named == [0.0] { Ok(None) } else { machine::load(comm, path) }
+    if named == [0.0] { Ok(None) } else { load(&path) }
 }

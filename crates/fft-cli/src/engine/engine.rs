@@ -1,6 +1,8 @@
 //! Plans with their data on the host or on a GPU.
 
 use std::ops::{Deref, DerefMut};
+#[cfg(feature = "cuda")]
+use std::sync::Arc;
 use std::time::Instant;
 
 use bytemuck::{cast_slice, cast_slice_mut};
@@ -9,6 +11,7 @@ use thriffty::planning::{Direction, DynArray, DynPlan, Element, Recipe, Reduce, 
 use thriffty::{Comm, Error, Tune, Wire};
 
 use super::draft;
+use super::place::{Device, Place, Site};
 use crate::args::options::{Choosing, Problem};
 use crate::ranks::world::{Failure, refused, zeros};
 
@@ -35,12 +38,6 @@ impl DerefMut for Engine {
     fn deref_mut(&mut self) -> &mut DynPlan {
         &mut self.plan
     }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Device {
-    Host,
-    Cuda,
 }
 
 /// A rank's data.
@@ -82,34 +79,27 @@ fn from_to<'a>(
 }
 
 impl Engine {
-    /// The plan of the options; `transport` is how data gets to other ranks' GPUs. Collective.
+    /// The plan of the options, at a place. Collective.
     pub(crate) fn new(
         comm: &dyn Comm,
         problem: &Problem,
         choosing: &Choosing,
-        device: Device,
-        transport: &str,
+        place: &Place,
     ) -> Result<Self, Failure> {
-        match device {
-            Device::Host if transport != "reached" => {
-                refused("--transport goes with --device cuda")
-            }
-            Device::Host => {
-                let plan = draft::plan(comm, problem, choosing.tune())?;
-                Ok(Self::on_host(plan))
-            }
+        if place.device == Device::Cuda && choosing.wisdom.is_some() {
+            return refused("--device cuda has no wisdom");
+        }
+        match place.site(comm)? {
+            Site::Host => Ok(Self::on_host(draft::plan(comm, problem, choosing.tune())?)),
             #[cfg(feature = "cuda")]
-            Device::Cuda if choosing.wisdom.is_some() => refused("--device cuda has no wisdom"),
-            #[cfg(feature = "cuda")]
-            Device::Cuda => {
+            Site::Cuda(device) => {
                 let mut draft = draft::asked(comm, problem)?;
                 draft.options.tune = choosing.tune();
-                let device = super::cuda::device(comm, transport.parse()?)?;
+                let machine = draft::machine_on_device(comm, problem, &device.gpu)?;
+                draft.options.machine = machine.map(Arc::new);
                 let gpu = device.gpu.clone();
                 Self::with_arrays(gpu, draft.on(device).build()?)
             }
-            #[cfg(not(feature = "cuda"))]
-            Device::Cuda => refused("this fft-cli was built without the feature cuda"),
         }
     }
 

@@ -7,3 +7,4 @@ pub(crate) mod engine;
 pub(crate) mod family;
 #[cfg(feature = "cuda")]
 mod noise;
+pub(crate) mod place;

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::common::{EXCHANGES, Run, check_exchange, run, threads, unsaid};
+use crate::common::{EXCHANGES, Folder, Run, check_exchange, run, threads, unsaid};
 use serde_json::Value;
 
 fn json(ranks: usize, args: &[&str]) -> Value {
@@ -178,6 +178,39 @@ fn a_device_gives_what_is_checked_or_a_reason() {
             println!("not run: {why}");
         }
     }
+}
+
+/// A machine of GPUs, which plans on them take and others do not; or why there are none.
+#[test]
+fn a_device_is_calibrated_or_there_is_a_reason() {
+    let folder = Folder::new();
+    let path = folder.at("machine.toml");
+    for ranks in ["1", "2"] {
+        let args = ["calibrate", "--device", "cuda", "-o", &path, "--ranks", ranks];
+        let found = unsaid(&args);
+        if found.code == Some(0) {
+            for name in ["cores", "flops.256", "launch", "encode.bits"] {
+                let has = |line: &str| line.trim_start().starts_with(name);
+                assert!(found.stdout.lines().any(has), "{found:?}");
+            }
+            let text = std::fs::read_to_string(&path).unwrap();
+            assert!(text.contains("\ngpu = "), "{text}");
+            let bench = |args: &[&str]| {
+                unsaid(
+                    &[&["bench", "c2c", "8^3", "--machine", &path, "--ranks", ranks], args]
+                        .concat(),
+                )
+            };
+            assert_eq!(bench(&["--device", "cuda"]).stderr, "");
+            assert!(bench(&[]).stderr.contains("its GPU is"));
+        } else {
+            let why = found.complaint().split_once("fft-cli: ").unwrap().1;
+            assert!(is_why_there_is_no_device(why), "{why}");
+            println!("not run: {why}");
+        }
+    }
+    let refused = threads(2, &["calibrate", "--transport", "host"]);
+    assert!(refused.complaint().contains("--transport goes with --device cuda"));
 }
 
 /// Whether that is all of why a rank has no device, or a program none at all.

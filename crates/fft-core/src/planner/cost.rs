@@ -3,6 +3,7 @@
 //! Every rank computes equal numbers by equal arithmetic. A **pass** reads data once and writes it
 //! once. Ranks of a host share its cores and memory, so more ranks than cores slow each other down.
 
+use super::peer_read_order;
 use super::volume::Volume;
 use crate::base::cache_sizes::MESSAGE_BYTES;
 use crate::base::{Precision, Tolerance};
@@ -12,6 +13,8 @@ use crate::problem::{Algorithm, Machine, Messages};
 
 /// Bytes copied in the time to locate another run of memory.
 const FOUND_BYTES: f64 = 192.0;
+/// Chunks in which GPUs move large data.
+const CHUNKS: f64 = 16.0;
 
 /// A machine with ranks on it.
 #[derive(Clone, Copy, Debug)]
@@ -70,6 +73,26 @@ impl<'a> Model<'a> {
 
     pub(crate) fn of(machine: &'a Machine, hosts: &Topology, ranks: usize) -> Self {
         Self::new(machine, hosts.hosts(), hosts.ranks_per_host(), ranks)
+    }
+
+    /// Whether the machine's processors are GPUs that were measured.
+    pub(crate) fn is_of_gpus(&self) -> bool {
+        self.machine.gpu.is_some()
+    }
+
+    /// The seconds that a reshape between GPUs adds to the transforms before it. Copy engines move
+    /// a chunk while later ones are transformed, within a host whose ranks have GPUs of their own.
+    pub(crate) fn behind(&self, reshape: f64, transforms: f64) -> f64 {
+        match self.hosts == 1 && self.oversubscription() == 1.0 {
+            true => hidden(reshape, transforms, 1.0 / CHUNKS),
+            false => reshape,
+        }
+    }
+
+    /// The seconds that a reshape between GPUs adds to the transforms after it, which load their
+    /// input from other ranks.
+    pub(crate) fn fetched(&self, reshape: f64, transforms: f64) -> f64 {
+        hidden(reshape, transforms, peer_read_order::SHARE)
     }
 
     /// The slowdown of a rank that shares cores with others.
@@ -168,6 +191,11 @@ impl<'a> Model<'a> {
             _ => traffic.chunks / traffic.waits,
         };
         let flight = self.flight(order, &traffic);
+        if self.is_of_gpus() && far == 0.0 {
+            // A kernel copies what stays on the rank beside the links.
+            let pack = if read > 0.0 { self.pass(read) } else { 0.0 };
+            return Spent { pack, flight, unpack: 0.0, pieces: CHUNKS };
+        }
         let mut pack = if packed > 0.0 { self.memory(near + far + packed) + encode } else { 0.0 };
         let mut unpack = self.pass(read) * self.strided();
         unpack += if packed > 0.0 { self.memory(near + far + packed) + decode } else { 0.0 };
@@ -221,6 +249,11 @@ impl<'a> Model<'a> {
         let latency = if messages > 0.0 { traffic.waits * link.latency.value } else { 0.0 };
         latency + overhead + bytes / link.bandwidth.value
     }
+}
+
+/// What a reshape adds to transforms that run at the same time, with a share of the shorter one.
+fn hidden(reshape: f64, transforms: f64, share: f64) -> f64 {
+    (reshape - transforms).max(0.0) + share * reshape.min(transforms)
 }
 
 /// The traffic of a reshape on the busiest rank, in bytes before encoding.
@@ -284,4 +317,57 @@ pub(crate) fn share(wire: Wire, precision: Precision, tolerance: Option<Toleranc
 fn bits_of_tolerance(tolerance: Tolerance) -> f64 {
     let strict = if tolerance.is_strict() { 1.7 } else { 0.0 };
     2.1 + strict - tolerance.value().log2()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::{DynGrid, Layout, ProcGrid};
+
+    /// Seconds of moving slabs along the first axis to slabs along the second.
+    fn slabs(machine: &Machine) -> (Spent, f64) {
+        let grid = DynGrid::new([64, 64, 64]).unwrap();
+        let layout = |ranks: [usize; 3]| {
+            let ranks = ProcGrid::new(ranks);
+            let bricks: Vec<_> = (0..4).map(|rank| ranks.part(&grid, rank)).collect();
+            Layout::new(grid, bricks, 4).unwrap()
+        };
+        let (from, to) = (layout([4, 1, 1]), layout([1, 4, 1]));
+        let hosts = Topology::new(&[0; 4], 4);
+        let model = Model::of(machine, &hosts, 4);
+        let order = Order {
+            load: Volume::new(&from, &to, &hosts, Layout::count),
+            element: 16.0,
+            share: 1.0,
+            wire: Wire::Raw,
+            exchange: Algorithm::P2p,
+            chunk: None,
+            rounds: 1.0,
+        };
+        (model.reshape(&order), model.pass(16.0 * 65536.0))
+    }
+
+    #[test]
+    fn links_between_gpus_include_packing() {
+        let host = Machine::default();
+        let gpu = Machine { gpu: Some("a GPU".into()), ..host.clone() };
+        let ((packed, _), (direct, pass)) = (slabs(&host), slabs(&gpu));
+        let seconds = [direct, packed].map(|spent| spent.seconds());
+        assert!(seconds[0] < seconds[1] - pass, "{seconds:?} {pass}");
+        assert_eq!((direct.flight, direct.unpack), (packed.flight, 0.0));
+    }
+
+    #[test]
+    fn gpus_hide_the_shorter_of_reshapes_and_transforms() {
+        let machine = Machine { gpu: Some("a GPU".into()), ..Machine::default() };
+        let own = Model::new(&machine, 1, 4, 4);
+        assert_eq!(own.behind(3.2, 1.6), 1.6 + 0.1);
+        assert_eq!(own.behind(1.6, 3.2), 0.1);
+        assert_eq!(own.fetched(3.0, 0.0), 3.0);
+        assert!(own.fetched(1.0, 2.0) < 1.0);
+        // Ranks of one GPU transform and copy in turn.
+        let mut shared = machine.clone();
+        shared.cores.value = 1.0;
+        assert_eq!(Model::new(&shared, 1, 4, 4).behind(3.2, 1.6), 3.2);
+    }
 }

@@ -9,7 +9,7 @@ use super::volume::Volume;
 use crate::geometry::{Layout, Topology};
 use crate::lower::program::Op;
 use crate::lower::{AxisFft, Capabilities, ExchangePass, Program};
-use crate::problem::{Direction, Machine, Problem};
+use crate::problem::{Access, Direction, Machine, Problem};
 use crate::recipe::{Node, Recipe, Step};
 
 /// The predicted times of a forward transform.
@@ -73,8 +73,9 @@ impl Recipe {
         let model = Model::of(machine, hosts, problem.input.ranks());
         let all_near = program.policy.all_near && problem.input.ranks() > 1;
         let steps = vec![Expected::default(); self.steps().len()];
-        let volumes = vec![None; steps.len()];
-        let mut predictor = Predictor { program, problem, model, hosts, all_near, steps, volumes };
+        let (volumes, before) = (vec![None; steps.len()], 0.0);
+        let mut predictor =
+            Predictor { program, problem, model, hosts, all_near, steps, volumes, before };
         predictor.reshapes();
         for op in &program.ops {
             match op {
@@ -100,6 +101,8 @@ struct Predictor<'a> {
     steps: Vec<Expected>,
     /// Of each step that is a reshape.
     volumes: Vec<Option<Volume>>,
+    /// Seconds of the transforms since the last reshape.
+    before: f64,
 }
 
 impl Predictor<'_> {
@@ -158,11 +161,29 @@ impl Predictor<'_> {
         let spent = self.model.reshape(&order);
         let before = pass.fuse_before.iter().map(|fft| self.transform(fft)[0]);
         let arithmetic = before.fold(0.0, |sum, one| sum + one);
-        let (seconds, memory) = (spent.with(arithmetic), spent.pack + spent.unpack);
+        let seconds = self.beside_transforms(from, spent.with(arithmetic));
+        let memory = (spent.pack + spent.unpack).min(seconds);
         let volume = self.steps[pass.step].volume;
         self.steps[pass.step] = Expected { seconds, memory, arithmetic, spent, volume };
         if !pass.fuse_after.is_empty() {
             self.transforms(&pass.fuse_after, true);
+        }
+    }
+
+    /// What a reshape adds to the transforms beside it. Measured GPUs do both at the same time.
+    fn beside_transforms(&mut self, from: &Node, seconds: f64) -> f64 {
+        let before = std::mem::take(&mut self.before);
+        let problem = self.problem;
+        if !self.model.is_of_gpus() {
+            return seconds;
+        }
+        match problem.options.access {
+            Access::Strided => self.model.behind(seconds, before),
+            Access::Fetched if problem.fetches() && from.complex => {
+                let bytes = from.layout.most_points() as f64 * bytes(problem, from);
+                self.model.fetched(seconds, self.model.pass(bytes))
+            }
+            _ => seconds,
         }
     }
 
@@ -175,6 +196,7 @@ impl Predictor<'_> {
         let step = &mut self.steps[ffts[0].step];
         (step.arithmetic, step.memory) = (arithmetic, memory);
         step.seconds = arithmetic + memory;
+        self.before += step.seconds;
     }
 
     /// Arithmetic and memory of a transform in a pass of its own.

@@ -435,8 +435,25 @@ impl<'a> Costs<'a> {
         // Intermediate layouts keep the input's contiguous axis.
         let stays = ends[0].contiguous() == ends[1].contiguous();
         let joined = problem.fetches() && complex && stays && suits();
+        if self.model.is_of_gpus() {
+            return [self.beside_transforms(here, seconds, joined), network];
+        }
         let share = if joined { peer_read_order::SHARE } else { 1.0 };
         [seconds * share + self.uncovered(here), network]
+    }
+
+    /// What a reshape between measured GPUs adds to the transforms beside it, which take a pass at
+    /// least.
+    fn beside_transforms(&self, here: State, seconds: f64, joined: bool) -> f64 {
+        let Some(layout) = self.search.row_major(here) else { return seconds };
+        let bytes = layout.most_points() as f64 * self.search.element(here.done.0) as f64;
+        let transforms = self.model.pass(bytes);
+        let chunked = self.search.problem.options.access == Access::Strided && here.done.0 != 0;
+        match (joined, chunked) {
+            (true, _) => self.model.fetched(seconds, transforms),
+            (_, true) => self.model.behind(seconds, transforms),
+            _ => seconds,
+        }
     }
 
     /// The extra cost of a reshape that no transform hides: on devices engines copy chunks while

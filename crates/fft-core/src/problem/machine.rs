@@ -19,6 +19,9 @@ use serde::{Deserialize, Serialize};
 pub struct Machine {
     /// Its name in messages.
     pub name: String,
+    /// The GPU that was measured; `None` for CPUs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu: Option<String>,
     /// Ranks of a host that compute at full speed together, at most the number of cores.
     pub cores: Quantity,
     /// Memory bandwidth of one rank, reads and writes counted.
@@ -33,7 +36,7 @@ pub struct Machine {
     pub meeting: Quantity,
     /// Operations per second in cache by ascending length `n`, of `5 n log₂ n` operations each.
     pub flops: Vec<Rate>,
-    /// Messages between ranks of a host.
+    /// Messages between ranks of a host. Between GPUs packing and unpacking are included.
     pub near: Messages,
     /// Messages between hosts.
     pub far: Messages,
@@ -261,6 +264,7 @@ impl Default for Machine {
         };
         Self {
             name: "default".into(),
+            gpu: None,
             cores: assumed(16.0),
             memory: assumed(1e10),
             host_memory: assumed(1e11),
