@@ -48,7 +48,7 @@ impl Ready {
         };
         let stream = agree(comm, check(options).and(stream))?;
         let lens = complex_lens(options, grid).filter(|_| transport == PeerToPeer);
-        let kind = (complex, options.input_order == options.output_order);
+        let kind = (complex, options.input_order == options.output_order, options.howmany);
         let access = match precision {
             Precision::F32 => access::<f32>(comm, &gpu, lens, kind),
             Precision::F64 => access::<f64>(comm, &gpu, lens, kind),
@@ -102,7 +102,7 @@ fn check(options: &Options) -> Result<(), Error> {
     Err(Error::argument(what, format!("{memory:?}"), format!("{usual:?}")))
 }
 
-/// Points along each axis, of one whole transform of at most three axes that are all complex, the
+/// Points along each axis, of a whole transform of at most three axes that are all complex, the
 /// last one perhaps halved.
 fn complex_lens(options: &Options, grid: DynGrid) -> Option<PerAxis<usize>> {
     let (axes, shape) = (grid.axes(), grid.shape());
@@ -111,7 +111,7 @@ fn complex_lens(options: &Options, grid: DynGrid) -> Option<PerAxis<usize>> {
         kind == Kind::C2C || axis + 1 == axes && kind == Kind::R2C
     };
     let whole = options.lengths(grid) == [shape; 2];
-    (whole && options.howmany == 1 && axes <= 3 && (0..axes).all(complex)).then_some(shape)
+    (whole && axes <= 3 && (0..axes).all(complex)).then_some(shape)
 }
 
 /// How transforms come to their data. They fetch it from ranks on the same device, if all ranks
@@ -121,11 +121,13 @@ fn access<T: GpuReal>(
     comm: &dyn Comm,
     gpu: &Gpu,
     lens: Option<PerAxis<usize>>,
-    (complex, same_orders): (bool, bool),
+    (complex, same_orders, howmany): (bool, bool, usize),
 ) -> Result<Access, Error> {
-    let elements =
-        |lens: &[usize]| lens.iter().fold(1, |all: usize, n| all.saturating_mul(*n)) / comm.size();
-    let device = lens.and_then(|lens| fft_gpu::fetches::<T>(gpu, &lens, elements(&lens)));
+    let product = |lens: &[usize]| lens.iter().fold(howmany, |all, n| all.saturating_mul(*n));
+    let elements = |lens: &[usize]| product(lens) / comm.size();
+    // Tables of what is fetched are of one array.
+    let single = lens.filter(|_| howmany == 1);
+    let device = single.and_then(|lens| fft_gpu::fetches::<T>(gpu, &lens, elements(&lens)));
     let columns =
         lens.is_some_and(|lens| fft_gpu::has_fast_columns::<T>(gpu, &lens, elements(&lens)));
     // No device has this identity.

@@ -213,6 +213,28 @@ fn chunks_are_moved_beside_transforms() {
     }
 }
 
+/// The same of batches of random lengths: parts of each array, and whole arrays.
+#[test]
+fn chunks_of_batches_are_moved_beside_transforms() {
+    let Some(gpu) = gpu() else { return };
+    let other = gpu_of(1).unwrap_or_else(|| gpu.clone());
+    for seed in 0..if few() { 1 } else { 5 } {
+        let (mut rng, howmany) = (Rng(seed), 2 + seed as usize);
+        let lens = [0; 2].map(|_| 64 + 2 * rng.below(100));
+        // A rank has data for a few chunks.
+        let first = (10 << 20) / (howmany / 2 * lens[0] * lens[1]);
+        let points = [first / 4 * 4, lens[0], lens[1]];
+        thriffty::threads(2, |comm| {
+            let gpu = [&gpu, &other][comm.rank()];
+            let complex = Lens { howmany, ..whole(points, [C2C; 3]) };
+            compare::<C2c<f64>, 3>(&comm, gpu, &complex, None)?;
+            let halved = Lens { howmany, ..whole(points, [C2C, C2C, R2C]) };
+            compare::<R2c<f64>, 3>(&comm, gpu, &halved, None)
+        })
+        .unwrap_or_else(|why| panic!("seed {seed}, {howmany} of {points:?}: {why}"));
+    }
+}
+
 #[test]
 fn plans_count_the_memory_of_whole_lines() {
     let Some(gpu) = gpu() else { return };

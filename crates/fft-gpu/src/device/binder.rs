@@ -206,7 +206,7 @@ impl<'r, T: GpuReal> CudaBinder<'r, T> {
         let reshapes = std::mem::take(&mut self.reshapes);
         for (reshape, agreed) in reshapes.into_iter().zip(agreed) {
             if let Some(chunks) = Offer::agreed(agreed) {
-                self.chunks = self.chunks.max(chunks.count);
+                self.chunks = self.chunks.max(chunks.all());
                 self.divide(device, reshape, chunks).map_err(|why| why.on(self.rank))?;
             }
         }
@@ -268,18 +268,23 @@ enum Offer {
 
 impl Offer {
     /// Numbers whose least ones, of all ranks, tell what is agreed.
-    fn numbers(&self) -> [f64; 3] {
+    fn numbers(&self) -> [f64; 4] {
         match *self {
-            Self::None => [-1.0; 3],
-            Self::Any => [f64::INFINITY; 3],
-            Self::Some(Chunks { axis, count }) => [axis as f64, -(axis as f64), count as f64],
+            Self::None => [-1.0; 4],
+            Self::Any => [f64::INFINITY; 4],
+            Self::Some(Chunks { parts, axis, count }) => {
+                [axis as f64, -(axis as f64), parts as f64, count as f64]
+            }
         }
     }
 
-    /// The chunks that all ranks can have, if some offer any.
-    fn agreed([least, negative, count]: &[f64; 3]) -> Option<Chunks> {
-        let is_one_axis = *least >= 0.0 && *least == -negative && *count > 1.0;
-        is_one_axis.then_some(Chunks { axis: *least as usize, count: *count as usize })
+    /// The chunks that all ranks can have, if some offer any. A rank that divides arrays has a part
+    /// for each, and others divide none.
+    fn agreed([least, negative, parts, count]: &[f64; 4]) -> Option<Chunks> {
+        let is_one_axis = *least >= 0.0 && *least == -negative;
+        let [axis, parts, count] = [least, parts, count].map(|number| *number as usize);
+        let chunks = Chunks { parts, axis, count };
+        (is_one_axis && chunks.all() > 1).then_some(chunks)
     }
 }
 
@@ -300,19 +305,23 @@ mod tests {
     use super::*;
 
     fn agreed<const N: usize>(offers: [Offer; N]) -> Option<Chunks> {
-        let least = |a: [f64; 3], b: [f64; 3]| [0, 1, 2].map(|i| a[i].min(b[i]));
+        let least = |a: [f64; 4], b: [f64; 4]| [0, 1, 2, 3].map(|i| a[i].min(b[i]));
         let numbers = offers.iter().map(Offer::numbers).reduce(least).expect("some ranks");
         Offer::agreed(&numbers)
     }
 
     #[test]
     fn all_ranks_divide_one_axis_or_none_does() {
-        let some = |axis, count| Offer::Some(Chunks { axis, count });
-        let chunks = |axis, count| Some(Chunks { axis, count });
+        let some = |axis, count| Offer::Some(Chunks { parts: 1, axis, count });
+        let chunks = |axis, count| Some(Chunks { parts: 1, axis, count });
         assert_eq!(agreed([some(0, 8), Offer::Any, some(0, 4)]), chunks(0, 4));
         assert_eq!(agreed([some(2, 16)]), chunks(2, 16));
         assert_eq!(agreed([Offer::Any, Offer::Any]), None);
         assert_eq!(agreed([some(0, 8), Offer::None]), None);
         assert_eq!(agreed([some(0, 8), some(1, 8)]), None);
+        // Of a batch of four one rank has too little to divide arrays.
+        let of_batch = |parts, count| Chunks { parts, axis: 0, count };
+        let offers = [of_batch(4, 4), of_batch(3, 1), of_batch(4, 2)].map(Offer::Some);
+        assert_eq!(agreed(offers), Some(of_batch(3, 1)));
     }
 }

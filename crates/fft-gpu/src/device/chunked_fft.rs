@@ -10,12 +10,13 @@
 //!     for each chunk and each rank: wait for the rank's event of the chunk, copy what is in it
 //! ```
 //!
-//! All ranks divide the same axis, which is not transformed, into as many chunks.
+//! A chunk is a part of one array of a batch, or several whole ones. All ranks divide the batch,
+//! and the same axis, which is not transformed, into as many parts.
 
 use std::ops::Range;
 
 use cudarc::driver::DeviceSlice;
-use fft_core::{BufferRequirement, Kind};
+use fft_core::{BufferRequirement, DynBrick, Kind, LocalRead};
 
 use super::cuda::Cuda;
 use super::group::{Group, product};
@@ -32,31 +33,65 @@ const STEP: usize = 4;
 /// The number of chunks from which on they gain more than transforms that load from other ranks.
 const WORTHWHILE: usize = 4;
 
-/// How an axis is divided.
+/// How a batch of arrays is divided: into parts of whole arrays, and each array along an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Chunks {
+    /// Parts of the batch: as many as arrays, if these are divided.
+    pub(super) parts: usize,
     pub(super) axis: usize,
+    /// Parts of an array along the axis.
     pub(super) count: usize,
 }
 
 impl Chunks {
+    /// The number of chunks.
+    pub(super) fn all(&self) -> usize {
+        self.parts * self.count
+    }
+
+    /// The arrays of a chunk, of so many.
+    pub(super) fn arrays(&self, howmany: usize, number: usize) -> Range<usize> {
+        let part = number / self.count;
+        howmany * part / self.parts..howmany * (part + 1) / self.parts
+    }
+
     /// The indices of a chunk along an axis of this length.
     pub(super) fn range(&self, len: usize, number: usize) -> Range<usize> {
         let begin = |number: usize| match number == self.count {
             true => len,
             false => len * number / self.count / STEP * STEP,
         };
+        let number = number % self.count;
         begin(number)..begin(number + 1)
     }
 
-    /// How a group's axes of memory, in this order, are divided best. `None` where chunks would not
-    /// be transformed by one plan each, and for small arrays.
+    /// The chunks of a box of a rank's brick, and the arrays of each.
+    pub(super) fn of_read(
+        &self,
+        read: &LocalRead,
+        brick: &DynBrick,
+        howmany: usize,
+    ) -> Vec<(LocalRead, Range<usize>)> {
+        let axis = self.axis;
+        let chunk = |number| {
+            let Range { start, end } = self.range(brick.len(axis), number);
+            let part = read.within(axis, brick.lo[axis] + start..brick.lo[axis] + end);
+            (part, self.arrays(howmany, number))
+        };
+        (0..self.all()).map(chunk).collect()
+    }
+
+    /// How a group's arrays, with axes of memory in this order, are divided best. `None` where
+    /// chunks would not be transformed by one plan each, and for small arrays.
     pub(super) fn of<T>(group: &Group, order: &[usize]) -> Option<Self> {
         let bytes = group.reals().map(|reals| reals * size_of::<T>());
-        let place = place(group)?;
         let most = (bytes[0].min(bytes[1]) / LEAST_BYTES).min(MOST_CHUNKS);
-        let count = most.min(group.lens[0][place] / STEP);
-        (count > 1).then_some(Self { axis: order[place - 1], count })
+        let (howmany, place) = (group.lens[0][0], place(group));
+        let parts = howmany.min(most).max(1);
+        let len = place.map_or(0, |place| group.lens[0][place]);
+        let count = (most / parts).min(len / STEP).max(1);
+        let chunks = Self { parts, axis: order[place.unwrap_or(1) - 1], count };
+        (chunks.all() > 1).then_some(chunks)
     }
 }
 
@@ -67,8 +102,7 @@ fn place(group: &Group) -> Option<usize> {
         [(1, pass)] if pass.kind == Kind::C2C => 2,
         _ => return None,
     };
-    // The chunks of a batch lie apart.
-    (group.lens[0][0] == 1 && place < group.lens[0].len()).then_some(place)
+    (place < group.lens[0].len()).then_some(place)
 }
 
 /// Whether arrays of so many complex numbers are better copied chunk by chunk than loaded by
@@ -77,15 +111,50 @@ pub fn prefers_chunks<T>(elements: usize) -> bool {
     elements.saturating_mul(2 * size_of::<T>()) >= WORTHWHILE * LEAST_BYTES
 }
 
+/// The transforms of a chunk.
+struct Part {
+    /// Its arrays, and its indices along the divided axis.
+    size: [usize; 2],
+    group: Group,
+    /// Where it begins before and after, in real numbers.
+    starts: [usize; 2],
+}
+
+/// A group's chunks. `None` where it cannot be divided so, or they are not aligned.
+fn parts<T>(group: &Group, order: &[usize], division: Chunks) -> Option<Vec<Part>> {
+    let place = match division.count {
+        // Whole arrays have all indices of any axis.
+        1 => 1,
+        _ => place(group).filter(|place| order[place - 1] == division.axis)?,
+    };
+    let pitch = (place == 2).then(|| product(&group.lens[0][2..]));
+    let part = |number| {
+        let arrays = division.arrays(group.lens[0][0], number);
+        let mut part = Group { pitch, ..group.clone() };
+        let [mut size, mut starts] = [[arrays.len(), 0], [0; 2]];
+        for side in [0, 1] {
+            let (whole, lens) = (&group.lens[side], &mut part.lens[side]);
+            let range = division.range(whole[place], number);
+            let from =
+                arrays.start * product(&whole[1..]) + range.start * product(&whole[place + 1..]);
+            starts[side] = from * group.widths()[side];
+            (lens[0], lens[place], size[1]) = (arrays.len(), range.len(), range.len());
+        }
+        let is_aligned = |start: usize| (start * size_of::<T>()).is_multiple_of(ALIGN);
+        starts.into_iter().all(is_aligned).then_some(Part { size, group: part, starts })
+    };
+    (0..division.all()).map(part).collect()
+}
+
 /// A group's transforms, chunk by chunk.
 pub(super) struct ChunkedFft<T> {
-    /// For each length of a chunk.
-    plans: Vec<(usize, DeviceFft<T>)>,
+    /// For each number of arrays and length of a chunk.
+    plans: Vec<([usize; 2], DeviceFft<T>)>,
     chunks: Vec<Chunk>,
     buffers: BufferRequirement,
 }
 
-/// The number of its plan, and where it begins before and after, in real numbers.
+/// The number of its plan, and where it begins.
 struct Chunk {
     plan: usize,
     starts: [usize; 2],
@@ -100,31 +169,19 @@ impl<T: GpuReal> ChunkedFft<T> {
         order: &[usize],
         division: Chunks,
     ) -> Result<Option<(Self, usize)>, GpuError> {
-        let is_divided = |place: &usize| order[place - 1] == division.axis;
-        let Some(place) = place(group).filter(is_divided) else { return Ok(None) };
         let (mut plans, mut chunks, mut area) =
-            (Vec::<(usize, DeviceFft<T>)>::new(), Vec::new(), 0);
-        let pitch = (place == 2).then(|| product(&group.lens[0][2..]));
-        for number in 0..division.count {
-            let range = division.range(group.lens[0][place], number);
-            let widths = group.widths();
-            let step = |side: usize| product(&group.lens[side][place + 1..]) * widths[side];
-            let starts = [0, 1].map(|side| range.start * step(side));
-            if starts.iter().any(|start| !(start * size_of::<T>()).is_multiple_of(ALIGN)) {
-                return Ok(None);
-            }
-            let found = plans.iter().position(|(len, _)| *len == range.len());
-            let plan = match found {
+            (Vec::<([usize; 2], DeviceFft<T>)>::new(), Vec::new(), 0);
+        let Some(parts) = parts::<T>(group, order, division) else { return Ok(None) };
+        for Part { size, group, starts } in parts {
+            let plan = match plans.iter().position(|(known, _)| *known == size) {
                 Some(plan) => plan,
                 None => {
-                    let mut part = Group { pitch, ..group.clone() };
-                    part.lens.iter_mut().for_each(|lens| lens[place] = range.len());
-                    let (fft, bytes) = DeviceFft::new(device, &part)?;
-                    if pitch.is_some() && fft.is_scaled() {
+                    let (fft, bytes) = DeviceFft::new(device, &group)?;
+                    if group.pitch.is_some() && fft.is_scaled() {
                         return Ok(None);
                     }
                     area = area.max(bytes);
-                    plans.push((range.len(), fft));
+                    plans.push((size, fft));
                     plans.len() - 1
                 }
             };
@@ -169,7 +226,7 @@ impl<T: GpuReal> ChunkedFft<T> {
 
 #[cfg(test)]
 mod tests {
-    use fft_core::Direction;
+    use fft_core::{Direction, DynGrid, Layout, Link, Node, ProcGrid, Redistribution};
 
     use super::super::group::tests::pass;
     use super::*;
@@ -183,7 +240,9 @@ mod tests {
     #[test]
     fn chunks_are_of_the_slowest_axis_that_is_not_transformed() {
         let axis = |lens: &[usize], places: &[usize]| {
-            Chunks::of::<f64>(&group(lens, places), &[2, 0, 1]).map(|it| (it.axis, it.count))
+            let found = Chunks::of::<f64>(&group(lens, places), &[2, 0, 1])?;
+            assert_eq!(found.parts, 1);
+            Some((found.axis, found.count))
         };
         // 512 MiB: planes of the first axis of memory, or columns along it.
         assert_eq!(axis(&[1, 128, 512, 512], &[3, 2]), Some((2, 16)));
@@ -192,14 +251,110 @@ mod tests {
         assert_eq!(axis(&[1, 16, 2048, 1024], &[3]), Some((2, 4)), "of few indices");
         assert_eq!(axis(&[1, 16, 512, 512], &[3]), Some((2, 2)), "of 64 MiB");
         assert_eq!(axis(&[1, 8, 512, 512], &[3]), None, "small arrays");
-        assert_eq!(axis(&[2, 128, 512, 512], &[3]), None, "batches");
         assert_eq!(axis(&[1, 512, 4096], &[1, 2]), None, "both axes are transformed");
+    }
+
+    #[test]
+    fn batches_are_divided_into_arrays_and_few_arrays_into_chunks() {
+        let found = |lens: &[usize], places: &[usize]| {
+            Chunks::of::<f64>(&group(lens, places), &[0, 1, 2])
+                .map(|it| (it.parts, it.axis, it.count))
+        };
+        // Arrays of 128 MiB.
+        assert_eq!(found(&[2, 32, 512, 512], &[3, 2]), Some((2, 0, 4)));
+        assert_eq!(found(&[3, 32, 512, 512], &[3]), Some((3, 0, 4)));
+        assert_eq!(found(&[3, 512, 32, 512], &[1]), Some((3, 1, 4)));
+        assert_eq!(found(&[20, 32, 512, 512], &[3]), Some((16, 0, 1)));
+        // Of 16 MiB.
+        assert_eq!(found(&[8, 4, 512, 512], &[3]), Some((4, 0, 1)));
+        assert_eq!(found(&[3, 4, 512, 512], &[3]), None);
+        // All axes are transformed.
+        assert_eq!(found(&[3, 512, 16384], &[1, 2]), Some((3, 0, 1)));
+    }
+
+    /// Memory of whole arrays is in the chunks one after the other; that of strips is in rows.
+    #[test]
+    fn transforms_of_chunks_are_those_of_the_batch() {
+        for (lens, places, division) in [
+            ([1, 32, 8, 12], &[3, 2][..], Chunks { parts: 1, axis: 0, count: 5 }),
+            ([3, 32, 8, 12], &[3], Chunks { parts: 3, axis: 0, count: 2 }),
+            ([5, 32, 8, 12], &[1, 3], Chunks { parts: 2, axis: 0, count: 1 }),
+        ] {
+            let whole = group(&lens, places);
+            let parts = parts::<f64>(&whole, &[0, 1, 2], division).unwrap();
+            let mut end = [0; 2];
+            for part in &parts {
+                assert_eq!((part.starts, part.group.pitch), (end, None));
+                assert_eq!(part.group.passes.len(), places.len());
+                let reals = part.group.reals();
+                end = [0, 1].map(|side| end[side] + reals[side]);
+            }
+            assert_eq!((parts.len(), end), (division.all(), whole.reals()));
+        }
+        let strips = Chunks { parts: 2, axis: 1, count: 2 };
+        let found = parts::<f64>(&group(&[2, 6, 8, 5], &[1]), &[0, 1, 2], strips).unwrap();
+        let starts: Vec<_> = found.iter().map(|part| part.starts[0]).collect();
+        assert_eq!(starts, [0, 2 * 20, 2 * 240, 2 * 260]);
+        assert!(found.iter().all(|part| part.group.pitch == Some(40)));
+        assert!(found.iter().all(|part| part.group.lens[1] == [1, 6, 4, 5]));
+        // Another axis, and numbers that are not aligned.
+        assert!(parts::<f64>(&group(&[2, 6, 8, 5], &[3]), &[0, 1, 2], strips).is_none());
+        let halves = Chunks { parts: 2, axis: 0, count: 1 };
+        assert!(parts::<f32>(&group(&[2, 3, 3], &[2]), &[0, 1], halves).is_none());
+    }
+
+    /// What is copied in chunks is what is copied at once.
+    #[test]
+    fn reads_of_chunks_are_those_of_the_batch() {
+        let grid = DynGrid::new([9, 10, 6]).unwrap();
+        let node = |ranks: [usize; 3]| {
+            let ranks = ProcGrid::new(ranks);
+            let bricks: Vec<_> = (0..3).map(|rank| ranks.part(&grid, rank)).collect();
+            Node { layout: Layout::new(grid, bricks, 3).unwrap(), complex: true }
+        };
+        let (from, to) = (node([3, 1, 1]), node([1, 3, 1]));
+        for (howmany, parts, count) in [(1, 1, 2), (2, 2, 3), (3, 2, 1)] {
+            let chunks = Chunks { parts, axis: 0, count };
+            let all = Redistribution::new(1, &|_| Link::Shared, &from, &to, howmany);
+            let points = to.layout.brick(1).points() * howmany;
+            let [mut at_once, mut by_chunks] = [vec![0; points], vec![0; points]];
+            for read in &all.local_reads {
+                let brick = from.layout.brick(read.owner);
+                let points = 0..brick.points() * howmany;
+                let src: Vec<_> = points.map(|point| 1000 * (1 + read.owner) + point).collect();
+                let copy = |read: &LocalRead, wanted: &fft_core::Chunk, dst: &mut [usize]| {
+                    all.take(read, wanted).into_iter().for_each(|part| part.run(&src, dst));
+                };
+                copy(read, &all.all(), &mut at_once);
+                for (part, batches) in chunks.of_read(read, &brick, howmany) {
+                    let wanted = fft_core::Chunk { batches, ..all.all() };
+                    copy(&part, &wanted, &mut by_chunks);
+                }
+            }
+            assert!(at_once.iter().all(|point| *point > 0));
+            assert_eq!(by_chunks, at_once);
+        }
+    }
+
+    #[test]
+    fn chunks_have_each_point_of_a_batch_once() {
+        for (howmany, parts, count) in [(1, 1, 5), (3, 3, 4), (20, 16, 1), (5, 2, 1)] {
+            let chunks = Chunks { parts, axis: 0, count };
+            let points = |number| {
+                let range = chunks.range(50, number);
+                chunks
+                    .arrays(howmany, number)
+                    .flat_map(move |array| range.clone().map(move |i| 50 * array + i))
+            };
+            let all: Vec<_> = (0..chunks.all()).flat_map(points).collect();
+            assert_eq!(all, (0..50 * howmany).collect::<Vec<_>>());
+        }
     }
 
     #[test]
     fn ranges_are_aligned_and_have_each_index_once() {
         for (len, count) in [(100, 7), (64, 16), (5, 3), (0, 4), (1, 2)] {
-            let chunks = Chunks { axis: 0, count };
+            let chunks = Chunks { parts: 1, axis: 0, count };
             let all: Vec<_> = (0..count).flat_map(|number| chunks.range(len, number)).collect();
             assert_eq!(all, (0..len).collect::<Vec<_>>());
             assert!(

@@ -16,8 +16,8 @@ use std::time::Instant;
 
 use cudarc::driver::DeviceSlice;
 use fft_core::{
-    Algorithm, BufferRequirement, Error, ExchangePass, Link, LocalRead, Loss, MessagePlan, Problem,
-    Program, Redistribution, RunContext, RunParts, Wire,
+    Algorithm, BufferRequirement, Chunk, Error, ExchangePass, Link, LocalRead, Loss, MessagePlan,
+    Problem, Program, Redistribution, RunContext, RunParts, Wire,
 };
 
 use super::chunked_fft::Chunks;
@@ -56,7 +56,8 @@ impl LocalReads {
                 return Ok(Self::Fused(Box::new(fused)));
             }
         }
-        Ok(Self::Copied(Box::new(peer_gets(device, redistribution, ranks, |read| vec![*read])?)))
+        let whole = |read: &LocalRead| vec![(*read, redistribution.all().batches)];
+        Ok(Self::Copied(Box::new(peer_gets(device, redistribution, ranks, whole)?)))
     }
 
     fn memory(&self) -> usize {
@@ -83,20 +84,25 @@ impl LocalReads {
     }
 }
 
-/// Copies of local reads, each in parts that are chunks by their numbers, or whole.
+/// Copies of local reads, each in parts of so many arrays, which are chunks by their numbers; or
+/// whole.
 fn peer_gets<T: GpuReal>(
     device: &Cuda<T>,
     redistribution: &Redistribution,
     ranks: usize,
-    parts: impl Fn(&LocalRead) -> Vec<LocalRead>,
+    parts: impl Fn(&LocalRead) -> Vec<(LocalRead, Range<usize>)>,
 ) -> Result<PeerGets, GpuError> {
     let (width, all) = (redistribution.width, redistribution.all());
     let far = |peer: usize| !device.connections().peers.same_device(peer);
     let mut boxes = Vec::new();
     for read in &redistribution.local_reads {
-        let parts = if far(read.owner) { parts(read) } else { vec![*read] };
-        let taken = parts.iter().enumerate().filter_map(|(number, part)| {
-            Some((read.owner, number, redistribution.take(part, &all)?))
+        let parts = match far(read.owner) {
+            true => parts(read),
+            false => vec![(*read, all.batches.clone())],
+        };
+        let taken = parts.into_iter().enumerate().filter_map(|(number, (part, batches))| {
+            let wanted = Chunk { batches, ..all.clone() };
+            Some((read.owner, number, redistribution.take(&part, &wanted)?))
         });
         boxes.extend(taken);
     }
@@ -240,16 +246,8 @@ impl<T: GpuReal> Reshape<T> {
         self.has_chunks = true;
         if self.has_engines() {
             let all = redistribution(device, program.recipe().problem(), pass);
-            let layout = &pass.from.layout;
-            let parts = |read: &LocalRead| {
-                let brick = layout.brick(read.owner);
-                let axis = chunks.axis;
-                let chunk = |number| {
-                    let Range { start, end } = chunks.range(brick.len(axis), number);
-                    read.within(axis, brick.lo[axis] + start..brick.lo[axis] + end)
-                };
-                (0..chunks.count).map(chunk).collect()
-            };
+            let (layout, howmany) = (&pass.from.layout, all.all().batches.len());
+            let parts = |read: &LocalRead| chunks.of_read(read, &layout.brick(read.owner), howmany);
             let gets = peer_gets(device, &all, layout.ranks(), parts)?;
             self.local_reads = LocalReads::Copied(Box::new(gets));
         }
