@@ -1,4 +1,5 @@
-//! `cargo xtask bench --gpu`: cubes on several GPUs beside cuFFT and what bounds any transform.
+//! `cargo xtask bench --gpu`: cubes on several GPUs beside cuFFT and cuFFTMp, and what bounds any
+//! transform.
 //!
 //! Programs run one after the other, as GPUs have no memory for all of them.
 
@@ -66,6 +67,8 @@ struct Sides {
     cli: PathBuf,
     /// cuFFT's program, if there is an nvcc.
     peer: Option<PathBuf>,
+    /// Whether cuFFTMp is installed.
+    has_cufftmp: bool,
 }
 
 impl Sides {
@@ -80,7 +83,11 @@ impl Sides {
             }
         };
         let peer = compile_peer().inspect_err(|why| println!("not available: cuFFT: {why}")).ok();
-        Ok(Self { cli: tools::absolute(&cli)?, peer })
+        let has_cufftmp = tools::succeeds(command("python3").args([CUFFTMP, "check"]));
+        if !has_cufftmp {
+            println!("not available: cuFFTMp: python3 {CUFFTMP} check tells why");
+        }
+        Ok(Self { cli: tools::absolute(&cli)?, peer, has_cufftmp })
     }
 
     /// The programs for a cube, with their names.
@@ -100,6 +107,13 @@ impl Sides {
         }
         if gpus > 3 {
             programs.push((BRICKS, ours("")));
+        }
+        if self.has_cufftmp && gpus > 1 && options.kind == "c2c" {
+            for (name, order) in [(MP_SHUFFLED, "shuffled"), (MP_NATURAL, "natural")] {
+                let mut theirs = command("python3");
+                theirs.args([CUFFTMP, order, &count, &n.to_string(), &options.precision]);
+                programs.push((name, theirs));
+            }
         }
         let Some(peer) = &self.peer else { return programs };
         let theirs = |what: &str| {
@@ -128,6 +142,10 @@ const PASS: &str = "pass";
 const LINKS: &str = "links";
 const SHUFFLED: &str = "cufft shuffled";
 const NATURAL: &str = "cufft natural";
+const MP_SHUFFLED: &str = "cufftmp shuffled";
+const MP_NATURAL: &str = "cufftmp natural";
+/// Times cuFFTMp, where it is installed.
+const CUFFTMP: &str = "benches/peers/cufftmp.py";
 
 fn compile_peer() -> Result<PathBuf> {
     let folder = tools::target_dir().join("peers");
@@ -156,8 +174,10 @@ struct Heat {
 }
 
 fn heading() -> String {
-    let names =
-        ["X to Y", "cuFFT", "ratio", "X to X", "cuFFT", "ratio", "bricks", "passes", "links"];
+    let names = [
+        "X to Y", "cuFFT", "ratio", "cuFFTMp", "X to X", "cuFFT", "ratio", "cuFFTMp", "bricks",
+        "passes", "links",
+    ];
     format!("gpus    n{}", names.map(|name| format!("{name:>9}")).concat())
 }
 
@@ -177,9 +197,11 @@ impl Heat {
             xy,
             shuffled,
             ratio(xy, shuffled),
+            self.milliseconds(MP_SHUFFLED),
             xx,
             natural,
             ratio(xx, natural),
+            self.milliseconds(MP_NATURAL),
             bricks,
             passes,
             links,
@@ -209,8 +231,12 @@ mod tests {
     use crate::tools::shown;
 
     fn lines(options: &str, gpus: usize, peer: bool) -> Vec<String> {
+        lines_with(options, gpus, peer, false)
+    }
+
+    fn lines_with(options: &str, gpus: usize, peer: bool, has_cufftmp: bool) -> Vec<String> {
         let peer = peer.then(|| PathBuf::from("peer"));
-        let sides = Sides { cli: "cli".into(), peer };
+        let sides = Sides { cli: "cli".into(), peer, has_cufftmp };
         let programs = sides.programs(&parse(options).unwrap(), gpus, 500);
         programs.iter().map(|(_, program)| shown(program)).collect()
     }
@@ -228,20 +254,28 @@ mod tests {
         assert_eq!(lines("--gpu", 1, true).len(), 3);
         assert_eq!(lines("--gpu --kind r2c", 2, true).len(), 4);
         assert_eq!(lines("--gpu", 2, false).len(), 2);
+        let found = lines_with("--gpu", 2, false, true);
+        assert_eq!(found[2], "python3 benches/peers/cufftmp.py shuffled 2 500 f64");
+        assert_eq!(found.len(), 4);
+        assert_eq!(lines_with("--gpu", 1, true, true).len(), 3);
+        assert_eq!(lines_with("--gpu --kind r2c", 2, true, true).len(), 4);
     }
 
     #[test]
     fn a_line_has_what_was_timed() {
         let series = |name: &str, seconds| Series { name: name.into(), seconds: vec![seconds; 3] };
-        let all = [(XY, 0.004), (SHUFFLED, 0.008), (PASS, 0.001)];
+        let all = [(XY, 0.004), (SHUFFLED, 0.008), (MP_NATURAL, 0.016), (PASS, 0.001)];
         let series = all.map(|(name, seconds)| series(name, seconds)).into();
         let heat = Heat { gpus: 2, n: 500, series };
         let found: Vec<_> = heat.line().split_whitespace().map(String::from).collect();
         assert_eq!(
             found,
-            ["2", "500", "4.000", "8.000", "0.500", "-", "-", "-", "-", "2.000", "-"]
+            [
+                "2", "500", "4.000", "8.000", "0.500", "-", "-", "-", "-", "16.000", "-", "2.000",
+                "-"
+            ]
         );
         assert_eq!(heading().len(), heat.line().len());
-        assert_eq!(heat.record()["series"][2]["median"], 0.001);
+        assert_eq!(heat.record()["series"][3]["median"], 0.001);
     }
 }

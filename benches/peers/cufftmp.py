@@ -1,0 +1,114 @@
+"""Times cuFFTMp on several GPUs of one host, with a process for each, through nvmath-python.
+
+Run: python benches/peers/cufftmp.py check
+     python benches/peers/cufftmp.py shuffled|natural GPUS N f32|f64
+
+`check` fails where nvmath-python, CuPy, PyTorch or cuFFTMp's library is missing. Otherwise N^3
+complex points in slabs along X are transformed forward in place: `shuffled` leaves slabs along Y,
+`natural` slabs along X.
+
+Prints `ready`; for each line `go` the seconds of the slowest process; ends at `quit` or the end of
+the input.
+"""
+
+import multiprocessing
+import os
+import socket
+import sys
+import time
+
+
+def check():
+    """Loads what a run needs."""
+    import cupy  # noqa: F401
+    import nvmath.distributed  # noqa: F401
+    import torch.distributed  # noqa: F401
+    from nvmath.bindings import cufftMp
+
+    cufftMp.get_version()
+
+
+def settings(gpus, n, precision):
+    """NVSHMEM's settings for processes that NVLink joins, where the user has none."""
+    part = n**3 * (8 if precision == "f32" else 16) // gpus
+    # cuFFTMp's work areas are there, too.
+    usual = {
+        "NVSHMEM_SYMMETRIC_SIZE": str(4 * part + (1 << 31)),
+        "NVSHMEM_REMOTE_TRANSPORT": "none",
+        "NVSHMEM_DISABLE_NVLS": "1",
+    }
+    for name, value in usual.items():
+        os.environ.setdefault(name, value)
+
+
+def work(rank, order, gpus, n, precision, port, pipe):
+    """One process: transforms for each message, and answers with the seconds."""
+    import cupy
+    import nvmath.distributed as distributed
+    import torch.distributed as group
+    from nvmath.distributed.distribution import Slab
+    from nvmath.distributed.process_group import TorchProcessGroup
+
+    cupy.cuda.Device(rank).use()
+    address = f"tcp://127.0.0.1:{port}"
+    group.init_process_group("gloo", init_method=address, rank=rank, world_size=gpus)
+    processes = TorchProcessGroup(device_id="cpu")
+    distributed.initialize(rank, processes, backends=["nvshmem"])
+    # The first processes have what is left over.
+    planes = n // gpus + (rank < n % gpus)
+    kind = cupy.complex64 if precision == "f32" else cupy.complex128
+    data = distributed.allocate_symmetric_memory((planes, n, n), cupy, dtype=kind)
+    options = {"redistribute": order == "natural", "blocking": True}
+    data[...] = 0
+    with distributed.fft.FFT(data, distribution=Slab.X, options=options) as transform:
+        transform.plan()
+        pipe.send("ready")
+        while pipe.recv():
+            data[...] = 0.5 - rank / gpus
+            transform.reset_operand(data, distribution=Slab.X)
+            cupy.cuda.Device().synchronize()
+            group.barrier()
+            start = time.perf_counter()
+            transform.execute()
+            cupy.cuda.Device().synchronize()
+            pipe.send(time.perf_counter() - start)
+    distributed.free_symmetric_memory(data)
+
+
+def serve(order, gpus, n, precision):
+    """Starts the processes, and hands on the orders of standard input."""
+    settings(gpus, n, precision)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    context = multiprocessing.get_context("spawn")
+    pipes = []
+    for rank in range(gpus):
+        mine, theirs = context.Pipe()
+        arguments = (rank, order, gpus, n, precision, port, theirs)
+        # They end with this process, whatever ends it.
+        context.Process(target=work, args=arguments, daemon=True).start()
+        theirs.close()
+        pipes.append(mine)
+
+    def answers():
+        return [pipe.recv() for pipe in pipes]
+
+    answers()
+    print("ready", flush=True)
+    for line in sys.stdin:
+        go = line.strip() == "go"
+        for pipe in pipes:
+            pipe.send(go)
+        if not go:
+            break
+        print(f"{max(answers()):.9f}", flush=True)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["check"]:
+        check()
+    elif len(sys.argv) == 5 and sys.argv[1] in ("shuffled", "natural"):
+        serve(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])
+    else:
+        sys.exit("usage: cufftmp.py check, or cufftmp.py shuffled|natural GPUS N f32|f64")
