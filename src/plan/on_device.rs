@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use fft_comm::broadcast_line;
 use fft_core::{
-    Access, Comm, Direction, DynGrid, Error, Kind, Memory, PerAxis, Precision, Problem, Recipe,
-    Reduce, agree, assert_same,
+    Access, Comm, Direction, DynGrid, Error, Kind, Machine, Memory, PerAxis, Precision, Problem,
+    Recipe, Reduce, agree, assert_same,
 };
 use fft_gpu::GpuTransport::{GpuDirect, HostStaged, PeerToPeer};
 use fft_gpu::cudarc::driver::CudaStream;
@@ -49,9 +49,10 @@ impl Ready {
         let stream = agree(comm, check(options).and(stream))?;
         let lens = complex_lens(options, grid).filter(|_| transport == PeerToPeer);
         let kind = (complex, options.input_order == options.output_order, options.howmany);
+        let machine = options.machine.as_deref();
         let access = match precision {
-            Precision::F32 => access::<f32>(comm, &gpu, lens, kind),
-            Precision::F64 => access::<f64>(comm, &gpu, lens, kind),
+            Precision::F32 => access::<f32>(comm, (&gpu, machine), lens, kind),
+            Precision::F64 => access::<f64>(comm, (&gpu, machine), lens, kind),
         }?;
         let name = broadcast_line(comm, &format!("{}, {transport}, {access:?}", gpu.name()))?;
         Ok(Self { gpu, stream, transport, access, name })
@@ -119,7 +120,7 @@ fn complex_lens(options: &Options, grid: DynGrid) -> Option<PerAxis<usize>> {
 /// fast as contiguous lines. Collective.
 fn access<T: GpuReal>(
     comm: &dyn Comm,
-    gpu: &Gpu,
+    (gpu, machine): (&Gpu, Option<&Machine>),
     lens: Option<PerAxis<usize>>,
     (complex, same_orders, howmany): (bool, bool, usize),
 ) -> Result<Access, Error> {
@@ -139,7 +140,9 @@ fn access<T: GpuReal>(
     // Between devices engines copy chunks while others are transformed, which gains more. They turn
     // no axes.
     let chunks = columns && same_orders;
-    let chunks = chunks && lens.is_some_and(|lens| fft_gpu::prefers_chunks::<T>(elements(&lens)));
+    let prefers =
+        |lens: &[usize]| fft_gpu::prefers_chunks::<T>(elements(lens), comm.size(), machine);
+    let chunks = chunks && lens.is_some_and(|lens| prefers(&lens));
     let fetches = fetches && (!chunks || all.iter().all(|other| *other == mine));
     let mut by_all = [fetches, columns].map(f64::from);
     comm.allreduce(Reduce::Min, &mut by_all)?;

@@ -15,6 +15,8 @@ use crate::problem::{Algorithm, Machine, Messages};
 const FOUND_BYTES: f64 = 192.0;
 /// Chunks in which GPUs move large data.
 const CHUNKS: f64 = 16.0;
+/// The time that kernels take to load over a link, relative to copy engines.
+const LOADS: f64 = 1.2;
 
 /// A machine with ranks on it.
 #[derive(Clone, Copy, Debug)]
@@ -62,6 +64,18 @@ impl Spent {
         let pack = self.pack + before;
         let overlapped = pack.max(self.flight) + pack.min(self.flight) / self.pieces;
         overlapped + self.unpack
+    }
+}
+
+impl Machine {
+    /// Whether copy engines that move so many chunks behind transforms take less time than
+    /// transforms that load their input over the links. Of GPUs of one host, each with `bytes`.
+    pub fn prefers_chunks(&self, bytes: f64, chunks: usize, ranks: usize) -> bool {
+        let pass = Model::new(self, 1, ranks, ranks).pass(bytes);
+        let others = (ranks - 1) as f64 / ranks as f64;
+        let link = self.near.latency.value + bytes * others / self.near.bandwidth.value;
+        // Either beside one pass: of the transforms before, or after.
+        chunks > 1 && hidden(link, pass, 1.0 / chunks as f64) < hidden(LOADS * link, pass, 0.0)
     }
 }
 

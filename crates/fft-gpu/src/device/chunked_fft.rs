@@ -16,7 +16,7 @@
 use std::ops::Range;
 
 use cudarc::driver::DeviceSlice;
-use fft_core::{BufferRequirement, DynBrick, Kind, LocalRead};
+use fft_core::{BufferRequirement, DynBrick, Kind, LocalRead, Machine};
 
 use super::cuda::Cuda;
 use super::group::{Group, product};
@@ -30,7 +30,8 @@ const ALIGN: usize = 16;
 const LEAST_BYTES: usize = 32 << 20;
 /// Chunks begin at multiples of so many indices, so that they are aligned.
 const STEP: usize = 4;
-/// The number of chunks from which on they gain more than transforms that load from other ranks.
+/// The number of chunks from which on they gain more than transforms that load from other ranks,
+/// where no machine tells.
 const WORTHWHILE: usize = 4;
 
 /// How a batch of arrays is divided: into parts of whole arrays, and each array along an axis.
@@ -105,10 +106,15 @@ fn place(group: &Group) -> Option<usize> {
     (place < group.lens[0].len()).then_some(place)
 }
 
-/// Whether arrays of so many complex numbers are better copied chunk by chunk than loaded by
-/// transforms.
-pub fn prefers_chunks<T>(elements: usize) -> bool {
-    elements.saturating_mul(2 * size_of::<T>()) >= WORTHWHILE * LEAST_BYTES
+/// Whether arrays of so many complex numbers on each of some ranks are better copied chunk by chunk
+/// than loaded by transforms: on a machine of GPUs by its numbers, else by their size.
+pub fn prefers_chunks<T>(elements: usize, ranks: usize, machine: Option<&Machine>) -> bool {
+    let bytes = elements.saturating_mul(2 * size_of::<T>());
+    let count = (bytes / LEAST_BYTES).min(MOST_CHUNKS);
+    match machine.filter(|machine| machine.gpu.is_some()) {
+        Some(machine) => machine.prefers_chunks(bytes as f64, count, ranks),
+        None => count >= WORTHWHILE,
+    }
 }
 
 /// The transforms of a chunk.
@@ -270,6 +276,24 @@ mod tests {
         assert_eq!(found(&[3, 4, 512, 512], &[3]), None);
         // All axes are transformed.
         assert_eq!(found(&[3, 512, 16384], &[1, 2]), Some((3, 0, 1)));
+    }
+
+    #[test]
+    fn large_arrays_are_better_copied_in_chunks() {
+        let mut machine = Machine::default();
+        fn by(points: usize, machine: Option<&Machine>) -> bool {
+            prefers_chunks::<f64>(points, 2, machine)
+        }
+        assert_eq!([1 << 22, 1 << 23].map(|points| by(points, None)), [false, true]);
+        // Numbers of a CPU say nothing.
+        let small = 1 << 22;
+        assert!(!by(small, Some(&machine)));
+        machine.gpu = Some("a GPU".into());
+        (machine.memory.value, machine.host_memory.value) = (3e12, 6e12);
+        machine.near.bandwidth.value = 1e11;
+        assert!(by(small, Some(&machine)), "a slow link");
+        machine.near.bandwidth.value = 4e12;
+        assert!(!by(1 << 26, Some(&machine)), "one as fast as memory");
     }
 
     /// Memory of whole arrays is in the chunks one after the other; that of strips is in rows.
