@@ -1,6 +1,7 @@
 //! The exchanges, which carry the messages of reshapes.
 
 mod alltoallv;
+mod hosts;
 mod kway;
 mod messages;
 mod p2p;
@@ -31,6 +32,18 @@ pub fn exchange_in(memory: Memory) -> MakeExchange<'static> {
     }
 }
 
+/// Whether ranks share slots of messages: several are on a host, with memory for all messages.
+fn shares_slots(memory: Memory, comm: &dyn Comm) -> bool {
+    memory != Memory::Least && comm.topology().ranks_per_host() > 1
+}
+
+fn hosts(comm: &dyn Comm) -> Result<Box<dyn Exchange>, Error> {
+    match hosts::Hosts::new(comm)? {
+        Some(hosts) => Ok(Box::new(hosts)),
+        None => Ok(Box::new(p2p::P2p::new(Algorithm::Pipelined, comm)?)),
+    }
+}
+
 /// Exchanges are in rounds of a few chunks with least memory, and where messages are forwarded.
 /// Collective.
 fn make(memory: Memory, algorithm: Algorithm, comm: &dyn Comm) -> Result<Box<dyn Exchange>, Error> {
@@ -41,6 +54,10 @@ fn make(memory: Memory, algorithm: Algorithm, comm: &dyn Comm) -> Result<Box<dyn
         }
         Algorithm::Alltoallv => Box::new(alltoallv::Alltoallv::new(comm)?),
         Algorithm::KWay(k) => Box::new(kway::KWay::new(k, comm)?),
+        Algorithm::Hosts => match shares_slots(memory, comm) {
+            true => hosts(comm)?,
+            false => Box::new(p2p::P2p::new(Algorithm::Pipelined, comm)?),
+        },
         Algorithm::Ring(epochs) => match agree(comm, comm.window())? {
             Some(window) => return Ok(Box::new(ring::Ring::new(comm, window, epochs, most)?)),
             None => Box::new(p2p::P2p::new(Algorithm::Pipelined, comm)?),

@@ -2,16 +2,18 @@
 
 use std::sync::Once;
 
-use fft_core::{Comm, DeviceComm, Error, Flight, NodeMemory, Part, Parts, Reduce, RmaWindow};
+use fft_core::{
+    Comm, DeviceComm, Error, Flight, MessageSlots, NodeMemory, Part, Parts, Reduce, RmaWindow,
+};
 
-use super::ffi::{Bytes, BytesMut};
+use super::ffi::{Bytes, BytesMut, RawComm};
 use super::flight::MpiFlight;
 use super::host::Host;
 use super::library::abort;
 use super::mpi_comm::MpiComm;
 use super::rma::MpiWindow;
 use super::window::Rma;
-use crate::node_memory::{HostNodeMemory, on_rank_of};
+use crate::node_memory::{HostMessageSlots, HostNodeMemory, on_rank_of};
 
 static NO_PUTS: Once = Once::new();
 
@@ -74,19 +76,14 @@ impl Comm for MpiComm {
     }
 
     fn node_memory(&self) -> Result<Option<Box<dyn NodeMemory>>, Error> {
-        // Each step is agreed on, so that no rank is left waiting in the next.
-        let own = self.hosts[self.raw.rank];
-        let host = self.raw.all(self.raw.split(own, self.raw.rank))?;
-        let ranks: Vec<_> = (0..self.raw.size).filter(|&rank| self.hosts[rank] == own).collect();
-        let dup = self.raw.all(host.dup())?;
-        let as_here = |error| on_rank_of(error, &ranks);
-        let comm = Self::on(dup, vec![0; host.size].into()).map_err(as_here);
-        let comm = self.raw.all(comm)?;
-        if ranks.len() == 1 {
-            return Ok(None);
+        match self.hosts.iter().filter(|host| **host == self.hosts[self.raw.rank]).count() {
+            1 => self.host_comm().map(|_| None),
+            _ => Ok(Some(Box::new(self.host_memory()?))),
         }
-        let host = Host::new(host).map_err(as_here)?;
-        Ok(Some(Box::new(HostNodeMemory::new(host, Box::new(comm), ranks))))
+    }
+
+    fn message_slots(&self) -> Result<Option<Box<dyn MessageSlots>>, Error> {
+        Ok(Some(Box::new(HostMessageSlots::new(self.host_memory()?))))
     }
 
     fn sync(&self, well: bool) -> Result<Option<bool>, Error> {
@@ -119,5 +116,26 @@ impl Comm for MpiComm {
 
     fn dup(&self) -> Result<Box<dyn Comm>, Error> {
         Ok(Box::new(self.duplicate()?))
+    }
+}
+
+impl MpiComm {
+    /// The ranks of this host, with messages of two kinds, and their numbers here. Collective.
+    fn host_comm(&self) -> Result<(RawComm, Self, Vec<usize>), Error> {
+        // Each step is agreed on, so that no rank is left waiting in the next.
+        let own = self.hosts[self.raw.rank];
+        let host = self.raw.all(self.raw.split(own, self.raw.rank))?;
+        let ranks: Vec<_> = (0..self.raw.size).filter(|&rank| self.hosts[rank] == own).collect();
+        let dup = self.raw.all(host.dup())?;
+        let comm = Self::on(dup, vec![0; host.size].into());
+        let comm = self.raw.all(comm.map_err(|error| on_rank_of(error, &ranks)))?;
+        Ok((host, comm, ranks))
+    }
+
+    /// Memory of the ranks of this host. Collective.
+    fn host_memory(&self) -> Result<HostNodeMemory<Host>, Error> {
+        let (host, comm, ranks) = self.host_comm()?;
+        let host = Host::new(host).map_err(|error| on_rank_of(error, &ranks))?;
+        Ok(HostNodeMemory::new(host, Box::new(comm), ranks))
     }
 }

@@ -2,12 +2,14 @@
 
 mod address_space;
 mod epoch;
+mod message_slots;
 mod node_memory;
 mod tile_copy;
 
 #[cfg(feature = "mpi")]
 pub(crate) use address_space::{AddressSpace, Freed};
 pub(crate) use address_space::{Process, SyncFlags};
+pub(crate) use message_slots::HostMessageSlots;
 pub(crate) use node_memory::HostNodeMemory;
 #[cfg(feature = "mpi")]
 pub(crate) use node_memory::on_rank_of;

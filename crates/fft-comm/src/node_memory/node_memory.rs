@@ -31,11 +31,11 @@ pub(crate) fn on_rank_of(error: Error, ranks: &[usize]) -> Error {
 
 /// [`NodeMemory`] in any address space.
 pub(crate) struct HostNodeMemory<A: AddressSpace> {
-    space: A,
+    pub(super) space: A,
     /// The ranks of the host, which compare partitions.
-    comm: Box<dyn Comm>,
+    pub(super) comm: Box<dyn Comm>,
     /// Their numbers in the communicator that this was made from, ascending.
-    ranks: Vec<usize>,
+    pub(super) ranks: Vec<usize>,
     partitions: Vec<WritePartition>,
     epochs: u64,
     /// What each rank exposes in the present epoch.

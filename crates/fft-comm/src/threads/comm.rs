@@ -4,12 +4,12 @@ use std::cell::RefCell;
 use std::sync::{Arc, MutexGuard, PoisonError, RwLock};
 use std::thread::Builder;
 
-use fft_core::{Comm, Error, Flight, NodeMemory, Part, Parts, Reduce};
+use fft_core::{Comm, Error, Flight, MessageSlots, NodeMemory, Part, Parts, Reduce};
 
 use super::flight::ThreadFlight;
 use super::world::{FlagsOf, Seat, State, World};
 use crate::exchange::pairwise;
-use crate::node_memory::{HostNodeMemory, Process};
+use crate::node_memory::{HostMessageSlots, HostNodeMemory, Process};
 
 /// Runs `body` once per rank, each on a thread of its own, and returns the results in order of
 /// ranks.
@@ -186,14 +186,12 @@ impl Comm for ThreadComm {
     }
 
     fn node_memory(&self) -> Result<Option<Box<dyn NodeMemory>>, Error> {
-        let host = self.host(self.rank());
-        let comm = self.split(host, self.rank())?;
-        if comm.size() == 1 {
-            return Ok(None);
-        }
-        let space = Process(FlagsOf(comm.seat.clone()));
-        let ranks = (0..self.size()).filter(|&rank| self.host(rank) == host).collect();
-        Ok(Some(Box::new(HostNodeMemory::new(space, Box::new(comm), ranks))))
+        let (memory, ranks) = self.host_memory()?;
+        Ok(if ranks > 1 { Some(Box::new(memory)) } else { None })
+    }
+
+    fn message_slots(&self) -> Result<Option<Box<dyn MessageSlots>>, Error> {
+        Ok(Some(Box::new(HostMessageSlots::new(self.host_memory()?.0))))
     }
 
     fn dup(&self) -> Result<Box<dyn Comm>, Error> {
@@ -202,6 +200,15 @@ impl Comm for ThreadComm {
 }
 
 impl ThreadComm {
+    /// Memory of the ranks of this host, and their number. Collective.
+    fn host_memory(&self) -> Result<(HostNodeMemory<Process<FlagsOf>>, usize), Error> {
+        let host = self.host(self.rank());
+        let comm = self.split(host, self.rank())?;
+        let (size, space) = (comm.size(), Process(FlagsOf(comm.seat.clone())));
+        let ranks = (0..self.size()).filter(|&rank| self.host(rank) == host).collect();
+        Ok((HostNodeMemory::new(space, Box::new(comm), ranks), size))
+    }
+
     /// Communicators of the ranks with equal `color`, ordered by `key` and then by rank here.
     /// Collective.
     ///

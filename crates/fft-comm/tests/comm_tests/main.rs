@@ -8,7 +8,10 @@ mod options;
 mod tiling;
 
 mod calibrate;
+mod desk;
+mod hosts;
 mod kway;
+mod liar;
 mod node_memory;
 mod passes;
 mod streaming;

@@ -2,6 +2,7 @@
 
 use super::device_buffer::DeviceBuffer;
 use super::flight::Flight;
+use super::message_slots::MessageSlots;
 use super::node_memory::NodeMemory;
 use super::rma::RmaWindow;
 use crate::base::Error;
@@ -57,6 +58,14 @@ pub trait Comm: Send {
     /// # Errors
     /// When the library fails.
     fn node_memory(&self) -> Result<Option<Box<dyn NodeMemory>>> {
+        Ok(None)
+    }
+
+    /// Message slots of the ranks of this host. `None` on all ranks without support.
+    ///
+    /// # Errors
+    /// When the library fails.
+    fn message_slots(&self) -> Result<Option<Box<dyn MessageSlots>>> {
         Ok(None)
     }
 

@@ -61,6 +61,11 @@ pub trait Flight: Send {
         Ok(())
     }
 
+    /// Whether [`Flight::post_recv_into`] works.
+    fn receives_into_slots(&self) -> bool {
+        false
+    }
+
     /// As [`Flight::post_recv`], into a slot. Device memory must be
     /// [reached](crate::DeviceComm::reaches).
     ///

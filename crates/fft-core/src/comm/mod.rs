@@ -8,6 +8,7 @@ pub(crate) mod device_buffer;
 pub(crate) mod exchange;
 pub(crate) mod flight;
 pub(crate) mod message_buffers;
+pub(crate) mod message_slots;
 pub(crate) mod node_memory;
 pub(crate) mod rma;
 pub(crate) mod slot;
@@ -21,6 +22,7 @@ pub use device_buffer::{DeviceAllocation, DeviceBuffer};
 pub use exchange::{Exchange, MessageHandler, MessagePlan, MessageSpec, PackRequest};
 pub use flight::{Arrival, Flight};
 pub use message_buffers::MessageBuffers;
+pub use message_slots::{MessageSlots, SlotParts, SlotSpec, UsedBytes};
 pub use node_memory::{
     Expose, LocalBuffers, NodeMemory, PeerMemory, Segment, SharedMemory, Work, WritePartition,
 };

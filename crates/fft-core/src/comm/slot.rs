@@ -132,6 +132,19 @@ impl Slot {
         }
     }
 
+    /// Copies the message, as many bytes as fit, wherever its memory is.
+    ///
+    /// # Errors
+    /// When device memory cannot be read.
+    pub fn copy_to(&self, to: &mut [u8]) -> Result<(), Error> {
+        let bytes = self.len.min(to.len());
+        match &self.memory {
+            Memory::Host { .. } => to[..bytes].copy_from_slice(&self.bytes()[..bytes]),
+            Memory::DeviceBuffer(memory) => memory.read(&mut to[..bytes])?,
+        }
+        Ok(())
+    }
+
     /// The message to be written; empty in device memory.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         match &mut self.memory {

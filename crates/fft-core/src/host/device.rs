@@ -22,7 +22,8 @@ impl<T: Real> Device<T> for Cpu<T> {
         comm: &dyn Comm,
     ) -> Result<Option<Box<dyn NodeMemory>>, Error> {
         let hosts = &recipe.problem().hosts;
-        if !recipe.algorithms().contains(&Algorithm::Shared) || hosts.is_empty() {
+        let shares = recipe.algorithms().into_iter().any(Algorithm::shares_memory);
+        if !shares || hosts.is_empty() {
             return Ok(None);
         }
         agree(comm, check_hosts(hosts, comm))?;

@@ -13,6 +13,11 @@ pub enum Algorithm {
     /// [`Algorithm::Pipelined`]. Devices use the latter.
     #[default]
     Shared,
+    /// As [`Algorithm::Shared`], but messages of all ranks of a host to all ranks of another are
+    /// sent as one. Fastest where messages are many and short.
+    ///
+    /// [`Algorithm::Pipelined`] replaces it with [`Memory::Least`](crate::Memory::Least).
+    Hosts,
     /// Non-blocking sends and receives. Each message is sent once packed and unpacked on arrival,
     /// or buffered for a fused unpack. Large data is split into chunks.
     P2p,
@@ -44,8 +49,9 @@ pub enum Epochs {
 
 impl Algorithm {
     /// All algorithms, with two of the k-way exchange.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Shared,
+        Self::Hosts,
         Self::P2p,
         Self::Pipelined,
         Self::Alltoallv,
@@ -54,6 +60,11 @@ impl Algorithm {
         Self::Ring(Epochs::Fence),
         Self::Ring(Epochs::Flush),
     ];
+
+    /// Whether ranks of one host read each other's memory.
+    pub fn shares_memory(self) -> bool {
+        matches!(self, Self::Shared | Self::Hosts)
+    }
 
     /// Whether messages can be buffered until all have arrived, for a fused unpack.
     pub fn keeps(self) -> bool {
@@ -66,6 +77,7 @@ impl fmt::Display for Algorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Shared => f.pad("shared"),
+            Self::Hosts => f.pad("hosts"),
             Self::P2p => f.pad("p2p"),
             Self::Pipelined => f.pad("pipelined"),
             Self::Alltoallv => f.pad("alltoallv"),

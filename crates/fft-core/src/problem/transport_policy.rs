@@ -28,7 +28,7 @@ impl Chunking {
 /// The transport of messages, the same on all ranks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TransportPolicy {
-    /// The executed exchange: `pipelined` replaces `shared` on devices.
+    /// The executed exchange: `pipelined` replaces `shared` and `hosts` on devices.
     pub exchange: Algorithm,
     /// Whether all ranks read each other's memory on one host.
     pub all_near: bool,
@@ -60,7 +60,7 @@ struct Sizes {
 
 impl Sizes {
     fn of(problem: &Problem, one_rank_per_host: bool) -> Self {
-        use Algorithm::{Alltoallv, KWay, P2p, Pipelined, Shared};
+        use Algorithm::{Alltoallv, Hosts, KWay, P2p, Pipelined, Shared};
         let ranks = problem.input.ranks();
         let point = problem.precision.bytes() * if problem.complex { 2 } else { 1 };
         let point = point.saturating_mul(problem.howmany);
@@ -69,7 +69,7 @@ impl Sizes {
         let long_chunk = problem.options.chunk.max(long);
         let can = match problem.options.exchange {
             P2p | Pipelined | Alltoallv | KWay(_) => true,
-            Shared => one_rank_per_host,
+            Shared | Hosts => one_rank_per_host,
             _ => false,
         };
         let may_stream = can
@@ -107,22 +107,23 @@ impl Problem {
 impl TransportPolicy {
     /// The policy of a problem. Cost: O(ranks).
     pub fn of(problem: &Problem) -> Self {
-        use Algorithm::{Pipelined, Ring, Shared};
+        use Algorithm::{Hosts, Pipelined, Ring, Shared};
         let (named, ranks) = (problem.options.exchange, problem.input.ranks());
         let one_rank_per_host =
             problem.hosts.is_empty() || Topology::new(&problem.hosts, ranks).ranks_per_host() == 1;
         let sizes = Sizes::of(problem, one_rank_per_host);
         let cached = problem.options.access == Access::Cached;
         let least = problem.options.memory == Memory::Least;
-        let exchange = if named == Shared && !cached { Pipelined } else { named };
+        let exchange = if named.shares_memory() && !cached { Pipelined } else { named };
         let all_near = problem.all_near();
-        let chunked = matches!(named, Shared | Pipelined | Ring(_)) || least || sizes.streams;
+        let chunked =
+            matches!(named, Shared | Hosts | Pipelined | Ring(_)) || least || sizes.streams;
         let bytes = sizes.chunk_bytes(problem);
         let chunking = Chunking { bytes, fine: least || is_collective(named) };
         let pipelined = match named {
             Pipelined | Ring(_) => true,
             // Peers read transformed data in this rank's memory, so it is transformed there.
-            Shared => one_rank_per_host,
+            Shared | Hosts => one_rank_per_host,
             _ => least || sizes.streams,
         };
         let tile_bytes = if least { bytes.max(MESSAGE_BYTES * sizes.ranks) } else { usize::MAX };

@@ -1,0 +1,363 @@
+//! Messages of all ranks of a host to all ranks of another, sent as one.
+
+mod bundles;
+mod entry;
+
+use std::sync::Arc;
+
+use fft_core::{
+    Algorithm, Comm, Error, Exchange, Flight, MessageHandler, MessagePlan, MessageSlots,
+    MessageSpec, PinnedMemory, SlotParts, SlotSpec, Topology, UsedBytes, agree,
+};
+
+use crate::idle::Idle;
+use bundles::{Bundles, Items, Led, Messages};
+use entry::{Label, Wrong};
+
+/// A host's ranks speak as one:
+///
+/// ```text
+/// for each bundle that this rank leads: post its receive
+/// for each chunk, for each other host: pack this rank's messages into the slot of the bundle
+///     after each: send bundles that this rank leads once all ranks have packed;
+///         publish those that have arrived
+/// copy this rank's own data
+/// until all is done: send, publish, and unpack messages of published bundles
+/// ```
+///
+/// Slots are memory that the ranks of a host share, so that messages are packed where they are sent
+/// from and unpacked where they are received. The leader of a bundle depends on chunk and host:
+/// all ranks of a host, and all its network interfaces, take part. Messages within a host take the
+/// same way, but for the network.
+///
+/// A message is lost if its rank or its leader has gone. Slots of all reshapes are held at once.
+pub(crate) struct Hosts {
+    comm: Box<dyn Comm>,
+    topology: Topology,
+    /// Taken by a run, and so dropped in a panic: others learn that this rank has gone.
+    transport: Option<Transport>,
+    /// By the number of the reshape.
+    reshapes: Vec<(usize, Reshape)>,
+    forwarded: u64,
+}
+
+struct Transport {
+    flight: Box<dyn Flight>,
+    slots: Box<dyn MessageSlots>,
+}
+
+struct Reshape {
+    /// The number of the list of slots.
+    list: usize,
+    bundles: Bundles,
+    progress: Progress,
+}
+
+/// What has been done in a run.
+#[derive(Default)]
+struct Progress {
+    /// Bundles that this rank leads and has sent, in order.
+    sent: usize,
+    /// Whether each bundle that this rank receives has arrived.
+    came: Vec<bool>,
+    /// Whether messages of each slot have been unpacked.
+    unpacked: Vec<bool>,
+}
+
+impl Hosts {
+    /// The exchange; `None` where ranks cannot share slots, on all ranks. Collective.
+    pub(crate) fn new(comm: &dyn Comm) -> Result<Option<Self>, Error> {
+        let Some(slots) = agree(comm, comm.message_slots())? else { return Ok(None) };
+        let (flight, topology) = (agree(comm, comm.flight())?, comm.topology());
+        let (comm, transport) = (agree(comm, comm.dup())?, Some(Transport { flight, slots }));
+        Ok(Some(Self { comm, topology, transport, reshapes: Vec::new(), forwarded: 0 }))
+    }
+
+    fn ended(&self) -> Error {
+        let text = "a panic has ended it".to_owned();
+        Error::Transport { rank: self.comm.rank(), call: "an exchange", text }
+    }
+}
+
+impl Exchange for Hosts {
+    fn algorithm(&self) -> Algorithm {
+        Algorithm::Hosts
+    }
+
+    fn pin(&mut self, pins: Arc<dyn PinnedMemory>) {
+        self.transport.iter_mut().for_each(|it| it.flight.pin(pins.clone()));
+    }
+
+    fn reserve(&mut self, message_plan: &MessagePlan) -> Result<(), Error> {
+        let ended = self.ended();
+        let Some(Transport { flight, slots }) = &mut self.transport else { return Err(ended) };
+        let all = slots.allgather(&encoded(message_plan))?;
+        let messages: Vec<_> = all.iter().map(|bytes| decoded(bytes)).collect();
+        let bundles = Bundles::new(self.comm.rank(), &self.topology, &messages);
+        let list = slots.reserve(&bundles.slots)?;
+        let bytes = |led: &[Led]| -> Vec<_> {
+            led.iter().map(|led| bundles.slots[led.slot].bytes).collect()
+        };
+        flight.reserve_message_buffers(&bytes(&bundles.sent), &bytes(&bundles.received))?;
+        if !flight.receives_into_slots() {
+            flight.reserve(&vec![0; bundles.sent.len()], &vec![0; bundles.received.len()])?;
+        }
+        let (came, unpacked) =
+            (vec![false; bundles.received.len()], vec![false; bundles.unpacked.len()]);
+        let progress = Progress { sent: 0, came, unpacked };
+        self.reshapes.retain(|(reshape, _)| *reshape != message_plan.reshape);
+        self.reshapes.push((message_plan.reshape, Reshape { list, bundles, progress }));
+        Ok(())
+    }
+
+    fn run(
+        &mut self,
+        message_plan: &MessagePlan,
+        handler: &mut dyn MessageHandler,
+    ) -> Result<(), Error> {
+        let ended = self.ended();
+        let found = self.reshapes.iter_mut().find(|(reshape, _)| *reshape == message_plan.reshape);
+        let Some((_, Reshape { list, bundles, progress })) = found else {
+            let what = format!("reshape {}", message_plan.reshape);
+            return Err(Error::argument("message_plan", what, "one that was reserved for"));
+        };
+        let mut transport = self.transport.take().ok_or(ended)?;
+        let Transport { flight, slots } = &mut transport;
+        slots.begin(*list)?;
+        progress.sent = 0;
+        progress.came.fill(false);
+        progress.unpacked.fill(false);
+        let mut run = Run {
+            rank: self.comm.rank(),
+            bundles,
+            flight: flight.as_mut(),
+            slots: slots.as_mut(),
+            handler,
+            progress,
+            forwarded: 0,
+            damage: Ok(()),
+        };
+        let result = run.run();
+        let (damage, forwarded) = (run.damage, run.forwarded);
+        // What is lent has been dropped by then.
+        let sent = flight.wait_all();
+        let finished = slots.finish();
+        self.forwarded = forwarded;
+        self.transport = Some(transport);
+        result.and(damage).and(sent).and(finished)
+    }
+
+    fn forwarded(&self) -> u64 {
+        self.forwarded
+    }
+
+    fn memory(&self) -> usize {
+        self.transport.as_ref().map_or(0, |it| it.flight.memory() + it.slots.memory())
+    }
+}
+
+struct Run<'a> {
+    rank: usize,
+    bundles: &'a Bundles,
+    flight: &'a mut dyn Flight,
+    slots: &'a mut dyn MessageSlots,
+    handler: &'a mut dyn MessageHandler,
+    progress: &'a mut Progress,
+    /// Bytes sent beside those that were packed.
+    forwarded: u64,
+    /// The first lost or damaged message.
+    damage: Result<(), Error>,
+}
+
+impl Run<'_> {
+    fn run(&mut self) -> Result<(), Error> {
+        let mut idle = Idle::default();
+        while !self.slots.is_free() {
+            idle.wait();
+        }
+        self.post_recvs()?;
+        for items in &self.bundles.packed {
+            self.pack(items);
+            self.send_and_publish()?;
+        }
+        self.handler.own();
+        let mut idle = Idle::default();
+        loop {
+            let moved = self.send_and_publish()? | self.unpack();
+            let Progress { sent, came, unpacked } = &*self.progress;
+            let is_done = *sent == self.bundles.sent.len();
+            if is_done && !came.contains(&false) && !unpacked.contains(&false) {
+                break;
+            }
+            match moved {
+                true => idle = Idle::default(),
+                false => idle.wait(),
+            }
+        }
+        let Self { bundles, slots, handler, .. } = self;
+        let items = || bundles.unpacked.iter().flat_map(|it| it.items.iter().map(|i| (it.slot, i)));
+        handler.finish(&|number| {
+            let found = items().find(|(_, item)| item.number == number);
+            let message = found.and_then(|(slot, item)| {
+                entry::read(slots.message(slot)?, item.entry, &item.label).ok()?
+            });
+            message.unwrap_or(no_message())
+        });
+        Ok(())
+    }
+
+    fn post_recvs(&mut self) -> Result<(), Error> {
+        for led in &self.bundles.received {
+            let (bytes, peer) = (self.bundles.slots[led.slot].bytes, led.peer.expect("a host"));
+            match self.flight.receives_into_slots() {
+                true => self.flight.post_recv_into(peer, self.slots.lend(led.slot, bytes))?,
+                false => self.flight.post_recv(peer, bytes)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Packs this rank's messages of a bundle.
+    fn pack(&mut self, Items { slot, items }: &Items) {
+        let (handler, forwarded) = (&mut *self.handler, &mut self.forwarded);
+        self.slots.write(*slot, &mut |SlotParts { first, second, offset }| {
+            let (mut at, mut packed) = (0, 0);
+            for item in items {
+                let message = &mut second[at..at + item.label.bound];
+                let len = handler.pack(item.number, message);
+                entry::write(&mut first[item.entry..], &item.label, len, offset + at);
+                (at, packed) = (at + entry::room(len), packed + len);
+            }
+            *forwarded += (first.len() + at - packed) as u64;
+            at
+        });
+    }
+
+    /// Sends and publishes what this rank leads. Returns whether it did.
+    fn send_and_publish(&mut self) -> Result<bool, Error> {
+        let mut moved = false;
+        while let Some(Led { slot, peer }) = self.bundles.sent.get(self.progress.sent).copied()
+            && self.slots.is_written(slot)
+        {
+            let (spec, mut bytes) = (&self.bundles.slots[slot], 0);
+            self.slots.edit(slot, &mut |bundle, used| {
+                // Readers within the host look for messages where they were packed.
+                bytes = match peer {
+                    Some(_) => compact(spec, bundle, used),
+                    None => lose(spec, bundle, used),
+                };
+            });
+            match peer {
+                Some(peer) => {
+                    let message = self.slots.lend(slot, bytes);
+                    self.flight.send(peer, spec.bytes, message)?;
+                }
+                None => self.slots.publish(slot, bytes),
+            }
+            self.progress.sent += 1;
+            moved = true;
+        }
+        while let Some(arrival) = self.flight.test_any()? {
+            let (number, bytes) = (arrival.number, arrival.message.len());
+            let slot = self.bundles.received[number].slot;
+            let copied = match self.flight.receives_into_slots() {
+                true => Ok(()),
+                false => self.slots.copy(slot, &arrival.message),
+            };
+            self.flight.recycle(arrival);
+            self.slots.publish(slot, if copied.is_ok() { bytes } else { 0 });
+            (self.progress.came[number], moved) = (true, true);
+        }
+        Ok(moved)
+    }
+
+    /// Shows messages of published slots to the handler. Returns whether there were any.
+    fn unpack(&mut self) -> bool {
+        let mut moved = false;
+        for (done, Items { slot, items }) in
+            self.progress.unpacked.iter_mut().zip(&self.bundles.unpacked)
+        {
+            let owner = self.bundles.slots[*slot].owner;
+            // A leader may publish a slot just before it goes.
+            let is_gone = !*done && self.slots.is_gone(owner);
+            let message = self.slots.message(*slot).filter(|_| !*done);
+            if message.is_none() && !is_gone {
+                continue;
+            }
+            let bundle = message.unwrap_or(&[]);
+            for item in items {
+                let Label { origin, bound, .. } = item.label;
+                let read = entry::read(bundle, item.entry, &item.label);
+                let shown = read.as_ref().ok().copied().flatten();
+                self.handler.arrived(item.number, shown.unwrap_or(no_message()));
+                let (rank, from) = (self.rank, origin);
+                let damage = match read {
+                    Ok(Some(_)) => Ok(()),
+                    Ok(None) => Err(Error::Message { rank, from, found: 0, expected: bound }),
+                    Err(_) if is_gone => Err(Error::Left { gone: self.slots.ranks()[owner] }),
+                    Err(Wrong { found, expected }) => {
+                        Err(Error::Header { rank, from, found, expected })
+                    }
+                };
+                if self.damage.is_ok() {
+                    self.damage = damage;
+                }
+            }
+            (*done, moved) = (true, true);
+        }
+        moved
+    }
+}
+
+/// In place of a message that is lost; aligned as others are.
+fn no_message() -> &'static [u8] {
+    bytemuck::cast_slice::<u128, u8>(&[])
+}
+
+/// Marks messages of ranks that have gone as lost. Returns the bytes of the bundle.
+fn lose(spec: &SlotSpec, bundle: &mut [u8], used: &UsedBytes<'_>) -> usize {
+    for rank in 0..spec.parts.len() {
+        let first = spec.offsets(rank)[0];
+        if used(rank).is_none() {
+            entry::lose(&mut bundle[first..first + spec.parts[rank][0]]);
+        }
+    }
+    spec.bytes
+}
+
+/// Closes the gaps behind parts that are not full. Returns the bytes of the bundle.
+fn compact(spec: &SlotSpec, bundle: &mut [u8], used: &UsedBytes<'_>) -> usize {
+    lose(spec, bundle, used);
+    let mut end = spec.parts.iter().map(|[first, _]| first).sum::<usize>();
+    for rank in 0..spec.parts.len() {
+        let ([first, second], used) = (spec.offsets(rank), used(rank).unwrap_or(0));
+        if end < second {
+            bundle.copy_within(second..second + used, end);
+            entry::advance(&mut bundle[first..first + spec.parts[rank][0]], second - end);
+        }
+        end += used;
+    }
+    end
+}
+
+fn encoded(message_plan: &MessagePlan) -> Vec<u8> {
+    let words = |spec: &MessageSpec| [spec.peer, spec.bytes, spec.chunk];
+    let specs = message_plan.sends.iter().chain(&message_plan.recvs).flat_map(words);
+    let all = [message_plan.sends.len()].into_iter().chain(specs);
+    all.flat_map(|word| (word as u64).to_le_bytes()).collect()
+}
+
+fn decoded(bytes: &[u8]) -> Messages {
+    let (words, _) = bytes.as_chunks::<8>();
+    let mut words = words.iter().map(|word| u64::from_le_bytes(*word) as usize);
+    let sends = words.next().unwrap_or(0);
+    let words: Vec<_> = words.collect();
+    let spec = |[peer, bytes, chunk]: &[usize; 3]| MessageSpec {
+        peer: *peer,
+        bytes: *bytes,
+        chunk: *chunk,
+    };
+    let mut all: Vec<_> = words.as_chunks().0.iter().map(spec).collect();
+    let recvs = all.split_off(sends);
+    Messages { sends: all, recvs }
+}
