@@ -65,7 +65,7 @@ class Plan(Spectra):
     wire_everywhere : bool
         Ranks of one host send messages as well.
     exchange : str, optional
-        "shared", "p2p", "pipelined", "alltoallv", "kway4", "ring" or "ring-flush".
+        "shared", "hosts", "p2p", "pipelined", "alltoallv", "kway4", "ring" or "ring-flush".
     tune : {"model", "measure"} or float
         How the recipe is chosen: by a model of the machine, by timings, or by timings within so
         many seconds.

@@ -102,7 +102,7 @@ pub(crate) struct Problem {
     pub(crate) transform: Transform,
     #[command(flatten)]
     pub(crate) grids: Grids,
-    /// How data is exchanged: shared, p2p, pipelined, alltoallv, kway2, kway4, ..., ring or
+    /// How data is exchanged: shared, hosts, p2p, pipelined, alltoallv, kway2, kway4, ..., ring or
     /// ring-flush; chosen by default.
     #[arg(long)]
     pub(crate) exchange: Option<Algorithm>,

@@ -71,6 +71,10 @@ impl Comm for MpiComm {
         Ok(Box::new(MpiFlight::new(self.raw.dup()?, self.piece)))
     }
 
+    fn flight_in_pieces(&self, most: usize) -> Result<Box<dyn Flight>, Error> {
+        Ok(Box::new(MpiFlight::new(self.raw.dup()?, self.piece.min(most))))
+    }
+
     fn host(&self, rank: usize) -> usize {
         self.hosts[rank]
     }

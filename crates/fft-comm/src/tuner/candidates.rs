@@ -114,6 +114,11 @@ fn exchanges(problem: &Problem, can_put: bool) -> Vec<Algorithm> {
         // Otherwise it is the same as sharing.
         found.push(Algorithm::Pipelined);
     }
+    let mut as_hosts = problem.clone();
+    as_hosts.options.exchange = Algorithm::Hosts;
+    if as_hosts.policy().bundles {
+        found.push(Algorithm::Hosts);
+    }
     found.push(Algorithm::Alltoallv);
     if can_put && hosts > 1 {
         found.extend([Algorithm::Ring(Epochs::Fence), Algorithm::Ring(Epochs::Flush)]);

@@ -119,6 +119,15 @@ pub trait Comm: Send {
     /// When the library fails.
     fn flight(&self) -> Result<Box<dyn Flight>>;
 
+    /// As [`Comm::flight`], with long messages in pieces of at most so many bytes, where the library
+    /// would ask the receiver first.
+    ///
+    /// # Errors
+    /// When the library fails.
+    fn flight_in_pieces(&self, _most: usize) -> Result<Box<dyn Flight>> {
+        self.flight()
+    }
+
     /// A window for one-sided communication. `None` on all ranks without support.
     ///
     /// # Errors

@@ -49,6 +49,12 @@ impl Topology {
         &self.ranks_of[host]
     }
 
+    /// The rank of a host that exchanges this chunk with another host for all. Ranks take turns.
+    pub fn leader(&self, host: usize, other: usize, chunk: usize) -> usize {
+        let ranks = self.ranks_of(host);
+        ranks[(other + chunk) % ranks.len()]
+    }
+
     /// Ranks of the fullest host.
     pub fn ranks_per_host(&self) -> usize {
         self.ranks_of.iter().map(Vec::len).max().unwrap_or(1)

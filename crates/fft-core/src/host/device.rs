@@ -22,8 +22,7 @@ impl<T: Real> Device<T> for Cpu<T> {
         comm: &dyn Comm,
     ) -> Result<Option<Box<dyn NodeMemory>>, Error> {
         let hosts = &recipe.problem().hosts;
-        let shares = recipe.algorithms().into_iter().any(Algorithm::shares_memory);
-        if !shares || hosts.is_empty() {
+        if !recipe.algorithms().contains(&Algorithm::Shared) || hosts.is_empty() {
             return Ok(None);
         }
         agree(comm, check_hosts(hosts, comm))?;

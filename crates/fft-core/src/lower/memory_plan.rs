@@ -4,7 +4,7 @@ use super::fusion::fusable_suffix;
 use super::stages::{Lowering, Stage};
 use crate::geometry::Topology;
 use crate::geometry::exclusive::Exclusive;
-use crate::problem::{Direction, Kind, Memory};
+use crate::problem::{Algorithm, Direction, Kind, Memory};
 use crate::recipe::Step;
 use crate::redistribute::spill::{BufferSplit, Spill};
 
@@ -87,7 +87,7 @@ impl Lowering<'_> {
         let found = two_buffers();
         let all_direct = found.0.iter().all(|stage| match stage {
             Stage::Reshape { reshape, .. } => {
-                matches!(reshape.step, Step::Reshape { exchange, .. } if exchange.shares_memory())
+                matches!(reshape.step, Step::Reshape { exchange: Algorithm::Shared, .. })
             }
             _ => true,
         });
@@ -188,7 +188,8 @@ impl Lowering<'_> {
                     }
                 }
                 Stage::Reshape { reshape, .. } => {
-                    let shared = matches!(reshape.step, Step::Reshape { exchange, .. } if exchange.shares_memory());
+                    let shared =
+                        matches!(reshape.step, Step::Reshape { exchange: Algorithm::Shared, .. });
                     now.read |= shared && visited;
                     now.moves = true;
                     stored.push(new(reshape.to, reshapes + 1));

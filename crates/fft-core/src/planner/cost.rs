@@ -195,7 +195,7 @@ impl<'a> Model<'a> {
 
     pub(crate) fn reshape(&self, order: &Order) -> Spent {
         let Order { load, wire, exchange, .. } = *order;
-        let traffic = Traffic::new(order, self.ranks);
+        let traffic = Traffic::new(order);
         let Traffic { far, near, read, packed, .. } = traffic;
         let [encode, decode] = self.codec(wire, far);
         let pieces = match exchange {
@@ -216,6 +216,10 @@ impl<'a> Model<'a> {
         if exchange == Algorithm::Shared && load.near > 0.0 {
             unpack += 2.0 * self.meeting();
         }
+        if exchange == Algorithm::Hosts && load.near + load.far > 0.0 {
+            // Leaders wait for the ranks of their host, and these for them.
+            unpack += 2.0 * self.meeting();
+        }
         if packed > 0.0 {
             pack += self.launch();
         }
@@ -227,9 +231,17 @@ impl<'a> Model<'a> {
         let Traffic { far, near, packed, near_messages, rounds, .. } = *traffic;
         let machine = self.machine;
         let all = self.ranks as f64;
-        let mut flight = self.over(&machine.near, near_messages, near, traffic);
+        let mut flight = match exchange {
+            // Read where they were packed.
+            Algorithm::Hosts => 0.0,
+            _ => self.over(&machine.near, near_messages, near, traffic),
+        };
         let out_of_host = load.host * order.element * share / machine.host_rate(self.hosts);
-        let abroad = self.over(&machine.far, load.far_messages, far * share, traffic);
+        let far_messages = match exchange {
+            Algorithm::Hosts => self.bundles(load.far_messages),
+            _ => load.far_messages,
+        };
+        let abroad = self.over(&machine.far, far_messages, far * share, traffic);
         flight += abroad.max(out_of_host);
         match exchange {
             // ⌈log_k P⌉ rounds forward (k-1)/k of the messages to all other ranks.
@@ -252,6 +264,13 @@ impl<'a> Model<'a> {
             _ => {}
         }
         flight
+    }
+
+    /// Messages to and from other hosts of each rank, where a host sends as one, if a rank would have
+    /// so many.
+    fn bundles(&self, far_messages: f64) -> f64 {
+        let hosts = (self.hosts as f64 - 1.0).min(far_messages / 2.0);
+        (2.0 * hosts / self.ranks_per_host).max(if far_messages > 0.0 { 1.0 } else { 0.0 })
     }
 
     /// Transfer over a link; both directions overlap, messages occupy a rank in turn.
@@ -287,16 +306,13 @@ struct Traffic {
 }
 
 impl Traffic {
-    fn new(order: &Order, ranks: usize) -> Self {
+    fn new(order: &Order) -> Self {
         let Order { load, element, share, exchange, chunk, rounds, .. } = *order;
         let direct = exchange == Algorithm::Shared;
         let bytes = |points: f64| points * element;
         let (far, near) = (bytes(load.far), if direct { 0.0 } else { bytes(load.near) });
         let read = bytes(load.own) + if direct { bytes(load.near) } else { 0.0 };
-        // Chunks split messages; with many ranks they are larger.
-        let least = (MESSAGE_BYTES * ranks) as f64;
-        let chunks =
-            chunk.map_or(1.0, |chunk| (bytes(load.held) / chunk.max(least)).ceil().max(1.0));
+        let chunks = chunk.map_or(1.0, |chunk| (bytes(load.held) / chunk).ceil().max(1.0));
         let rounds = rounds.min(chunks);
         // Puts of a round complete independently; other exchanges wait for each round.
         let waits = if matches!(exchange, Algorithm::Ring(_)) { 1.0 } else { rounds };

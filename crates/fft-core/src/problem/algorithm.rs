@@ -13,10 +13,11 @@ pub enum Algorithm {
     /// [`Algorithm::Pipelined`]. Devices use the latter.
     #[default]
     Shared,
-    /// As [`Algorithm::Shared`], but messages of all ranks of a host to all ranks of another are
-    /// sent as one. Fastest where messages are many and short.
+    /// [`Algorithm::Pipelined`] with one message from all ranks of a host to all ranks of another
+    /// for each chunk. Ranks pack it in memory that they share, and unpack it there.
     ///
-    /// [`Algorithm::Pipelined`] replaces it with [`Memory::Least`](crate::Memory::Least).
+    /// [`Algorithm::Pipelined`] replaces it with [`Memory::Least`](crate::Memory::Least), and where
+    /// each rank has a host of its own.
     Hosts,
     /// Non-blocking sends and receives. Each message is sent once packed and unpacked on arrival,
     /// or buffered for a fused unpack. Large data is split into chunks.
@@ -60,11 +61,6 @@ impl Algorithm {
         Self::Ring(Epochs::Fence),
         Self::Ring(Epochs::Flush),
     ];
-
-    /// Whether ranks of one host read each other's memory.
-    pub fn shares_memory(self) -> bool {
-        matches!(self, Self::Shared | Self::Hosts)
-    }
 
     /// Whether messages can be buffered until all have arrived, for a fused unpack.
     pub fn keeps(self) -> bool {

@@ -133,7 +133,8 @@ impl Problem {
 
     /// Whether two ranks read each other's memory in a reshape. Devices decide when they connect.
     pub fn near(&self, a: usize, b: usize) -> bool {
-        let shared = self.options.exchange.shares_memory() && self.options.access == Access::Cached;
+        let shared =
+            self.options.exchange == Algorithm::Shared && self.options.access == Access::Cached;
         a == b || shared && self.is_raw_link(a, b)
     }
 

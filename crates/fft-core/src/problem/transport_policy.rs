@@ -3,26 +3,24 @@
 use super::algorithm::Algorithm;
 use super::options::{Access, Memory, TransportOptions};
 use super::problem::Problem;
-use crate::base::cache_sizes::{CACHED_CHUNK_BYTES, LONG_MESSAGE_BYTES, MESSAGE_BYTES};
+use crate::base::cache_sizes::{
+    BUNDLE_BYTES, CACHED_CHUNK_BYTES, LONG_MESSAGE_BYTES, MESSAGE_BYTES,
+};
 use crate::geometry::Topology;
 
+/// Chunks of a rank's data at most, where hosts send as one.
+const MOST_BUNDLES: usize = 16;
 /// Chunks of a rank's data from which on they are streamed.
 const MANY_CHUNKS: usize = 8;
 
 /// The size of chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunking {
-    /// Maximum bytes, unless a plane across the cut axis is larger.
+    /// Maximum bytes, unless a plane across the cut axis is larger. Messages have a useful length on
+    /// average.
     pub bytes: usize,
     /// Whether planes are cut as well, into shorter runs of memory.
     pub fine: bool,
-}
-
-impl Chunking {
-    /// Chunks large enough for messages of a useful average length.
-    pub(crate) fn for_ranks(self, ranks: usize) -> Self {
-        Self { bytes: self.bytes.max(MESSAGE_BYTES * ranks), ..self }
-    }
 }
 
 /// The transport of messages, the same on all ranks.
@@ -30,6 +28,8 @@ impl Chunking {
 pub struct TransportPolicy {
     /// The executed exchange: `pipelined` replaces `shared` and `hosts` on devices.
     pub exchange: Algorithm,
+    /// Whether messages of all ranks of a host to all ranks of another are sent as one.
+    pub bundles: bool,
     /// Whether all ranks read each other's memory on one host.
     pub all_near: bool,
     /// The size of chunks, if bricks are cut.
@@ -49,6 +49,8 @@ pub struct TransportPolicy {
 /// Sizes that decide about chunks.
 struct Sizes {
     ranks: usize,
+    /// Hosts whose ranks send as one.
+    bundling_hosts: Option<usize>,
     /// Average bytes of a rank's data.
     share: usize,
     /// Bytes of a chunk whose messages are long on average.
@@ -59,7 +61,7 @@ struct Sizes {
 }
 
 impl Sizes {
-    fn of(problem: &Problem, one_rank_per_host: bool) -> Self {
+    fn of(problem: &Problem, hosts: Option<&Topology>) -> Self {
         use Algorithm::{Alltoallv, Hosts, KWay, P2p, Pipelined, Shared};
         let ranks = problem.input.ranks();
         let point = problem.precision.bytes() * if problem.complex { 2 } else { 1 };
@@ -69,26 +71,42 @@ impl Sizes {
         let long_chunk = problem.options.chunk.max(long);
         let can = match problem.options.exchange {
             P2p | Pipelined | Alltoallv | KWay(_) => true,
-            Shared | Hosts => one_rank_per_host,
+            Shared => hosts.is_none(),
             _ => false,
         };
-        let may_stream = can
-            && problem.options.memory == Memory::Ample
-            && problem.options.access == Access::Cached;
+        let cached = problem.options.access == Access::Cached;
+        let ample = problem.options.memory == Memory::Ample;
+        let may_stream = can && ample && cached;
         let streams = may_stream && long <= CACHED_CHUNK_BYTES && share / long_chunk >= MANY_CHUNKS;
-        Self { ranks, share, long_chunk, may_stream, streams }
+        let bundles = cached && ample && problem.options.exchange == Hosts;
+        let bundling_hosts = hosts.map(Topology::hosts).filter(|hosts| bundles && *hosts > 1);
+        Self { ranks, bundling_hosts, share, long_chunk, may_stream, streams }
+    }
+
+    /// Bytes of a chunk whose messages have so many bytes on average.
+    fn chunk_of_messages(&self, bytes: usize) -> usize {
+        match self.bundling_hosts {
+            None => bytes.saturating_mul(self.ranks),
+            // A host sends a message to each host.
+            Some(hosts) => bytes.saturating_mul(hosts * hosts) / self.ranks,
+        }
     }
 
     /// Bytes of a chunk. With [`Memory::Least`] a chunk is a small share of a rank's data.
     fn chunk_bytes(&self, problem: &Problem) -> usize {
-        match problem.options.memory {
+        let given = problem.options.chunk;
+        let bytes = match problem.options.memory {
             Memory::Ample if self.streams => self.long_chunk,
-            Memory::Ample => problem.options.chunk,
+            Memory::Ample if self.bundling_hosts.is_some() && given == TransportOptions::CHUNK => {
+                self.chunk_of_messages(BUNDLE_BYTES).max(self.share / MOST_BUNDLES)
+            }
+            Memory::Ample => given,
             Memory::Least => {
                 let parts = if is_collective(problem.options.exchange) { 128 } else { 256 };
-                problem.options.chunk.min(self.share / parts).max(1)
+                given.min(self.share / parts).max(1)
             }
-        }
+        };
+        bytes.max(self.chunk_of_messages(MESSAGE_BYTES))
     }
 }
 
@@ -109,27 +127,30 @@ impl TransportPolicy {
     pub fn of(problem: &Problem) -> Self {
         use Algorithm::{Hosts, Pipelined, Ring, Shared};
         let (named, ranks) = (problem.options.exchange, problem.input.ranks());
-        let one_rank_per_host =
-            problem.hosts.is_empty() || Topology::new(&problem.hosts, ranks).ranks_per_host() == 1;
-        let sizes = Sizes::of(problem, one_rank_per_host);
+        // Hosts with several ranks, if there are any.
+        let hosts = (!problem.hosts.is_empty()).then(|| Topology::new(&problem.hosts, ranks));
+        let hosts = hosts.filter(|hosts| hosts.ranks_per_host() > 1);
+        let sizes = Sizes::of(problem, hosts.as_ref());
         let cached = problem.options.access == Access::Cached;
         let least = problem.options.memory == Memory::Least;
-        let exchange = if named.shares_memory() && !cached { Pipelined } else { named };
+        let replaced = matches!(named, Shared | Hosts) && !cached;
+        let exchange = if replaced { Pipelined } else { named };
         let all_near = problem.all_near();
         let chunked =
             matches!(named, Shared | Hosts | Pipelined | Ring(_)) || least || sizes.streams;
-        let bytes = sizes.chunk_bytes(problem);
-        let chunking = Chunking { bytes, fine: least || is_collective(named) };
+        let (bytes, bundles) = (sizes.chunk_bytes(problem), sizes.bundling_hosts.is_some());
+        let chunking = Chunking { bytes, fine: least || is_collective(named) || bundles };
         let pipelined = match named {
-            Pipelined | Ring(_) => true,
+            Pipelined | Hosts | Ring(_) => true,
             // Peers read transformed data in this rank's memory, so it is transformed there.
-            Shared | Hosts => one_rank_per_host,
+            Shared => hosts.is_none(),
             _ => least || sizes.streams,
         };
-        let tile_bytes = if least { bytes.max(MESSAGE_BYTES * sizes.ranks) } else { usize::MAX };
+        let tile_bytes = if least { bytes } else { usize::MAX };
         let matters = (chunked || sizes.may_stream) && !all_near && ranks > 1;
         Self {
             exchange,
+            bundles,
             all_near,
             chunking: chunked.then_some(chunking),
             pipelined: cached && pipelined,

@@ -206,7 +206,6 @@ impl Redistribution {
     ) -> Self {
         let bytes = element * self.before.howmany;
         let order = self.before.order;
-        let most = most.for_ranks(from.layout.ranks());
         let [before_split, after_split] = self.splits.clone();
         let cut = |rank| -> Vec<DynBrick> {
             let (before, after) = (from.layout.brick(rank), to.layout.brick(rank));

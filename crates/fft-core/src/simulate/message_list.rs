@@ -3,6 +3,8 @@
 //! K-way exchanges are listed before forwarding. Lengths that depend on the data are expected
 //! values.
 
+use std::collections::BTreeMap;
+
 use crate::base::Precision;
 use crate::codec::Wire;
 use crate::geometry::{DynBrick, Layout, Topology};
@@ -171,8 +173,8 @@ impl Listing<'_> {
         let brick = from.brick(rank);
         match self.chunking.filter(|_| !sends.is_empty()) {
             Some(chunking) => {
-                let (most, element) = (chunking.for_ranks(from.ranks()), self.sizes.element);
-                chunks(brick, to.brick(rank), from.order(), self.whole, element, most)
+                let element = self.sizes.element;
+                chunks(brick, to.brick(rank), from.order(), self.whole, element, chunking)
             }
             None => vec![brick],
         }
@@ -236,7 +238,8 @@ impl Schedule {
                 chunking: program.policy.chunking,
                 sizes: Sizes::new(problem, from, wire),
             };
-            Some((number, list.messages()))
+            let all = list.messages();
+            Some((number, if program.policy.bundles { all.bundled(&hosts) } else { all }))
         };
         recipe.steps().iter().enumerate().filter_map(reshape).collect()
     }
@@ -254,7 +257,7 @@ impl Schedule {
             let Step::Reshape { .. } = step else { return 0.0 };
             let bytes = (from.layout.most_points() * from.width() * reals) as f64;
             let chunks = policy.chunking.map_or(1.0, |chunking| {
-                let chunk = chunking.for_ranks(ranks).bytes as f64;
+                let chunk = chunking.bytes as f64;
                 // Chunks that end at several axes are shorter than this.
                 if chunking.fine { 2.0 * bytes / chunk } else { bytes / chunk }
             });
@@ -385,6 +388,27 @@ impl Schedule {
             most = [most[0].max(largest(&at_rank)), most[1].max(largest(&at_host))];
         }
         most
+    }
+
+    /// Messages of all ranks of a host to all ranks of another, as one message between leaders.
+    fn bundled(&self, hosts: &Topology) -> Self {
+        let mut bundles = BTreeMap::<[u32; 3], Message>::new();
+        for message in &self.messages {
+            let Message { from, to, chunk, bytes, wire } = *message;
+            let [here, there] = [from, to].map(|rank| hosts.host_of(rank as usize));
+            let leader = |host, other| number(hosts.leader(host, other, chunk as usize));
+            let (from, to) = match self.is_far(message) {
+                true => (leader(here, there), leader(there, here)),
+                false => (from, to),
+            };
+            let bundle = bundles.entry([from, chunk, to]);
+            let bundle = bundle.or_insert(Message { from, to, chunk, bytes: 0, wire: 0 });
+            (bundle.bytes, bundle.wire) = (bundle.bytes + bytes, bundle.wire + wire);
+        }
+        let messages: Vec<_> = bundles.into_values().collect();
+        let until = |rank| messages.partition_point(|message| (message.from as usize) < rank);
+        let first = (0..=self.ranks()).map(until).collect();
+        Self { messages, first, ..self.clone() }
     }
 
     /// At most one message between two ranks, in the order of [`Order::Pairwise`](crate::Order).

@@ -4,6 +4,8 @@
 //! messages queue at the ports of hosts ([`super::events`]). This shows incast, dependent steps and
 //! load imbalance. Local work has the cost of the model, in proportion to each rank's share.
 
+use std::iter::Sum;
+
 use super::events::{EventLoop, Time, picoseconds};
 use super::message_list::{Message, Schedule};
 use super::order::Order;
@@ -175,8 +177,17 @@ impl Stage<'_> {
         let matched = (order == Order::Pairwise).then(|| schedule.matched());
         let schedule = matched.as_ref().unwrap_or(schedule);
         let begins = self.clocks.iter().copied().min().unwrap_or(0);
-        let work = Work { model: self.model, schedule, wire, held: held(schedule), expected };
-        let unpack = work.unpack();
+        // Ranks share the work of their host's leaders.
+        let bundles = exchange == Algorithm::Hosts;
+        let mut held = held(schedule);
+        if bundles {
+            spread(self.hosts, &mut held, |sum, count| sum / count as f64);
+        }
+        let work = Work { model: self.model, schedule, wire, held, expected };
+        let mut unpack = work.unpack();
+        if bundles {
+            spread(self.hosts, &mut unpack, |sum, count| sum / count as Time);
+        }
         let timeline = match schedule.messages().is_empty() {
             true => Timeline::at(&self.clocks),
             false => self.exchange(&work, &unpack, order, exchange, rounds),
@@ -215,6 +226,15 @@ impl Stage<'_> {
             }
             _ => self.deliver(work, order, &work.packed(&self.clocks), &|_| 0),
         };
+        if exchange == Algorithm::Hosts {
+            // All ranks of a host read what has arrived, and have packed what was sent.
+            spread(self.hosts, &mut timeline.packed, |sum, count| sum / count as Time);
+            for host in 0..self.hosts.hosts() {
+                let ranks = self.hosts.ranks_of(host);
+                let last = ranks.iter().map(|rank| timeline.arrived[*rank]).max().unwrap_or(0);
+                ranks.iter().for_each(|rank| timeline.arrived[*rank] = last);
+            }
+        }
         if is_collective {
             let copies = work.collected();
             timeline.arrived.iter_mut().zip(copies).for_each(|(arrived, copy)| *arrived += copy);
@@ -294,6 +314,15 @@ impl Timeline {
 
 fn latest(times: &[Time]) -> Time {
     times.iter().copied().max().unwrap_or(0)
+}
+
+/// Gives all ranks of a host their mean, from the sum and the number.
+fn spread<V: Copy + Sum>(hosts: &Topology, values: &mut [V], mean: impl Fn(V, usize) -> V) {
+    for host in 0..hosts.hosts() {
+        let ranks = hosts.ranks_of(host);
+        let mean = mean(ranks.iter().map(|rank| values[*rank]).sum(), ranks.len());
+        ranks.iter().for_each(|rank| values[*rank] = mean);
+    }
 }
 
 /// Unencoded bytes that each rank sends.

@@ -55,17 +55,13 @@ pub(super) struct Bundles {
 /// Chunks first; within one, each host begins with another, and its own is the last.
 type Key = (usize, usize);
 
-/// The rank that leads the bundles of a chunk with another host.
-fn leader(ranks: &[usize], other: usize, chunk: usize) -> usize {
-    (other + chunk) % ranks.len()
-}
-
 impl Bundles {
     /// The bundles of a rank, from the messages of all ranks of its host in order.
     pub(super) fn new(rank: usize, topology: &Topology, messages: &[Messages]) -> Self {
         let (host, hosts) = (topology.host_of(rank), topology.hosts());
         let (mut all, ranks) = (Self::default(), topology.ranks_of(host));
-        let mine = ranks.binary_search(&rank).expect("a rank is on its host");
+        let index = |rank: usize| ranks.binary_search(&rank).expect("a rank is on its host");
+        let mine = index(rank);
         let distance = |from: usize, to: usize| (to + hosts - from - 1) % hosts;
 
         let mut out = BTreeMap::<Key, Vec<Vec<Item>>>::new();
@@ -78,17 +74,16 @@ impl Bundles {
         }
         for ((chunk, distance), mut parts) in out {
             let to = (host + 1 + distance) % hosts;
-            let owner = leader(ranks, to, chunk);
+            let leader = topology.leader(host, to, chunk);
             parts.iter_mut().for_each(|items| in_order(items));
             let slot = all.slots.len();
-            if owner == mine {
-                let there = topology.ranks_of(to);
-                let peer = (to != host).then(|| there[leader(there, host, chunk)]);
+            if leader == rank {
+                let peer = (to != host).then(|| topology.leader(to, host, chunk));
                 all.sent.push(Led { slot, peer });
             }
             let body = |items: &[Item]| items.iter().map(|item| room(item.label.bound)).sum();
             let bytes = parts.iter().map(|items| [items.len() * ENTRY, body(items)]).collect();
-            all.slots.push(SlotSpec::written(owner, bytes));
+            all.slots.push(SlotSpec::written(index(leader), bytes));
             if to == host {
                 let all_of = parts.concat();
                 all.unpack(slot, all_of, rank, &messages[mine]);
@@ -112,15 +107,15 @@ impl Bundles {
         }
         for ((chunk, distance), mut items) in incoming {
             let from = (host + 2 * hosts - 1 - distance) % hosts;
-            let (owner, there) = (leader(ranks, from, chunk), topology.ranks_of(from));
+            let leader = topology.leader(host, from, chunk);
             in_order(&mut items);
             let slot = all.slots.len();
-            if owner == mine {
-                let peer = Some(there[leader(there, host, chunk)]);
+            if leader == rank {
+                let peer = Some(topology.leader(from, host, chunk));
                 all.received.push(Led { slot, peer });
             }
             let bytes = items.iter().map(|item| ENTRY + room(item.label.bound)).sum();
-            all.slots.push(SlotSpec::received(owner, bytes));
+            all.slots.push(SlotSpec::received(index(leader), bytes));
             all.unpack(slot, items, rank, &messages[mine]);
         }
         all

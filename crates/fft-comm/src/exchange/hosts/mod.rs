@@ -14,6 +14,9 @@ use crate::idle::Idle;
 use bundles::{Bundles, Items, Led, Messages};
 use entry::{Label, Wrong};
 
+/// Bytes of a piece: most networks send it at once, without asking the receiver.
+const PIECE: usize = 3 << 14;
+
 /// A host's ranks speak as one:
 ///
 /// ```text
@@ -68,7 +71,8 @@ impl Hosts {
     /// The exchange; `None` where ranks cannot share slots, on all ranks. Collective.
     pub(crate) fn new(comm: &dyn Comm) -> Result<Option<Self>, Error> {
         let Some(slots) = agree(comm, comm.message_slots())? else { return Ok(None) };
-        let (flight, topology) = (agree(comm, comm.flight())?, comm.topology());
+        let flight = agree(comm, comm.flight_in_pieces(PIECE))?;
+        let topology = comm.topology();
         let (comm, transport) = (agree(comm, comm.dup())?, Some(Transport { flight, slots }));
         Ok(Some(Self { comm, topology, transport, reshapes: Vec::new(), forwarded: 0 }))
     }
@@ -178,12 +182,12 @@ impl Run<'_> {
         self.post_recvs()?;
         for items in &self.bundles.packed {
             self.pack(items);
-            self.send_and_publish()?;
+            self.send()?;
         }
         self.handler.own();
         let mut idle = Idle::default();
         loop {
-            let moved = self.send_and_publish()? | self.unpack();
+            let moved = self.send()? | self.receive()? | self.unpack();
             let Progress { sent, came, unpacked } = &*self.progress;
             let is_done = *sent == self.bundles.sent.len();
             if is_done && !came.contains(&false) && !unpacked.contains(&false) {
@@ -233,8 +237,9 @@ impl Run<'_> {
         });
     }
 
-    /// Sends and publishes what this rank leads. Returns whether it did.
-    fn send_and_publish(&mut self) -> Result<bool, Error> {
+    /// Sends bundles that this rank leads, in order, as far as they are written. Returns whether it
+    /// did.
+    fn send(&mut self) -> Result<bool, Error> {
         let mut moved = false;
         while let Some(Led { slot, peer }) = self.bundles.sent.get(self.progress.sent).copied()
             && self.slots.is_written(slot)
@@ -257,6 +262,12 @@ impl Run<'_> {
             self.progress.sent += 1;
             moved = true;
         }
+        Ok(moved)
+    }
+
+    /// Publishes bundles that have arrived. Returns whether there were any.
+    fn receive(&mut self) -> Result<bool, Error> {
+        let mut moved = false;
         while let Some(arrival) = self.flight.test_any()? {
             let (number, bytes) = (arrival.number, arrival.message.len());
             let slot = self.bundles.received[number].slot;
