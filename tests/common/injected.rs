@@ -168,12 +168,17 @@ pub(crate) fn shared(comm: &dyn Comm) -> Result<(), Error> {
         [(NodeMemory, ErrorKind::Transport, "a call failed"), (Room, ErrorKind::Memory, "")];
     let faults = if comm.name() == "mpi" { &faults[..] } else { &faults[..1] };
     let switch = Switch::new(Fault::Nothing);
-    for (&(fault, kind, beginning), memory) in faults.iter().flat_map(|f| MEMORY.map(|m| (f, m))) {
-        let setup = Setup::new(Algorithm::Shared, memory);
+    let mut setups = MEMORY.map(|memory| Setup::new(Algorithm::Shared, memory)).to_vec();
+    // Otherwise no rank shares slots.
+    if comm.topology().ranks_per_host() > 1 {
+        setups.push(Setup::new(Algorithm::Hosts, Memory::Ample));
+    }
+    let all = faults.iter().flat_map(|fault| setups.iter().map(move |setup| (fault, *setup)));
+    for (&(fault, kind, beginning), setup) in all {
         for culprit in culprits(comm) {
             let here = if comm.rank() == culprit { fault } else { Nothing };
             let bound = bind(&Weak::new(comm, here)?, &switch, setup).map(drop);
-            let error = everywhere(comm, &format!("{fault:?} on {culprit}, {memory:?}"), bound)?;
+            let error = everywhere(comm, &format!("{fault:?} on {culprit}, {setup:?}"), bound)?;
             assert_of(&error, culprit, kind, beginning);
         }
         transform_of_ones(&mut bind(&Weak::new(comm, Nothing)?, &switch, setup)?, setup)?;

@@ -3,8 +3,8 @@
 use std::cell::{Cell, RefCell};
 
 use fft_core::{
-    Arrival, DeviceComm, Epoch, Expose, Flight, NodeMemory, Part, Parts, RmaWindow, SLOT_ALIGN,
-    SharedMemory, Slot, Work, WritePartition,
+    Arrival, DeviceComm, Epoch, Expose, Flight, MessageSlots, NodeMemory, Part, Parts, RmaWindow,
+    SLOT_ALIGN, SharedMemory, Slot, SlotParts, SlotSpec, UsedBytes, Work, WritePartition,
 };
 use thriffty::planning::{Epochs, Reduce};
 use thriffty::{Comm, Error};
@@ -44,11 +44,13 @@ pub(crate) struct Weak {
     pub(crate) fault: Fault,
     /// What others drop when they have heard of the failure, which takes all ranks.
     kept: RefCell<Vec<Box<dyn NodeMemory>>>,
+    kept_slots: RefCell<Vec<Box<dyn MessageSlots>>>,
 }
 
 impl Weak {
     pub(crate) fn new(comm: &dyn Comm, fault: Fault) -> Result<Self, Error> {
-        Ok(Self { comm: comm.dup()?, fault, kept: RefCell::default() })
+        let (kept, kept_slots) = Default::default();
+        Ok(Self { comm: comm.dup()?, fault, kept, kept_slots })
     }
 }
 
@@ -143,6 +145,19 @@ impl Comm for Weak {
         }
     }
 
+    fn message_slots(&self) -> Result<Option<Box<dyn MessageSlots>>, Error> {
+        let (rank, fault) = (self.rank(), self.fault);
+        let weak = |slots| Box::new(WeakSlots { slots, fault, rank }) as Box<dyn MessageSlots>;
+        let slots = self.comm.message_slots()?.map(weak);
+        match fault {
+            Fault::NodeMemory => {
+                self.kept_slots.borrow_mut().extend(slots);
+                Err(failure(rank))
+            }
+            _ => Ok(slots),
+        }
+    }
+
     fn dup(&self) -> Result<Box<dyn Comm>, Error> {
         Ok(Box::new(Self::new(self.comm.as_ref(), self.fault)?))
     }
@@ -192,6 +207,78 @@ impl NodeMemory for WeakCommons {
     }
 }
 
+struct WeakSlots {
+    slots: Box<dyn MessageSlots>,
+    fault: Fault,
+    rank: usize,
+}
+
+impl MessageSlots for WeakSlots {
+    fn ranks(&self) -> &[usize] {
+        self.slots.ranks()
+    }
+
+    fn allgather(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
+        self.slots.allgather(mine)
+    }
+
+    fn reserve(&mut self, slots: &[SlotSpec]) -> Result<usize, Error> {
+        let list = self.slots.reserve(slots)?;
+        match self.fault {
+            Fault::Room => Err(Error::Memory { rank: self.rank, bytes: 1 }),
+            _ => Ok(list),
+        }
+    }
+
+    fn begin(&mut self, list: usize) -> Result<(), Error> {
+        self.slots.begin(list)
+    }
+
+    fn is_free(&self) -> bool {
+        self.slots.is_free()
+    }
+
+    fn is_gone(&self, rank: usize) -> bool {
+        self.slots.is_gone(rank)
+    }
+
+    fn write(&mut self, slot: usize, write: &mut dyn FnMut(SlotParts<'_>) -> usize) {
+        self.slots.write(slot, write);
+    }
+
+    fn is_written(&self, slot: usize) -> bool {
+        self.slots.is_written(slot)
+    }
+
+    fn edit(&mut self, slot: usize, edit: &mut dyn FnMut(&mut [u8], &UsedBytes<'_>)) {
+        self.slots.edit(slot, edit);
+    }
+
+    fn lend(&mut self, slot: usize, bytes: usize) -> Slot {
+        self.slots.lend(slot, bytes)
+    }
+
+    fn copy(&mut self, slot: usize, message: &Slot) -> Result<(), Error> {
+        self.slots.copy(slot, message)
+    }
+
+    fn publish(&mut self, slot: usize, bytes: usize) {
+        self.slots.publish(slot, bytes);
+    }
+
+    fn message(&self, slot: usize) -> Option<&[u8]> {
+        self.slots.message(slot)
+    }
+
+    fn finish(&mut self) -> Result<(), Error> {
+        self.slots.finish()
+    }
+
+    fn memory(&self) -> usize {
+        self.slots.memory()
+    }
+}
+
 struct WeakFlight {
     flight: Box<dyn Flight>,
     fault: Fault,
@@ -205,7 +292,12 @@ impl Flight for WeakFlight {
     }
 
     fn reserve_message_buffers(&mut self, sends: &[usize], recvs: &[usize]) -> Result<(), Error> {
-        self.flight.reserve_message_buffers(sends, recvs)
+        self.flight.reserve_message_buffers(sends, recvs)?;
+        lacking(self.fault, self.rank)
+    }
+
+    fn receives_into_slots(&self) -> bool {
+        self.flight.receives_into_slots()
     }
 
     fn post_recv_into(&mut self, from: usize, slot: Slot) -> Result<(), Error> {

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use fft_core::{Flight, NodeMemory, Part, Parts, RmaWindow};
+use fft_core::{Flight, MessageSlots, NodeMemory, Part, Parts, RmaWindow};
 use thriffty::planning::Reduce;
 use thriffty::{Comm, Error};
 
@@ -82,6 +82,10 @@ impl Comm for Recorded {
 
     fn node_memory(&self) -> Result<Option<Box<dyn NodeMemory>>, Error> {
         self.comm.node_memory()
+    }
+
+    fn message_slots(&self) -> Result<Option<Box<dyn MessageSlots>>, Error> {
+        self.comm.message_slots()
     }
 
     fn dup(&self) -> Result<Box<dyn Comm>, Error> {

@@ -71,6 +71,8 @@ struct List {
     parts: Vec<*mut u8>,
     own_bytes: usize,
     run: u64,
+    /// What `parts` point to, also where there are no slots.
+    _memory: Memory,
 }
 
 /// Keeps the memory of slots.
@@ -297,7 +299,7 @@ impl<A: AddressSpace> MessageSlots for HostMessageSlots<A> {
             lent: Arc::new(Lent { _memory: memory.clone() }),
         };
         let places = slots.iter().zip(at).map(place).collect();
-        self.lists.push(List { places, parts, own_bytes, run: 0 });
+        self.lists.push(List { places, parts, own_bytes, run: 0, _memory: memory });
         Ok(self.lists.len() - 1)
     }
 

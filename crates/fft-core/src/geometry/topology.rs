@@ -49,14 +49,46 @@ impl Topology {
         &self.ranks_of[host]
     }
 
-    /// The rank of a host that exchanges this chunk with another host for all. Ranks take turns.
+    /// The rank of a host that exchanges this chunk with another host for all.
+    ///
+    /// Ranks take turns, also where only every nth host has messages: the digits of its number to
+    /// the base of ranks count.
     pub fn leader(&self, host: usize, other: usize, chunk: usize) -> usize {
         let ranks = self.ranks_of(host);
-        ranks[(other + chunk) % ranks.len()]
+        let base = ranks.len().max(2);
+        let mut rest = other;
+        let mut turn = chunk;
+        while rest > 0 {
+            turn += rest % base;
+            rest /= base;
+        }
+        ranks[turn % ranks.len()]
     }
 
     /// Ranks of the fullest host.
     pub fn ranks_per_host(&self) -> usize {
         self.ranks_of.iter().map(Vec::len).max().unwrap_or(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn leaders_take_turns_with_neighbours_and_with_every_nth_host() {
+        for n in [1, 2, 3, 8] {
+            let hosts: Vec<_> = (0..n * n * n).flat_map(|host| vec![host; n]).collect();
+            let topology = Topology::new(&hosts, hosts.len());
+            for stride in [1, n, n * n] {
+                for chunk in [0, 5] {
+                    let others = (0..n).map(|it| it * stride);
+                    let mut leaders: Vec<_> =
+                        others.map(|other| topology.leader(0, other, chunk)).collect();
+                    leaders.sort_unstable();
+                    assert_eq!(leaders, topology.ranks_of(0), "every {stride}th of {n} ranks");
+                }
+            }
+        }
     }
 }

@@ -76,11 +76,10 @@ impl Hosts {
         let (comm, transport) = (agree(comm, comm.dup())?, Some(Transport { flight, slots }));
         Ok(Some(Self { comm, topology, transport, reshapes: Vec::new(), forwarded: 0 }))
     }
+}
 
-    fn ended(&self) -> Error {
-        let text = "a panic has ended it".to_owned();
-        Error::Transport { rank: self.comm.rank(), call: "an exchange", text }
-    }
+fn ended(rank: usize) -> Error {
+    Error::Transport { rank, call: "an exchange", text: "a panic has ended it".to_owned() }
 }
 
 impl Exchange for Hosts {
@@ -93,11 +92,13 @@ impl Exchange for Hosts {
     }
 
     fn reserve(&mut self, message_plan: &MessagePlan) -> Result<(), Error> {
-        let ended = self.ended();
-        let Some(Transport { flight, slots }) = &mut self.transport else { return Err(ended) };
+        let rank = self.comm.rank();
+        let Some(Transport { flight, slots }) = &mut self.transport else {
+            return Err(ended(rank));
+        };
         let all = slots.allgather(&encoded(message_plan))?;
         let messages: Vec<_> = all.iter().map(|bytes| decoded(bytes)).collect();
-        let bundles = Bundles::new(self.comm.rank(), &self.topology, &messages);
+        let bundles = Bundles::new(rank, &self.topology, &messages);
         let list = slots.reserve(&bundles.slots)?;
         let bytes = |led: &[Led]| -> Vec<_> {
             led.iter().map(|led| bundles.slots[led.slot].bytes).collect()
@@ -119,20 +120,20 @@ impl Exchange for Hosts {
         message_plan: &MessagePlan,
         handler: &mut dyn MessageHandler,
     ) -> Result<(), Error> {
-        let ended = self.ended();
+        let rank = self.comm.rank();
         let found = self.reshapes.iter_mut().find(|(reshape, _)| *reshape == message_plan.reshape);
         let Some((_, Reshape { list, bundles, progress })) = found else {
             let what = format!("reshape {}", message_plan.reshape);
             return Err(Error::argument("message_plan", what, "one that was reserved for"));
         };
-        let mut transport = self.transport.take().ok_or(ended)?;
+        let mut transport = self.transport.take().ok_or_else(|| ended(rank))?;
         let Transport { flight, slots } = &mut transport;
         slots.begin(*list)?;
         progress.sent = 0;
         progress.came.fill(false);
         progress.unpacked.fill(false);
         let mut run = Run {
-            rank: self.comm.rank(),
+            rank,
             bundles,
             flight: flight.as_mut(),
             slots: slots.as_mut(),
