@@ -168,13 +168,13 @@ pub(crate) fn shared(comm: &dyn Comm) -> Result<(), Error> {
         [(NodeMemory, ErrorKind::Transport, "a call failed"), (Room, ErrorKind::Memory, "")];
     let faults = if comm.name() == "mpi" { &faults[..] } else { &faults[..1] };
     let switch = Switch::new(Fault::Nothing);
-    let mut setups = MEMORY.map(|memory| Setup::new(Algorithm::Shared, memory)).to_vec();
-    // Otherwise no rank shares slots.
-    if comm.topology().ranks_per_host() > 1 {
-        setups.push(Setup::new(Algorithm::Hosts, Memory::Ample));
-    }
-    let all = faults.iter().flat_map(|fault| setups.iter().map(move |setup| (fault, *setup)));
-    for (&(fault, kind, beginning), setup) in all {
+    let setups = MEMORY.map(|memory| Setup::new(Algorithm::Shared, memory));
+    let all = faults.iter().flat_map(|fault| setups.map(move |setup| (*fault, setup)));
+    // Slots of messages are shared where a host has several ranks.
+    let slots = (comm.topology().ranks_per_host() > 1).then_some(Algorithm::Hosts);
+    let slots = slots.map(|hosts| Setup::new(hosts, Memory::Ample));
+    let no_slots = slots.map(|setup| ((Room, ErrorKind::Memory, ""), setup));
+    for ((fault, kind, beginning), setup) in all.chain(no_slots) {
         for culprit in culprits(comm) {
             let here = if comm.rank() == culprit { fault } else { Nothing };
             let bound = bind(&Weak::new(comm, here)?, &switch, setup).map(drop);

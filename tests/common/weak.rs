@@ -44,13 +44,11 @@ pub(crate) struct Weak {
     pub(crate) fault: Fault,
     /// What others drop when they have heard of the failure, which takes all ranks.
     kept: RefCell<Vec<Box<dyn NodeMemory>>>,
-    kept_slots: RefCell<Vec<Box<dyn MessageSlots>>>,
 }
 
 impl Weak {
     pub(crate) fn new(comm: &dyn Comm, fault: Fault) -> Result<Self, Error> {
-        let (kept, kept_slots) = Default::default();
-        Ok(Self { comm: comm.dup()?, fault, kept, kept_slots })
+        Ok(Self { comm: comm.dup()?, fault, kept: RefCell::default() })
     }
 }
 
@@ -148,14 +146,7 @@ impl Comm for Weak {
     fn message_slots(&self) -> Result<Option<Box<dyn MessageSlots>>, Error> {
         let (rank, fault) = (self.rank(), self.fault);
         let weak = |slots| Box::new(WeakSlots { slots, fault, rank }) as Box<dyn MessageSlots>;
-        let slots = self.comm.message_slots()?.map(weak);
-        match fault {
-            Fault::NodeMemory => {
-                self.kept_slots.borrow_mut().extend(slots);
-                Err(failure(rank))
-            }
-            _ => Ok(slots),
-        }
+        Ok(self.comm.message_slots()?.map(weak))
     }
 
     fn dup(&self) -> Result<Box<dyn Comm>, Error> {

@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use fft_comm::{exchange, threads_on};
 use fft_core::{Algorithm, Comm, Error, ErrorKind, Exchange, MessagePlan, MessageSpec};
 
+use crate::tiling::Rng;
+
 use super::desk::{RESHAPES, message_plan, run};
 use super::liar::{DAMAGE, Damage, Liar};
 
@@ -55,6 +57,51 @@ fn every_message_arrives_whole() {
                 assert_eq!((result, wrong), (Ok(()), vec![]), "rank {rank} of {hosts:?}");
             }
             assert_eq!(exchange.memory(), held, "the exchange was reserved for all of them");
+        });
+    }
+}
+
+/// Cases of random hosts and messages.
+const CASES: u64 = 200;
+
+/// Some messages of up to three chunks between some ranks, of any size, as this rank sees them.
+fn random(rank: usize, ranks: usize, seed: u64) -> MessagePlan {
+    let chunks = 1 + Rng(seed).below(3);
+    let spec = |from: usize, to: usize, chunk: usize, peer: usize| {
+        let mut rng = Rng(seed ^ ((from * ranks + to) * 3 + chunk) as u64);
+        let (is_there, most) = (from != to && rng.below(3) > 0, [1, 40, 700][rng.below(3)]);
+        is_there.then(|| MessageSpec { peer, bytes: rng.below(most), chunk })
+    };
+    let all = || (0..chunks).flat_map(|chunk| (0..ranks).map(move |peer| (chunk, peer)));
+    MessagePlan {
+        chunks,
+        shorter: true,
+        buffers_all: true,
+        sends: all().filter_map(|(chunk, to)| spec(rank, to, chunk, to)).collect(),
+        recvs: all().filter_map(|(chunk, from)| spec(from, rank, chunk, from)).collect(),
+        ..MessagePlan::default()
+    }
+}
+
+#[test]
+fn any_messages_between_any_hosts_arrive() {
+    for seed in 0..CASES {
+        let mut rng = Rng(seed);
+        let (ranks, count) = (1 + rng.below(7), 1 + rng.below(4));
+        let hosts: Vec<_> = (0..ranks).map(|_| rng.below(count)).collect();
+        threads_on(&hosts, |comm| {
+            let rank = comm.rank();
+            let message_plan = random(rank, ranks, seed);
+            let mut exchange = exchange(Algorithm::Hosts, &comm).unwrap();
+            exchange.reserve(&message_plan).unwrap();
+            for round in 0..3 {
+                let (result, wrong) = run(exchange.as_mut(), rank, &message_plan, round);
+                assert_eq!(
+                    (result, wrong),
+                    (Ok(()), vec![]),
+                    "case {seed}, rank {rank}, {hosts:?}"
+                );
+            }
         });
     }
 }
