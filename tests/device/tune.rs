@@ -41,8 +41,8 @@ fn check(
     }
     assert_eq!(report.source, Source::Measured);
     assert!(timed > 0 && report.chosen().measured().is_some(), "{report}");
-    // Four ranks can go by slabs or by pencils.
-    assert!(ranks < 4 || timed > 1, "{report}");
+    // Four ranks can go by slabs or by pencils, whether or not there was time for both.
+    assert!(ranks < 4 || report.rows.len() > 1, "{report}");
     assert_eq!(report.chosen().recipe, plan.recipe().to_string());
     if let Some(exchange) = exchange.filter(|_| ranks > 1) {
         assert!(plan.recipe().to_string().contains(&exchange.to_string()), "{}", plan.recipe());

@@ -296,9 +296,10 @@ impl Engine {
         None
     }
 
-    /// The model's time of forward transforms, on the host.
+    /// The model's time of forward transforms: on the host, or of a machine of GPUs.
     pub(crate) fn predicted(&self) -> Option<f64> {
         let report = self.local.as_ref().map_or(self.plan.report(), DynLocalPlan::report);
-        self.on_device.is_none().then(|| report.chosen().predicted)
+        let is_of_gpus = self.plan.recipe().problem().machine.gpu.is_some();
+        (self.on_device.is_none() || is_of_gpus).then(|| report.chosen().predicted)
     }
 }
