@@ -403,7 +403,8 @@ typedef struct thriffty_options {
      */
     int64_t howmany;
     /**
-     * The exchange: "shared", "hosts", "p2p", "pipelined", "alltoallv", "kway4", "ring" or "ring-flush".
+     * The exchange: "shared", "hosts", "p2p", "pipelined", "alltoallv", "kway4", "ring" or
+     * "ring-flush".
      * NULL (default): it is chosen with the recipe.
      */
     const char *exchange;

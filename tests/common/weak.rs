@@ -221,6 +221,10 @@ impl MessageSlots for WeakSlots {
         }
     }
 
+    fn progress(&self) {
+        self.slots.progress();
+    }
+
     fn begin(&mut self, list: usize) -> Result<(), Error> {
         self.slots.begin(list)
     }

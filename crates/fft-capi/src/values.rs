@@ -172,7 +172,8 @@ pub struct Options {
     pub inverse_scale: i32,
     /// The number of equal transforms, whose arrays follow each other in memory: 1 by default.
     pub howmany: i64,
-    /// The exchange: "shared", "hosts", "p2p", "pipelined", "alltoallv", "kway4", "ring" or "ring-flush".
+    /// The exchange: "shared", "hosts", "p2p", "pipelined", "alltoallv", "kway4", "ring" or
+    /// "ring-flush".
     /// NULL (default): it is chosen with the recipe.
     pub exchange: *const c_char,
     /// The encoding of messages to other hosts: "raw", "f32", "f16", "bf16", "mantissa:40",

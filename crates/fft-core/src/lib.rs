@@ -30,6 +30,7 @@ mod spectral;
 pub use arrays::{
     CopyMessage, CopyPart, CopyPlan, Ghosts, GridData, OwnCopy, ParallelCopy, Subarray,
 };
+pub use base::cache_sizes::BUNDLE_BYTES;
 pub use base::{
     Element, Energy, Error, ErrorKind, Precision, Real, Timings, Tolerance, WireError, escaped,
     shown,

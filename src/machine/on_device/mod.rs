@@ -8,6 +8,8 @@
 mod alone;
 mod links;
 
+use std::collections::BTreeSet;
+
 use fft_comm::broadcast_line;
 use fft_core::{Comm, Error, How, Machine, Quantity, Topology, agree, assert_same};
 use fft_gpu::Gpu;
@@ -120,8 +122,9 @@ impl Sharing {
     fn sum_of_fullest(&self, hosts: &Topology, of_ranks: &[f64]) -> (f64, usize) {
         let mut ranks = (0..hosts.hosts()).map(|host| hosts.ranks_of(host));
         let fullest = ranks.find(|ranks| ranks.len() == hosts.ranks_per_host()).unwrap_or_default();
-        let firsts = fullest.iter().filter(|rank| self.is_first(**rank));
-        firsts.fold((0.0, 0), |(sum, count), rank| (sum + of_ranks[*rank], count + 1))
+        // The first rank of a GPU may be on another host, where hosts are pretended.
+        let gpus: BTreeSet<_> = fullest.iter().map(|rank| self.firsts[*rank]).collect();
+        (gpus.iter().map(|gpu| of_ranks[*gpu]).sum(), gpus.len())
     }
 }
 
@@ -136,6 +139,9 @@ mod tests {
         assert_eq!(sharing.firsts, [0, 0, 2, 3, 2]);
         let hosts = Topology::new(&[0, 0, 1, 1, 1], 5);
         assert_eq!(sharing.sum_of_fullest(&hosts, &[1.0, 0.0, 2.0, 4.0, 0.0]), (6.0, 2));
+        let pretended = Topology::new(&[0, 1, 1], 3);
+        let one = Sharing::among(&[[7; 16]; 3]);
+        assert_eq!(one.sum_of_fullest(&pretended, &[1.0, 0.0, 0.0]), (1.0, 1));
     }
 
     #[test]

@@ -139,17 +139,24 @@ impl<A: AddressSpace> HostMessageSlots<A> {
         Error::Transport { rank, call: "exchange", text }
     }
 
+    /// Flags and slots are there: MPI has not been finalised.
+    fn check_ready(&self) {
+        self.host
+            .space
+            .ready()
+            .expect("slots are used while MPI runs, on a thread that may call it");
+    }
+
     /// A slot of this rank that it may change now.
     fn own(&mut self, slot: usize) -> &mut Place {
         assert!(self.is_running, "slots are used in runs");
-        let is_settled = match self.list().places[slot].spec.parts.is_empty() {
-            true => self.is_free(),
-            false => self.is_written(slot),
-        };
+        let is_received = self.list().places[slot].spec.parts.is_empty();
+        let is_settled = self.is_free() && (is_received || self.is_written(slot));
         assert!(is_settled, "other ranks may still read or write the slot");
         let rank = self.rank();
         let place = &mut self.lists[self.list].places[slot];
-        let is_back = Arc::strong_count(&place.lent) == 1;
+        // Acquires what the last holder did.
+        let is_back = Arc::get_mut(&mut place.lent).is_some();
         let is_own = place.spec.owner == rank && is_back && !place.is_published;
         assert!(is_own, "only the owner changes a slot, before it is lent or published");
         place
@@ -159,11 +166,19 @@ impl<A: AddressSpace> HostMessageSlots<A> {
     fn allocate(&mut self, bytes: &[usize]) -> Result<(Vec<*mut u8>, Memory), Error> {
         let HostNodeMemory { space, comm, ranks, .. } = &mut self.host;
         let memory = space.allocate(bytes[comm.rank()]).map_err(|error| on_rank_of(error, ranks));
-        let memory = Arc::new(fft_core::agree(comm.as_ref(), memory)?);
-        let (number, at) = space.locate(memory.bytes()).expect("just allocated to be shared");
+        let mut memory = fft_core::agree(comm.as_ref(), memory)?;
+        let all_of = std::ptr::from_mut(memory.bytes_mut());
+        let (number, at) = space.locate(all_of).expect("just allocated to be shared");
+        let memory = Arc::new(memory);
         let mine = [number, at, Arc::as_ptr(&memory).expose_provenance()];
         let mut all = vec![[0; 3]; ranks.len()];
-        comm.allgather(bytemuck::cast_slice(&mine), bytemuck::cast_slice_mut(&mut all))?;
+        let gathered =
+            comm.allgather(bytemuck::cast_slice(&mine), bytemuck::cast_slice_mut(&mut all));
+        if let Err(error) = gathered {
+            // Others may have heard of this memory.
+            std::mem::forget(memory);
+            return Err(error);
+        }
         let parts = all.iter().enumerate().map(|(i, [number, at, _])| space.reach(i, *number, *at));
         let parts = parts.collect();
         if !A::EVERYWHERE {
@@ -189,20 +204,26 @@ impl<A: AddressSpace> HostMessageSlots<A> {
 }
 
 /// Where a slot's flags and bytes begin in its owner's memory, for each slot, and the bytes of each
-/// of `ranks` ranks.
-fn places(slots: &[SlotSpec], ranks: usize) -> (Vec<[usize; 2]>, Vec<usize>) {
+/// of `ranks` ranks. `None` for more bytes than there can be.
+fn places(slots: &[SlotSpec], ranks: usize) -> Option<(Vec<[usize; 2]>, Vec<usize>)> {
     let mut bytes = vec![size_of::<Done>(); ranks];
     let mut take = |owner: usize, len: usize| {
         let at = bytes[owner];
-        bytes[owner] += len.next_multiple_of(ALIGN);
-        at
+        bytes[owner] = at.checked_add(len.checked_next_multiple_of(ALIGN)?)?;
+        Some(at)
     };
     let place = |spec: &SlotSpec| {
         let flags = size_of::<Published>() + spec.parts.len() * size_of::<Written>();
-        [take(spec.owner, flags), take(spec.owner, spec.bytes)]
+        Some([take(spec.owner, flags)?, take(spec.owner, spec.bytes)?])
     };
-    let places = slots.iter().map(place).collect();
-    (places, bytes)
+    let places = slots.iter().map(place).collect::<Option<_>>()?;
+    Some((places, bytes))
+}
+
+/// Whether parts fill a slot, or there are none.
+fn are_parts_whole(spec: &SlotSpec, ranks: usize) -> bool {
+    let sum = spec.parts.iter().flatten().try_fold(0usize, |sum, len| sum.checked_add(*len));
+    spec.parts.is_empty() || spec.parts.len() == ranks && sum == Some(spec.bytes)
 }
 
 impl List {
@@ -278,15 +299,15 @@ impl<A: AddressSpace> MessageSlots for HostMessageSlots<A> {
             let (what, a, b) = ("message slots of a host".into(), "some".into(), "others".into());
             return Err(Error::Disagreement { what, rank_a, a, rank_b, b });
         }
-        for SlotSpec { owner, bytes, parts } in slots {
-            let fits = parts.is_empty()
-                || parts.len() == ranks.len() && parts.iter().flatten().sum::<usize>() == *bytes;
-            if *owner >= ranks.len() || !fits {
+        for spec @ SlotSpec { owner, bytes, parts } in slots {
+            if *owner >= ranks.len() || !are_parts_whole(spec, ranks.len()) {
                 let found = format!("{bytes} bytes of rank {owner} in {} parts", parts.len());
                 return Err(Error::argument("message slot", found, "parts of all ranks, or none"));
             }
         }
-        let (at, bytes) = places(slots, ranks.len());
+        let rank = ranks[self.rank()];
+        let (at, bytes) =
+            places(slots, ranks.len()).ok_or(Error::Memory { rank, bytes: usize::MAX })?;
         let (parts, memory) = self.allocate(&bytes)?;
         let own_bytes = bytes[self.rank()];
         let place = |(spec, [flags, bytes]): (&SlotSpec, [usize; 2])| Place {
@@ -301,6 +322,10 @@ impl<A: AddressSpace> MessageSlots for HostMessageSlots<A> {
         let places = slots.iter().zip(at).map(place).collect();
         self.lists.push(List { places, parts, own_bytes, run: 0, _memory: memory });
         Ok(self.lists.len() - 1)
+    }
+
+    fn progress(&self) {
+        self.host.space.progress();
     }
 
     fn begin(&mut self, list: usize) -> Result<(), Error> {
@@ -318,12 +343,14 @@ impl<A: AddressSpace> MessageSlots for HostMessageSlots<A> {
     }
 
     fn is_free(&self) -> bool {
+        self.check_ready();
         let list = self.list();
         let is_done = |rank: usize| list.done(rank).load(Ordering::Acquire) + 1 >= list.run;
         (0..list.parts.len()).all(|rank| is_done(rank) || self.is_gone(rank))
     }
 
     fn is_gone(&self, rank: usize) -> bool {
+        self.check_ready();
         self.host.space.flags(rank).gone.load(Ordering::Acquire)
     }
 
@@ -357,6 +384,7 @@ impl<A: AddressSpace> MessageSlots for HostMessageSlots<A> {
     }
 
     fn is_written(&self, slot: usize) -> bool {
+        self.check_ready();
         let list = self.list();
         let place = &list.places[slot];
         // A rank that has gone may have written just before.
@@ -404,6 +432,7 @@ impl<A: AddressSpace> MessageSlots for HostMessageSlots<A> {
     }
 
     fn message(&self, slot: usize) -> Option<&[u8]> {
+        self.check_ready();
         let (list, place) = (self.list(), &self.list().places[slot]);
         let published = list.published(place);
         let is_there = self.is_running && published.run.load(Ordering::Acquire) == list.run;
@@ -417,13 +446,16 @@ impl<A: AddressSpace> MessageSlots for HostMessageSlots<A> {
     fn finish(&mut self) -> Result<(), Error> {
         assert!(self.is_running, "a run that has begun finishes");
         self.is_running = false;
-        let (rank, list) = (self.rank(), self.list());
-        if list.places.iter().any(|place| Arc::strong_count(&place.lent) > 1) {
+        self.host.space.ready()?;
+        let rank = self.rank();
+        let is_lent = |place: &mut Place| Arc::get_mut(&mut place.lent).is_none();
+        if self.lists[self.list].places.iter_mut().any(is_lent) {
             self.host.space.flags(rank).gone.store(true, Ordering::Release);
             self.is_broken = true;
             return Err(self.unfinished());
         }
         // Releases what was read.
+        let list = self.list();
         list.done(rank).store(list.run, Ordering::Release);
         Ok(())
     }

@@ -117,7 +117,11 @@ impl Flight for ThreadFlight {
     fn send(&mut self, to: usize, _bound: usize, message: Slot) -> Result<(), Error> {
         self.lent.push(to);
         let Seat { world, rank } = &*self.seat;
-        world.state().mail[to * world.size + rank].push_back(message);
+        let mut state = world.state();
+        if !state.gone[to] {
+            state.mail[to * world.size + rank].push_back(message);
+        }
+        drop(state);
         world.wake[to].notify_all();
         Ok(())
     }

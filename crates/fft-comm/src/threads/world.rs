@@ -17,7 +17,13 @@ pub(super) struct Seat {
 impl Drop for Seat {
     fn drop(&mut self) {
         self.world.flags[self.rank].gone.store(true, Ordering::Release);
-        self.world.state().gone[self.rank] = true;
+        let mut state = self.world.state();
+        state.gone[self.rank] = true;
+        // Their senders wait until these slots are dropped.
+        let (size, rank) = (self.world.size, self.rank);
+        state.mail[rank * size..(rank + 1) * size].iter_mut().for_each(VecDeque::clear);
+        state.returned[rank].clear();
+        drop(state);
         self.world.wake_all();
     }
 }

@@ -1,5 +1,5 @@
-//! The exchange of hosts over threads: messages of any size between any ranks, in chunks, hosts with
-//! any number of ranks, ranks that leave, bundles that are cut off.
+//! The exchange of hosts over threads: messages of any size between any ranks, in chunks, hosts
+//! with any number of ranks, ranks that leave, bundles that are cut off.
 
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 

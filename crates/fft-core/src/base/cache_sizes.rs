@@ -32,9 +32,9 @@ pub(crate) const TILE_BYTES: usize = BLOCK_BYTES / 2;
 pub(crate) const STAGE_BYTES: usize = TILE_BYTES;
 /// The mean message of a chunk: the latency of shorter ones would dominate.
 pub(crate) const MESSAGE_BYTES: usize = 1 << 13;
-/// The mean message of a chunk between hosts that send as one: most networks send it at once, without
-/// asking the receiver.
-pub(crate) const BUNDLE_BYTES: usize = 3 << 14;
+/// The mean message of a chunk, and the longest piece, between hosts that bundle messages: most
+/// networks send it at once, without asking the receiver.
+pub const BUNDLE_BYTES: usize = 3 << 14;
 /// The mean message of a chunk where chunks save memory.
 pub(crate) const LONG_MESSAGE_BYTES: usize = 1 << 17;
 /// A chunk that stays in cache where chunks save memory.

@@ -1,7 +1,7 @@
 //! Message slots in memory that the ranks of a host share.
 //!
-//! All ranks of the host write to a slot; its owner sends it to another host. Or its owner receives
-//! into it. Then all ranks of the host read it. Nothing is copied in between.
+//! A slot is written by all ranks and sent by its owner, or received by its owner and read by all.
+//! Nothing is copied in between.
 
 use super::slot::Slot;
 use crate::base::Error;
@@ -48,14 +48,14 @@ pub struct SlotParts<'m> {
     pub offset: usize,
 }
 
-/// The bytes that each rank has used of its second part of a slot: `None` for one that has gone, and
-/// for one without parts.
+/// The bytes that each rank has used of its second part of a slot: `None` for one that has gone,
+/// and for one without parts.
 pub type UsedBytes<'a> = dyn Fn(usize) -> Option<usize> + 'a;
 
 /// Message slots of the ranks of a host. Ranks are indices among these, ascending.
 ///
-/// A *run* is from [`begin`](MessageSlots::begin) to [`finish`](MessageSlots::finish). In each run a
-/// rank writes its parts of a slot once, and the owner sends it, or receives into it, once.
+/// A *run* is from [`begin`](MessageSlots::begin) to [`finish`](MessageSlots::finish). In each run
+/// a rank writes its parts of a slot once, and the owner sends it, or receives into it, once.
 ///
 /// `allgather`, `reserve` and dropping it are **collective** on the host.
 ///
@@ -78,6 +78,9 @@ pub trait MessageSlots: Send {
     /// On every rank of the host: [`Error::Disagreement`] for different lists, and when a rank does
     /// not get its memory.
     fn reserve(&mut self, slots: &[SlotSpec]) -> Result<usize, Error>;
+
+    /// Lets the library make progress while this rank waits.
+    fn progress(&self);
 
     /// Begins a run with a list of slots.
     ///

@@ -266,8 +266,7 @@ impl<'a> Model<'a> {
         flight
     }
 
-    /// Messages to and from other hosts of each rank, where a host sends as one, if a rank would have
-    /// so many.
+    /// Bundles to and from other hosts for each rank, in place of so many messages.
     fn bundles(&self, far_messages: f64) -> f64 {
         let hosts = (self.hosts as f64 - 1.0).min(far_messages / 2.0);
         (2.0 * hosts / self.ranks_per_host).max(if far_messages > 0.0 { 1.0 } else { 0.0 })

@@ -16,8 +16,8 @@ pub enum Algorithm {
     /// [`Algorithm::Pipelined`] with one message from all ranks of a host to all ranks of another
     /// for each chunk. Ranks pack it in memory that they share, and unpack it there.
     ///
-    /// [`Algorithm::Pipelined`] replaces it with [`Memory::Least`](crate::Memory::Least), on devices,
-    /// and where each rank has a host of its own.
+    /// [`Algorithm::Pipelined`] replaces it with [`Memory::Least`](crate::Memory::Least), on
+    /// devices, and where each rank has a host of its own.
     Hosts,
     /// Non-blocking sends and receives. Each message is sent once packed and unpacked on arrival,
     /// or buffered for a fused unpack. Large data is split into chunks.

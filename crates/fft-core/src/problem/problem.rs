@@ -143,8 +143,8 @@ impl Problem {
         (1..self.input.ranks()).all(|rank| self.near(0, rank))
     }
 
-    /// The exchange bound for a named one. Windows and message slots are host memory, so devices send
-    /// chunks instead.
+    /// The exchange bound for a named one. Windows and message slots are host memory, so devices
+    /// send chunks instead.
     pub(crate) fn bound_exchange(&self, named: Algorithm) -> Algorithm {
         match named {
             Algorithm::Ring(_) | Algorithm::Hosts if self.options.access != Access::Cached => {

@@ -16,8 +16,8 @@ const MANY_CHUNKS: usize = 8;
 /// The size of chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunking {
-    /// Maximum bytes, unless a plane across the cut axis is larger. Messages have a useful length on
-    /// average.
+    /// Maximum bytes, unless a plane across the cut axis is larger. They make messages of a useful
+    /// length.
     pub bytes: usize,
     /// Whether planes are cut as well, into shorter runs of memory.
     pub fine: bool,
@@ -26,7 +26,8 @@ pub struct Chunking {
 /// The transport of messages, the same on all ranks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TransportPolicy {
-    /// The executed exchange: `pipelined` replaces `shared` and `hosts` on devices.
+    /// The executed exchange: `pipelined` replaces `shared` on devices, and `hosts` also with least
+    /// memory or one rank per host.
     pub exchange: Algorithm,
     /// Whether messages of all ranks of a host to all ranks of another are sent as one.
     pub bundles: bool,
@@ -133,7 +134,8 @@ impl TransportPolicy {
         let sizes = Sizes::of(problem, hosts.as_ref());
         let cached = problem.options.access == Access::Cached;
         let least = problem.options.memory == Memory::Least;
-        let replaced = matches!(named, Shared | Hosts) && !cached;
+        let apart = least || hosts.is_none();
+        let replaced = matches!(named, Shared | Hosts) && !cached || named == Hosts && apart;
         let exchange = if replaced { Pipelined } else { named };
         let all_near = problem.all_near();
         let chunked =

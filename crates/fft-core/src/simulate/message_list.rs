@@ -392,7 +392,7 @@ impl Schedule {
 
     /// Messages of all ranks of a host to all ranks of another, as one message between leaders.
     fn bundled(&self, hosts: &Topology) -> Self {
-        let mut bundles = BTreeMap::<[u32; 3], Message>::new();
+        let mut bundles = BTreeMap::<[u32; 4], Message>::new();
         for message in &self.messages {
             let Message { from, to, chunk, bytes, wire } = *message;
             let [here, there] = [from, to].map(|rank| hosts.host_of(rank as usize));
@@ -401,7 +401,9 @@ impl Schedule {
                 true => (leader(here, there), leader(there, here)),
                 false => (from, to),
             };
-            let bundle = bundles.entry([from, chunk, to]);
+            // Each host begins with another.
+            let distance = number((there + self.hosts - here - 1) % self.hosts);
+            let bundle = bundles.entry([from, chunk, distance, to]);
             let bundle = bundle.or_insert(Message { from, to, chunk, bytes: 0, wire: 0 });
             (bundle.bytes, bundle.wire) = (bundle.bytes + bytes, bundle.wire + wire);
         }

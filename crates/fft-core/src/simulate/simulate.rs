@@ -99,6 +99,8 @@ impl<'a> Simulator<'a> {
             let mut flight = 0;
             match *step {
                 Step::Reshape { wire, exchange } => {
+                    let replaced = exchange == Algorithm::Hosts;
+                    let exchange = if replaced { policy.exchange } else { exchange };
                     let at = self.schedules.partition_point(|(step, _)| *step < number);
                     let order = order.unwrap_or(Order::of(exchange));
                     let forwards = matches!(exchange, Algorithm::KWay(_));
@@ -181,12 +183,12 @@ impl Stage<'_> {
         let bundles = exchange == Algorithm::Hosts;
         let mut held = held(schedule);
         if bundles {
-            spread(self.hosts, &mut held, |sum, count| sum / count as f64);
+            average_over_hosts(self.hosts, &mut held, |sum, count| sum / count as f64);
         }
         let work = Work { model: self.model, schedule, wire, held, expected };
         let mut unpack = work.unpack();
         if bundles {
-            spread(self.hosts, &mut unpack, |sum, count| sum / count as Time);
+            average_over_hosts(self.hosts, &mut unpack, |sum, count| sum / count as Time);
         }
         let timeline = match schedule.messages().is_empty() {
             true => Timeline::at(&self.clocks),
@@ -228,7 +230,7 @@ impl Stage<'_> {
         };
         if exchange == Algorithm::Hosts {
             // All ranks of a host read what has arrived, and have packed what was sent.
-            spread(self.hosts, &mut timeline.packed, |sum, count| sum / count as Time);
+            average_over_hosts(self.hosts, &mut timeline.packed, |sum, count| sum / count as Time);
             for host in 0..self.hosts.hosts() {
                 let ranks = self.hosts.ranks_of(host);
                 let last = ranks.iter().map(|rank| timeline.arrived[*rank]).max().unwrap_or(0);
@@ -317,7 +319,11 @@ fn latest(times: &[Time]) -> Time {
 }
 
 /// Gives all ranks of a host their mean, from the sum and the number.
-fn spread<V: Copy + Sum>(hosts: &Topology, values: &mut [V], mean: impl Fn(V, usize) -> V) {
+fn average_over_hosts<V: Copy + Sum>(
+    hosts: &Topology,
+    values: &mut [V],
+    mean: impl Fn(V, usize) -> V,
+) {
     for host in 0..hosts.hosts() {
         let ranks = hosts.ranks_of(host);
         let mean = mean(ranks.iter().map(|rank| values[*rank]).sum(), ranks.len());

@@ -1,7 +1,8 @@
 //! The bundles of a host. Pure: nothing is sent here.
 //!
-//! A bundle has the messages of one chunk from all ranks of a host to all ranks of another, in order
-//! of origin and destination. Both ends find the same bundles from the messages of their own ranks.
+//! A bundle has the messages of one chunk from all ranks of a host to all ranks of another, in
+//! order of origin and destination. Both ends find the same bundles from the messages of their own
+//! ranks.
 
 use std::collections::BTreeMap;
 
@@ -36,7 +37,7 @@ pub(super) struct Items {
 
 /// A bundle that this rank sends or receives for its host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Led {
+pub(super) struct LedBundle {
     pub(super) slot: usize,
     /// The rank at the other end; `None` for messages within the host.
     pub(super) peer: Option<usize>,
@@ -48,8 +49,10 @@ pub(super) struct Bundles {
     pub(super) slots: Vec<SlotSpec>,
     pub(super) packed: Vec<Items>,
     pub(super) unpacked: Vec<Items>,
-    pub(super) sent: Vec<Led>,
-    pub(super) received: Vec<Led>,
+    pub(super) sent: Vec<LedBundle>,
+    pub(super) received: Vec<LedBundle>,
+    /// Messages that are unpacked, with their slots, by number.
+    pub(super) by_number: Vec<(usize, Item)>,
 }
 
 /// Chunks first; within one, each host begins with another, and its own is the last.
@@ -79,7 +82,7 @@ impl Bundles {
             let slot = all.slots.len();
             if leader == rank {
                 let peer = (to != host).then(|| topology.leader(to, host, chunk));
-                all.sent.push(Led { slot, peer });
+                all.sent.push(LedBundle { slot, peer });
             }
             let body = |items: &[Item]| items.iter().map(|item| room(item.label.bound)).sum();
             let bytes = parts.iter().map(|items| [items.len() * ENTRY, body(items)]).collect();
@@ -112,12 +115,15 @@ impl Bundles {
             let slot = all.slots.len();
             if leader == rank {
                 let peer = Some(topology.leader(from, host, chunk));
-                all.received.push(Led { slot, peer });
+                all.received.push(LedBundle { slot, peer });
             }
             let bytes = items.iter().map(|item| ENTRY + room(item.label.bound)).sum();
             all.slots.push(SlotSpec::received(index(leader), bytes));
             all.unpack(slot, items, rank, &messages[mine]);
         }
+        let items = all.unpacked.iter();
+        all.by_number = items.flat_map(|it| it.items.iter().map(|item| (it.slot, *item))).collect();
+        all.by_number.sort_unstable_by_key(|(_, item)| item.number);
         all
     }
 
@@ -198,7 +204,7 @@ mod tests {
         for hosts in HOSTS {
             let (_, all) = bundles(hosts);
             for (rank, bundles) in all.iter().enumerate() {
-                let sizes = |bundles: &Bundles, led: &[Led], peer: usize| -> Vec<usize> {
+                let sizes = |bundles: &Bundles, led: &[LedBundle], peer: usize| -> Vec<usize> {
                     let with = led.iter().filter(|led| led.peer == Some(peer));
                     with.map(|led| bundles.slots[led.slot].bytes).collect()
                 };

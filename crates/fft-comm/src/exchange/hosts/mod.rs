@@ -6,18 +6,15 @@ mod entry;
 use std::sync::Arc;
 
 use fft_core::{
-    Algorithm, Comm, Error, Exchange, Flight, MessageHandler, MessagePlan, MessageSlots,
-    MessageSpec, PinnedMemory, SlotParts, SlotSpec, Topology, UsedBytes, agree,
+    Algorithm, BUNDLE_BYTES, Comm, Error, Exchange, Flight, MessageHandler, MessagePlan,
+    MessageSlots, MessageSpec, PinnedMemory, SlotParts, SlotSpec, Topology, UsedBytes, agree,
 };
 
 use crate::idle::Idle;
-use bundles::{Bundles, Items, Led, Messages};
+use bundles::{Bundles, Items, LedBundle, Messages};
 use entry::{Label, Wrong};
 
-/// Bytes of a piece: most networks send it at once, without asking the receiver.
-const PIECE: usize = 3 << 14;
-
-/// A host's ranks speak as one:
+/// Messages of a host's ranks go in bundles:
 ///
 /// ```text
 /// for each bundle that this rank leads: post its receive
@@ -71,7 +68,7 @@ impl Hosts {
     /// The exchange; `None` where ranks cannot share slots, on all ranks. Collective.
     pub(crate) fn new(comm: &dyn Comm) -> Result<Option<Self>, Error> {
         let Some(slots) = agree(comm, comm.message_slots())? else { return Ok(None) };
-        let flight = agree(comm, comm.flight_in_pieces(PIECE))?;
+        let flight = agree(comm, comm.flight_in_pieces(BUNDLE_BYTES))?;
         let topology = comm.topology();
         let (comm, transport) = (agree(comm, comm.dup())?, Some(Transport { flight, slots }));
         Ok(Some(Self { comm, topology, transport, reshapes: Vec::new(), forwarded: 0 }))
@@ -100,7 +97,7 @@ impl Exchange for Hosts {
         let messages: Vec<_> = all.iter().map(|bytes| decoded(bytes)).collect();
         let bundles = Bundles::new(rank, &self.topology, &messages);
         let list = slots.reserve(&bundles.slots)?;
-        let bytes = |led: &[Led]| -> Vec<_> {
+        let bytes = |led: &[LedBundle]| -> Vec<_> {
             led.iter().map(|led| bundles.slots[led.slot].bytes).collect()
         };
         flight.reserve_message_buffers(&bytes(&bundles.sent), &bytes(&bundles.received))?;
@@ -128,7 +125,11 @@ impl Exchange for Hosts {
         };
         let mut transport = self.transport.take().ok_or_else(|| ended(rank))?;
         let Transport { flight, slots } = &mut transport;
-        slots.begin(*list)?;
+        if let Err(why) = slots.begin(*list) {
+            // Others may wait for this rank where it drops them.
+            self.transport = Some(transport);
+            return Err(why);
+        }
         progress.sent = 0;
         progress.came.fill(false);
         progress.unpacked.fill(false);
@@ -149,7 +150,7 @@ impl Exchange for Hosts {
         let finished = slots.finish();
         self.forwarded = forwarded;
         self.transport = Some(transport);
-        result.and(damage).and(sent).and(finished)
+        result.and(sent).and(damage).and(finished)
     }
 
     fn forwarded(&self) -> u64 {
@@ -178,6 +179,7 @@ impl Run<'_> {
     fn run(&mut self) -> Result<(), Error> {
         let mut idle = Idle::default();
         while !self.slots.is_free() {
+            self.slots.progress();
             idle.wait();
         }
         self.post_recvs()?;
@@ -196,15 +198,16 @@ impl Run<'_> {
             }
             match moved {
                 true => idle = Idle::default(),
-                false => idle.wait(),
+                false => {
+                    self.slots.progress();
+                    idle.wait();
+                }
             }
         }
         let Self { bundles, slots, handler, .. } = self;
-        let items = || bundles.unpacked.iter().flat_map(|it| it.items.iter().map(|i| (it.slot, i)));
         handler.finish(&|number| {
-            let found = items().find(|(_, item)| item.number == number);
-            let message = found.and_then(|(slot, item)| {
-                entry::read(slots.message(slot)?, item.entry, &item.label).ok()?
+            let message = bundles.by_number.get(number).and_then(|(slot, item)| {
+                entry::read(slots.message(*slot)?, item.entry, &item.label).ok()?
             });
             message.unwrap_or(no_message())
         });
@@ -242,7 +245,8 @@ impl Run<'_> {
     /// did.
     fn send(&mut self) -> Result<bool, Error> {
         let mut moved = false;
-        while let Some(Led { slot, peer }) = self.bundles.sent.get(self.progress.sent).copied()
+        while let Some(LedBundle { slot, peer }) =
+            self.bundles.sent.get(self.progress.sent).copied()
             && self.slots.is_written(slot)
         {
             let (spec, mut bytes) = (&self.bundles.slots[slot], 0);
@@ -306,6 +310,10 @@ impl Run<'_> {
                 let damage = match read {
                     Ok(Some(_)) => Ok(()),
                     Ok(None) => Err(Error::Message { rank, from, found: 0, expected: bound }),
+                    // The leader at the other end has gone.
+                    Err(_) if bundle.is_empty() && !is_gone => {
+                        Err(Error::Message { rank, from, found: 0, expected: bound })
+                    }
                     Err(_) if is_gone => Err(Error::Left { gone: self.slots.ranks()[owner] }),
                     Err(Wrong { found, expected }) => {
                         Err(Error::Header { rank, from, found, expected })
