@@ -119,8 +119,8 @@ pub trait Comm: Send {
     /// When the library fails.
     fn flight(&self) -> Result<Box<dyn Flight>>;
 
-    /// As [`Comm::flight`], with messages in pieces of at most so many bytes, where the library would
-    /// ask the receiver of longer ones first.
+    /// As [`Comm::flight`], with messages in pieces of at most so many bytes, where the library
+    /// would ask the receiver of longer ones first.
     ///
     /// # Errors
     /// When the library fails.
