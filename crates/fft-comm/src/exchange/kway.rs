@@ -10,7 +10,7 @@ use fft_core::{
     agree,
 };
 
-use super::messages::slot_or_empty;
+use super::messages::{numbers, slot_or_empty, unreserved, words};
 use bundle::{Label, Span, Writer, Wrong};
 use routes::{Bundle, Routes, Source};
 
@@ -75,15 +75,6 @@ impl KWay {
     }
 }
 
-fn words(numbers: impl IntoIterator<Item = usize>) -> Vec<u8> {
-    numbers.into_iter().flat_map(|number| (number as u64).to_le_bytes()).collect()
-}
-
-fn numbers(words: &[u8]) -> impl Iterator<Item = usize> {
-    let (words, _) = words.as_chunks::<8>();
-    words.iter().map(|word| u64::from_le_bytes(*word) as usize)
-}
-
 impl Exchange for KWay {
     fn algorithm(&self) -> Algorithm {
         Algorithm::KWay(self.k as u8)
@@ -116,8 +107,7 @@ impl Exchange for KWay {
         let Self { flight, come, spans, .. } = self;
         let found = self.routes.iter().find(|(reshape, _)| *reshape == message_plan.reshape);
         let Some((_, routes)) = found else {
-            let what = format!("reshape {}", message_plan.reshape);
-            return Err(Error::argument("message_plan", what, "one that was reserved for"));
+            return Err(unreserved(message_plan));
         };
         // A run that failed may have left some.
         come.fill_with(|| None);

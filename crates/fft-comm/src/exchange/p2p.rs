@@ -20,7 +20,7 @@ use fft_core::{
     PackRequest, PinnedMemory, Slot, agree,
 };
 
-use super::messages::{of_chunks, slot_or_empty};
+use super::messages::{of_chunks, panicked, slot_or_empty};
 
 /// All receives are posted first. Each message leaves as soon as it is packed, and each arrival is
 /// unpacked at once, in any order. With messages in chunks this is the pipelined exchange.
@@ -248,10 +248,6 @@ impl Exchange for P2p {
     fn memory(&self) -> usize {
         self.flight.as_ref().map_or(0, |flight| flight.memory())
     }
-}
-
-fn panicked(rank: usize) -> Error {
-    Error::Transport { rank, call: "an exchange", text: "a panic has ended it".to_owned() }
 }
 
 fn run(

@@ -6,6 +6,8 @@ use fft_core::{
     Algorithm, Error, Exchange, MessageHandler, MessagePlan, MessageSpec, PinnedMemory,
 };
 
+use super::messages::unreserved;
+
 /// Consecutive chunks are an exchange of their own, which ends before the next begins. The handler
 /// must read messages as they arrive. A plan that needs memory for all messages at once is one
 /// round.
@@ -119,8 +121,7 @@ impl Exchange for Rounds {
         let Some((_, rounds)) =
             self.known.iter().find(|(reshape, _)| *reshape == message_plan.reshape)
         else {
-            let what = format!("reshape {}", message_plan.reshape);
-            return Err(Error::argument("message_plan", what, "one that was reserved for"));
+            return Err(unreserved(message_plan));
         };
         // Its messages have the handler's numbers, and may be kept.
         if let [only] = &rounds[..] {

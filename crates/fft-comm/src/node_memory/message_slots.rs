@@ -7,8 +7,9 @@
 //!         published: the last run in which it can be read, and its bytes
 //!         for each rank: the last run in which it has written its parts, and the bytes used
 //!     the slots
+//!
 //! a rank writes its parts of a slot when all ranks are done with the run before
-//! the owner takes the slot when all ranks have written
+//! the owner lends or publishes the slot when all ranks have written
 //! ranks read the slot when it is published, and are done then
 //! ```
 //!
@@ -51,7 +52,7 @@ struct Written {
 type Memory = Arc<Vec<Arc<Box<dyn SharedMemory>>>>;
 
 /// A slot of a list.
-struct Place {
+struct ListedSlot {
     spec: SlotSpec,
     /// Where its flags and its bytes begin in its owner's memory.
     flags: usize,
@@ -67,7 +68,7 @@ struct Place {
 
 /// A list of slots, and memory of all ranks for it.
 struct List {
-    places: Vec<Place>,
+    places: Vec<ListedSlot>,
     parts: Vec<*mut u8>,
     own_bytes: usize,
     run: u64,
@@ -148,7 +149,7 @@ impl<A: AddressSpace> HostMessageSlots<A> {
     }
 
     /// A slot of this rank that it may change now.
-    fn own(&mut self, slot: usize) -> &mut Place {
+    fn own(&mut self, slot: usize) -> &mut ListedSlot {
         assert!(self.is_running, "slots are used in runs");
         let is_received = self.list().places[slot].spec.parts.is_empty();
         let is_settled = self.is_free() && (is_received || self.is_written(slot));
@@ -233,20 +234,20 @@ impl List {
         unsafe { &(*self.parts[rank].cast::<Done>()).0 }
     }
 
-    fn published(&self, place: &Place) -> &Published {
+    fn published(&self, place: &ListedSlot) -> &Published {
         // SAFETY: `places` made room for these flags in the owner's memory, aligned and apart from
         // all else. As in `done`.
         unsafe { &*self.parts[place.spec.owner].add(place.flags).cast() }
     }
 
-    fn written(&self, place: &Place, rank: usize) -> &Written {
+    fn written(&self, place: &ListedSlot, rank: usize) -> &Written {
         assert!(rank < place.spec.parts.len(), "only slots that are written have parts");
         let at = place.flags + size_of::<Published>() + rank * size_of::<Written>();
         // SAFETY: as in `published`.
         unsafe { &*self.parts[place.spec.owner].add(at).cast() }
     }
 
-    fn bytes(&self, place: &Place) -> *mut u8 {
+    fn bytes(&self, place: &ListedSlot) -> *mut u8 {
         self.parts[place.spec.owner].wrapping_add(place.bytes)
     }
 
@@ -256,13 +257,13 @@ impl List {
     /// The slot has so many bytes. For the life of the result nobody writes them, and if it is
     /// written, nobody else reads them.
     #[expect(clippy::mut_from_ref, reason = "the memory is another's")]
-    unsafe fn all(&self, place: &Place, bytes: usize) -> &mut [u8] {
+    unsafe fn all(&self, place: &ListedSlot, bytes: usize) -> &mut [u8] {
         // SAFETY: the caller's promise; the memory lives as long as the places.
         unsafe { std::slice::from_raw_parts_mut(self.bytes(place), bytes) }
     }
 
     /// Bytes that a rank has used of its second part of a slot in this run.
-    fn used(&self, place: &Place, rank: usize) -> Option<usize> {
+    fn used(&self, place: &ListedSlot, rank: usize) -> Option<usize> {
         let written = self.written(place, rank);
         let there = written.run.load(Ordering::Acquire) == self.run;
         there.then(|| written.used.load(Ordering::Relaxed))
@@ -310,7 +311,7 @@ impl<A: AddressSpace> MessageSlots for HostMessageSlots<A> {
             places(slots, ranks.len()).ok_or(Error::Memory { rank, bytes: usize::MAX })?;
         let (parts, memory) = self.allocate(&bytes)?;
         let own_bytes = bytes[self.rank()];
-        let place = |(spec, [flags, bytes]): (&SlotSpec, [usize; 2])| Place {
+        let place = |(spec, [flags, bytes]): (&SlotSpec, [usize; 2])| ListedSlot {
             spec: spec.clone(),
             flags,
             bytes,
@@ -448,7 +449,7 @@ impl<A: AddressSpace> MessageSlots for HostMessageSlots<A> {
         self.is_running = false;
         self.host.space.ready()?;
         let rank = self.rank();
-        let is_lent = |place: &mut Place| Arc::get_mut(&mut place.lent).is_none();
+        let is_lent = |place: &mut ListedSlot| Arc::get_mut(&mut place.lent).is_none();
         if self.lists[self.list].places.iter_mut().any(is_lent) {
             self.host.space.flags(rank).gone.store(true, Ordering::Release);
             self.is_broken = true;

@@ -10,6 +10,7 @@ use fft_core::{
     MessageSlots, MessageSpec, PinnedMemory, SlotParts, SlotSpec, Topology, UsedBytes, agree,
 };
 
+use super::messages::{numbers, panicked, unreserved, words};
 use crate::idle::Idle;
 use bundles::{Bundles, Items, LedBundle, Messages};
 use entry::{Label, Wrong};
@@ -54,7 +55,6 @@ struct Reshape {
 }
 
 /// What has been done in a run.
-#[derive(Default)]
 struct Progress {
     /// Bundles that this rank leads and has sent, in order.
     sent: usize,
@@ -75,10 +75,6 @@ impl Hosts {
     }
 }
 
-fn ended(rank: usize) -> Error {
-    Error::Transport { rank, call: "an exchange", text: "a panic has ended it".to_owned() }
-}
-
 impl Exchange for Hosts {
     fn algorithm(&self) -> Algorithm {
         Algorithm::Hosts
@@ -91,7 +87,7 @@ impl Exchange for Hosts {
     fn reserve(&mut self, message_plan: &MessagePlan) -> Result<(), Error> {
         let rank = self.comm.rank();
         let Some(Transport { flight, slots }) = &mut self.transport else {
-            return Err(ended(rank));
+            return Err(panicked(rank));
         };
         let all = slots.allgather(&encoded(message_plan))?;
         let messages: Vec<_> = all.iter().map(|bytes| decoded(bytes)).collect();
@@ -120,10 +116,9 @@ impl Exchange for Hosts {
         let rank = self.comm.rank();
         let found = self.reshapes.iter_mut().find(|(reshape, _)| *reshape == message_plan.reshape);
         let Some((_, Reshape { list, bundles, progress })) = found else {
-            let what = format!("reshape {}", message_plan.reshape);
-            return Err(Error::argument("message_plan", what, "one that was reserved for"));
+            return Err(unreserved(message_plan));
         };
-        let mut transport = self.transport.take().ok_or_else(|| ended(rank))?;
+        let mut transport = self.transport.take().ok_or_else(|| panicked(rank))?;
         let Transport { flight, slots } = &mut transport;
         if let Err(why) = slots.begin(*list) {
             // Others may wait for this rank where it drops them.
@@ -361,15 +356,13 @@ fn compact(spec: &SlotSpec, bundle: &mut [u8], used: &UsedBytes<'_>) -> usize {
 }
 
 fn encoded(message_plan: &MessagePlan) -> Vec<u8> {
-    let words = |spec: &MessageSpec| [spec.peer, spec.bytes, spec.chunk];
-    let specs = message_plan.sends.iter().chain(&message_plan.recvs).flat_map(words);
-    let all = [message_plan.sends.len()].into_iter().chain(specs);
-    all.flat_map(|word| (word as u64).to_le_bytes()).collect()
+    let spec = |spec: &MessageSpec| [spec.peer, spec.bytes, spec.chunk];
+    let specs = message_plan.sends.iter().chain(&message_plan.recvs).flat_map(spec);
+    words([message_plan.sends.len()].into_iter().chain(specs))
 }
 
 fn decoded(bytes: &[u8]) -> Messages {
-    let (words, _) = bytes.as_chunks::<8>();
-    let mut words = words.iter().map(|word| u64::from_le_bytes(*word) as usize);
+    let mut words = numbers(bytes);
     let sends = words.next().unwrap_or(0);
     let words: Vec<_> = words.collect();
     let spec = |[peer, bytes, chunk]: &[usize; 3]| MessageSpec {
