@@ -15,6 +15,7 @@ mod alloc;
 mod calls;
 mod checks;
 mod endings;
+mod funnel;
 mod start;
 mod threads;
 

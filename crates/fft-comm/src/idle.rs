@@ -36,6 +36,11 @@ impl Default for Idle {
 impl Idle {
     /// Called after a test that found nothing complete, and before the next one.
     pub(crate) fn wait(&mut self) {
+        self.wait_with(std::thread::sleep);
+    }
+
+    /// As [`Idle::wait`], with something else that sleeps for as long, or less.
+    pub(crate) fn wait_with(&mut self, sleep: impl FnOnce(Duration)) {
         let took = self.looks.elapsed();
         if self.cold.is_zero() {
             self.least = self.least.min(took);
@@ -48,7 +53,7 @@ impl Idle {
             std::thread::yield_now();
             self.cold = Duration::ZERO;
         } else {
-            std::thread::sleep(NAP);
+            sleep(NAP);
             self.cold = COLD;
         }
         self.looks = Instant::now();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use fft_core::{Arrival, Error, Flight, PinnedMemory, Slot, SlotPool};
 
 use super::ffi::{self, RawComm, Requests};
-use super::pieces::Done;
+use super::pieces::{Done, Peer};
 use crate::idle::Idle;
 
 /// Bytes that may be under way out of this rank: enough to keep any network busy.
@@ -15,6 +15,11 @@ const AHEAD: usize = 1 << 23;
 const AHEAD_PIECES: usize = 16;
 /// Messages that may be, however long they are.
 const LEAST: usize = 2;
+
+/// A rank: messages of a communicator of their own need no other tag.
+fn peer(rank: usize) -> Peer {
+    Peer { rank, tag: ffi::TAG }
+}
 
 enum Step {
     Left,
@@ -64,12 +69,14 @@ impl MpiFlight {
     /// pool.
     fn step(&mut self, idle: Option<Idle>) -> Result<Step, Error> {
         Ok(match self.requests.next(&self.raw, &mut self.failure, idle)? {
-            Some(Done::Sent(slot)) => {
+            Some(Done::Sent { slot, .. }) => {
                 self.leaving -= 1;
                 self.pool.put(slot);
                 Step::Left
             }
-            Some(Done::Received { number, slot }) => Step::Came(Arrival { number, message: slot }),
+            Some(Done::Received { name: (number, _), slot }) => {
+                Step::Came(Arrival { number, message: slot })
+            }
             Some(Done::Not) | None => Step::None,
         })
     }
@@ -169,13 +176,13 @@ impl Flight for MpiFlight {
     }
 
     fn post_recv_into(&mut self, from: usize, slot: Slot) -> Result<(), Error> {
-        self.requests.receive(&self.raw, from, self.announced, slot)?;
+        self.requests.receive(&self.raw, peer(from), (self.announced, 0), slot)?;
         self.announced += 1;
         Ok(())
     }
 
     fn send(&mut self, to: usize, bound: usize, message: Slot) -> Result<(), Error> {
-        self.requests.send(&self.raw, to, bound, message)?;
+        self.requests.send(&self.raw, peer(to), (0, 0), bound, message)?;
         self.leaving += 1;
         Ok(())
     }
@@ -199,7 +206,7 @@ impl Flight for MpiFlight {
     fn wait_all(&mut self) -> Result<(), Error> {
         let idle = || Some(Idle::default());
         while let Some(done) = self.requests.next(&self.raw, &mut self.failure, idle())? {
-            if let Done::Sent(slot) | Done::Received { slot, .. } = done {
+            if let Done::Sent { slot, .. } | Done::Received { slot, .. } = done {
                 self.pool.put(slot);
             }
         }

@@ -6,6 +6,7 @@
 mod device_buffer;
 mod ffi;
 mod flight;
+mod funnel;
 mod host;
 mod impl_comm;
 mod library;
@@ -18,6 +19,7 @@ pub mod window;
 /// The bindings, for callers who use MPI themselves.
 pub use ::mpi as rsmpi;
 
+pub use funnel::{Funnel, FunneledComm, threads};
 pub(crate) use library::library;
 pub use library::{Mpi, abort, hear_out, init};
 pub use mpi_comm::MpiComm;

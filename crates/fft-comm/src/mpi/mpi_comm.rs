@@ -116,6 +116,17 @@ impl MpiComm {
         self
     }
 
+    /// Sets the rank that the others hear of when this process leaves.
+    pub(super) fn set_name(&self, rank: usize) {
+        self.roll.iter().for_each(|roll| roll.set_name(rank));
+    }
+
+    /// Tells the others that a rank of this process has left, once.
+    pub(super) fn leave(&mut self, rank: usize) {
+        self.set_name(rank);
+        self.roll.take();
+    }
+
     /// A communicator of the same ranks, which shares the results of trials. Collective.
     pub(super) fn duplicate(&self) -> Result<Self, Error> {
         let raw = self.raw.all(self.raw.dup())?;

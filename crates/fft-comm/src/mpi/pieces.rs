@@ -24,14 +24,25 @@ impl Pieces {
 
 pub(super) struct Entry {
     pub(super) slot: Option<Slot>,
-    /// The number of the receive; `None` for a message that is sent.
-    pub(super) number: Option<usize>,
+    pub(super) name: Name,
+    pub(super) is_received: bool,
     pub(super) pieces: usize,
     pub(super) bytes: usize,
 }
 
+/// The other end of a message.
+#[derive(Clone, Copy)]
+pub(super) struct Peer {
+    pub(super) rank: usize,
+    pub(super) tag: c_int,
+}
+
+/// Two numbers by which the caller knows a message.
+pub(super) type Name = (usize, usize);
+
+/// What has completed.
 pub(super) enum Done {
     Not,
-    Sent(Slot),
-    Received { number: usize, slot: Slot },
+    Sent { name: Name, slot: Slot },
+    Received { name: Name, slot: Slot },
 }

@@ -104,7 +104,12 @@ impl ThreadComm {
         Self { seat: seat.clone(), flight: RefCell::new(ThreadFlight::new(seat)) }
     }
 
-    fn rendezvous<R>(&self, mine: &[u8], look: impl FnOnce(&[Vec<u8>]) -> R) -> Result<R, Error> {
+    /// Brings bytes, equally many on all ranks, and looks at those of all. Collective.
+    pub(crate) fn rendezvous<R>(
+        &self,
+        mine: &[u8],
+        look: impl FnOnce(&[Vec<u8>]) -> R,
+    ) -> Result<R, Error> {
         self.seat.world.rendezvous(self.seat.rank, mine, look)
     }
 
@@ -207,6 +212,17 @@ impl ThreadComm {
         let (size, space) = (comm.size(), Process(FlagsOf(comm.seat.clone())));
         let ranks = (0..self.size()).filter(|&rank| self.host(rank) == host).collect();
         Ok((HostNodeMemory::new(space, Box::new(comm), ranks), size))
+    }
+
+    /// Memory of all threads, which are these ranks of another communicator. Collective.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn memory_of_ranks(
+        &self,
+        ranks: Vec<usize>,
+    ) -> Result<HostNodeMemory<Process<FlagsOf>>, Error> {
+        let comm = self.split(0, self.rank())?;
+        let space = Process(FlagsOf(comm.seat.clone()));
+        Ok(HostNodeMemory::new(space, Box::new(comm), ranks))
     }
 
     /// Communicators of the ranks with equal `color`, ordered by `key` and then by rank here.

@@ -1,4 +1,5 @@
 //! Messages between threads: slots move to the receiver, and back when they have been read.
+//! Messages of other processes are received into slots of the receiver.
 
 use std::sync::Arc;
 
@@ -6,7 +7,7 @@ use fft_core::{Arrival, Error, Flight, PinnedMemory, Slot, SlotPool};
 
 use super::world::{Seat, State};
 
-pub(super) struct ThreadFlight {
+pub(crate) struct ThreadFlight {
     seat: Arc<Seat>,
     pool: SlotPool,
     /// The sender of each posted receive, and whether its message has arrived, or never will.
@@ -18,7 +19,7 @@ pub(super) struct ThreadFlight {
 }
 
 impl ThreadFlight {
-    pub(super) fn new(seat: Arc<Seat>) -> Self {
+    pub(crate) fn new(seat: Arc<Seat>) -> Self {
         let (expected, lent) = (Vec::new(), Vec::new());
         Self { seat, pool: SlotPool::default(), expected, lent, gone: None }
     }
@@ -35,16 +36,20 @@ impl ThreadFlight {
                     lent.swap_remove(place);
                 }
             }
-            if let Some(reader) = lent.iter().copied().find(|&to| state.gone[to]) {
+            let is_gone = |peer: usize| world.thread_of(peer).is_some_and(|it| state.gone[it]);
+            if let Some(reader) = lent.iter().copied().find(|&to| is_gone(to)) {
                 gone.get_or_insert(reader);
-                lent.retain(|&to| !state.gone[to]);
+                lent.retain(|&to| !is_gone(to));
             }
             let there =
-                |from: usize| state.gone[from] || !state.mail[*rank * world.size + from].is_empty();
+                |from: usize| is_gone(from) || !state.mail[*rank * world.size + from].is_empty();
+            let any = || {
+                let any = |&(from, came): &(usize, bool)| !came && there(from);
+                !state.received[*rank].is_empty() || expected.iter().any(any)
+            };
             match lent.len() <= most {
                 true => Some(true),
-                false if !read => None,
-                false => expected.iter().any(|&(from, came)| !came && there(from)).then_some(false),
+                false => (read && any()).then_some(false),
             }
         })
     }
@@ -58,6 +63,10 @@ fn next(
     state: &mut State,
 ) -> Option<Result<Arrival, Error>> {
     let Seat { world, rank } = seat;
+    if let Some((number, message)) = state.received[*rank].pop_front() {
+        expected[number].1 = true;
+        return Some(Ok(Arrival { number, message }));
+    }
     for number in 0..expected.len() {
         let (from, came) = expected[number];
         if came {
@@ -68,10 +77,12 @@ fn next(
             expected[number].1 = true;
             return Some(Ok(Arrival { number, message }));
         }
-        if state.gone[from] {
+        if world.thread_of(from).is_some_and(|thread| state.gone[thread]) {
             expected[number].1 = true;
             missed.get_or_insert(from);
-            return Some(Slot::new(0, *rank).map(|message| Arrival { number, message }));
+            return Some(
+                Slot::new(0, world.rank_of(*rank)).map(|message| Arrival { number, message }),
+            );
         }
     }
     None
@@ -87,13 +98,19 @@ impl Flight for ThreadFlight {
         self.lent.reserve(sends.len());
         let Seat { world, rank } = &*self.seat;
         let mut state = world.state();
-        for to in 0..world.size {
-            state.mail[to * world.size + rank].reserve(sends.len());
+        let from = world.rank_of(*rank);
+        for to in state.mail.chunks_exact_mut(world.size) {
+            to[from].reserve(sends.len());
         }
         state.returned[*rank].reserve(sends.len());
+        state.received[*rank].reserve(recvs.len());
         drop(state);
+        if world.remote.is_some() {
+            let all: Vec<_> = sends.iter().chain(recvs).copied().collect();
+            return self.pool.reserve(&all, from);
+        }
         // Receivers need no memory, as they get the sender's slots.
-        self.pool.reserve(sends, self.seat.rank)
+        self.pool.reserve(sends, from)
     }
 
     fn reserve_message_buffers(&mut self, _sends: &[usize], recvs: &[usize]) -> Result<(), Error> {
@@ -102,27 +119,50 @@ impl Flight for ThreadFlight {
     }
 
     fn slot(&mut self, bytes: usize) -> Result<Slot, Error> {
-        self.pool.take(bytes, self.seat.rank)
+        self.pool.take(bytes, self.seat.world.rank_of(self.seat.rank))
     }
 
     fn wait_until_in_flight(&mut self, most: usize) -> Result<bool, Error> {
         Ok(self.recover(most, true))
     }
 
-    fn post_recv(&mut self, from: usize, _bytes: usize) -> Result<(), Error> {
+    fn post_recv(&mut self, from: usize, bytes: usize) -> Result<(), Error> {
+        let seat = self.seat.clone();
+        match &seat.world.remote {
+            Some(remote) if seat.world.thread_of(from).is_none() => {
+                // Its sender waits until it can be received.
+                let slot = self.slot(bytes).unwrap_or_else(|lacks| remote.abort(lacks));
+                self.post_recv_into(from, slot)
+            }
+            _ => {
+                self.expected.push((from, false));
+                Ok(())
+            }
+        }
+    }
+
+    fn receives_into_slots(&self) -> bool {
+        self.seat.world.remote.is_some()
+    }
+
+    fn post_recv_into(&mut self, from: usize, slot: Slot) -> Result<(), Error> {
+        let Seat { world, rank } = &*self.seat;
+        let remote = world.remote.as_ref().filter(|_| world.thread_of(from).is_none());
+        let refused = || Error::argument("sender of a slot's message", from, "another process");
+        let remote = remote.ok_or_else(refused)?;
+        remote.receive(*rank, from, self.expected.len(), slot);
         self.expected.push((from, false));
         Ok(())
     }
 
-    fn send(&mut self, to: usize, _bound: usize, message: Slot) -> Result<(), Error> {
+    fn send(&mut self, to: usize, bound: usize, message: Slot) -> Result<(), Error> {
         self.lent.push(to);
         let Seat { world, rank } = &*self.seat;
-        let mut state = world.state();
-        if !state.gone[to] {
-            state.mail[to * world.size + rank].push_back(message);
+        match (world.thread_of(to), &world.remote) {
+            (Some(thread), _) => world.deliver(thread, world.rank_of(*rank), message),
+            (None, Some(remote)) => remote.send(*rank, to, bound, message),
+            (None, None) => unreachable!("without remote ranks all are threads"),
         }
-        drop(state);
-        world.wake[to].notify_all();
         Ok(())
     }
 
@@ -141,16 +181,30 @@ impl Flight for ThreadFlight {
 
     fn recycle(&mut self, read: Arrival) {
         let owner = self.expected[read.number].0;
-        self.seat.world.state().returned[owner].push((self.seat.rank, read.message));
-        self.seat.world.wake[owner].notify_all();
+        let Seat { world, rank } = &*self.seat;
+        match world.thread_of(owner) {
+            Some(thread) => world.put_back(thread, world.rank_of(*rank), read.message),
+            None => self.pool.put(read.message),
+        }
     }
 
     fn wait_all(&mut self) -> Result<(), Error> {
         self.recover(0, false);
+        // What other processes have sent is received: it would be taken for later messages.
+        let Self { seat, expected, pool, .. } = self;
+        let of_remote = |from: usize| seat.world.thread_of(from).is_none();
+        while expected.iter().any(|&(from, came)| !came && of_remote(from)) {
+            let receive = |state: &mut State| state.received[seat.rank].pop_front();
+            let (number, message) = seat.world.wait(seat.rank, receive);
+            expected[number].1 = true;
+            pool.put(message);
+        }
         self.expected.clear();
-        match self.gone.take() {
-            None => Ok(()),
-            Some(gone) => Err(Error::Left { gone }),
+        let failed = self.seat.world.state().failed[self.seat.rank].take();
+        match (self.gone.take(), failed) {
+            (Some(gone), _) => Err(Error::Left { gone }),
+            (None, Some(failed)) => Err(failed),
+            (None, None) => Ok(()),
         }
     }
 

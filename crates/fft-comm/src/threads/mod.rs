@@ -8,4 +8,9 @@ mod comm;
 mod flight;
 mod world;
 
+#[cfg(feature = "mpi")]
+pub(crate) use flight::ThreadFlight;
+#[cfg(feature = "mpi")]
+pub(crate) use world::{Remote, Seat, World};
+
 pub use comm::{ThreadComm, alone, threads, threads_on, try_threads};

@@ -8,10 +8,11 @@ use fft_core::{Error, Slot};
 
 use crate::node_memory::SyncFlags;
 
-/// A rank of a communicator. The last drop tells the others that it has gone.
-pub(super) struct Seat {
-    pub(super) world: Arc<World>,
-    pub(super) rank: usize,
+/// A thread's place in a world, by its index among the threads. The last drop tells the others
+/// that it has gone.
+pub(crate) struct Seat {
+    pub(crate) world: Arc<World>,
+    pub(crate) rank: usize,
 }
 
 impl Drop for Seat {
@@ -22,6 +23,7 @@ impl Drop for Seat {
         // Their senders wait until these slots are dropped.
         let (size, rank) = (self.world.size, self.rank);
         state.mail[rank * size..(rank + 1) * size].iter_mut().for_each(VecDeque::clear);
+        state.received[rank].clear();
         state.returned[rank].clear();
         drop(state);
         self.world.wake_all();
@@ -29,7 +31,7 @@ impl Drop for Seat {
 }
 
 /// The flags of a communicator, which live as long as any rank of it.
-pub(super) struct FlagsOf(pub(super) Arc<Seat>);
+pub(crate) struct FlagsOf(pub(super) Arc<Seat>);
 
 impl AsRef<[SyncFlags]> for FlagsOf {
     fn as_ref(&self) -> &[SyncFlags] {
@@ -37,22 +39,46 @@ impl AsRef<[SyncFlags]> for FlagsOf {
     }
 }
 
-pub(super) struct World {
+/// Messages between threads of this process and ranks of other processes.
+pub(crate) trait Remote: Send + Sync {
+    /// Sends the slot of a thread to a rank, which expects at most `bound` bytes. It
+    /// [comes back](World::put_back).
+    fn send(&self, thread: usize, to: usize, bound: usize, slot: Slot);
+
+    /// Receives the next message of a rank into the slot of a thread, which
+    /// [gets it](World::complete) with this number.
+    fn receive(&self, thread: usize, from: usize, number: usize, slot: Slot);
+
+    /// Ends the job: other ranks wait for what has failed here, and cannot be told.
+    fn abort(&self, why: Error) -> !;
+}
+
+/// Threads that exchange messages: all ranks of a communicator, or those of this process.
+pub(crate) struct World {
+    /// All ranks.
     pub(super) size: usize,
-    /// A number for the host of each rank, which may be pretended.
+    /// The rank of the first thread; those of the others follow.
+    first: usize,
+    /// A number for the host of each thread, which may be pretended.
     pub(super) hosts: Vec<usize>,
     state: Mutex<State>,
-    /// One per rank, so that a message wakes only its receiver.
-    pub(super) wake: Vec<Condvar>,
+    /// One per thread, so that a message wakes only its receiver.
+    wake: Vec<Condvar>,
     flags: Vec<SyncFlags>,
+    /// Where not all ranks are threads of this process.
+    pub(super) remote: Option<Box<dyn Remote>>,
 }
 
 pub(super) struct State {
-    /// Messages under way, at `to * size + from`.
+    /// Messages under way to a thread, at `to * size + from`.
     pub(super) mail: Vec<VecDeque<Slot>>,
-    /// Slots that return to their sender, each with its reader.
+    /// Messages of other processes to a thread, each with the number of its receive.
+    pub(super) received: Vec<VecDeque<(usize, Slot)>>,
+    /// Slots that return to the thread that sent them, each with the rank of its reader.
     pub(super) returned: Vec<Vec<(usize, Slot)>>,
     pub(super) gone: Vec<bool>,
+    /// The first failure of messages to other processes, for each thread.
+    pub(super) failed: Vec<Option<Error>>,
     meeting: Meeting,
     /// Communicators in the making by a split, by color.
     pub(super) born: Vec<(usize, Arc<World>)>,
@@ -69,25 +95,89 @@ struct Meeting {
 }
 
 impl World {
+    /// A world whose ranks are all threads of this process.
     pub(super) fn new(hosts: Vec<usize>) -> Self {
-        let size = hosts.len();
-        let queue = |_| VecDeque::with_capacity(4);
+        Self::of(hosts.len(), 0, hosts, None)
+    }
+
+    /// A world of so many ranks, of which these threads are consecutive ones.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn with_remote(
+        size: usize,
+        threads: std::ops::Range<usize>,
+        remote: Box<dyn Remote>,
+    ) -> Self {
+        Self::of(size, threads.start, vec![0; threads.len()], Some(remote))
+    }
+
+    fn of(size: usize, first: usize, hosts: Vec<usize>, remote: Option<Box<dyn Remote>>) -> Self {
+        let threads = hosts.len();
+        // Of the many ranks of other processes few send to a thread.
+        let room = if remote.is_some() { 0 } else { 4 };
+        let queue = |_| VecDeque::with_capacity(room);
         let state = State {
-            mail: (0..size * size).map(queue).collect(),
+            mail: (0..threads * size).map(queue).collect(),
+            received: (0..threads).map(|_| VecDeque::new()).collect(),
             // At most one from each peer at a time: returning allocates nothing.
-            returned: (0..size).map(|_| Vec::with_capacity(size)).collect(),
-            gone: vec![false; size],
+            returned: (0..threads).map(|_| Vec::with_capacity(size)).collect(),
+            gone: vec![false; threads],
+            failed: vec![None; threads],
             meeting: Meeting {
-                brought: vec![Vec::new(); size],
-                came: vec![false; size],
+                brought: vec![Vec::new(); threads],
+                came: vec![false; threads],
                 open: false,
-                looked: vec![false; size],
+                looked: vec![false; threads],
             },
             born: Vec::new(),
         };
-        let wake = (0..size).map(|_| Condvar::new()).collect();
-        let flags = (0..size).map(|_| SyncFlags::default()).collect();
-        Self { size, hosts, state: Mutex::new(state), wake, flags }
+        let wake = (0..threads).map(|_| Condvar::new()).collect();
+        let flags = (0..threads).map(|_| SyncFlags::default()).collect();
+        Self { size, first, hosts, state: Mutex::new(state), wake, flags, remote }
+    }
+
+    /// The rank of a thread.
+    pub(super) fn rank_of(&self, thread: usize) -> usize {
+        self.first + thread
+    }
+
+    /// The thread that is a rank, if it is one of this process.
+    pub(super) fn thread_of(&self, rank: usize) -> Option<usize> {
+        rank.checked_sub(self.first).filter(|thread| *thread < self.wake.len())
+    }
+
+    pub(super) fn wake(&self, thread: usize) {
+        self.wake[thread].notify_all();
+    }
+
+    /// A message of a thread to another.
+    pub(super) fn deliver(&self, thread: usize, from: usize, message: Slot) {
+        let mut state = self.state();
+        if !state.gone[thread] {
+            state.mail[thread * self.size + from].push_back(message);
+        }
+        drop(state);
+        self.wake(thread);
+    }
+
+    /// A message of another process to a thread, by the number of its receive.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn complete(&self, thread: usize, number: usize, message: Slot) {
+        self.state().received[thread].push_back((number, message));
+        self.wake(thread);
+    }
+
+    /// A slot that a thread has sent, which its reader no longer needs.
+    pub(crate) fn put_back(&self, thread: usize, reader: usize, slot: Slot) {
+        self.state().returned[thread].push((reader, slot));
+        self.wake(thread);
+    }
+
+    /// Tells all threads that a message from or to another process has failed.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn fail(&self, error: &Error) {
+        for failed in &mut self.state().failed {
+            failed.get_or_insert_with(|| error.clone());
+        }
     }
 
     /// The shared state. No rank panics while it holds the lock, so that poisoning is ignored.
@@ -118,7 +208,7 @@ impl World {
         look: impl FnOnce(&[Vec<u8>]) -> R,
     ) -> Result<R, Error> {
         let missing = |gone: &[bool], there: &[bool]| {
-            let gone = (0..self.size).find(|&r| gone[r] && !there[r])?;
+            let gone = (0..gone.len()).find(|&r| gone[r] && !there[r])?;
             Some(Err(Error::Left { gone }))
         };
         // All must have left the meeting before this one.

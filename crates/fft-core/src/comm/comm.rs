@@ -77,7 +77,7 @@ pub trait Comm: Send {
         Ok(None)
     }
 
-    /// `threads` or `mpi`, for messages to people.
+    /// `threads`, `mpi`, or `mpi+threads`, for messages to people.
     fn name(&self) -> &'static str;
 
     /// Called when this rank unwinds out of a collective for good. It aborts the job if it must.

@@ -8,7 +8,7 @@ use fft_core::Error;
 use mpi::ffi;
 
 /// The tag of all messages; communicators separate them from those of others.
-pub(super) const TAG: c_int = 1;
+pub(in crate::mpi) const TAG: c_int = 1;
 
 fn describe(code: c_int) -> String {
     let mut text = [0 as c_char; ffi::MPI_MAX_ERROR_STRING as usize + 1];

@@ -14,7 +14,7 @@ mod roll;
 mod shared_window;
 mod window;
 
-pub(super) use calls::{abort, any_thread, awaited, is_running};
+pub(super) use calls::{TAG, abort, any_thread, awaited, is_running};
 pub(super) use device_buffer::takes_devices;
 pub(super) use line_type::LineType;
 pub(super) use raw_comm::{Bytes, BytesMut, RawComm, duplicate_of, of_fortran};

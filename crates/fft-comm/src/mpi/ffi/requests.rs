@@ -6,11 +6,11 @@ use std::mem::MaybeUninit;
 use fft_core::{Error, Slot};
 use mpi::ffi;
 
-use super::calls::{TAG, checked, vital};
+use super::calls::{checked, vital};
 use super::raw_comm::RawComm;
 use crate::idle::Idle;
 use crate::mpi::lines::count;
-use crate::mpi::pieces::{Done, Entry, Pieces};
+use crate::mpi::pieces::{Done, Entry, Name, Peer, Pieces};
 
 /// Non-blocking operations and the slots they use. Messages longer than `limit` bytes travel in
 /// pieces.
@@ -51,7 +51,8 @@ impl Requests {
     pub(in crate::mpi) fn send(
         &mut self,
         comm: &RawComm,
-        to: usize,
+        Peer { rank: to, tag }: Peer,
+        name: Name,
         bound: usize,
         slot: Slot,
     ) -> Result<(), Error> {
@@ -59,13 +60,13 @@ impl Requests {
         comm.ready(call)?;
         assert!(to < comm.size && slot.len() <= bound, "a rank and no more than it expects");
         let (pieces, len, at) = (self.pieces.of(bound), slot.len(), slot.address());
-        let entry = Entry { slot: Some(slot), number: None, pieces, bytes: 0 };
+        let entry = Entry { slot: Some(slot), name, is_received: false, pieces, bytes: 0 };
         self.start((comm.rank, call), entry, len, |first, n, request| {
             // SAFETY: the piece lies inside the slot's memory. The slot stays in `entries` until
             // completion (`next`, `drop`), and its memory does not move.
             unsafe {
                 let (at, byte) = (at.add(first).cast(), ffi::RSMPI_UINT8_T);
-                ffi::MPI_Isend(at, n, byte, to as c_int, TAG, comm.handle, request)
+                ffi::MPI_Isend(at, n, byte, to as c_int, tag, comm.handle, request)
             }
         });
         Ok(())
@@ -75,21 +76,21 @@ impl Requests {
     pub(in crate::mpi) fn receive(
         &mut self,
         comm: &RawComm,
-        from: usize,
-        number: usize,
+        Peer { rank: from, tag }: Peer,
+        name: Name,
         mut slot: Slot,
     ) -> Result<(), Error> {
         let call = "MPI_Irecv";
         comm.ready(call)?;
         assert!(from < comm.size, "rank {from} of {}", comm.size);
         let (pieces, len, at) = (self.pieces.of(slot.len()), slot.len(), slot.address_mut());
-        let entry = Entry { slot: Some(slot), number: Some(number), pieces, bytes: 0 };
+        let entry = Entry { slot: Some(slot), name, is_received: true, pieces, bytes: 0 };
         self.start((comm.rank, call), entry, len, |first, n, request| {
             // SAFETY: as in `send`. Nobody reads or writes the slot before completion, because only
             // `next` hands it out, or it is device memory, which may be written at any time.
             unsafe {
                 let (at, byte) = (at.add(first).cast(), ffi::RSMPI_UINT8_T);
-                ffi::MPI_Irecv(at, n, byte, from as c_int, TAG, comm.handle, request)
+                ffi::MPI_Irecv(at, n, byte, from as c_int, tag, comm.handle, request)
             }
         });
         Ok(())
@@ -176,7 +177,7 @@ impl Requests {
         status: Option<MaybeUninit<ffi::MPI_Status>>,
     ) -> Result<Option<Done>, Error> {
         let entry = &mut self.entries[self.entry_of[index]];
-        if let (Some(status), Some(_)) = (status, entry.number) {
+        if let (Some(status), true) = (status, entry.is_received) {
             let mut bytes = 0;
             // SAFETY: MPI_Testany completed a receive and so wrote the status.
             let code =
@@ -193,11 +194,12 @@ impl Requests {
             return Ok(None);
         }
         let mut slot = entry.slot.take().expect("an open entry has its slot");
-        Ok(Some(match entry.number {
-            None => Done::Sent(slot),
-            Some(number) => {
+        let name = entry.name;
+        Ok(Some(match entry.is_received {
+            false => Done::Sent { name, slot },
+            true => {
                 slot.set_len(entry.bytes);
-                Done::Received { number, slot }
+                Done::Received { name, slot }
             }
         }))
     }

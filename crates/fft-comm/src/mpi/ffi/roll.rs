@@ -25,9 +25,12 @@ use crate::idle::Idle;
 const WELL: f64 = 1.0;
 const UNWELL: f64 = 0.0;
 
+/// More than any rank.
+const RANKS: usize = 1 << 40;
+
 /// The farewell of a rank; of several the lowest rank's is the smallest.
-fn farewell(rank: usize, size: usize) -> f64 {
-    -((size - rank) as f64)
+fn farewell(rank: usize) -> f64 {
+    -((RANKS - rank) as f64)
 }
 
 /// The value and the result of a call, which MPI reads and writes while the call is active.
@@ -52,6 +55,8 @@ struct Part {
     request: ffi::MPI_Request,
     /// Whether a farewell was sent or received: there are no more calls.
     over: bool,
+    /// The rank that the farewell names.
+    name: usize,
 }
 
 // SAFETY: request handles are valid in every thread of the process; `RawComm` checks the thread.
@@ -105,7 +110,7 @@ impl Part {
 
     /// Sends the farewell, once, if MPI may be called.
     fn leave(&mut self) {
-        self.over = self.over || self.say(farewell(self.comm.rank, self.comm.size)).is_ok();
+        self.over = self.over || self.say(farewell(self.name)).is_ok();
     }
 
     /// Whether all have received its farewell, or it theirs.
@@ -142,10 +147,16 @@ impl Roll {
         forget_done();
         // SAFETY: reading a constant of the library.
         let request = unsafe { ffi::RSMPI_REQUEST_NULL };
-        let part = Part { comm, numbers: Numbers::new(), request, over: false };
+        let name = comm.rank;
+        let part = Part { comm, numbers: Numbers::new(), request, over: false, name };
         let part = Arc::new(Mutex::new(part));
         lock(&ROLLS).push(part.clone());
         Ok(Self(part))
+    }
+
+    /// Sets the rank that the farewell names, where ranks have other numbers than processes.
+    pub(in crate::mpi) fn set_name(&self, rank: usize) {
+        lock(&self.0).name = rank;
     }
 
     /// Tells all ranks whether this one has no error; returns whether none has. Collective.
@@ -161,7 +172,7 @@ impl Roll {
             UNWELL => Ok(false),
             farewell => {
                 part.over = true;
-                Err(Error::Left { gone: part.comm.size - (-farewell) as usize })
+                Err(Error::Left { gone: RANKS - (-farewell) as usize })
             }
         }
     }

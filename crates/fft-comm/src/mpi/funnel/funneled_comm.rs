@@ -1,0 +1,183 @@
+//! The communicator of a thread.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use fft_core::{Comm, Error, Flight, MessageSlots, NodeMemory, Part, Parts, Reduce};
+
+use super::operation::{Operation, Process, What};
+use super::queue::Request;
+use crate::exchange::pairwise;
+use crate::node_memory::HostMessageSlots;
+use crate::threads::{Seat, ThreadComm, ThreadFlight};
+
+/// A communicator whose ranks are threads of several MPI processes: see
+/// [`threads`](super::threads).
+///
+/// A rank's host is its process.
+pub struct FunneledComm {
+    /// The threads of this process.
+    local: ThreadComm,
+    process: Arc<Process>,
+    /// Of the all-to-all, which consists of messages; made when it is first used.
+    flight: RefCell<Option<ThreadFlight>>,
+}
+
+impl FunneledComm {
+    pub(super) fn new(local: ThreadComm, process: Arc<Process>) -> Self {
+        Self { local, process, flight: RefCell::new(None) }
+    }
+
+    fn first(&self) -> usize {
+        self.process.ranks.own().start
+    }
+
+    /// An error of the threads of this process, with ranks instead.
+    fn with_ranks(&self, error: Error) -> Error {
+        match error {
+            Error::Left { gone } => Error::Left { gone: self.first() + gone },
+            error => error,
+        }
+    }
+
+    /// An operation of all ranks: threads meet with `mine`, the first `asks` for what all have
+    /// brought, and each reads the result.
+    fn operate<R>(
+        &self,
+        what: What,
+        mine: &[u8],
+        ask: impl FnOnce(&mut Operation, &[Vec<u8>]),
+        read: impl FnOnce(&mut Operation) -> R,
+    ) -> Result<R, Error> {
+        let leads = self.local.rank() == 0;
+        let asks = |brought: &[Vec<u8>]| {
+            if leads {
+                let operation = &mut *self.process.operation();
+                operation.what = what;
+                ask(operation, brought);
+            }
+        };
+        self.local.rendezvous(mine, asks).map_err(|error| self.with_ranks(error))?;
+        if leads {
+            self.process.request();
+        }
+        self.local.barrier().map_err(|error| self.with_ranks(error))?;
+        let operation = &mut *self.process.operation();
+        operation.result.clone().expect("the operation is done")?;
+        Ok(read(operation))
+    }
+
+    fn make_flight(&self, most: usize) -> Result<ThreadFlight, Error> {
+        let world = |operation: &mut Operation| operation.worlds.pop().expect("one each");
+        let world = self.operate(What::Flight(most), &[], |_, _| {}, world)?;
+        Ok(ThreadFlight::new(Arc::new(Seat { world, rank: self.local.rank() })))
+    }
+}
+
+impl Drop for FunneledComm {
+    fn drop(&mut self) {
+        let (comm, rank) = (self.process.number, self.rank());
+        self.process.queue.push(Request::Leave { comm, rank });
+    }
+}
+
+impl Comm for FunneledComm {
+    fn rank(&self) -> usize {
+        self.first() + self.local.rank()
+    }
+
+    fn size(&self) -> usize {
+        self.process.ranks.size()
+    }
+
+    fn host(&self, rank: usize) -> usize {
+        let ranks = &self.process.ranks;
+        ranks.first[ranks.place(rank).0]
+    }
+
+    fn name(&self) -> &'static str {
+        "mpi+threads"
+    }
+
+    /// Ends the job, as ranks of other processes cannot be told.
+    fn abandon(&self) {
+        if self.process.ranks.own().len() < self.size() {
+            self.process.queue.push(Request::Abort(None));
+            loop {
+                std::thread::park();
+            }
+        }
+    }
+
+    fn barrier(&self) -> Result<(), Error> {
+        self.operate(What::Barrier, &[], |_, _| {}, |_| ())
+    }
+
+    fn allgather(&self, mine: &[u8], all: &mut [u8]) -> Result<(), Error> {
+        assert_eq!(all.len(), mine.len() * self.size(), "room for every rank's bytes");
+        let ask = |operation: &mut Operation, brought: &[Vec<u8>]| {
+            operation.bytes.clear();
+            brought.iter().for_each(|bytes| operation.bytes.extend_from_slice(bytes));
+        };
+        self.operate(What::Allgather, mine, ask, |operation| all.copy_from_slice(&operation.bytes))
+    }
+
+    fn allreduce(&self, how: Reduce, values: &mut [f64]) -> Result<(), Error> {
+        self.local.allreduce(how, values).map_err(|error| self.with_ranks(error))?;
+        let mine = values.to_vec();
+        let ask = |operation: &mut Operation, _: &[Vec<u8>]| {
+            operation.values.clear();
+            operation.values.extend_from_slice(&mine);
+        };
+        let read = |operation: &mut Operation| values.copy_from_slice(&operation.values);
+        self.operate(What::Allreduce(how), &[], ask, read)
+    }
+
+    fn alltoallv(&self, send: Parts<'_, &[u8]>, recv: Parts<'_, &mut [u8]>) -> Result<(), Error> {
+        let mut flight = self.flight.borrow_mut();
+        let flight = match &mut *flight {
+            Some(flight) => flight,
+            none => none.insert(self.make_flight(usize::MAX)?),
+        };
+        pairwise(self.rank(), flight, send, recv)
+    }
+
+    fn reserve_alltoallv(&self, _send: &[Part], _recv: &[Part]) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn flight(&self) -> Result<Box<dyn Flight>, Error> {
+        Ok(Box::new(self.make_flight(usize::MAX)?))
+    }
+
+    fn flight_in_pieces(&self, most: usize) -> Result<Box<dyn Flight>, Error> {
+        Ok(Box::new(self.make_flight(most)?))
+    }
+
+    fn node_memory(&self) -> Result<Option<Box<dyn NodeMemory>>, Error> {
+        let memory = self.local.memory_of_ranks(self.process.ranks.own().collect());
+        let memory = memory.map_err(|error| self.with_ranks(error))?;
+        Ok(if self.local.size() > 1 { Some(Box::new(memory)) } else { None })
+    }
+
+    fn message_slots(&self) -> Result<Option<Box<dyn MessageSlots>>, Error> {
+        let memory = self.local.memory_of_ranks(self.process.ranks.own().collect());
+        let memory = memory.map_err(|error| self.with_ranks(error))?;
+        Ok(Some(Box::new(HostMessageSlots::new(memory))))
+    }
+
+    fn sync(&self, well: bool) -> Result<Option<bool>, Error> {
+        let ask = |operation: &mut Operation, brought: &[Vec<u8>]| {
+            operation.well = Some(brought.iter().all(|mine| *mine == [1]));
+        };
+        self.operate(What::Sync, &[u8::from(well)], ask, |operation| operation.well)
+    }
+
+    fn dup(&self) -> Result<Box<dyn Comm>, Error> {
+        let local = self.local.split(0, self.local.rank());
+        let local = local.map_err(|error| self.with_ranks(error))?;
+        let process = |operation: &mut Operation| operation.processes.pop().expect("one each");
+        let process = self.operate(What::Dup, &[], |_, _| {}, process)?;
+        Ok(Box::new(Self::new(local, process)))
+    }
+}

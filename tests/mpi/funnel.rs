@@ -1,0 +1,124 @@
+//! Threads of several processes as ranks, where one thread of each process calls MPI.
+
+use fft_core::Link;
+use thriffty::mpi::{self, FunneledComm, MpiComm};
+use thriffty::planning::{Memory, Reduce};
+use thriffty::{C2c, Comm, Error, Kind, R2c};
+
+use crate::common::check::{Case, check};
+use crate::common::{arrays, cases, failures, job, lossy, plans};
+use crate::{as_rank, leaving};
+
+#[test]
+fn one_process() {
+    job::must_succeed(1, "funnel::body");
+}
+
+#[test]
+fn two_processes() {
+    job::must_succeed(2, "funnel::body");
+}
+
+#[test]
+fn three_processes() {
+    job::must_succeed(3, "funnel::body");
+}
+
+#[test]
+#[ignore = "started under mpirun by the other tests"]
+fn body() {
+    as_rank(|world, _| {
+        let all: &[&[usize]] = match world.size() {
+            1 => &[&[1], &[3]],
+            2 => &[&[2, 2], &[1, 3]],
+            _ => &[&[3, 1, 2]],
+        };
+        for threads in all {
+            on_threads(world, threads[world.rank()], |comm| {
+                ranks_are_numbered(comm, threads)?;
+                collectives(comm)?;
+                transforms(comm)
+            });
+        }
+        for threads in [0, 182] {
+            let asked = if world.rank() + 1 == world.size() { threads } else { 2 };
+            let error = mpi::threads(world, asked, |_| ()).unwrap_err().to_string();
+            assert!(error.contains("threads") && error.contains("181"), "{error}");
+        }
+    });
+}
+
+/// Runs a check on threads of each process; as long as they run, the next one waits.
+fn on_threads(
+    world: &MpiComm,
+    threads: usize,
+    body: impl Fn(&FunneledComm) -> Result<(), Error> + Sync,
+) {
+    let results = mpi::threads(world, threads, |comm| body(&comm)).expect("threads start");
+    assert_eq!(results.len(), threads);
+    for (thread, result) in results.into_iter().enumerate() {
+        result.unwrap_or_else(|error| panic!("thread {thread}: {error}"));
+    }
+}
+
+fn ranks_are_numbered(comm: &FunneledComm, threads: &[usize]) -> Result<(), Error> {
+    assert_eq!(comm.size(), threads.iter().sum::<usize>());
+    let processes = || threads.iter().enumerate().flat_map(|(p, &n)| std::iter::repeat_n(p, n));
+    let own = processes().nth(comm.rank()).expect("a process of each rank");
+    for (rank, process) in processes().enumerate() {
+        let expected = match process == own {
+            _ if rank == comm.rank() => Link::Own,
+            true => Link::Shared,
+            false => Link::Remote,
+        };
+        assert_eq!(comm.link(rank), expected, "{rank} of {threads:?}");
+    }
+    comm.barrier()
+}
+
+fn collectives(comm: &FunneledComm) -> Result<(), Error> {
+    let (rank, size) = (comm.rank(), comm.size());
+    for bytes in [0, 1, 5] {
+        let mine: Vec<u8> = (0..bytes).map(|i| (10 * rank + i) as u8).collect();
+        let mut all = vec![0; bytes * size];
+        comm.allgather(&mine, &mut all)?;
+        let expected: Vec<u8> =
+            (0..size).flat_map(|rank| (0..bytes).map(move |i| (10 * rank + i) as u8)).collect();
+        assert_eq!(all, expected);
+    }
+    for (how, expected) in [
+        (Reduce::Min, [0.0, -(size as f64) + 1.0]),
+        (Reduce::Max, [size as f64 - 1.0, 0.0]),
+        (Reduce::Sum, [1.0, -1.0].map(|sign| sign * (size * (size - 1) / 2) as f64)),
+    ] {
+        let mut values = [rank as f64, -(rank as f64)];
+        comm.allreduce(how, &mut values)?;
+        assert_eq!(values, expected, "{how:?}");
+    }
+    assert_eq!(comm.sync(true)?.unwrap_or(true), true);
+    if size > 1 {
+        assert_eq!(comm.sync(rank + 1 < size)?.unwrap_or(false), false);
+    }
+    Ok(())
+}
+
+fn transforms(comm: &FunneledComm) -> Result<(), Error> {
+    for (exchange, memory) in plans::everything() {
+        let case = Case::new([12, 10, 8], [Kind::C2C; 3]).exchange(exchange).memory(memory);
+        check::<C2c, 3>(comm, &case)?;
+        let case = Case::new([7, 6, 9], [Kind::C2C, Kind::Dct2, Kind::R2C]);
+        let case = case.exchange(exchange).memory(memory).tiling(3).howmany(2);
+        check::<R2c<f32>, 3>(comm, &case)?;
+    }
+    cases::many_neighbours(comm)?;
+    leaving::in_any_order(comm)?;
+    // The others have no more kinds of peers than four.
+    if comm.size() != 4 {
+        return Ok(());
+    }
+    cases::large_planes(comm)?;
+    lossy::all(comm, Memory::Ample)?;
+    arrays::all(comm)?;
+    leaving::early(comm)?;
+    failures::all(comm)
+}
