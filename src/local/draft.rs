@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::thread::available_parallelism;
 
-use fft_core::{DynGrid, Error, Kind, Real, Scale};
+use fft_core::{Brick, Comm, DynGrid, Error, Kind, Real, Scale, agree};
 
 use super::dyn_local_plan::DynLocalPlan;
 use super::local_plan::LocalPlan;
@@ -129,5 +129,26 @@ impl<K: Transform, const D: usize> LocalDraft<K, D> {
         let grid = DynGrid::new(self.shape)?;
         let precision = K::Real::PRECISION;
         DynLocalPlan::new(grid, K::DYN, precision, self.options, self.threads).map(LocalPlan::of)
+    }
+
+    /// This process's brick of physical data, where [there are others](LocalDraft::build_over).
+    pub fn input_brick(self, brick: Brick<D>) -> Self {
+        self.set(|options| options.input = Some(brick.into()))
+    }
+
+    /// This process's brick of spectral data.
+    pub fn output_brick(self, brick: Brick<D>) -> Self {
+        self.set(|options| options.output = Some(brick.into()))
+    }
+
+    /// Makes the plan of this process among those of a communicator, and starts its threads:
+    /// arrays are this process's bricks. Collective.
+    ///
+    /// # Errors
+    /// Those of [`DynLocalPlan::over`].
+    pub fn build_over(self, comm: &dyn Comm) -> Result<LocalPlan<K, D>, Error> {
+        let (grid, precision) = (agree(comm, DynGrid::new(self.shape))?, K::Real::PRECISION);
+        DynLocalPlan::over(comm, grid, K::DYN, precision, self.options, self.threads)
+            .map(LocalPlan::of)
     }
 }

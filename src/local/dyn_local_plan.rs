@@ -1,16 +1,16 @@
-//! Plans of one process whose types and number of axes are values.
+//! Plans of a process with several threads, whose types and number of axes are values.
 
 use std::fmt;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use fft_comm::ThreadComm;
 use fft_core::{
-    Direction, DynGrid, Error, Kind, Layout, PerAxis, Precision, ProcGrid, Recipe, Spectrum,
-    Timings, WireError,
+    Comm, Direction, DynBrick, DynGrid, Error, PerAxis, Precision, Recipe, Reduce, Spectrum,
+    Timings, WireError, agree,
 };
 
 use super::team::Team;
+use super::work::{self, Work};
 use crate::field::{DynArray, DynTransform};
 use crate::plan::{DynDraft, DynPlan, Options};
 use crate::spectral::Domain;
@@ -24,13 +24,19 @@ pub struct DynLocalPlan {
     /// One for each rank; none where a rank has panicked.
     plans: Vec<Mutex<Option<Box<DynPlan>>>>,
     team: Team,
+    /// Of the processes.
+    comm: Box<dyn Comm>,
     /// Bytes of each rank's part before and after, of one call of the plans.
     parts: Vec<[usize; 2]>,
+    /// Whether parts of a thread of any process have another length after than before.
+    is_moved: bool,
     /// Calls of the plans for all arrays of a batch.
     calls: usize,
     howmany: usize,
-    /// Of an array before and after.
-    grids: [DynGrid; 2],
+    /// Of physical data.
+    grid: DynGrid,
+    /// Of this process, before and after.
+    bricks: [DynBrick; 2],
     recipe: Recipe,
     report: Report,
     spectrum: Spectrum,
@@ -65,66 +71,109 @@ impl DynLocalPlan {
         if threads == 0 {
             return Err(Error::argument("threads", threads, "at least 1"));
         }
-        if options.howmany == 0 {
-            return Err(Error::argument("howmany", 0, "at least 1"));
-        }
         options.check_axes(grid)?;
-        let grids = [grid, options.spectral_grid(grid)];
-        for grid in &grids {
+        let slowest = [
+            grid.shape().get(options.input_order[0]).copied(),
+            options.spectral_grid(grid).shape().get(options.output_order[0]).copied(),
+        ];
+        // An order without meaning is refused below, whatever the number of threads.
+        let most = slowest.map(|len| len.unwrap_or(1));
+        // One axis alone is not cut. Of many arrays threads have whole ones.
+        let most = match (grid.axes(), options.howmany) {
+            (1, howmany) => howmany,
+            (_, howmany) => most[0].min(most[1]).max(howmany),
+        };
+        let options = Options {
+            input: None,
+            output: None,
+            transposed_input: false,
+            transposed_output: false,
+            ..options
+        };
+        let threads = threads.min(most).max(1);
+        Self::over(&fft_comm::alone(), grid, transform, precision, options, threads)
+    }
+
+    /// Makes the plan of this process among those of a communicator: so many of its threads
+    /// transform its bricks. Collective; processes may have different numbers of threads.
+    ///
+    /// The calling thread alone communicates, also in later calls, which are made on it unless MPI
+    /// has `MPI_THREAD_MULTIPLE`. Shared arrays of the options have no effect.
+    ///
+    /// # Errors
+    /// The same on every process: those of [`Draft::build`](crate::Draft::build);
+    /// [`Error::Threads`]; [`Error::Argument`] for no threads, for several on a communicator that
+    /// has none, and for transposed data.
+    pub fn over(
+        comm: &dyn Comm,
+        grid: DynGrid,
+        transform: DynTransform,
+        precision: Precision,
+        options: Options,
+        threads: usize,
+    ) -> Result<Self, Error> {
+        let refused = [options.transposed_input, options.transposed_output].contains(&true);
+        let asked = match refused {
+            true => Err(Error::argument("transposed data", "several threads", "one a process")),
+            false => Ok(()),
+        };
+        let comm = agree(comm, asked).and_then(|()| comm.dup())?;
+        let draft = DynDraft::new(comm.as_ref(), grid, transform, precision);
+        let problem = draft.with(|it| *it = options.clone()).whole_problem()?;
+        for grid in [problem.input.grid(), problem.output.grid()] {
             grid.checked_points(options.howmany)?;
         }
-        let (howmany, input_order) = (options.howmany, options.input_order);
         let [lengths, modes] = options.lengths(grid);
+        let (howmany, rank) = (options.howmany, comm.rank());
+        let bricks = [problem.input.brick(rank), problem.output.brick(rank)];
         let spectrum = Spectrum {
             kinds: options.kinds,
             modes,
-            layout: Layout::even(grids[1], ProcGrid::new(PerAxis::splat(grid.axes(), 1)), 1)
-                .ordered(options.output_order)?,
+            layout: problem.output,
             complex: transform.has_complex_spectrum(),
             precision,
         };
-        let Work { grid, options, calls } = Work::new(grid, options, threads);
-        let spectral = options.spectral_grid(grid);
-        let slowest = [(grid, options.input_order[0]), (spectral, options.output_order[0])];
-        // An order without meaning is refused below, whatever the number of threads.
-        let most = slowest.map(|(grid, axis)| grid.shape().get(axis).copied().unwrap_or(1));
-        // One axis alone is not cut.
-        let most = if grid.axes() == 1 { 1 } else { most[0].min(most[1]) };
-        let team = Team::new(threads.min(most).max(1))?;
-        let ranks = team.ranks();
-        let comms = ThreadComm::team(ranks).into_iter().map(|comm| Mutex::new(Some(comm)));
-        let comms: Vec<_> = comms.collect();
-        let plans = team.run(|rank| {
-            let comm = locked(&comms[rank]).take();
-            let comm = comm.ok_or(Error::Left { gone: rank })?;
-            let [input, output] = slowest.map(|(grid, axis)| {
-                let cut = PerAxis::from_fn(grid.axes(), |a| if a == axis { ranks } else { 1 });
-                Some(ProcGrid::new(cut).part(&grid, rank))
-            });
+        let [input, output] = bricks.map(Some);
+        let mut most = [threads as f64];
+        comm.allreduce(Reduce::Max, &mut most)?;
+        let options = Options { input, output, ..options };
+        let Work { grid: one, options, calls } = Work::new(grid, options, most[0] as usize);
+        let (team, comms) = Team::new(comm.as_ref(), threads)?;
+        let comms: Vec<_> = comms.into_iter().map(|comm| Mutex::new(Some(comm))).collect();
+        let plans = team.run(|thread| {
+            let comm = locked(&comms[thread]).take();
+            let comm = comm.ok_or(Error::Left { gone: thread })?;
+            let part = |brick: Option<DynBrick>, order| {
+                brick.map(|brick| work::part(brick, order, threads, thread))
+            };
             let own = Options {
-                input,
-                output,
+                input: part(options.input, options.input_order),
+                output: part(options.output, options.output_order),
                 shared_arrays: true,
-                transposed_input: false,
-                transposed_output: false,
                 ..options.clone()
             };
-            DynDraft::new(&comm, grid, transform, precision).with(|it| *it = own).build()
+            DynDraft::new(comm.as_ref(), one, transform, precision).with(|it| *it = own).build()
         })?;
         let (recipe, report) = (plans[0].recipe().clone(), plans[0].report().clone());
-        let parts = plans.iter().map(|plan| [plan.input_bytes(), plan.output_bytes()]).collect();
+        let parts = plans.iter().map(|plan| [plan.input_bytes(), plan.output_bytes()]);
+        let parts: Vec<_> = parts.collect();
+        let mut moved = [f64::from(parts.iter().any(|[before, after]| before != after))];
+        comm.allreduce(Reduce::Max, &mut moved)?;
         let plans = plans.into_iter().map(|plan| Mutex::new(Some(Box::new(plan)))).collect();
         Ok(Self {
             plans,
             team,
+            comm,
             parts,
+            is_moved: moved != [0.0],
             calls,
             howmany,
-            grids,
+            grid,
+            bricks,
             recipe,
             report,
             spectrum,
-            input_order,
+            input_order: problem.input.order(),
             transform,
             lengths,
         })
@@ -136,7 +185,7 @@ impl DynLocalPlan {
     /// # Errors
     /// [`Error::Argument`] for lengths that are not positive, or of other axes than the grid's.
     pub fn domain(&self, lengths: impl AsRef<[f64]>) -> Result<Domain, Error> {
-        Domain::new(self.spectrum.clone(), 0, lengths.as_ref(), false)
+        Domain::new(self.spectrum.clone(), self.comm.rank(), lengths.as_ref(), false)
     }
 
     /// As [`DynPlan::reversed_domain`].
@@ -144,7 +193,7 @@ impl DynLocalPlan {
     /// # Errors
     /// As [`DynLocalPlan::domain`].
     pub fn reversed_domain(&self, lengths: impl AsRef<[f64]>) -> Result<Domain, Error> {
-        Domain::new(self.spectrum.clone(), 0, lengths.as_ref(), true)
+        Domain::new(self.spectrum.clone(), self.comm.rank(), lengths.as_ref(), true)
     }
 
     /// The transform of Green's function in open space, as [`DynPlan::green_function`], on the
@@ -156,12 +205,13 @@ impl DynLocalPlan {
         if self.howmany != 1 {
             return Err(Error::argument("howmany in open space", self.howmany, 1));
         }
-        let (alone, spectrum) = (fft_comm::alone(), &self.spectrum);
-        let draft = DynDraft::new(&alone, self.grids[0], self.transform, spectrum.precision);
+        let (comm, spectrum) = (self.comm.as_ref(), &self.spectrum);
+        let draft = DynDraft::new(comm, self.grid, self.transform, spectrum.precision);
         let plan = draft.with(|options| {
             options.kinds = spectrum.kinds;
             (options.transform, options.modes) = (Some(self.lengths), Some(spectrum.modes));
             options.output_order = spectrum.layout.order();
+            [options.input, options.output] = self.bricks.map(Some);
         });
         plan.build()?.green_function(spacing)
     }
@@ -191,24 +241,55 @@ impl DynLocalPlan {
         &self.report
     }
 
+    /// The communicator of the processes.
+    pub fn comm(&self) -> &dyn Comm {
+        self.comm.as_ref()
+    }
+
+    /// Makes a result equal on all processes, as [`DynPlan::agree`]. Collective.
+    ///
+    /// # Errors
+    /// That of the lowest failing process.
+    pub fn agree<R>(&self, mine: Result<R, Error>) -> Result<R, Error> {
+        match self.comm.size() {
+            1 => mine,
+            _ => agree(self.comm.as_ref(), mine),
+        }
+    }
+
+    /// Equal transforms done together.
+    pub fn howmany(&self) -> usize {
+        self.howmany
+    }
+
     /// The grid of physical data of one array.
     pub fn input_grid(&self) -> DynGrid {
-        self.grids[0]
+        self.grid
     }
 
     /// The grid of spectral data of one array.
     pub fn output_grid(&self) -> DynGrid {
-        self.grids[1]
+        self.spectrum.layout.grid()
+    }
+
+    /// The brick of physical data of this process: the grid, if there is one process.
+    pub fn input_brick(&self) -> DynBrick {
+        self.bricks[0]
+    }
+
+    /// The brick of spectral data of this process.
+    pub fn output_brick(&self) -> DynBrick {
+        self.bricks[1]
     }
 
     /// Points of physical data, all batches together.
     pub fn input_len(&self) -> usize {
-        self.howmany * self.grids[0].points()
+        self.howmany * self.bricks[0].points()
     }
 
     /// Points of spectral data, all batches together.
     pub fn output_len(&self) -> usize {
-        self.howmany * self.grids[1].points()
+        self.howmany * self.bricks[1].points()
     }
 
     /// Bytes of physical data.
@@ -277,16 +358,19 @@ impl DynLocalPlan {
     ) -> Result<(), Error> {
         let all = [self.input_bytes(), self.output_bytes()];
         let expected = direction.choose(all, [all[1], all[0]]);
-        for (what, found, expected) in
-            [("input", input.len(), expected[0]), ("output", output.len(), expected[1])]
-        {
-            if found != expected {
-                return Err(Error::Length { what, rank: 0, found, expected });
-            }
-        }
-        let one = [expected[0] / self.calls, expected[1] / self.calls];
-        let (inputs, outputs) = (input.chunks(one[0].max(1)), output.chunks_mut(one[1].max(1)));
-        inputs.zip(outputs).try_for_each(|(input, output)| self.call(direction, input, output))
+        let found = [("input", input.len()), ("output", output.len())];
+        self.agree(
+            found
+                .into_iter()
+                .zip(expected)
+                .try_for_each(|(found, expected)| self.check_len(found, expected)),
+        )?;
+        // A process without points takes part in every call.
+        let one = expected.map(|bytes| bytes / self.calls);
+        (0..self.calls).try_for_each(|call| {
+            let [from, to] = one.map(|bytes| call * bytes..(call + 1) * bytes);
+            self.call(direction, &input[from], &mut output[to])
+        })
     }
 
     /// Transforms within one array of [`in_place_bytes`](Self::in_place_bytes): input and output
@@ -298,18 +382,15 @@ impl DynLocalPlan {
     pub fn run_in_place(&mut self, direction: Direction, data: &mut [u8]) -> Result<(), Error> {
         let all = [self.input_bytes(), self.output_bytes()];
         let [from, to] = direction.choose(all, [all[1], all[0]]);
-        let (found, expected) = (data.len(), self.in_place_bytes());
-        if found != expected {
-            return Err(Error::Length { what: "array", rank: 0, found, expected });
-        }
-        if self.parts.iter().any(|[before, after]| before != after) {
-            let mut copy = DynArray::zeros(from, 0)?;
+        self.agree(self.check_len(("array", data.len()), self.in_place_bytes()))?;
+        if self.is_moved {
+            let mut copy = self.agree(DynArray::zeros(from, 0))?;
             copy.bytes_mut().copy_from_slice(&data[..from]);
             return self.run(direction, copy.bytes_mut(), &mut data[..to]);
         }
-        let one = (to / self.calls).max(1);
-        data.chunks_mut(one).try_for_each(|array| {
-            let mut rest = array;
+        let one = to / self.calls;
+        (0..self.calls).try_for_each(|call| {
+            let mut rest = &mut data[call * one..(call + 1) * one];
             let parts = self.parts.iter().map(|&[bytes, _]| {
                 let (part, others) = std::mem::take(&mut rest).split_at_mut(bytes);
                 rest = others;
@@ -321,6 +402,17 @@ impl DynLocalPlan {
                 plan.run_in_place(direction, &mut part)
             })
         })
+    }
+
+    fn check_len(
+        &self,
+        (what, found): (&'static str, usize),
+        expected: usize,
+    ) -> Result<(), Error> {
+        match found == expected {
+            true => Ok(()),
+            false => Err(Error::Length { what, rank: self.comm.rank(), found, expected }),
+        }
     }
 
     /// Saves what was measured, as [`DynPlan::save_wisdom`].
@@ -380,85 +472,5 @@ impl fmt::Debug for DynLocalPlan {
     }
 }
 
-/// What one call of the plans transforms, and the number of calls.
-struct Work {
-    grid: DynGrid,
-    options: Options,
-    calls: usize,
-}
-
-impl Work {
-    /// Many arrays are one more axis without a transform, so that threads have whole ones. Of a
-    /// few, one after the other is cut.
-    fn new(grid: DynGrid, options: Options, threads: usize) -> Self {
-        let calls = options.howmany;
-        let single = Options { howmany: 1, ..options };
-        let axes = grid.axes();
-        if calls < threads.max(2) || axes == fft_core::MAX_AXES {
-            return Self { grid, options: single, calls };
-        }
-        let shape =
-            PerAxis::from_fn(axes + 1, |a| if a == 0 { calls } else { grid.shape()[a - 1] });
-        let Ok(grid) = DynGrid::new(shape) else { return Self { grid, options: single, calls } };
-        let order = |order: PerAxis<usize>| {
-            PerAxis::from_fn(axes + 1, |place| if place == 0 { 0 } else { order[place - 1] + 1 })
-        };
-        let kinds = single.kinds;
-        let longer = |lens: Option<PerAxis<usize>>| {
-            lens.map(|lens| {
-                PerAxis::from_fn(axes + 1, |a| if a == 0 { calls } else { lens[a - 1] })
-            })
-        };
-        let options = Options {
-            kinds: PerAxis::from_fn(
-                axes + 1,
-                |a| if a == 0 { Kind::Identity } else { kinds[a - 1] },
-            ),
-            transform: longer(single.transform),
-            modes: longer(single.modes),
-            input_order: order(single.input_order),
-            output_order: order(single.output_order),
-            ..single
-        };
-        Self { grid, options, calls: 1 }
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use std::sync::mpsc;
-    use std::time::Duration;
-
-    use super::*;
-    use crate::field::DynTransform;
-
-    /// A panic of a rank before it transforms, on a thread of its own that may wait for ever.
-    #[test]
-    fn a_panic_of_one_thread_is_an_error_of_all() {
-        for ranks in [1, 2, 3] {
-            let (done, wait) = mpsc::channel();
-            std::thread::spawn(move || {
-                let grid = DynGrid::new([6, 5, 4]).unwrap();
-                let options = Options::new(DynTransform::C2c, 3);
-                let plan =
-                    DynLocalPlan::new(grid, DynTransform::C2c, Precision::F64, options, ranks);
-                let mut plan = plan.unwrap();
-                assert_eq!(plan.threads(), ranks);
-                let gone = ranks / 2;
-                let data: Vec<_> = (0..ranks).map(|_| Mutex::new(plan.zeros().unwrap())).collect();
-                let panics = plan.on_each(|rank, plan| {
-                    assert_ne!(rank, gone, "as it should");
-                    let mut data = locked(&data[rank]);
-                    let bytes = plan.in_place_bytes();
-                    plan.run_in_place(Direction::Forward, &mut data.bytes_mut()[..bytes])
-                });
-                assert_eq!(panics, Err(Error::Left { gone }));
-                let (x, mut y) = (vec![0; plan.input_bytes()], vec![0; plan.output_bytes()]);
-                let again = plan.run(Direction::Forward, &x, &mut y);
-                assert_eq!(again, Err(Error::Left { gone }));
-                done.send(()).unwrap();
-            });
-            wait.recv_timeout(Duration::from_secs(60)).expect("an error in time");
-        }
-    }
-}
+mod tests;

@@ -1,4 +1,5 @@
-//! Plans of one process: whole arrays in, whole arrays out, on a team of threads.
+//! Plans of a process with a team of threads: whole arrays in, whole arrays out. Of several
+//! processes, the bricks of each ([`LocalDraft::build_over`]).
 //!
 //! ```
 //! use thriffty::Complex;
@@ -17,6 +18,7 @@ mod draft;
 mod dyn_local_plan;
 mod local_plan;
 mod team;
+mod work;
 
 pub use draft::{LocalDraft, c2c, r2c, r2r};
 pub use dyn_local_plan::DynLocalPlan;

@@ -1,28 +1,39 @@
 //! Threads that stay, one per rank.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, PoisonError};
 
-use fft_core::Error;
+use fft_core::{Comm, Error, Funnel, agree};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 /// Threads that park between calls and end when this is dropped. A team of one runs on the
-/// caller's thread.
+/// caller's thread, unless that must send for it.
 pub(super) struct Team {
     ranks: usize,
     pool: Option<ThreadPool>,
+    /// Serves the threads meanwhile.
+    funnel: Option<Mutex<Box<dyn Funnel>>>,
 }
 
+/// The communicators of threads.
+type Comms = Vec<Box<dyn Comm>>;
+
 impl Team {
+    /// So many threads of this process, and the communicator of each. Collective.
+    ///
     /// # Errors
-    /// [`Error::Threads`] when they cannot be started.
-    pub(super) fn new(ranks: usize) -> Result<Self, Error> {
-        if ranks == 1 {
-            return Ok(Self { ranks, pool: None });
-        }
+    /// The same on every process: those of [`Comm::team`]; [`Error::Threads`] when threads cannot
+    /// be started.
+    pub(super) fn new(comm: &dyn Comm, threads: usize) -> Result<(Self, Comms), Error> {
+        let team = comm.team(threads)?;
         let name = |rank| format!("thriffty-{rank}");
-        let pool = ThreadPoolBuilder::new().num_threads(ranks).thread_name(name).build();
-        let why = |error| Error::Threads { found: 0, wanted: ranks, why: format!("{error}") };
-        Ok(Self { ranks, pool: Some(pool.map_err(why)?) })
+        let pool = (threads > 1 || team.funnel.is_some()).then(|| {
+            let pool = ThreadPoolBuilder::new().num_threads(threads).thread_name(name).build();
+            let why = |error| Error::Threads { found: 0, wanted: threads, why: format!("{error}") };
+            pool.map_err(why)
+        });
+        let pool = agree(comm, pool.transpose())?;
+        Ok((Self { ranks: threads, pool, funnel: team.funnel.map(Mutex::new) }, team.comms))
     }
 
     pub(super) fn ranks(&self) -> usize {
@@ -41,9 +52,13 @@ impl Team {
             let result = catch_unwind(AssertUnwindSafe(|| body(rank)));
             result.unwrap_or(Err(Error::Left { gone: rank }))
         };
-        let results = match &self.pool {
-            None => vec![guarded(0)],
-            Some(pool) => pool.broadcast(|context| guarded(context.index())),
+        let results = match (&self.pool, &self.funnel) {
+            (None, _) => vec![guarded(0)],
+            (Some(pool), None) => pool.broadcast(|context| guarded(context.index())),
+            (Some(pool), Some(funnel)) => {
+                let mut funnel = funnel.lock().unwrap_or_else(PoisonError::into_inner);
+                served(pool, funnel.as_mut(), self.ranks, &guarded)
+            }
         };
         // Ranks that only lost another one say less than that one does.
         let lost = |error: &Error| matches!(error, Error::Left { .. });
@@ -55,6 +70,30 @@ impl Team {
     }
 }
 
+/// Calls `body` on each thread of a pool, while this one serves them.
+fn served<R: Send>(
+    pool: &ThreadPool,
+    funnel: &mut dyn Funnel,
+    threads: usize,
+    body: &(impl Fn(usize) -> R + Sync),
+) -> Vec<R> {
+    let places: Vec<_> = (0..threads).map(|_| Mutex::new((Some(funnel.working()), None))).collect();
+    pool.in_place_scope(|scope| {
+        scope.spawn_broadcast(|_, context| {
+            let place = &places[context.index()];
+            let place = || place.lock().unwrap_or_else(PoisonError::into_inner);
+            let working = place().0.take();
+            let result = body(context.index());
+            place().1 = Some(result);
+            drop(working);
+        });
+        funnel.serve();
+    });
+    let results =
+        places.into_iter().map(|it| it.into_inner().unwrap_or_else(PoisonError::into_inner));
+    results.map(|(_, result)| result.expect("every thread has run")).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -62,7 +101,7 @@ mod tests {
     #[test]
     fn results_come_in_order_and_errors_are_those_of_their_rank() {
         for ranks in [1, 2, 5] {
-            let team = Team::new(ranks).unwrap();
+            let (team, _) = Team::new(&fft_comm::alone(), ranks).unwrap();
             assert_eq!(team.run(Ok).unwrap(), (0..ranks).collect::<Vec<_>>());
             let last = ranks - 1;
             let fail = |rank| match rank == last {

@@ -265,6 +265,11 @@ impl<'a> DynDraft<'a> {
         Ok(problem)
     }
 
+    /// The problem that [`DynDraft::build`] would solve on the host. Collective.
+    pub(crate) fn whole_problem(&self) -> Result<Problem, Error> {
+        self.problem(&self.options, Access::default())
+    }
+
     /// The key of this draft in a cache of plans on the host.
     ///
     /// # Errors

@@ -3,9 +3,10 @@
 use fft_core::Link;
 use thriffty::mpi::{self, FunneledComm, MpiComm};
 use thriffty::planning::{Memory, Reduce};
-use thriffty::{C2c, Comm, Error, Kind, R2c};
+use thriffty::{Brick, C2c, Comm, Error, Kind, R2c, local};
 
 use crate::common::check::{Case, check};
+use crate::common::data::{C64, bound, distance, norm, random};
 use crate::common::{arrays, cases, failures, job, lossy, plans};
 use crate::{as_rank, leaving};
 
@@ -39,6 +40,7 @@ fn body() {
                 collectives(comm)?;
                 transforms(comm)
             });
+            process_plans(world, threads[world.rank()]).unwrap_or_else(|error| panic!("{error}"));
         }
         for threads in [0, 182] {
             let asked = if world.rank() + 1 == world.size() { threads } else { 2 };
@@ -121,4 +123,51 @@ fn transforms(comm: &FunneledComm) -> Result<(), Error> {
     arrays::all(comm)?;
     leaving::early(comm)?;
     failures::all(comm)
+}
+
+/// Plans of processes with threads give what those of processes give, in the same bricks.
+fn process_plans(world: &MpiComm, threads: usize) -> Result<(), Error> {
+    let (rank, size) = (world.rank(), world.size());
+    for (seed, howmany) in [(1, 1), (2, 3), (3, 2)] {
+        let case = Case::new([7, 6, 10], [Kind::C2C, Kind::C2C, Kind::R2C]);
+        let case = case.orders([0, 1, 2], [2, 0, 1]).howmany(howmany).tiling(seed);
+        let [input, output] = case.bricks(size)?.map(|bricks| bricks[rank]);
+        let mut expected = case.plan::<R2c>(world)?;
+        let draft = local::r2c([7, 6, 10]).orders([0, 1, 2], [2, 0, 1]).howmany(howmany);
+        let draft = draft.threads(threads).input_brick(input).output_brick(output);
+        let mut plan = draft.build_over(world)?;
+        assert_eq!(plan.threads(), threads);
+        assert_eq!(
+            (plan.input_len(), plan.output_len()),
+            (expected.input_len(), expected.output_len())
+        );
+        let x: Vec<f64> = random(plan.input_len(), seed + rank as u64);
+        let mut found = vec![C64::default(); plan.output_len()];
+        let mut right = found.clone();
+        for _ in 0..2 {
+            plan.forward(&x, &mut found)?;
+            expected.forward_into(&x, &mut right)?;
+            let far = distance(&found, &right);
+            assert!(far <= bound(f64::EPSILON, 420) * norm(&right).max(1.0), "off by {far:e}");
+        }
+        let mut back = vec![0.0; x.len()];
+        plan.inverse(&found, &mut back)?;
+        let far = back.iter().zip(&x).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        assert!(far <= 4.0 * bound(f64::EPSILON, 420), "off by {far:e}");
+        // In place.
+        let mut data = vec![C64::default(); plan.in_place_bytes() / 16];
+        bytemuck::cast_slice_mut(&mut data)[..x.len()].copy_from_slice(&x);
+        plan.forward_in_place(&mut data)?;
+        assert_eq!(data[..found.len()], found, "in place");
+        // One process passes an array of another length: all are told, and go on.
+        let len = x.len() + usize::from(rank + 1 == size);
+        let error = plan.forward(&vec![0.0; len], &mut found).unwrap_err();
+        assert!(error.to_string().contains("input"), "{error}");
+        plan.forward(&x, &mut found)?;
+    }
+    // Bricks are checked as those of processes.
+    let grid = Brick { lo: [0, 0], hi: [8, 8] };
+    let error = local::c2c([8, 8]).threads(threads).input_brick(grid).build_over(world);
+    assert_eq!(error.is_err(), size > 1);
+    Ok(())
 }

@@ -53,8 +53,7 @@ impl Held {
             }
             Plan::Team(plan) => {
                 let grids = [plan.input_grid(), plan.output_grid()];
-                let howmany = plan.input_len() / grids[0].points();
-                (plan.recipe().problem(), grids, howmany)
+                (plan.recipe().problem(), grids, plan.howmany())
             }
         };
         let bytes = problem.widths()[side] * problem.precision.bytes();
@@ -68,9 +67,9 @@ impl Held {
         plan: impl FnOnce(&dyn Comm, A) -> Result<CopyPlan, Error>,
     ) -> Result<Copies, Error> {
         let asked = self.agree_with_all(asked)?;
-        let Plan::Rank(held) = self.plan() else {
-            let alone = thriffty::alone();
-            return Copies::on_host(&alone, plan(&alone, asked)?);
+        let held = match self.plan() {
+            Plan::Rank(held) => held,
+            Plan::Team(held) => return Copies::on_host(held.comm(), plan(held.comm(), asked)?),
         };
         let (comm, plan) = (held.comm(), plan(held.comm(), asked)?);
         #[cfg(feature = "cuda")]

@@ -74,7 +74,7 @@ impl Plan {
     fn agree<R>(&mut self, mine: Result<R, Error>) -> Result<R, Error> {
         match self {
             Self::Rank(plan) => plan.agree(mine),
-            Self::Team(_) => mine,
+            Self::Team(plan) => plan.agree(mine),
         }
     }
 
@@ -86,7 +86,7 @@ impl Plan {
                 agree(plan.comm(), array.synchronize())?;
                 Ok(array)
             }
-            Self::Team(plan) => plan.zeros(),
+            Self::Team(plan) => plan.agree(plan.zeros()),
         }
     }
 }
@@ -226,7 +226,7 @@ impl Held {
                 plan.memory(),
             ),
             Plan::Team(plan) => (
-                [plan.input_grid().whole(), plan.output_grid().whole()],
+                [plan.input_brick(), plan.output_brick()],
                 [plan.input_len(), plan.output_len()],
                 plan.memory(),
             ),
@@ -292,7 +292,10 @@ impl Held {
     pub(crate) fn save_wisdom(&mut self, path: Result<&Path, Error>) -> Result<(), Error> {
         match self.plan_mut() {
             Plan::Rank(plan) => plan.save_wisdom(agree(plan.comm(), path)?),
-            Plan::Team(plan) => plan.save_wisdom(path?),
+            Plan::Team(plan) => {
+                let path = plan.agree(path)?;
+                plan.save_wisdom(path)
+            }
         }
     }
 }
@@ -319,7 +322,9 @@ pub(crate) fn build(comm: &dyn Comm, asked: Result<Request, Error>) -> Result<He
     let (request, grid) = agree(comm, asked)?;
     let on_device = request.place.is_some();
     same_place(comm, on_device)?;
-    if request.threads != 1 {
+    let mut most = [request.threads as f64];
+    comm.allreduce(Reduce::Max, &mut most)?;
+    if most != [1.0] {
         return team(comm, request, grid);
     }
     let mut draft = DynDraft::new(comm, grid, request.transform, request.precision);
@@ -332,15 +337,18 @@ pub(crate) fn build(comm: &dyn Comm, asked: Result<Request, Error>) -> Result<He
     Ok(Held::new(Plan::Rank(Box::new(plan)), on_device))
 }
 
-/// A plan of several threads, which a process alone may have.
+/// A plan of several threads of each process. Collective.
 fn team(comm: &dyn Comm, request: Request, grid: DynGrid) -> Result<Held, Error> {
-    let alone = match (comm.size(), request.place.is_some()) {
-        (1, false) => Ok(()),
-        _ => Err(Error::argument("threads", request.threads, "1 over MPI and on devices")),
+    let on_host = match request.place.is_some() {
+        false => Ok(()),
+        true => Err(Error::argument("threads", request.threads, "1 on devices")),
     };
-    agree(comm, alone)?;
+    agree(comm, on_host)?;
     let Request { transform, precision, options, threads, .. } = request;
-    let plan = DynLocalPlan::new(grid, transform, precision, options, threads)?;
+    let plan = match comm.size() {
+        1 => DynLocalPlan::new(grid, transform, precision, options, threads)?,
+        _ => DynLocalPlan::over(comm, grid, transform, precision, options, threads)?,
+    };
     Ok(Held::new(Plan::Team(Box::new(plan)), false))
 }
 

@@ -38,10 +38,10 @@ pub use base::{
 pub use codec::{BadMessage, Codec, Packed, Wire};
 pub use comm::{
     Arrival, Comm, DeviceAllocation, DeviceBuffer, DeviceComm, Epoch, Exchange, Expose, Flight,
-    InEpoch, LocalBuffers, MessageBuffers, MessageHandler, MessagePlan, MessageSlots, MessageSpec,
-    NodeMemory, PackRequest, Part, Parts, PeerMemory, PinnedMemory, Reduce, RmaWindow, SLOT_ALIGN,
-    Segment, SharedMemory, Slot, SlotParts, SlotPool, SlotSpec, Unwinding, UsedBytes, Work,
-    WritePartition, agree, agree_by, agree_by_memory, assert_same, matching,
+    Funnel, InEpoch, LocalBuffers, MessageBuffers, MessageHandler, MessagePlan, MessageSlots,
+    MessageSpec, NodeMemory, PackRequest, Part, Parts, PeerMemory, PinnedMemory, Reduce, RmaWindow,
+    SLOT_ALIGN, Segment, SharedMemory, Slot, SlotParts, SlotPool, SlotSpec, Team, Unwinding,
+    UsedBytes, Work, WritePartition, agree, agree_by, agree_by_memory, assert_same, matching,
 };
 pub use execute::{
     AnyExecutor, BindContext, BufferRequirement, CallerArrays, Device, Executor, MakeExchange,

@@ -44,10 +44,9 @@ pub(crate) struct Options {
     choosing: Choosing,
     #[command(flatten)]
     place: Place,
-    /// Transform whole arrays of one process with N threads, instead of bricks of ranks.
+    /// Transform the array of each process with N of its threads.
     #[arg(long, value_name = "N")]
-    #[arg(conflicts_with_all = ["ranks", "in_grid", "out_grid", "exchange", "shared_arrays"])]
-    #[arg(conflicts_with_all = ["device", "tolerance", "wire"])]
+    #[arg(conflicts_with_all = ["ranks", "shared_arrays", "device"])]
     threads: Option<NonZeroUsize>,
     /// Measured repetitions, after one that is not.
     #[arg(long, default_value = "10", value_name = "N")]

@@ -48,19 +48,23 @@ pub(crate) fn asked<'a>(comm: &'a dyn Comm, options: &Problem) -> Result<DynDraf
     Ok(draft)
 }
 
-/// The plan of one process with so many threads.
+/// The plan of processes with so many threads each. Collective.
 pub(crate) fn local(
     comm: &dyn Comm,
     problem: &Problem,
     tune: Tune,
     threads: usize,
 ) -> Result<DynLocalPlan, Failure> {
-    let mut options = draft(comm, problem)?.options;
+    let mut options = asked(comm, problem)?.options;
     options.machine = machine_of(comm, problem)?.map(Arc::new);
     options.tune = tune;
     let Transform { kind, shape, precision, .. } = &problem.transform;
     let transform = family::transform(*kind);
-    Ok(DynLocalPlan::new(shape.grid()?, transform, *precision, options, threads)?)
+    let grid = shape.grid()?;
+    Ok(match comm.size() {
+        1 => DynLocalPlan::new(grid, transform, *precision, options, threads)?,
+        _ => DynLocalPlan::over(comm, grid, transform, *precision, options, threads)?,
+    })
 }
 
 /// The plan that `tune` chooses; a bar shows the progress of measurements. Collective.

@@ -12,6 +12,7 @@ use thriffty::{Comm, Error, Tune, Wire};
 
 use super::draft;
 use super::place::{Device, Place, Site};
+use crate::args::encoding::Encoding;
 use crate::args::options::{Choosing, Problem};
 use crate::ranks::world::{Failure, refused, zeros};
 
@@ -103,15 +104,22 @@ impl Engine {
         }
     }
 
-    /// The plan of the options for one process with so many threads.
+    /// The plan of the options for processes with so many threads each. Collective.
     pub(crate) fn with_threads(
         comm: &dyn Comm,
         problem: &Problem,
         choosing: &Choosing,
         threads: usize,
     ) -> Result<Self, Failure> {
-        if comm.size() > 1 {
-            return refused("--threads is for one process, without --ranks and mpirun");
+        if comm.size() > 1 && comm.name() == "threads" {
+            return refused("--threads is for processes, not for --ranks");
+        }
+        let is_cut = problem.grids.in_grid.is_some() || problem.grids.out_grid.is_some();
+        let is_sent = is_cut
+            || problem.exchange.is_some()
+            || Encoding::of(&problem.transform.wires).is_asked_for();
+        if comm.size() == 1 && is_sent {
+            return refused("one process with --threads has whole arrays and sends nothing");
         }
         let local = draft::local(comm, problem, choosing.tune(), threads)?;
         let plan = draft::draft(comm, problem)?.build()?;
@@ -161,7 +169,8 @@ impl Engine {
         let mut draft = draft::draft(comm, problem)?;
         draft.options.machine = Some(asked.machine.clone());
         let raw = |step: &Step| !matches!(step, Step::Reshape { wire, .. } if *wire != Wire::Raw);
-        if asked.options.tolerance.is_none() && recipe.steps().iter().all(raw) {
+        let is_own = self.local.is_none() && asked.options.tolerance.is_none();
+        if is_own && recipe.steps().iter().all(raw) {
             draft.options.tune = Tune::Recipe(recipe.to_string());
         }
         #[cfg(feature = "cuda")]

@@ -3,11 +3,12 @@
 use std::sync::Once;
 
 use fft_core::{
-    Comm, DeviceComm, Error, Flight, MessageSlots, NodeMemory, Part, Parts, Reduce, RmaWindow,
+    Comm, DeviceComm, Error, Flight, MessageSlots, NodeMemory, Part, Parts, Reduce, RmaWindow, Team,
 };
 
 use super::ffi::{Bytes, BytesMut, RawComm};
 use super::flight::MpiFlight;
+use super::funnel;
 use super::host::Host;
 use super::library::abort;
 use super::mpi_comm::MpiComm;
@@ -116,6 +117,10 @@ impl Comm for MpiComm {
             });
         }
         Ok(None)
+    }
+
+    fn team(&self, threads: usize) -> Result<Team, Error> {
+        funnel::team(self, threads)
     }
 
     fn dup(&self) -> Result<Box<dyn Comm>, Error> {

@@ -19,7 +19,7 @@ pub mod window;
 /// The bindings, for callers who use MPI themselves.
 pub use ::mpi as rsmpi;
 
-pub use funnel::{Funnel, FunneledComm, threads};
+pub use funnel::{FunneledComm, threads};
 pub(crate) use library::library;
 pub use library::{Mpi, abort, hear_out, init};
 pub use mpi_comm::MpiComm;

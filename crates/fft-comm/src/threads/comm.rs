@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::sync::{Arc, MutexGuard, PoisonError, RwLock};
 use std::thread::Builder;
 
-use fft_core::{Comm, Error, Flight, MessageSlots, NodeMemory, Part, Parts, Reduce};
+use fft_core::{Comm, Error, Flight, MessageSlots, NodeMemory, Part, Parts, Reduce, Team};
 
 use super::flight::ThreadFlight;
 use super::world::{FlagsOf, Seat, State, World};
@@ -197,6 +197,15 @@ impl Comm for ThreadComm {
 
     fn message_slots(&self) -> Result<Option<Box<dyn MessageSlots>>, Error> {
         Ok(Some(Box::new(HostMessageSlots::new(self.host_memory()?.0))))
+    }
+
+    fn team(&self, threads: usize) -> Result<Team, Error> {
+        if self.size() > 1 || threads == 0 {
+            let expected = "at least 1, of one rank or over MPI";
+            return Err(Error::argument("threads of a rank", threads, expected));
+        }
+        let comms = Self::team(threads).into_iter().map(|comm| Box::new(comm) as Box<dyn Comm>);
+        Ok(Team { comms: comms.collect(), funnel: None })
     }
 
     fn dup(&self) -> Result<Box<dyn Comm>, Error> {

@@ -5,6 +5,7 @@ use super::flight::Flight;
 use super::message_slots::MessageSlots;
 use super::node_memory::NodeMemory;
 use super::rma::RmaWindow;
+use super::team::Team;
 use crate::base::Error;
 use crate::geometry::Topology;
 use crate::problem::Link;
@@ -139,6 +140,16 @@ pub trait Comm: Send {
     /// Messages in memory of devices; `None` where the communicator has none, on every rank alike.
     fn device(&self) -> Option<&dyn DeviceComm> {
         None
+    }
+
+    /// Communicators in which so many threads of each rank are the ranks, numbered by rank here and
+    /// then by thread. Ranks may have different numbers of threads.
+    ///
+    /// # Errors
+    /// The same on every rank: [`Error::Argument`] for a number of threads that the communicator
+    /// cannot have; those of the library.
+    fn team(&self, threads: usize) -> Result<Team> {
+        Err(Error::argument("threads of a rank", threads, "MPI, or one rank"))
     }
 
     /// A communicator of the same ranks with messages of its own.

@@ -12,6 +12,7 @@ pub(crate) mod message_slots;
 pub(crate) mod node_memory;
 pub(crate) mod rma;
 pub(crate) mod slot;
+pub(crate) mod team;
 pub(crate) mod unwinding;
 
 pub use agreement::{agree, agree_by, agree_by_memory};
@@ -28,4 +29,5 @@ pub use node_memory::{
 };
 pub use rma::{Epoch, InEpoch, RmaWindow};
 pub use slot::{PinnedMemory, SLOT_ALIGN, Slot, SlotPool};
+pub use team::{Funnel, Team};
 pub use unwinding::Unwinding;

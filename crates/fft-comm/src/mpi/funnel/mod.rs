@@ -24,12 +24,25 @@ mod server;
 use std::sync::mpsc;
 use std::thread::Builder;
 
-use fft_core::Error;
+use fft_core::{Comm, Error, Funnel, Reduce, Team};
 
 pub use funneled_comm::FunneledComm;
-pub use server::Funnel;
+use server::Server;
 
 use super::mpi_comm::MpiComm;
+
+/// Communicators of so many threads of each process; of one each, that of the processes.
+/// Collective.
+pub(super) fn team(comm: &MpiComm, threads: usize) -> Result<Team, Error> {
+    let mut most = [threads as f64];
+    comm.allreduce(Reduce::Max, &mut most)?;
+    if most == [1.0] && threads == 1 {
+        return Ok(Team { comms: vec![comm.dup()?], funnel: None });
+    }
+    let (server, comms) = Server::new(comm, threads)?;
+    let comms = comms.into_iter().map(|comm| Box::new(comm) as Box<dyn Comm>);
+    Ok(Team { comms: comms.collect(), funnel: Some(Box::new(server)) })
+}
 
 /// Runs `body` on so many threads of this process and returns the results in their order. Each is
 /// a rank of one communicator, with those of all other processes. Collective.
@@ -50,7 +63,7 @@ pub fn threads<R: Send>(
     threads: usize,
     body: impl Fn(FunneledComm) -> R + Sync,
 ) -> Result<Vec<R>, Error> {
-    let (mut funnel, comms) = Funnel::new(comm, threads)?;
+    let (mut server, comms) = Server::new(comm, threads)?;
     let body = &body;
     std::thread::scope(|scope| {
         let mut running = Vec::with_capacity(threads);
@@ -70,9 +83,9 @@ pub fn threads<R: Send>(
         });
         comm.raw.all(started)?;
         for (place, comm) in places.into_iter().zip(comms) {
-            place.send((comm, funnel.working())).expect("the thread waits for its place");
+            place.send((comm, server.working())).expect("the thread waits for its place");
         }
-        funnel.serve();
+        server.serve();
         let ended: Vec<_> = running.into_iter().map(|thread| thread.join()).collect();
         let results: Result<Option<Vec<R>>, _> = ended.into_iter().collect();
         let results = results.unwrap_or_else(|panic| std::panic::resume_unwind(panic));

@@ -43,7 +43,7 @@ pub(super) struct State {
 }
 
 /// A thread that may make requests, until it is dropped.
-pub(crate) struct Working(Arc<Queue>);
+pub(super) struct Working(Arc<Queue>);
 
 impl Drop for Working {
     fn drop(&mut self) {

@@ -2,12 +2,12 @@
 
 use std::sync::{Arc, Weak};
 
-use fft_core::{Comm, Error};
+use fft_core::{Comm, Error, Funnel};
 
 use super::funneled_comm::FunneledComm;
 use super::messages::{Messages, Requesting};
 use super::operation::{Operation, Process, Ranks, What};
-use super::queue::{Queue, Request, Working};
+use super::queue::{Queue, Request};
 use crate::idle::Idle;
 use crate::mpi::ffi;
 use crate::mpi::mpi_comm::MpiComm;
@@ -18,7 +18,7 @@ const MOST_THREADS: usize = 181;
 
 /// Calls MPI for threads of this process: see [`threads`](super::threads). It stays on the thread
 /// that made it.
-pub struct Funnel {
+pub(super) struct Server {
     queue: Arc<Queue>,
     /// Numbers that have been given to communicators and flights.
     numbers: usize,
@@ -43,13 +43,13 @@ impl<T> ByNumber<T> {
     }
 }
 
-impl Funnel {
+impl Server {
     /// The communicators of so many threads, and what serves them. Collective over processes, which
     /// may have different numbers of threads.
     ///
     /// # Errors
     /// Those of [`threads`](super::threads).
-    pub fn new(comm: &MpiComm, threads: usize) -> Result<(Self, Vec<FunneledComm>), Error> {
+    pub(super) fn new(comm: &MpiComm, threads: usize) -> Result<(Self, Vec<FunneledComm>), Error> {
         let asked = match threads {
             1..=MOST_THREADS => Ok(threads),
             _ => Err(Error::argument("threads", threads, "1 to 181")),
@@ -63,16 +63,11 @@ impl Funnel {
         let ranks = Arc::new(Ranks { process: comm.rank(), first });
         let queue = Arc::new(Queue::default());
         let (comms, flights) = (ByNumber(Vec::new()), ByNumber(Vec::new()));
-        let mut funnel = Self { queue, numbers: 0, comms, flights, idle: Idle::default() };
-        let process = funnel.add(comm.duplicate()?, ranks);
+        let mut server = Self { queue, numbers: 0, comms, flights, idle: Idle::default() };
+        let process = server.add(comm.duplicate()?, ranks);
         let comms = ThreadComm::team(threads).into_iter();
         let comms = comms.map(|local| FunneledComm::new(local, process.clone())).collect();
-        Ok((funnel, comms))
-    }
-
-    /// What a thread holds while it may use its communicators.
-    pub(crate) fn working(&self) -> Working {
-        self.queue.working()
+        Ok((server, comms))
     }
 
     fn add(&mut self, comm: MpiComm, ranks: Arc<Ranks>) -> Arc<Process> {
@@ -86,39 +81,6 @@ impl Funnel {
     fn number(&mut self) -> usize {
         self.numbers += 1;
         self.numbers
-    }
-
-    /// Serves the threads until all that hold a [`Working`] have dropped it.
-    pub(crate) fn serve(&mut self) {
-        // Others wait for messages that would not come.
-        let unwinding = EndsJob;
-        let mut requests = std::collections::VecDeque::new();
-        loop {
-            let working = {
-                let state = &mut *self.queue.state();
-                std::mem::swap(&mut state.requests, &mut requests);
-                state.working > 0
-            };
-            if requests.is_empty() && !working {
-                break;
-            }
-            let mut moved = !requests.is_empty();
-            for request in requests.drain(..) {
-                self.start(request).unwrap_or_else(|error| ffi::awaited(error));
-            }
-            let mut is_active = false;
-            for (_, messages) in &mut self.flights.0 {
-                moved |= messages.test().unwrap_or_else(|error| ffi::awaited(error));
-                is_active |= messages.is_active;
-            }
-            match (moved, is_active) {
-                (true, _) => self.idle = Idle::default(),
-                (false, true) => self.idle.wait_with(|nap| self.queue.wait(Some(nap))),
-                (false, false) => self.queue.wait(None),
-            }
-        }
-        std::mem::forget(unwinding);
-        self.forget_dropped();
     }
 
     fn start(&mut self, request: Request) -> Result<(), Error> {
@@ -175,6 +137,44 @@ impl Funnel {
     fn forget_dropped(&mut self) {
         self.flights.0.retain(|(_, messages)| !messages.is_over());
         self.comms.0.retain(|(_, served)| served.threads.strong_count() > 0);
+    }
+}
+
+impl Funnel for Server {
+    fn working(&self) -> Box<dyn Send> {
+        Box::new(self.queue.working())
+    }
+
+    fn serve(&mut self) {
+        // Others wait for messages that would not come.
+        let unwinding = EndsJob;
+        let mut requests = std::collections::VecDeque::new();
+        loop {
+            let working = {
+                let state = &mut *self.queue.state();
+                std::mem::swap(&mut state.requests, &mut requests);
+                state.working > 0
+            };
+            if requests.is_empty() && !working {
+                break;
+            }
+            let mut moved = !requests.is_empty();
+            for request in requests.drain(..) {
+                self.start(request).unwrap_or_else(|error| ffi::awaited(error));
+            }
+            let mut is_active = false;
+            for (_, messages) in &mut self.flights.0 {
+                moved |= messages.test().unwrap_or_else(|error| ffi::awaited(error));
+                is_active |= messages.is_active;
+            }
+            match (moved, is_active) {
+                (true, _) => self.idle = Idle::default(),
+                (false, true) => self.idle.wait_with(|nap| self.queue.wait(Some(nap))),
+                (false, false) => self.queue.wait(None),
+            }
+        }
+        std::mem::forget(unwinding);
+        self.forget_dropped();
     }
 }
 

@@ -1,0 +1,36 @@
+//! Tests of plans of several threads.
+
+use std::sync::mpsc;
+use std::time::Duration;
+
+use super::*;
+use crate::field::DynTransform;
+
+/// A panic of a rank before it transforms, on a thread of its own that may wait for ever.
+#[test]
+fn a_panic_of_one_thread_is_an_error_of_all() {
+    for ranks in [1, 2, 3] {
+        let (done, wait) = mpsc::channel();
+        std::thread::spawn(move || {
+            let grid = DynGrid::new([6, 5, 4]).unwrap();
+            let options = Options::new(DynTransform::C2c, 3);
+            let plan = DynLocalPlan::new(grid, DynTransform::C2c, Precision::F64, options, ranks);
+            let mut plan = plan.unwrap();
+            assert_eq!(plan.threads(), ranks);
+            let gone = ranks / 2;
+            let data: Vec<_> = (0..ranks).map(|_| Mutex::new(plan.zeros().unwrap())).collect();
+            let panics = plan.on_each(|rank, plan| {
+                assert_ne!(rank, gone, "as it should");
+                let mut data = locked(&data[rank]);
+                let bytes = plan.in_place_bytes();
+                plan.run_in_place(Direction::Forward, &mut data.bytes_mut()[..bytes])
+            });
+            assert_eq!(panics, Err(Error::Left { gone }));
+            let (x, mut y) = (vec![0; plan.input_bytes()], vec![0; plan.output_bytes()]);
+            let again = plan.run(Direction::Forward, &x, &mut y);
+            assert_eq!(again, Err(Error::Left { gone }));
+            done.send(()).unwrap();
+        });
+        wait.recv_timeout(Duration::from_secs(60)).expect("an error in time");
+    }
+}

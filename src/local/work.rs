@@ -1,0 +1,110 @@
+//! What the threads of a plan transform.
+
+use fft_core::{DynBrick, DynGrid, Kind, PerAxis};
+
+use crate::plan::Options;
+
+/// What one call of the plans transforms, and the number of calls.
+pub(super) struct Work {
+    pub(super) grid: DynGrid,
+    pub(super) options: Options,
+    pub(super) calls: usize,
+}
+
+impl Work {
+    /// Many arrays are one more axis without a transform, so that threads have whole ones. Of a
+    /// few, one after the other is cut.
+    pub(super) fn new(grid: DynGrid, options: Options, threads: usize) -> Self {
+        let calls = options.howmany;
+        let single = Options { howmany: 1, ..options };
+        let axes = grid.axes();
+        if calls < threads.max(2) || axes == fft_core::MAX_AXES {
+            return Self { grid, options: single, calls };
+        }
+        let shape =
+            PerAxis::from_fn(axes + 1, |a| if a == 0 { calls } else { grid.shape()[a - 1] });
+        let Ok(grid) = DynGrid::new(shape) else { return Self { grid, options: single, calls } };
+        let order = |order: PerAxis<usize>| {
+            PerAxis::from_fn(axes + 1, |place| if place == 0 { 0 } else { order[place - 1] + 1 })
+        };
+        let kinds = single.kinds;
+        let longer = |lens: Option<PerAxis<usize>>| {
+            lens.map(|lens| {
+                PerAxis::from_fn(axes + 1, |a| if a == 0 { calls } else { lens[a - 1] })
+            })
+        };
+        let all_of = |brick: Option<DynBrick>| {
+            brick.map(|brick| {
+                let ends = |ends: PerAxis<usize>, first| {
+                    PerAxis::from_fn(axes + 1, |a| if a == 0 { first } else { ends[a - 1] })
+                };
+                DynBrick::new(ends(brick.lo, 0), ends(brick.hi, calls))
+            })
+        };
+        let options = Options {
+            input: all_of(single.input),
+            output: all_of(single.output),
+            kinds: PerAxis::from_fn(
+                axes + 1,
+                |a| if a == 0 { Kind::Identity } else { kinds[a - 1] },
+            ),
+            transform: longer(single.transform),
+            modes: longer(single.modes),
+            input_order: order(single.input_order),
+            output_order: order(single.output_order),
+            ..single
+        };
+        Self { grid, options, calls: 1 }
+    }
+}
+
+/// The part of a brick that is a thread's: parts of all threads follow each other in memory.
+pub(super) fn part(
+    brick: DynBrick,
+    order: PerAxis<usize>,
+    threads: usize,
+    thread: usize,
+) -> DynBrick {
+    // Slower axes have one point.
+    let axis = order.iter().copied().find(|&axis| brick.len(axis) > 1).unwrap_or(order[0]);
+    let (mut part, first, len) = (brick, brick.lo[axis], brick.len(axis));
+    let cut = |thread: usize| first + len * thread / threads;
+    (part.lo[axis], part.hi[axis]) = (cut(thread), cut(thread + 1));
+    part
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Parts are the brick, one after the other in its order of memory.
+    #[test]
+    fn parts_follow_each_other_in_memory() {
+        let place = |brick: &DynBrick, order: PerAxis<usize>, point: [usize; 3]| {
+            order.iter().fold(0, |at, &axis| at * brick.len(axis) + point[axis] - brick.lo[axis])
+        };
+        for hi in [[5, 9, 7], [3, 9, 7], [3, 5, 7], [3, 5, 7], [2, 4, 6]] {
+            let brick = DynBrick::new([2, 4, 6], hi);
+            for order in [[0, 1, 2], [2, 0, 1], [1, 2, 0]].map(PerAxis::from) {
+                for threads in [1, 2, 5] {
+                    let mut before = 0;
+                    for thread in 0..threads {
+                        let part = part(brick, order, threads, thread);
+                        assert_eq!(part.intersect(&brick).points(), part.points());
+                        for x in part.lo[0]..part.hi[0] {
+                            for y in part.lo[1]..part.hi[1] {
+                                for z in part.lo[2]..part.hi[2] {
+                                    let here = place(&part, order, [x, y, z]);
+                                    let there = place(&brick, order, [x, y, z]);
+                                    assert_eq!(before + here, there);
+                                }
+                            }
+                        }
+                        before += part.points();
+                    }
+                    assert_eq!(before, brick.points());
+                }
+            }
+        }
+    }
+}
