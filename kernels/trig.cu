@@ -13,14 +13,15 @@
 constexpr u32 I = 1, II = 2, III = 3;
 
 // Arrays of `inner` lines side by side, of which each has `n` real numbers outside, and inside
-// `length` numbers, real or complex. An array takes `step` numbers inside.
+// `length` numbers, real or complex. From a number of a line to the next there are `pitch` numbers
+// outside and `inner` inside. An array takes `step` numbers inside.
 struct Lines {
-    u64 step;
+    u64 step, pitch;
     u32 n, inner, length, elements;
     Divisor by_n, by_inner, by_length;
     u32 type, sine;
 };
-static_assert(sizeof(Lines) == 56, "the host has the same");
+static_assert(sizeof(Lines) == 64, "the host has the same");
 
 template <class T> struct ComplexOf;
 template <> struct ComplexOf<float> { using Type = float2; };
@@ -49,13 +50,14 @@ struct Where {
 template <class T>
 struct Line {
     const T* numbers;
-    u32 n, inner, sine;
+    u64 pitch;
+    u32 n, sine;
 
     __device__ Line(const Lines& lines, const Where& where, const T* x)
-        : numbers(x + u64(where.array) * lines.n * lines.inner + where.line), n(lines.n), inner(lines.inner), sine(lines.sine)
+        : numbers(x + u64(where.array) * lines.n * lines.pitch + where.line), pitch(lines.pitch), n(lines.n), sine(lines.sine)
     {
     }
-    __device__ T at(u32 i) const { return numbers[u64(i) * inner]; }
+    __device__ T at(u32 i) const { return numbers[i * pitch]; }
     // Signs that alternate, or the other order.
     __device__ double alternating(u32 i) const { return sine && i % 2 == 1 ? -double(at(i)) : double(at(i)); }
     __device__ double turned(u32 i) const { return at(sine ? n - 1 - i : i); }
@@ -146,7 +148,7 @@ __device__ void after(const Lines& lines, const void* inside, T* x, double facto
         u32 k = where.at, n = lines.n, from = lines.sine && lines.type == II ? n - 1 - k : k;
         double y = finished<T>(lines, inside, where.array * lines.step + where.line, from);
         bool minus = lines.sine && lines.type >= III && k % 2 == 1;
-        x[(u64(where.array) * n + k) * lines.inner + where.line] = T((minus ? -y : y) * factor);
+        x[(u64(where.array) * n + k) * lines.pitch + where.line] = T((minus ? -y : y) * factor);
     }
 }
 

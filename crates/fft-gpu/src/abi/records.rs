@@ -123,6 +123,7 @@ impl PartRecord {
 #[repr(C)]
 pub(crate) struct LinesRecord {
     pub(crate) step: u64,
+    pub(crate) pitch: u64,
     pub(crate) n: u32,
     pub(crate) inner: u32,
     pub(crate) length: u32,

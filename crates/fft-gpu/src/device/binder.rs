@@ -20,7 +20,6 @@ use super::local_fft::DeviceFft;
 use super::op::{CudaOp, Op};
 use super::reshape::Reshape;
 use super::resized::Resized;
-use super::trig::Trig;
 use crate::base::{GpuError, GpuReal};
 
 /// A reshape that waits for the transforms behind it.
@@ -292,8 +291,6 @@ impl Offer {
 fn transforms<T: GpuReal>(device: &Cuda<T>, group: &Group) -> Result<(Op<T>, usize), Error> {
     let made = if group.is_resized() {
         Resized::new(device, group).map(|(op, area)| (Op::Resized(Box::new(op)), area))
-    } else if group.is_trig() {
-        Trig::new(&device.gpu, group).map(|(op, area)| (Op::Trig(Box::new(op)), area))
     } else {
         DeviceFft::new(device, group).map(|(op, area)| (Op::Local(Box::new(op)), area))
     };

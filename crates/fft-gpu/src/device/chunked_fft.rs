@@ -100,7 +100,7 @@ impl Chunks {
 fn place(group: &Group) -> Option<usize> {
     let place = match &group.passes[..] {
         passes if passes.iter().all(|(place, _)| *place != 1) => 1,
-        [(1, pass)] if pass.kind == Kind::C2C => 2,
+        [(1, pass)] if pass.kind != Kind::R2C => 2,
         _ => return None,
     };
     (place < group.lens[0].len()).then_some(place)
@@ -238,7 +238,11 @@ mod tests {
     use super::*;
 
     fn group(lens: &[usize], places: &[usize]) -> Group {
-        let pass = |place: &usize| (*place, pass(Kind::C2C, Direction::Forward, lens[*place]));
+        group_of(Kind::C2C, lens, places)
+    }
+
+    fn group_of(kind: Kind, lens: &[usize], places: &[usize]) -> Group {
+        let pass = |place: &usize| (*place, pass(kind, Direction::Forward, lens[*place]));
         let passes = places.iter().map(pass).collect();
         Group { lens: [lens.to_vec(), lens.to_vec()], passes, factor: 1.0, pitch: None }
     }
@@ -258,6 +262,19 @@ mod tests {
         assert_eq!(axis(&[1, 16, 512, 512], &[3]), Some((2, 2)), "of 64 MiB");
         assert_eq!(axis(&[1, 8, 512, 512], &[3]), None, "small arrays");
         assert_eq!(axis(&[1, 512, 4096], &[1, 2]), None, "both axes are transformed");
+    }
+
+    /// Of cosine transforms as of complex ones; half spectra of columns are not divided.
+    #[test]
+    fn real_transforms_are_divided_by_their_bytes() {
+        let of = |kind: Kind, places: &[usize]| {
+            let found = Chunks::of::<f64>(&group_of(kind, &[1, 64, 512, 512], places), &[0, 1, 2]);
+            found.map(|it| (it.axis, it.count))
+        };
+        assert_eq!(of(Kind::C2C, &[3, 2]), Some((0, 8)));
+        assert_eq!(of(Kind::Dct2, &[3, 2]), Some((0, 4)));
+        assert_eq!(of(Kind::Dst1, &[1]), Some((1, 4)));
+        assert_eq!(of(Kind::R2C, &[1]), None);
     }
 
     #[test]
@@ -321,6 +338,10 @@ mod tests {
         assert_eq!(starts, [0, 2 * 20, 2 * 240, 2 * 260]);
         assert!(found.iter().all(|part| part.group.pitch == Some(40)));
         assert!(found.iter().all(|part| part.group.lens[1] == [1, 6, 4, 5]));
+        let real = group_of(Kind::Dct4, &[2, 6, 8, 5], &[1]);
+        let found = parts::<f64>(&real, &[0, 1, 2], strips).unwrap();
+        let starts: Vec<_> = found.iter().map(|part| part.starts).collect();
+        assert_eq!(starts, [0, 20, 240, 260].map(|start| [start; 2]));
         // Another axis, and numbers that are not aligned.
         assert!(parts::<f64>(&group(&[2, 6, 8, 5], &[3]), &[0, 1, 2], strips).is_none());
         let halves = Chunks { parts: 2, axis: 0, count: 1 };

@@ -1,5 +1,5 @@
 //! Ways to transform a group: by cuFFT, the last two axes of memory together and others as columns;
-//! or with columns by a kernel of our own.
+//! or with columns by a kernel of our own. Cosine and sine transforms are done one after the other.
 
 use std::sync::Arc;
 
@@ -8,6 +8,7 @@ use fft_core::{Direction, DynBrick, Kind, Pass, Placed, Transfer};
 
 use super::cuda::Cuda;
 use super::group::{Group, LineLayout, is_large, product};
+use super::trig::Trig;
 use crate::abi::{Fft, FftRun, Move};
 use crate::base::{GpuError, GpuReal};
 use crate::ffi::{DeviceMemory, FftPlan, Owned};
@@ -21,6 +22,8 @@ pub(super) enum Part<T> {
     CuFft(Box<PlannedLines<T>>),
     /// By a kernel of our own, with a factor.
     Columns(ColumnFft<T>, Direction, f64),
+    /// With a factor.
+    Trig(Box<Trig<T>>),
 }
 
 /// A plan that runs several times, and real numbers from one run to the next, before and after.
@@ -170,10 +173,18 @@ impl<T: GpuReal> Part<T> {
         }))
     }
 
+    /// Cosine and sine transforms; also returns what is left of the group's factor.
+    pub(super) fn trig(device: &Cuda<T>, group: &Group) -> Result<(Vec<Self>, f64), GpuError> {
+        let passes = group.clone().apart().into_iter();
+        let part = |pass| Ok(Self::Trig(Box::new(Trig::new(&device.gpu, &pass)?)));
+        Ok((passes.map(part).collect::<Result<_, GpuError>>()?, 1.0))
+    }
+
     pub(super) fn work_bytes(&self) -> usize {
         match self {
             Self::CuFft(lines) => lines.plan.work_bytes(),
             Self::Columns(..) => 0,
+            Self::Trig(trig) => trig.work_bytes(),
         }
     }
 
@@ -184,6 +195,7 @@ impl<T: GpuReal> Part<T> {
                 aligned.map_or(0, |aligned| aligned.copy.memory() + aligned.buffer.bytes())
             }
             Self::Columns(columns, ..) => columns.memory(),
+            Self::Trig(_) => 0,
         }
     }
 
@@ -200,6 +212,7 @@ impl<T: GpuReal> Part<T> {
             Self::Columns(columns, direction, factor) => {
                 columns.run(stream, *direction, src, dst, *factor)
             }
+            Self::Trig(trig) => trig.run(stream, work, src, dst),
         }
     }
 }

@@ -29,8 +29,9 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// Whether another pass, which follows, fits into one plan. Both are on the last two axes of
-    /// memory, where the halved one must be the last, and of whole lines.
+    /// Whether another pass, which follows, fits into one operation. Both are on the last two axes
+    /// of memory, where the halved one must be the last, and of whole lines; cosine and sine
+    /// transforms join each other.
     pub(super) fn joins(&self, place: usize, pass: &Pass) -> bool {
         let [(earlier, before)] = &self.passes[..] else { return false };
         let last = self.lens[0].len() - 1;
@@ -43,10 +44,9 @@ impl Group {
             Direction::Inverse => before.kind != Kind::R2C,
         };
         let both = [*earlier, place];
-        let real = before.kind.is_real() || pass.kind.is_real();
         let resized = before.resized.is_some() || pass.resized.is_some();
         (both == [last - 1, last] || both == [last, last - 1])
-            && !real
+            && before.kind.is_real() == pass.kind.is_real()
             && !resized
             && halves(*earlier, before)
             && halves(place, pass)
@@ -60,18 +60,20 @@ impl Group {
         self.passes.len() == 2 && self.passes.iter().all(|(place, _)| *place != last)
     }
 
-    /// Each pass in a group of its own.
+    /// Each pass in a group of its own, the last with the factor.
     pub(super) fn apart(self) -> Vec<Self> {
-        let Self { lens, passes, factor, .. } = self;
-        let factors = [1.0, factor];
-        let alone =
-            |(pass, factor)| Self { lens: lens.clone(), passes: vec![pass], factor, pitch: None };
-        passes.into_iter().zip(factors).map(alone).collect()
+        let Self { lens, passes, factor, pitch } = self;
+        let last = passes.len() - 1;
+        let alone = |(number, pass)| {
+            let factor = if number == last { factor } else { 1.0 };
+            Self { lens: lens.clone(), passes: vec![pass], factor, pitch }
+        };
+        passes.into_iter().enumerate().map(alone).collect()
     }
 
-    /// Whether it is a cosine or sine transform, and not empty.
+    /// Whether it is cosine or sine transforms.
     pub(super) fn is_trig(&self) -> bool {
-        self.passes[0].1.kind.is_real() && self.reals()[0] > 0
+        self.passes[0].1.kind.is_real()
     }
 
     /// Whether it is a transform of padded or truncated lines, by itself.
@@ -157,15 +159,15 @@ pub(super) mod tests {
     use super::*;
 
     pub(in crate::device) fn pass(kind: Kind, direction: Direction, n: usize) -> Pass {
-        let halved = kind == Kind::R2C;
+        let (halved, real) = (kind == Kind::R2C, kind.is_real());
         let forward = direction == Direction::Forward;
         Pass {
             kind,
             direction,
             n,
             resized: None,
-            complex_before: !(halved && forward),
-            complex_after: !halved || forward,
+            complex_before: !(real || halved && forward),
+            complex_after: !real && (!halved || forward),
             outer: 1,
             inner: 1,
             factor: 1.0,
@@ -196,6 +198,23 @@ pub(super) mod tests {
         let padded = |n| Pass { resized: Some([n - 1, n]), ..c2c(to, n) };
         assert!(!group(&lens, 3, c2c(to, 6)).joins(2, &padded(5)));
         assert!(!group(&lens, 3, padded(6)).joins(2, &c2c(to, 5)));
+        let cosines = |n| pass(Kind::Dct2, to, n);
+        assert!(group(&lens, 3, cosines(6)).joins(2, &pass(Kind::Dst4, to, 5)));
+        assert!(!group(&lens, 2, cosines(5)).joins(1, &cosines(4)));
+        assert!(!group(&lens, 3, cosines(6)).joins(2, &c2c(to, 5)));
+        assert!(!group(&lens, 3, r2c(to, 6)).joins(2, &cosines(5)));
+    }
+
+    #[test]
+    fn the_last_of_passes_apart_has_the_factor() {
+        let cosines = |n| pass(Kind::Dct2, Direction::Forward, n);
+        let mut both = Group { factor: 0.5, ..group(&[1, 4, 5, 6], 3, cosines(6)) };
+        let factors = |group: &Group| -> Vec<_> {
+            group.clone().apart().iter().map(|alone| (alone.passes[0].0, alone.factor)).collect()
+        };
+        assert_eq!(factors(&both), [(3, 0.5)]);
+        both.passes.push((2, cosines(5)));
+        assert_eq!(factors(&both), [(3, 1.0), (2, 0.5)]);
     }
 
     #[test]

@@ -30,7 +30,10 @@ impl<T: GpuReal> DeviceFft<T> {
         let [before, reals] = group.reals();
         let (mut parts, mut factor) = (Vec::new(), 1.0);
         if before.min(reals) > 0 {
-            (parts, factor) = fastest(device, group)?;
+            (parts, factor) = match group.is_trig() {
+                true => Part::trig(device, group)?,
+                false => fastest(device, group)?,
+            };
         }
         let work = parts.iter().map(Part::work_bytes).max().unwrap_or(0);
         let scale = match factor != 1.0 {

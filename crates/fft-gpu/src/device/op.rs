@@ -8,7 +8,6 @@ use super::fused_store::Store;
 use super::local_fft::DeviceFft;
 use super::reshape::Reshape;
 use super::resized::Resized;
-use super::trig::Trig;
 use crate::base::GpuReal;
 use crate::ffi::{DeviceMemory, Gathering, RankMemory};
 
@@ -19,7 +18,6 @@ pub(super) enum Op<T> {
     Local(Box<DeviceFft<T>>),
     /// The same in chunks, which the reshape that follows copies one by one.
     Chunked(Box<ChunkedFft<T>>),
-    Trig(Box<Trig<T>>),
     Resized(Box<Resized<T>>),
     Reshape(Box<Reshape<T>>),
     /// Transforms that read their source with two axes swapped.
@@ -47,7 +45,6 @@ impl<T: GpuReal> Operation<T, Cuda<T>> for CudaOp<T> {
         match &self.0 {
             Op::Local(local) => local.buffer_requirement(),
             Op::Chunked(chunked) => chunked.buffer_requirement(),
-            Op::Trig(_) => BufferRequirement::Either,
             Op::Resized(resized) => resized.buffer_requirement(),
             Op::Fetch(_) => BufferRequirement::OutOfPlace,
             // Others also write the second buffer: the output, which all see (`sees_all`).
@@ -89,7 +86,6 @@ impl<T: GpuReal> Operation<T, Cuda<T>> for CudaOp<T> {
         match &self.0 {
             Op::Local(local) => local.memory(),
             Op::Chunked(chunked) => chunked.memory(),
-            Op::Trig(_) => 0,
             Op::Resized(resized) => resized.memory(),
             Op::Fetch(plan) => plan.memory(),
             Op::Store(store) => store.memory(),
@@ -112,10 +108,6 @@ impl<T: GpuReal> Operation<T, Cuda<T>> for CudaOp<T> {
                 local.run(stream, area, src, dst)
             }
             Op::Chunked(chunked) => chunked.run(&mut context.device, src, dst),
-            Op::Trig(trig) => {
-                let (stream, area) = context.device.stream_and_area();
-                trig.run(stream, area, src, dst)
-            }
             Op::Resized(resized) => {
                 let (stream, area) = context.device.stream_and_area();
                 resized.run(stream, area, src.expect(other), dst)

@@ -24,7 +24,7 @@ pub(super) struct Trig<T> {
     /// The number of runs of the plan, and real numbers from one to the next, before and after.
     times: usize,
     steps: [usize; 2],
-    /// Real numbers of the array.
+    /// Real numbers from the array's first to its last.
     reals: usize,
     /// Bytes of the plan's work area, of its input and of its output; 0 for that in place.
     bytes: [usize; 3],
@@ -93,12 +93,13 @@ impl InnerFft {
         Group { lens, passes: vec![(1, pass)], factor: 1.0, pitch: None }
     }
 
-    /// The argument of the kernel before or after, for arrays of `array` real numbers each.
+    /// The argument of the kernel before or after, for arrays of `array` real numbers each inside,
+    /// and of a pitch outside.
     fn record(
         &self,
         side: usize,
         [outer, n, inner]: [usize; 3],
-        array: usize,
+        [array, pitch]: [usize; 2],
     ) -> Result<LinesRecord, GpuError> {
         let (length, width) = self.sides()[side];
         let elements = outer * inner * if side == 0 { length } else { n };
@@ -106,6 +107,7 @@ impl InnerFft {
         GpuError::at_most(what, elements, MOST_ELEMENTS)?;
         Ok(LinesRecord {
             step: (array / width) as u64,
+            pitch: pitch as u64,
             n: n as u32,
             inner: inner as u32,
             length: length as u32,
@@ -120,14 +122,15 @@ impl InnerFft {
 }
 
 impl<T: GpuReal> Trig<T> {
-    /// Plans the one pass of a group; also returns the bytes of work area that it needs.
-    pub(super) fn new(gpu: &Gpu, group: &Group) -> Result<(Self, usize), GpuError> {
+    /// Plans the one pass of a group.
+    pub(super) fn new(gpu: &Gpu, group: &Group) -> Result<Self, GpuError> {
         let (place, pass) = &group.passes[0];
         let inside = InnerFft::of(pass);
         let width = if pass.complex_before { 2 } else { 1 };
         let outer: usize = group.lens[0][..*place].iter().product();
         // Both parts of complex numbers are adjacent lines.
         let inner = group.lens[0][place + 1..].iter().product::<usize>() * width;
+        let pitch = group.pitch.map_or(inner, |pitch| pitch * width);
         let (sides, complex) = (inside.sides(), inside.run == FftRun::Forward);
         let lines = LineLayout::new(&inside.group(pass, outer, inner));
         let plan = FftPlan::new(gpu, inside.run, &lines.fft)?;
@@ -148,17 +151,21 @@ impl<T: GpuReal> Trig<T> {
         let bytes = [work, size(arrays[0]), after];
         let kernel = |name: &str| gpu.kernel(Source::Trig, &format!("{name}_{}", T::NAME));
         let lens = [outer, pass.n, inner];
-        let trig = Self {
+        let record = |side: usize| inside.record(side, lens, [arrays[side], pitch]);
+        Ok(Self {
             kernels: [kernel("before")?, kernel("after")?],
-            records: [inside.record(0, lens, arrays[0])?, inside.record(1, lens, arrays[1])?],
+            records: [record(0)?, record(1)?],
             plan,
             times: lines.times,
             steps,
-            reals: lens.iter().product(),
+            reals: (outer * pass.n - 1) * pitch + inner,
             bytes,
             factor: group.factor,
-        };
-        Ok((trig, bytes.iter().sum()))
+        })
+    }
+
+    pub(super) fn work_bytes(&self) -> usize {
+        self.bytes.iter().sum()
     }
 
     /// Queues it, from one array to another or in place.
@@ -169,8 +176,8 @@ impl<T: GpuReal> Trig<T> {
         src: Option<&DeviceMemory<T>>,
         dst: &mut DeviceMemory<T>,
     ) -> Result<(), GpuError> {
+        assert!(area.len() >= self.work_bytes(), "the work area that was asked for");
         let Self { kernels, records, plan, times, steps, reals, bytes, factor } = self;
-        assert!(area.len() >= bytes.iter().sum(), "the work area that was asked for");
         let [mut work, mut rest] = area.split(bytes[0]);
         let [before, after] = rest.split(bytes[1]);
         let (mut before, mut after) = (before.into_numbers::<T>(), after.into_numbers::<T>());
