@@ -346,10 +346,10 @@ mod tests {
     /// chunks or whole.
     #[test]
     fn recipes_of_devices_are_those_of_whole_messages() {
-        let recipes = |comm: crate::ThreadComm| {
+        let recipes = |transform, comm: crate::ThreadComm| {
             let recipe = |exchange: Algorithm, access| {
                 let grid = Grid::new([512; 3])?;
-                let mut draft = DynDraft::new(&comm, grid, DynTransform::C2c, Precision::F64);
+                let mut draft = DynDraft::new(&comm, grid, transform, Precision::F64);
                 draft.options.exchange = Some(exchange);
                 let by_clock: ByClock<'_> = &|_, _, _| unreachable!("the model chooses");
                 let chosen = draft.decide_on_device((access, "a GPU"), by_clock)?;
@@ -371,7 +371,8 @@ mod tests {
             Ok::<_, Error>(())
         };
         for ranks in [2, 4, 8] {
-            crate::threads(ranks, recipes).unwrap();
+            crate::threads(ranks, |comm| recipes(DynTransform::C2c, comm)).unwrap();
+            crate::threads(ranks, |comm| recipes(DynTransform::R2r, comm)).unwrap();
         }
     }
 

@@ -47,7 +47,7 @@ impl Ready {
             None => gpu.new_stream().map_err(|why| why.on(comm.rank())),
         };
         let stream = agree(comm, check(options).and(stream))?;
-        let lens = complex_lens(options, grid).filter(|_| transport == PeerToPeer);
+        let lens = whole_lens(options, grid).map(|it| it.filter(|_| transport == PeerToPeer));
         let kind = (complex, options.input_order == options.output_order, options.howmany);
         let machine = options.machine.as_deref();
         let access = match precision {
@@ -103,25 +103,26 @@ fn check(options: &Options) -> Result<(), Error> {
     Err(Error::argument(what, format!("{memory:?}"), format!("{usual:?}")))
 }
 
-/// Points along each axis, of a whole transform of at most three axes that are all complex, the
-/// last one perhaps halved.
-fn complex_lens(options: &Options, grid: DynGrid) -> Option<PerAxis<usize>> {
+/// Points along each axis, of a whole transform of at most three axes: if they are all complex, the
+/// last one perhaps halved; and if all have cosine or sine transforms.
+fn whole_lens(options: &Options, grid: DynGrid) -> [Option<PerAxis<usize>>; 2] {
     let (axes, shape) = (grid.axes(), grid.shape());
     let complex = |axis: usize| {
         let kind = options.kinds[axis];
         kind == Kind::C2C || axis + 1 == axes && kind == Kind::R2C
     };
-    let whole = options.lengths(grid) == [shape; 2];
-    (whole && axes <= 3 && (0..axes).all(complex)).then_some(shape)
+    let cosines = |axis: usize| options.kinds[axis].is_real();
+    let whole = options.lengths(grid) == [shape; 2] && axes <= 3;
+    [(0..axes).all(complex), (0..axes).all(cosines)].map(|all| (whole && all).then_some(shape))
 }
 
 /// How transforms come to their data. They fetch it from ranks on the same device, if all ranks
 /// can; those of complex numbers also from ranks on joined devices. Otherwise columns may be as
-/// fast as contiguous lines. Collective.
+/// fast as contiguous lines. Cosine transforms are strided where chunks need it. Collective.
 fn access<T: GpuReal>(
     comm: &dyn Comm,
     (gpu, machine): (&Gpu, Option<&Machine>),
-    lens: Option<PerAxis<usize>>,
+    [lens, cosines]: [Option<PerAxis<usize>>; 2],
     (complex, same_orders, howmany): (bool, bool, usize),
 ) -> Result<Access, Error> {
     let product = |lens: &[usize]| lens.iter().fold(howmany, |all, n| all.saturating_mul(*n));
@@ -131,19 +132,25 @@ fn access<T: GpuReal>(
     let device = single.and_then(|lens| fft_gpu::fetches::<T>(gpu, &lens, elements(&lens)));
     let columns =
         lens.is_some_and(|lens| fft_gpu::has_fast_columns::<T>(gpu, &lens, elements(&lens)));
+    // Between devices engines copy chunks while others are transformed, which gains more. They turn
+    // no axes.
+    let prefers = |elements: usize| {
+        same_orders && fft_gpu::prefers_chunks::<T>(elements, comm.size(), machine)
+    };
+    let chunks = columns && lens.is_some_and(|lens| prefers(elements(&lens)));
+    let halves = if complex { 1 } else { 2 };
+    let cosines = cosines.is_some_and(|lens| prefers(elements(&lens) / halves));
+    let device = if cosines { Some(fft_gpu::identity(gpu)) } else { device };
     // No device has this identity.
     let mine = device.unwrap_or_default();
     let mut all = vec![[0; 16]; comm.size()];
     comm.allgather(&mine, all.as_flattened_mut())?;
-    let near = |other: &[u8; 16]| *other == mine || complex && fft_gpu::joined(gpu, *other);
-    let fetches = !all.contains(&[0; 16]) && all.iter().all(near);
-    // Between devices engines copy chunks while others are transformed, which gains more. They turn
-    // no axes.
-    let chunks = columns && same_orders;
-    let prefers =
-        |lens: &[usize]| fft_gpu::prefers_chunks::<T>(elements(lens), comm.size(), machine);
-    let chunks = chunks && lens.is_some_and(|lens| prefers(&lens));
-    let fetches = fetches && (!chunks || all.iter().all(|other| *other == mine));
+    let joins = complex || cosines;
+    let near = |other: &[u8; 16]| *other == mine || joins && fft_gpu::joined(gpu, *other);
+    let near = !all.contains(&[0; 16]) && all.iter().all(near);
+    let one = all.iter().all(|other| *other == mine);
+    let fetches = near && !cosines && (!chunks || one);
+    let columns = columns || cosines && near && !one;
     let mut by_all = [fetches, columns].map(f64::from);
     comm.allreduce(Reduce::Min, &mut by_all)?;
     Ok(match by_all {

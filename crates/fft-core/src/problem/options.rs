@@ -115,7 +115,7 @@ pub enum Access {
     /// Contiguous lines only; messages are packed from memory: on devices.
     Contiguous,
     /// Lines at any stride as fast as contiguous ones; messages are packed from memory: on devices
-    /// with kernels for columns of these lengths.
+    /// with kernels for columns of these lengths, or where chunks make up for slower columns.
     Strided,
     /// As [`Access::Contiguous`]; in addition, transforms read their input from peers on the same
     /// host (`planner/peer_read_order.rs`).

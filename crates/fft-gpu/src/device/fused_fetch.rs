@@ -24,7 +24,12 @@ fn pays<T: GpuReal>(n: usize) -> bool {
 pub fn fetches<T: GpuReal>(gpu: &Gpu, n: &[usize], elements: usize) -> Option<[u8; 16]> {
     let large = is_large::<T>(elements.saturating_mul(2));
     let all = large && n.iter().all(|n| pays::<T>(*n)) && links();
-    all.then(|| ffi::identity(gpu.context())).filter(|identity| *identity != [0; 16])
+    all.then(|| identity(gpu)).filter(|identity| *identity != [0; 16])
+}
+
+/// The UUID of a device; zeros where the driver tells none.
+pub fn identity(gpu: &Gpu) -> [u8; 16] {
+    ffi::identity(gpu.context())
 }
 
 /// Whether a device has this UUID, or is joined to that device by links such as NVLink.

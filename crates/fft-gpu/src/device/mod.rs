@@ -32,4 +32,4 @@ pub use array_copy::DeviceCopy;
 pub use chunked_fft::prefers_chunks;
 pub use cuda::Cuda;
 pub use fastest::has_fast_columns;
-pub use fused_fetch::{fetches, joined};
+pub use fused_fetch::{fetches, identity, joined};
