@@ -2,7 +2,8 @@
 //!
 //! A message occupies its sender's processor, then ports in sequence, and finally its receiver's
 //! processor. Between hosts the ports are those of the sender, its host, the receiver's host and
-//! the receiver. Within a host they are those of sender and receiver.
+//! the receiver. Within a host they are those of sender and receiver. A message that goes through a
+//! slot occupies none: it is there once it is packed.
 //!
 //! Each port serves messages in order of arrival at its own rate. A message begins at the next port
 //! when that is free. Alone, it takes one latency and the time of the slowest port. The network
@@ -191,21 +192,28 @@ impl<'a> EventLoop<'a> {
             Order::Pairwise => 1,
             Order::Posted | Order::Ring => usize::MAX,
         };
+        let message = self.schedule.messages()[number];
+        let in_slot = self.schedule.is_in_slot(&message);
         let rank = &self.ranks[from];
-        if rank.out >= most || self.order == Order::Pairwise && self.steps.wait(from, number) {
+        let matched = self.order == Order::Pairwise && !in_slot;
+        if rank.out >= most || matched && self.steps.wait(from, number) {
             return;
         }
         let free = rank.processor.max(rank.packed);
         if free > now {
             return self.wake(from, free);
         }
-        let message = self.schedule.messages()[number];
         let (link, far) = (self.link(&message), self.schedule.is_far(&message));
         let takes = whole(message.wire as f64 * link.byte);
         self.rest[from].start += 1;
         let next = self.rest[from].clone().next().map(|next| &self.schedule.messages()[next]);
         let rank = &mut self.ranks[from];
         rank.packed += next.map_or(0, pack);
+        if in_slot {
+            let receiver = &mut self.ranks[message.to as usize];
+            receiver.finished = receiver.finished.max(now);
+            return self.wake(from, now);
+        }
         rank.out += 1;
         rank.processor = now + link.overhead;
         let at = rank.processor;
@@ -290,7 +298,8 @@ impl Steps {
         let step =
             |message: &Message| (message.to as usize + ranks - message.from as usize) % ranks;
         let mut incoming = vec![Vec::new(); ranks];
-        for number in lists.iter().cloned().flatten() {
+        let sent = |number: &usize| !schedule.is_in_slot(&messages[*number]);
+        for number in lists.iter().cloned().flatten().filter(sent) {
             incoming[messages[number].to as usize].push(number as u32);
         }
         let step: Vec<_> = messages.iter().map(|message| step(message) as u32).collect();

@@ -3,7 +3,7 @@
 //! K-way exchanges are listed before forwarding. Lengths that depend on the data are expected
 //! values.
 
-use std::collections::BTreeMap;
+mod bundles;
 
 use crate::base::Precision;
 use crate::codec::Wire;
@@ -62,9 +62,12 @@ pub struct Schedule {
     own: Vec<u64>,
     /// Bytes that each rank reads from peers of its host.
     read: Vec<u64>,
+    /// Whether messages within hosts go through slots in memory that their ranks share.
+    slots: bool,
 }
 
-/// A summary of a reshape. Bytes of messages are as encoded.
+/// A summary of a reshape. Bytes of messages are as encoded. What goes through slots counts as
+/// bytes only, not as messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Summary {
     /// Messages of all ranks.
@@ -83,7 +86,7 @@ pub struct Summary {
     pub own: u64,
     /// Bytes read from peers of the same host.
     pub read: u64,
-    /// Bytes sent to ranks of the same host.
+    /// Bytes sent to ranks of the same host, also through slots.
     pub near: u64,
     /// Bytes sent to other hosts.
     pub far: u64,
@@ -239,7 +242,8 @@ impl Schedule {
                 sizes: Sizes::new(problem, from, wire),
             };
             let all = list.messages();
-            Some((number, if program.policy.bundles { all.bundled(&hosts) } else { all }))
+            let bundled = program.policy.exchange == Algorithm::Hosts;
+            Some((number, if bundled { all.bundled(&hosts) } else { all }))
         };
         recipe.steps().iter().enumerate().filter_map(reshape).collect()
     }
@@ -279,6 +283,7 @@ impl Schedule {
             first: vec![0],
             own: vec![0; ranks],
             read: vec![0; ranks],
+            slots: false,
         }
     }
 
@@ -297,7 +302,7 @@ impl Schedule {
         self.host_of[rank] as usize
     }
 
-    /// All messages, by sender, in sending order.
+    /// All messages, by sender, in sending order, with those that go through slots.
     pub fn messages(&self) -> &[Message] {
         &self.messages
     }
@@ -327,12 +332,24 @@ impl Schedule {
         self.host_of[message.from as usize] != self.host_of[message.to as usize]
     }
 
+    /// Whether a message goes through a slot in memory that the ranks of its host share: one packs
+    /// it there, and the other unpacks it.
+    pub fn is_in_slot(&self, message: &Message) -> bool {
+        self.slots && !self.is_far(message)
+    }
+
+    /// The messages of a sender without those that go through slots, in order.
+    fn sent_by(&self, rank: usize) -> impl Iterator<Item = &Message> {
+        self.of_rank(rank).iter().filter(|message| !self.is_in_slot(message))
+    }
+
     /// A summary. Cost: O(messages log messages).
     pub fn summary(&self) -> Summary {
-        let mut sizes: Vec<_> = self.messages.iter().map(|message| message.wire).collect();
+        let sent = self.messages.iter().filter(|message| !self.is_in_slot(message));
+        let mut sizes: Vec<_> = sent.map(|message| message.wire).collect();
         sizes.sort_unstable();
         let peers = |rank| {
-            let mut peers: Vec<_> = self.of_rank(rank).iter().map(|message| message.to).collect();
+            let mut peers: Vec<_> = self.sent_by(rank).map(|message| message.to).collect();
             peers.sort_unstable();
             peers.dedup();
             peers.len()
@@ -372,45 +389,24 @@ impl Schedule {
 
     /// Maximum messages to one rank, and from other hosts to one host, in the same step.
     fn incast(&self) -> [usize; 2] {
-        let steps = (0..self.ranks()).map(|rank| self.places(rank).len()).max().unwrap_or(0);
+        let mut rest: Vec<_> = (0..self.ranks()).map(|rank| self.sent_by(rank)).collect();
         let mut at_rank = vec![0; self.ranks()];
         let mut at_host = vec![0; self.hosts];
         let mut most = [0; 2];
-        for step in 0..steps {
+        loop {
             at_rank.fill(0);
             at_host.fill(0);
-            for message in (0..self.ranks()).filter_map(|rank| self.of_rank(rank).get(step)) {
+            for message in rest.iter_mut().filter_map(Iterator::next) {
                 let to = message.to as usize;
                 at_rank[to] += 1;
                 at_host[self.host(to)] += usize::from(self.is_far(message));
             }
             let largest = |counts: &[usize]| counts.iter().copied().max().unwrap_or(0);
             most = [most[0].max(largest(&at_rank)), most[1].max(largest(&at_host))];
+            if largest(&at_rank) == 0 {
+                return most;
+            }
         }
-        most
-    }
-
-    /// Messages of all ranks of a host to all ranks of another, as one message between leaders.
-    fn bundled(&self, hosts: &Topology) -> Self {
-        let mut bundles = BTreeMap::<[u32; 4], Message>::new();
-        for message in &self.messages {
-            let Message { from, to, chunk, bytes, wire } = *message;
-            let [here, there] = [from, to].map(|rank| hosts.host_of(rank as usize));
-            let leader = |host, other| number(hosts.leader(host, other, chunk as usize));
-            let (from, to) = match self.is_far(message) {
-                true => (leader(here, there), leader(there, here)),
-                false => (from, to),
-            };
-            // Each host begins with another.
-            let distance = number((there + self.hosts - here - 1) % self.hosts);
-            let bundle = bundles.entry([from, chunk, distance, to]);
-            let bundle = bundle.or_insert(Message { from, to, chunk, bytes: 0, wire: 0 });
-            (bundle.bytes, bundle.wire) = (bundle.bytes + bytes, bundle.wire + wire);
-        }
-        let messages: Vec<_> = bundles.into_values().collect();
-        let until = |rank| messages.partition_point(|message| (message.from as usize) < rank);
-        let first = (0..=self.ranks()).map(until).collect();
-        Self { messages, first, ..self.clone() }
     }
 
     /// At most one message between two ranks, in the order of [`Order::Pairwise`](crate::Order).
@@ -422,6 +418,7 @@ impl Schedule {
             first: vec![0],
             own: self.own.clone(),
             read: self.read.clone(),
+            slots: self.slots,
         };
         for rank in 0..self.ranks() {
             let mut list = self.of_rank(rank).to_vec();

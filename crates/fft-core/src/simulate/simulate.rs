@@ -157,11 +157,18 @@ impl Stage<'_> {
     }
 
     fn barrier(&mut self) {
+        let mut clocks = std::mem::take(&mut self.clocks);
+        self.meet(&mut clocks);
+        self.clocks = clocks;
+    }
+
+    /// A barrier among the ranks of each host, which reach it at these times.
+    fn meet(&self, times: &mut [Time]) {
         let takes = picoseconds(self.model.meeting());
         for host in 0..self.hosts.hosts() {
             let members = self.hosts.ranks_of(host);
-            let last = members.iter().map(|rank| self.clocks[*rank]).max().unwrap_or(0);
-            members.iter().for_each(|rank| self.clocks[*rank] = last + takes);
+            let last = members.iter().map(|rank| times[*rank]).max().unwrap_or(0);
+            members.iter().for_each(|rank| times[*rank] = last + takes);
         }
     }
 
@@ -169,7 +176,9 @@ impl Stage<'_> {
     fn reshape(&mut self, reshape: &Reshape<'_>, order: Order, expected: &Expected) -> Time {
         let Reshape { schedule, wire, exchange, rounds } = *reshape;
         let shared = (0..schedule.ranks()).any(|rank| schedule.read(rank) > 0);
-        if shared {
+        // Leaders send once all ranks of their host have packed.
+        let bundles = exchange == Algorithm::Hosts && !schedule.messages().is_empty();
+        if shared || bundles {
             self.barrier();
         }
         if shared && schedule.messages().is_empty() && self.hosts.hosts() == 1 {
@@ -179,10 +188,9 @@ impl Stage<'_> {
         let matched = (order == Order::Pairwise).then(|| schedule.matched());
         let schedule = matched.as_ref().unwrap_or(schedule);
         let begins = self.clocks.iter().copied().min().unwrap_or(0);
-        // Ranks share the work of their host's leaders.
-        let bundles = exchange == Algorithm::Hosts;
         let mut held = held(schedule);
         if bundles {
+            // Ranks share the work of their host's leaders.
             average_over_hosts(self.hosts, &mut held, |sum, count| sum / count as f64);
         }
         let work = Work { model: self.model, schedule, wire, held, expected };
@@ -231,11 +239,7 @@ impl Stage<'_> {
         if exchange == Algorithm::Hosts {
             // All ranks of a host read what has arrived, and have packed what was sent.
             average_over_hosts(self.hosts, &mut timeline.packed, |sum, count| sum / count as Time);
-            for host in 0..self.hosts.hosts() {
-                let ranks = self.hosts.ranks_of(host);
-                let last = ranks.iter().map(|rank| timeline.arrived[*rank]).max().unwrap_or(0);
-                ranks.iter().for_each(|rank| timeline.arrived[*rank] = last);
-            }
+            self.meet(&mut timeline.arrived);
         }
         if is_collective {
             let copies = work.collected();
