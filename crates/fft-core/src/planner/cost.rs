@@ -13,8 +13,13 @@ use crate::problem::{Algorithm, Machine, Messages};
 
 /// Bytes copied in the time to locate another run of memory.
 const FOUND_BYTES: f64 = 192.0;
-/// Chunks in which GPUs move large data.
-const CHUNKS: f64 = 16.0;
+/// The most chunks in which copy engines move data between so many GPUs.
+///
+/// Each of more than two is read by the others in turn. Many short copies get out of step, and two
+/// then share a link.
+pub const fn most_device_chunks(ranks: usize) -> usize {
+    if ranks > 2 { 4 } else { 16 }
+}
 /// The time that kernels take to load over a link, relative to copy engines.
 const LOADS: f64 = 1.2;
 
@@ -98,7 +103,7 @@ impl<'a> Model<'a> {
     /// a chunk while later ones are transformed, within a host whose ranks have GPUs of their own.
     pub(crate) fn behind(&self, reshape: f64, transforms: f64) -> f64 {
         match self.hosts == 1 && self.oversubscription() == 1.0 {
-            true => hidden(reshape, transforms, 1.0 / CHUNKS),
+            true => hidden(reshape, transforms, 1.0 / most_device_chunks(self.ranks) as f64),
             false => reshape,
         }
     }
@@ -208,7 +213,8 @@ impl<'a> Model<'a> {
         if self.is_of_gpus() && far == 0.0 {
             // A kernel copies what stays on the rank beside the links.
             let pack = if read > 0.0 { self.pass(read) } else { 0.0 };
-            return Spent { pack, flight, unpack: 0.0, pieces: CHUNKS };
+            let pieces = most_device_chunks(self.ranks) as f64;
+            return Spent { pack, flight, unpack: 0.0, pieces };
         }
         let mut pack = if packed > 0.0 { self.memory(near + far + packed) + encode } else { 0.0 };
         let mut unpack = self.pass(read) * self.strided();

@@ -214,7 +214,9 @@ impl<'r, T: GpuReal> CudaBinder<'r, T> {
 
     fn offer(&self, BoundReshape { op, pass, group }: &BoundReshape<'_>) -> Offer {
         let layout = &pass.from.layout;
-        let chunks = group.as_ref().and_then(|group| Chunks::of::<T>(group, &layout.order()));
+        let chunks = group
+            .as_ref()
+            .and_then(|group| Chunks::of::<T>(group, &layout.order(), layout.ranks()));
         match chunks {
             _ if layout.brick(self.rank).is_empty() => Offer::Any,
             None => Offer::None,

@@ -16,6 +16,7 @@
 use std::ops::Range;
 
 use cudarc::driver::DeviceSlice;
+use fft_core::cost::most_device_chunks;
 use fft_core::{BufferRequirement, DynBrick, Kind, LocalRead, Machine};
 
 use super::cuda::Cuda;
@@ -26,8 +27,8 @@ use crate::ffi::{DeviceMemory, MOST_CHUNKS};
 
 /// The alignment of chunks, in bytes.
 const ALIGN: usize = 16;
-/// The least bytes of a chunk, found by measurement.
-const LEAST_BYTES: usize = 32 << 20;
+/// The least bytes of a chunk between two ranks, and between more; both found by measurement.
+const LEAST_BYTES: [usize; 2] = [32 << 20, 256 << 20];
 /// Chunks begin at multiples of so many indices, so that they are aligned.
 const STEP: usize = 4;
 /// The number of chunks from which on they gain more than transforms that load from other ranks,
@@ -82,11 +83,11 @@ impl Chunks {
         (0..self.all()).map(chunk).collect()
     }
 
-    /// How a group's arrays, with axes of memory in this order, are divided best. `None` where
-    /// chunks would not be transformed by one plan each, and for small arrays.
-    pub(super) fn of<T>(group: &Group, order: &[usize]) -> Option<Self> {
+    /// How a group's arrays, with axes of memory in this order, are divided best between so many
+    /// ranks. `None` where chunks would not be transformed by one plan each, and for small arrays.
+    pub(super) fn of<T>(group: &Group, order: &[usize], ranks: usize) -> Option<Self> {
         let bytes = group.reals().map(|reals| reals * size_of::<T>());
-        let most = (bytes[0].min(bytes[1]) / LEAST_BYTES).min(MOST_CHUNKS);
+        let most = most_chunks(bytes[0].min(bytes[1]), ranks);
         let (howmany, place) = (group.lens[0][0], place(group));
         let parts = howmany.min(most).max(1);
         let len = place.map_or(0, |place| group.lens[0][place]);
@@ -106,11 +107,17 @@ fn place(group: &Group) -> Option<usize> {
     (place < group.lens[0].len()).then_some(place)
 }
 
+/// The chunks of so many bytes between so many ranks.
+fn most_chunks(bytes: usize, ranks: usize) -> usize {
+    let least = LEAST_BYTES[usize::from(ranks > 2)];
+    (bytes / least).min(most_device_chunks(ranks)).min(MOST_CHUNKS)
+}
+
 /// Whether arrays of so many complex numbers on each of some ranks are better copied chunk by chunk
 /// than loaded by transforms: on a machine of GPUs by its numbers, else by their size.
 pub fn prefers_chunks<T>(elements: usize, ranks: usize, machine: Option<&Machine>) -> bool {
     let bytes = elements.saturating_mul(2 * size_of::<T>());
-    let count = (bytes / LEAST_BYTES).min(MOST_CHUNKS);
+    let count = most_chunks(bytes, ranks);
     match machine.filter(|machine| machine.gpu.is_some()) {
         Some(machine) => machine.prefers_chunks(bytes as f64, count, ranks),
         None => count >= WORTHWHILE,
@@ -250,7 +257,7 @@ mod tests {
     #[test]
     fn chunks_are_of_the_slowest_axis_that_is_not_transformed() {
         let axis = |lens: &[usize], places: &[usize]| {
-            let found = Chunks::of::<f64>(&group(lens, places), &[2, 0, 1])?;
+            let found = Chunks::of::<f64>(&group(lens, places), &[2, 0, 1], 2)?;
             assert_eq!(found.parts, 1);
             Some((found.axis, found.count))
         };
@@ -264,11 +271,26 @@ mod tests {
         assert_eq!(axis(&[1, 512, 4096], &[1, 2]), None, "both axes are transformed");
     }
 
+    /// Of more ranks each is read by several others, so that there are fewer and longer copies.
+    #[test]
+    fn more_ranks_have_fewer_chunks() {
+        let counts = |planes: usize| {
+            let group = group(&[1, planes, 512, 512], &[3, 2]);
+            [2, 3, 8].map(|ranks| {
+                Chunks::of::<f64>(&group, &[0, 1, 2], ranks).map_or(1, |chunks| chunks.count)
+            })
+        };
+        assert_eq!([64, 128, 512].map(counts), [[8, 1, 1], [16, 2, 2], [16, 4, 4]]);
+        assert!(!prefers_chunks::<f64>(1 << 25, 4, None));
+        assert!(prefers_chunks::<f64>(1 << 26, 4, None));
+    }
+
     /// Of cosine transforms as of complex ones; half spectra of columns are not divided.
     #[test]
     fn real_transforms_are_divided_by_their_bytes() {
         let of = |kind: Kind, places: &[usize]| {
-            let found = Chunks::of::<f64>(&group_of(kind, &[1, 64, 512, 512], places), &[0, 1, 2]);
+            let found =
+                Chunks::of::<f64>(&group_of(kind, &[1, 64, 512, 512], places), &[0, 1, 2], 2);
             found.map(|it| (it.axis, it.count))
         };
         assert_eq!(of(Kind::C2C, &[3, 2]), Some((0, 8)));
@@ -280,7 +302,7 @@ mod tests {
     #[test]
     fn batches_are_divided_into_arrays_and_few_arrays_into_chunks() {
         let found = |lens: &[usize], places: &[usize]| {
-            Chunks::of::<f64>(&group(lens, places), &[0, 1, 2])
+            Chunks::of::<f64>(&group(lens, places), &[0, 1, 2], 2)
                 .map(|it| (it.parts, it.axis, it.count))
         };
         // Arrays of 128 MiB.
