@@ -473,14 +473,15 @@ typedef struct thriffty_options {
      */
     const char *layouts;
     /**
-     * Of `thriffty_plan_create_serial`: the threads that share the work; 1 by default, 0 for as
-     * many as there are cores. They park between calls. Plans over MPI have one thread per rank.
+     * On the host: the threads of this process that share its work; 1 by default, 0 for as many
+     * as this process has cores. They park between calls. Over MPI the thread that makes the plan
+     * sends for them, so that `MPI_THREAD_FUNNELED` is enough; transposed data is refused there.
      */
     int32_t threads;
     /**
      * Not 0: spectral data stays in the bricks and the order of axes that cost least, which
      * `thriffty_plan_sizes` tells; `output` is NULL then, and `output_order` as in C. Plans of
-     * several threads ignore it.
+     * one process with several threads ignore it.
      */
     int32_t transposed_output;
     /**

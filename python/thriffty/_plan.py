@@ -74,7 +74,8 @@ class Plan(Spectra):
     recipe : str, optional
         The recipe itself, as :attr:`recipe` prints it.
     threads : int, optional
-        Threads of a plan of one process; by default as many as there are cores.
+        Threads of this process that share its work. By default as many as there are cores without
+        a communicator, and one with one.
     transposed_input, transposed_output : bool
         Physical or spectral data is in the bricks and the order of axes that cost least:
         :attr:`input_slices`, :attr:`output_slices`, :attr:`orders`. With a communicator.

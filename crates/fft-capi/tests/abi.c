@@ -407,14 +407,15 @@ static void defined(const int64_t at[3], double sum[2]) {
     }
 }
 
-/* By every exchange, named as in the options, in much memory and in little. */
+/* By every exchange, named as in the options, in much memory and in little, and by several threads of each rank. */
 static void exchanges(void) {
-    const char *names[] = {"shared", "p2p", "pipelined", "alltoallv", "kway2", "kway3", "kway4", "kway255", "ring", "ring-flush"};
-    for (int which = 0; which < 20; which++) {
+    const char *names[] = {"shared", "p2p", "pipelined", "alltoallv", "kway2", "kway3", "kway4", "kway255", "ring", "ring-flush", "hosts"};
+    for (int which = 0; which < 22; which++) {
         thriffty_plan *plan;
         thriffty_options options = usual();
         options.exchange = names[which / 2];
         options.memory = which % 2 ? "least" : "ample";
+        options.threads = which / 2 % 2 ? 1 : 2 + rank % 2;
         expect(create(&plan, R2C, &options), OK);
         thriffty_sizes sizes;
         expect(thriffty_plan_sizes(plan, &sizes, sizeof sizes), OK);

@@ -61,17 +61,18 @@ def distributed(draw):
         sides["input"] = draw(tilings(problem.shape))[RANK]
         sides["output"] = draw(tilings(problem.spectral()))[RANK]
     exchanges = [None, "p2p", "pipelined", "alltoallv", "kway4"]
-    return problem, sides, draw(st.sampled_from(exchanges)), draw(st.booleans())
+    how = {"exchange": draw(st.sampled_from(exchanges)), "threads": draw(st.sampled_from([1, 2]))}
+    return problem, sides, how, draw(st.booleans())
 
 
 @cases(60)
 @given(distributed())
 def test_ranks_transform_their_bricks(drawn):
-    problem, sides, exchange, in_place = drawn
+    problem, sides, how, in_place = drawn
     x = field(problem, 1)
     expected = transformed(problem, x)
     batch = (slice(None),) if problem.batch > 1 else ()
-    with thriffty.Plan(**problem.arguments(), **sides, comm=WORLD, exchange=exchange) as plan:
+    with thriffty.Plan(**problem.arguments(), **sides, **how, comm=WORLD) as plan:
         here, there = (plan.input_slices, plan.output_slices)
         mine, theirs = x[(*batch, *here)], expected[(*batch, *there)]
         if in_place:

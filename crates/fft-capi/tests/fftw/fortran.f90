@@ -69,6 +69,7 @@ contains
 
         options%exchange = "p2p"
         options%memory = "least"
+        options%threads = 2
         if (f08) then
             call thriffty_plan_create(plan, MPI_COMM_WORLD, THRIFFTY_TRANSFORM_R2C, n, options=options, status=status)
         else

@@ -52,6 +52,19 @@ pub(super) fn team(comm: &MpiComm, threads: usize) -> Result<Team, Error> {
 /// Threads of a process share memory as ranks of a host do; different processes exchange messages,
 /// also on one host.
 ///
+/// ```
+/// use fft_comm::mpi;
+/// use fft_core::{Comm, Reduce};
+///
+/// let library = mpi::init()?;
+/// let sums = mpi::threads(&library.world()?, 2, |comm| {
+///     let mut sum = [comm.rank() as f64];
+///     comm.allreduce(Reduce::Sum, &mut sum).map(|()| sum[0])
+/// })?;
+/// assert_eq!(sums, [Ok(1.0), Ok(1.0)]);
+/// # Ok::<(), fft_core::Error>(())
+/// ```
+///
 /// # Errors
 /// The same on every process: [`Error::Argument`] for no threads or more than 181;
 /// [`Error::Threads`] where they cannot be started, and then no rank has run; those of the library.
