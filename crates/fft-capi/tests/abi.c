@@ -407,7 +407,7 @@ static void defined(const int64_t at[3], double sum[2]) {
     }
 }
 
-/* By every exchange, named as in the options, in much memory and in little, and by several threads of each rank. */
+/* By every exchange, named as in the options, in much and little memory, with several threads. */
 static void exchanges(void) {
     const char *names[] = {"shared", "p2p", "pipelined", "alltoallv", "kway2", "kway3", "kway4", "kway255", "ring", "ring-flush", "hosts"};
     for (int which = 0; which < 22; which++) {

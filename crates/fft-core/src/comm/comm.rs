@@ -2,10 +2,10 @@
 
 use super::device_buffer::DeviceBuffer;
 use super::flight::Flight;
+use super::funnel::Funnel;
 use super::message_slots::MessageSlots;
 use super::node_memory::NodeMemory;
 use super::rma::RmaWindow;
-use super::team::Team;
 use crate::base::Error;
 use crate::geometry::Topology;
 use crate::problem::Link;
@@ -157,6 +157,20 @@ pub trait Comm: Send {
     /// # Errors
     /// When a rank left or the library fails.
     fn dup(&self) -> Result<Box<dyn Comm>>;
+}
+
+/// Communicators of the threads of a rank, in order.
+pub struct Team {
+    /// Of each thread.
+    pub comms: Vec<Box<dyn Comm>>,
+    /// Where threads cannot send by themselves.
+    pub funnel: Option<Box<dyn Funnel>>,
+}
+
+impl std::fmt::Debug for Team {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Team of {}", self.comms.len())
+    }
 }
 
 /// Messages in device memory. Both methods are **collective**.

@@ -7,21 +7,22 @@ pub(crate) mod comm;
 pub(crate) mod device_buffer;
 pub(crate) mod exchange;
 pub(crate) mod flight;
+pub(crate) mod funnel;
 pub(crate) mod message_buffers;
 pub(crate) mod message_slots;
 pub(crate) mod node_memory;
 pub(crate) mod rma;
 pub(crate) mod slot;
-pub(crate) mod team;
 pub(crate) mod unwinding;
 
 pub use agreement::{agree, agree_by, agree_by_memory};
 pub use assert_same::assert_same;
 pub use check_matching::matching;
-pub use comm::{Comm, DeviceComm, Part, Parts, Reduce};
+pub use comm::{Comm, DeviceComm, Part, Parts, Reduce, Team};
 pub use device_buffer::{DeviceAllocation, DeviceBuffer};
 pub use exchange::{Exchange, MessageHandler, MessagePlan, MessageSpec, PackRequest};
 pub use flight::{Arrival, Flight};
+pub use funnel::Funnel;
 pub use message_buffers::MessageBuffers;
 pub use message_slots::{MessageSlots, SlotParts, SlotSpec, UsedBytes};
 pub use node_memory::{
@@ -29,5 +30,4 @@ pub use node_memory::{
 };
 pub use rma::{Epoch, InEpoch, RmaWindow};
 pub use slot::{PinnedMemory, SLOT_ALIGN, Slot, SlotPool};
-pub use team::{Funnel, Team};
 pub use unwinding::Unwinding;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use fft_core::{Comm, Error, Flight, MessageSlots, NodeMemory, Part, Parts, Reduce};
 
 use super::operation::{Operation, Process, What};
-use super::queue::Request;
+use super::queue::{Queue, Request};
 use crate::exchange::pairwise;
 use crate::node_memory::HostMessageSlots;
 use crate::threads::{Seat, ThreadComm, ThreadFlight};
@@ -19,13 +19,14 @@ pub struct FunneledComm {
     /// The threads of this process.
     local: ThreadComm,
     process: Arc<Process>,
+    queue: Arc<Queue>,
     /// Of the all-to-all, which consists of messages; made when it is first used.
     flight: RefCell<Option<ThreadFlight>>,
 }
 
 impl FunneledComm {
-    pub(super) fn new(local: ThreadComm, process: Arc<Process>) -> Self {
-        Self { local, process, flight: RefCell::new(None) }
+    pub(super) fn new(local: ThreadComm, process: Arc<Process>, queue: Arc<Queue>) -> Self {
+        Self { local, process, queue, flight: RefCell::new(None) }
     }
 
     fn first(&self) -> usize {
@@ -53,13 +54,14 @@ impl FunneledComm {
         let asks = |brought: &[Vec<u8>]| {
             if leads {
                 let operation = &mut *self.process.operation();
-                operation.what = what;
+                (operation.what, operation.result) = (what, None);
                 ask(operation, brought);
             }
         };
         self.local.rendezvous(mine, asks).map_err(|error| self.with_ranks(error))?;
         if leads {
-            self.process.request();
+            self.queue.push(Request::Operation(self.process.clone()));
+            self.process.wait();
         }
         self.local.barrier().map_err(|error| self.with_ranks(error))?;
         let operation = &mut *self.process.operation();
@@ -77,7 +79,7 @@ impl FunneledComm {
 impl Drop for FunneledComm {
     fn drop(&mut self) {
         let (comm, rank) = (self.process.number, self.rank());
-        self.process.queue.push(Request::Leave { comm, rank });
+        self.queue.push(Request::Leave { comm, rank });
     }
 }
 
@@ -102,7 +104,7 @@ impl Comm for FunneledComm {
     /// Ends the job, as ranks of other processes cannot be told.
     fn abandon(&self) {
         if self.process.ranks.own().len() < self.size() {
-            self.process.queue.push(Request::Abort(None));
+            self.queue.push(Request::Abort(None));
             loop {
                 std::thread::park();
             }
@@ -178,6 +180,6 @@ impl Comm for FunneledComm {
         let local = local.map_err(|error| self.with_ranks(error))?;
         let process = |operation: &mut Operation| operation.processes.pop().expect("one each");
         let process = self.operate(What::Dup, &[], |_, _| {}, process)?;
-        Ok(Box::new(Self::new(local, process)))
+        Ok(Box::new(Self::new(local, process, self.queue.clone())))
     }
 }

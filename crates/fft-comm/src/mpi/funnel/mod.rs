@@ -6,7 +6,7 @@
 //!     message to a thread of this process: hand over the slot
 //!     message to another process: request to send; the slot comes back when it has left
 //!     message from another process: request to receive into a slot, which comes back full
-//!     collective: the threads of the process meet; the first requests it for all; all get the result
+//!     collective: the threads of the process meet; the first requests it for all of them
 //! thread that calls MPI, until all threads have ended:
 //!     start what is requested
 //!     test messages under way: hand out what has arrived and what has left

@@ -4,7 +4,6 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use fft_core::{Comm, Error, Reduce};
 
-use super::queue::{Queue, Request};
 use crate::mpi::mpi_comm::MpiComm;
 use crate::node_memory::on_rank_of;
 use crate::threads::World;
@@ -70,13 +69,12 @@ pub(super) struct Process {
     /// Of the communicator that the serving thread has.
     pub(super) number: usize,
     pub(super) ranks: Arc<Ranks>,
-    pub(super) queue: Arc<Queue>,
     operation: Mutex<Operation>,
     done: Condvar,
 }
 
 impl Process {
-    pub(super) fn new(number: usize, ranks: Arc<Ranks>, queue: Arc<Queue>) -> Self {
+    pub(super) fn new(number: usize, ranks: Arc<Ranks>) -> Self {
         let operation = Operation {
             what: What::Barrier,
             bytes: Vec::new(),
@@ -86,7 +84,7 @@ impl Process {
             worlds: Vec::new(),
             result: None,
         };
-        Self { number, ranks, queue, operation: Mutex::new(operation), done: Condvar::new() }
+        Self { number, ranks, operation: Mutex::new(operation), done: Condvar::new() }
     }
 
     /// Poisoning is ignored: threads that panic do not hold the lock.
@@ -94,10 +92,8 @@ impl Process {
         self.operation.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Requests the operation and waits until it is done.
-    pub(super) fn request(self: &Arc<Self>) {
-        self.operation().result = None;
-        self.queue.push(Request::Operation(self.clone()));
+    /// Waits until the operation is done, whose result was emptied before.
+    pub(super) fn wait(&self) {
         let waits = |operation: &mut Operation| operation.result.is_none();
         drop(self.done.wait_while(self.operation(), waits));
     }

@@ -66,14 +66,16 @@ impl Server {
         let mut server = Self { queue, numbers: 0, comms, flights, idle: Idle::default() };
         let process = server.add(comm.duplicate()?, ranks);
         let comms = ThreadComm::team(threads).into_iter();
-        let comms = comms.map(|local| FunneledComm::new(local, process.clone())).collect();
+        let comms = comms
+            .map(|local| FunneledComm::new(local, process.clone(), server.queue.clone()))
+            .collect();
         Ok((server, comms))
     }
 
     fn add(&mut self, comm: MpiComm, ranks: Arc<Ranks>) -> Arc<Process> {
         let number = self.number();
         comm.set_name(ranks.own().start);
-        let process = Arc::new(Process::new(number, ranks, self.queue.clone()));
+        let process = Arc::new(Process::new(number, ranks));
         self.comms.0.push((number, Served { comm, threads: Arc::downgrade(&process) }));
         process
     }
