@@ -142,7 +142,8 @@ impl<K: Transform, const D: usize> LocalDraft<K, D> {
     }
 
     /// Makes the plan of this process among those of a communicator, and starts its threads:
-    /// arrays are this process's bricks. Collective.
+    /// arrays are this process's bricks, and there are as many threads as asked for. Collective, as
+    /// are later transforms, which are made on this thread.
     ///
     /// # Errors
     /// Those of [`DynLocalPlan::over`].

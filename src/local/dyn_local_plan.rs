@@ -95,7 +95,9 @@ impl DynLocalPlan {
     }
 
     /// Makes the plan of this process among those of a communicator: so many of its threads
-    /// transform its bricks. Collective; processes may have different numbers of threads.
+    /// transform its bricks. Collective, as are later transforms; processes may have different
+    /// numbers of threads. Ranks in errors are those of threads, numbered by process, or of
+    /// processes where a process finds an error before its threads start.
     ///
     /// The calling thread alone communicates, also in later calls, which are made on it unless MPI
     /// has `MPI_THREAD_MULTIPLE`. Shared arrays of the options have no effect.
@@ -334,8 +336,8 @@ impl DynLocalPlan {
         }
     }
 
-    /// What encoded messages lost in the last transform, as [`DynPlan::wire_error`]. Threads send
-    /// messages only where the options ignore that they share memory.
+    /// What encoded messages lost in the last transform, as [`DynPlan::wire_error`]. Threads of
+    /// one process send messages only where the options ignore that they share memory.
     pub fn wire_error(&self) -> Option<WireError> {
         locked(&self.plans[0]).as_ref().and_then(|plan| plan.wire_error())
     }

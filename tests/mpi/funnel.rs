@@ -165,6 +165,10 @@ fn process_plans(world: &MpiComm, threads: usize) -> Result<(), Error> {
         assert!(error.to_string().contains("input"), "{error}");
         plan.forward(&x, &mut found)?;
     }
+    // A number of threads that there cannot be is an error of all, also beside one of 1.
+    let asked = if rank + 1 == size { 0 } else { 1 };
+    let error = local::c2c([8, 8]).threads(asked).build_over(world).unwrap_err().to_string();
+    assert!(error.contains("threads"), "{error}");
     // Bricks are checked as those of processes.
     let grid = Brick { lo: [0, 0], hi: [8, 8] };
     let error = local::c2c([8, 8]).threads(threads).input_brick(grid).build_over(world);

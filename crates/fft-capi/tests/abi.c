@@ -415,7 +415,7 @@ static void exchanges(void) {
         thriffty_options options = usual();
         options.exchange = names[which / 2];
         options.memory = which % 2 ? "least" : "ample";
-        options.threads = which / 2 % 2 ? 1 : 2 + rank % 2;
+        options.threads = which % 2 ? 1 : 2 + rank % 2;
         expect(create(&plan, R2C, &options), OK);
         thriffty_sizes sizes;
         expect(thriffty_plan_sizes(plan, &sizes, sizeof sizes), OK);

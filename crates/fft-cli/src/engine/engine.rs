@@ -7,7 +7,9 @@ use std::time::Instant;
 
 use bytemuck::{cast_slice, cast_slice_mut};
 use thriffty::local::DynLocalPlan;
-use thriffty::planning::{Direction, DynArray, DynPlan, Element, Recipe, Reduce, Step, Timings};
+use thriffty::planning::{
+    Direction, DynArray, DynPlan, Element, Recipe, Reduce, Step, Timings, WireError,
+};
 use thriffty::{Comm, Error, Tune, Wire};
 
 use super::draft;
@@ -139,6 +141,11 @@ impl Engine {
     /// Where this rank's time went, or that of the first thread.
     pub(crate) fn timings(&self) -> Timings {
         self.local.as_ref().map_or_else(|| self.plan.timings(), DynLocalPlan::timings)
+    }
+
+    /// What encoded messages lost in the last transform.
+    pub(crate) fn wire_error(&self) -> Option<WireError> {
+        self.local.as_ref().map_or_else(|| self.plan.wire_error(), DynLocalPlan::wire_error)
     }
 
     /// Sets all times to zero.

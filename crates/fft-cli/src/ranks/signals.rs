@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicBool, atomic::Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicBool, atomic::Ordering, mpsc};
 use std::thread::Builder;
 
 use signal_hook::consts::{SIGABRT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXCPU, SIGXFSZ};
@@ -93,12 +93,15 @@ fn remove(temporary: &Temporary) {
     }
 }
 
-/// Starts a thread that ends the program as the signal would have, without temporary files.
+/// Starts a thread that ends the program as the signal would have, without temporary files. It
+/// runs when this returns: a thread without a stack ends the program before any file is made.
 fn watch() -> io::Result<()> {
     let ignored = ignored();
     let heard = ENDING.into_iter().filter(|signal| ignored >> (signal - 1) & 1 == 0);
     let mut signals = Signals::new(heard)?;
+    let (started, has_started) = mpsc::channel();
     let end = move || {
+        let _ = started.send(());
         for signal in signals.forever() {
             let temporary = temporary();
             remove(&temporary);
@@ -106,7 +109,9 @@ fn watch() -> io::Result<()> {
             let _ = low_level::emulate_default_handler(signal);
         }
     };
-    Builder::new().name("signals".into()).spawn(end).map(drop)
+    Builder::new().name("signals".into()).spawn(end)?;
+    let _ = has_started.recv();
+    Ok(())
 }
 
 /// The signals that this program was started to ignore, as by nohup: a bit for each.

@@ -172,12 +172,11 @@ impl World {
         self.wake(thread);
     }
 
-    /// Tells all threads that a message from or to another process has failed.
+    /// Tells a thread that one of its messages from or to another process has failed, before it
+    /// gets the message's slot. Ranks agree on the error later.
     #[cfg(feature = "mpi")]
-    pub(crate) fn fail(&self, error: &Error) {
-        for failed in &mut self.state().failed {
-            failed.get_or_insert_with(|| error.clone());
-        }
+    pub(crate) fn fail(&self, thread: usize, error: Error) {
+        self.state().failed[thread].get_or_insert(error);
     }
 
     /// The shared state. No rank panics while it holds the lock, so that poisoning is ignored.

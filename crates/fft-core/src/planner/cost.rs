@@ -13,7 +13,8 @@ use crate::problem::{Algorithm, Machine, Messages};
 
 /// Bytes copied in the time to locate another run of memory.
 const FOUND_BYTES: f64 = 192.0;
-/// The most chunks in which copy engines move data between so many GPUs.
+/// The most chunks in which copy engines move data between so many ranks with
+/// GPUs of their own.
 ///
 /// Each of more than two is read by the others in turn. Many short copies get out of step, and two
 /// then share a link.
@@ -395,9 +396,12 @@ mod tests {
     #[test]
     fn gpus_hide_the_shorter_of_reshapes_and_transforms() {
         let machine = Machine { gpu: Some("a GPU".into()), ..Machine::default() };
+        let two = Model::new(&machine, 1, 2, 2);
+        assert_eq!(two.behind(3.2, 1.6), 1.6 + 0.1);
+        assert_eq!(two.behind(1.6, 3.2), 0.1);
+        // In fewer chunks.
         let own = Model::new(&machine, 1, 4, 4);
-        assert_eq!(own.behind(3.2, 1.6), 1.6 + 0.1);
-        assert_eq!(own.behind(1.6, 3.2), 0.1);
+        assert_eq!(own.behind(3.2, 1.6), 1.6 + 0.4);
         assert_eq!(own.fetched(3.0, 0.0), 3.0);
         assert!(own.fetched(1.0, 2.0) < 1.0);
         // Ranks of one GPU transform and copy in turn.

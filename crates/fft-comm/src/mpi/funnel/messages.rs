@@ -89,9 +89,13 @@ impl Messages {
         while self.is_active {
             let done = self.requests.next(&self.raw, &mut self.failure, None)?;
             let world = self.world.upgrade();
-            if let (Err(error), Some(world)) = (&self.failure, &world) {
-                world.fail(error);
-                self.failure = Ok(());
+            if let Some(
+                Done::Sent { name: (thread, _), .. } | Done::Received { name: (thread, _), .. },
+            ) = &done
+                && let Some(world) = &world
+                && let Err(error) = std::mem::replace(&mut self.failure, Ok(()))
+            {
+                world.fail(*thread, error);
             }
             match (done, world) {
                 (Some(Done::Not), _) => break,

@@ -34,9 +34,10 @@ use super::mpi_comm::MpiComm;
 /// Communicators of so many threads of each process; of one each, that of the processes.
 /// Collective.
 pub(super) fn team(comm: &MpiComm, threads: usize) -> Result<Team, Error> {
+    comm.raw.all(Server::check(threads))?;
     let mut most = [threads as f64];
     comm.allreduce(Reduce::Max, &mut most)?;
-    if most == [1.0] && threads == 1 {
+    if most == [1.0] {
         return Ok(Team { comms: vec![comm.dup()?], funnel: None });
     }
     let (server, comms) = Server::new(comm, threads)?;
@@ -68,6 +69,9 @@ pub(super) fn team(comm: &MpiComm, threads: usize) -> Result<Team, Error> {
 /// # Errors
 /// The same on every process: [`Error::Argument`] for no threads or more than 181;
 /// [`Error::Threads`] where they cannot be started, and then no rank has run; those of the library.
+///
+/// Communicators and plans of the threads end with `body`: nobody serves them later. A panic in a
+/// transform ends the job, as other processes wait.
 ///
 /// # Panics
 /// With the panic of the first thread that panicked, once all have ended.

@@ -50,11 +50,8 @@ impl Server {
     /// # Errors
     /// Those of [`threads`](super::threads).
     pub(super) fn new(comm: &MpiComm, threads: usize) -> Result<(Self, Vec<FunneledComm>), Error> {
-        let asked = match threads {
-            1..=MOST_THREADS => Ok(threads),
-            _ => Err(Error::argument("threads", threads, "1 to 181")),
-        };
-        let all = comm.raw.numbers(comm.raw.all(asked)?)?;
+        comm.raw.all(Self::check(threads))?;
+        let all = comm.raw.numbers(threads)?;
         let mut first = vec![0];
         first.extend(all.iter().scan(0, |sum, threads| {
             *sum += threads;
@@ -70,6 +67,15 @@ impl Server {
             .map(|local| FunneledComm::new(local, process.clone(), server.queue.clone()))
             .collect();
         Ok((server, comms))
+    }
+
+    /// # Errors
+    /// [`Error::Argument`] for a number of threads that there cannot be.
+    pub(super) fn check(threads: usize) -> Result<(), Error> {
+        match threads {
+            1..=MOST_THREADS => Ok(()),
+            _ => Err(Error::argument("threads", threads, "1 to 181")),
+        }
     }
 
     fn add(&mut self, comm: MpiComm, ranks: Arc<Ranks>) -> Arc<Process> {
