@@ -110,7 +110,7 @@ contains
             call thriffty_forward(plan, c_loc(x), sizes%input_bytes, c_loc(y), sizes%output_bytes, status)
         end if
         if (status /= THRIFFTY_STATUS_ARGUMENT) call MPI_Abort(MPI_COMM_WORLD, 3)
-        if (thriffty_last_error() /= "rank 0: shape of x: found (1), expected (2)") call MPI_Abort(MPI_COMM_WORLD, 4)
+        if (index(thriffty_last_error(), "shape of x: found (1), expected (2)") == 0) call MPI_Abort(MPI_COMM_WORLD, 4)
         if (.not. largest < 1e-10_c_double) call MPI_Abort(MPI_COMM_WORLD, 2)
         call thriffty_plan_destroy(plan, status)
         call check(status)
