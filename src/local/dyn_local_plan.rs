@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fft_core::{
     Comm, Direction, DynBrick, DynGrid, Error, PerAxis, Precision, Recipe, Reduce, Spectrum,
-    Timings, WireError, agree,
+    Timings, Unwinding, WireError, agree,
 };
 
 use super::team::Team;
@@ -145,6 +145,8 @@ impl DynLocalPlan {
         let plans = team.run(|thread| {
             let comm = locked(&comms[thread]).take();
             let comm = comm.ok_or(Error::Left { gone: thread })?;
+            // Other processes would wait for a thread that panics while it plans.
+            let _unwinding = Unwinding::watch(comm.as_ref());
             let part = |brick: Option<DynBrick>, order| {
                 brick.map(|brick| work::part(brick, order, threads, thread))
             };

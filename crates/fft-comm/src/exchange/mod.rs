@@ -11,7 +11,7 @@ mod rounds;
 
 use fft_core::{Algorithm, Comm, Error, Exchange, MakeExchange, Memory, agree};
 
-pub(crate) use pairwise::pairwise;
+pub(crate) use pairwise::{pairwise, reserve_pairwise};
 
 /// Makes the exchange of an algorithm on a communicator. Collective.
 ///

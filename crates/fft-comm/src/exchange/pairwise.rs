@@ -1,8 +1,22 @@
 //! `MPI_Alltoallv` out of messages between pairs.
 
-use fft_core::{Error, Flight, Parts};
+use fft_core::{Error, Flight, Part, Parts};
 
 use super::messages::slot_or_empty;
+
+/// Allocates the buffers of [`pairwise`] with these parts.
+pub(crate) fn reserve_pairwise(
+    rank: usize,
+    flight: &mut dyn Flight,
+    send: &[Part],
+    recv: &[Part],
+) -> Result<(), Error> {
+    let others = |parts: &[Part]| -> Vec<usize> {
+        let there = |(peer, part): (usize, &Part)| (peer != rank).then_some(part.1);
+        parts.iter().enumerate().filter_map(there).filter(|&bytes| bytes > 0).collect()
+    };
+    flight.reserve(&others(send), &others(recv))
+}
 
 /// The collective in terms of pairs, for ranks that have no better one.
 /// Peers are taken in rotation, so that not all aim at the same one.

@@ -8,7 +8,7 @@ use fft_core::{Comm, Error, Flight, MessageSlots, NodeMemory, Part, Parts, Reduc
 
 use super::flight::ThreadFlight;
 use super::world::{FlagsOf, Seat, State, World};
-use crate::exchange::pairwise;
+use crate::exchange::{pairwise, reserve_pairwise};
 use crate::node_memory::{HostMessageSlots, HostNodeMemory, Process};
 
 /// Runs `body` once per rank, each on a thread of its own, and returns the results in order of
@@ -173,11 +173,7 @@ impl Comm for ThreadComm {
     }
 
     fn reserve_alltoallv(&self, send: &[Part], recv: &[Part]) -> Result<(), Error> {
-        let others = |parts: &[Part]| -> Vec<usize> {
-            let there = |(rank, part): (usize, &Part)| (rank != self.rank()).then_some(part.1);
-            parts.iter().enumerate().filter_map(there).filter(|&bytes| bytes > 0).collect()
-        };
-        self.flight.borrow_mut().reserve(&others(send), &others(recv))
+        reserve_pairwise(self.seat.rank, &mut *self.flight.borrow_mut(), send, recv)
     }
 
     fn flight(&self) -> Result<Box<dyn Flight>, Error> {

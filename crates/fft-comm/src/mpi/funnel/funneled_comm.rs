@@ -7,9 +7,9 @@ use fft_core::{Comm, Error, Flight, MessageSlots, NodeMemory, Part, Parts, Reduc
 
 use super::operation::{Operation, Process, What};
 use super::queue::{Queue, Request};
-use crate::exchange::pairwise;
-use crate::node_memory::HostMessageSlots;
-use crate::threads::{Seat, ThreadComm, ThreadFlight};
+use crate::exchange::{pairwise, reserve_pairwise};
+use crate::node_memory::{HostMessageSlots, HostNodeMemory, Process as InProcess};
+use crate::threads::{FlagsOf, Seat, ThreadComm, ThreadFlight};
 
 /// A communicator whose ranks are threads of several MPI processes: see
 /// [`threads`](super::threads).
@@ -20,7 +20,8 @@ pub struct FunneledComm {
     local: ThreadComm,
     process: Arc<Process>,
     queue: Arc<Queue>,
-    /// Of the all-to-all, which consists of messages; made when it is first used.
+    /// Of the all-to-all, which consists of messages. A duplicate has it from the beginning, so
+    /// that its buffers can be reserved.
     flight: RefCell<Option<ThreadFlight>>,
 }
 
@@ -67,6 +68,12 @@ impl FunneledComm {
         let operation = &mut *self.process.operation();
         operation.result.clone().expect("the operation is done")?;
         Ok(read(operation))
+    }
+
+    /// Memory of the threads of this process.
+    fn memory(&self) -> Result<HostNodeMemory<InProcess<FlagsOf>>, Error> {
+        let memory = self.local.memory_of_ranks(self.process.ranks.own().collect());
+        memory.map_err(|error| self.with_ranks(error))
     }
 
     fn make_flight(&self, most: usize) -> Result<ThreadFlight, Error> {
@@ -144,8 +151,11 @@ impl Comm for FunneledComm {
         pairwise(self.rank(), flight, send, recv)
     }
 
-    fn reserve_alltoallv(&self, _send: &[Part], _recv: &[Part]) -> Result<(), Error> {
-        Ok(())
+    fn reserve_alltoallv(&self, send: &[Part], recv: &[Part]) -> Result<(), Error> {
+        match &mut *self.flight.borrow_mut() {
+            Some(flight) => reserve_pairwise(self.rank(), flight, send, recv),
+            None => Ok(()),
+        }
     }
 
     fn flight(&self) -> Result<Box<dyn Flight>, Error> {
@@ -157,15 +167,12 @@ impl Comm for FunneledComm {
     }
 
     fn node_memory(&self) -> Result<Option<Box<dyn NodeMemory>>, Error> {
-        let memory = self.local.memory_of_ranks(self.process.ranks.own().collect());
-        let memory = memory.map_err(|error| self.with_ranks(error))?;
+        let memory = self.memory()?;
         Ok(if self.local.size() > 1 { Some(Box::new(memory)) } else { None })
     }
 
     fn message_slots(&self) -> Result<Option<Box<dyn MessageSlots>>, Error> {
-        let memory = self.local.memory_of_ranks(self.process.ranks.own().collect());
-        let memory = memory.map_err(|error| self.with_ranks(error))?;
-        Ok(Some(Box::new(HostMessageSlots::new(memory))))
+        Ok(Some(Box::new(HostMessageSlots::new(self.memory()?))))
     }
 
     fn sync(&self, well: bool) -> Result<Option<bool>, Error> {
@@ -180,6 +187,9 @@ impl Comm for FunneledComm {
         let local = local.map_err(|error| self.with_ranks(error))?;
         let process = |operation: &mut Operation| operation.processes.pop().expect("one each");
         let process = self.operate(What::Dup, &[], |_, _| {}, process)?;
-        Ok(Box::new(Self::new(local, process, self.queue.clone())))
+        let dup = Self::new(local, process, self.queue.clone());
+        let flight = dup.make_flight(usize::MAX)?;
+        dup.flight.replace(Some(flight));
+        Ok(Box::new(dup))
     }
 }
