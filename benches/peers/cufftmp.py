@@ -5,7 +5,8 @@ Run: python benches/peers/cufftmp.py check
 
 `check` fails where nvmath-python, CuPy, PyTorch or cuFFTMp's library is missing. Otherwise N^3
 complex points in slabs along X are transformed forward in place: `shuffled` leaves slabs along Y,
-`natural` slabs along X.
+`natural` slabs along X. The seconds include what nvmath-python adds: its calls, and for `natural` a
+copy of the result into the operand.
 
 Prints `ready`; for each line `go` the seconds of the slowest process; ends at `quit` or the end of
 the input.
@@ -16,6 +17,11 @@ import os
 import socket
 import sys
 import time
+import traceback
+from multiprocessing import connection
+
+# The seconds that processes have to end by themselves.
+FAREWELL = 4
 
 
 def check():
@@ -29,20 +35,32 @@ def check():
 
 
 def settings(gpus, n, precision):
-    """NVSHMEM's settings for processes that NVLink joins, where the user has none."""
+    """Settings of libraries for processes that NVLink joins, where the user has none."""
     part = n**3 * (8 if precision == "f32" else 16) // gpus
     # cuFFTMp's work areas are there, too.
     usual = {
         "NVSHMEM_SYMMETRIC_SIZE": str(4 * part + (1 << 31)),
         "NVSHMEM_REMOTE_TRANSPORT": "none",
         "NVSHMEM_DISABLE_NVLS": "1",
+        "GLOO_SOCKET_IFNAME": "lo",
     }
     for name, value in usual.items():
         os.environ.setdefault(name, value)
 
 
+def run(*arguments):
+    """One process. After an error it ends at once, where NVSHMEM would wait for the others."""
+    # Libraries print there; standard output is for answers.
+    os.dup2(2, 1)
+    try:
+        work(*arguments)
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)
+
+
 def work(rank, order, gpus, n, precision, port, pipe):
-    """One process: transforms for each message, and answers with the seconds."""
+    """Transforms for each message, and answers with the seconds."""
     import cupy
     import nvmath.distributed as distributed
     import torch.distributed as group
@@ -52,19 +70,25 @@ def work(rank, order, gpus, n, precision, port, pipe):
     cupy.cuda.Device(rank).use()
     address = f"tcp://127.0.0.1:{port}"
     group.init_process_group("gloo", init_method=address, rank=rank, world_size=gpus)
-    processes = TorchProcessGroup(device_id="cpu")
-    distributed.initialize(rank, processes, backends=["nvshmem"])
+    distributed.initialize(rank, TorchProcessGroup(device_id="cpu"), backends=["nvshmem"])
     # The first processes have what is left over.
     planes = n // gpus + (rank < n % gpus)
-    kind = cupy.complex64 if precision == "f32" else cupy.complex128
-    data = distributed.allocate_symmetric_memory((planes, n, n), cupy, dtype=kind)
+    single = precision == "f32"
+    kind = cupy.complex64 if single else cupy.complex128
+    shape = (planes, n, n)
+    # Symmetric memory is as large on all processes, and has room for slabs along Y.
+    data = distributed.fft.allocate_operand(shape, cupy, input_dtype=kind, distribution=Slab.X)
+    reals = data.view(cupy.float32 if single else cupy.float64)
+    # Numbers of ordinary size.
+    number = "value = (unsigned long long)i * 2654435761ull % 1000 / 1000.0 - 0.5"
+    fill = cupy.ElementwiseKernel("", "T value", number, "fill")
+    fill(reals)
     options = {"redistribute": order == "natural", "blocking": True}
-    data[...] = 0
     with distributed.fft.FFT(data, distribution=Slab.X, options=options) as transform:
         transform.plan()
         pipe.send("ready")
         while pipe.recv():
-            data[...] = 0.5 - rank / gpus
+            fill(reals)
             transform.reset_operand(data, distribution=Slab.X)
             cupy.cuda.Device().synchronize()
             group.barrier()
@@ -82,17 +106,24 @@ def serve(order, gpus, n, precision):
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     context = multiprocessing.get_context("spawn")
-    pipes = []
+    processes, pipes = [], []
     for rank in range(gpus):
         mine, theirs = context.Pipe()
         arguments = (rank, order, gpus, n, precision, port, theirs)
         # They end with this process, whatever ends it.
-        context.Process(target=work, args=arguments, daemon=True).start()
+        processes.append(context.Process(target=run, args=arguments, daemon=True))
+        processes[-1].start()
         theirs.close()
         pipes.append(mine)
 
     def answers():
-        return [pipe.recv() for pipe in pipes]
+        """One of each process; an error as soon as one has ended."""
+        found, waiting = [], list(pipes)
+        while waiting:
+            for pipe in connection.wait(waiting):
+                found.append(pipe.recv())
+                waiting.remove(pipe)
+        return found
 
     answers()
     print("ready", flush=True)
@@ -103,6 +134,11 @@ def serve(order, gpus, n, precision):
         if not go:
             break
         print(f"{max(answers()):.9f}", flush=True)
+    else:
+        for pipe in pipes:
+            pipe.send(False)
+    for process in processes:
+        process.join(FAREWELL)
 
 
 if __name__ == "__main__":
