@@ -13,16 +13,25 @@ use crate::problem::{Algorithm, Machine, Messages};
 
 /// Bytes copied in the time to locate another run of memory.
 const FOUND_BYTES: f64 = 192.0;
-/// The most chunks in which copy engines move data between so many ranks with
-/// GPUs of their own.
+/// The least bytes of a chunk that copy engines move, and the most chunks: between two ranks with
+/// GPUs of their own, and between more. Found by measurement.
 ///
 /// Each of more than two is read by the others in turn. Many short copies get out of step, and two
 /// then share a link.
-pub const fn most_device_chunks(ranks: usize) -> usize {
-    if ranks > 2 { 4 } else { 16 }
-}
+const DEVICE_CHUNKS: [(usize, usize); 2] = [(32 << 20, 16), (256 << 20, 4)];
 /// The time that kernels take to load over a link, relative to copy engines.
 const LOADS: f64 = 1.2;
+
+/// The number of chunks in which copy engines move `bytes` of each of so many ranks with GPUs of
+/// their own: one if there are too few to divide.
+pub const fn device_chunks(bytes: usize, ranks: usize) -> usize {
+    let (least, most) = DEVICE_CHUNKS[(ranks > 2) as usize];
+    match bytes / least {
+        0 => 1,
+        chunks if chunks < most => chunks,
+        _ => most,
+    }
+}
 
 /// A machine with ranks on it.
 #[derive(Clone, Copy, Debug)]
@@ -74,9 +83,10 @@ impl Spent {
 }
 
 impl Machine {
-    /// Whether copy engines that move so many chunks behind transforms take less time than
-    /// transforms that load their input over the links. Of GPUs of one host, each with `bytes`.
-    pub fn prefers_chunks(&self, bytes: f64, chunks: usize, ranks: usize) -> bool {
+    /// Whether copy engines that move chunks behind transforms take less time than transforms that
+    /// load their input over the links. Of GPUs of one host, each with `bytes`.
+    pub fn prefers_chunks(&self, bytes: usize, ranks: usize) -> bool {
+        let (chunks, bytes) = (device_chunks(bytes, ranks), bytes as f64);
         let pass = Model::new(self, 1, ranks, ranks).pass(bytes);
         let others = (ranks - 1) as f64 / ranks as f64;
         let link = self.near.latency.value + bytes * others / self.near.bandwidth.value;
@@ -100,13 +110,18 @@ impl<'a> Model<'a> {
         self.machine.gpu.is_some()
     }
 
-    /// The seconds that a reshape between GPUs adds to the transforms before it. Copy engines move
-    /// a chunk while later ones are transformed, within a host whose ranks have GPUs of their own.
-    pub(crate) fn behind(&self, reshape: f64, transforms: f64) -> f64 {
+    /// The seconds that a reshape of a rank's `bytes` between GPUs adds to the transforms before
+    /// it. Copy engines move a chunk while later ones are transformed, within a host whose ranks
+    /// have GPUs of their own.
+    pub(crate) fn behind(&self, bytes: f64, reshape: f64, transforms: f64) -> f64 {
         match self.hosts == 1 && self.oversubscription() == 1.0 {
-            true => hidden(reshape, transforms, 1.0 / most_device_chunks(self.ranks) as f64),
+            true => hidden(reshape, transforms, 1.0 / self.device_chunks(bytes)),
             false => reshape,
         }
+    }
+
+    fn device_chunks(&self, bytes: f64) -> f64 {
+        device_chunks(bytes as usize, self.ranks) as f64
     }
 
     /// The seconds that a reshape between GPUs adds to the transforms after it, which load their
@@ -214,7 +229,7 @@ impl<'a> Model<'a> {
         if self.is_of_gpus() && far == 0.0 {
             // A kernel copies what stays on the rank beside the links.
             let pack = if read > 0.0 { self.pass(read) } else { 0.0 };
-            let pieces = most_device_chunks(self.ranks) as f64;
+            let pieces = self.device_chunks(load.held * order.element);
             return Spent { pack, flight, unpack: 0.0, pieces };
         }
         let mut pack = if packed > 0.0 { self.memory(near + far + packed) + encode } else { 0.0 };
@@ -393,20 +408,45 @@ mod tests {
         assert_eq!((direct.flight, direct.unpack), (packed.flight, 0.0));
     }
 
+    /// Large arrays have the most chunks, small ones are not divided.
+    #[test]
+    fn chunks_have_a_least_size() {
+        let counts = |ranks: usize| {
+            [0, 31, 32, 255, 256, 768, 4096].map(|mib| device_chunks(mib << 20, ranks))
+        };
+        assert_eq!(counts(2), [1, 1, 1, 7, 8, 16, 16]);
+        assert_eq!(counts(3), [1, 1, 1, 1, 1, 3, 4]);
+        assert_eq!(counts(64), counts(3));
+    }
+
     #[test]
     fn gpus_hide_the_shorter_of_reshapes_and_transforms() {
         let machine = Machine { gpu: Some("a GPU".into()), ..Machine::default() };
+        let large = (1u64 << 30) as f64;
         let two = Model::new(&machine, 1, 2, 2);
-        assert_eq!(two.behind(3.2, 1.6), 1.6 + 0.1);
-        assert_eq!(two.behind(1.6, 3.2), 0.1);
+        assert_eq!(two.behind(large, 3.2, 1.6), 1.6 + 0.1);
+        assert_eq!(two.behind(large, 1.6, 3.2), 0.1);
+        assert_eq!(two.behind(large / 16.0, 1.6, 3.2), 0.8, "in two chunks");
+        assert_eq!(two.behind(large / 32.0, 1.6, 3.2), 1.6, "at once");
         // In fewer chunks.
-        let own = Model::new(&machine, 1, 4, 4);
-        assert_eq!(own.behind(3.2, 1.6), 1.6 + 0.4);
-        assert_eq!(own.fetched(3.0, 0.0), 3.0);
-        assert!(own.fetched(1.0, 2.0) < 1.0);
+        let four = Model::new(&machine, 1, 4, 4);
+        assert_eq!(four.behind(large, 3.2, 1.6), 1.6 + 0.4);
+        assert_eq!(four.behind(large / 4.0, 3.2, 1.6), 3.2, "at once");
+        assert_eq!(four.fetched(3.0, 0.0), 3.0);
+        assert!(four.fetched(1.0, 2.0) < 1.0);
         // Ranks of one GPU transform and copy in turn.
         let mut shared = machine.clone();
         shared.cores.value = 1.0;
-        assert_eq!(Model::new(&shared, 1, 4, 4).behind(3.2, 1.6), 3.2);
+        assert_eq!(Model::new(&shared, 1, 4, 4).behind(large, 3.2, 1.6), 3.2);
+    }
+
+    #[test]
+    fn machines_prefer_chunks_of_large_arrays() {
+        let mut machine = Machine { gpu: Some("a GPU".into()), ..Machine::default() };
+        (machine.memory.value, machine.host_memory.value) = (3e12, 6e12);
+        machine.near.bandwidth.value = 1e11;
+        let prefers = |mib: usize, ranks| machine.prefers_chunks(mib << 20, ranks);
+        assert_eq!([32, 64].map(|mib| prefers(mib, 2)), [false, true]);
+        assert_eq!([256, 512].map(|mib| prefers(mib, 4)), [false, true]);
     }
 }

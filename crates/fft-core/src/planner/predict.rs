@@ -177,10 +177,10 @@ impl Predictor<'_> {
         if !self.model.is_of_gpus() {
             return seconds;
         }
+        let bytes = from.layout.most_points() as f64 * bytes(problem, from);
         match problem.options.access {
-            Access::Strided => self.model.behind(seconds, before),
+            Access::Strided => self.model.behind(bytes, seconds, before),
             Access::Fetched if problem.fetches() && from.complex => {
-                let bytes = from.layout.most_points() as f64 * bytes(problem, from);
                 self.model.fetched(seconds, self.model.pass(bytes))
             }
             _ => seconds,

@@ -451,7 +451,7 @@ impl<'a> Costs<'a> {
         let chunked = self.search.problem.options.access == Access::Strided && here.done.0 != 0;
         match (joined, chunked) {
             (true, _) => self.model.fetched(seconds, transforms),
-            (_, true) => self.model.behind(seconds, transforms),
+            (_, true) => self.model.behind(bytes, seconds, transforms),
             _ => seconds,
         }
     }

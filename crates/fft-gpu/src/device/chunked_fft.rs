@@ -16,7 +16,7 @@
 use std::ops::Range;
 
 use cudarc::driver::DeviceSlice;
-use fft_core::cost::most_device_chunks;
+use fft_core::cost::device_chunks;
 use fft_core::{BufferRequirement, DynBrick, Kind, LocalRead, Machine};
 
 use super::cuda::Cuda;
@@ -27,13 +27,16 @@ use crate::ffi::{DeviceMemory, MOST_CHUNKS};
 
 /// The alignment of chunks, in bytes.
 const ALIGN: usize = 16;
-/// The least bytes of a chunk between two ranks, and between more; both found by measurement.
-const LEAST_BYTES: [usize; 2] = [32 << 20, 256 << 20];
 /// Chunks begin at multiples of so many indices, so that they are aligned.
 const STEP: usize = 4;
 /// The number of chunks from which on they gain more than transforms that load from other ranks,
 /// where no machine tells.
 const WORTHWHILE: usize = 4;
+/// Ranks have events for all chunks, whatever their number.
+const _: () = {
+    assert!(device_chunks(usize::MAX, 2) <= MOST_CHUNKS);
+    assert!(device_chunks(usize::MAX, 3) <= MOST_CHUNKS);
+};
 
 /// How a batch of arrays is divided: into parts of whole arrays, and each array along an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,9 +90,9 @@ impl Chunks {
     /// ranks. `None` where chunks would not be transformed by one plan each, and for small arrays.
     pub(super) fn of<T>(group: &Group, order: &[usize], ranks: usize) -> Option<Self> {
         let bytes = group.reals().map(|reals| reals * size_of::<T>());
-        let most = most_chunks(bytes[0].min(bytes[1]), ranks);
+        let most = device_chunks(bytes[0].min(bytes[1]), ranks);
         let (howmany, place) = (group.lens[0][0], place(group));
-        let parts = howmany.min(most).max(1);
+        let parts = howmany.clamp(1, most);
         let len = place.map_or(0, |place| group.lens[0][place]);
         let count = (most / parts).min(len / STEP).max(1);
         let chunks = Self { parts, axis: order[place.unwrap_or(1) - 1], count };
@@ -107,20 +110,13 @@ fn place(group: &Group) -> Option<usize> {
     (place < group.lens[0].len()).then_some(place)
 }
 
-/// The chunks of so many bytes between so many ranks.
-fn most_chunks(bytes: usize, ranks: usize) -> usize {
-    let least = LEAST_BYTES[usize::from(ranks > 2)];
-    (bytes / least).min(most_device_chunks(ranks)).min(MOST_CHUNKS)
-}
-
 /// Whether arrays of so many complex numbers on each of some ranks are better copied chunk by chunk
 /// than loaded by transforms: on a machine of GPUs by its numbers, else by their size.
 pub fn prefers_chunks<T>(elements: usize, ranks: usize, machine: Option<&Machine>) -> bool {
     let bytes = elements.saturating_mul(2 * size_of::<T>());
-    let count = most_chunks(bytes, ranks);
     match machine.filter(|machine| machine.gpu.is_some()) {
-        Some(machine) => machine.prefers_chunks(bytes as f64, count, ranks),
-        None => count >= WORTHWHILE,
+        Some(machine) => machine.prefers_chunks(bytes, ranks),
+        None => device_chunks(bytes, ranks) >= WORTHWHILE,
     }
 }
 
