@@ -229,8 +229,7 @@ impl<'a> Model<'a> {
         if self.is_of_gpus() && far == 0.0 {
             // A kernel copies what stays on the rank beside the links.
             let pack = if read > 0.0 { self.pass(read) } else { 0.0 };
-            let pieces = self.device_chunks(load.held * order.element);
-            return Spent { pack, flight, unpack: 0.0, pieces };
+            return Spent { pack, flight, unpack: 0.0, pieces: f64::INFINITY };
         }
         let mut pack = if packed > 0.0 { self.memory(near + far + packed) + encode } else { 0.0 };
         let mut unpack = self.pass(read) * self.strided();
