@@ -11,7 +11,7 @@ use fft_comm::tuner::{
 };
 use fft_comm::{exchange_in, threads, threads_on};
 use fft_core::{
-    Algorithm, Comm, Direction, Epochs, Error, Grid, HostExecutor, Kind, Layout, Precision,
+    Algorithm, Comm, Direction, Epochs, Error, Grid, HostExecutor, How, Kind, Layout, Precision,
     Problem, ProcGrid, Recipe, Tolerance, Wire,
 };
 
@@ -114,6 +114,37 @@ fn the_model_prefers_what_is_named_first_unless_another_is_clearly_faster() {
     (hardly.near.latency.value, hardly.near.overhead.value) = (0.0, 0.0);
     hardly.meeting.value = 1e-5;
     assert_eq!(of(hardly).0, Algorithm::Shared);
+}
+
+#[test]
+fn predictions_are_trusted_more_where_links_were_measured() {
+    let hosts = [0, 0, 1, 1];
+    let chosen = |meeting: f64, [near, far]: [How; 2]| {
+        let mut machine = fft_core::Machine::default();
+        (machine.near.bandwidth.how, machine.far.bandwidth.how) = (near, far);
+        machine.meeting.value = meeting;
+        let mut problem = problem([64; 3], &hosts);
+        problem.machine = machine.into();
+        let choice = Choice::of_model(&problem, None);
+        let all = candidates(&problem, &choice).unwrap();
+        let is_shared =
+            |one: &&Candidate| one.recipe.problem().options.exchange == Algorithm::Shared;
+        let shared = all.iter().find(is_shared).unwrap();
+        (is_shared(&&all[favourite(&all, &choice)]), shared.predicted / all[0].predicted)
+    };
+    let (assumed, measured) = ([How::Assumed; 2], [How::Assumed, How::Measured]);
+    // The slower ranks meet, the more another exchange gains.
+    let mut between = 0;
+    for meeting in (0..100).map(|step| 1e-5 * f64::from(step)) {
+        let (is_shared, ratio) = chosen(meeting, assumed);
+        if (1.12..1.24).contains(&ratio) {
+            between += 1;
+            assert!(is_shared, "{ratio}");
+            assert!(!chosen(meeting, measured).0, "{ratio}");
+            assert!(chosen(meeting, [How::Measured, How::Assumed]).0, "another link: {ratio}");
+        }
+    }
+    assert!(between > 0);
 }
 
 #[test]

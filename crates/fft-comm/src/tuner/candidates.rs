@@ -1,6 +1,8 @@
 //! The candidates: recipes in the order of predicted times.
 
-use fft_core::{Algorithm, Epochs, Error, Family, Memory, Problem, Recipe, Topology, Wire};
+use fft_core::{
+    Algorithm, Epochs, Error, Family, How, Machine, Memory, Problem, Recipe, Topology, Wire,
+};
 
 /// A recipe and its predicted time.
 #[derive(Clone, Debug, PartialEq)]
@@ -175,13 +177,24 @@ pub fn candidates(problem: &Problem, choice: &Choice) -> Result<Vec<Candidate>, 
     Ok(found)
 }
 
-/// The error of a prediction: a share of the time, and seconds.
-const DOUBT: (f64, f64) = (0.25, 2e-5);
+/// The error of a prediction in seconds, besides a share of the time.
+const DOUBT: f64 = 2e-5;
+
+/// The error of a prediction as a share of the time: less where the links of the problem were
+/// measured.
+fn doubt(problem: &Problem) -> f64 {
+    let hosts = Topology::new(&problem.hosts, problem.input.ranks()).hosts();
+    let Machine { near, far, .. } = &*problem.machine;
+    let link = if hosts > 1 { far } else { near };
+    if link.bandwidth.how == How::Assumed { 0.25 } else { 0.1 }
+}
 
 /// The place of the model's choice in a list of [`candidates`]: the cheapest, unless the first
 /// exchange of the choice is as cheap within the error of predictions.
 pub fn favourite(all: &[Candidate], choice: &Choice) -> usize {
-    let most = all.first().map_or(0.0, |best| best.predicted * (1.0 + DOUBT.0) + DOUBT.1);
+    let most = all
+        .first()
+        .map_or(0.0, |best| best.predicted * (1.0 + doubt(best.recipe.problem())) + DOUBT);
     let named = |candidate: &Candidate| {
         choice.exchanges.first() == Some(&candidate.recipe.problem().options.exchange)
             && candidate.predicted <= most
