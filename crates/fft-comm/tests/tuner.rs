@@ -132,7 +132,7 @@ fn predictions_are_trusted_more_where_links_were_measured() {
         let shared = all.iter().find(is_shared).unwrap();
         (is_shared(&&all[favourite(&all, &choice)]), shared.predicted / all[0].predicted)
     };
-    let (assumed, measured) = ([How::Assumed; 2], [How::Assumed, How::Measured]);
+    let assumed = [How::Assumed; 2];
     // The slower ranks meet, the more another exchange gains.
     let mut between = 0;
     for meeting in (0..100).map(|step| 1e-5 * f64::from(step)) {
@@ -140,7 +140,9 @@ fn predictions_are_trusted_more_where_links_were_measured() {
         if (1.12..1.24).contains(&ratio) {
             between += 1;
             assert!(is_shared, "{ratio}");
-            assert!(!chosen(meeting, measured).0, "{ratio}");
+            for how in [How::Measured, How::Fitted] {
+                assert!(!chosen(meeting, [How::Assumed, how]).0, "{ratio}");
+            }
             assert!(chosen(meeting, [How::Measured, How::Assumed]).0, "another link: {ratio}");
         }
     }

@@ -180,8 +180,8 @@ pub fn candidates(problem: &Problem, choice: &Choice) -> Result<Vec<Candidate>, 
 /// The error of a prediction in seconds, besides a share of the time.
 const DOUBT: f64 = 2e-5;
 
-/// The error of a prediction as a share of the time: less where the links of the problem were
-/// measured.
+/// The error of a prediction as a share of the time. It is less where the bandwidth between hosts,
+/// or within the only one, is not assumed.
 fn doubt(problem: &Problem) -> f64 {
     let hosts = Topology::new(&problem.hosts, problem.input.ranks()).hosts();
     let Machine { near, far, .. } = &*problem.machine;
