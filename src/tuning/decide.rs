@@ -11,9 +11,11 @@ use fft_core::{
 use super::tune::Tune;
 use super::{files, wisdom};
 
-/// A text that changes when any number of a machine does, or its GPU.
+/// A text that changes when any number of a machine does, how it is known, or its GPU.
 pub(crate) fn fingerprint(machine: &Machine) -> String {
-    let values = machine.quantities().into_iter().map(|(_, quantity)| quantity.value.to_bits());
+    let quantities = machine.quantities();
+    let known = quantities.iter().map(|(_, quantity)| quantity.how as u64);
+    let values = quantities.iter().map(|(_, quantity)| quantity.value.to_bits()).chain(known);
     let lengths = machine.flops.iter().map(|rate| rate.n as u64);
     let mut bytes: Vec<u8> = values.chain(lengths).flat_map(u64::to_le_bytes).collect();
     bytes.extend_from_slice(format!("{:?}{:?}", machine.lines, machine.gpu).as_bytes());
