@@ -50,7 +50,7 @@ def settings(gpus, n, precision):
 
 def run(*arguments):
     """One process. After an error it ends at once, where NVSHMEM would wait for the others."""
-    # Libraries print there; standard output is for answers.
+    # Libraries print to standard output, which is for answers.
     os.dup2(2, 1)
     try:
         work(*arguments)
@@ -76,7 +76,7 @@ def work(rank, order, gpus, n, precision, port, pipe):
     single = precision == "f32"
     kind = cupy.complex64 if single else cupy.complex128
     shape = (planes, n, n)
-    # Symmetric memory is as large on all processes, and has room for slabs along Y.
+    # Symmetric memory has the same size on all processes, and room for slabs along Y.
     data = distributed.fft.allocate_operand(shape, cupy, input_dtype=kind, distribution=Slab.X)
     reals = data.view(cupy.float32 if single else cupy.float64)
     # Numbers of ordinary size.
@@ -137,8 +137,9 @@ def serve(order, gpus, n, precision):
     else:
         for pipe in pipes:
             pipe.send(False)
+    end = time.monotonic() + FAREWELL
     for process in processes:
-        process.join(FAREWELL)
+        process.join(max(0, end - time.monotonic()))
 
 
 if __name__ == "__main__":

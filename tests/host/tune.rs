@@ -183,6 +183,12 @@ fn ranks_that_tune_differently_are_told() {
         draft.machine(Machine { cores, ..Machine::default() }).build()
     });
     assert!(machine.contains("disagree on the machine"), "{machine}");
+    let known = differ(&|rank, draft| {
+        let mut machine = Machine::default();
+        machine.near.bandwidth.how = [How::Assumed, How::Measured][rank];
+        draft.machine(machine).build()
+    });
+    assert!(known.contains("disagree on the machine"), "{known}");
     let lines = differ(&|rank, draft| {
         let mut machine = Machine::default();
         machine.lines.f64.complex.columns.extend((rank == 1).then_some(8));

@@ -183,9 +183,8 @@ const DOUBT: f64 = 2e-5;
 /// The error of a prediction as a share of the time. It is less where the bandwidth between hosts,
 /// or within the only one, is not assumed.
 fn doubt(problem: &Problem) -> f64 {
-    let hosts = Topology::new(&problem.hosts, problem.input.ranks()).hosts();
     let Machine { near, far, .. } = &*problem.machine;
-    let link = if hosts > 1 { far } else { near };
+    let link = if problem.all_near() { near } else { far };
     if link.bandwidth.how == How::Assumed { 0.25 } else { 0.1 }
 }
 

@@ -13,8 +13,8 @@ use crate::problem::{Algorithm, Machine, Messages};
 
 /// Bytes copied in the time to locate another run of memory.
 const FOUND_BYTES: f64 = 192.0;
-/// The least bytes of a chunk that copy engines move, and the most chunks: between two ranks with
-/// GPUs of their own, and between more. Found by measurement.
+/// The least bytes of a chunk that copy engines move, and the most chunks. The first pair is for
+/// two ranks with GPUs of their own, the second for more. Found by measurement.
 ///
 /// Each of more than two is read by the others in turn. Many short copies get out of step, and two
 /// then share a link.
@@ -22,8 +22,8 @@ const DEVICE_CHUNKS: [(usize, usize); 2] = [(32 << 20, 16), (256 << 20, 4)];
 /// The time that kernels take to load over a link, relative to copy engines.
 const LOADS: f64 = 1.2;
 
-/// The number of chunks in which copy engines move `bytes` of each of so many ranks with GPUs of
-/// their own: one if there are too few to divide.
+/// The number of chunks in which copy engines move a rank's `bytes`. 1 means that they are not
+/// divided. Ranks have GPUs of their own.
 pub const fn device_chunks(bytes: usize, ranks: usize) -> usize {
     let (least, most) = DEVICE_CHUNKS[(ranks > 2) as usize];
     match bytes / least {
@@ -228,8 +228,9 @@ impl<'a> Model<'a> {
         let flight = self.flight(order, &traffic);
         if self.is_of_gpus() && far == 0.0 {
             // A kernel copies what stays on the rank beside the links.
-            let pack = if read > 0.0 { self.pass(read) } else { 0.0 };
-            return Spent { pack, flight, unpack: 0.0, pieces: f64::INFINITY };
+            let own = if read > 0.0 { self.pass(read) } else { 0.0 };
+            let pieces = self.device_chunks(load.held * order.element);
+            return Spent { pack: 0.0, flight: flight.max(own), unpack: 0.0, pieces };
         }
         let mut pack = if packed > 0.0 { self.memory(near + far + packed) + encode } else { 0.0 };
         let mut unpack = self.pass(read) * self.strided();
