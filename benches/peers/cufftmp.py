@@ -1,10 +1,10 @@
 """Times cuFFTMp on several GPUs of one host, with a process for each, through nvmath-python.
 
 Run: python benches/peers/cufftmp.py check
-     python benches/peers/cufftmp.py shuffled|natural GPUS N f32|f64
+     python benches/peers/cufftmp.py shuffled|natural GPUS N f32|f64 c2c|r2c
 
 `check` fails where nvmath-python, CuPy, PyTorch or cuFFTMp's library is missing. Otherwise N^3
-complex points in slabs along X are transformed forward in place: `shuffled` leaves slabs along Y,
+points in slabs along X are transformed forward in place: `shuffled` leaves slabs along Y,
 `natural` slabs along X. The seconds include what nvmath-python adds: its calls, and for `natural` a
 copy of the result into the operand.
 
@@ -59,7 +59,7 @@ def run(*arguments):
         os._exit(1)
 
 
-def work(rank, order, gpus, n, precision, port, pipe):
+def work(rank, order, gpus, n, precision, kind, port, pipe):
     """Transforms for each message, and answers with the seconds."""
     import cupy
     import nvmath.distributed as distributed
@@ -73,15 +73,16 @@ def work(rank, order, gpus, n, precision, port, pipe):
     distributed.initialize(rank, TorchProcessGroup(device_id="cpu"), backends=["nvshmem"])
     # The first processes have what is left over.
     planes = n // gpus + (rank < n % gpus)
-    single = precision == "f32"
-    kind = cupy.complex64 if single else cupy.complex128
+    real = cupy.float32 if precision == "f32" else cupy.float64
+    number = real if kind == "r2c" else cupy.result_type(real, cupy.complex64)
     shape = (planes, n, n)
     # Symmetric memory has the same size on all processes, and room for slabs along Y.
-    data = distributed.fft.allocate_operand(shape, cupy, input_dtype=kind, distribution=Slab.X)
-    reals = data.view(cupy.float32 if single else cupy.float64)
+    data = distributed.fft.allocate_operand(shape, cupy, input_dtype=number, distribution=Slab.X)
+    # Rows of real data have padding behind them: such an array has no other view.
+    reals = data if kind == "r2c" else data.view(real)
     # Numbers of ordinary size.
-    number = "value = (unsigned long long)i * 2654435761ull % 1000 / 1000.0 - 0.5"
-    fill = cupy.ElementwiseKernel("", "T value", number, "fill")
+    formula = "value = (unsigned long long)i * 2654435761ull % 1000 / 1000.0 - 0.5"
+    fill = cupy.ElementwiseKernel("", "T value", formula, "fill")
     fill(reals)
     options = {"redistribute": order == "natural", "blocking": True}
     with distributed.fft.FFT(data, distribution=Slab.X, options=options) as transform:
@@ -99,7 +100,7 @@ def work(rank, order, gpus, n, precision, port, pipe):
     distributed.free_symmetric_memory(data)
 
 
-def serve(order, gpus, n, precision):
+def serve(order, gpus, n, precision, kind):
     """Starts the processes, and hands on the orders of standard input."""
     settings(gpus, n, precision)
     with socket.socket() as free:
@@ -109,7 +110,7 @@ def serve(order, gpus, n, precision):
     processes, pipes = [], []
     for rank in range(gpus):
         mine, theirs = context.Pipe()
-        arguments = (rank, order, gpus, n, precision, port, theirs)
+        arguments = (rank, order, gpus, n, precision, kind, port, theirs)
         # They end with this process, whatever ends it.
         processes.append(context.Process(target=run, args=arguments, daemon=True))
         processes[-1].start()
@@ -145,7 +146,7 @@ def serve(order, gpus, n, precision):
 if __name__ == "__main__":
     if sys.argv[1:] == ["check"]:
         check()
-    elif len(sys.argv) == 5 and sys.argv[1] in ("shuffled", "natural"):
-        serve(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])
+    elif len(sys.argv) == 6 and sys.argv[1] in ("shuffled", "natural"):
+        serve(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), *sys.argv[4:])
     else:
-        sys.exit("usage: cufftmp.py check, or cufftmp.py shuffled|natural GPUS N f32|f64")
+        sys.exit("usage: cufftmp.py check, or shuffled|natural GPUS N f32|f64 c2c|r2c")

@@ -2,7 +2,7 @@
  *
  *   gpus WHAT GPUS N f32|f64 c2c|r2c
  *
- *   shuffled   N^3 complex points, forward, by cufftXt: its result is in shuffled order
+ *   shuffled   N^3 points, forward, by cufftXt: its result is in shuffled order
  *   natural    the same, and the way back to natural order
  *   pass       each GPU reads and writes its part of the array once: of r2c half of it
  *   links      each GPU sends every other its share of its part, by copy engines
@@ -32,6 +32,7 @@
 
 static int gpus;
 static size_t n, points, real_bytes;
+static bool is_real;
 
 static void synchronize()
 {
@@ -86,16 +87,18 @@ static void serve(const std::function<void()> &prepare, const std::function<void
 static void transforms(bool natural)
 {
     cufftHandle plan;
-    cufftType type = real_bytes == 8 ? CUFFT_Z2Z : CUFFT_C2C;
+    cufftType complex_type = real_bytes == 8 ? CUFFT_Z2Z : CUFFT_C2C;
+    cufftType real_type = real_bytes == 8 ? CUFFT_D2Z : CUFFT_R2C;
     std::vector<size_t> work(gpus);
     std::vector<int> all(gpus);
     for (int i = 0; i < gpus; i++) all[i] = i;
     CHECK(cufftCreate(&plan));
     if (gpus > 1) CHECK(cufftXtSetGPUs(plan, gpus, all.data()));
-    CHECK(cufftMakePlan3d(plan, n, n, n, type, work.data()));
+    CHECK(cufftMakePlan3d(plan, n, n, n, is_real ? real_type : complex_type, work.data()));
     if (gpus == 1) {
-        size_t bytes = 2 * points * real_bytes;
-        void *from = allocated(0, bytes), *to = allocated(0, bytes);
+        size_t spectrum = 2 * (is_real ? n * n * (n / 2 + 1) : points);
+        void *from = allocated(0, (is_real ? points : spectrum) * real_bytes);
+        void *to = allocated(0, spectrum * real_bytes);
         serve([] {}, [&] { CHECK(cufftXtExec(plan, from, to, CUFFT_FORWARD)); });
         return;
     }
@@ -123,6 +126,7 @@ int main(int count, char **words)
     n = strtoul(words[3], NULL, 10);
     points = n * n * n;
     real_bytes = strcmp(words[4], "f32") == 0 ? 4 : 8;
+    is_real = strcmp(words[5], "r2c") == 0;
     for (int i = 0; i < gpus; i++)
         for (int j = 0; j < gpus; j++) {
             if (i == j) continue;
@@ -134,8 +138,7 @@ int main(int count, char **words)
         transforms(strcmp(words[1], "natural") == 0);
         return 0;
     }
-    size_t numbers = strcmp(words[5], "r2c") == 0 ? 1 : 2;
-    size_t part = numbers * points * real_bytes / gpus, share = part / gpus;
+    size_t part = (is_real ? 1 : 2) * points * real_bytes / gpus, share = part / gpus;
     std::vector<char *> from(gpus), to(gpus);
     std::vector<cudaStream_t> streams(gpus);
     for (int i = 0; i < gpus; i++) {

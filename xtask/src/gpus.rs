@@ -108,10 +108,11 @@ impl Sides {
         if gpus > 3 {
             programs.push((BRICKS, ours("")));
         }
-        if self.has_cufftmp && gpus > 1 && options.kind == "c2c" {
+        if self.has_cufftmp && gpus > 1 {
             for (name, order) in [(MP_SHUFFLED, "shuffled"), (MP_NATURAL, "natural")] {
                 let mut theirs = command("python3");
-                theirs.args([CUFFTMP, order, &count, &n.to_string(), &options.precision]);
+                theirs.args([CUFFTMP, order, &count, &n.to_string()]);
+                theirs.args([&options.precision, &options.kind]);
                 programs.push((name, theirs));
             }
         }
@@ -125,11 +126,9 @@ impl Sides {
         if gpus > 1 {
             programs.push((LINKS, theirs("links")));
         }
-        if options.kind == "c2c" {
-            programs.push((SHUFFLED, theirs("shuffled")));
-            if gpus > 1 {
-                programs.push((NATURAL, theirs("natural")));
-            }
+        programs.push((SHUFFLED, theirs("shuffled")));
+        if gpus > 1 {
+            programs.push((NATURAL, theirs("natural")));
         }
         programs
     }
@@ -252,13 +251,14 @@ mod tests {
         );
         assert_eq!(found[6], "peer natural 4 500 f64 c2c");
         assert_eq!(lines("--gpu", 1, true).len(), 3);
-        assert_eq!(lines("--gpu --kind r2c", 2, true).len(), 4);
         assert_eq!(lines("--gpu", 2, false).len(), 2);
+        assert_eq!(lines("--gpu --kind r2c", 2, true)[4], "peer shuffled 2 500 f64 r2c");
         let found = lines_with("--gpu", 2, false, true);
-        assert_eq!(found[2], "python3 benches/peers/cufftmp.py shuffled 2 500 f64");
+        assert_eq!(found[2], "python3 benches/peers/cufftmp.py shuffled 2 500 f64 c2c");
         assert_eq!(found.len(), 4);
         assert_eq!(lines_with("--gpu", 1, true, true).len(), 3);
-        assert_eq!(lines_with("--gpu --kind r2c", 2, true, true).len(), 4);
+        let found = lines_with("--gpu --kind r2c", 2, false, true);
+        assert_eq!(found[3], "python3 benches/peers/cufftmp.py natural 2 500 f64 r2c");
     }
 
     #[test]
