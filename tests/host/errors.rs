@@ -5,7 +5,7 @@ use std::sync::{Barrier, Mutex};
 
 use crate::common::faulty::{Fault, Switch};
 use crate::common::injected::{self, Setup, Who, bind, bind_with, transform_of_ones};
-use crate::common::{failures, unequal};
+use crate::common::{HOSTS, failures, unequal};
 use crate::watch::within_patience;
 use thriffty::planning::{Algorithm, Memory};
 use thriffty::{C2c, Comm, Error, ErrorKind, Grid, Plan, ThreadComm};
@@ -17,6 +17,17 @@ fn on_all_ranks(name: &'static str, body: fn(&dyn Comm) -> Result<(), Error>) {
     for ranks in RANKS {
         within_patience(name, move || thriffty::threads(ranks, |comm| body(&comm)))
             .unwrap_or_else(|error| panic!("{name}, {ranks} ranks: {error}"));
+    }
+}
+
+/// On one host, and on several.
+fn on_all_hosts(name: &'static str, body: fn(&dyn Comm) -> Result<(), Error>) {
+    on_all_ranks(name, body);
+    for hosts in HOSTS {
+        for found in within_patience(name, move || fft_comm::threads_on(hosts, |comm| body(&comm)))
+        {
+            found.unwrap_or_else(|error| panic!("{name}, hosts {hosts:?}: {error}"));
+        }
     }
 }
 
@@ -139,12 +150,12 @@ fn assert_on_rank(found: &[Option<Answer>], culprit: usize, kind: ErrorKind, wha
 
 #[test]
 fn memory_that_one_rank_lacks_is_an_error_for_all() {
-    on_all_ranks("no memory", injected::memory);
+    on_all_hosts("no memory", injected::memory);
 }
 
 #[test]
 fn memory_that_one_rank_cannot_share_is_an_error_for_all() {
-    on_all_ranks("nothing to share", injected::shared);
+    on_all_hosts("nothing to share", injected::shared);
 }
 
 #[test]
@@ -171,7 +182,7 @@ fn an_exchange_that_one_rank_cannot_make_is_an_error_for_all() {
 
 #[test]
 fn a_damaged_message_is_an_error_for_all_and_the_next_run_works() {
-    on_all_ranks("damage", injected::damage);
+    on_all_hosts("damage", injected::damage);
 }
 
 #[test]

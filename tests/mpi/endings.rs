@@ -3,6 +3,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Command;
 
+use thriffty::mpi::MpiComm;
+use thriffty::mpi::rsmpi::topology::SimpleCommunicator;
 use thriffty::planning::{Algorithm, Memory};
 use thriffty::{C2c, Comm, Grid, Plan};
 
@@ -13,11 +15,36 @@ use crate::common::job;
 use crate::common::weak::{self, Weak};
 use crate::{as_rank, in_world};
 
+/// What a job is told beside its exchange: that rank 2 is on another host than ranks 0 and 1.
+const TWO_HOSTS: &str = " on two hosts";
+
+/// Exchanges that have shared memory within a host and messages between hosts.
+fn between_hosts() -> impl Iterator<Item = String> {
+    [Algorithm::Shared, Algorithm::Hosts]
+        .into_iter()
+        .map(|exchange| format!("{exchange}{TWO_HOSTS}"))
+}
+
+/// Runs one of three ranks, on the hosts and with the exchange that the job is told.
+fn as_told(body: impl FnOnce(&MpiComm, Algorithm)) {
+    in_world(|_, _| {
+        let told = job::told();
+        let (exchange, hosts) = match told.strip_suffix(TWO_HOSTS) {
+            Some(exchange) => (exchange, [0, 0, 1]),
+            None => (&told[..], [0, 0, 0]),
+        };
+        let comm = MpiComm::of(&SimpleCommunicator::world()).expect("a communicator");
+        body(&comm.on_hosts(&hosts), exchange.parse().expect("an exchange"));
+    });
+}
+
 #[test]
 fn a_rank_that_is_killed_ends_the_job() {
-    for exchange in Algorithm::ALL {
-        if let Some(status) = job::run_told(3, "endings::killed_body", &exchange.to_string()) {
-            assert!(!status.success(), "{exchange}: the job lost a rank: {status}");
+    for told in
+        Algorithm::ALL.map(|exchange| exchange.to_string()).into_iter().chain(between_hosts())
+    {
+        if let Some(status) = job::run_told(3, "endings::killed_body", &told) {
+            assert!(!status.success(), "{told}: the job lost a rank: {status}");
         }
     }
 }
@@ -26,13 +53,12 @@ fn a_rank_that_is_killed_ends_the_job() {
 #[test]
 #[ignore = "started under mpirun by another test"]
 fn killed_body() {
-    in_world(|world, _| {
-        let exchange: Algorithm = job::told().parse().expect("an exchange");
+    as_told(|comm, exchange| {
         let grid = Grid::new([12, 10, 8]).expect("a grid");
-        let mut plan = Plan::<C2c, 3>::c2c(world, grid).exchange(exchange).build().expect("a plan");
+        let mut plan = Plan::<C2c, 3>::c2c(comm, grid).exchange(exchange).build().expect("a plan");
         let mut data = vec![C64::default(); plan.in_place_len()];
         for round in 0.. {
-            if world.rank() == 1 && round == 20 {
+            if comm.rank() == 1 && round == 20 {
                 let this = std::process::id().to_string();
                 Command::new("kill").args(["-KILL", &this]).status().expect("there is `kill`");
             }
@@ -92,9 +118,10 @@ fn no_room_body() {
 
 #[test]
 fn a_rank_that_panics_ends_the_job() {
-    // Memory that is shared is not packed.
+    // Memory that is shared is not packed: on one host nothing panics.
     let exchanges = Algorithm::ALL.into_iter().filter(|algorithm| *algorithm != Algorithm::Shared);
-    let within = exchanges.map(|algorithm| ("endings::panic_within_body", algorithm.to_string()));
+    let told = exchanges.map(|algorithm| algorithm.to_string()).chain(between_hosts());
+    let within = told.map(|told| ("endings::panic_within_body", told));
     for (body, told) in within.chain([("endings::panic_between_body", String::new())]) {
         if let Some(status) = job::run_told(3, body, &told) {
             assert!(!status.success(), "{body} {told}: a rank panicked: {status}");
@@ -118,12 +145,11 @@ fn panic_between_body() {
 #[test]
 #[ignore = "started under mpirun by another test"]
 fn panic_within_body() {
-    in_world(|world, _| {
-        let algorithm: Algorithm = job::told().parse().expect("an exchange");
+    as_told(|comm, exchange| {
         let device = Switch::new(faulty::Fault::Nothing);
-        let setup = Setup::new(algorithm, Memory::Ample);
-        let mut bound = injected::bind(world, &device, setup).expect("a plan");
-        if world.rank() == 1 {
+        let setup = Setup::new(exchange, Memory::Ample);
+        let mut bound = injected::bind(comm, &device, setup).expect("a plan");
+        if comm.rank() == 1 {
             device.set(faulty::Fault::PanicEarly);
         }
         let transform = AssertUnwindSafe(|| injected::transform_of_ones(&mut bound, setup));

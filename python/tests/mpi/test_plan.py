@@ -60,7 +60,7 @@ def distributed(draw):
     if draw(st.booleans()):
         sides["input"] = draw(tilings(problem.shape))[RANK]
         sides["output"] = draw(tilings(problem.spectral()))[RANK]
-    exchanges = [None, "p2p", "pipelined", "alltoallv", "kway4"]
+    exchanges = [None, "p2p", "pipelined", "alltoallv", "hosts", "kway4"]
     how = {"exchange": draw(st.sampled_from(exchanges)), "threads": draw(st.sampled_from([1, 2]))}
     return problem, sides, how, draw(st.booleans())
 
