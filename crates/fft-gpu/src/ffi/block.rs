@@ -9,6 +9,10 @@ use fft_core::{DeviceAllocation, DeviceBuffer, Error};
 use super::memory::DeviceMemory;
 use crate::base::{GpuError, tried};
 
+/// Bytes of the driver's large pages. Copies from another process's mapping are slower where the
+/// allocation ends within one.
+const PAGE: usize = 2 << 20;
+
 /// An allocation of its own; CUDA IPC cannot export memory of pools.
 pub(crate) struct Block {
     at: CUdeviceptr,
@@ -21,7 +25,7 @@ impl Block {
         let failed = |why| GpuError::allocating(bytes, why);
         context.bind_to_thread().map_err(tried("choosing a device"))?;
         // SAFETY: the context is current. The memory holds numbers, written before they are read.
-        let at = unsafe { result::malloc_sync(bytes.max(1)) }.map_err(failed)?;
+        let at = unsafe { result::malloc_sync(in_whole_pages(bytes)) }.map_err(failed)?;
         Ok(Self { at, bytes, context: context.clone() })
     }
 
@@ -86,6 +90,15 @@ impl Block {
             queued = queued.and(copy(piece));
         }
         wait.now().and(queued).map_err(&tried)
+    }
+}
+
+/// What is allocated for so many bytes: whole pages where they are more than one, and never nothing.
+fn in_whole_pages(bytes: usize) -> usize {
+    match bytes {
+        ..=PAGE => bytes.max(1),
+        // No device has as much as the largest number of bytes.
+        _ => bytes.checked_next_multiple_of(PAGE).unwrap_or(bytes),
     }
 }
 
@@ -190,5 +203,25 @@ impl DeviceAllocation<Error> for BufferBlock {
     unsafe fn write(&self, at: usize, from: &[u8]) -> Result<(), Error> {
         let stream = self.block.context.default_stream();
         self.block.write(&stream, [(self.offset(at), from)]).map_err(|why| why.on(self.rank))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{PAGE, in_whole_pages};
+
+    #[test]
+    fn large_allocations_end_at_the_end_of_a_page() {
+        for (bytes, allocated) in [
+            (0, 1),
+            (1, 1),
+            (PAGE - 1, PAGE - 1),
+            (PAGE, PAGE),
+            (PAGE + 1, 2 * PAGE),
+            (8_000_000_000, 3815 * PAGE),
+            (usize::MAX, usize::MAX),
+        ] {
+            assert_eq!(in_whole_pages(bytes), allocated, "{bytes}");
+        }
     }
 }
