@@ -23,26 +23,44 @@ fn check(folder: &Folder, before: &[String], run: &Run) {
     assert!(std::fs::read(folder.at("out.npy")).unwrap() == b"before", "{run:?}");
 }
 
+/// Runs it with memory for the stacks of a few hundred threads, as root may have any number of
+/// processes. Where a thread that begins finds none left, libc or the standard library may end
+/// the program before it can say why: then it runs again.
+fn short_of_stacks(args: &[&str]) -> Run {
+    let ended_early = |run: &Run| {
+        ["Fatal glibc error", "memory allocation of"].iter().any(|it| run.stderr.starts_with(it))
+    };
+    let runs = std::iter::repeat_with(|| limited("-v 1000000", args));
+    runs.take(5).find(|run| !ended_early(run)).expect("memory to say why")
+}
+
 #[test]
 fn threads_that_cannot_be_started_are_counted() {
     let folder = Folder::new();
     let (input, out) = (folder.array("in.npy", "<f8", false, &[6, 5]), folder.at("out.npy"));
     std::fs::write(&out, "before").unwrap();
     let before = folder.names();
-    // By memory, as root may have any number of processes: their stacks take 4 GB.
-    for ranks in ["2000", "100000"] {
-        for args in [&["transform", "c2c", &input, &out][..], &["bench", "c2c", "8x8"]] {
-            let run = limited("-v 1000000", &[args, &["--ranks", ranks]].concat());
+    let transform = ["transform", "c2c", &input, &out, "--ranks"];
+    let bench = ["bench", "c2c", "8x8", "--ranks"];
+    let study = ["study", "table", "--shape", "8x8", "--ranks-list"];
+    let mut counted = 0;
+    for args in [&transform[..], &bench, &study] {
+        for ranks in ["2000", "100000"] {
+            let run = short_of_stacks(&[args, &[ranks]].concat());
+            check(&folder, &before, &run);
+            let complaint = run.complaint();
+            // Of a thread that is started and then lacks memory.
+            if complaint.contains("no memory for the stack of one") {
+                continue;
+            }
             let words = format!(" of {ranks} threads could be started, one for each rank: ");
-            let (found, _) = run.complaint().split_once(&words).unwrap();
+            let (found, _) = complaint.split_once(&words).unwrap_or_else(|| panic!("{run:?}"));
             let found = found.rsplit_once(' ').unwrap().1.parse::<usize>().unwrap();
             assert!((1..2000).contains(&found), "{run:?}");
-            check(&folder, &before, &run);
+            counted += 1;
         }
     }
-    let study = ["study", "table", "--shape", "8x8", "--ranks-list", "2,2000"];
-    let run = limited("-v 1000000", &study);
-    assert!(run.complaint().contains(" of 2000 threads could be started"), "{run:?}");
+    assert!(counted > 0, "no run told how many threads could be started");
 }
 
 #[test]
