@@ -3,10 +3,10 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Command;
 
-use thriffty::mpi::MpiComm;
 use thriffty::mpi::rsmpi::topology::SimpleCommunicator;
+use thriffty::mpi::{self, MpiComm};
 use thriffty::planning::{Algorithm, Memory};
-use thriffty::{C2c, Comm, Grid, Plan};
+use thriffty::{C2c, Comm, Error, Grid, Plan};
 
 use crate::common::data::C64;
 use crate::common::faulty::{self, Switch};
@@ -154,5 +154,50 @@ fn panic_within_body() {
         }
         let transform = AssertUnwindSafe(|| injected::transform_of_ones(&mut bound, setup));
         let _ = catch_unwind(transform);
+    });
+}
+
+#[test]
+fn a_thread_that_panics_ends_the_job() {
+    for exchange in [Algorithm::P2p, Algorithm::Alltoallv, Algorithm::Hosts, Algorithm::Shared] {
+        for when in ["before", "within"] {
+            let told = format!("{exchange} {when}");
+            if let Some(status) = job::run_told(2, "endings::panic_of_thread_body", &told) {
+                assert!(!status.success(), "{told}: a thread panicked: {status}");
+            }
+        }
+    }
+}
+
+/// The second of two threads of process 1 panics, before a transform or within it, while the other
+/// ranks transform.
+#[test]
+#[ignore = "started under mpirun by another test"]
+fn panic_of_thread_body() {
+    in_world(|world, _| {
+        let told = job::told();
+        let (exchange, when) = told.split_once(' ').expect("an exchange, and when");
+        let exchange = exchange.parse().expect("an exchange");
+        let ended = mpi::threads(world, 2, |comm| match when {
+            "before" => {
+                let draft = Plan::<C2c, 2>::c2c(&comm, Grid::new([8, 9]).expect("a grid"));
+                let mut plan = draft.exchange(exchange).build().expect("a plan");
+                assert!(comm.rank() != 3, "a panic on purpose");
+                let mut data = vec![C64::default(); plan.in_place_len()];
+                assert_eq!(plan.forward_in_place(&mut data), Err(Error::Left { gone: 3 }));
+            }
+            _ => {
+                let device = Switch::new(faulty::Fault::Nothing);
+                let setup = Setup::new(exchange, Memory::Ample);
+                let mut bound = injected::bind(&comm, &device, setup).expect("a plan");
+                if comm.rank() == 3 {
+                    device.set(faulty::Fault::PanicEarly);
+                }
+                // The panic ends the job before others return.
+                let _ = injected::transform_of_ones(&mut bound, setup);
+            }
+        });
+        // Process 1 panics here, too.
+        assert_eq!((world.rank(), ended.map(|all| all.len())), (0, Ok(2)));
     });
 }
