@@ -40,7 +40,7 @@ pub use comm::{
     Arrival, Comm, DeviceAllocation, DeviceBuffer, DeviceComm, Epoch, Exchange, Expose, Flight,
     Funnel, InEpoch, LocalBuffers, MessageBuffers, MessageHandler, MessagePlan, MessageSlots,
     MessageSpec, NodeMemory, PackRequest, Part, Parts, PeerMemory, PinnedMemory, Reduce, RmaWindow,
-    SLOT_ALIGN, Segment, SharedMemory, Slot, SlotParts, SlotPool, SlotSpec, Team, Unwinding,
+    SLOT_ALIGN, Segment, SharedMemory, Slot, SlotParts, SlotPool, SlotSpec, TeamComms, Unwinding,
     UsedBytes, Work, WritePartition, agree, agree_by, agree_by_memory, assert_same, matching,
 };
 pub use execute::{

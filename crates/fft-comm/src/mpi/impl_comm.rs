@@ -3,7 +3,8 @@
 use std::sync::Once;
 
 use fft_core::{
-    Comm, DeviceComm, Error, Flight, MessageSlots, NodeMemory, Part, Parts, Reduce, RmaWindow, Team,
+    Comm, DeviceComm, Error, Flight, MessageSlots, NodeMemory, Part, Parts, Reduce, RmaWindow,
+    TeamComms,
 };
 
 use super::ffi::{Bytes, BytesMut, RawComm};
@@ -119,7 +120,7 @@ impl Comm for MpiComm {
         Ok(None)
     }
 
-    fn team(&self, threads: usize) -> Result<Team, Error> {
+    fn team(&self, threads: usize) -> Result<TeamComms, Error> {
         funnel::team(self, threads)
     }
 

@@ -128,10 +128,10 @@ pub(crate) enum Freed {
 }
 
 /// The memory of one process; `S` owns the flags.
-pub(crate) struct Process<S>(pub(crate) S);
+pub(crate) struct OneProcess<S>(pub(crate) S);
 
 // SAFETY: `S` owns the flags, in one place. Addresses are the same for all threads.
-unsafe impl<S: AsRef<[SyncFlags]> + Send> AddressSpace for Process<S> {
+unsafe impl<S: AsRef<[SyncFlags]> + Send> AddressSpace for OneProcess<S> {
     const EVERYWHERE: bool = true;
 
     fn flags(&self, i: usize) -> &SyncFlags {

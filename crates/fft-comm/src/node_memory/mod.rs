@@ -8,7 +8,7 @@ mod tile_copy;
 
 #[cfg(feature = "mpi")]
 pub(crate) use address_space::{AddressSpace, Freed};
-pub(crate) use address_space::{Process, SyncFlags};
+pub(crate) use address_space::{OneProcess, SyncFlags};
 pub(crate) use message_slots::HostMessageSlots;
 pub(crate) use node_memory::HostNodeMemory;
 #[cfg(feature = "mpi")]

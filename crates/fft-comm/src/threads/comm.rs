@@ -4,12 +4,12 @@ use std::cell::RefCell;
 use std::sync::{Arc, MutexGuard, PoisonError, RwLock};
 use std::thread::Builder;
 
-use fft_core::{Comm, Error, Flight, MessageSlots, NodeMemory, Part, Parts, Reduce, Team};
+use fft_core::{Comm, Error, Flight, MessageSlots, NodeMemory, Part, Parts, Reduce, TeamComms};
 
 use super::flight::ThreadFlight;
 use super::world::{FlagsOf, Seat, State, World};
 use crate::exchange::{pairwise, reserve_pairwise};
-use crate::node_memory::{HostMessageSlots, HostNodeMemory, Process};
+use crate::node_memory::{HostMessageSlots, HostNodeMemory, OneProcess};
 
 /// Runs `body` once per rank, each on a thread of its own, and returns the results in order of
 /// ranks.
@@ -195,13 +195,13 @@ impl Comm for ThreadComm {
         Ok(Some(Box::new(HostMessageSlots::new(self.host_memory()?.0))))
     }
 
-    fn team(&self, threads: usize) -> Result<Team, Error> {
+    fn team(&self, threads: usize) -> Result<TeamComms, Error> {
         if self.size() > 1 || threads == 0 {
             let expected = "at least 1, of one rank or over MPI";
             return Err(Error::argument("threads of a rank", threads, expected));
         }
         let comms = Self::team(threads).into_iter().map(|comm| Box::new(comm) as Box<dyn Comm>);
-        Ok(Team { comms: comms.collect(), funnel: None })
+        Ok(TeamComms { comms: comms.collect(), funnel: None })
     }
 
     fn dup(&self) -> Result<Box<dyn Comm>, Error> {
@@ -211,10 +211,10 @@ impl Comm for ThreadComm {
 
 impl ThreadComm {
     /// Memory of the ranks of this host, and their number. Collective.
-    fn host_memory(&self) -> Result<(HostNodeMemory<Process<FlagsOf>>, usize), Error> {
+    fn host_memory(&self) -> Result<(HostNodeMemory<OneProcess<FlagsOf>>, usize), Error> {
         let host = self.host(self.rank());
         let comm = self.split(host, self.rank())?;
-        let (size, space) = (comm.size(), Process(FlagsOf(comm.seat.clone())));
+        let (size, space) = (comm.size(), OneProcess(FlagsOf(comm.seat.clone())));
         let ranks = (0..self.size()).filter(|&rank| self.host(rank) == host).collect();
         Ok((HostNodeMemory::new(space, Box::new(comm), ranks), size))
     }
@@ -224,9 +224,9 @@ impl ThreadComm {
     pub(crate) fn memory_of_ranks(
         &self,
         ranks: Vec<usize>,
-    ) -> Result<HostNodeMemory<Process<FlagsOf>>, Error> {
+    ) -> Result<HostNodeMemory<OneProcess<FlagsOf>>, Error> {
         let comm = self.split(0, self.rank())?;
-        let space = Process(FlagsOf(comm.seat.clone()));
+        let space = OneProcess(FlagsOf(comm.seat.clone()));
         Ok(HostNodeMemory::new(space, Box::new(comm), ranks))
     }
 

@@ -148,7 +148,7 @@ pub trait Comm: Send {
     /// # Errors
     /// The same on every rank: [`Error::Argument`] for a number of threads that the communicator
     /// cannot have; those of the library.
-    fn team(&self, threads: usize) -> Result<Team> {
+    fn team(&self, threads: usize) -> Result<TeamComms> {
         Err(Error::argument("threads of a rank", threads, "MPI, or one rank"))
     }
 
@@ -160,16 +160,16 @@ pub trait Comm: Send {
 }
 
 /// Communicators of the threads of a rank, in order.
-pub struct Team {
+pub struct TeamComms {
     /// Of each thread.
     pub comms: Vec<Box<dyn Comm>>,
     /// Where threads cannot send by themselves.
     pub funnel: Option<Box<dyn Funnel>>,
 }
 
-impl std::fmt::Debug for Team {
+impl std::fmt::Debug for TeamComms {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Team of {}", self.comms.len())
+        write!(f, "TeamComms of {}", self.comms.len())
     }
 }
 

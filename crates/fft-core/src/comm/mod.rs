@@ -18,7 +18,7 @@ pub(crate) mod unwinding;
 pub use agreement::{agree, agree_by, agree_by_memory};
 pub use assert_same::assert_same;
 pub use check_matching::matching;
-pub use comm::{Comm, DeviceComm, Part, Parts, Reduce, Team};
+pub use comm::{Comm, DeviceComm, Part, Parts, Reduce, TeamComms};
 pub use device_buffer::{DeviceAllocation, DeviceBuffer};
 pub use exchange::{Exchange, MessageHandler, MessagePlan, MessageSpec, PackRequest};
 pub use flight::{Arrival, Flight};

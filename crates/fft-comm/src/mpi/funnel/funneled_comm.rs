@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use fft_core::{Comm, Error, Flight, MessageSlots, NodeMemory, Part, Parts, Reduce};
 
-use super::operation::{Operation, Process, What};
+use super::operation::{Collective, Operation, ProcessComm};
 use super::queue::{Queue, Request};
 use crate::exchange::{pairwise, reserve_pairwise};
-use crate::node_memory::{HostMessageSlots, HostNodeMemory, Process as InProcess};
+use crate::node_memory::{HostMessageSlots, HostNodeMemory, OneProcess};
 use crate::threads::{FlagsOf, Seat, ThreadComm, ThreadFlight};
 
 /// A communicator whose ranks are threads of several MPI processes: see
@@ -18,7 +18,7 @@ use crate::threads::{FlagsOf, Seat, ThreadComm, ThreadFlight};
 pub struct FunneledComm {
     /// The threads of this process.
     local: ThreadComm,
-    process: Arc<Process>,
+    process: Arc<ProcessComm>,
     queue: Arc<Queue>,
     /// Of the all-to-all, which consists of messages. A duplicate has it from the beginning, so
     /// that its buffers can be reserved.
@@ -26,7 +26,7 @@ pub struct FunneledComm {
 }
 
 impl FunneledComm {
-    pub(super) fn new(local: ThreadComm, process: Arc<Process>, queue: Arc<Queue>) -> Self {
+    pub(super) fn new(local: ThreadComm, process: Arc<ProcessComm>, queue: Arc<Queue>) -> Self {
         Self { local, process, queue, flight: RefCell::new(None) }
     }
 
@@ -46,7 +46,7 @@ impl FunneledComm {
     /// brought, and each reads the result.
     fn operate<R>(
         &self,
-        what: What,
+        collective: Collective,
         mine: &[u8],
         ask: impl FnOnce(&mut Operation, &[Vec<u8>]),
         read: impl FnOnce(&mut Operation) -> R,
@@ -55,7 +55,7 @@ impl FunneledComm {
         let asks = |brought: &[Vec<u8>]| {
             if leads {
                 let operation = &mut *self.process.operation();
-                (operation.what, operation.result) = (what, None);
+                (operation.collective, operation.result) = (collective, None);
                 ask(operation, brought);
             }
         };
@@ -71,14 +71,14 @@ impl FunneledComm {
     }
 
     /// Memory of the threads of this process.
-    fn memory(&self) -> Result<HostNodeMemory<InProcess<FlagsOf>>, Error> {
+    fn memory(&self) -> Result<HostNodeMemory<OneProcess<FlagsOf>>, Error> {
         let memory = self.local.memory_of_ranks(self.process.ranks.own().collect());
         memory.map_err(|error| self.with_ranks(error))
     }
 
     fn make_flight(&self, most: usize) -> Result<ThreadFlight, Error> {
         let world = |operation: &mut Operation| operation.worlds.pop().expect("one each");
-        let world = self.operate(What::Flight(most), &[], |_, _| {}, world)?;
+        let world = self.operate(Collective::Flight(most), &[], |_, _| {}, world)?;
         Ok(ThreadFlight::new(Arc::new(Seat { world, rank: self.local.rank() })))
     }
 }
@@ -119,7 +119,7 @@ impl Comm for FunneledComm {
     }
 
     fn barrier(&self) -> Result<(), Error> {
-        self.operate(What::Barrier, &[], |_, _| {}, |_| ())
+        self.operate(Collective::Barrier, &[], |_, _| {}, |_| ())
     }
 
     fn allgather(&self, mine: &[u8], all: &mut [u8]) -> Result<(), Error> {
@@ -128,7 +128,9 @@ impl Comm for FunneledComm {
             operation.bytes.clear();
             brought.iter().for_each(|bytes| operation.bytes.extend_from_slice(bytes));
         };
-        self.operate(What::Allgather, mine, ask, |operation| all.copy_from_slice(&operation.bytes))
+        self.operate(Collective::Allgather, mine, ask, |operation| {
+            all.copy_from_slice(&operation.bytes)
+        })
     }
 
     fn allreduce(&self, how: Reduce, values: &mut [f64]) -> Result<(), Error> {
@@ -139,7 +141,7 @@ impl Comm for FunneledComm {
             operation.values.extend_from_slice(&mine);
         };
         let read = |operation: &mut Operation| values.copy_from_slice(&operation.values);
-        self.operate(What::Allreduce(how), &[], ask, read)
+        self.operate(Collective::Allreduce(how), &[], ask, read)
     }
 
     fn alltoallv(&self, send: Parts<'_, &[u8]>, recv: Parts<'_, &mut [u8]>) -> Result<(), Error> {
@@ -179,14 +181,14 @@ impl Comm for FunneledComm {
         let ask = |operation: &mut Operation, brought: &[Vec<u8>]| {
             operation.well = Some(brought.iter().all(|mine| *mine == [1]));
         };
-        self.operate(What::Sync, &[u8::from(well)], ask, |operation| operation.well)
+        self.operate(Collective::Sync, &[u8::from(well)], ask, |operation| operation.well)
     }
 
     fn dup(&self) -> Result<Box<dyn Comm>, Error> {
         let local = self.local.split(0, self.local.rank());
         let local = local.map_err(|error| self.with_ranks(error))?;
         let process = |operation: &mut Operation| operation.processes.pop().expect("one each");
-        let process = self.operate(What::Dup, &[], |_, _| {}, process)?;
+        let process = self.operate(Collective::Dup, &[], |_, _| {}, process)?;
         let dup = Self::new(local, process, self.queue.clone());
         let flight = dup.make_flight(usize::MAX)?;
         dup.flight.replace(Some(flight));

@@ -24,7 +24,7 @@ mod server;
 use std::sync::mpsc;
 use std::thread::Builder;
 
-use fft_core::{Comm, Error, Funnel, Reduce, Team};
+use fft_core::{Comm, Error, Funnel, Reduce, TeamComms};
 
 pub use funneled_comm::FunneledComm;
 use server::Server;
@@ -33,16 +33,16 @@ use super::mpi_comm::MpiComm;
 
 /// Communicators of so many threads of each process; of one each, that of the processes.
 /// Collective.
-pub(super) fn team(comm: &MpiComm, threads: usize) -> Result<Team, Error> {
+pub(super) fn team(comm: &MpiComm, threads: usize) -> Result<TeamComms, Error> {
     comm.raw.all(Server::check(threads))?;
     let mut most = [threads as f64];
     comm.allreduce(Reduce::Max, &mut most)?;
     if most == [1.0] {
-        return Ok(Team { comms: vec![comm.dup()?], funnel: None });
+        return Ok(TeamComms { comms: vec![comm.dup()?], funnel: None });
     }
     let (server, comms) = Server::new(comm, threads)?;
     let comms = comms.into_iter().map(|comm| Box::new(comm) as Box<dyn Comm>);
-    Ok(Team { comms: comms.collect(), funnel: Some(Box::new(server)) })
+    Ok(TeamComms { comms: comms.collect(), funnel: Some(Box::new(server)) })
 }
 
 /// Runs `body` on so many threads of this process and returns the results in their order. Each is

@@ -38,7 +38,7 @@ impl Ranks {
 
 /// An operation, with what the threads bring and what they get.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum What {
+pub(super) enum Collective {
     Barrier,
     /// Gathers `bytes` of all processes, as many for each rank.
     Allgather,
@@ -53,19 +53,19 @@ pub(super) enum What {
 }
 
 pub(super) struct Operation {
-    pub(super) what: What,
+    pub(super) collective: Collective,
     pub(super) bytes: Vec<u8>,
     pub(super) values: Vec<f64>,
     pub(super) well: Option<bool>,
     /// One for each thread.
-    pub(super) processes: Vec<Arc<Process>>,
+    pub(super) processes: Vec<Arc<ProcessComm>>,
     pub(super) worlds: Vec<Arc<World>>,
     /// Empty until it is done.
     pub(super) result: Option<Result<(), Error>>,
 }
 
 /// A communicator from the view of a process: what its threads share.
-pub(super) struct Process {
+pub(super) struct ProcessComm {
     /// Of the communicator that the serving thread has.
     pub(super) number: usize,
     pub(super) ranks: Arc<Ranks>,
@@ -73,10 +73,10 @@ pub(super) struct Process {
     done: Condvar,
 }
 
-impl Process {
+impl ProcessComm {
     pub(super) fn new(number: usize, ranks: Arc<Ranks>) -> Self {
         let operation = Operation {
-            what: What::Barrier,
+            collective: Collective::Barrier,
             bytes: Vec::new(),
             values: Vec::new(),
             well: None,
@@ -113,10 +113,10 @@ impl Process {
 impl Operation {
     /// Does what needs no new object.
     pub(super) fn perform(&mut self, comm: &MpiComm, ranks: &Ranks) -> Result<(), Error> {
-        match self.what {
-            What::Allgather => self.gather(comm, ranks),
-            What::Allreduce(how) => comm.allreduce(how, &mut self.values),
-            What::Sync => {
+        match self.collective {
+            Collective::Allgather => self.gather(comm, ranks),
+            Collective::Allreduce(how) => comm.allreduce(how, &mut self.values),
+            Collective::Sync => {
                 let alone = self.well;
                 self.well = match comm.sync(self.well == Some(true))? {
                     None => alone,
@@ -124,7 +124,7 @@ impl Operation {
                 };
                 Ok(())
             }
-            What::Barrier | What::Dup | What::Flight(_) => comm.barrier(),
+            Collective::Barrier | Collective::Dup | Collective::Flight(_) => comm.barrier(),
         }
     }
 

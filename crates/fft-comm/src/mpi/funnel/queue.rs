@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use fft_core::{Error, Slot};
 
-use super::operation::Process;
+use super::operation::ProcessComm;
 
 /// One end of a message: the thread of this process, and the rank at the other end.
 #[derive(Clone, Copy)]
@@ -22,7 +22,7 @@ pub(super) enum Request {
     /// To receive into a slot, with a number of the thread's.
     Receive { ends: Ends, number: usize, slot: Slot },
     /// The operation of a communicator, which all threads wait for.
-    Operation(Arc<Process>),
+    Operation(Arc<ProcessComm>),
     /// A rank has dropped the communicator of this number.
     Leave { comm: usize, rank: usize },
     /// To end the job.

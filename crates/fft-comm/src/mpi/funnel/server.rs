@@ -6,7 +6,7 @@ use fft_core::{Comm, Error, Funnel};
 
 use super::funneled_comm::FunneledComm;
 use super::messages::{Messages, Requesting};
-use super::operation::{Operation, Process, Ranks, What};
+use super::operation::{Collective, Operation, ProcessComm, Ranks};
 use super::queue::{Queue, Request};
 use crate::idle::Idle;
 use crate::mpi::ffi;
@@ -30,7 +30,7 @@ pub(super) struct Server {
 /// A communicator of processes, and whether threads still have it.
 struct Served {
     comm: MpiComm,
-    threads: Weak<Process>,
+    threads: Weak<ProcessComm>,
 }
 
 /// Items with ascending numbers. Numbers are not used again: requests may come late.
@@ -78,10 +78,10 @@ impl Server {
         }
     }
 
-    fn add(&mut self, comm: MpiComm, ranks: Arc<Ranks>) -> Arc<Process> {
+    fn add(&mut self, comm: MpiComm, ranks: Arc<Ranks>) -> Arc<ProcessComm> {
         let number = self.number();
         comm.set_name(ranks.own().start);
-        let process = Arc::new(Process::new(number, ranks));
+        let process = Arc::new(ProcessComm::new(number, ranks));
         self.comms.0.push((number, Served { comm, threads: Arc::downgrade(&process) }));
         process
     }
@@ -116,18 +116,18 @@ impl Server {
     }
 
     /// Performs an operation, which all threads of the process wait for.
-    fn perform(&mut self, process: &Process, operation: &mut Operation) -> Result<(), Error> {
+    fn perform(&mut self, process: &ProcessComm, operation: &mut Operation) -> Result<(), Error> {
         self.forget_dropped();
         let number = self.number();
         let served = self.comms.get_mut(process.number).expect("threads have it");
         let (comm, ranks) = (&served.comm, &process.ranks);
         let threads = ranks.own().len();
-        match operation.what {
-            What::Dup => {
+        match operation.collective {
+            Collective::Dup => {
                 let dup = comm.duplicate()?;
                 operation.processes = vec![self.add(dup, ranks.clone()); threads];
             }
-            What::Flight(most) => {
+            Collective::Flight(most) => {
                 let raw = comm.raw.all(comm.raw.dup())?;
                 let most = most.min(comm.piece);
                 let remote = Box::new(Requesting { flight: number, queue: self.queue.clone() });
