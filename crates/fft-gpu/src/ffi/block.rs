@@ -93,7 +93,7 @@ impl Block {
     }
 }
 
-/// What is allocated for so many bytes: whole pages where they are more than one, and never nothing.
+/// What is allocated for so many bytes: whole pages beyond the first, and never nothing.
 fn in_whole_pages(bytes: usize) -> usize {
     match bytes {
         ..=PAGE => bytes.max(1),
