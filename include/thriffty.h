@@ -70,6 +70,10 @@ enum thriffty_status
      * No such CUDA device, an unusable one, or a library that was built without CUDA.
      */
     THRIFFTY_STATUS_DEVICE = 9,
+    /**
+     * Threads that the system would not start.
+     */
+    THRIFFTY_STATUS_THREADS = 10,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L

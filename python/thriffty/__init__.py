@@ -42,7 +42,14 @@ from ._functions import (
     rfft2,
     rfftn,
 )
-from ._library import ArgumentError, DeviceError, Error, OutOfMemoryError, TransportError
+from ._library import (
+    ArgumentError,
+    DeviceError,
+    Error,
+    OutOfMemoryError,
+    ThreadsError,
+    TransportError,
+)
 from ._pfft import PFFT
 from ._plan import Plan, WireError
 
@@ -56,6 +63,7 @@ __all__ = [
     "PFFT",
     "ParallelCopy",
     "Plan",
+    "ThreadsError",
     "TransportError",
     "WireError",
     "__version__",
@@ -104,6 +112,7 @@ for _public in (
     DeviceError,
     Error,
     OutOfMemoryError,
+    ThreadsError,
     TransportError,
     Plan,
     WireError,

@@ -37,6 +37,10 @@ class DeviceError(Error):
     """No such CUDA device, or a library without CUDA."""
 
 
+class ThreadsError(Error):
+    """Threads that the system would not start."""
+
+
 # The values of `thriffty_status`.
 ERRORS: dict[int, type[Error]] = {
     1: ArgumentError,
@@ -46,6 +50,7 @@ ERRORS: dict[int, type[Error]] = {
     5: TransportError,
     6: OutOfMemoryError,
     9: DeviceError,
+    10: ThreadsError,
 }
 
 

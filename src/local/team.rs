@@ -29,7 +29,8 @@ impl Team {
         let name = |rank| format!("thriffty-{rank}");
         let pool = (threads > 1 || team.funnel.is_some()).then(|| {
             let pool = ThreadPoolBuilder::new().num_threads(threads).thread_name(name).build();
-            let why = |error| Error::Threads { found: 0, wanted: threads, why: format!("{error}") };
+            let why =
+                |error| Error::Threads { found: None, wanted: threads, why: format!("{error}") };
             pool.map_err(why)
         });
         let pool = agree(comm, pool.transpose())?;

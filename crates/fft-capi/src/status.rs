@@ -33,6 +33,8 @@ pub enum Status {
     Internal = 8,
     /// No such CUDA device, an unusable one, or a library that was built without CUDA.
     Device = 9,
+    /// Threads that the system would not start.
+    Threads = 10,
 }
 
 #[derive(Debug)]
@@ -65,6 +67,8 @@ impl Failure {
             ErrorKind::Transport => Status::Transport,
             ErrorKind::SharedMemory => Status::SharedMemory,
             ErrorKind::Device => Status::Device,
+            ErrorKind::Threads => Status::Threads,
+            // A kind that was added, and forgotten here.
             _ => Status::Internal,
         }
     }
@@ -140,11 +144,21 @@ mod tests {
 
     #[test]
     fn every_kind_of_error_has_a_status() {
+        let of = |kind| Error::OnRank { rank: 0, kind, message: "no".into() };
+        let found = ErrorKind::ALL.map(|kind| Failure::from(of(kind)).status());
+        let all = [
+            Status::Geometry,
+            Status::Argument,
+            Status::Memory,
+            Status::Message,
+            Status::Transport,
+            Status::SharedMemory,
+            Status::Device,
+            Status::Threads,
+        ];
+        assert_eq!(found, all);
         let failure = Failure::from(Error::Memory { rank: 1, bytes: 7 });
-        assert_eq!(failure.status(), Status::Memory);
         assert_eq!(failure.text(), "rank 1 could not allocate 7 bytes");
-        let failure = Failure::from(Error::NoDevice { rank: 2, why: "none".into() });
-        assert_eq!(failure.status(), Status::Device);
         assert_eq!(Failure::Handle("plan", 3).status(), Status::Plan);
         assert_eq!(Failure::Broken("plan").status(), Status::Internal);
     }

@@ -73,7 +73,11 @@ fn start<R: Send>(hosts: &[usize], body: impl Fn(ThreadComm) -> R + Sync) -> Res
         }
         drop(place);
         let ended: Vec<_> = running.into_iter().map(|thread| thread.join()).collect();
-        started.map_err(|why| Error::Threads { found, wanted: ranks, why: why.to_string() })?;
+        started.map_err(|why| Error::Threads {
+            found: Some(found),
+            wanted: ranks,
+            why: why.to_string(),
+        })?;
         let result: Result<Option<Vec<R>>, _> = ended.into_iter().collect();
         let result = result.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         Ok(result.expect("all have started"))

@@ -118,11 +118,11 @@ pub enum Error {
         text: String,
     },
     /// Ranks are threads, and the system refused to start one.
-    #[error("{found} of {wanted} threads could be started, one for each rank: {why}")]
+    #[error("{}, one for each rank: {}", not_started(*found, *wanted), shown(.why))]
     Threads {
-        /// Threads that could be started.
-        found: usize,
-        /// Ranks.
+        /// Threads that could be started, where that is known.
+        found: Option<usize>,
+        /// Threads of this process that ranks need.
         wanted: usize,
         /// The system's message.
         why: String,
@@ -151,6 +151,14 @@ pub enum Error {
         /// The text of its error.
         message: String,
     },
+}
+
+/// How many threads are missing.
+fn not_started(found: Option<usize>, wanted: usize) -> String {
+    match found {
+        Some(found) => format!("{found} of {wanted} threads could be started"),
+        None => format!("{wanted} threads could not be started"),
+    }
 }
 
 /// The text of a rank's error, which names the rank once.
@@ -188,18 +196,22 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
+    /// Every kind.
+    pub const ALL: [Self; 8] = [
+        Self::Geometry,
+        Self::Argument,
+        Self::Memory,
+        Self::Message,
+        Self::Transport,
+        Self::SharedMemory,
+        Self::Device,
+        Self::Threads,
+    ];
+
     /// The kind with this number, as ranks send it.
     pub(crate) fn from_code(code: u8) -> Self {
-        match code {
-            1 => Self::Geometry,
-            2 => Self::Argument,
-            3 => Self::Memory,
-            4 => Self::Message,
-            6 => Self::SharedMemory,
-            7 => Self::Device,
-            8 => Self::Threads,
-            _ => Self::Transport,
-        }
+        let found = Self::ALL.into_iter().find(|kind| *kind as u8 == code);
+        found.unwrap_or(Self::Transport)
     }
 }
 

@@ -95,7 +95,7 @@ pub fn threads<R: Send>(
         };
         let started: std::io::Result<()> = (0..threads).try_for_each(spawn);
         let started = started.map_err(|why| {
-            let found = running.len();
+            let found = Some(running.len());
             Error::Threads { found, wanted: threads, why: why.to_string() }
         });
         comm.raw.all(started)?;
