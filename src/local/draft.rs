@@ -65,8 +65,17 @@ impl<K: Transform, const D: usize> LocalPlan<K, D> {
 }
 
 impl<K: Transform, const D: usize> LocalDraft<K, D> {
-    fn set(mut self, set: impl FnOnce(&mut Options)) -> Self {
-        set(&mut self.options);
+    /// The same draft with other options: between processes the exchange, or a tolerance of
+    /// messages.
+    ///
+    /// ```
+    /// use thriffty::{local, planning::Algorithm};
+    /// let draft = local::c2c([8, 8]).with(|options| options.exchange = Algorithm::Pipelined);
+    /// # draft.build()?;
+    /// # Ok::<(), thriffty::Error>(())
+    /// ```
+    pub fn with(mut self, change: impl FnOnce(&mut Options)) -> Self {
+        change(&mut self.options);
         self
     }
 
@@ -78,18 +87,18 @@ impl<K: Transform, const D: usize> LocalDraft<K, D> {
 
     /// What is done along each axis.
     pub fn kinds(self, kinds: [Kind; D]) -> Self {
-        self.set(|options| options.kinds = kinds.into())
+        self.with(|options| options.kinds = kinds.into())
     }
 
     /// So many equal transforms at once, their arrays one after the other in memory.
     pub fn howmany(self, howmany: usize) -> Self {
-        self.set(|options| options.howmany = howmany)
+        self.with(|options| options.howmany = howmany)
     }
 
     /// What results are multiplied by: [`Scale::None`] forward and [`Scale::Full`] inverse by
     /// default.
     pub fn scale(self, forward: Scale, inverse: Scale) -> Self {
-        self.set(|options| (options.forward, options.inverse) = (forward, inverse))
+        self.with(|options| (options.forward, options.inverse) = (forward, inverse))
     }
 
     /// The scales of both directions by NumPy's names; [`Norm::Backward`] by default.
@@ -98,27 +107,29 @@ impl<K: Transform, const D: usize> LocalDraft<K, D> {
         self.scale(forward, inverse)
     }
 
-    /// The order of axes in memory of physical and of spectral data, slowest first; row-major by
-    /// default.
-    pub fn orders(self, input: [usize; D], output: [usize; D]) -> Self {
-        self.set(|options| {
-            (options.input_order, options.output_order) = (input.into(), output.into());
-        })
+    /// The order of axes in memory of physical data, slowest first; row-major by default.
+    pub fn input_order(self, order: [usize; D]) -> Self {
+        self.with(|options| options.input_order = order.into())
+    }
+
+    /// The order of axes in memory of spectral data, slowest first; row-major by default.
+    pub fn output_order(self, order: [usize; D]) -> Self {
+        self.with(|options| options.output_order = order.into())
     }
 
     /// Transforms of these lengths, as [`Draft::zero_padded`](crate::Draft::zero_padded).
     pub fn zero_padded(self, transform: [usize; D]) -> Self {
-        self.set(|options| options.transform = Some(transform.into()))
+        self.with(|options| options.transform = Some(transform.into()))
     }
 
     /// Keeps so many modes, as [`Draft::modes`](crate::Draft::modes).
     pub fn modes(self, modes: [usize; D]) -> Self {
-        self.set(|options| options.modes = Some(modes.into()))
+        self.with(|options| options.modes = Some(modes.into()))
     }
 
     /// How the recipe is chosen; [`Tune::Model`] by default.
     pub fn tune(self, tune: Tune) -> Self {
-        self.set(|options| options.tune = tune)
+        self.with(|options| options.tune = tune)
     }
 
     /// Makes the plan and starts its threads.
@@ -133,12 +144,12 @@ impl<K: Transform, const D: usize> LocalDraft<K, D> {
 
     /// This process's brick of physical data, where [there are others](LocalDraft::build_over).
     pub fn input_brick(self, brick: Brick<D>) -> Self {
-        self.set(|options| options.input = Some(brick.into()))
+        self.with(|options| options.input = Some(brick.into()))
     }
 
     /// This process's brick of spectral data.
     pub fn output_brick(self, brick: Brick<D>) -> Self {
-        self.set(|options| options.output = Some(brick.into()))
+        self.with(|options| options.output = Some(brick.into()))
     }
 
     /// Makes the plan of this process among those of a communicator, and starts its threads:

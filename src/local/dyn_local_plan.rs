@@ -46,6 +46,51 @@ pub struct DynLocalPlan {
     lengths: PerAxis<usize>,
 }
 
+fn refuse_transposed(options: &Options) -> Result<(), Error> {
+    match options.transposed_input || options.transposed_output {
+        true => Err(Error::argument("transposed data", "several threads", "one a process")),
+        false => Ok(()),
+    }
+}
+
+/// The most threads that have work where one process has the whole grid: as many as the slowest
+/// axis has points, on the shorter side, or as there are arrays.
+fn most_threads(grid: DynGrid, options: &Options) -> usize {
+    let [before, after] = [
+        grid.shape()[options.input_order[0]],
+        options.spectral_grid(grid).shape()[options.output_order[0]],
+    ];
+    // One axis alone is not cut. Of many arrays threads have whole ones.
+    let cut = if grid.axes() == 1 { 1 } else { before.min(after) };
+    cut.max(options.howmany)
+}
+
+/// The plans of a process's threads, each for its part of the process's bricks.
+fn plans_of_threads(
+    team: &Team,
+    comms: Vec<Box<dyn Comm>>,
+    (grid, transform, precision): (DynGrid, DynTransform, Precision),
+    options: &Options,
+) -> Result<Vec<DynPlan>, Error> {
+    let comms: Vec<_> = comms.into_iter().map(|comm| Mutex::new(Some(comm))).collect();
+    team.run(|thread| {
+        let comm = locked(&comms[thread]).take();
+        let comm = comm.ok_or(Error::Left { gone: thread })?;
+        // Other processes would wait for a thread that panics while it plans.
+        let _unwinding = Unwinding::watch(comm.as_ref());
+        let part = |brick: Option<DynBrick>, order| {
+            brick.map(|brick| work::part(brick, order, team.ranks(), thread))
+        };
+        let own = Options {
+            input: part(options.input, options.input_order),
+            output: part(options.output, options.output_order),
+            shared_arrays: true,
+            ..options.clone()
+        };
+        DynDraft::new(comm.as_ref(), grid, transform, precision).with(|it| *it = own).build()
+    })
+}
+
 /// What a lock guards, also after a panic of another thread.
 fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
@@ -56,11 +101,10 @@ type Part<'a> = Mutex<(&'a [u8], &'a mut [u8])>;
 
 impl DynLocalPlan {
     /// Makes a plan for whole arrays on so many threads, or on fewer if the slowest axis is
-    /// shorter. Bricks, shared arrays and transposed data of the options have no effect.
+    /// shorter.
     ///
     /// # Errors
-    /// Those of [`Draft::build`](crate::Draft::build); [`Error::Threads`];
-    /// [`Error::Argument`] for no threads, and for orders or kinds of other axes than the grid's.
+    /// Those of [`DynLocalPlan::over`] on one process.
     pub fn new(
         grid: DynGrid,
         transform: DynTransform,
@@ -68,29 +112,6 @@ impl DynLocalPlan {
         options: Options,
         threads: usize,
     ) -> Result<Self, Error> {
-        if threads == 0 {
-            return Err(Error::argument("threads", threads, "at least 1"));
-        }
-        options.check_axes(grid)?;
-        let slowest = [
-            grid.shape().get(options.input_order[0]).copied(),
-            options.spectral_grid(grid).shape().get(options.output_order[0]).copied(),
-        ];
-        // An order without meaning is refused below, whatever the number of threads.
-        let most = slowest.map(|len| len.unwrap_or(1));
-        // One axis alone is not cut. Of many arrays threads have whole ones.
-        let most = match (grid.axes(), options.howmany) {
-            (1, howmany) => howmany,
-            (_, howmany) => most[0].min(most[1]).max(howmany),
-        };
-        let options = Options {
-            input: None,
-            output: None,
-            transposed_input: false,
-            transposed_output: false,
-            ..options
-        };
-        let threads = threads.min(most).max(1);
         Self::over(&fft_comm::alone(), grid, transform, precision, options, threads)
     }
 
@@ -102,10 +123,13 @@ impl DynLocalPlan {
     /// The calling thread alone communicates, also in later calls, which are made on it unless MPI
     /// has `MPI_THREAD_MULTIPLE`. Shared arrays of the options have no effect.
     ///
+    /// The only process of a communicator communicates with nobody, and has
+    /// [fewer threads](DynLocalPlan::new) for short axes. Its data is not transposed.
+    ///
     /// # Errors
     /// The same on every process: those of [`Draft::build`](crate::Draft::build);
     /// [`Error::Threads`]; [`Error::Argument`] for no threads, for several on a communicator that
-    /// has none, and for transposed data.
+    /// has none, and for transposed data of several processes.
     pub fn over(
         comm: &dyn Comm,
         grid: DynGrid,
@@ -114,17 +138,21 @@ impl DynLocalPlan {
         options: Options,
         threads: usize,
     ) -> Result<Self, Error> {
-        let refused = [options.transposed_input, options.transposed_output].contains(&true);
-        let asked = match refused {
-            true => Err(Error::argument("transposed data", "several threads", "one a process")),
-            false => Ok(()),
+        let comm: Box<dyn Comm> = match comm.size() {
+            1 => Box::new(fft_comm::alone()),
+            _ => agree(comm, refuse_transposed(&options)).and_then(|()| comm.dup())?,
         };
-        let comm = agree(comm, asked).and_then(|()| comm.dup())?;
+        // One process has one brick, so that nothing is transposed.
+        let options = Options { transposed_input: false, transposed_output: false, ..options };
         let draft = DynDraft::new(comm.as_ref(), grid, transform, precision);
         let problem = draft.with(|it| *it = options.clone()).whole_problem()?;
         for grid in [problem.input.grid(), problem.output.grid()] {
             grid.checked_points(options.howmany)?;
         }
+        let threads = match comm.size() {
+            1 => threads.min(most_threads(grid, &options)),
+            _ => threads,
+        };
         let [lengths, modes] = options.lengths(grid);
         let (howmany, rank) = (options.howmany, comm.rank());
         let bricks = [problem.input.brick(rank), problem.output.brick(rank)];
@@ -141,23 +169,7 @@ impl DynLocalPlan {
         let options = Options { input, output, ..options };
         let Work { grid: one, options, calls } = Work::new(grid, options, most[0] as usize);
         let (team, comms) = Team::new(comm.as_ref(), threads)?;
-        let comms: Vec<_> = comms.into_iter().map(|comm| Mutex::new(Some(comm))).collect();
-        let plans = team.run(|thread| {
-            let comm = locked(&comms[thread]).take();
-            let comm = comm.ok_or(Error::Left { gone: thread })?;
-            // Other processes would wait for a thread that panics while it plans.
-            let _unwinding = Unwinding::watch(comm.as_ref());
-            let part = |brick: Option<DynBrick>, order| {
-                brick.map(|brick| work::part(brick, order, threads, thread))
-            };
-            let own = Options {
-                input: part(options.input, options.input_order),
-                output: part(options.output, options.output_order),
-                shared_arrays: true,
-                ..options.clone()
-            };
-            DynDraft::new(comm.as_ref(), one, transform, precision).with(|it| *it = own).build()
-        })?;
+        let plans = plans_of_threads(&team, comms, (one, transform, precision), &options)?;
         let (recipe, report) = (plans[0].recipe().clone(), plans[0].report().clone());
         let parts = plans.iter().map(|plan| [plan.input_bytes(), plan.output_bytes()]);
         let parts: Vec<_> = parts.collect();

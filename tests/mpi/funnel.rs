@@ -133,7 +133,7 @@ fn process_plans(world: &MpiComm, threads: usize) -> Result<(), Error> {
         let case = case.orders([0, 1, 2], [2, 0, 1]).howmany(howmany).tiling(seed);
         let [input, output] = case.bricks(size)?.map(|bricks| bricks[rank]);
         let mut expected = case.plan::<R2c>(world)?;
-        let draft = local::r2c([7, 6, 10]).orders([0, 1, 2], [2, 0, 1]).howmany(howmany);
+        let draft = local::r2c([7, 6, 10]).output_order([2, 0, 1]).howmany(howmany);
         let draft = draft.threads(threads).input_brick(input).output_brick(output);
         let mut plan = draft.build_over(world)?;
         assert_eq!(plan.threads(), threads);

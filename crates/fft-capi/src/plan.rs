@@ -345,10 +345,7 @@ fn team(comm: &dyn Comm, request: Request, grid: DynGrid) -> Result<Held, Error>
     };
     agree(comm, on_host)?;
     let Request { transform, precision, options, threads, .. } = request;
-    let plan = match comm.size() {
-        1 => DynLocalPlan::new(grid, transform, precision, options, threads)?,
-        _ => DynLocalPlan::over(comm, grid, transform, precision, options, threads)?,
-    };
+    let plan = DynLocalPlan::over(comm, grid, transform, precision, options, threads)?;
     Ok(Held::new(Plan::Team(Box::new(plan)), false))
 }
 

@@ -61,10 +61,7 @@ pub(crate) fn local(
     let Transform { kind, shape, precision, .. } = &problem.transform;
     let transform = family::transform(*kind);
     let grid = shape.grid()?;
-    Ok(match comm.size() {
-        1 => DynLocalPlan::new(grid, transform, *precision, options, threads)?,
-        _ => DynLocalPlan::over(comm, grid, transform, *precision, options, threads)?,
-    })
+    Ok(DynLocalPlan::over(comm, grid, transform, *precision, options, threads)?)
 }
 
 /// The plan that `tune` chooses; a bar shows the progress of measurements. Collective.

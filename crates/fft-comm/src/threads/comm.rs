@@ -200,9 +200,12 @@ impl Comm for ThreadComm {
     }
 
     fn team(&self, threads: usize) -> Result<TeamComms, Error> {
-        if self.size() > 1 || threads == 0 {
-            let expected = "at least 1, of one rank or over MPI";
-            return Err(Error::argument("threads of a rank", threads, expected));
+        if threads == 0 {
+            return Err(Error::argument("threads", threads, "at least 1"));
+        }
+        if self.size() > 1 {
+            let expected = "those of one rank, or over MPI";
+            return Err(Error::argument("threads of each of several", threads, expected));
         }
         let comms = Self::team(threads).into_iter().map(|comm| Box::new(comm) as Box<dyn Comm>);
         Ok(TeamComms { comms: comms.collect(), funnel: None })
