@@ -503,6 +503,11 @@ typedef struct thriffty_options {
      * `transposed_output`. For programs that bring it there with `thriffty_copy_run`.
      */
     int32_t transposed_input;
+    /**
+     * The machine of the model that chooses the recipe: the path of a file of `fft-cli calibrate`,
+     * or "summit", "frontier" or "ethernet"; NULL (default): the default machine.
+     */
+    const char *machine;
 } thriffty_options;
 
 /**

@@ -159,6 +159,12 @@ def test_memory_on_a_device_is_refused_without_one():
         thriffty.Plan(4, device=99)
 
 
+def test_the_machine_of_the_model(tmp_path):
+    assert thriffty.Plan((4, 6), machine="summit").shape == (4, 6)
+    with pytest.raises(thriffty.ArgumentError, match=r"machine file .*none\.toml"):
+        thriffty.Plan((4, 6), machine=tmp_path / "none.toml")
+
+
 def test_shared_arrays_outlive_their_plan():
     plan = thriffty.Plan((4, 6), shared_arrays=True)
     x, y = plan.empty_input(), plan.empty_output()

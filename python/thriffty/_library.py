@@ -85,6 +85,7 @@ class Options(Structure):
         ("transform", c_int64 * AXES),
         ("modes", c_int64 * AXES),
         ("transposed_input", c_int32),
+        ("machine", c_char_p),
     ]
 
 

@@ -39,6 +39,7 @@ _PLAN_OPTIONS = (
     "threads",
     "memory",
     "layouts",
+    "machine",
 )
 _WITHOUT_EFFECT = ("planner_effort", "overwrite_input")
 
@@ -206,7 +207,7 @@ class PFFT:
         True, or the only axis along which the array is cut. `grid` can say the same.
     **kw
         Options of `thriffty.Plan`: tolerance, strict, wire, wire_everywhere, exchange, tune,
-        wisdom, threads, memory, layouts. Several plans share the tolerance.
+        wisdom, threads, memory, layouts, machine. Several plans share the tolerance.
 
     Attributes
     ----------

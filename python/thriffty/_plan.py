@@ -73,6 +73,9 @@ class Plan(Spectra):
         A file of :meth:`save_wisdom`, from which the recipe is taken if it is there.
     recipe : str, optional
         The recipe itself, as :attr:`recipe` prints it.
+    machine : path or str, optional
+        The machine of the model: a file of ``fft-cli calibrate``, or "summit", "frontier" or
+        "ethernet".
     threads : int, optional
         Threads of this process that share its work. By default as many as there are cores without
         a communicator, and one with one.
@@ -133,6 +136,7 @@ class Plan(Spectra):
         tune: str | float = "model",
         wisdom: str | os.PathLike[str] | None = None,
         recipe: str | None = None,
+        machine: str | os.PathLike[str] | None = None,
         threads: int | None = None,
         transposed_input: bool = False,
         transposed_output: bool = False,
@@ -171,6 +175,7 @@ class Plan(Spectra):
                 device=None if device is None else integer("device", device, 32),
                 stream=stream_address(stream),
                 passage=passage,
+                machine=None if machine is None else os.fspath(machine),
                 **tuning(tune, wisdom, recipe),
             )
             return request, options

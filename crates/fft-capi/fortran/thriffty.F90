@@ -58,7 +58,7 @@ module thriffty
         character(:), allocatable :: tune_text
         integer(c_int32_t) :: device = -1
         type(c_ptr) :: stream = c_null_ptr
-        character(:), allocatable :: passage, memory, layouts
+        character(:), allocatable :: passage, memory, layouts, machine
         integer(c_int32_t) :: threads = 1
         logical :: transposed_input = .false., transposed_output = .false.
         integer(c_int64_t) :: transform(4) = 0, modes(4) = 0
@@ -102,6 +102,7 @@ module thriffty
         integer(c_int32_t) :: threads, transposed_output
         integer(c_int64_t) :: transform(4), modes(4)
         integer(c_int32_t) :: transposed_input
+        type(c_ptr) :: machine
     end type
 
     !> What C reads while a plan is made: kept alive here.
@@ -110,7 +111,7 @@ module thriffty
         integer(c_int64_t) :: shape(4)
         type(thriffty_brick) :: input, output
         character(kind=c_char), allocatable :: exchange(:), wire(:), tune_text(:), passage(:), memory(:), &
-            layouts(:)
+            layouts(:), machine(:)
     end type
 
     interface
@@ -445,7 +446,8 @@ contains
             o%forward_scale, o%inverse_scale, o%howmany, c_null_ptr, c_null_ptr, o%tolerance, &
             merge(1, 0, o%strict), merge(1, 0, o%wire_everywhere), o%tune, merge(1, 0, o%shared_arrays), &
             o%tune_seconds, c_null_ptr, o%device, o%stream, c_null_ptr, c_null_ptr, c_null_ptr, o%threads, &
-            merge(1, 0, o%transposed_output), o%transform, o%modes, merge(1, 0, o%transposed_input))
+            merge(1, 0, o%transposed_output), o%transform, o%modes, merge(1, 0, o%transposed_input), &
+            c_null_ptr)
         asked%options%transform(:axes) = o%transform(axes:1:-1)
         asked%options%modes(:axes) = o%modes(axes:1:-1)
         asked%options%kinds(:axes) = o%kinds(axes:1:-1)
@@ -457,6 +459,7 @@ contains
         call keep(o%passage, asked%passage, asked%options%passage)
         call keep(o%memory, asked%memory, asked%options%memory)
         call keep(o%layouts, asked%layouts, asked%options%layouts)
+        call keep(o%machine, asked%machine, asked%options%machine)
     end subroutine
 
     !> Keeps a text as C has it, and its address.

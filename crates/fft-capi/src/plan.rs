@@ -1,12 +1,14 @@
 //! Plans that C programs hold, and the arrays that were made for them.
 
 use std::path::Path;
+use std::sync::Arc;
 
 #[cfg(feature = "cuda")]
 use thriffty::gpu::cudarc::driver::{CudaStream, DeviceSlice};
 #[cfg(feature = "cuda")]
 use thriffty::gpu::{DeviceMemory, keeping_context};
 use thriffty::local::DynLocalPlan;
+use thriffty::machine::{self, Machine};
 use thriffty::planning::{
     Direction, DynArray, DynBrick, DynDraft, DynGrid, DynPlan, Reduce, WireError, agree,
 };
@@ -319,9 +321,10 @@ pub(crate) fn build(comm: &dyn Comm, asked: Result<Request, Error>) -> Result<He
         tables_fit(comm, &request)?;
         Ok((request, grid))
     });
-    let (request, grid) = agree(comm, asked)?;
+    let (mut request, grid) = agree(comm, asked)?;
     let on_device = request.place.is_some();
-    same_place(comm, on_device)?;
+    all_or_none(comm, "device", on_device)?;
+    request.options.machine = machine_of(comm, &request)?.map(Arc::new);
     let mut most = [request.threads as f64];
     comm.allreduce(Reduce::Max, &mut most)?;
     if most != [1.0] {
@@ -349,14 +352,31 @@ fn team(comm: &dyn Comm, request: Request, grid: DynGrid) -> Result<Held, Error>
     Ok(Held::new(Plan::Team(Box::new(plan)), false))
 }
 
-/// Whether the data of all ranks is on the host, or all of it on devices. Collective.
-fn same_place(comm: &dyn Comm, device: bool) -> Result<(), Error> {
-    let mut some = [f64::from(device), f64::from(!device)];
+/// Refuses what some ranks ask for and others do not. Collective.
+fn all_or_none(comm: &dyn Comm, what: &str, mine: bool) -> Result<(), Error> {
+    let mut some = [f64::from(mine), f64::from(!mine)];
     comm.allreduce(Reduce::Max, &mut some)?;
     match some {
-        [1.0, 1.0] => Err(Error::argument("device", "one on some ranks", "one on all, or on none")),
+        [1.0, 1.0] => Err(Error::argument(what, "one on some ranks", "one on all, or on none")),
         _ => Ok(()),
     }
+}
+
+/// The machine that a request names, from a file or not. Collective.
+fn machine_of(comm: &dyn Comm, request: &Request) -> Result<Option<Machine>, Error> {
+    let name = request.machine.as_deref();
+    let is_file = name.is_some_and(|name| !machine::NAMES.contains(&name));
+    all_or_none(comm, "machine", name.is_some())?;
+    all_or_none(comm, "machine file", is_file)?;
+    let Some(name) = name else { return Ok(None) };
+    if !is_file {
+        return machine::named(name).map(Some);
+    }
+    #[cfg(feature = "cuda")]
+    if let Some(place) = &request.place {
+        return keeping(true, || machine::read_on_device(comm, &place.gpu, name)).map(Some);
+    }
+    machine::read(comm, name).map(Some)
 }
 
 /// Whether there is memory for the tables of the longest axis. FFT planners end the process where

@@ -25,6 +25,8 @@ pub(crate) struct Request {
     pub(crate) shape: PerAxis<usize>,
     pub(crate) precision: Precision,
     pub(crate) options: Options,
+    /// The name or the file of a machine.
+    pub(crate) machine: Option<String>,
     /// Threads of a plan of one process.
     pub(crate) threads: usize,
     /// Where the data is: `None` for the host.
@@ -38,6 +40,7 @@ pub(crate) struct Texts {
     pub(crate) tune: Option<String>,
     pub(crate) memory: Option<String>,
     pub(crate) layouts: Option<String>,
+    pub(crate) machine: Option<String>,
 }
 
 /// What must be known to lay a request out in memory: a family, and the number of axes.
@@ -108,7 +111,8 @@ impl Request {
             given => usize::try_from(given)
                 .map_err(|_| Error::argument("threads", given, "0 or more"))?,
         };
-        Ok(Self { transform, shape: *lens, precision, options: asked, threads, place })
+        let machine = texts.machine;
+        Ok(Self { transform, shape: *lens, precision, options: asked, machine, threads, place })
     }
 }
 

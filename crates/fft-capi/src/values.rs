@@ -231,10 +231,13 @@ pub struct Options {
     /// Not 0: physical data is in the bricks and the order of axes that cost least, as of
     /// `transposed_output`. For programs that bring it there with `thriffty_copy_run`.
     pub transposed_input: i32,
+    /// The machine of the model that chooses the recipe: the path of a file of `fft-cli calibrate`,
+    /// or "summit", "frontier" or "ethernet"; NULL (default): the default machine.
+    pub machine: *const c_char,
 }
 
 /// Sizes of the options in this header and in earlier ones.
-pub(crate) const OPTIONS_BYTES: [usize; 8] = [
+pub(crate) const OPTIONS_BYTES: [usize; 9] = [
     std::mem::offset_of!(Options, device),
     std::mem::offset_of!(Options, passage),
     std::mem::offset_of!(Options, memory),
@@ -242,6 +245,7 @@ pub(crate) const OPTIONS_BYTES: [usize; 8] = [
     std::mem::offset_of!(Options, threads),
     std::mem::offset_of!(Options, transform),
     std::mem::offset_of!(Options, transposed_input),
+    std::mem::offset_of!(Options, machine),
     size_of::<Options>(),
 ];
 
@@ -275,6 +279,7 @@ impl Default for Options {
             transform: [0; 4],
             modes: [0; 4],
             transposed_input: 0,
+            machine: std::ptr::null(),
         }
     }
 }

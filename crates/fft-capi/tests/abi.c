@@ -34,7 +34,8 @@ _Static_assert(offsetof(thriffty_options, stream) == 144, "stream");
 _Static_assert(offsetof(thriffty_options, passage) == 152, "passage");
 _Static_assert(offsetof(thriffty_options, memory) == 160, "memory");
 _Static_assert(offsetof(thriffty_options, layouts) == 168 && offsetof(thriffty_options, threads) == 176, "threads");
-_Static_assert(offsetof(thriffty_options, transposed_output) == 180 && sizeof(thriffty_options) == 256, "options");
+_Static_assert(offsetof(thriffty_options, transposed_output) == 180 && offsetof(thriffty_options, machine) == 256, "machine");
+_Static_assert(sizeof(thriffty_options) == 264, "options");
 _Static_assert(offsetof(thriffty_sizes, input) == 8 && offsetof(thriffty_sizes, output) == 72, "bricks");
 _Static_assert(offsetof(thriffty_sizes, input_points) == 136, "input_points");
 _Static_assert(offsetof(thriffty_sizes, input_order) == 184 && sizeof(thriffty_sizes) == 216, "sizes");
@@ -386,6 +387,29 @@ static void layouts(void) {
     expect(thriffty_plan_destroy(plan), OK);
 }
 
+/* The machine of the model, by name or from a file. */
+static void machines(void) {
+    thriffty_options options = usual();
+    that(options.machine == NULL);
+    thriffty_plan *plan;
+    options.machine = "summit";
+    expect(create(&plan, C2C, &options), OK);
+    expect(thriffty_plan_destroy(plan), OK);
+    options.machine = "no-such-machine.toml";
+    expect(create(&plan, C2C, &options), ARGUMENT);
+    that(strstr(thriffty_last_error(), "machine file no-such-machine.toml") != NULL);
+    if (ranks == 1) return;
+    const char *others[] = {NULL, "summit"};
+    for (int which = 0; which < 2; which++) {
+        options.machine = rank == 0 ? others[which] : "no-such-machine.toml";
+        expect(create(&plan, C2C, &options), ARGUMENT);
+        that(strstr(thriffty_last_error(), "machine") != NULL);
+    }
+    options.machine = rank == 0 ? "frontier" : "summit";
+    expect(create(&plan, C2C, &options), ARGUMENT);
+    that(strstr(thriffty_last_error(), "machine") != NULL);
+}
+
 /* A number for each global index, so that a misplaced point shows. */
 static double value(int64_t i, int64_t j, int64_t k) {
     return (double)((31 * i + 17 * j + 7 * k + 3 * i * j * k) % 23) - 11.0;
@@ -466,6 +490,7 @@ int main(int argc, char **argv) {
     options_work();
     memory();
     layouts();
+    machines();
     shared();
     exchanges();
     expect(create(&plan, C2C, NULL), OK);

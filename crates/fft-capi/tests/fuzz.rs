@@ -83,7 +83,7 @@ impl Fuzz {
     fn options(&mut self) -> Options {
         let mut options = Options::default();
         for _ in 0..self.rng.usize(..5) {
-            match self.rng.u8(..20) {
+            match self.rng.u8(..21) {
                 18 => {
                     options.transform = std::array::from_fn(|_| self.one_of(&[0, 8, 16, -1, 3]));
                     options.modes = std::array::from_fn(|_| self.one_of(&[0, 0, 3, 8, -1, 99]));
@@ -120,7 +120,8 @@ impl Fuzz {
                 13 => options.shared_arrays = self.number(1),
                 14 => options.memory = self.text(),
                 15 => options.layouts = self.text(),
-                16 => options.threads = self.one_of(&[0, 1, 2, 3, -1, i32::MIN]),
+                16 => options.machine = self.text(),
+                17 => options.threads = self.one_of(&[0, 1, 2, 3, -1, i32::MIN]),
                 // Beyond what any machine has: arrays here are on the host.
                 _ => options.device = self.one_of(&[-1, -1, -2, 4096, i32::MAX, i32::MIN]),
             }

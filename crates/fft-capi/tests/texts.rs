@@ -44,13 +44,14 @@ fn hostile_texts_are_short_and_escaped() {
     let long = "x".repeat(100_000);
     for text in ["\u{1b}[2J\u{7}\r\n", &long, "", "(fft z)", "\u{202e}é"] {
         let text = CString::new(text).unwrap();
-        for option in 0..5 {
+        for option in 0..6 {
             let mut options = Options::default();
             match option {
                 0 => options.exchange = text.as_ptr(),
                 1 => options.wire = text.as_ptr(),
                 2 => options.memory = text.as_ptr(),
                 3 => options.layouts = text.as_ptr(),
+                4 => options.machine = text.as_ptr(),
                 _ => (options.tune, options.tune_text) = (3, text.as_ptr()),
             }
             let (status, _) = refusal(0, &[4, 4], &options);

@@ -127,6 +127,7 @@ pub(super) unsafe fn request(
             tune: text("tune_text", options.tune_text)?,
             memory: text("memory", options.memory)?,
             layouts: text("layouts", options.layouts)?,
+            machine: text("machine", options.machine)?,
         };
         let place = match options.device {
             -1 => None,
