@@ -105,7 +105,7 @@ class Transform:
         try:
             source, target = self._source(input_array), self._target(output_array)
         except Exception as error:  # Whatever it is, other ranks wait for this one.
-            self._stages[0].plan._refuse(error)
+            self._stages[0].plan.refuse(error)
             raise
         if np.may_share_memory(source, target):
             source = source.copy()

@@ -381,7 +381,7 @@ class Plan(Spectra):
                 x, in_place = _arrays.copied(x), False
                 read = self._checked("x", x, source)
         except Exception as error:  # Whatever it is, other ranks wait for this one.
-            self._refuse(error)
+            self.refuse(error)
             raise
         if in_place:
             status = both[1](handle, read.address, self._in_place_bytes)
@@ -409,10 +409,17 @@ class Plan(Spectra):
             raise argument(what, places[found.device], places[not found.device])
         return found
 
-    def _refuse(self, error: Exception) -> None:
-        """Fails in place of a transform, so that other ranks do not wait."""
+    def refuse(self, error: Exception) -> None:
+        """Fails in place of a transform, such as for lack of data: other ranks would wait for it.
+
+        Raises
+        ------
+        ArgumentError
+            On every rank, with the text of the lowest that refuses; without a communicator, `error`
+            itself.
+        """
         if self._comm is None:
-            return
+            raise error
         what, _, values = str(error).partition(": found ")
         found, _, expected = values.partition(", expected ")
         if not values:

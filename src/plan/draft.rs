@@ -375,8 +375,8 @@ impl<'a, K: Transform, const D: usize, L: Location> Draft<'a, K, D, L> {
     ///
     /// # Errors
     /// Those of [`Draft::recipe`]; [`Error::OnRank`] when a rank lacks memory, or the transport or
-    /// the driver fails. On a device also [`Error::Argument`] for [`Tune::Wisdom`],
-    /// [`Memory::Least`] and a transport that is not there.
+    /// the driver fails. On a device also [`Error::Argument`] for [`Memory::Least`] and a transport
+    /// that is not there.
     pub fn build(self) -> Result<Plan<K, D, L>, Error> {
         self.draft.build().map(Plan::of)
     }

@@ -9,7 +9,7 @@ use crate::machine::{self, Description};
 use crate::options::Options;
 use crate::packages::FFTW;
 use crate::quiet;
-use crate::record::{self, Heat, Series};
+use crate::record::{self, RankCase, Series};
 use crate::setup;
 use crate::tools::{self, Result, command, shown};
 use serde_json::Value;
@@ -19,20 +19,20 @@ use std::time::{Duration, Instant};
 
 const WARM_UP: usize = 2;
 
-/// Runs every heat, prints the tables, writes the record.
+/// Runs every case, prints the tables, writes the record.
 pub(crate) fn run(options: &Options) -> Result {
-    let sides = Sides::prepare(options)?;
+    let binaries = Binaries::prepare(options)?;
     println!("\n{} {}, {} rounds", options.kind, options.size_text(), options.rounds);
-    let machine = sides.machine()?;
-    let heats = heats(options, &sides, |name| options.wants(name))?;
-    heats.iter().for_each(|heat| println!("{}", heat.table()));
+    let machine = binaries.machine()?;
+    let cases = cases(options, &binaries, |name| options.wants(name))?;
+    cases.iter().for_each(|case| println!("{}", case.table()));
     println!("by round: the median of the ratios within one round; below 1 thriffty is faster");
     let name = if options.exchanges.is_empty() { "" } else { "-exchanges" };
-    record::write(options, name, record::of_heats(options, &machine, &heats))
+    record::write(options, name, record::of_cases(options, &machine, &cases))
 }
 
 /// What there is to be timed.
-pub(crate) struct Sides {
+pub(crate) struct Binaries {
     mpi: bool,
     /// FFTW's program, if FFTW is there.
     peer: Option<PathBuf>,
@@ -40,7 +40,7 @@ pub(crate) struct Sides {
     cli: PathBuf,
 }
 
-impl Sides {
+impl Binaries {
     /// Compiles both.
     pub(crate) fn prepare(options: &Options) -> Result<Self> {
         let mpi = setup::prepare(&[&FFTW]).mpi;
@@ -60,16 +60,16 @@ impl Sides {
 }
 
 /// Times the wanted programs at each number of ranks.
-pub(crate) fn heats(
+pub(crate) fn cases(
     options: &Options,
-    sides: &Sides,
+    binaries: &Binaries,
     wanted: impl Fn(&str) -> bool,
-) -> Result<Vec<Heat>> {
+) -> Result<Vec<RankCase>> {
     let mut copy = MemoryCopy::new(options.bytes());
-    let mut heats = Vec::new();
+    let mut cases = Vec::new();
     for &ranks in &options.ranks {
         let mut servers = Vec::new();
-        let mut all = programs(options, ranks, sides);
+        let mut all = programs(options, ranks, binaries);
         all.retain(|(name, _)| wanted(name));
         for (name, mut command) in all {
             println!("starting {name}: {}", shown(&command));
@@ -78,9 +78,9 @@ pub(crate) fn heats(
         let mut contenders: Vec<&mut dyn Contender> = vec![&mut copy];
         contenders.extend(servers.iter_mut().map(|server| server as &mut dyn Contender));
         let (series, busy) = take_turns(&mut contenders, options.rounds, options.patience())?;
-        heats.push(Heat { ranks, series, busy });
+        cases.push(RankCase { ranks, series, busy });
     }
-    Ok(heats)
+    Ok(cases)
 }
 
 /// Times every contender once per round; also the share of the cores that others used. A round
@@ -117,10 +117,10 @@ pub(crate) fn take_turns(
     Ok((all, others))
 }
 
-/// The programs of one heat, all out of place. FFTW-MPI also overwrites its input, or leaves its
+/// The programs of one case, all out of place. FFTW-MPI also overwrites its input, or leaves its
 /// output transposed.
-fn programs(options: &Options, ranks: usize, sides: &Sides) -> Vec<(String, Command)> {
-    let Sides { mpi, peer, cli } = sides;
+fn programs(options: &Options, ranks: usize, binaries: &Binaries) -> Vec<(String, Command)> {
+    let Binaries { mpi, peer, cli } = binaries;
     let count = ranks.to_string();
     let mut programs = Vec::new();
     let mut add = |name: &str, by_mpi: bool, program: &Path, verb: &str, words: &str| {
@@ -250,8 +250,8 @@ mod tests {
     #[test]
     fn the_programs_follow_what_is_there() {
         let lines = |line: &str, ranks, mpi, peer: Option<&str>| -> Vec<String> {
-            let sides = Sides { mpi, peer: peer.map(PathBuf::from), cli: "cli".into() };
-            programs(&parse(line).unwrap(), ranks, &sides)
+            let binaries = Binaries { mpi, peer: peer.map(PathBuf::from), cli: "cli".into() };
+            programs(&parse(line).unwrap(), ranks, &binaries)
                 .iter()
                 .map(|(_, command)| shown(command))
                 .collect()

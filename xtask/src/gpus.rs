@@ -21,7 +21,7 @@ const SIZES: [usize; 7] = [256, 384, 500, 512, 768, 1000, 1024];
 /// Times each cube on each number of GPUs, prints the table, writes the record.
 pub(crate) fn run(options: &Options) -> Result {
     let gpus = ask("name")?;
-    let sides = Sides::prepare(options)?;
+    let binaries = Binaries::prepare(options)?;
     let mut machine = machine::describe(None);
     machine.retain(|(name, _)| *name != "fftw");
     machine.push(("gpus", format!("{} {}", gpus.len(), gpus[0])));
@@ -32,26 +32,26 @@ pub(crate) fn run(options: &Options) -> Result {
     if counts.is_empty() {
         return Err(format!("--ranks {:?}: this host has {} GPUs", options.ranks, gpus.len()));
     }
-    let mut heats = Vec::new();
+    let mut cases = Vec::new();
     for &ranks in counts {
         for &n in sizes {
-            let mut heat = Heat { gpus: ranks, n, series: Vec::new() };
-            for (name, mut program) in sides.programs(options, ranks, n) {
+            let mut case = GpuCase { gpus: ranks, n, series: Vec::new() };
+            for (name, mut program) in binaries.programs(options, ranks, n) {
                 match timed(name, &mut program, options.rounds) {
-                    Ok(series) => heat.series.push(series),
+                    Ok(series) => case.series.push(series),
                     // Some do not fit into memory.
                     Err(why) => println!("{name}, {n} on {ranks}: {why}"),
                 }
             }
-            println!("{}", heat.line());
-            heats.push(heat);
+            println!("{}", case.line());
+            cases.push(case);
         }
     }
     println!("\n{} {}, median ms; ratios are ours over cuFFT's\n", options.kind, options.precision);
     println!("{}", heading());
-    heats.iter().for_each(|heat| println!("{}", heat.line()));
-    let heats: Vec<_> = heats.iter().map(Heat::record).collect();
-    let record = record::with_problem(options, &machine, json!({ "heats": heats }));
+    cases.iter().for_each(|case| println!("{}", case.line()));
+    let cases: Vec<_> = cases.iter().map(GpuCase::record).collect();
+    let record = record::with_problem(options, &machine, json!({ "cases": cases }));
     record::write(options, &format!("-{}-gpus", options.precision), record)
 }
 
@@ -63,7 +63,7 @@ fn ask(what: &str) -> Result<Vec<String>> {
     if found.is_empty() { Err("nvidia-smi names no GPU".into()) } else { Ok(found) }
 }
 
-struct Sides {
+struct Binaries {
     cli: PathBuf,
     /// cuFFT's program, if there is an nvcc.
     peer: Option<PathBuf>,
@@ -71,7 +71,7 @@ struct Sides {
     has_cufftmp: bool,
 }
 
-impl Sides {
+impl Binaries {
     fn prepare(options: &Options) -> Result<Self> {
         let cli = match &options.cli {
             Some(cli) => cli.clone(),
@@ -166,7 +166,7 @@ fn timed(name: &str, program: &mut Command, rounds: usize) -> Result<Series> {
 }
 
 /// All programs for one cube.
-struct Heat {
+struct GpuCase {
     gpus: usize,
     n: usize,
     series: Vec<Series>,
@@ -180,7 +180,7 @@ fn heading() -> String {
     format!("gpus    n{}", names.map(|name| format!("{name:>9}")).concat())
 }
 
-impl Heat {
+impl GpuCase {
     fn milliseconds(&self, name: &str) -> Option<f64> {
         let found = self.series.iter().find(|series| series.name == name);
         found.map(|series| 1e3 * median(&series.seconds))
@@ -228,37 +228,41 @@ mod tests {
     use super::*;
     use crate::options::tests::parse;
     use crate::tools::shown;
+    use std::collections::BTreeMap;
 
-    fn lines(options: &str, gpus: usize, peer: bool) -> Vec<String> {
-        lines_with(options, gpus, peer, false)
-    }
-
-    fn lines_with(options: &str, gpus: usize, peer: bool, has_cufftmp: bool) -> Vec<String> {
+    /// The program of each name.
+    fn lines(
+        options: &str,
+        gpus: usize,
+        peer: bool,
+        has_cufftmp: bool,
+    ) -> BTreeMap<&'static str, String> {
         let peer = peer.then(|| PathBuf::from("peer"));
-        let sides = Sides { cli: "cli".into(), peer, has_cufftmp };
-        let programs = sides.programs(&parse(options).unwrap(), gpus, 500);
-        programs.iter().map(|(_, program)| shown(program)).collect()
+        let binaries = Binaries { cli: "cli".into(), peer, has_cufftmp };
+        let programs = binaries.programs(&parse(options).unwrap(), gpus, 500);
+        programs.iter().map(|(name, program)| (*name, shown(program))).collect()
     }
 
     #[test]
     fn programs_follow_the_gpus_and_the_kind() {
-        let found = lines("--gpu", 4, true);
-        assert_eq!(found.len(), 7);
+        let found = lines("--gpu", 4, true, true);
         assert_eq!(
-            found[0],
+            found[XY],
             "cli bench c2c 500x500x500 --serve --device cuda --ranks 4 --precision f64 \
              --in-grid 4x1x1 --out-grid 1x4x1"
         );
-        assert_eq!(found[6], "peer natural 4 500 f64 c2c");
-        assert_eq!(lines("--gpu", 1, true).len(), 3);
-        assert_eq!(lines("--gpu", 2, false).len(), 2);
-        assert_eq!(lines("--gpu --kind r2c", 2, true)[4], "peer shuffled 2 500 f64 r2c");
-        let found = lines_with("--gpu", 2, false, true);
-        assert_eq!(found[2], "python3 benches/peers/cufftmp.py shuffled 2 500 f64 c2c");
-        assert_eq!(found.len(), 4);
-        assert_eq!(lines_with("--gpu", 1, true, true).len(), 3);
-        let found = lines_with("--gpu --kind r2c", 2, false, true);
-        assert_eq!(found[3], "python3 benches/peers/cufftmp.py natural 2 500 f64 r2c");
+        assert_eq!(found[NATURAL], "peer natural 4 500 f64 c2c");
+        let real = lines("--gpu --kind r2c", 2, true, true);
+        assert_eq!(real[SHUFFLED], "peer shuffled 2 500 f64 r2c");
+        let cufftmp = "python3 benches/peers/cufftmp.py natural 2 500 f64 r2c";
+        assert_eq!(real[MP_NATURAL], cufftmp);
+        assert!(found.contains_key(BRICKS) && !real.contains_key(BRICKS));
+        let names = |gpus, peer, has_cufftmp| {
+            lines("--gpu", gpus, peer, has_cufftmp).into_keys().collect::<Vec<_>>()
+        };
+        assert_eq!(names(1, true, true), [SHUFFLED, PASS, XY]);
+        assert_eq!(names(2, false, false), [XX, XY]);
+        assert_eq!(names(2, false, true), [MP_NATURAL, MP_SHUFFLED, XX, XY]);
     }
 
     #[test]
@@ -266,8 +270,8 @@ mod tests {
         let series = |name: &str, seconds| Series { name: name.into(), seconds: vec![seconds; 3] };
         let all = [(XY, 0.004), (SHUFFLED, 0.008), (MP_NATURAL, 0.016), (PASS, 0.001)];
         let series = all.map(|(name, seconds)| series(name, seconds)).into();
-        let heat = Heat { gpus: 2, n: 500, series };
-        let found: Vec<_> = heat.line().split_whitespace().map(String::from).collect();
+        let case = GpuCase { gpus: 2, n: 500, series };
+        let found: Vec<_> = case.line().split_whitespace().map(String::from).collect();
         assert_eq!(
             found,
             [
@@ -275,7 +279,7 @@ mod tests {
                 "-"
             ]
         );
-        assert_eq!(heading().len(), heat.line().len());
-        assert_eq!(heat.record()["series"][3]["median"], 0.001);
+        assert_eq!(heading().len(), case.line().len());
+        assert_eq!(case.record()["series"][3]["median"], 0.001);
     }
 }

@@ -16,14 +16,14 @@ pub(crate) struct Series {
 }
 
 /// All contenders at one number of ranks.
-pub(crate) struct Heat {
+pub(crate) struct RankCase {
     pub(crate) ranks: usize,
     pub(crate) series: Vec<Series>,
     /// For each round, the share of the cores that other processes used.
     pub(crate) busy: Vec<f64>,
 }
 
-impl Heat {
+impl RankCase {
     /// Our programs' times over those of FFTW's and of our older program: (name, name, ratio).
     pub(crate) fn ratios(&self) -> Vec<(&str, &str, Ratio)> {
         let named = |prefix| self.series.iter().filter(move |s| s.name.starts_with(prefix));
@@ -91,9 +91,9 @@ pub(crate) fn noise(busy: &[f64]) -> String {
     }
 }
 
-pub(crate) fn of_heats(options: &Options, machine: &Description, heats: &[Heat]) -> Value {
-    let heats: Vec<_> = heats.iter().map(Heat::record).collect();
-    with_problem(options, machine, json!({ "heats": heats }))
+pub(crate) fn of_cases(options: &Options, machine: &Description, cases: &[RankCase]) -> Value {
+    let cases: Vec<_> = cases.iter().map(RankCase::record).collect();
+    with_problem(options, machine, json!({ "cases": cases }))
 }
 
 /// A record with its problem, its rounds and its machine.
@@ -144,10 +144,10 @@ mod tests {
     use super::*;
     use crate::options::tests::parse;
 
-    fn heat() -> Heat {
+    fn case() -> RankCase {
         let series =
             |name: &str, seconds: &[f64]| Series { name: name.into(), seconds: seconds.into() };
-        Heat {
+        RankCase {
             ranks: 2,
             busy: vec![0.5, 0.0],
             series: vec![
@@ -160,10 +160,10 @@ mod tests {
 
     #[test]
     fn an_older_program_is_compared_with_its_like() {
-        let mut heat = heat();
+        let mut case = case();
         let series = |name: &str| Series { name: name.into(), seconds: vec![0.5, 0.5] };
-        heat.series.extend(["older-mpi", "older-threads"].map(series));
-        let ratios = heat.ratios();
+        case.series.extend(["older-mpi", "older-threads"].map(series));
+        let ratios = case.ratios();
         let names: Vec<_> = ratios.iter().map(|(ours, theirs, _)| (*ours, *theirs)).collect();
         assert_eq!(names, [("thriffty-mpi", "fftw-mpi"), ("thriffty-mpi", "older-mpi")]);
         assert_eq!(ratios[1].2.median_of_rounds, 0.5);
@@ -171,11 +171,11 @@ mod tests {
 
     #[test]
     fn ratios_are_ours_over_theirs() {
-        let heat = heat();
-        let ratios = heat.ratios();
+        let case = case();
+        let ratios = case.ratios();
         let expected = Ratio { of_medians: 0.25 / 0.375, median_of_rounds: 0.75 };
         assert_eq!(ratios, [("thriffty-mpi", "fftw-mpi", expected)]);
-        let table = heat.table();
+        let table = case.table();
         assert!(table.contains("thriffty-mpi / fftw-mpi"), "{table}");
         assert!(table.contains("1 of 2 rounds beside other work"), "{table}");
         assert!(table.contains("0.667") && table.contains("0.750"), "{table}");
@@ -184,14 +184,14 @@ mod tests {
     #[test]
     fn the_record_has_every_time() {
         let machine = vec![("cpu", "a \"fast\" one".to_string()), ("cores", "2".to_string())];
-        let found = of_heats(&parse("--rounds 2").unwrap(), &machine, &[heat()]);
+        let found = of_cases(&parse("--rounds 2").unwrap(), &machine, &[case()]);
         let ratio = json!({ "ours": "thriffty-mpi", "theirs": "fftw-mpi", "of_medians": 0.666667,
                             "median_of_rounds": 0.75 });
         let expected = json!({
             "problem": "c2c 256x256x256",
             "rounds": 2,
             "machine": { "cpu": "a \"fast\" one", "cores": "2" },
-            "heats": [{
+            "cases": [{
                 "ranks": 2,
                 "others_busy": [0.5, 0.0],
                 "series": [

@@ -1,23 +1,24 @@
 //! `cargo xtask bench --sizes`: cubes of many lengths beside FFTW, one line each.
 
-use crate::bench::{Sides, heats};
+use crate::bench::{Binaries, cases};
 use crate::options::Options;
-use crate::record::{self, Heat};
+use crate::record::{self, RankCase};
 use crate::tools::Result;
 use serde_json::json;
 
 /// Times each cube and prints a line of ratios for it.
 pub(crate) fn run(options: &Options) -> Result {
-    let sides = Sides::prepare(options)?;
-    let machine = sides.machine()?;
+    let binaries = Binaries::prepare(options)?;
+    let machine = binaries.machine()?;
     let mut lines = Vec::new();
     let mut records = Vec::new();
     for &n in &options.sizes {
         let cube = options.cube(n);
-        let heats = heats(&cube, &sides, |name| is_timed(options, name))?;
-        lines.push(line(n, &heats));
-        records
-            .push(json!({ "n": n, "heats": heats.iter().map(Heat::record).collect::<Vec<_>>() }));
+        let cases = cases(&cube, &binaries, |name| is_timed(options, name))?;
+        lines.push(line(n, &cases));
+        records.push(
+            json!({ "n": n, "cases": cases.iter().map(RankCase::record).collect::<Vec<_>>() }),
+        );
     }
     println!(
         "\n{} {}: median of the ratios to FFTW within rounds",
@@ -28,7 +29,7 @@ pub(crate) fn run(options: &Options) -> Result {
     record::write(options, &format!("-{}-sizes", options.precision), record)
 }
 
-/// Both sides alone: FFTW's best program for one process and for several.
+/// Both binaries alone: FFTW's best program for one process and for several.
 fn is_timed(options: &Options, name: &str) -> bool {
     match options.only.is_empty() {
         true => ["fftw-mpi", "fftw-threads", "thriffty-mpi", "thriffty-threads"].contains(&name),
@@ -37,17 +38,17 @@ fn is_timed(options: &Options, name: &str) -> bool {
 }
 
 /// `  100   1 rank 0.95   4 ranks 0.60`: threads at one rank, MPI at several.
-fn line(n: usize, heats: &[Heat]) -> String {
-    let ratio = |heat: &Heat| {
-        let way = if heat.ranks == 1 { "threads" } else { "mpi" };
+fn line(n: usize, cases: &[RankCase]) -> String {
+    let ratio = |case: &RankCase| {
+        let way = if case.ranks == 1 { "threads" } else { "mpi" };
         let names = [format!("thriffty-{way}"), format!("fftw-{way}")];
-        let all = heat.ratios();
+        let all = case.ratios();
         let found = all.iter().find(|(ours, theirs, _)| [*ours, *theirs] == names);
         found.map_or("-".into(), |(_, _, ratio)| format!("{:.2}", ratio.median_of_rounds))
     };
     let ranks = |count: usize| if count == 1 { "rank" } else { "ranks" };
     let cells =
-        heats.iter().map(|heat| format!("{} {} {}", heat.ranks, ranks(heat.ranks), ratio(heat)));
+        cases.iter().map(|case| format!("{} {} {}", case.ranks, ranks(case.ranks), ratio(case)));
     format!("{n:5}   {}", cells.collect::<Vec<_>>().join("   "))
 }
 
@@ -58,13 +59,13 @@ mod tests {
 
     #[test]
     fn a_line_has_threads_at_one_rank_and_mpi_at_several() {
-        let heat = |ranks, way: &str| {
+        let case = |ranks, way: &str| {
             let series = |name: String, seconds| Series { name, seconds: vec![seconds; 2] };
             let series =
                 vec![series(format!("fftw-{way}"), 2.0), series(format!("thriffty-{way}"), 1.0)];
-            Heat { ranks, series, busy: Vec::new() }
+            RankCase { ranks, series, busy: Vec::new() }
         };
-        let found = line(100, &[heat(1, "threads"), heat(4, "mpi"), heat(4, "threads")]);
+        let found = line(100, &[case(1, "threads"), case(4, "mpi"), case(4, "threads")]);
         assert_eq!(found, "  100   1 rank 0.50   4 ranks 0.50   4 ranks -");
     }
 }

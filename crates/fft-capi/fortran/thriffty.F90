@@ -51,10 +51,9 @@ module thriffty
         integer(c_int32_t) :: forward_scale = THRIFFTY_SCALE_NONE, inverse_scale = THRIFFTY_SCALE_FULL
         integer(c_int64_t) :: howmany = 1
         character(:), allocatable :: exchange, wire
-        real(c_double) :: tolerance = 0
+        real(c_double) :: tolerance = 0, tune_seconds = 10
         logical :: strict = .false., wire_everywhere = .false., shared_arrays = .false.
         integer(c_int32_t) :: tune = THRIFFTY_TUNE_MODEL
-        real(c_double) :: tune_seconds = 10
         character(:), allocatable :: tune_text
         integer(c_int32_t) :: device = -1
         type(c_ptr) :: stream = c_null_ptr
@@ -72,10 +71,9 @@ module thriffty
     end type
 
     public :: thriffty_plan_create_serial, thriffty_plan_destroy, thriffty_plan_sizes, thriffty_plan_error
-    public :: thriffty_plan_recipe, thriffty_plan_report, thriffty_plan_save_wisdom
-    public :: thriffty_plan_refuse, thriffty_last_error
+    public :: thriffty_plan_recipe, thriffty_plan_report, thriffty_plan_save_wisdom, thriffty_plan_refuse
     public :: thriffty_forward, thriffty_inverse, thriffty_forward_in_place, thriffty_inverse_in_place
-    public :: thriffty_allocate, thriffty_plan_handle
+    public :: thriffty_allocate, thriffty_plan_handle, thriffty_last_error
 
 #ifdef THRIFFTY_WITH_MPI
     public :: thriffty_plan_create
@@ -110,8 +108,8 @@ module thriffty
         type(c_options) :: options
         integer(c_int64_t) :: shape(4)
         type(thriffty_brick) :: input, output
-        character(kind=c_char), allocatable :: exchange(:), wire(:), tune_text(:), passage(:), memory(:), &
-            layouts(:), machine(:)
+        character(kind=c_char), allocatable :: exchange(:), wire(:), tune_text(:), passage(:)
+        character(kind=c_char), allocatable :: memory(:), layouts(:), machine(:)
     end type
 
     interface
@@ -443,11 +441,10 @@ contains
         asked%shape = 1
         asked%shape(:axes) = shape(axes:1:-1)
         asked%options = c_options(c_sizeof(asked%options), o%precision, o%kinds, o%input_order, o%output_order, &
-            o%forward_scale, o%inverse_scale, o%howmany, c_null_ptr, c_null_ptr, o%tolerance, &
-            merge(1, 0, o%strict), merge(1, 0, o%wire_everywhere), o%tune, merge(1, 0, o%shared_arrays), &
-            o%tune_seconds, c_null_ptr, o%device, o%stream, c_null_ptr, c_null_ptr, c_null_ptr, o%threads, &
-            merge(1, 0, o%transposed_output), o%transform, o%modes, merge(1, 0, o%transposed_input), &
-            c_null_ptr)
+            o%forward_scale, o%inverse_scale, o%howmany, c_null_ptr, c_null_ptr, o%tolerance, merge(1, 0, o%strict), &
+            merge(1, 0, o%wire_everywhere), o%tune, merge(1, 0, o%shared_arrays), o%tune_seconds, c_null_ptr, &
+            o%device, o%stream, c_null_ptr, c_null_ptr, c_null_ptr, o%threads, merge(1, 0, o%transposed_output), &
+            o%transform, o%modes, merge(1, 0, o%transposed_input), c_null_ptr)
         asked%options%transform(:axes) = o%transform(axes:1:-1)
         asked%options%modes(:axes) = o%modes(axes:1:-1)
         asked%options%kinds(:axes) = o%kinds(axes:1:-1)

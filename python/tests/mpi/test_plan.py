@@ -92,6 +92,20 @@ def test_ranks_transform_their_bricks(drawn):
         assert all_true(far and near and a.shape == plan.input_shape)
 
 
+def test_a_rank_may_refuse():
+    with thriffty.Plan((6, 5), comm=WORLD) as plan:
+        x = plan.empty_input()
+        x[...] = 1
+
+        def call():
+            if RANK == LAST:
+                plan.refuse(OSError("no such field"))
+            plan.forward(x)
+
+        same_error(call, f"rank {LAST}", "no such field")
+        plan.forward(x)
+
+
 def test_a_tolerance_is_kept():
     shape = (16, 12, 10)
     x = np.random.default_rng(0).standard_normal(shape)

@@ -13,7 +13,7 @@ use thriffty::planning::{
 use thriffty::{Comm, Error, Tune, Wire};
 
 use super::draft;
-use super::place::{Device, Place, Site};
+use super::place::{Place, Site};
 use crate::args::encoding::Encoding;
 use crate::args::options::{Choosing, Problem};
 use crate::ranks::world::{Failure, refused, zeros};
@@ -89,9 +89,6 @@ impl Engine {
         choosing: &Choosing,
         place: &Place,
     ) -> Result<Self, Failure> {
-        if place.device == Device::Cuda && choosing.wisdom.is_some() {
-            return refused("--device cuda has no wisdom");
-        }
         match place.site(comm)? {
             Site::Host => Ok(Self::on_host(draft::plan(comm, problem, choosing.tune())?)),
             #[cfg(feature = "cuda")]
