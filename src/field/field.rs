@@ -122,7 +122,10 @@ impl<S: Side, K: Transform, const D: usize> Field<S, K, D> {
     }
 }
 
-/// The point of a global index; of a batch, in its first array. Panics if another rank holds it.
+/// The point of a global index; of a batch, in its first array.
+///
+/// # Panics
+/// If the index is not in [`Field::brick`].
 impl<S: Side, K: Transform, const D: usize> Index<[usize; D]> for Field<S, K, D> {
     type Output = S::Element<K>;
 
@@ -131,6 +134,10 @@ impl<S: Side, K: Transform, const D: usize> Index<[usize; D]> for Field<S, K, D>
     }
 }
 
+/// The point of a global index, to be changed.
+///
+/// # Panics
+/// As of `Index`.
 impl<S: Side, K: Transform, const D: usize> IndexMut<[usize; D]> for Field<S, K, D> {
     fn index_mut(&mut self, index: [usize; D]) -> &mut S::Element<K> {
         let at = self.position(index);

@@ -4,7 +4,8 @@
 //! without allocation. Field data is an array of real numbers; a complex number is two.
 //!
 //! The driver and cuFFT are loaded at run time, and the kernels of `kernels/` are checked in as
-//! binaries. Without the feature `cuda` the crate is empty. `docs/gpu.md` has the design.
+//! binaries. Without the feature `cuda` the crate is empty. `ARCHITECTURE.md` has the design,
+//! `kernels/README.md` the contracts of kernels.
 #![cfg_attr(not(feature = "cuda"), allow(rustdoc::broken_intra_doc_links))]
 #![cfg(feature = "cuda")]
 #![deny(unsafe_code)]

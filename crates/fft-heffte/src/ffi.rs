@@ -1,11 +1,14 @@
 //! The entry points: the 25 functions of heFFTe's C interface, with its names, types and numbers.
 //!
-//! All unsafe code of this crate is here. Calls are sound if programs keep heFFTe's rules: a plan
-//! is NULL or valid, and used by one thread at a time; bounds and orders are three numbers each; a
-//! communicator has not been freed; arrays are NULL, or aligned and as long as the plan says, and
-//! nobody else touches them meanwhile.
+//! All unsafe code of this crate is here. Calls are sound if programs keep heFFTe's rules:
+//!
+//! - A plan is NULL or valid, and one thread at a time uses it.
+//! - A place for a plan or for options is NULL or has room for it.
+//! - Bounds and orders are NULL or three numbers each.
+//! - A communicator has not been freed.
+//! - Arrays are NULL, or aligned and as long as the plan says.
+//! - Nobody else accesses arrays during a call.
 #![allow(unsafe_code)]
-#![allow(clippy::missing_safety_doc)] // the contract of all of them is above
 
 use std::ffi::{c_int, c_void};
 use std::io::Write;
@@ -62,6 +65,9 @@ fn guarded<R>(body: impl FnOnce() -> R, otherwise: R) -> R {
 }
 
 /// Writes heFFTe's own defaults. 0, or 1 for an unknown backend.
+///
+/// # Safety
+/// As of this module.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn heffte_set_default_options(
     backend: c_int,
@@ -153,6 +159,9 @@ unsafe fn create(
 }
 
 /// Makes a plan of complex data. 0, 1 for an unknown backend, 2 for other errors. Collective.
+///
+/// # Safety
+/// As of this module.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn heffte_plan_create(
     backend: c_int,
@@ -175,6 +184,9 @@ pub unsafe extern "C" fn heffte_plan_create(
 }
 
 /// Makes a plan of real data with half a spectrum along a dimension, as [`heffte_plan_create`].
+///
+/// # Safety
+/// As of this module.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn heffte_plan_create_r2c(
     backend: c_int,
@@ -198,6 +210,9 @@ pub unsafe extern "C" fn heffte_plan_create_r2c(
 }
 
 /// Destroys a plan. 0, or 3 for one that is none. Collective.
+///
+/// # Safety
+/// As of this module.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn heffte_plan_destroy(plan: *mut Fft) -> c_int {
     // SAFETY: the caller's plan is NULL, or one that was made and not destroyed.
@@ -225,6 +240,9 @@ unsafe fn of(plan: *const Fft, otherwise: c_int, ask: impl FnOnce(&Both) -> usiz
 }
 
 /// Numbers of the input on this rank.
+///
+/// # Safety
+/// As of this module.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn heffte_size_inbox(plan: *const Fft) -> c_int {
     // SAFETY: the caller's plan is one.
@@ -232,6 +250,9 @@ pub unsafe extern "C" fn heffte_size_inbox(plan: *const Fft) -> c_int {
 }
 
 /// Numbers of the output on this rank.
+///
+/// # Safety
+/// As of this module.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn heffte_size_outbox(plan: *const Fft) -> c_int {
     // SAFETY: the caller's plan is one.
@@ -239,6 +260,9 @@ pub unsafe extern "C" fn heffte_size_outbox(plan: *const Fft) -> c_int {
 }
 
 /// Complex numbers of the workspace that `_buffered` functions are given.
+///
+/// # Safety
+/// As of this module.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn heffte_size_workspace(plan: *const Fft) -> c_int {
     // SAFETY: the caller's plan is one.
@@ -246,6 +270,9 @@ pub unsafe extern "C" fn heffte_size_workspace(plan: *const Fft) -> c_int {
 }
 
 /// The backend that the plan was made with; -1 for NULL.
+///
+/// # Safety
+/// As of this module.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn heffte_get_backend(plan: *const Fft) -> c_int {
     // SAFETY: the caller's plan is one.
@@ -253,6 +280,9 @@ pub unsafe extern "C" fn heffte_get_backend(plan: *const Fft) -> c_int {
 }
 
 /// 1 for a plan of real data, otherwise 0.
+///
+/// # Safety
+/// As of this module.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn heffte_is_r2c(plan: *const Fft) -> c_int {
     // SAFETY: the caller's plan is one.
@@ -325,6 +355,9 @@ unsafe fn transform<A: Element, B: Element<Real = A::Real>>(
 macro_rules! transforms {
     ($($name:ident, $buffered:ident: $from:ty => $to:ty, $direction:ident;)*) => {$(
         #[doc = concat!("Transforms as `", stringify!($direction), "`, in the precision of its arrays. Collective.")]
+        ///
+        /// # Safety
+        /// As of this module.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(
             plan: *const Fft,
@@ -337,6 +370,9 @@ macro_rules! transforms {
         }
 
         #[doc = concat!("As [`", stringify!($name), "`; the workspace is not used.")]
+        ///
+        /// # Safety
+        /// As of this module.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $buffered(
             plan: *const Fft,

@@ -6,7 +6,8 @@
 //! explicit prefetches.
 //!
 //! Non-temporal stores alternate between pages on Intel processors only; on AMD's Zen 3 that is
-//! slower. There are none on processors other than x86-64. docs/speed.md has the measurements.
+//! slower. There are none on processors other than x86-64. A record has times of such copies on an
+//! Intel Xeon: `benches/records/2026-11-24-826119-limit.txt`.
 
 use std::ops::Range;
 #[cfg(target_arch = "x86_64")]
@@ -197,6 +198,10 @@ mod store {
         }
     }
 
+    /// Copies a line with ordinary stores.
+    ///
+    /// # Safety
+    /// As [`near`].
     #[inline(always)]
     #[cfg(not(target_arch = "x86_64"))]
     pub(super) unsafe fn past(from: *const Line, to: *mut Line) {

@@ -23,9 +23,9 @@ pub enum Reduce {
 
 /// A group of ranks: threads of this process or MPI processes.
 ///
-/// Every method but `rank`, `size`, `host`, `topology`, `link`, `name` and `abandon` is
-/// **collective**: all ranks call it in the same order with matching arguments. Counts are 64-bit
-/// bytes.
+/// Methods are **collective**: all ranks call them in the same order with matching arguments. The
+/// exceptions are `rank`, `size`, `host`, `topology`, `link`, `name`, `abandon`, `device` and
+/// `reserve_alltoallv`. Counts are 64-bit bytes.
 pub trait Comm: Send {
     /// This rank, from 0.
     fn rank(&self) -> usize;

@@ -77,11 +77,14 @@ pub trait NodeMemory: Send {
     /// Exposes memory, calls `work` when all ranks have entered, and returns when all exit.
     ///
     /// A rank whose partition [is alone](WritePartition::is_alone) exposes nothing and does not
-    /// wait. It panics if memory is too short.
+    /// wait. The length of its memory is not checked before `work` accesses it.
     ///
     /// # Errors
     /// Those of `work` and [`NodeMemory::sync`]; [`Error::Argument`] on every rank, without calling
     /// `work`, for memory that is too short or cannot be exposed, or for different partitions.
+    ///
+    /// # Panics
+    /// If no partition has this number, or `work` panics.
     fn exposure_epoch(&mut self, show: Expose<'_>, work: Work<'_>) -> Result<(), Error>;
 }
 
@@ -96,14 +99,24 @@ pub trait SharedMemory: Send + Sync {
 
 /// The memory of the host's ranks during an epoch.
 pub trait PeerMemory {
-    /// The memory that a rank exposes for reading. Panics if this epoch writes it.
+    /// The memory that a rank exposes for reading.
+    ///
+    /// # Panics
+    /// If this epoch writes it, or the rank is on another host.
     fn shown(&self, peer: usize) -> &[u8];
 
-    /// Copies a segment of this rank's partition to `tile`. Panics if there is no such segment,
-    /// `tile` is too short, or this epoch is for reading.
+    /// Copies a segment of this rank's partition to `tile`.
+    ///
+    /// # Panics
+    /// If there is no such segment, or this epoch is for reading. If `tile` or the segment's memory
+    /// is too short. If the epoch reads other data than it writes.
     fn fetch(&mut self, segment: usize, tile: &mut [u8]);
 
-    /// Copies `tile` back to a segment. Panics as [`PeerMemory::fetch`].
+    /// Copies `tile` back to a segment.
+    ///
+    /// # Panics
+    /// If there is no such segment, or this epoch is for reading. If `tile` or the segment's memory
+    /// is too short.
     fn store(&mut self, segment: usize, tile: &[u8]);
 }
 

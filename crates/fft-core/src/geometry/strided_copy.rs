@@ -98,12 +98,18 @@ impl Placed {
 
 impl Transfer {
     /// Copies batches of `part` between two placed bricks, with axes in the order of the
-    /// destination. Panics unless both contain the part.
+    /// destination.
+    ///
+    /// # Panics
+    /// Unless both bricks contain the part.
     pub fn new(part: &DynBrick, batches: Range<usize>, from: &Placed, to: &Placed) -> Self {
         Self::ordered(part, batches, [from, to], to.order)
     }
 
     /// As [`Transfer::new`], with axes in the order of the source.
+    ///
+    /// # Panics
+    /// As [`Transfer::new`].
     pub fn as_read(part: &DynBrick, batches: Range<usize>, from: &Placed, to: &Placed) -> Self {
         Self::ordered(part, batches, [from, to], from.order)
     }
@@ -213,7 +219,10 @@ impl Transfer {
         merged
     }
 
-    /// Copies the box. Panics if it reaches outside the arrays.
+    /// Copies the box.
+    ///
+    /// # Panics
+    /// If it reaches outside the arrays.
     pub fn run<E: Copy>(&self, src: &[E], dst: &mut [E]) {
         if self.elements() == 0 {
             return;
@@ -276,7 +285,10 @@ impl Transfer {
         });
     }
 
-    /// Gathers elements of the box, in the order of its axes. Panics if an array is too short.
+    /// Gathers elements of the box, in the order of its axes.
+    ///
+    /// # Panics
+    /// If an array is too short, or `part` ends behind the box.
     pub fn gather<E: Copy>(&self, part: Range<usize>, src: &[E], dense: &mut [E]) {
         self.boxes(part, |inner, stride, from, _, dense_at| {
             let from = View { offset: from, ..self.from };
@@ -285,7 +297,10 @@ impl Transfer {
         });
     }
 
-    /// Scatters a dense sequence to elements of the box. Panics if an array is too short.
+    /// Scatters a dense sequence to elements of the box.
+    ///
+    /// # Panics
+    /// As [`Transfer::gather`].
     pub fn scatter<E: Copy>(&self, part: Range<usize>, dense: &[E], dst: &mut [E]) {
         self.boxes(part, |inner, stride, _, to, dense_at| {
             let from = View { offset: dense_at, stride };
