@@ -70,7 +70,7 @@ impl<K: Transform, const D: usize> LocalDraft<K, D> {
     ///
     /// ```
     /// use thriffty::{local, planning::Algorithm};
-    /// let draft = local::c2c([8, 8]).with(|options| options.exchange = Algorithm::Pipelined);
+    /// let draft = local::c2c([8, 8]).with(|options| options.exchange = Some(Algorithm::Pipelined));
     /// # draft.build()?;
     /// # Ok::<(), thriffty::Error>(())
     /// ```
