@@ -364,11 +364,10 @@ fn all_or_none(comm: &dyn Comm, what: &str, mine: bool) -> Result<(), Error> {
 
 /// The machine that a request names, from a file or not. Collective.
 fn machine_of(comm: &dyn Comm, request: &Request) -> Result<Option<Machine>, Error> {
-    let name = request.machine.as_deref();
-    let is_file = name.is_some_and(|name| !machine::NAMES.contains(&name));
-    all_or_none(comm, "machine", name.is_some())?;
+    all_or_none(comm, "machine", request.machine.is_some())?;
+    let Some(name) = request.machine.as_deref() else { return Ok(None) };
+    let is_file = !machine::NAMES.contains(&name);
     all_or_none(comm, "machine file", is_file)?;
-    let Some(name) = name else { return Ok(None) };
     if !is_file {
         return machine::named(name).map(Some);
     }
