@@ -418,14 +418,15 @@ class Plan(Spectra):
             On every rank, with the text of the lowest that refuses; without a communicator, `error`
             itself.
         """
+        handle, self._failed = self._open(), None
         if self._comm is None:
             raise error
         what, _, values = str(error).partition(": found ")
         found, _, expected = values.partition(", expected ")
         if not values:
-            what, found, expected = "x and out", repr(error), "arrays that can be used"
-        words = [word.encode() for word in (what, found, expected)]
-        self._library.check(self._library.c.thriffty_plan_refuse(self._handle, *words))
+            what, found, expected = "data of this rank", repr(error), "data to transform"
+        words = [word.encode(errors="backslashreplace") for word in (what, found, expected)]
+        self._library.check(self._library.c.thriffty_plan_refuse(handle, *words))
 
     def save_wisdom(self, path: str | os.PathLike[str]) -> None:
         """Adds what ``tune="measure"`` has timed to a file for ``wisdom=``."""

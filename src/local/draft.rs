@@ -65,12 +65,13 @@ impl<K: Transform, const D: usize> LocalPlan<K, D> {
 }
 
 impl<K: Transform, const D: usize> LocalDraft<K, D> {
-    /// The same draft with other options: between processes the exchange, or a tolerance of
-    /// messages.
+    /// Changes options that have no method here, such as the exchange or the tolerance between
+    /// processes. Shared arrays have no effect.
     ///
     /// ```
     /// use thriffty::{local, planning::Algorithm};
-    /// let draft = local::c2c([8, 8]).with(|options| options.exchange = Some(Algorithm::Pipelined));
+    /// let draft = local::c2c([8, 8]);
+    /// let draft = draft.with(|options| options.exchange = Some(Algorithm::Pipelined));
     /// # draft.build()?;
     /// # Ok::<(), thriffty::Error>(())
     /// ```
@@ -153,8 +154,8 @@ impl<K: Transform, const D: usize> LocalDraft<K, D> {
     }
 
     /// Makes the plan of this process among those of a communicator, and starts its threads:
-    /// arrays are this process's bricks, and there are as many threads as asked for. Collective, as
-    /// are later transforms, which are made on this thread.
+    /// arrays are this process's bricks. There are as many threads as asked for; on one process fewer
+    /// for short axes. Collective, as are later transforms, which are made on this thread.
     ///
     /// # Errors
     /// Those of [`DynLocalPlan::over`].

@@ -101,7 +101,8 @@ type Part<'a> = Mutex<(&'a [u8], &'a mut [u8])>;
 
 impl DynLocalPlan {
     /// Makes a plan for whole arrays on so many threads, or on fewer if the slowest axis is
-    /// shorter.
+    /// shorter. A brick of the options must be the whole grid; shared arrays and transposed data
+    /// have no effect.
     ///
     /// # Errors
     /// Those of [`DynLocalPlan::over`] on one process.

@@ -7,7 +7,7 @@ use thriffty::local::{self, DynLocalPlan, LocalPlan};
 use thriffty::planning::{
     Direction, DynDraft, DynGrid, DynTransform, Norm, Options, PerAxis, Precision,
 };
-use thriffty::{C2c, Complex, Error, ErrorKind, Kind, R2c};
+use thriffty::{Brick, C2c, Complex, Error, ErrorKind, Kind, R2c};
 
 /// Bytes of numbers between -0.5 and 0.5.
 fn noise(bytes: usize, precision: Precision) -> Vec<u8> {
@@ -131,6 +131,9 @@ fn arrays_of_other_lengths_and_no_threads_are_refused() {
     plan.forward(&x, &mut y).unwrap();
     let none = LocalPlan::<R2c, 2>::draft([4, 4]).threads(0).build();
     assert_eq!(none.unwrap_err().to_string(), "threads: found 0, expected at least 1");
+    let half = Brick { lo: [0, 0], hi: [2, 4] };
+    let part = local::c2c([4, 4]).threads(2).input_brick(half).build();
+    assert_eq!(part.map(drop).unwrap_err().kind(), ErrorKind::Geometry);
     assert!(local::c2c([0, 4]).build().is_err());
     assert!(local::c2c([4, 4]).howmany(0).build().is_err());
     let error = local::c2c([4, 4]).howmany(1 << 60).build().unwrap_err().to_string();

@@ -29,7 +29,7 @@ pub(crate) fn run(options: &Options) -> Result {
     record::write(options, &format!("-{}-sizes", options.precision), record)
 }
 
-/// Both binaries alone: FFTW's best program for one process and for several.
+/// By default only MPI and threads, ours and FFTW's.
 fn is_timed(options: &Options, name: &str) -> bool {
     match options.only.is_empty() {
         true => ["fftw-mpi", "fftw-threads", "thriffty-mpi", "thriffty-threads"].contains(&name),

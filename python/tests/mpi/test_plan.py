@@ -103,6 +103,17 @@ def test_a_rank_may_refuse():
             plan.forward(x)
 
         same_error(call, f"rank {LAST}", "no such field")
+        y = plan.forward(x)
+
+        def operator():
+            if RANK == LAST:
+                with pytest.raises(thriffty.ArgumentError) as caught:
+                    plan.apply("no operator", y)
+                plan.refuse(caught.value)
+            plan.forward(x)
+
+        # It is told once, not again by the next transform.
+        same_error(operator, "no operator")
         plan.forward(x)
 
 

@@ -132,7 +132,8 @@ pub(crate) struct Choosing {
     /// The time limit of measurements: 10s, 500ms.
     #[arg(long, default_value = "10s", value_parser = duration, value_name = "TIME")]
     pub(crate) budget: Duration,
-    /// Use the recipe that `fft-cli tune` stored in this file.
+    /// Use the recipe that `fft-cli tune` stored in this file; with --device cuda, one that a
+    /// program stored, as `tune` runs on the host.
     #[arg(long, value_name = "FILE", conflicts_with = "tune")]
     pub(crate) wisdom: Option<PathBuf>,
     /// Use the recipe that prints as this text.

@@ -204,8 +204,7 @@ impl Comm for ThreadComm {
             return Err(Error::argument("threads", threads, "at least 1"));
         }
         if self.size() > 1 {
-            let expected = "those of one rank, or over MPI";
-            return Err(Error::argument("threads of each of several", threads, expected));
+            return Err(Error::argument("threads of a rank", threads, "MPI, or one rank"));
         }
         let comms = Self::team(threads).into_iter().map(|comm| Box::new(comm) as Box<dyn Comm>);
         Ok(TeamComms { comms: comms.collect(), funnel: None })

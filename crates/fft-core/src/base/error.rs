@@ -264,6 +264,25 @@ mod tests {
     }
 
     #[test]
+    fn every_kind_has_a_number() {
+        for (place, kind) in ErrorKind::ALL.into_iter().enumerate() {
+            assert_eq!(kind as usize, place + 1);
+            assert_eq!(ErrorKind::from_code(kind as u8), kind);
+        }
+        // A kind that is added here belongs into `ALL`, too.
+        match ErrorKind::ALL[0] {
+            ErrorKind::Geometry
+            | ErrorKind::Argument
+            | ErrorKind::Memory
+            | ErrorKind::Message
+            | ErrorKind::Transport
+            | ErrorKind::SharedMemory
+            | ErrorKind::Device
+            | ErrorKind::Threads => {}
+        }
+    }
+
+    #[test]
     fn the_rank_is_named_once() {
         let rank = 2;
         let text = "refused".to_string();

@@ -9,8 +9,9 @@ use fft_core::{DeviceAllocation, DeviceBuffer, Error};
 use super::memory::DeviceMemory;
 use crate::base::{GpuError, tried};
 
-/// Bytes of the driver's large pages. Copies from another process's mapping are slower where the
-/// allocation ends within one.
+/// Bytes of the driver's large pages, of which allocations have whole ones. Transforms of several
+/// processes were slower where others ended within one; why is not known
+/// (`benches/records/2026-11-29-h200x2-pages.txt`).
 const PAGE: usize = 2 << 20;
 
 /// An allocation of its own; CUDA IPC cannot export memory of pools.
