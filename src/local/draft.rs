@@ -154,8 +154,8 @@ impl<K: Transform, const D: usize> LocalDraft<K, D> {
     }
 
     /// Makes the plan of this process among those of a communicator, and starts its threads:
-    /// arrays are this process's bricks. There are as many threads as asked for; on one process fewer
-    /// for short axes. Collective, as are later transforms, which are made on this thread.
+    /// arrays are this process's bricks. There are as many threads as asked for; on one process
+    /// fewer for short axes. Collective, as are later transforms, which are made on this thread.
     ///
     /// # Errors
     /// Those of [`DynLocalPlan::over`].
