@@ -105,19 +105,10 @@ __all__ = [
 ]
 
 
-for _public in (
-    DistArray,
-    PFFT,
-    ArgumentError,
-    DeviceError,
-    Error,
-    OutOfMemoryError,
-    ThreadsError,
-    TransportError,
-    Plan,
-    WireError,
-):
-    _public.__module__ = __name__
+# Classes are named as programs import them, not by the module that has them.
+for _public in [globals().get(name) for name in __all__]:
+    if isinstance(_public, type):
+        _public.__module__ = __name__
 
 
 def __getattr__(name: str) -> Any:

@@ -158,7 +158,13 @@ mod tests {
         ];
         assert_eq!(found, all);
         let failure = Failure::from(Error::Memory { rank: 1, bytes: 7 });
+        assert_eq!(failure.status(), Status::Memory);
         assert_eq!(failure.text(), "rank 1 could not allocate 7 bytes");
+        let failure = Failure::from(Error::NoDevice { rank: 2, why: "none".into() });
+        assert_eq!(failure.status(), Status::Device);
+        let failure = Failure::from(Error::Threads { found: None, wanted: 3, why: "no".into() });
+        assert_eq!(failure.status(), Status::Threads);
+        assert_eq!(failure.text(), "3 threads could not be started, one for each rank: no");
         assert_eq!(Failure::Handle("plan", 3).status(), Status::Plan);
         assert_eq!(Failure::Broken("plan").status(), Status::Internal);
     }
