@@ -58,7 +58,7 @@ enum thriffty_status
      */
     THRIFFTY_STATUS_SHARED_MEMORY = 6,
     /**
-     * No plan or copy, or a destroyed one.
+     * No plan or copy, a destroyed one, or one that was made before this process was forked.
      */
     THRIFFTY_STATUS_PLAN = 7,
     /**
@@ -477,9 +477,8 @@ typedef struct thriffty_options {
      */
     const char *layouts;
     /**
-     * On the host: the threads of this process that share its work; 1 by default, 0 for as many
-     * as this process has cores. They park between calls. Over MPI the thread that makes the plan
-     * sends for them, so that `MPI_THREAD_FUNNELED` is enough; transposed data is refused there.
+     * On the host: the threads of this process that share its work; 1 by default, 0 for
+     * `thriffty_default_threads`. One axis of one process has one thread.
      */
     int32_t threads;
     /**
@@ -895,6 +894,57 @@ thriffty_status thriffty_copy_run(struct thriffty_copy *copy, const void *const 
  * Destroys a copy. Collective over its ranks. NULL is ignored.
  */
 thriffty_status thriffty_copy_destroy(struct thriffty_copy *copy);
+
+/**
+ * Transforms physical to spectral data on this process, without a plan of yours. The library makes
+ * a plan as `thriffty_plan_create_serial` does and keeps it, so that later calls with equal
+ * arguments cost little. Several threads may call this at the same time.
+ *
+ * `input_bytes` and `output_bytes` are the sizes of the arrays. The arrays do not overlap, or are
+ * one array: then `input` is `output`, and both sizes are those of the longer side. Plans are kept
+ * while they hold little memory together; `thriffty_clear_plans` gives them up. With `threads` of
+ * the options 0, small arrays are transformed on the calling thread. Data on devices needs a plan.
+ *
+ * What the caller promises:
+ * Pointers are NULL or point at what their types say. `input` has `input_bytes` bytes, which nobody
+ * writes to meanwhile, and `output` has `output_bytes` bytes, which nobody else touches.
+ */
+thriffty_status thriffty_forward_serial(int32_t transform,
+                                        int32_t axes,
+                                        const int64_t *shape,
+                                        const struct thriffty_options *options,
+                                        const void *input,
+                                        size_t input_bytes,
+                                        void *output,
+                                        size_t output_bytes);
+
+/**
+ * Transforms spectral to physical data on this process, as `thriffty_forward_serial`.
+ *
+ * What the caller promises:
+ * As of `thriffty_forward_serial`.
+ */
+thriffty_status thriffty_inverse_serial(int32_t transform,
+                                        int32_t axes,
+                                        const int64_t *shape,
+                                        const struct thriffty_options *options,
+                                        const void *input,
+                                        size_t input_bytes,
+                                        void *output,
+                                        size_t output_bytes);
+
+/**
+ * Gives up the plans that `thriffty_forward_serial` and `thriffty_inverse_serial` have made, with
+ * their memory and threads. Later calls make new ones.
+ */
+thriffty_status thriffty_clear_plans(void);
+
+/**
+ * The number of threads of a plan of one process with `threads` 0 in its options: the environment
+ * variable `THRIFFTY_THREADS`, or `OMP_NUM_THREADS`, or the number of cores that this process may
+ * use by its affinity and the quota of its control group.
+ */
+int32_t thriffty_default_threads(void);
 
 /**
  * Applies an operator to each mode of this rank's spectral data, on a box with these `lengths`,

@@ -1,14 +1,14 @@
-"""`python -m thriffty`: versions, libraries, cores and GPUs."""
+"""`python -m thriffty`: versions, libraries, threads and GPUs."""
 
 from __future__ import annotations
 
 import ctypes
-import os
 import platform
 
 import numpy as np
 
 from . import _library
+from ._apply import get_workers
 
 
 def _gpus() -> list[str]:
@@ -48,7 +48,7 @@ def main() -> None:
     for mpi, path in _library.libraries().items():
         print(f"library   {mpi}: {path}")
     print(f"MPI       {_mpi()}")
-    print(f"cores     {len(os.sched_getaffinity(0))}")
+    print(f"threads   {get_workers()}")
     print(f"GPUs      {', '.join(_gpus()) or 'none'}")
 
 

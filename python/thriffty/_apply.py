@@ -1,4 +1,4 @@
-"""Transforms along some axes of whole arrays, by plans that are kept for later calls.
+"""Transforms along some axes of whole arrays, by plans that the library keeps for later calls.
 
 Axes that are not transformed are joined where they lie side by side. An array of any number of axes
 mostly has at most four then. Where it has more, a part of them is transformed first, and the rest
@@ -7,7 +7,7 @@ after that:
     apply(x, kinds):
         order the axes as they lie in memory; copy x if there are gaps
         while the joined axes are more than four: put off the slowest transformed axis
-        transform the rest by a plan
+        transform the rest by a call of the library
         apply(result, what was put off)
 
 The inverse of a real transform goes the other way round: its halved axis comes last.
@@ -15,10 +15,9 @@ The inverse of a real transform goes the other way round: its halved axis comes 
 
 from __future__ import annotations
 
-import math
+import ctypes
 import os
 import threading
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
@@ -27,21 +26,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from . import _library
+from ._arrays import address
 from ._library import AXES
-from ._options import COMPLEX, REAL, argument, known_norm
-from ._plan import Plan
-
-# Plans that are kept, and bytes of memory that all but the last may hold.
-MOST_PLANS = 16
-MOST_BYTES = 1 << 28
-# Points for which it pays to wake other threads.
-THREADED = 1 << 14
+from ._options import COMPLEX, REAL, Request, argument, known_norm
 
 # The kind of each transformed axis.
 Kinds = Mapping[int, str]
 Items = tuple[tuple[int, str], ...]
-
-_CORES = len(os.sched_getaffinity(0))
 
 
 class _Kept(threading.local):
@@ -49,30 +41,22 @@ class _Kept(threading.local):
 
 
 _kept = _Kept()
-_plans: OrderedDict[tuple, Plan] = OrderedDict()
-# Finalisers may call this module while it holds the lock.
-_lock = threading.RLock()
 
 
 def clear_plans() -> None:
     """Gives up the plans that earlier calls have made, and their threads."""
-    with _lock:
-        _plans.clear()
-
-
-def _forked() -> None:
-    # Another thread may have held the lock.
-    global _lock
-    _lock = threading.RLock()
-    _plans.clear()
-
-
-os.register_at_fork(after_in_child=_forked)
+    library = _library.serial()
+    library.check(library.c.thriffty_clear_plans())
 
 
 def get_workers() -> int:
-    """The number of threads of calls without `workers`."""
-    return _kept.workers or _CORES
+    """The number of threads of calls without `workers`.
+
+    Unless :func:`set_workers` sets it, this is the value of ``THRIFFTY_THREADS``, or of
+    ``OMP_NUM_THREADS``, or the number of cores that the process may use by its affinity and by the
+    quota of its control group.
+    """
+    return _kept.workers or _library.serial().c.thriffty_default_threads()
 
 
 @contextmanager
@@ -86,47 +70,23 @@ def set_workers(workers: int) -> Iterator[None]:
 
 
 def _threads(workers: int | None) -> int:
-    """As SciPy counts: -1 is all cores, -2 all but one."""
+    """As SciPy counts: -1 is all cores, -2 all but one. 0 is for the library to decide."""
     if workers is None:
-        return get_workers()
+        return _kept.workers or 0
     threads = index(workers)
     if threads < 0:
-        threads += _CORES + 1
+        cores = len(os.sched_getaffinity(0))
+        threads += cores + 1
+        if threads < 1:
+            raise argument("workers", workers, f"1 or more, or -1 to -{cores}")
     if threads < 1:
-        raise argument("workers", workers, f"1 or more, or -1 to -{_CORES}")
+        raise argument("workers", workers, "1 or more, or -1 for all cores")
     return threads
-
-
-def _plan(threads: int, *wanted: Any) -> Plan:
-    shape, dtype, kinds, batch, norm = wanted
-    # Of four axes, the transforms of a batch are done one after the other.
-    at_once = 1 if len(shape) == AXES else batch
-    if at_once * math.prod(shape) < THREADED:
-        threads = 1
-    key = (threads, *wanted)
-    with _lock:
-        plan = _plans.get(key)
-        if plan is not None:
-            _plans.move_to_end(key)
-            return plan
-    # Others are not kept waiting, and of two new plans one is kept.
-    new = Plan(shape, dtype, kinds, batch=batch, norm=norm, threads=threads)
-    unused = []
-    with _lock:
-        plan = _plans.setdefault(key, new)
-        _plans.move_to_end(key)
-        rest = sum(kept.workspace_bytes for kept in _plans.values()) - plan.workspace_bytes
-        while len(_plans) > MOST_PLANS or rest > MOST_BYTES:
-            unused.append(_plans.popitem(last=False)[1])
-            rest -= unused[-1].workspace_bytes
-    # They end here, without the lock.
-    del unused
-    return plan
 
 
 def apply(
     x: np.ndarray,
-    kinds: Kinds,
+    kinds: Items,
     inverse: bool = False,
     norm: str | None = None,
     workers: int | None = None,
@@ -139,25 +99,22 @@ def apply(
     `mine`: `x` may be overwritten. `length`: of an inverse real transform, the points of physical
     data along its halved axis. `out`: an array that may take the result, if it fits.
     """
-    threads, norm = _threads(workers), known_norm(norm)
+    how = (inverse, known_norm(norm), _threads(workers))
     if not kinds:
         return x if mine else x.copy()
-    for axis in kinds:
-        if x.shape[axis] == 0 or length == 0:
-            raise argument(f"points along axis {axis}", 0, "at least 1")
     if out is not None and (out.ndim != x.ndim or np.may_share_memory(x, out)):
         out = None
-    how = (inverse, norm, threads)
-    if not x.flags.aligned:
+    flags = x.flags
+    if not flags.aligned:
         x, mine = x.copy(), True
-    if x.flags.c_contiguous:
-        return _packed(x, tuple(kinds.items()), how, mine, length, out)
+        flags = x.flags
+    if flags.c_contiguous:
+        return _packed(x, kinds, how, mine, length, out)
     order = sorted(range(x.ndim), key=lambda axis: -x.strides[axis])
     if not x.transpose(order).flags.c_contiguous:
-        copy = np.ascontiguousarray(x)
-        return _packed(copy, tuple(kinds.items()), how, True, length, out)
+        return _packed(np.ascontiguousarray(x), kinds, how, True, length, out)
     places = np.argsort(order).tolist()
-    moved = tuple((places[axis], kind) for axis, kind in kinds.items())
+    moved = tuple((places[axis], kind) for axis, kind in kinds)
     out = None if out is None else out.transpose(order)
     return _packed(x.transpose(order), moved, how, mine, length, out).transpose(places)
 
@@ -171,8 +128,7 @@ def _packed(
     place: np.ndarray | None = None,
 ) -> np.ndarray:
     """Transforms a contiguous array."""
-    inverse, norm, threads = how
-    step = _step(x.shape, x.dtype, kinds, inverse, length)
+    step = _step(x.shape, x.dtype, kinds, length, *how)
     if step.first:
         x, mine = _packed(x, step.first, how, mine, None), True
     if place is not None and not step.rest and _fits(place, step.shape, step.to):
@@ -181,10 +137,8 @@ def _packed(
         out = x
     else:
         out = np.empty(step.shape, step.to)
-    if out.size:
-        plan = _plan(threads, *step.plan, norm)
-        run = plan.inverse if inverse else plan.forward
-        run(x.reshape(step.before), out=out.reshape(step.after))
+    if step.call is not None:
+        step.call.run(x, out)
     return _packed(out, step.rest, how, True, None) if step.rest else out
 
 
@@ -194,25 +148,61 @@ def _fits(place: np.ndarray, shape: tuple[int, ...], dtype: np.dtype) -> bool:
     return usable and place.shape == shape and place.dtype == dtype
 
 
+class _Call:
+    """A call of the library, but for the arrays."""
+
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        dtype: np.dtype,
+        kinds: tuple[str, ...],
+        batch: int,
+        inverse: bool,
+        norm: str,
+        threads: int,
+    ) -> None:
+        request = Request(shape, dtype, kinds, (None, None), None)
+        self._library = _library.serial()
+        self._options = request.options(self._library, batch, norm, threads=threads)
+        self._shape = (ctypes.c_int64 * len(shape))(*shape)
+        names = ("thriffty_forward_serial", "thriffty_inverse_serial")
+        self._function = getattr(self._library.c, names[inverse])
+        places = (ctypes.addressof(self._shape), ctypes.addressof(self._options))
+        self._wanted = (request.transform, len(shape), *places)
+
+    def run(self, x: np.ndarray, out: np.ndarray) -> None:
+        """Transforms `x` to `out`, which may be the same array."""
+        arrays = (address(x), x.nbytes, address(out), out.nbytes)
+        status = self._function(*self._wanted, *arrays)
+        if status != 0:
+            self._library.check(status)
+
+
 class _Step(NamedTuple):
-    """What one plan does, after the axes of `first` and before those of `rest`."""
+    """What one call does, after the axes of `first` and before those of `rest`."""
 
     first: Items
     rest: Items
     # Of the result.
     shape: tuple[int, ...]
     to: np.dtype
-    # Shape, type, kinds and batch.
-    plan: tuple[tuple[int, ...], np.dtype, tuple[str, ...], int]
-    # The shapes of both arrays with joined axes.
-    before: tuple[int, ...]
-    after: tuple[int, ...]
+    # None where there are no points.
+    call: _Call | None
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=4096)
 def _step(
-    shape: tuple[int, ...], dtype: np.dtype, kinds: Items, inverse: bool, length: int | None
+    shape: tuple[int, ...],
+    dtype: np.dtype,
+    kinds: Items,
+    length: int | None,
+    inverse: bool,
+    norm: str,
+    threads: int,
 ) -> _Step:
+    for axis, _ in kinds:
+        if shape[axis] == 0 or length == 0:
+            raise argument(f"points along axis {axis}", 0, "at least 1")
     # Of one point there is nothing to transform, and an axis of one point cannot be divided.
     whole = tuple((axis, kind) for axis, kind in kinds if kind != "c2c" or shape[axis] > 1)
     now, later = _parts(shape, dict(whole or kinds))
@@ -225,14 +215,12 @@ def _step(
         spectral[halved] = shape[halved] // 2 + 1
         to = np.dtype(COMPLEX[dtype.name])
     batch, points, named = _joined(physical, now)
-    batches = (batch,) if batch > 1 else ()
-    ends = ((*batches, *points), (*batches, *_joined(spectral, now)[1]))
-    before, after = reversed(ends) if inverse else ends
     # The halved axis is real at one end: it comes first, and last in an inverse transform.
     first, rest = (later, ()) if inverse and halved is not None else ((), later)
-    result = tuple(physical if inverse else spectral)
-    plan = (points, of, named, batch)
-    return _Step(first, rest, result, to, plan, before, after)
+    call = None
+    if batch > 0 and 0 not in points:
+        call = _Call(points, of, named, batch, inverse, norm, threads)
+    return _Step(first, rest, tuple(physical if inverse else spectral), to, call)
 
 
 def _parts(shape: tuple[int, ...], kinds: Kinds) -> tuple[Kinds, Items]:

@@ -47,10 +47,15 @@ def memory(array: Any) -> Memory | None:
     return None
 
 
+def address(array: np.ndarray) -> int:
+    """The address of the first element. `array.ctypes.data` says the same, and takes longer."""
+    return array.__array_interface__["data"][0]
+
+
 def _of_numpy(array: np.ndarray) -> Memory:
-    strides = None if array.flags.c_contiguous else array.strides
-    writable = array.flags.writeable
-    return Memory(array.ctypes.data, array.shape, array.dtype, strides, writable, False)
+    flags = array.flags
+    strides = None if flags.c_contiguous else array.strides
+    return Memory(address(array), array.shape, array.dtype, strides, flags.writeable, False)
 
 
 def _of_interface(interface: dict) -> Memory:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from . import _arrays, _library, _mpi
-from ._library import Subarray, forks
+from ._library import Subarray
 from ._options import Slices, argument, brick_of, integer
 from ._plan import Plan
 
@@ -75,7 +75,7 @@ class ParallelCopy:
     def _begin(self, plan: Plan) -> None:
         self._made = False
         self._handle = ctypes.c_void_p()
-        self._library, self._ranks, self._fork = plan._library, plan._ranks, forks()
+        self._library, self._ranks = plan._library, plan._ranks
 
     def _create(self, status: int) -> None:
         self._library.check(status)
@@ -86,8 +86,6 @@ class ParallelCopy:
         """Copies. Collective."""
         if not self._made:
             raise _library.Error("the copy is closed")
-        if self._fork != forks():
-            raise _library.Error("the copy belongs to the process from which this one was forked")
         # What others have queued on devices has to be done.
         for array in self._kept():
             _arrays.memory(array)
@@ -100,8 +98,7 @@ class ParallelCopy:
         """Ends the copy. Collective."""
         if self._made:
             self._made = False
-            if self._fork == forks():
-                self._library.check(self._library.c.thriffty_copy_destroy(self._handle))
+            self._library.check(self._library.c.thriffty_copy_destroy(self._handle))
 
     def __enter__(self) -> ParallelCopy:
         return self
@@ -110,7 +107,7 @@ class ParallelCopy:
         self.close()
 
     def __del__(self) -> None:
-        if not getattr(self, "_made", False) or self._fork != forks():
+        if not getattr(self, "_made", False):
             return
         destroy = self._library.c.thriffty_copy_destroy
         if self._ranks is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -10,14 +11,18 @@ from numpy.typing import ArrayLike
 from ._apply import apply
 from ._functions import (
     Axes,
+    Extent,
     Lengths,
-    _axes,
-    _Call,
-    _is_mine,
-    _numbers,
-    _one,
-    _resized,
-    _signed_like,
+    check,
+    extent,
+    give,
+    integers,
+    is_mine,
+    number_type,
+    one_axis,
+    resized,
+    signed_like,
+    with_lengths,
 )
 from ._options import INVERSE_TYPES, argument
 
@@ -32,6 +37,24 @@ _ENDS: dict[tuple[str, int], tuple[tuple[int, ...], tuple[int, ...]]] = {
 }
 
 
+@lru_cache(maxsize=4096)
+def _extent(
+    family: str,
+    type: int,
+    shape: tuple[int, ...],
+    s: tuple[int, ...] | None,
+    axes: tuple[int, ...] | None,
+) -> Extent:
+    if type not in INVERSE_TYPES:
+        raise argument("type", type, "1 to 4")
+    found = extent(shape, s, axes)
+    least = 2 if (family, type) == ("dct", 1) else 1
+    if any(n < least for n in found.lengths):
+        expected = f"at least {least} along each axis"
+        raise argument(f"points of {family} {type}", list(found.lengths), expected)
+    return found
+
+
 def _r2r(
     x: ArrayLike,
     family: str,
@@ -39,32 +62,31 @@ def _r2r(
     type: int,
     s: Lengths,
     axes: Axes,
+    norm: str | None,
     overwrite_x: bool,
+    workers: int | None,
     orthogonalize: bool | None,
-    call: _Call,
+    out: Any,
 ) -> np.ndarray:
-    if type not in INVERSE_TYPES:
-        raise argument("type", type, "1 to 4")
-    numbers = _numbers(x)
-    axes, lengths = _axes(numbers, s, axes)
-    numbers = _resized(numbers, axes, lengths)
-    least = 2 if (family, type) == ("dct", 1) else 1
-    if any(n < least for n in lengths):
-        raise argument(f"points of {family} {type}", lengths, f"at least {least} along each axis")
-    orthogonal = call.norm == "ortho" if orthogonalize is None else orthogonalize
+    check(out)
+    numbers = np.asarray(x)
+    numbers = numbers.astype(number_type(numbers.dtype), copy=False)
+    axes, lengths = _extent(family, type, numbers.shape, integers(s), integers(axes))
+    numbers = resized(numbers, with_lengths(numbers.shape, axes, lengths))
+    orthogonal = norm == "ortho" if orthogonalize is None else orthogonalize
     ends = _ENDS.get((family, INVERSE_TYPES[type] if inverse else type), ((), ()))
     before, after = ends if orthogonal else ((), ())
-    mine = _is_mine(numbers, x, overwrite_x)
+    mine = is_mine(numbers, x, overwrite_x)
     if before and not mine:
         numbers, mine = numbers.copy(), True
     _scale(numbers, axes, before, np.sqrt(2.0))
-    kinds = dict.fromkeys(axes, f"{family}{type}")
-    result = apply(numbers, kinds, inverse, call.norm, call.workers, mine)
+    kinds = tuple((axis, f"{family}{type}") for axis in axes)
+    result = apply(numbers, kinds, inverse, norm, workers, mine)
     _scale(result, axes, after, np.sqrt(0.5))
-    return call.give(result)
+    return give(result, out)
 
 
-def _scale(x: np.ndarray, axes: list[int], points: tuple[int, ...], factor: float) -> None:
+def _scale(x: np.ndarray, axes: tuple[int, ...], points: tuple[int, ...], factor: float) -> None:
     for axis in axes:
         for point in points:
             x[(slice(None),) * axis + (point,)] *= factor
@@ -96,8 +118,8 @@ def dctn(
 
     Other arguments are those of :func:`fftn`.
     """
-    call = _Call(norm, workers, out)
-    return _r2r(x, "dct", False, type, s, axes, overwrite_x, orthogonalize, call)
+    more = (norm, overwrite_x, workers, orthogonalize, out)
+    return _r2r(x, "dct", False, type, s, axes, *more)
 
 
 def idctn(
@@ -113,8 +135,8 @@ def idctn(
     out: Any = None,
 ) -> np.ndarray:
     """The inverse of :func:`dctn`."""
-    call = _Call(norm, workers, out)
-    return _r2r(x, "dct", True, type, s, axes, overwrite_x, orthogonalize, call)
+    more = (norm, overwrite_x, workers, orthogonalize, out)
+    return _r2r(x, "dct", True, type, s, axes, *more)
 
 
 def dstn(
@@ -130,8 +152,8 @@ def dstn(
     out: Any = None,
 ) -> np.ndarray:
     """The sine transform of one of the types 1 to 4 along `axes`; arguments as of :func:`dctn`."""
-    call = _Call(norm, workers, out)
-    return _r2r(x, "dst", False, type, s, axes, overwrite_x, orthogonalize, call)
+    more = (norm, overwrite_x, workers, orthogonalize, out)
+    return _r2r(x, "dst", False, type, s, axes, *more)
 
 
 def idstn(
@@ -147,37 +169,37 @@ def idstn(
     out: Any = None,
 ) -> np.ndarray:
     """The inverse of :func:`dstn`."""
-    call = _Call(norm, workers, out)
-    return _r2r(x, "dst", True, type, s, axes, overwrite_x, orthogonalize, call)
+    more = (norm, overwrite_x, workers, orthogonalize, out)
+    return _r2r(x, "dst", True, type, s, axes, *more)
 
 
-@_signed_like(dctn, s="n", axes="axis")
+@signed_like(dctn, s="n", axes="axis")
 def dct(
     x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, *more: Any, **named: Any
 ) -> np.ndarray:
     """:func:`dctn` along one axis, of `n` points."""
-    return dctn(x, type, *_one(n, axis), *more, **named)
+    return dctn(x, type, *one_axis(n, axis), *more, **named)
 
 
-@_signed_like(idctn, s="n", axes="axis")
+@signed_like(idctn, s="n", axes="axis")
 def idct(
     x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, *more: Any, **named: Any
 ) -> np.ndarray:
     """The inverse of :func:`dct`."""
-    return idctn(x, type, *_one(n, axis), *more, **named)
+    return idctn(x, type, *one_axis(n, axis), *more, **named)
 
 
-@_signed_like(dstn, s="n", axes="axis")
+@signed_like(dstn, s="n", axes="axis")
 def dst(
     x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, *more: Any, **named: Any
 ) -> np.ndarray:
     """:func:`dstn` along one axis, of `n` points."""
-    return dstn(x, type, *_one(n, axis), *more, **named)
+    return dstn(x, type, *one_axis(n, axis), *more, **named)
 
 
-@_signed_like(idstn, s="n", axes="axis")
+@signed_like(idstn, s="n", axes="axis")
 def idst(
     x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, *more: Any, **named: Any
 ) -> np.ndarray:
     """The inverse of :func:`dst`."""
-    return idstn(x, type, *_one(n, axis), *more, **named)
+    return idstn(x, type, *one_axis(n, axis), *more, **named)

@@ -139,6 +139,11 @@ _ARGUMENTS: dict[str, list] = {
     "thriffty_options_init": [POINTER(Options), c_size_t],
     "thriffty_plan_create_serial": _CREATED + _ASKED + [POINTER(Options)],
     "thriffty_plan_create_f": _CREATED + [c_int32] + _ASKED + _BRICKS + [POINTER(Options)],
+    # Addresses of the shape and of options.
+    "thriffty_forward_serial": [c_int32, c_int32, c_void_p, c_void_p, *_APART[1:]],
+    "thriffty_inverse_serial": [c_int32, c_int32, c_void_p, c_void_p, *_APART[1:]],
+    "thriffty_clear_plans": [],
+    "thriffty_default_threads": [],
     "thriffty_plan_destroy": [c_void_p],
     "thriffty_forward": _APART,
     "thriffty_inverse": _APART,
@@ -182,7 +187,7 @@ class Library:
         self.path = os.fspath(path)
         self.c = ctypes.CDLL(self.path)
         # The youngest call that the package needs.
-        if not hasattr(self.c, "thriffty_copy_run"):
+        if not hasattr(self.c, "thriffty_forward_serial"):
             raise ImportError(f"{self.path} is no library of thriffty, or too old for this package")
         self.c.thriffty_version.restype = c_char_p
         self.c.thriffty_last_error.restype = c_char_p
@@ -275,20 +280,3 @@ def over_mpi() -> Library:
     if not library.has_mpi:
         raise ImportError(f"{path} was built without MPI")
     return library
-
-
-# Threads of a plan do not live on in a forked process.
-_forks = 0
-
-
-def forks() -> int:
-    """How often this process has been forked from one that had loaded the package."""
-    return _forks
-
-
-def _forked() -> None:
-    global _forks
-    _forks += 1
-
-
-os.register_at_fork(after_in_child=_forked)

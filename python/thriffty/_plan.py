@@ -184,7 +184,6 @@ class Plan(Spectra):
         self._shared = bool(options.shared_arrays) or options.device >= 0
         self._device = options.device if options.device >= 0 else None
         self._handle = self._create(request, options)
-        self._fork = _library.forks()
         self._number = 0 if self._ranks is None else self._ranks.number()
         self._describe(request, options.howmany)
 
@@ -440,8 +439,6 @@ class Plan(Spectra):
     def _open(self) -> ctypes.c_void_p:
         if self._handle is None:
             raise _library.Error("the plan is closed")
-        if self._fork != _library.forks():
-            raise _library.Error("the plan belongs to the process from which this one was forked")
         return self._handle
 
     def close(self) -> None:
@@ -452,8 +449,7 @@ class Plan(Spectra):
         if self._handle is None or self._lent:
             return
         handle, self._handle = self._handle, None
-        if self._fork == _library.forks():
-            self._library.check(self._library.c.thriffty_plan_destroy(handle))
+        self._library.check(self._library.c.thriffty_plan_destroy(handle))
 
     def __enter__(self) -> Plan:
         return self
@@ -463,7 +459,7 @@ class Plan(Spectra):
 
     def __del__(self) -> None:
         handle = getattr(self, "_handle", None)
-        if handle is None or getattr(self, "_fork", None) != _library.forks():
+        if handle is None:
             return
         if self._ranks is None:
             self._library.c.thriffty_plan_destroy(handle)

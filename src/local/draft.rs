@@ -1,11 +1,11 @@
 //! Plans of one process in the making.
 
 use std::marker::PhantomData;
-use std::thread::available_parallelism;
 
-use fft_core::{Brick, Comm, DynGrid, Error, Kind, Real, Scale, agree};
+use bytemuck::{cast_slice, cast_slice_mut};
+use fft_core::{Brick, Comm, Direction, Error, Kind, Real, Scale};
 
-use super::dyn_local_plan::DynLocalPlan;
+use super::dyn_local_draft::DynLocalDraft;
 use super::local_plan::LocalPlan;
 use crate::field::{C2c, R2c, R2r, Transform};
 use crate::plan::{Norm, Options};
@@ -36,13 +36,11 @@ pub fn r2r<const D: usize>(shape: [usize; D], kinds: [Kind; D]) -> LocalDraft<R2
 }
 
 /// A plan of one process in the making: options, nothing checked. [`LocalDraft::build`] makes the
-/// plan.
+/// plan. [`LocalDraft::forward`] and [`LocalDraft::inverse`] transform at once.
 #[derive(Clone, Debug)]
 #[must_use = "a draft does nothing until it is built"]
 pub struct LocalDraft<K, const D: usize> {
-    shape: [usize; D],
-    options: Options,
-    threads: usize,
+    draft: DynLocalDraft,
     types: PhantomData<fn() -> K>,
 }
 
@@ -59,8 +57,8 @@ impl<K: Transform, const D: usize> LocalPlan<K, D> {
     /// # Panics
     /// If there are not 1 to 4 axes.
     pub fn draft(shape: [usize; D]) -> LocalDraft<K, D> {
-        let threads = available_parallelism().map_or(1, usize::from);
-        LocalDraft { shape, options: Options::new(K::DYN, D), threads, types: PhantomData }
+        let draft = DynLocalDraft::new(shape, K::DYN, K::Real::PRECISION);
+        LocalDraft { draft, types: PhantomData }
     }
 }
 
@@ -76,14 +74,16 @@ impl<K: Transform, const D: usize> LocalDraft<K, D> {
     /// # Ok::<(), thriffty::Error>(())
     /// ```
     pub fn with(mut self, change: impl FnOnce(&mut Options)) -> Self {
-        change(&mut self.options);
+        change(&mut self.draft.options);
         self
     }
 
-    /// At most so many threads; as many as there are cores by default. An array is cut along its
-    /// slowest axis, so that one axis has one thread, and more threads than points have no work.
-    pub fn threads(self, threads: usize) -> Self {
-        Self { threads, ..self }
+    /// Uses at most this number of threads; [`default_threads`](super::default_threads) if you do
+    /// not choose it. An array is cut along its slowest axis, so that one axis has one thread, and
+    /// more threads than points have no work.
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.draft.threads = Some(threads);
+        self
     }
 
     /// What is done along each axis.
@@ -133,14 +133,37 @@ impl<K: Transform, const D: usize> LocalDraft<K, D> {
         self.with(|options| options.tune = tune)
     }
 
-    /// Makes the plan and starts its threads.
+    /// Makes the plan.
     ///
     /// # Errors
-    /// Those of [`DynLocalPlan::new`].
+    /// Those of [`DynLocalDraft::build`].
     pub fn build(self) -> Result<LocalPlan<K, D>, Error> {
-        let grid = DynGrid::new(self.shape)?;
-        let precision = K::Real::PRECISION;
-        DynLocalPlan::new(grid, K::DYN, precision, self.options, self.threads).map(LocalPlan::of)
+        self.draft.build().map(LocalPlan::of)
+    }
+
+    /// Transforms physical to spectral data, by a plan that later calls with an equal draft use
+    /// again. Several threads may do this at the same time: see [`DynLocalDraft::run`].
+    ///
+    /// ```
+    /// use thriffty::{Complex, local};
+    /// let mut spectrum = [Complex::default(); 3];
+    /// local::c2c([3]).forward(&[Complex::new(1.0, 0.0); 3], &mut spectrum)?;
+    /// assert_eq!(spectrum[0].re, 3.0);
+    /// # Ok::<(), thriffty::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`DynLocalDraft::run`].
+    pub fn forward(&self, input: &[K::Physical], output: &mut [K::Spectral]) -> Result<(), Error> {
+        self.draft.run(Direction::Forward, cast_slice(input), cast_slice_mut(output))
+    }
+
+    /// Transforms spectral to physical data, as [`LocalDraft::forward`].
+    ///
+    /// # Errors
+    /// Those of [`DynLocalDraft::run`].
+    pub fn inverse(&self, input: &[K::Spectral], output: &mut [K::Physical]) -> Result<(), Error> {
+        self.draft.run(Direction::Inverse, cast_slice(input), cast_slice_mut(output))
     }
 
     /// This process's brick of physical data, where [there are others](LocalDraft::build_over).
@@ -153,15 +176,13 @@ impl<K: Transform, const D: usize> LocalDraft<K, D> {
         self.with(|options| options.output = Some(brick.into()))
     }
 
-    /// Makes the plan of this process among those of a communicator, and starts its threads:
-    /// arrays are this process's bricks. There are as many threads as asked for; on one process
-    /// fewer for short axes. Collective, as are later transforms, which are made on this thread.
+    /// Makes the plan of this process among those of a communicator: arrays are this process's
+    /// bricks. There are as many threads as asked for; on one process fewer for short axes.
+    /// Collective, as are later transforms, which are made on this thread.
     ///
     /// # Errors
-    /// Those of [`DynLocalPlan::over`].
+    /// Those of [`DynLocalDraft::build_over`].
     pub fn build_over(self, comm: &dyn Comm) -> Result<LocalPlan<K, D>, Error> {
-        let (grid, precision) = (agree(comm, DynGrid::new(self.shape))?, K::Real::PRECISION);
-        DynLocalPlan::over(comm, grid, K::DYN, precision, self.options, self.threads)
-            .map(LocalPlan::of)
+        self.draft.build_over(comm).map(LocalPlan::of)
     }
 }

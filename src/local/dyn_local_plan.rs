@@ -100,42 +100,11 @@ fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
 type Part<'a> = Mutex<(&'a [u8], &'a mut [u8])>;
 
 impl DynLocalPlan {
-    /// Makes a plan for whole arrays on so many threads, or on fewer if the slowest axis is
-    /// shorter. A brick of the options must be the whole grid; shared arrays and transposed data
-    /// have no effect.
-    ///
-    /// # Errors
-    /// Those of [`DynLocalPlan::over`] on one process.
-    pub fn new(
-        grid: DynGrid,
-        transform: DynTransform,
-        precision: Precision,
-        options: Options,
-        threads: usize,
-    ) -> Result<Self, Error> {
-        Self::over(&fft_comm::alone(), grid, transform, precision, options, threads)
-    }
-
-    /// Makes the plan of this process among those of a communicator: so many of its threads
-    /// transform its bricks. Collective, as are later transforms; processes may have different
-    /// numbers of threads. Ranks in errors are those of threads, numbered by process, or of
-    /// processes where a process finds an error before its threads start.
-    ///
-    /// The calling thread alone communicates, also in later calls, which are made on it unless MPI
-    /// has `MPI_THREAD_MULTIPLE`. Shared arrays of the options have no effect.
-    ///
-    /// The only process of a communicator communicates with nobody, and has
-    /// [fewer threads](DynLocalPlan::new) for short axes. Its data is not transposed.
-    ///
-    /// # Errors
-    /// The same on every process: those of [`Draft::build`](crate::Draft::build);
-    /// [`Error::Threads`]; [`Error::Argument`] for no threads, for several on a communicator that
-    /// has none, and for transposed data of several processes.
-    pub fn over(
+    /// See [`DynLocalDraft::build_over`](super::DynLocalDraft::build_over). Collective.
+    pub(super) fn new(
         comm: &dyn Comm,
         grid: DynGrid,
-        transform: DynTransform,
-        precision: Precision,
+        (transform, precision): (DynTransform, Precision),
         options: Options,
         threads: usize,
     ) -> Result<Self, Error> {

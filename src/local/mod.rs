@@ -11,15 +11,28 @@
 //! # Ok::<(), thriffty::Error>(())
 //! ```
 //!
+//! [`LocalDraft::forward`] and [`LocalDraft::inverse`] need no plan, because they keep those that
+//! they make.
+//!
 //! Inside, each thread is a rank with a part of the arrays, cut along their slowest axis. Nothing
-//! is copied before or after, and threads read each other's parts where they are.
+//! is copied before or after, and threads read each other's parts where they are. All plans of the
+//! process share their threads, and plans of several threads that run at the same time wait for
+//! each other where there are too few cores. In a process that was forked, its plans of before
+//! return an error and new ones work.
 
+mod cache;
 mod draft;
+mod dyn_local_draft;
 mod dyn_local_plan;
 mod local_plan;
+mod pool;
 mod team;
+mod threads;
 mod work;
 
+pub use cache::clear_plans;
 pub use draft::{LocalDraft, c2c, r2c, r2r};
+pub use dyn_local_draft::DynLocalDraft;
 pub use dyn_local_plan::DynLocalPlan;
 pub use local_plan::LocalPlan;
+pub use threads::default_threads;

@@ -1,16 +1,17 @@
-//! Threads that stay, one per rank.
+//! The ranks of a plan, each on a thread.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fft_core::{Comm, Error, Funnel, agree};
-use rayon::{ThreadPool, ThreadPoolBuilder};
 
-/// Threads that park between calls and end when this is dropped. A team of one runs on the
-/// caller's thread, unless that must send for it.
+use super::pool::{Reservation, Work};
+
+/// Ranks that run at once. The calling thread is one of them, unless it must call MPI for the
+/// others meanwhile.
 pub(super) struct Team {
     ranks: usize,
-    pool: Option<ThreadPool>,
+    workers: Reservation,
     /// Serves the threads meanwhile.
     funnel: Option<Mutex<Box<dyn Funnel>>>,
 }
@@ -19,22 +20,16 @@ pub(super) struct Team {
 type Comms = Vec<Box<dyn Comm>>;
 
 impl Team {
-    /// So many threads of this process, and the communicator of each. Collective.
+    /// A team of `threads` ranks of this process, and the communicator of each. Collective.
     ///
     /// # Errors
     /// The same on every process: those of [`Comm::team`]; [`Error::Threads`] when threads cannot
     /// be started.
     pub(super) fn new(comm: &dyn Comm, threads: usize) -> Result<(Self, Comms), Error> {
         let team = comm.team(threads)?;
-        let name = |rank| format!("thriffty-{rank}");
-        let pool = (threads > 1 || team.funnel.is_some()).then(|| {
-            let pool = ThreadPoolBuilder::new().num_threads(threads).thread_name(name).build();
-            let why =
-                |error| Error::Threads { found: None, wanted: threads, why: format!("{error}") };
-            pool.map_err(why)
-        });
-        let pool = agree(comm, pool.transpose())?;
-        Ok((Self { ranks: threads, pool, funnel: team.funnel.map(Mutex::new) }, team.comms))
+        let workers = if team.funnel.is_some() { threads } else { threads - 1 };
+        let workers = agree(comm, Reservation::new(workers))?;
+        Ok((Self { ranks: threads, workers, funnel: team.funnel.map(Mutex::new) }, team.comms))
     }
 
     pub(super) fn ranks(&self) -> usize {
@@ -44,7 +39,7 @@ impl Team {
     /// Calls `body` with each rank, at once, and returns the results in order of ranks.
     ///
     /// # Errors
-    /// That of the lowest rank whose error is its own; [`Error::Left`] for one that panics.
+    /// The error of the lowest rank whose error is its own; [`Error::Left`] for one that panics.
     pub(super) fn run<R: Send>(
         &self,
         body: impl Fn(usize) -> Result<R, Error> + Sync,
@@ -53,13 +48,9 @@ impl Team {
             let result = catch_unwind(AssertUnwindSafe(|| body(rank)));
             result.unwrap_or(Err(Error::Left { gone: rank }))
         };
-        let results = match (&self.pool, &self.funnel) {
-            (None, _) => vec![guarded(0)],
-            (Some(pool), None) => pool.broadcast(|context| guarded(context.index())),
-            (Some(pool), Some(funnel)) => {
-                let mut funnel = funnel.lock().unwrap_or_else(PoisonError::into_inner);
-                served(pool, funnel.as_mut(), self.ranks, &guarded)
-            }
+        let results = match &self.funnel {
+            None => self.run_with_caller(&guarded)?,
+            Some(funnel) => self.run_served(locked(funnel).as_mut(), &guarded)?,
         };
         // Ranks that only lost another one say less than that one does.
         let lost = |error: &Error| matches!(error, Error::Left { .. });
@@ -69,30 +60,61 @@ impl Team {
             None => results.into_iter().collect(),
         }
     }
+
+    /// The calling thread is rank 0.
+    fn run_with_caller<R: Send>(
+        &self,
+        body: &(dyn Fn(usize) -> R + Sync),
+    ) -> Result<Vec<R>, Error> {
+        let results = places(self.ranks);
+        let run = |rank: usize| {
+            let result = body(rank);
+            *locked(&results[rank]) = Some(result);
+        };
+        self.workers.run(Work {
+            on_worker: &|worker| run(worker + 1),
+            on_caller: &mut || run(0),
+            is_awaited: false,
+        })?;
+        Ok(taken(results))
+    }
+
+    /// The calling thread serves the others.
+    fn run_served<R: Send>(
+        &self,
+        funnel: &mut dyn Funnel,
+        body: &(dyn Fn(usize) -> R + Sync),
+    ) -> Result<Vec<R>, Error> {
+        let results = places(self.ranks);
+        let working: Vec<_> = (0..self.ranks).map(|_| Mutex::new(Some(funnel.working()))).collect();
+        let run = |rank: usize| {
+            let working = locked(&working[rank]).take();
+            let result = body(rank);
+            *locked(&results[rank]) = Some(result);
+            drop(working);
+        };
+        self.workers.run(Work {
+            on_worker: &run,
+            on_caller: &mut || funnel.serve(),
+            is_awaited: true,
+        })?;
+        Ok(taken(results))
+    }
 }
 
-/// Calls `body` on each thread of a pool, while this one serves them.
-fn served<R: Send>(
-    pool: &ThreadPool,
-    funnel: &mut dyn Funnel,
-    threads: usize,
-    body: &(impl Fn(usize) -> R + Sync),
-) -> Vec<R> {
-    let places: Vec<_> = (0..threads).map(|_| Mutex::new((Some(funnel.working()), None))).collect();
-    pool.in_place_scope(|scope| {
-        scope.spawn_broadcast(|_, context| {
-            let place = &places[context.index()];
-            let place = || place.lock().unwrap_or_else(PoisonError::into_inner);
-            let working = place().0.take();
-            let result = body(context.index());
-            place().1 = Some(result);
-            drop(working);
-        });
-        funnel.serve();
-    });
-    let results =
-        places.into_iter().map(|it| it.into_inner().unwrap_or_else(PoisonError::into_inner));
-    results.map(|(_, result)| result.expect("every thread has run")).collect()
+/// Room for the result of each rank.
+fn places<R>(ranks: usize) -> Vec<Mutex<Option<R>>> {
+    (0..ranks).map(|_| Mutex::new(None)).collect()
+}
+
+fn taken<R>(places: Vec<Mutex<Option<R>>>) -> Vec<R> {
+    let results = places.into_iter().map(|place| place.into_inner());
+    let results = results.map(|result| result.unwrap_or_else(PoisonError::into_inner));
+    results.map(|result| result.expect("every rank has run")).collect()
+}
+
+fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

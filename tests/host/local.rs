@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use proptest::prelude::*;
-use thriffty::local::{self, DynLocalPlan, LocalPlan};
+use thriffty::local::{self, DynLocalDraft, LocalPlan};
 use thriffty::planning::{
     Direction, DynDraft, DynGrid, DynTransform, Norm, Options, PerAxis, Precision,
 };
@@ -44,7 +44,9 @@ fn check(
     let mut one = DynDraft::new(&alone, grid, transform, precision);
     one.options = options.clone();
     let mut one = one.build()?;
-    let mut team = DynLocalPlan::new(grid, transform, precision, options.clone(), threads)?;
+    let mut draft = DynLocalDraft::new(grid.shape(), transform, precision);
+    (draft.options, draft.threads) = (options.clone(), Some(threads));
+    let mut team = draft.build()?;
     assert!(team.threads() <= threads);
     let lens = [one.input_bytes(), one.output_bytes()];
     assert_eq!([team.input_bytes(), team.output_bytes()], lens);
@@ -164,4 +166,56 @@ fn plans_are_used_from_several_threads_and_in_each_other() {
         panic!("as it should");
     }));
     assert!(ended.is_err());
+}
+
+#[test]
+fn threads_transform_side_by_side_without_plans_of_their_own() {
+    std::thread::scope(|scope| {
+        for seed in 1..4 {
+            scope.spawn(move || {
+                for n in (2..40).chain(130..133) {
+                    let x: Vec<_> =
+                        (0..n * n).map(|i| Complex::new((i * seed % 101) as f64, 1.0)).collect();
+                    let [mut planned, mut found] =
+                        [(); 2].map(|()| vec![Complex::default(); n * n]);
+                    let draft = local::c2c([n, n]).threads(1 + seed % 2);
+                    draft.clone().build().unwrap().forward(&x, &mut planned).unwrap();
+                    for _ in 0..2 {
+                        draft.forward(&x, &mut found).unwrap();
+                        assert_eq!(found, planned, "{n}");
+                    }
+                    draft.inverse(&planned, &mut found).unwrap();
+                    let most = 1e-13 * 101.0;
+                    assert!(x.iter().zip(&found).all(|(a, b)| (a - b).norm() < most), "{n}");
+                }
+            });
+        }
+    });
+    let error =
+        local::c2c([4, 4]).forward(&[Complex::default(); 15], &mut [Complex::default(); 16]);
+    assert_eq!(error.unwrap_err().kind(), ErrorKind::Argument);
+    assert!(local::c2c([4, 0]).forward(&[], &mut []).is_err());
+    local::clear_plans();
+}
+
+/// A transform within a rank of another one must not wait for the threads of that one.
+#[test]
+fn a_rank_may_transform_on_threads_as_well() {
+    let (done, wait) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let x = vec![Complex::new(1.0, 0.0); 160 * 160];
+        let shown = |_| {
+            let mut y = x.clone();
+            local::c2c([160, 160]).threads(3).forward(&x, &mut y).unwrap();
+            assert_eq!(y[0].re, 25600.0);
+        };
+        let budget = std::time::Duration::from_millis(50);
+        let ranks = thriffty::threads(2, |world| {
+            let draft = thriffty::c2c(&world, [8, 8]).watch(shown);
+            draft.tune(thriffty::Tune::Measure { budget }).build().map(drop)
+        });
+        done.send(ranks.map(drop)).unwrap();
+    });
+    let ended = wait.recv_timeout(std::time::Duration::from_secs(60));
+    assert_eq!(ended.expect("no deadlock"), Ok(()));
 }

@@ -146,10 +146,11 @@ impl Bench {
     /// Programs build with pkg-config, without warnings.
     fn by_pkg_config(&self) -> Result {
         let c = ["-std=c11", "-O1", "-g"];
-        let serial = ["-std=c11", "-UTHRIFFTY_WITH_MPI"];
+        let serial = ["-std=c11", "-UTHRIFFTY_WITH_MPI", "-pthread"];
         let (cxx, fortran) = (["-std=c++17", "-O1"], ["-std=f2008"]);
-        let programs: [(&str, &str, &[&str], &[&str]); 15] = [
+        let programs: [(&str, &str, &[&str], &[&str]); 16] = [
             ("cc", "examples/c/serial.c", &serial, &["thriffty"]),
+            ("cc", "crates/fft-capi/tests/serial.c", &serial, &["thriffty"]),
             ("mpicc", "examples/c/transform.c", &c, &["thriffty"]),
             ("mpicc", "examples/c/poisson.c", &c, &["thriffty"]),
             ("mpicc", "examples/c/device.c", &[c[0], c[1], c[2], "-ldl"], &["thriffty"]),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use thriffty::gpu::cudarc::driver::{CudaStream, DeviceSlice};
 #[cfg(feature = "cuda")]
 use thriffty::gpu::{DeviceMemory, keeping_context};
-use thriffty::local::DynLocalPlan;
+use thriffty::local::{DynLocalDraft, DynLocalPlan, default_threads};
 use thriffty::machine::{self, Machine};
 use thriffty::planning::{
     Direction, DynArray, DynBrick, DynDraft, DynGrid, DynPlan, Reduce, WireError, agree,
@@ -325,10 +325,11 @@ pub(crate) fn build(comm: &dyn Comm, asked: Result<Request, Error>) -> Result<He
     let on_device = request.place.is_some();
     all_or_none(comm, "device", on_device)?;
     request.options.machine = machine_of(comm, &request)?.map(Arc::new);
-    let mut most = [request.threads as f64];
+    let threads = request.threads.unwrap_or_else(default_threads);
+    let mut most = [threads as f64];
     comm.allreduce(Reduce::Max, &mut most)?;
     if most != [1.0] {
-        return team(comm, request, grid);
+        return team(comm, request, threads);
     }
     let mut draft = DynDraft::new(comm, grid, request.transform, request.precision);
     draft.options = request.options;
@@ -341,15 +342,29 @@ pub(crate) fn build(comm: &dyn Comm, asked: Result<Request, Error>) -> Result<He
 }
 
 /// A plan of several threads of each process. Collective.
-fn team(comm: &dyn Comm, request: Request, grid: DynGrid) -> Result<Held, Error> {
+fn team(comm: &dyn Comm, request: Request, threads: usize) -> Result<Held, Error> {
     let on_host = match request.place.is_some() {
         false => Ok(()),
-        true => Err(Error::argument("threads", request.threads, "1 on devices")),
+        true => Err(Error::argument("threads", threads, "1 on devices")),
     };
     agree(comm, on_host)?;
-    let Request { transform, precision, options, threads, .. } = request;
-    let plan = DynLocalPlan::over(comm, grid, transform, precision, options, threads)?;
+    let draft = DynLocalDraft { threads: Some(threads), ..request.local_draft() };
+    let plan = draft.build_over(comm)?;
     Ok(Held::new(Plan::Team(Box::new(plan)), false))
+}
+
+/// The draft of one process that transforms without a plan of the program's.
+///
+/// # Errors
+/// What is wrong with the request; [`Error::Argument`] for data on a device.
+pub(crate) fn local_draft(mut request: Request) -> Result<DynLocalDraft, Error> {
+    let alone = thriffty::alone();
+    if request.place.is_some() {
+        return Err(Error::argument("device of a transform without a plan", "one", "none"));
+    }
+    tables_fit(&alone, &request)?;
+    request.options.machine = machine_of(&alone, &request)?.map(Arc::new);
+    Ok(request.local_draft())
 }
 
 /// Refuses what some ranks ask for and others do not. Collective.

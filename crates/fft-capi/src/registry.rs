@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use thriffty::PerProcess;
+
 use crate::arrays::Copies;
 use crate::plan::Held;
 use crate::status::Failure;
@@ -14,17 +16,25 @@ pub(crate) struct Registry<V> {
     objects: Mutex<BTreeMap<usize, Arc<Mutex<V>>>>,
 }
 
-/// All plans of the process.
-pub(crate) static PLANS: Registry<Held> = Registry::new("plan");
+/// All plans of the process. A forked process has none of its parent's, whose threads it lacks.
+static PLANS: PerProcess<Registry<Held>> = PerProcess::new(|| Registry::new("plan"));
 
 /// All copies of the process.
-pub(crate) static COPIES: Registry<Copies> = Registry::new("copy");
+static COPIES: PerProcess<Registry<Copies>> = PerProcess::new(|| Registry::new("copy"));
+
+pub(crate) fn plans() -> &'static Registry<Held> {
+    PLANS.get()
+}
+
+pub(crate) fn copies() -> &'static Registry<Copies> {
+    COPIES.get()
+}
 
 /// Odd numbers, so that none is the address of anything but a byte. No two objects have the same.
 static NEXT: AtomicUsize = AtomicUsize::new(1);
 
 impl<V> Registry<V> {
-    const fn new(what: &'static str) -> Self {
+    fn new(what: &'static str) -> Self {
         Self { what, objects: Mutex::new(BTreeMap::new()) }
     }
 

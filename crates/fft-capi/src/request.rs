@@ -1,8 +1,8 @@
 //! Requests of programs: numbers become options.
 
-use std::thread::available_parallelism;
 use std::time::Duration;
 
+use thriffty::local::DynLocalDraft;
 use thriffty::planning::{
     DynBrick, DynTransform, Family, MAX_AXES, Memory, Options, PerAxis, Precision,
 };
@@ -27,8 +27,8 @@ pub(crate) struct Request {
     pub(crate) options: Options,
     /// The name or the file of a machine.
     pub(crate) machine: Option<String>,
-    /// Threads of a plan of one process.
-    pub(crate) threads: usize,
+    /// Threads of this process, if the program chooses.
+    pub(crate) threads: Option<usize>,
     /// Where the data is: `None` for the host.
     pub(crate) place: Option<Place>,
 }
@@ -107,12 +107,20 @@ impl Request {
         asked.tune = tune(options, texts.tune)?;
         let precision = precision(options.precision)?;
         let threads = match options.threads {
-            0 => available_parallelism().map_or(1, usize::from),
-            given => usize::try_from(given)
-                .map_err(|_| Error::argument("threads", given, "0 or more"))?,
+            0 => None,
+            given => {
+                let wrong = |_| Error::argument("threads", given, "0 or more");
+                Some(usize::try_from(given).map_err(wrong)?)
+            }
         };
         let machine = texts.machine;
         Ok(Self { transform, shape: *lens, precision, options: asked, machine, threads, place })
+    }
+
+    /// The draft of a plan on the host.
+    pub(crate) fn local_draft(self) -> DynLocalDraft {
+        let Self { transform, shape, precision, options, threads, .. } = self;
+        DynLocalDraft { shape, transform, precision, options, threads }
     }
 }
 

@@ -26,7 +26,7 @@ pub enum Status {
     /// Too little memory that the ranks of a host can share: enlarge it, or choose another exchange
     /// than "shared".
     SharedMemory = 6,
-    /// No plan or copy, or a destroyed one.
+    /// No plan or copy, a destroyed one, or one that was made before this process was forked.
     Plan = 7,
     /// A bug of the library, on this rank alone: others may wait. The plan or copy cannot be used
     /// again.
@@ -78,7 +78,8 @@ impl Failure {
             Self::Library(error) => error.to_string(),
             Self::Handle(what, 0) => format!("the {what} is NULL"),
             Self::Handle(what, number) => {
-                format!("{number:#x} is no {what}, or one that was destroyed")
+                let why = "it was destroyed, or made before this process was forked";
+                format!("{number:#x} is no {what} of this process: {why}")
             }
             Self::Broken(what) => format!("the {what} failed by a bug of the library before"),
         }

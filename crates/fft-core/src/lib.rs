@@ -32,8 +32,8 @@ pub use arrays::{
 };
 pub use base::cache_sizes::BUNDLE_BYTES;
 pub use base::{
-    Element, Energy, Error, ErrorKind, Precision, Real, Timings, Tolerance, WireError, escaped,
-    shown,
+    Element, Energy, Error, ErrorKind, PerProcess, Precision, Real, Timings, Tolerance, WireError,
+    escaped, shown,
 };
 pub use codec::{BadMessage, Codec, Packed, Wire};
 pub use comm::{

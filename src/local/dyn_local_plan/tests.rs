@@ -14,7 +14,8 @@ fn a_panic_of_one_thread_is_an_error_of_all() {
         std::thread::spawn(move || {
             let grid = DynGrid::new([6, 5, 4]).unwrap();
             let options = Options::new(DynTransform::C2c, 3);
-            let plan = DynLocalPlan::new(grid, DynTransform::C2c, Precision::F64, options, ranks);
+            let types = (DynTransform::C2c, Precision::F64);
+            let plan = DynLocalPlan::new(&fft_comm::alone(), grid, types, options, ranks);
             let mut plan = plan.unwrap();
             assert_eq!(plan.threads(), ranks);
             let gone = ranks / 2;

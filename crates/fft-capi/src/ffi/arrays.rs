@@ -15,7 +15,7 @@ use super::device;
 use super::pointers::{bytes, bytes_mut, tell};
 use crate::arrays::{self, Around, Copies, CopyPlace, apart};
 use crate::plan::Held;
-use crate::registry::{COPIES, PLANS};
+use crate::registry::{copies, plans};
 use crate::status::{Failure, Status, status};
 use crate::values::{Brick, Subarray};
 
@@ -178,8 +178,8 @@ unsafe fn create<A>(
     // SAFETY: the caller vouches for the room.
     let told = unsafe { tell("copy", place, std::ptr::null_mut()) };
     let asked = told.and(asked);
-    let made = PLANS.with(plan.addr(), |plan| Ok(make(plan, asked)?))?;
-    let number = COPIES.insert(made);
+    let made = plans().with(plan.addr(), |plan| Ok(make(plan, asked)?))?;
+    let number = copies().insert(made);
     // SAFETY: as above.
     unsafe { Ok(tell("copy", place, std::ptr::without_provenance_mut(number))?) }
 }
@@ -214,7 +214,7 @@ pub unsafe extern "C" fn thriffty_copy_run(
     targets: *const *mut c_void,
 ) -> Status {
     status(|| {
-        COPIES.with(copy.addr(), |held| {
+        copies().with(copy.addr(), |held| {
             // SAFETY: the caller vouches for the arrays.
             unsafe {
                 // A rank without sources may have no list of them.
@@ -346,6 +346,6 @@ fn ranges(addresses: &[*const u8], lens: &[usize]) -> Vec<Range<usize>> {
 pub extern "C" fn thriffty_copy_destroy(copy: *mut Copy) -> Status {
     status(|| match copy.addr() {
         0 => Ok(()),
-        number => COPIES.remove(number),
+        number => copies().remove(number),
     })
 }

@@ -18,7 +18,7 @@ use thriffty::{
 };
 
 use crate::plan;
-use crate::registry::PLANS;
+use crate::registry::plans;
 use crate::request::Request;
 use crate::status::{Failure, Status, attempt, last, status};
 #[cfg(feature = "mpi")]
@@ -30,6 +30,7 @@ pub mod arrays;
 #[cfg(feature = "cuda")]
 mod device;
 mod pointers;
+pub mod serial;
 pub mod spectral;
 
 use pointers::{arrays, bytes_mut, request, tell, tell_options, tell_sizes, tell_text, text};
@@ -173,7 +174,7 @@ unsafe fn create(
     thriffty::warnings::show("thriffty");
     // SAFETY: the caller vouches for the room.
     let told = unsafe { tell("plan", place, std::ptr::null_mut()) };
-    let number = PLANS.insert(plan::build(comm, told.and(asked))?);
+    let number = plans().insert(plan::build(comm, told.and(asked))?);
     // SAFETY: as above.
     unsafe { Ok(tell("plan", place, std::ptr::without_provenance_mut(number))?) }
 }
@@ -184,7 +185,7 @@ unsafe fn create(
 pub extern "C" fn thriffty_plan_destroy(plan: *mut Plan) -> Status {
     status(|| match plan.addr() {
         0 => Ok(()),
-        number => PLANS.remove(number),
+        number => plans().remove(number),
     })
 }
 
@@ -240,7 +241,7 @@ unsafe fn run(
     input: (*const u8, usize),
     output: (*mut u8, usize),
 ) -> Result<(), Failure> {
-    PLANS.with(plan.addr(), |plan| {
+    plans().with(plan.addr(), |plan| {
         #[cfg(feature = "cuda")]
         if let Some((rank, stream)) = plan.device() {
             return keeping_context(|| {
@@ -293,7 +294,7 @@ unsafe fn run_in_place(
     data: *mut u8,
     bytes: usize,
 ) -> Result<(), Failure> {
-    PLANS.with(plan.addr(), |plan| {
+    plans().with(plan.addr(), |plan| {
         #[cfg(feature = "cuda")]
         if let Some((rank, stream)) = plan.device() {
             return keeping_context(|| {
@@ -320,7 +321,7 @@ pub unsafe extern "C" fn thriffty_allocate(plan: *mut Plan, array: *mut *mut c_v
     status(|| {
         // SAFETY: the caller vouches for the room.
         let told = unsafe { tell("array", array, std::ptr::null_mut()) };
-        let made = PLANS.with(plan.addr(), |plan| Ok(plan.allocate(told)?))?;
+        let made = plans().with(plan.addr(), |plan| Ok(plan.allocate(told)?))?;
         // SAFETY: as above.
         unsafe { Ok(tell("array", array, made.cast())?) }
     })
@@ -337,7 +338,7 @@ pub unsafe extern "C" fn thriffty_plan_sizes(
     struct_size: usize,
 ) -> Status {
     status(|| {
-        let found = PLANS.with(plan.addr(), |plan| Ok(plan.sizes()))?;
+        let found = plans().with(plan.addr(), |plan| Ok(plan.sizes()))?;
         // SAFETY: the caller vouches for the room.
         unsafe { Ok(tell_sizes(sizes, struct_size, found)?) }
     })
@@ -356,7 +357,7 @@ pub unsafe extern "C" fn thriffty_plan_error(
     bound: *mut f64,
 ) -> Status {
     status(|| {
-        let lost = PLANS.with(plan.addr(), |plan| Ok(plan.wire_error()))?;
+        let lost = plans().with(plan.addr(), |plan| Ok(plan.wire_error()))?;
         let lost = lost.unwrap_or_default();
         for (place, number) in [(estimate, lost.estimate), (bound, lost.bound)] {
             if !place.is_null() {
@@ -380,7 +381,7 @@ pub unsafe extern "C" fn thriffty_plan_recipe(
     room: usize,
 ) -> i64 {
     // SAFETY: the caller vouches for the room.
-    unsafe { write_text(recipe, room, || PLANS.with(plan.addr(), |plan| Ok(plan.recipe()))) }
+    unsafe { write_text(recipe, room, || plans().with(plan.addr(), |plan| Ok(plan.recipe()))) }
 }
 
 /// Writes the candidates for the recipe as a table, one line each, as `thriffty_plan_recipe`: the
@@ -395,7 +396,7 @@ pub unsafe extern "C" fn thriffty_plan_report(
     room: usize,
 ) -> i64 {
     // SAFETY: the caller vouches for the room.
-    unsafe { write_text(report, room, || PLANS.with(plan.addr(), |plan| Ok(plan.report()))) }
+    unsafe { write_text(report, room, || plans().with(plan.addr(), |plan| Ok(plan.report()))) }
 }
 
 /// Writes a text as snprintf does; its length, or a status times -1.
@@ -429,7 +430,7 @@ pub unsafe extern "C" fn thriffty_plan_refuse(
     expected: *const c_char,
 ) -> Status {
     status(|| {
-        PLANS.with(plan.addr(), |plan| {
+        plans().with(plan.addr(), |plan| {
             // SAFETY: the caller vouches for the texts.
             let word = |place| unsafe { text("text", place) }.map(Option::unwrap_or_default);
             let words = || Ok([word(what)?, word(found)?, word(expected)?]);
@@ -453,7 +454,7 @@ pub unsafe extern "C" fn thriffty_plan_save_wisdom(
     path: *const c_char,
 ) -> Status {
     status(|| {
-        PLANS.with(plan.addr(), |plan| {
+        plans().with(plan.addr(), |plan| {
             // SAFETY: the caller vouches for the text.
             let path = unsafe { text("path", path) };
             let path =

@@ -11,7 +11,7 @@ use super::addresses::null;
 #[cfg(feature = "cuda")]
 use super::device;
 use super::pointers::{arrays, bytes_mut, tell};
-use crate::registry::PLANS;
+use crate::registry::plans;
 use crate::spectral::operator;
 use crate::status::{Failure, Status, status};
 
@@ -76,7 +76,7 @@ unsafe fn apply(
     // SAFETY: there are as many lengths as axes.
     let told = |asked: &mut [f64]| unsafe { numbers("lengths", lengths, asked) };
     let in_place = input.0.addr() == output.0.addr() && input.1 == output.1 && input.1 > 0;
-    PLANS.with(plan.addr(), |plan| {
+    plans().with(plan.addr(), |plan| {
         #[cfg(feature = "cuda")]
         if let Some((rank, stream)) = plan.device() {
             return keeping_context(|| {
@@ -135,7 +135,7 @@ pub unsafe extern "C" fn thriffty_multiply(
     let (kernel, data) = ((kernel.cast::<u8>(), kernel_bytes), (data.cast::<u8>(), bytes));
     let conjugate = conjugate != 0;
     status(|| {
-        PLANS.with(plan.addr(), |plan| {
+        plans().with(plan.addr(), |plan| {
             #[cfg(feature = "cuda")]
             if let Some((rank, stream)) = plan.device() {
                 return keeping_context(|| {
@@ -175,7 +175,7 @@ pub unsafe extern "C" fn thriffty_green_function(
     bytes: usize,
 ) -> Status {
     status(|| {
-        PLANS.with(plan.addr(), |plan| {
+        plans().with(plan.addr(), |plan| {
             let told = |asked: &mut [f64]| {
                 // SAFETY: the caller vouches for the spacings.
                 unsafe { numbers("spacing", spacing, asked) }
@@ -227,7 +227,7 @@ pub unsafe extern "C" fn thriffty_wavenumbers(
     room: usize,
 ) -> Status {
     status(|| {
-        let found = PLANS.with(plan.addr(), |plan| Ok(plan.wavenumbers(axis, length)?))?;
+        let found = plans().with(plan.addr(), |plan| Ok(plan.wavenumbers(axis, length)?))?;
         for (place, numbers) in [k, odd].into_iter().zip(found) {
             if place.is_null() {
                 continue;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use thriffty::local::DynLocalPlan;
+use thriffty::local::{DynLocalDraft, DynLocalPlan};
 use thriffty::machine::{self, Machine};
 use thriffty::planning::{DynDraft, DynGrid, DynPlan, Options, Reduce};
 use thriffty::tuning::Progress;
@@ -60,8 +60,10 @@ pub(crate) fn local(
     options.tune = tune;
     let Transform { kind, shape, precision, .. } = &problem.transform;
     let transform = family::transform(*kind);
-    let grid = shape.grid()?;
-    Ok(DynLocalPlan::over(comm, grid, transform, *precision, options, threads)?)
+    let shape = shape.grid()?.shape();
+    let (precision, threads) = (*precision, Some(threads));
+    let draft = DynLocalDraft { shape, transform, precision, options, threads };
+    Ok(draft.build_over(comm)?)
 }
 
 /// The plan that `tune` chooses; a bar shows the progress of measurements. Collective.

@@ -1,0 +1,194 @@
+//! The worker threads of the process, which all teams share.
+//!
+//! Ranks of a team wait for each other, so all of them must run at the same time: a team takes as
+//! many workers as it needs at once, and each worker comes back when it has run its rank. A pool
+//! that runs jobs from a queue, as rayon's global one does, could start half of a team and wait for
+//! the other half for ever. Threads for each plan would be simpler, but a program with many plans
+//! would then have as many idle threads as all plans together.
+//!
+//! Each worker is a rayon pool of one thread, because that lends references to a thread safely.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::available_parallelism;
+
+use fft_core::{Error, PerProcess};
+use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
+
+/// The pool of this process.
+static POOL: PerProcess<Pool> = PerProcess::new(Pool::new);
+
+struct Pool {
+    cores: usize,
+    /// Held by the thread that waits for workers, so that a large team is not overtaken for ever.
+    turn: Mutex<()>,
+    state: Mutex<State>,
+    returned: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    idle: Vec<Arc<ThreadPool>>,
+    /// Idle or not.
+    workers: usize,
+    /// How many reservations there are, by their number of workers.
+    reservations: BTreeMap<usize, usize>,
+}
+
+impl State {
+    fn largest_reservation(&self) -> usize {
+        self.reservations.last_key_value().map_or(0, |(workers, _)| *workers)
+    }
+
+    /// Starts more workers, idle at first.
+    fn start(&mut self, count: usize) -> Result<(), ThreadPoolBuildError> {
+        for _ in 0..count {
+            let name = format!("thriffty-{}", self.workers + 1);
+            let worker = ThreadPoolBuilder::new().num_threads(1).thread_name(move |_| name.clone());
+            self.idle.push(Arc::new(worker.build()?));
+            self.workers += 1;
+        }
+        Ok(())
+    }
+
+    /// Ends idle workers beyond those that the largest reservation is for.
+    fn end_unneeded(&mut self) {
+        let needed = self.largest_reservation();
+        while self.workers > needed && self.idle.pop().is_some() {
+            self.workers -= 1;
+        }
+    }
+}
+
+/// The workers of a team. They exist as long as this does, and other teams run on them meanwhile.
+#[derive(Debug)]
+pub(super) struct Reservation {
+    workers: usize,
+    process: u32,
+}
+
+/// What the threads of a team do at once.
+pub(super) struct Work<'a> {
+    /// What each worker does; the argument is its number.
+    pub(super) on_worker: &'a (dyn Fn(usize) + Sync),
+    /// What the calling thread does meanwhile.
+    pub(super) on_caller: &'a mut dyn FnMut(),
+    /// Whether threads of other processes wait for this team. Then it must not wait for idle
+    /// workers, because the team that has them may wait for a team of such a process.
+    pub(super) is_awaited: bool,
+}
+
+impl Reservation {
+    /// Starts the workers that this team needs beyond those that there are.
+    ///
+    /// # Errors
+    /// [`Error::Threads`] if the system starts too few.
+    pub(super) fn new(workers: usize) -> Result<Self, Error> {
+        let process = std::process::id();
+        if workers > 0 {
+            let mut state = POOL.get().state();
+            let missing = workers.saturating_sub(state.workers);
+            if let Err(why) = state.start(missing) {
+                state.end_unneeded();
+                let why = why.to_string();
+                return Err(Error::Threads { found: None, wanted: workers, why });
+            }
+            *state.reservations.entry(workers).or_default() += 1;
+        }
+        Ok(Self { workers, process })
+    }
+
+    /// Runs the work of a team. Waits while other teams have its workers, unless there may be more:
+    /// one for each core, or as many as the largest team needs.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] in a process that was forked from the one of the plan.
+    pub(super) fn run(&self, work: Work<'_>) -> Result<(), Error> {
+        if self.workers == 0 {
+            (work.on_caller)();
+            return Ok(());
+        }
+        let process = std::process::id();
+        if self.process != process {
+            return Err(Error::argument("process of the plan", self.process, process));
+        }
+        let pool = POOL.get();
+        let workers = pool.take(self.workers, work.is_awaited);
+        let on_worker = |number: usize, worker: &Arc<ThreadPool>| {
+            (work.on_worker)(number);
+            pool.put_back(worker.clone());
+        };
+        run_on(&workers, 0, &on_worker, work.on_caller);
+        Ok(())
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        if self.workers == 0 || self.process != std::process::id() {
+            return;
+        }
+        let mut state = POOL.get().state();
+        if let Some(reservations) = state.reservations.get_mut(&self.workers) {
+            *reservations -= 1;
+            if *reservations == 0 {
+                state.reservations.remove(&self.workers);
+            }
+        }
+        state.end_unneeded();
+    }
+}
+
+impl Pool {
+    fn new() -> Self {
+        Self {
+            cores: available_parallelism().map_or(1, usize::from),
+            turn: Mutex::new(()),
+            state: Mutex::default(),
+            returned: Condvar::new(),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes this number of workers, which is at most that of a reservation. If no more can be
+    /// started, it waits for those that there are.
+    fn take(&self, count: usize, at_once: bool) -> Vec<Arc<ThreadPool>> {
+        let _turn = (!at_once).then(|| self.turn.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut state = self.state();
+        while state.idle.len() < count {
+            let busy = state.workers - state.idle.len();
+            let most = state.largest_reservation().max(self.cores - 1);
+            let missing = count - state.idle.len();
+            if (at_once || busy + count <= most) && state.start(missing).is_ok() {
+                break;
+            }
+            state = self.returned.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        let others = state.idle.len() - count;
+        state.idle.split_off(others)
+    }
+
+    fn put_back(&self, worker: Arc<ThreadPool>) {
+        self.state().idle.push(worker);
+        self.returned.notify_all();
+    }
+}
+
+/// Runs `on_worker` on each of these workers and `on_caller` here, at once.
+fn run_on(
+    workers: &[Arc<ThreadPool>],
+    first: usize,
+    on_worker: &(dyn Fn(usize, &Arc<ThreadPool>) + Sync),
+    on_caller: &mut dyn FnMut(),
+) {
+    match workers.split_first() {
+        None => on_caller(),
+        Some((worker, others)) => worker.in_place_scope(|scope| {
+            scope.spawn(move |_| on_worker(first, worker));
+            run_on(others, first + 1, on_worker, on_caller);
+        }),
+    }
+}

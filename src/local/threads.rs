@@ -1,0 +1,48 @@
+//! How many threads a plan has if you do not say it.
+
+use std::env;
+use std::sync::OnceLock;
+use std::thread::available_parallelism;
+
+/// Variables that set the number of threads; the first that is set counts.
+const VARIABLES: [&str; 2] = ["THRIFFTY_THREADS", "OMP_NUM_THREADS"];
+
+static CORES: OnceLock<usize> = OnceLock::new();
+
+/// The number of threads of plans of one process, if you do not choose it.
+///
+/// It is the value of `THRIFFTY_THREADS` or, if that is not set, of `OMP_NUM_THREADS`, which batch
+/// systems, joblib and dask set for the jobs that they run side by side. Otherwise there is one
+/// thread for each core that the process may use, which its affinity and the quota of its control
+/// group limit. Values that are not a number from 1 on are ignored. Of a list, such as
+/// `OMP_NUM_THREADS=4,2`, the first number counts.
+///
+/// The variables are read in each call, the cores in the first one.
+pub fn default_threads() -> usize {
+    let given = VARIABLES.into_iter().find_map(|name| threads_in(&env::var(name).ok()?));
+    given.unwrap_or_else(|| *CORES.get_or_init(|| available_parallelism().map_or(1, usize::from)))
+}
+
+fn threads_in(value: &str) -> Option<usize> {
+    let first = value.split(',').next()?;
+    first.trim().parse().ok().filter(|threads| *threads > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_of_variables_are_numbers_from_one_on() {
+        for (value, expected) in [
+            ("3", Some(3)),
+            (" 4,2", Some(4)),
+            ("0", None),
+            ("", None),
+            ("all", None),
+            ("-1", None),
+        ] {
+            assert_eq!(threads_in(value), expected, "{value}");
+        }
+    }
+}
