@@ -48,8 +48,12 @@ def memory(array: Any) -> Memory | None:
 
 
 def address(array: np.ndarray) -> int:
-    """The address of the first element. `array.ctypes.data` says the same, and takes longer."""
-    return array.__array_interface__["data"][0]
+    """The address of the first element."""
+    try:
+        # Much faster than `array.ctypes.data`, for arrays that it is possible for.
+        return ctypes.addressof(ctypes.c_char.from_buffer(array))
+    except (TypeError, ValueError):
+        return array.ctypes.data
 
 
 def _of_numpy(array: np.ndarray) -> Memory:

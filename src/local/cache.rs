@@ -92,15 +92,15 @@ impl Cache {
     }
 }
 
-fn cache() -> MutexGuard<'static, Cache> {
-    CACHE.get().lock().unwrap_or_else(PoisonError::into_inner)
+fn locked(cache: &Mutex<Cache>) -> MutexGuard<'_, Cache> {
+    cache.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Gives up the plans that calls without a plan have made ([`DynLocalDraft::run`],
 /// [`LocalDraft::forward`](super::LocalDraft::forward)) and their threads. Those that are in use
 /// stay.
 pub fn clear_plans() {
-    let all = std::mem::take(&mut *cache());
+    let all = std::mem::take(&mut *locked(CACHE.get()));
     // Plans end here, where the cache is not locked.
     drop(all);
 }
@@ -109,7 +109,7 @@ pub fn clear_plans() {
 pub(super) fn with_room<R>(make: impl Fn() -> Result<R, Error>) -> Result<R, Error> {
     match make() {
         Err(error) if matches!(error.kind(), ErrorKind::Memory | ErrorKind::Threads) => {
-            if cache().idle.is_empty() {
+            if locked(CACHE.get()).idle.is_empty() {
                 return Err(error);
             }
             clear_plans();
@@ -125,14 +125,15 @@ pub(super) fn with_plan(
     run: impl FnOnce(&mut DynLocalPlan) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let key = Key(draft);
-    let found = cache().take(&key);
+    let cache = CACHE.get();
+    let found = locked(cache).take(&key);
     let mut plan = match found {
         Some(plan) => plan,
         None => Box::new(key.0.build()?),
     };
     // A plan that fails is not used again.
     run(&mut plan)?;
-    let gone = cache().put(key, plan);
+    let gone = locked(cache).put(key, plan);
     drop(gone);
     Ok(())
 }

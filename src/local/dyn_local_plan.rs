@@ -28,8 +28,8 @@ pub struct DynLocalPlan {
     comm: Box<dyn Comm>,
     /// Bytes of each rank's part before and after, of one call of the plans.
     parts: Vec<[usize; 2]>,
-    /// Whether parts of a thread of any process have another length after than before.
-    is_moved: bool,
+    /// Whether data in place is copied first, because one part would overwrite another one.
+    copies_in_place: bool,
     /// Calls of the plans for all arrays of a batch.
     calls: usize,
     howmany: usize,
@@ -145,13 +145,14 @@ impl DynLocalPlan {
         let parts: Vec<_> = parts.collect();
         let mut moved = [f64::from(parts.iter().any(|[before, after]| before != after))];
         comm.allreduce(Reduce::Max, &mut moved)?;
+        let is_one_part = comm.size() == 1 && parts.len() == 1 && calls == 1;
         let plans = plans.into_iter().map(|plan| Mutex::new(Some(Box::new(plan)))).collect();
         Ok(Self {
             plans,
             team,
             comm,
             parts,
-            is_moved: moved != [0.0],
+            copies_in_place: moved != [0.0] && !is_one_part,
             calls,
             howmany,
             grid,
@@ -360,8 +361,8 @@ impl DynLocalPlan {
     }
 
     /// Transforms within one array of [`in_place_bytes`](Self::in_place_bytes): input and output
-    /// both begin at its start. Where parts change their length, as those of half a spectrum do,
-    /// the input is copied first.
+    /// both begin at its start. Where several threads, processes or transforms of a batch have
+    /// parts that change their length, as those of half a spectrum do, the input is copied first.
     ///
     /// # Errors
     /// As [`DynLocalPlan::run`]; [`Error::Memory`] for the copy.
@@ -369,16 +370,16 @@ impl DynLocalPlan {
         let all = [self.input_bytes(), self.output_bytes()];
         let [from, to] = direction.choose(all, [all[1], all[0]]);
         self.agree(self.check_len(("array", data.len()), self.in_place_bytes()))?;
-        if self.is_moved {
+        if self.copies_in_place {
             let mut copy = self.agree(DynArray::zeros(from, 0))?;
             copy.bytes_mut().copy_from_slice(&data[..from]);
             return self.run(direction, copy.bytes_mut(), &mut data[..to]);
         }
-        let one = to / self.calls;
+        let one = self.in_place_bytes() / self.calls;
         (0..self.calls).try_for_each(|call| {
             let mut rest = &mut data[call * one..(call + 1) * one];
-            let parts = self.parts.iter().map(|&[bytes, _]| {
-                let (part, others) = std::mem::take(&mut rest).split_at_mut(bytes);
+            let parts = self.parts.iter().map(|&[before, after]| {
+                let (part, others) = std::mem::take(&mut rest).split_at_mut(before.max(after));
                 rest = others;
                 Mutex::new(part)
             });

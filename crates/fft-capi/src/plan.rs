@@ -318,7 +318,7 @@ fn told(brick: DynBrick) -> values::Brick {
 pub(crate) fn build(comm: &dyn Comm, asked: Result<Request, Error>) -> Result<Held, Error> {
     let asked = asked.and_then(|request| {
         let grid = DynGrid::new(request.shape)?;
-        tables_fit(comm, &request)?;
+        tables_fit(comm.rank(), &request)?;
         Ok((request, grid))
     });
     let (mut request, grid) = agree(comm, asked)?;
@@ -358,12 +358,13 @@ fn team(comm: &dyn Comm, request: Request, threads: usize) -> Result<Held, Error
 /// # Errors
 /// What is wrong with the request; [`Error::Argument`] for data on a device.
 pub(crate) fn local_draft(mut request: Request) -> Result<DynLocalDraft, Error> {
-    let alone = thriffty::alone();
     if request.place.is_some() {
         return Err(Error::argument("device of a transform without a plan", "one", "none"));
     }
-    tables_fit(&alone, &request)?;
-    request.options.machine = machine_of(&alone, &request)?.map(Arc::new);
+    tables_fit(0, &request)?;
+    if request.machine.is_some() {
+        request.options.machine = machine_of(&thriffty::alone(), &request)?.map(Arc::new);
+    }
     Ok(request.local_draft())
 }
 
@@ -395,7 +396,7 @@ fn machine_of(comm: &dyn Comm, request: &Request) -> Result<Option<Machine>, Err
 
 /// Whether there is memory for the tables of the longest axis. FFT planners end the process where
 /// there is none.
-fn tables_fit(comm: &dyn Comm, request: &Request) -> Result<(), Error> {
+fn tables_fit(rank: usize, request: &Request) -> Result<(), Error> {
     let lens = request.options.transform.unwrap_or(request.shape);
     let longest = lens.iter().max().map_or(1, |len| (*len).max(1));
     // A line and two tables; lengths without a fast algorithm take several lines of four times
@@ -407,6 +408,6 @@ fn tables_fit(comm: &dyn Comm, request: &Request) -> Result<(), Error> {
         rest
     });
     let bytes = longest.saturating_mul(if fast == 1 { 3 * 16 } else { 16 * 16 });
-    let error = |_| Error::Memory { rank: comm.rank(), bytes };
+    let error = |_| Error::Memory { rank, bytes };
     Vec::<u8>::new().try_reserve_exact(bytes).map_err(error)
 }

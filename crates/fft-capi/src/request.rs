@@ -146,17 +146,22 @@ fn scale(what: &str, found: i32) -> Result<Scale, Error> {
 
 fn kind(axis: usize, found: i32) -> Result<Option<Kind>, Error> {
     // The numbers of `values::Kind`: 0, and all kinds in their order.
-    let mut known = vec![(values::Kind::Default as i32, None)];
-    known.extend(Kind::ALL.into_iter().zip(1..).map(|(kind, number)| (number, Some(kind))));
-    one_of(&format!("kinds[{axis}]"), found, &known)
+    if found == values::Kind::Default as i32 {
+        return Ok(None);
+    }
+    let place = usize::try_from(found).ok().and_then(|number| number.checked_sub(1));
+    let kind = place.and_then(|place| Kind::ALL.get(place));
+    let expected = || format!("0 to {}", Kind::ALL.len());
+    let wrong = || Error::argument(format!("kinds[{axis}]"), found, expected());
+    kind.map(|kind| Some(*kind)).ok_or_else(wrong)
 }
 
 /// Whether it is a permutation is for the library to say.
 pub(crate) fn order(what: &str, found: &[i32]) -> Result<PerAxis<usize>, Error> {
     let mut order = PerAxis::splat(found.len(), 0);
     for (axis, &given) in order.iter_mut().zip(found) {
-        let expected = format!("0 to {}", found.len() - 1);
-        *axis = usize::try_from(given).map_err(|_| Error::argument(what, given, expected))?;
+        let expected = || format!("0 to {}", found.len() - 1);
+        *axis = usize::try_from(given).map_err(|_| Error::argument(what, given, expected()))?;
     }
     Ok(order)
 }
