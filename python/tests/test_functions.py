@@ -4,6 +4,8 @@ import gc
 import inspect
 import multiprocessing
 import pickle
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -50,9 +52,13 @@ def calls(draw):
     if name not in R2C:
         types += ["complex64", "complex128"]
     x = numbers(shape, draw(st.sampled_from(types)), draw(st.integers(0, 99)))
-    layout = draw(st.sampled_from(["C", "permuted", "strided", "backwards"]))
+    layout = draw(st.sampled_from(["C", "permuted", "strided", "backwards", "broadcast", "part"]))
     if layout == "permuted":
         x = x.transpose(draw(st.permutations(range(x.ndim))))
+    elif layout == "broadcast":
+        x = np.broadcast_to(x[:1], x.shape)
+    elif layout == "part":
+        x = np.pad(x, 1)[(slice(1, -1),) * x.ndim].T
     elif layout == "strided":
         x = np.repeat(x, 2, axis=-1)[..., ::2]
     elif layout == "backwards":
@@ -65,14 +71,16 @@ def calls(draw):
         named["type"] = draw(st.integers(1, 4))
         named["orthogonalize"] = draw(st.sampled_from([None, None, True, False]))
     points = st.integers(2, 9)
+    # In sequences, -1 is the length that there is.
+    lengths = st.one_of(points, st.just(-1))
     if name.endswith("n"):
         axes = draw(st.permutations(range(x.ndim)))[: draw(st.integers(1, x.ndim))]
         named["axes"] = [axis - draw(st.sampled_from([0, x.ndim])) for axis in axes]
         if draw(st.booleans()):
-            named["s"] = draw(st.lists(points, min_size=len(axes), max_size=len(axes)))
+            named["s"] = draw(st.lists(lengths, min_size=len(axes), max_size=len(axes)))
     elif name.endswith("2"):
         if draw(st.booleans()):
-            named["s"] = draw(st.lists(points, min_size=2, max_size=2))
+            named["s"] = draw(st.lists(lengths, min_size=2, max_size=2))
     else:
         named["axis"] = draw(st.integers(-x.ndim, x.ndim - 1))
         if draw(st.booleans()):
@@ -122,6 +130,58 @@ def test_functions_are_scipys(call, overwrite, into):
         close(function(x, overwrite_x=True, **named), expected)
 
 
+@cases(20)
+@given(st.lists(calls(), min_size=2, max_size=12))
+def test_threads_call_side_by_side(wanted):
+    wanted = [call for call in wanted if is_defined(*call)]
+    expected = [scipys(*call) for call in wanted]
+    wrong = []
+
+    def work(first):
+        try:
+            for turn in range(2 * len(wanted)):
+                at = (first + turn) % len(wanted)
+                name, x, named = wanted[at]
+                close(getattr(thriffty, name)(x, **named), expected[at])
+        except BaseException as error:
+            wrong.append(error)
+
+    threads = [threading.Thread(target=work, args=(first,)) for first in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_many_lengths_in_turn():
+    for turn in range(2):
+        for n in range(2, 420):
+            x = numbers(n, "float64", n)
+            for name in ["fft", "rfft", "dct"]:
+                close(getattr(thriffty, name)(x), getattr(scipy.fft, name)(x))
+
+
+SHARED_THREADS = """
+import os, numpy, thriffty
+before = len(os.listdir("/proc/self/task"))
+for n in range(20):
+    x = numpy.ones((130 + n, 150), complex)
+    for workers in (7, 2, 5):
+        thriffty.fft2(x, workers=workers)
+    thriffty.Plan(x.shape, threads=6).forward(x)
+assert len(os.listdir("/proc/self/task")) == before + 6
+os.environ["OMP_NUM_THREADS"] = "3"
+assert thriffty.get_workers() == 3
+os.environ["THRIFFTY_THREADS"] = "4"
+assert thriffty.get_workers() == 4
+"""
+
+
+def test_plans_share_the_threads_of_the_process():
+    subprocess.run([sys.executable, "-c", SHARED_THREADS], check=True)
+
+
 def test_large_arrays_take_threads():
     x = numbers((40, 30, 50), "complex128", 1)
     for workers in [1, 2, 3]:
@@ -151,6 +211,10 @@ def test_numbers_become_floats():
         (dict(axes=(0, 0)), "axes: found"),
         (dict(axes=(2,)), "axis: found 2, expected -2 to 1"),
         (dict(s=(3,), axes=(0, 1)), "lengths: found"),
+        (
+            dict(s=(2, 2, 2)),
+            r"lengths: found \(2, 2, 2\), expected at most 2, one for each axis of x",
+        ),
         (dict(s=(0, 3)), "points: found"),
         (dict(norm="unit"), "norm: found 'unit'"),
         (dict(workers=0), "workers: found 0"),
@@ -160,6 +224,21 @@ def test_numbers_become_floats():
 def test_arguments_without_meaning(arguments, text):
     with pytest.raises(ValueError, match=text):
         thriffty.fftn(np.ones((4, 4)), **arguments)
+
+
+def test_what_is_no_array():
+    with pytest.raises(ValueError, match="x: found a number, expected an array with at least one"):
+        thriffty.fft(5.0)
+    with pytest.raises(TypeError, match="out: found list, expected an array"):
+        thriffty.fft(np.ones(2), out=[1, 2])
+    for name in C2C + R2C + C2R:
+        function = getattr(thriffty, name)
+        x = np.ones((4, 5))
+        np.testing.assert_array_equal(function(a=x), function(x=x))
+        with pytest.raises(TypeError, match="twice"):
+            function(x, a=x)
+    with pytest.raises(TypeError, match="argument"):
+        thriffty.fft()
 
 
 def test_empty_and_single():
