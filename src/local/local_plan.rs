@@ -15,7 +15,8 @@ use crate::field::{R2c, Transform};
 ///
 /// Made by [`c2c`](super::c2c), [`r2c`](super::r2c) or [`r2r`](super::r2r). Arrays are row-major,
 /// one after the other for batches. Scales and order of frequencies are those of
-/// [`Plan`](crate::Plan). The threads park between calls and end with the plan.
+/// [`Plan`](crate::Plan). Plans share the threads of the process, which park between calls and end
+/// with the last plan that needs them.
 pub struct LocalPlan<K: Transform = R2c, const D: usize = 3> {
     plan: DynLocalPlan,
     types: PhantomData<fn() -> K>,
