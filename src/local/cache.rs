@@ -16,6 +16,8 @@ use super::dyn_local_plan::DynLocalPlan;
 
 /// What idle plans may hold together.
 const MOST_BYTES: usize = 1 << 28;
+/// What a plan holds besides the memory that it transforms in: its recipe, its report, and tables.
+const PLAN_BYTES: usize = 1 << 15;
 
 static CACHE: PerProcess<Mutex<Cache>> = PerProcess::new(Mutex::default);
 
@@ -61,7 +63,7 @@ impl Cache {
     /// Keeps a plan, and returns those that must go.
     fn put(&mut self, key: Key, plan: Box<DynLocalPlan>) -> Vec<Kept> {
         self.calls += 1;
-        let kept = Kept { bytes: plan.memory(), plan, last_call: self.calls };
+        let kept = Kept { bytes: plan.memory() + PLAN_BYTES, plan, last_call: self.calls };
         self.bytes += kept.bytes;
         self.idle.entry(key).or_default().push(kept);
         if self.bytes > MOST_BYTES { self.shrink(MOST_BYTES / 4 * 3) } else { Vec::new() }
