@@ -68,7 +68,7 @@ pub(super) struct Reservation {
 }
 
 /// What the threads of a team do at once.
-pub(super) struct Work<'a> {
+pub(super) struct Job<'a> {
     /// What each worker does; the argument is its number.
     pub(super) on_worker: &'a (dyn Fn(usize) + Sync),
     /// What the calling thread does meanwhile.
@@ -98,14 +98,14 @@ impl Reservation {
         Ok(Self { workers, process })
     }
 
-    /// Runs the work of a team. Waits while other teams have its workers, unless there may be more:
+    /// Runs the job of a team. Waits while other teams have its workers, unless there may be more:
     /// one for each core, or as many as the largest team needs.
     ///
     /// # Errors
     /// [`Error::Argument`] in a process that was forked from the one of the plan.
-    pub(super) fn run(&self, work: Work<'_>) -> Result<(), Error> {
+    pub(super) fn run(&self, job: Job<'_>) -> Result<(), Error> {
         if self.workers == 0 {
-            (work.on_caller)();
+            (job.on_caller)();
             return Ok(());
         }
         let process = std::process::id();
@@ -113,12 +113,12 @@ impl Reservation {
             return Err(Error::argument("process of the plan", self.process, process));
         }
         let pool = POOL.get();
-        let workers = pool.take(self.workers, work.is_awaited);
+        let workers = pool.take(self.workers, job.is_awaited);
         let on_worker = |number: usize, worker: &Arc<ThreadPool>| {
-            (work.on_worker)(number);
+            (job.on_worker)(number);
             pool.put_back(worker.clone());
         };
-        run_on(&workers, 0, &on_worker, work.on_caller);
+        run_on(&workers, 0, &on_worker, job.on_caller);
         Ok(())
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fft_core::{Comm, Error, Funnel, agree};
 
-use super::pool::{Reservation, Work};
+use super::pool::{Job, Reservation};
 
 /// Ranks that run at once. The calling thread is one of them, unless it must call MPI for the
 /// others meanwhile.
@@ -71,7 +71,7 @@ impl Team {
             let result = body(rank);
             *locked(&results[rank]) = Some(result);
         };
-        self.workers.run(Work {
+        self.workers.run(Job {
             on_worker: &|worker| run(worker + 1),
             on_caller: &mut || run(0),
             is_awaited: false,
@@ -93,7 +93,7 @@ impl Team {
             *locked(&results[rank]) = Some(result);
             drop(working);
         };
-        self.workers.run(Work {
+        self.workers.run(Job {
             on_worker: &run,
             on_caller: &mut || funnel.serve(),
             is_awaited: true,
