@@ -21,7 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from ._dist_array import DistArray, Layout
+from ._dist_array import DistArray
+from ._layout import Layout
 from ._mpi import Ranks, agree
 from ._options import argument
 from ._pfft_request import Request, stages_of
