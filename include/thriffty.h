@@ -335,12 +335,12 @@ enum thriffty_operator
      */
     THRIFFTY_OPERATOR_PROJECT = 7,
     /**
-     * Convolves with a normalised Gaussian; the parameter is its standard deviation.
+     * Convolves with a normalised Gaussian; the parameter is its standard deviation, 0 or more.
      */
     THRIFFTY_OPERATOR_GAUSSIAN = 8,
     /**
-     * Keeps modes below a fraction of the highest wavenumber of each axis, the parameter, and sets
-     * others to 0.
+     * Keeps modes below a fraction of the highest wavenumber of each axis, and sets others to 0;
+     * the parameter is the fraction, 0 or more.
      */
     THRIFFTY_OPERATOR_CUTOFF = 9,
 };
@@ -900,12 +900,16 @@ thriffty_status thriffty_copy_destroy(struct thriffty_copy *copy);
  * Applies an operator to each mode of this rank's spectral data, on a box with these `lengths`,
  * one for each axis. Not collective.
  *
- * `operator` is `THRIFFTY_OPERATOR_GRADIENT` or another; `parameter` is the number that some of
- * them take. Components of a vector follow each other in memory, in the order of axes, as the
- * arrays of a batch do. The arrays have as many components as the operator, or several times as
- * many. With `output` equal to `input` it works in place, if the result has as many components.
+ * `operator` is `THRIFFTY_OPERATOR_GRADIENT` or another. `parameter` is the axis of a derivative,
+ * from 0 on, the shift of Helmholtz's equation, the standard deviation of a Gaussian or the
+ * fraction of a cutoff, for which NAN, as none, is refused. For other operators it is NAN or 0.
  *
- * A failure is also that of this plan's next transform, on every rank.
+ * Components of a vector follow each other in memory, in the order of axes, as the arrays of a
+ * batch do. The arrays have as many components as the operator, or several times as many. With
+ * `output` equal to `input` it works in place, if the result has as many components.
+ *
+ * A failure of a plan of several ranks is also that of its next transform, on every rank: the
+ * others may be in it already.
  *
  * What the caller promises:
  * As of `thriffty_forward`; `lengths` is NULL or has as many numbers as the plan has axes.
@@ -920,8 +924,8 @@ thriffty_status thriffty_apply(struct thriffty_plan *plan,
                                size_t output_bytes);
 
 /**
- * As `thriffty_apply`, with the components of vectors in reverse: the first along the last axis,
- * which is Fortran's first.
+ * As `thriffty_apply`, in the order of Fortran: the first component of a vector is that along the
+ * last axis, and the axis of a derivative is counted from 1, for the last axis, on.
  *
  * What the caller promises:
  * As of `thriffty_apply`.
@@ -942,7 +946,7 @@ thriffty_status thriffty_apply_f(struct thriffty_plan *plan,
  * The kernel is one array, transformed by this plan or one with the same spectrum, unscaled. Of a
  * batch, each array is multiplied.
  *
- * A failure is also that of this plan's next transform, on every rank.
+ * A failure is also that of the next transform, as of `thriffty_apply`.
  *
  * What the caller promises:
  * As of `thriffty_forward`.

@@ -41,6 +41,14 @@ class ThreadsError(Error):
     """Threads that the system would not start."""
 
 
+class Uncopied:
+    """What holds plans, which belong to their process: copy and pickle refuse it."""
+
+    def __reduce__(self) -> Any:
+        name = type(self).__name__
+        raise TypeError(f"a {name} cannot be copied or pickled; make another where it is needed")
+
+
 # The values of `thriffty_status`.
 ERRORS: dict[int, type[Error]] = {
     1: ArgumentError,

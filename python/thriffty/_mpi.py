@@ -41,7 +41,7 @@ class Ranks:
     """
 
     def __init__(self, comm: Any) -> None:
-        self.comm = comm
+        self.comm, self.size = comm, comm.Get_size()
         self.next = 0
         self.unused: dict[int, tuple[Library, Destroy, ctypes.c_void_p]] = {}
 

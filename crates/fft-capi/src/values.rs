@@ -105,10 +105,10 @@ pub enum Operator {
     Helmholtz = 6,
     /// Subtracts the gradient part of a vector.
     Project = 7,
-    /// Convolves with a normalised Gaussian; the parameter is its standard deviation.
+    /// Convolves with a normalised Gaussian; the parameter is its standard deviation, 0 or more.
     Gaussian = 8,
-    /// Keeps modes below a fraction of the highest wavenumber of each axis, the parameter, and sets
-    /// others to 0.
+    /// Keeps modes below a fraction of the highest wavenumber of each axis, and sets others to 0;
+    /// the parameter is the fraction, 0 or more.
     Cutoff = 9,
 }
 
