@@ -363,9 +363,10 @@ typedef struct thriffty_copy thriffty_copy;
 /**
  * A distributed transform, ready to run any number of times in both directions.
  *
- * A plan may be used on any thread, by one at a time; with MPI, on threads that may call MPI. A
- * handle of no plan, or of a destroyed one, is refused with `THRIFFTY_STATUS_PLAN`, on this rank
- * alone: other ranks wait for it.
+ * A plan may be used on any thread, by one at a time; with MPI, on threads that may call MPI: with
+ * `MPI_THREAD_SERIALIZED` any, if no two calls of the process overlap, and with less the one that
+ * initialised MPI. A handle of no plan, or of a destroyed one, is refused with
+ * `THRIFFTY_STATUS_PLAN`, on this rank alone: other ranks wait for it.
  */
 typedef struct thriffty_plan thriffty_plan;
 
@@ -478,8 +479,9 @@ typedef struct thriffty_options {
     const char *layouts;
     /**
      * On the host: the threads of this process that share its work; 1 by default, 0 for as many
-     * as this process has cores. They park between calls. Over MPI the thread that makes the plan
-     * sends for them, so that `MPI_THREAD_FUNNELED` is enough; transposed data is refused there.
+     * as this process has cores. They park between calls. Over MPI the thread that calls this
+     * library sends for them, so that `MPI_THREAD_FUNNELED` is enough; transposed data is refused
+     * there.
      */
     int32_t threads;
     /**
@@ -650,16 +652,16 @@ thriffty_status thriffty_plan_create_serial(struct thriffty_plan **plan,
  * spectral grid has n/2 + 1 points along an axis of kind R2C. `options` may be NULL. On failure
  * `*plan` is NULL.
  *
- * MPI must be initialised. MPI_COMM_NULL, inter-communicators and threads that may not call MPI
- * are refused with `THRIFFTY_STATUS_TRANSPORT`, on this rank alone. Freed communicators are not
- * detected.
+ * MPI must be initialised and not finalised. MPI_COMM_NULL, inter-communicators and threads that
+ * may not call MPI are refused with `THRIFFTY_STATUS_TRANSPORT`, on this rank alone. Freed
+ * communicators are not detected.
  *
  * If `device` of the options names a CUDA device, the data is there; all ranks use devices, or
  * none does. Without such a device the status is `THRIFFTY_STATUS_DEVICE`.
  *
  * What the caller promises:
  * Pointers are NULL or point at what their types say. The communicator has not been freed, and the
- * stream is valid.
+ * stream is valid. With `MPI_THREAD_SERIALIZED`, calls of MPI and of this library do not overlap.
  */
 thriffty_status thriffty_plan_create(struct thriffty_plan **plan,
                                      MPI_Comm comm,
@@ -676,7 +678,7 @@ thriffty_status thriffty_plan_create(struct thriffty_plan **plan,
  * As `thriffty_plan_create`, with a communicator of Fortran: an integer.
  *
  * What the caller promises:
- * Pointers are NULL or point at what their types say; the communicator has not been freed.
+ * As of `thriffty_plan_create`.
  */
 thriffty_status thriffty_plan_create_f(struct thriffty_plan **plan,
                                        MPI_Fint comm,

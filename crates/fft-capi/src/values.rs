@@ -215,8 +215,9 @@ pub struct Options {
     /// or "pencils".
     pub layouts: *const c_char,
     /// On the host: the threads of this process that share its work; 1 by default, 0 for as many
-    /// as this process has cores. They park between calls. Over MPI the thread that makes the plan
-    /// sends for them, so that `MPI_THREAD_FUNNELED` is enough; transposed data is refused there.
+    /// as this process has cores. They park between calls. Over MPI the thread that calls this
+    /// library sends for them, so that `MPI_THREAD_FUNNELED` is enough; transposed data is refused
+    /// there.
     pub threads: i32,
     /// Not 0: spectral data stays in the bricks and the order of axes that cost least, which
     /// `thriffty_plan_sizes` tells; `output` is NULL then, and `output_order` as in C. Plans of
