@@ -146,7 +146,7 @@ class DistArray(np.ndarray):
         layout = self._layout
         if layout is None:
             return self.v.__reduce__()
-        if layout.comm is not None and layout.comm.Get_size() > 1:
+        if prod(layout.subcomm.sizes) > 1:
             raise TypeError(
                 "a DistArray of several ranks cannot be pickled; its part on this rank, `array.v`, "
                 "can"

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ._mpi import check_running
 from ._options import argument
 
 
@@ -54,6 +55,8 @@ class Cuts(tuple):
     @classmethod
     def of_grid(cls, comm: Any, grid: Sequence[int]) -> Cuts:
         """The cuts by a grid of ranks, row-major. Lengths that are not positive are chosen."""
+        if comm is not None:
+            check_running()
         ranks = comm.Get_size() if comm is not None else 1
         wanted = [max(0, int(length)) for length in grid]
         fixed = prod(length for length in wanted if length)
