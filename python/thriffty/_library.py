@@ -307,7 +307,8 @@ def over_mpi() -> Library:
     found, mpi = libraries(), loaded_mpi()
     path = found.get("THRIFFTY_LIBRARY") or (mpi and found.get(mpi))
     if not path:
-        raise ImportError(f"no libthriffty.so for {mpi or 'an unknown MPI'}; there are {found}")
+        used, there = mpi or "an unknown MPI", ", ".join(found) or "no MPI"
+        raise ImportError(f"this process uses {used}, and libthriffty.so is there for {there}")
     return _load_for_mpi(path)
 
 

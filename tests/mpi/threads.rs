@@ -91,7 +91,7 @@ fn in_turn(level: Threading) -> Result<(), Error> {
                 assert!((found - expected).abs() < 1e-12, "{found}");
                 Ok(plan)
             })?;
-            elsewhere(move || Ok(drop(plan)))?;
+            drop_elsewhere(plan)?;
             comm.barrier()?;
         }
     }
@@ -100,7 +100,7 @@ fn in_turn(level: Threading) -> Result<(), Error> {
         let mut output = vec![C64::default(); plan.output_len()];
         plan.forward(&vec![1.0; plan.input_len()], &mut output)
     })?;
-    elsewhere(move || Ok(drop(comm)))?;
+    drop_elsewhere(comm)?;
     // A safe function cannot know that calls do not overlap.
     let comm = MpiComm::of(&world)?;
     elsewhere(move || {
@@ -112,6 +112,13 @@ fn in_turn(level: Threading) -> Result<(), Error> {
         Ok(comm)
     })
     .map(drop)
+}
+
+fn drop_elsewhere(object: impl Send) -> Result<(), Error> {
+    elsewhere(move || {
+        drop(object);
+        Ok(())
+    })
 }
 
 /// Does something on another thread, and waits for it.
