@@ -335,12 +335,12 @@ enum thriffty_operator
      */
     THRIFFTY_OPERATOR_PROJECT = 7,
     /**
-     * Convolves with a normalised Gaussian; the parameter is its standard deviation.
+     * Convolves with a normalised Gaussian; the parameter is its standard deviation, 0 or more.
      */
     THRIFFTY_OPERATOR_GAUSSIAN = 8,
     /**
-     * Keeps modes below a fraction of the highest wavenumber of each axis, the parameter, and sets
-     * others to 0.
+     * Keeps modes below a fraction of the highest wavenumber of each axis, and sets others to 0;
+     * the parameter is the fraction, 0 or more.
      */
     THRIFFTY_OPERATOR_CUTOFF = 9,
 };
@@ -363,9 +363,10 @@ typedef struct thriffty_copy thriffty_copy;
 /**
  * A distributed transform, ready to run any number of times in both directions.
  *
- * A plan may be used on any thread, by one at a time; with MPI, on threads that may call MPI. A
- * handle of no plan, or of a destroyed one, is refused with `THRIFFTY_STATUS_PLAN`, on this rank
- * alone: other ranks wait for it.
+ * A plan may be used on any thread, by one at a time; with MPI, on threads that may call MPI: with
+ * `MPI_THREAD_SERIALIZED` any, if no two calls of the process overlap, and with less the one that
+ * initialised MPI. A handle of no plan, or of a destroyed one, is refused with
+ * `THRIFFTY_STATUS_PLAN`, on this rank alone: other ranks wait for it.
  */
 typedef struct thriffty_plan thriffty_plan;
 
@@ -649,16 +650,16 @@ thriffty_status thriffty_plan_create_serial(struct thriffty_plan **plan,
  * spectral grid has n/2 + 1 points along an axis of kind R2C. `options` may be NULL. On failure
  * `*plan` is NULL.
  *
- * MPI must be initialised. MPI_COMM_NULL, inter-communicators and threads that may not call MPI
- * are refused with `THRIFFTY_STATUS_TRANSPORT`, on this rank alone. Freed communicators are not
- * detected.
+ * MPI must be initialised and not finalised. MPI_COMM_NULL, inter-communicators and threads that
+ * may not call MPI are refused with `THRIFFTY_STATUS_TRANSPORT`, on this rank alone. Freed
+ * communicators are not detected.
  *
  * If `device` of the options names a CUDA device, the data is there; all ranks use devices, or
  * none does. Without such a device the status is `THRIFFTY_STATUS_DEVICE`.
  *
  * What the caller promises:
  * Pointers are NULL or point at what their types say. The communicator has not been freed, and the
- * stream is valid.
+ * stream is valid. With `MPI_THREAD_SERIALIZED`, calls of MPI and of this library do not overlap.
  */
 thriffty_status thriffty_plan_create(struct thriffty_plan **plan,
                                      MPI_Comm comm,
@@ -675,7 +676,7 @@ thriffty_status thriffty_plan_create(struct thriffty_plan **plan,
  * As `thriffty_plan_create`, with a communicator of Fortran: an integer.
  *
  * What the caller promises:
- * Pointers are NULL or point at what their types say; the communicator has not been freed.
+ * As of `thriffty_plan_create`.
  */
 thriffty_status thriffty_plan_create_f(struct thriffty_plan **plan,
                                        MPI_Fint comm,
@@ -950,12 +951,16 @@ int32_t thriffty_default_threads(void);
  * Applies an operator to each mode of this rank's spectral data, on a box with these `lengths`,
  * one for each axis. Not collective.
  *
- * `operator` is `THRIFFTY_OPERATOR_GRADIENT` or another; `parameter` is the number that some of
- * them take. Components of a vector follow each other in memory, in the order of axes, as the
- * arrays of a batch do. The arrays have as many components as the operator, or several times as
- * many. With `output` equal to `input` it works in place, if the result has as many components.
+ * `operator` is `THRIFFTY_OPERATOR_GRADIENT` or another. `parameter` is the axis of a derivative,
+ * from 0 on, the shift of Helmholtz's equation, the standard deviation of a Gaussian or the
+ * fraction of a cutoff, for which NAN, as none, is refused. For other operators it is NAN or 0.
  *
- * A failure is also that of this plan's next transform, on every rank.
+ * Components of a vector follow each other in memory, in the order of axes, as the arrays of a
+ * batch do. The arrays have as many components as the operator, or several times as many. With
+ * `output` equal to `input` it works in place, if the result has as many components.
+ *
+ * A failure of a plan of several ranks is also that of its next transform, on every rank: the
+ * others may be in it already.
  *
  * What the caller promises:
  * As of `thriffty_forward`; `lengths` is NULL or has as many numbers as the plan has axes.
@@ -970,8 +975,8 @@ thriffty_status thriffty_apply(struct thriffty_plan *plan,
                                size_t output_bytes);
 
 /**
- * As `thriffty_apply`, with the components of vectors in reverse: the first along the last axis,
- * which is Fortran's first.
+ * As `thriffty_apply`, in the order of Fortran: the first component of a vector is that along the
+ * last axis, and the axis of a derivative is counted from 1, for the last axis, on.
  *
  * What the caller promises:
  * As of `thriffty_apply`.
@@ -992,7 +997,7 @@ thriffty_status thriffty_apply_f(struct thriffty_plan *plan,
  * The kernel is one array, transformed by this plan or one with the same spectrum, unscaled. Of a
  * batch, each array is multiplied.
  *
- * A failure is also that of this plan's next transform, on every rank.
+ * A failure is also that of the next transform, as of `thriffty_apply`.
  *
  * What the caller promises:
  * As of `thriffty_forward`.

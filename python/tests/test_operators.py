@@ -105,22 +105,39 @@ def test_products_convolve(correlate):
         (("curl",), "shape of x"),
         (("gradient", (1.0, 2.0)), "number of lengths: found 2, expected 3"),
         (("gradient", (1.0, 2.0, -1.0)), "length of axis 2: found -1"),
-        (("derivative", 1.0, 3), "axis: found 3"),
-        (("gaussian", 1.0, np.nan), "standard deviation"),
+        (("gradient", None), "lengths: found None, expected a number, or one for each axis"),
+        (("gradient", ("a", 1, 1)), "lengths: found .*, expected a number"),
+        ((["gradient"],), r"operator: found \['gradient'\]"),
+        (("derivative", 1.0, 3), "axis of the derivative: found 3, expected 0 to 2"),
+        (("derivative", 1.0, 0.5), "axis of the derivative: found 0.5, expected 0 to 2"),
+        (("derivative",), "parameter of derivative: found none, expected the axis"),
+        (("helmholtz",), "parameter of helmholtz: found none, expected the shift"),
+        (("gaussian",), "parameter of gaussian: found none, expected the standard deviation"),
+        (("cutoff",), "parameter of cutoff: found none, expected the fraction of the highest"),
+        (("gaussian", 1.0, "a"), "parameter of gaussian: found 'a', expected the standard"),
+        (("laplacian", 1.0, 0), "parameter of laplacian: found 0, expected none"),
+        (("gaussian", 1.0, np.inf), "standard deviation: found inf, expected a finite number"),
+        (("gaussian", 1.0, -0.1), "standard deviation: found -0.1, expected 0 or more"),
+        (("cutoff", 1.0, -1.0), "fraction: found -1, expected 0 or more"),
     ],
 )
-def test_what_is_wrong_is_also_the_next_transforms(arguments, text):
-    with thriffty.Plan((4, 4, 4)) as plan:
+@pytest.mark.parametrize("threads", [1, 2])
+def test_what_is_wrong_is_told_once(arguments, text, threads):
+    """A process alone has nobody to tell by its next transform."""
+    with thriffty.Plan((4, 4, 4), threads=threads) as plan:
         x = np.zeros((4, 4, 4), complex)
         operator, *others = arguments
         for _ in range(2):
             with pytest.raises(thriffty.ArgumentError, match=text):
                 plan.apply(operator, x, *others)
-            with pytest.raises(thriffty.ArgumentError, match=text):
-                plan.forward(x)
             plan.forward(x)
         with pytest.raises(thriffty.ArgumentError, match="dtype of kernel"):
             plan.convolve(x.real.copy(), x)
+        with pytest.raises(thriffty.ArgumentError, match="length of the transform along axis 0"):
+            plan.green_function(1.0)
+        with pytest.raises(thriffty.ArgumentError, match="spacings: found None"):
+            plan.green_function(None)
+        plan.forward(x)
 
 
 def test_padding_and_truncation_are_numpys():

@@ -2,6 +2,7 @@
 
 import copy
 import gc
+import multiprocessing
 import pickle
 import threading
 import time
@@ -71,7 +72,11 @@ def test_what_a_plan_says():
         (dict(shape=4, order="A"), "order: found 'A'"),
         (dict(shape=4, wire="f33"), "wire"),
         (dict(shape=4, wire=5), "wire: found 5, expected a text"),
-        (dict(shape=4, recipe=b"x"), "tune_text: found b'x', expected a text"),
+        (dict(shape=4, recipe=b"x"), "recipe: found b'x', expected a text"),
+        (dict(shape=4, wisdom=3), "wisdom: found 3, expected a path"),
+        (dict(shape=4, machine=3), "machine: found 3, expected a path"),
+        (dict(shape=4, tune=-1.0), "tune: found -1.0, expected 'model', 'measure' or a number"),
+        (dict(shape=4, device=-1), "device: found -1, expected 0 or more, or None for the host"),
         (dict(shape=(4.0, 4)), "float"),
         (dict(shape=4, dtype="foo"), "foo"),
         (dict(shape=(2**64 + 4,)), "points: found 18446744073709551620"),
@@ -83,7 +88,7 @@ def test_what_a_plan_says():
         (dict(shape=4, tune=1.0, wisdom="file"), "ways to choose the recipe"),
         (dict(shape=4, recipe="(c2c"), "recipe"),
         (dict(shape=4, tolerance=-1.0), "tolerance"),
-        (dict(shape=4, batch=0), "0"),
+        (dict(shape=4, batch=0), "batch: found 0, expected 1 or more"),
         (dict(shape=4, threads=-1), "threads"),
     ],
 )
@@ -102,14 +107,20 @@ def test_arrays_that_do_not_fit():
         (good[:3], None, r"shape of x: found \(3, 6\), expected \(4, 6\)"),
         (np.asfortranarray(good), None, "memory of x: found strides"),
         ([1, 2], None, "x: found list, expected an array"),
+        (good, [1, 2], "out: found list, expected an array"),
         (good, good.astype(np.complex64), "dtype of out: found complex64"),
         (good, read_only, "out: found read-only"),
     ]:
         with pytest.raises(thriffty.ArgumentError, match=text):
             plan.forward(x, out=out)
     room = np.ones(40, complex)
-    with pytest.raises(ValueError, match="overlap"):
+    with pytest.raises(ValueError, match="overlap, expected arrays that lie apart, or"):
         plan.forward(room[:24].reshape(4, 6), out=room[8:32].reshape(4, 6))
+    for call in (thriffty.ParallelCopy, thriffty.Halo):
+        with pytest.raises(ValueError, match="plan: found int, expected a Plan"):
+            call(7, [], [], [])
+    with pytest.raises(ValueError, match="darray: found ndarray, expected a DistArray"):
+        thriffty.PFFT(None, darray=good)
     assert plan.forward(read_only)[0, 0] == 24
 
 
@@ -214,14 +225,41 @@ def test_wisdom(tmp_path):
         assert plan.recipe == recipe
         with pytest.raises(ValueError, match="wisdom of a plan"):
             plan.save_wisdom(path)
+        with pytest.raises(ValueError, match="path: found 7, expected a path"):
+            plan.save_wisdom(7)
 
 
-def test_plans_are_not_copied():
-    plan = thriffty.Plan((4, 6))
-    for copies in (copy.copy, copy.deepcopy, pickle.dumps):
-        with pytest.raises(TypeError, match="cannot be copied or pickled"):
-            copies(plan)
-    assert plan.forward(np.ones((4, 6), complex))[0, 0] == 24
+def test_what_holds_plans_is_not_copied():
+    plan, x = thriffty.Plan((4, 6)), np.ones((4, 6), complex)
+    part = [(np.s_[0:4, 0:6], x)]
+    fft = thriffty.PFFT(None, (4, 6), dtype=complex)
+    held = [
+        plan,
+        thriffty.ParallelCopy(plan, part, [(np.s_[0:4, 0:6], x.copy())]),
+        thriffty.Halo(plan, part, 0, 0),
+        fft,
+        fft.forward,
+    ]
+    for one in held:
+        for copies in (copy.copy, copy.deepcopy, pickle.dumps, lambda one: copy.deepcopy([one])):
+            text = f"a {type(one).__name__} cannot be copied or pickled"
+            with pytest.raises(TypeError, match=text):
+                copies(one)
+    with pytest.raises(TypeError, match="a Plan cannot be copied or pickled"):
+        multiprocessing.get_context("spawn").Process(target=print, args=(plan,)).start()
+    assert plan.forward(x)[0, 0] == fft.forward(x)[0, 0] * 24 == 24
+
+
+def test_what_plans_say_is_copied():
+    with thriffty.Plan((4, 6), shared_arrays=True) as plan:
+        error, slices, x = plan.error, plan.input_slices, plan.empty_input()
+        x[...] = 1
+    for copies in (copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))):
+        assert copies(error) == error and type(copies(error)) is thriffty.WireError
+        assert copies(slices) == slices and (copies(x) == 1).all()
+    for error in [thriffty.ArgumentError("x: found 1"), thriffty.OutOfMemoryError("none")]:
+        again = pickle.loads(pickle.dumps(error))
+        assert type(again) is type(error) and str(again) == str(error)
 
 
 @pytest.mark.parametrize("threads", [1, 2])

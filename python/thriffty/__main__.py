@@ -36,8 +36,7 @@ def _mpi() -> str:
         used = _library.over_mpi().path
     except (ImportError, OSError) as error:
         used = str(error)
-    version = MPI.Get_library_version().splitlines()[0].split(",")[0].strip("\0 ")
-    return f"{version}; {used}"
+    return f"{_library.name_of_mpi(MPI.Get_library_version())}; {used}"
 
 
 def main() -> None:

@@ -17,7 +17,7 @@ from ._plan import Plan
 Part = tuple[Slices, Any]
 
 
-class ParallelCopy:
+class ParallelCopy(_library.Uncopied):
     """Copies bricks of arrays to bricks of arrays, of all ranks of a plan.
 
     Each rank has any number of sources and targets, which may be views of larger arrays with any
@@ -74,6 +74,8 @@ class ParallelCopy:
 
     def _begin(self, plan: Plan) -> None:
         self._made = False
+        if not isinstance(plan, Plan):
+            raise argument("plan", type(plan).__name__, "a Plan")
         self._handle = ctypes.c_void_p()
         self._library, self._ranks = plan._library, plan._ranks
 

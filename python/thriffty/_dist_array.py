@@ -7,150 +7,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 from numbers import Integral, Number
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from ._layout import AxisCut, Cuts, Layout, axis_of, layout_of
 from ._mpi import Ranks, agree
 from ._options import argument
 from ._plan import Plan
 
 # Elements of these sizes can be moved, as the bits of such numbers.
 _MOVED_AS = {4: np.float32, 8: np.float64, 16: np.complex128}
-
-
-class AxisCut(NamedTuple):
-    """Into how many parts an axis is cut, and which of them this rank has."""
-
-    size: int
-    rank: int
-
-    def Get_size(self) -> int:
-        return self.size
-
-    def Get_rank(self) -> int:
-        return self.rank
-
-    def part(self, length: int) -> slice:
-        """This rank's part of an axis. The first `length % size` parts have one more point."""
-        each, more = divmod(length, self.size)
-        start = self.rank * each + min(self.rank, more)
-        return slice(start, start + each + (self.rank < more))
-
-
-class Cuts(tuple):
-    """The `AxisCut` of each axis, and the communicator whose ranks share the array."""
-
-    comm: Any
-
-    def __new__(cls, comm: Any, cuts: Iterable[AxisCut]) -> Cuts:
-        self = super().__new__(cls, cuts)
-        self.comm = comm
-        return self
-
-    @classmethod
-    def of_grid(cls, comm: Any, grid: Sequence[int]) -> Cuts:
-        """The cuts by a grid of ranks, row-major. Lengths that are not positive are chosen."""
-        ranks = comm.Get_size() if comm is not None else 1
-        wanted = [max(0, int(length)) for length in grid]
-        fixed = prod(length for length in wanted if length)
-        if ranks % fixed or (fixed != ranks and 0 not in wanted):
-            raise argument("grid of ranks", tuple(grid), f"one of {ranks} ranks")
-        if 0 in wanted and ranks > 1:
-            from mpi4py import MPI
-
-            wanted = MPI.Compute_dims(ranks, wanted)
-        lengths = [length or 1 for length in wanted]
-        place = np.unravel_index(comm.Get_rank() if comm is not None else 0, lengths)
-        return cls(comm, (AxisCut(size, int(rank)) for size, rank in zip(lengths, place)))
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        return tuple(cut.size for cut in self)
-
-
-@dataclass(frozen=True)
-class Layout:
-    """How a global array is distributed. `axis` is one along which it is not cut."""
-
-    shape: tuple[int, ...]
-    subcomm: Cuts
-    axis: int
-
-    @property
-    def comm(self) -> Any:
-        return self.subcomm.comm
-
-    @property
-    def slices(self) -> tuple[slice, ...]:
-        """This rank's part of the global array."""
-        return tuple(cut.part(length) for cut, length in zip(self.subcomm, self.shape))
-
-    @property
-    def subshape(self) -> tuple[int, ...]:
-        return tuple(part.stop - part.start for part in self.slices)
-
-    @property
-    def substart(self) -> tuple[int, ...]:
-        return tuple(part.start for part in self.slices)
-
-    def aligned(self, axis: int) -> Layout:
-        """The layout that is not cut along `axis`, but along the present `axis` in its stead."""
-        cuts = list(self.subcomm)
-        cuts[axis], cuts[self.axis] = cuts[self.axis], cuts[axis]
-        return Layout(self.shape, Cuts(self.comm, cuts), axis)
-
-    def resized(self, axis: int, length: int) -> Layout:
-        """The same cuts of an array that has another length along `axis`."""
-        shape = self.shape[:axis] + (length,) + self.shape[axis + 1 :]
-        return replace(self, shape=shape)
-
-
-def world() -> Any:
-    """MPI_COMM_WORLD; None without mpi4py."""
-    try:
-        from mpi4py import MPI
-    except ImportError:
-        return None
-    return MPI.COMM_WORLD
-
-
-def axis_of(axis: Any, axes: int, what: str = "axis") -> int:
-    """An axis counted from the front."""
-    if not isinstance(axis, Integral) or not -axes <= int(axis) < axes:
-        raise argument(what, repr(axis), f"{-axes} to {axes - 1}")
-    return int(axis) % axes
-
-
-def _layout(shape: tuple[int, ...], subcomm: Any, alignment: Any) -> Layout:
-    """The layout that the arguments of `DistArray` ask for."""
-    axes = len(shape)
-    if alignment is not None:
-        alignment = axis_of(alignment, axes, "alignment")
-    if axes < 2:
-        # As in mpi4py-fft, one axis is not cut: every rank has all of it.
-        return Layout(shape, Cuts.of_grid(None, [1] * axes), 0)
-    if subcomm is None:
-        grid = [0] * axes
-        grid[-1 if alignment is None else alignment] = 1
-        subcomm = Cuts.of_grid(world(), grid)
-    elif not isinstance(subcomm, Cuts):
-        if not all(isinstance(length, Integral) for length in subcomm):
-            raise argument("subcomm", subcomm, "a number of parts for each axis")
-        subcomm = Cuts.of_grid(world(), subcomm)
-    if len(subcomm) != axes:
-        raise argument("axes of subcomm", len(subcomm), f"{axes}, without those of the tensor")
-    whole = [axis for axis, size in enumerate(subcomm.sizes) if size == 1]
-    if alignment is None and whole:
-        alignment = whole[-1]
-    if alignment not in whole:
-        which = "one axis" if alignment is None else f"axis {alignment}"
-        raise argument("grid of ranks", subcomm.sizes, f"1 part of {which}")
-    return Layout(shape, subcomm, alignment)
 
 
 class DistArray(np.ndarray):
@@ -177,8 +48,15 @@ class DistArray(np.ndarray):
 
     Notes
     -----
-    Arithmetic gives a `DistArray` of the same distribution, and so do components of a tensor. Other
-    parts are plain arrays. An array with a single axis is not distributed.
+    A result has the distribution of its operands if each of its points is where they have it: after
+    functions of each point alone (arithmetic and other ufuncs, `real`, `imag`), in components of a
+    tensor and in sums or other reductions over them, and in copies (`copy`, `astype`,
+    `numpy.zeros_like`). Everything else gives an array without a distribution, often a plain one:
+    slices, transposed and reshaped views, products of matrices, whatever moves elements, such as
+    `numpy.sort` and `numpy.roll`, and arithmetic of arrays with different distributions.
+
+    `copy.deepcopy` keeps the distribution. pickle does if there is one rank, and refuses an array
+    of several. An array with a single axis is not distributed.
     """
 
     _layout: Layout | None = None
@@ -197,42 +75,111 @@ class DistArray(np.ndarray):
         shape = tuple(int(length) for length in global_shape)
         if not 0 <= rank < len(shape):
             raise argument("rank", rank, f"less than the number of axes of {shape}")
-        layout = _layout(shape[rank:], subcomm, alignment)
+        layout = layout_of(shape[rank:], subcomm, alignment)
         array = super().__new__(cls, shape[:rank] + layout.subshape, dtype, buffer, 0, strides)
         array._layout = layout
         if buffer is None and isinstance(val, Number):
             array.fill(val)
         return array
 
-    def __array_finalize__(self, source: Any) -> None:
-        layout = getattr(source, "_layout", None)
-        # Slices and reductions along axes of the grid are no longer what the layout describes.
-        if layout is not None and self.shape[-len(layout.shape) :] == layout.subshape:
-            self._layout = layout
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **named: Any) -> Any:
+        layout = _layout_after(ufunc, method, inputs, named.get("axis", 0))
+        out = named.get("out")
+        if out is not None:
+            named["out"] = tuple(_plain(array) for array in out)
+        if "where" in named:
+            named["where"] = _plain(named["where"])
+        result = getattr(ufunc, method)(*(_plain(array) for array in inputs), **named)
+        if not isinstance(result, tuple):
+            return out[0] if out else _distributed(result, layout)
+        given = out or (None,) * len(result)
+        return tuple(
+            _distributed(array, layout) if mine is None else mine
+            for array, mine in zip(result, given)
+        )
 
-    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
-        if array.ndim == 0:
-            return array[()]
-        wrapped = array.view(type(self))
-        wrapped.__array_finalize__(self)
-        return wrapped
+    def __array_function__(self, function: Any, types: Any, args: Any, named: Any) -> Any:
+        result = super().__array_function__(function, types, args, named)
+        if function is np.empty_like:
+            return _distributed(result, self._layout)
+        if function in _POINTWISE:
+            return result
+        # Others may move elements within a copy that has the distribution.
+        given = (*args, *named.values())
+        if type(result) in (list, tuple):
+            return type(result)(_unless_given(part, given) for part in result)
+        return _unless_given(result, given)
 
     def __getitem__(self, index: Any) -> Any:
         part = super().__getitem__(index)
         if not isinstance(part, DistArray):
             return part
-        components = index if isinstance(index, tuple) else (index,)
-        if self._layout is not None and len(components) <= self.rank:
-            if all(isinstance(item, (Integral, slice)) for item in components):
-                return part
-        return part.view(np.ndarray)
+        items = index if isinstance(index, tuple) else (index,)
+        is_tensor = self._layout is not None and len(items) <= self.rank
+        are_components = is_tensor and all(
+            isinstance(item, (Integral, slice)) and not isinstance(item, bool) for item in items
+        )
+        return _distributed(part, self._layout if are_components else None)
+
+    def copy(self, order: Any = "C") -> DistArray:
+        """A copy with the same distribution."""
+        return _distributed(super().copy(order), self._layout)
+
+    def astype(self, dtype: Any, *args: Any, **named: Any) -> Any:
+        """As of `numpy.ndarray`; a copy, or this array, with the same distribution."""
+        result = super().astype(dtype, *args, **named)
+        is_plain = type(result) is np.ndarray
+        return result if is_plain else _distributed(result, self._layout)
+
+    def squeeze(self, axis: Any = None) -> np.ndarray:
+        """A plain array: NumPy's would be this one itself, on ranks with nothing to squeeze."""
+        return _plain(super().squeeze(axis))
+
+    def __copy__(self) -> DistArray:
+        return self.copy("K")
+
+    def __deepcopy__(self, memo: Any) -> DistArray:
+        # Distributions are never changed, and communicators not copied.
+        return self.copy("K")
+
+    def __reduce__(self) -> Any:
+        layout = self._layout
+        if layout is None:
+            return self.v.__reduce__()
+        if prod(layout.subcomm.sizes) > 1:
+            raise TypeError(
+                "a DistArray of several ranks cannot be pickled; its part on this rank, `array.v`, "
+                "can"
+            )
+        return _not_cut, (self.v, layout.shape, layout.axis)
+
+    @property
+    def real(self) -> Any:
+        """The real part of each point, as a view."""
+        return _distributed(super().real, self._layout)
+
+    @real.setter
+    def real(self, values: Any) -> None:
+        self.v.real = values
+
+    @property
+    def imag(self) -> Any:
+        """The imaginary part of each point, as a view."""
+        return _distributed(super().imag, self._layout)
+
+    @imag.setter
+    def imag(self, values: Any) -> None:
+        self.v.imag = values
 
     @property
     def pencil(self) -> Layout:
         """The distribution: `shape`, `subshape`, `substart`, `subcomm` and `axis`."""
-        if self._layout is None:
-            raise argument("array", f"a slice or sum of shape {self.shape}", "a whole DistArray")
-        return self._layout
+        layout = self._layout
+        # The shape of an array can be set.
+        if layout is None or self.shape[-len(layout.shape) :] != layout.subshape:
+            found = f"a view or a result of shape {self.shape} without a distribution"
+            raise argument("array", found, "a whole DistArray, or components of one")
+        return layout
 
     @property
     def v(self) -> np.ndarray:
@@ -370,6 +317,63 @@ class DistArray(np.ndarray):
             if mine != its:
                 raise argument(f"{what} of out", its, mine)
         return axis
+
+
+# Functions of NumPy that call ufuncs alone, or make an array like another: their results have a
+# distribution where they may.
+_POINTWISE = frozenset(
+    getattr(np, name, None)
+    for name in (
+        "all amax amin angle any around astype clip full_like imag max mean min ones_like prod "
+        "real round std sum var zeros_like"
+    ).split()
+)
+
+
+def _plain(array: Any) -> Any:
+    return array.view(np.ndarray) if isinstance(array, DistArray) else array
+
+
+def _unless_given(array: Any, given: Sequence[Any]) -> Any:
+    """A plain array, or one of those that a function was given."""
+    return array if any(array is one for one in given) else _plain(array)
+
+
+def _distributed(array: Any, layout: Layout | None) -> Any:
+    """An array with a distribution; a plain one if it has none, or another shape."""
+    if not isinstance(array, np.ndarray):
+        return array
+    if layout is None or array.shape[-len(layout.shape) :] != layout.subshape:
+        return _plain(array)
+    if not isinstance(array, DistArray):
+        array = array.view(DistArray)
+    array._layout = layout
+    return array
+
+
+def _layout_after(ufunc: Any, method: str, inputs: Sequence[Any], axis: Any) -> Layout | None:
+    """The distribution of what a ufunc makes, if it has one. `axis` is that of a reduction."""
+    arrays = [array for array in inputs if isinstance(array, DistArray) and array._layout]
+    if not arrays or ufunc.signature is not None:
+        return None
+    first, *others = (array._layout for array in arrays)
+    if any((one.shape, one.subcomm) != (first.shape, first.subcomm) for one in others):
+        return None
+    if method == "__call__":
+        return first
+    if method not in ("reduce", "accumulate") or axis is None:
+        return None
+    # Each point stays where it is if the axes are those of the tensor.
+    (array,), axes = arrays, axis if isinstance(axis, tuple) else (axis,)
+    rank = array.ndim - len(first.shape)
+    return first if all(axis % array.ndim < rank for axis in axes) else None
+
+
+def _not_cut(part: np.ndarray, shape: tuple[int, ...], axis: int) -> DistArray:
+    """An array that one process has all of."""
+    array = part.view(DistArray)
+    array._layout = Layout(shape, Cuts.of_grid(None, [1] * len(shape)), axis)
+    return array
 
 
 def _move(source: DistArray, target: DistArray) -> None:

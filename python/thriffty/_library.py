@@ -41,6 +41,14 @@ class ThreadsError(Error):
     """Threads that the system would not start."""
 
 
+class Uncopied:
+    """What holds plans, which belong to their process: copy and pickle refuse it."""
+
+    def __reduce__(self) -> Any:
+        name = type(self).__name__
+        raise TypeError(f"a {name} cannot be copied or pickled; make another where it is needed")
+
+
 # The values of `thriffty_status`.
 ERRORS: dict[int, type[Error]] = {
     1: ArgumentError,
@@ -205,6 +213,17 @@ class Library:
     def has_mpi(self) -> bool:
         return hasattr(self.c, "thriffty_plan_create_f")
 
+    @property
+    def mpi(self) -> str | None:
+        """The MPI that it was linked with, in its own words."""
+        ask = getattr(self.c, "MPI_Get_library_version", None)
+        if ask is None:
+            return None
+        # More than any MPI_MAX_LIBRARY_VERSION_STRING.
+        words, length = ctypes.create_string_buffer(1 << 14), ctypes.c_int()
+        ask(words, ctypes.byref(length))
+        return words.value.decode(errors="replace")
+
     def check(self, status: int) -> None:
         """Raises the error that a status stands for."""
         if status != 0:
@@ -259,6 +278,24 @@ def _load(path: str) -> Library:
     return Library(path)
 
 
+def name_of_mpi(words: str) -> str:
+    """The name and the version in what an MPI says of itself."""
+    return " ".join(words.strip("\0\n ").splitlines()[0].split(",")[0].split())
+
+
+@cache
+def _load_for_mpi(path: str) -> Library:
+    from mpi4py import MPI
+
+    library = _load(path)
+    if not library.has_mpi:
+        raise ImportError(f"{path} was built without MPI")
+    used, own = name_of_mpi(MPI.Get_library_version()), name_of_mpi(library.mpi or "no MPI")
+    if used != own:
+        raise ImportError(f"this process uses {used}, and {path} was built for {own}")
+    return library
+
+
 @cache
 def serial() -> Library:
     """The library for plans of one process."""
@@ -275,8 +312,6 @@ def over_mpi() -> Library:
     found, mpi = libraries(), loaded_mpi()
     path = found.get("THRIFFTY_LIBRARY") or (mpi and found.get(mpi))
     if not path:
-        raise ImportError(f"no libthriffty.so for {mpi or 'an unknown MPI'}; there are {found}")
-    library = _load(path)
-    if not library.has_mpi:
-        raise ImportError(f"{path} was built without MPI")
-    return library
+        used, there = mpi or "an unknown MPI", ", ".join(found) or "no MPI"
+        raise ImportError(f"this process uses {used}, and libthriffty.so is there for {there}")
+    return _load_for_mpi(path)

@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
-from ._library import ArgumentError, Error, Library
+from ._library import ArgumentError, Error, Library, TransportError
 
 R = TypeVar("R")
 
@@ -14,6 +14,16 @@ R = TypeVar("R")
 Destroy = Callable[[ctypes.c_void_p], int]
 
 _keyval: int | None = None
+
+
+def check_running() -> None:
+    """Raises an error where a call of mpi4py would end the job."""
+    from mpi4py import MPI
+
+    if MPI.Is_finalized():
+        raise TransportError("MPI has been finalised")
+    if not MPI.Is_initialized():
+        raise TransportError("MPI has not been initialised")
 
 
 def agree(ranks: Ranks | None, asked: Callable[[], R]) -> R:
@@ -41,7 +51,7 @@ class Ranks:
     """
 
     def __init__(self, comm: Any) -> None:
-        self.comm = comm
+        self.comm, self.size = comm, comm.Get_size()
         self.next = 0
         self.unused: dict[int, tuple[Library, Destroy, ctypes.c_void_p]] = {}
 
@@ -53,6 +63,7 @@ class Ranks:
 
         if not isinstance(comm, MPI.Comm):
             raise TypeError(f"comm: found {type(comm).__name__}, expected mpi4py.MPI.Comm")
+        check_running()
         if _keyval is None:
             _keyval = MPI.Comm.Create_keyval()
         kept = comm.Get_attr(_keyval)
@@ -63,6 +74,7 @@ class Ranks:
 
     def agree(self, asked: Callable[[], R]) -> R:
         """Calls `asked`. The error of the lowest rank is that of all. Collective."""
+        check_running()
         mine, why = _tried(asked)
         text = None if why is None else f"{why}"
         said = self.comm.allgather((text, sorted(self.unused)))

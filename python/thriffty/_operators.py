@@ -12,6 +12,7 @@ import numpy as np
 
 from . import _arrays
 from ._library import Library, doubles
+from ._mpi import Ranks, agree
 from ._options import argument
 
 # The values of `thriffty_operator`, and how many components of how many dimensions each takes and
@@ -29,14 +30,24 @@ _OPERATORS = {
     "cutoff": (9, lambda n: (1, 1)),
 }
 
+# What the parameter is, for operators that have one.
+_PARAMETERS = {
+    "derivative": "the axis",
+    "helmholtz": "the shift",
+    "gaussian": "the standard deviation",
+    "cutoff": "the fraction of the highest wavenumber",
+}
+
 
 class Spectra:
     """What a plan does to spectra; none of it is collective.
 
-    A call that fails on one rank raises there. The next transform raises the same error on all.
+    A call that fails on one of several ranks raises there, and the next transform raises the same
+    error on all.
     """
 
     _library: Library
+    _ranks: Ranks | None
     _kinds: tuple[str, ...]
     _shapes: tuple[tuple[int, ...], ...]
     _dtypes: tuple[np.dtype, np.dtype]
@@ -55,7 +66,7 @@ class Spectra:
         operator: str,
         x: Any,
         lengths: float | Sequence[float] = 2 * math.pi,
-        parameter: float = 0.0,
+        parameter: float | None = None,
         out: Any = None,
     ) -> Any:
         """Applies an operator to each mode of spectral data, on a box.
@@ -66,15 +77,17 @@ class Spectra:
             "gradient", "divergence", "curl", "laplacian"; "derivative" along the axis `parameter`;
             "poisson" solves ``-laplacian(y) = x`` with a mean of 0, "helmholtz"
             ``(parameter - laplacian)(y) = x``; "project" subtracts the gradient part of a vector;
-            "gaussian" convolves with the standard deviation `parameter`; "cutoff" keeps modes below
-            the fraction `parameter` of the highest wavenumber of each axis.
+            "gaussian" convolves with a normalised Gaussian of the standard deviation `parameter`,
+            0 or more; "cutoff" keeps modes below the fraction `parameter`, 0 or more, of the
+            highest wavenumber of each axis.
         x : array
             Spectral data of this rank. Vectors have a leading axis, with one component for each
             axis that is transformed. More leading axes are several operands.
         lengths : float or sequence of float
-            Of the box, along each axis.
-        parameter : float
-            Of operators that take one.
+            The lengths of the box, or one along all axes: 2 pi by default, for which wavenumbers
+            are whole numbers.
+        parameter : float, optional
+            Needed by "derivative", "helmholtz", "gaussian" and "cutoff"; others take none.
         out : array, optional
             For the result; `x` itself, if it has as many components.
 
@@ -88,15 +101,17 @@ class Spectra:
         >>> import numpy as np, thriffty
         >>> x = np.linspace(0, 2 * np.pi, 16, endpoint=False)
         >>> with thriffty.Plan(16, float) as plan:
-        ...     slope = plan.inverse(plan.apply("derivative", plan.forward(np.sin(x))))
+        ...     wave = plan.forward(np.sin(x))
+        ...     slope = plan.inverse(plan.apply("derivative", wave, parameter=0))
         >>> bool(np.allclose(slope, np.cos(x)))
         True
         """
         handle = self._open()
         try:
-            if operator not in _OPERATORS:
+            if not isinstance(operator, str) or operator not in _OPERATORS:
                 raise argument("operator", repr(operator), "one of " + ", ".join(_OPERATORS))
             number, components = _OPERATORS[operator]
+            value = _parameter(operator, parameter)
             read = self._spectrum("x", x)
             shape = self._result(operator, components, read.shape)
             if out is None:
@@ -105,9 +120,9 @@ class Spectra:
             if written.shape != shape:
                 raise argument("shape of out", written.shape, shape)
             self._writable(written)
-            box, value = doubles(self._per_axis("lengths", lengths)), float(parameter)
+            box = doubles(self._per_axis("lengths", lengths))
         except Exception as error:
-            self._failed = error
+            self._tell_others(error)
             raise
         both = (read.address, read.bytes, written.address, written.bytes)
         c = self._library.c
@@ -136,7 +151,7 @@ class Spectra:
             by, data = self._spectrum("kernel", kernel), self._spectrum("x", x)
             self._writable(data)
         except Exception as error:
-            self._failed = error
+            self._tell_others(error)
             raise
         both = (by.address, by.bytes, int(correlate), data.address, data.bytes)
         self._library.check(self._library.c.thriffty_multiply(handle, *both))
@@ -161,15 +176,10 @@ class Spectra:
         """
         call, handle = self._library.c.thriffty_green_function, self._open()
         on_device = self._device is not None
-        # Collective, and so before a rank may fail.
-        kernel = self.empty_output() if on_device else None
-        try:
-            given = self._per_axis("spacings", spacing)
-        except Exception:
-            # Other ranks wait for this one, and get the error for no spacings.
-            call(handle, None, None, 0)
-            raise
-        if kernel is None:
+        given = agree(self._ranks, lambda: self._per_axis("spacings", spacing))
+        if on_device:
+            kernel = self.empty_output()
+        else:
             shape = self._shapes[1][-len(given) :]
             kernel = _arrays.empty_like(None, shape, self._dtypes[1], self._spectral_order)
         place = self._spectrum("kernel", kernel)
@@ -184,7 +194,7 @@ class Spectra:
         Parameters
         ----------
         lengths : float or sequence of float
-            Of the box, along each axis.
+            The lengths of the box, as of :meth:`apply`.
         derivative : bool
             For derivatives of odd order: the middle mode of an even number of points is 0.
         """
@@ -204,10 +214,19 @@ class Spectra:
     def _per_axis(self, what: str, given: float | Sequence[float]) -> tuple[float, ...]:
         """A number for each axis."""
         axes = len(self._spectral_order)
-        numbers = (given,) * axes if isinstance(given, Real) else tuple(given)
+        try:
+            each = (given,) * axes if isinstance(given, Real) else tuple(given)
+            numbers = tuple(float(number) for number in each)
+        except (TypeError, ValueError):
+            raise argument(what, repr(given), "a number, or one for each axis") from None
         if len(numbers) != axes:
             raise argument(f"number of {what}", len(numbers), axes)
-        return tuple(float(number) for number in numbers)
+        return numbers
+
+    def _tell_others(self, error: Exception) -> None:
+        """Keeps an error for the next transform, in which other ranks wait for this one."""
+        if self._ranks is not None and self._ranks.size > 1:
+            self._failed = error
 
     def _result(self, operator: str, components: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
         """The shape of a result for an operand's."""
@@ -252,3 +271,17 @@ class Spectra:
     def _writable(self, memory: _arrays.Memory) -> None:
         if not memory.writable:
             raise argument("out", "read-only", "an array that can be written")
+
+
+def _parameter(operator: str, given: float | None) -> float:
+    """The number that an operator takes, or 0 for those that take none."""
+    expected = _PARAMETERS.get(operator)
+    if given is None and expected is None:
+        return 0.0
+    if given is not None and expected is not None:
+        try:
+            return float(given)
+        except (TypeError, ValueError):
+            pass
+    found = "none" if given is None else repr(given)
+    raise argument(f"parameter of {operator}", found, expected or "none")

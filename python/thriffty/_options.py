@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 from collections.abc import Iterable, Sequence
 from operator import index
@@ -109,6 +110,8 @@ class Request:
         options.input_order[:axes], options.output_order[:axes] = self.orders
         options.forward_scale, options.inverse_scale = NORMS[known_norm(norm)]
         options.howmany = integer("batch", batch)
+        if options.howmany < 1:
+            raise argument("batch", batch, "1 or more")
         options.transform[:axes] = self.transform_lengths or (0,) * axes
         options.modes[:axes] = self.modes or (0,) * axes
         for field, value in others.items():
@@ -130,14 +133,33 @@ def tuning(
     if sum(asked) > 1:
         raise argument("ways to choose the recipe", "several", "one of tune, wisdom and recipe")
     if wisdom is not None:
-        return {"tune": WISDOM, "tune_text": os.fspath(wisdom)}
+        return {"tune": WISDOM, "tune_text": as_path("wisdom", wisdom)}
     if recipe is not None:
+        if not isinstance(recipe, str):
+            raise argument("recipe", repr(recipe), "a text")
         return {"tune": EXACT, "tune_text": recipe}
     if tune in ("model", "measure"):
         return {"tune": MODEL if tune == "model" else MEASURE}
-    if isinstance(tune, (int, float)):
+    if isinstance(tune, (int, float)) and 0 <= tune < math.inf:
         return {"tune": MEASURE, "tune_seconds": float(tune)}
     raise argument("tune", repr(tune), "'model', 'measure' or a number of seconds")
+
+
+def as_path(what: str, found: Any) -> str:
+    """The text of a path."""
+    if not isinstance(found, (str, bytes, os.PathLike)):
+        raise argument(what, repr(found), "a path")
+    return os.fsdecode(found)
+
+
+def device_number(device: int | None) -> int | None:
+    """The number of a device; None for the host."""
+    if device is None:
+        return None
+    number = integer("device", device, 32)
+    if number < 0:
+        raise argument("device", device, "0 or more, or None for the host")
+    return number
 
 
 def stream_address(stream: Any) -> int | None:

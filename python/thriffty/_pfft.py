@@ -21,7 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from ._dist_array import DistArray, Layout
+from ._dist_array import DistArray
+from ._layout import Layout
+from ._library import Uncopied
 from ._mpi import Ranks, agree
 from ._options import argument
 from ._pfft_request import Request, stages_of
@@ -44,7 +46,7 @@ _PLAN_OPTIONS = (
 _WITHOUT_EFFECT = ("planner_effort", "overwrite_input")
 
 
-class Transform:
+class Transform(Uncopied):
     """One direction of a `PFFT`, to be called.
 
     Attributes
@@ -137,8 +139,10 @@ class Transform:
         mine = self.output_array
         if array is None:
             return mine
+        if not isinstance(array, np.ndarray):
+            raise argument("output_array", type(array).__name__, "a NumPy array")
         _check_shape("output_array", array, mine)
-        if not isinstance(array, np.ndarray) or not array.flags.writeable:
+        if not array.flags.writeable:
             raise argument("output_array", "read-only", "an array that can be written")
         return np.asarray(array) if _fits(array, mine) else mine
 
@@ -173,7 +177,7 @@ def _fits(array: Any, mine: np.ndarray) -> bool:
     )
 
 
-class PFFT:
+class PFFT(Uncopied):
     """A transform of a distributed array, with the interface of mpi4py-fft.
 
     Parameters
@@ -262,6 +266,8 @@ class PFFT:
         **kw: Any,
     ) -> None:
         if darray is not None:
+            if not isinstance(darray, DistArray):
+                raise argument("darray", type(darray).__name__, "a DistArray")
             comm = darray.pencil.comm
 
         def asked() -> tuple[Request, list[Stage], int, dict[str, Any]]:

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ._dist_array import AxisCut, Cuts, DistArray, Layout, axis_of
+from ._dist_array import DistArray
+from ._layout import AxisCut, Cuts, Layout, axis_of
 from ._library import AXES
 from ._options import argument
 from ._pfft_stages import Stage

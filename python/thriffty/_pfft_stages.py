@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ._dist_array import Layout
+from ._layout import Layout
 from ._plan import Plan
 
 

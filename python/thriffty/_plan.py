@@ -12,7 +12,17 @@ import numpy as np
 from . import _arrays, _library, _mpi
 from ._library import Brick
 from ._operators import Spectra
-from ._options import Order, Request, Slices, argument, integer, stream_address, tuning
+from ._options import (
+    Order,
+    Request,
+    Slices,
+    argument,
+    as_path,
+    device_number,
+    integer,
+    stream_address,
+    tuning,
+)
 
 
 class WireError(NamedTuple):
@@ -22,7 +32,7 @@ class WireError(NamedTuple):
     bound: float
 
 
-class Plan(Spectra):
+class Plan(Spectra, _library.Uncopied):
     """A transform, ready to run any number of times in both directions.
 
     Without a communicator, one process transforms the whole grid with several threads. With one,
@@ -172,10 +182,10 @@ class Plan(Spectra):
                 shared_arrays=int(shared_arrays),
                 memory=memory,
                 layouts=layouts,
-                device=None if device is None else integer("device", device, 32),
+                device=device_number(device),
                 stream=stream_address(stream),
                 passage=passage,
-                machine=None if machine is None else os.fspath(machine),
+                machine=None if machine is None else as_path("machine", machine),
                 **tuning(tune, wisdom, recipe),
             )
             return request, options
@@ -430,9 +440,8 @@ class Plan(Spectra):
     def save_wisdom(self, path: str | os.PathLike[str]) -> None:
         """Adds what ``tune="measure"`` has timed to a file for ``wisdom=``."""
         save, handle = self._library.c.thriffty_plan_save_wisdom, self._open()
-        # What is no path is refused on all ranks, as others wait for this one.
-        is_path = isinstance(path, (str, os.PathLike))
-        self._library.check(save(handle, os.fsencode(path) if is_path else None))
+        text = _mpi.agree(self._ranks, lambda: as_path("path", path))
+        self._library.check(save(handle, os.fsencode(text)))
 
     # -- its end --------------------------------------------------------------------------------
 
@@ -467,9 +476,6 @@ class Plan(Spectra):
             # Destroying is collective, and ranks collect garbage at times of their own.
             destroy = self._library.c.thriffty_plan_destroy
             self._ranks.leave(self._number, self._library, destroy, handle)
-
-    def __reduce__(self) -> Any:
-        raise TypeError("a Plan cannot be copied or pickled")
 
     def __repr__(self) -> str:
         kind = "closed" if self._handle is None else self.recipe

@@ -405,8 +405,7 @@ impl DynPlan {
         if !self.recipe.problem().options.shared_arrays || self.bound.sees(array) {
             return Ok(());
         }
-        let expected = "one made by Plan::shared_input or shared_output, thriffty_allocate";
-        Err(Error::argument("array", "one that other ranks do not see", expected))
+        Err(Error::argument("array", "one that other ranks do not see", "one that this plan made"))
     }
 
     /// What every transform begins with: `mine` where all ranks have `Ok`, otherwise on every rank

@@ -100,7 +100,7 @@ fn check(options: &Options) -> Result<(), Error> {
         return Ok(());
     }
     let what = "memory of a plan on a device";
-    Err(Error::argument(what, format!("{memory:?}"), format!("{usual:?}")))
+    Err(Error::argument(what, memory, usual))
 }
 
 /// Points along each axis, of a whole transform of at most three axes: if they are all complex, the

@@ -106,8 +106,9 @@ impl Domain {
     ///
     /// # Errors
     /// [`Error::Length`] for lengths that are not those of the operator's components;
-    /// [`Error::Argument`] for axes without derivatives, parameters that are not finite, and arrays
-    /// that are elsewhere or not aligned; [`Error::Transport`] when a driver fails.
+    /// [`Error::Argument`] for axes without derivatives, parameters that are not finite or, as
+    /// [`Operator`] says, negative, and arrays that are elsewhere or not aligned;
+    /// [`Error::Transport`] when a driver fails.
     pub fn apply_arrays(
         &self,
         operator: Operator,

@@ -152,6 +152,8 @@ fn what_does_not_fit_is_an_error_on_every_rank() {
         for (operator, word) in [
             (Operator::Helmholtz(f64::NAN), "shift"),
             (Operator::Gaussian(f64::INFINITY), "standard deviation"),
+            (Operator::Gaussian(-0.1), "standard deviation: found -0.1, expected 0 or more"),
+            (Operator::Cutoff(-1e-9), "fraction: found -0.000000001, expected 0 or more"),
             (Operator::Derivative(3), "axis: found 3"),
             (Operator::Gradient, "in place"),
             (Operator::Curl, "the input of rank 2"),

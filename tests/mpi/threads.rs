@@ -1,12 +1,13 @@
-//! Plans in several threads of each process, where MPI can do that.
+//! Plans in several threads of each process, at the same time or in turn.
 //!
-//! Where MPI does not give `MPI_THREAD_MULTIPLE`, they say "skipped".
+//! Where MPI does not give the level that a test asks for, it says "skipped".
 use crate::common::check::{Case, check};
+use crate::common::data::C64;
 use crate::common::job;
-use thriffty::mpi::rsmpi::{self, Threading, topology::SimpleCommunicator};
+use thriffty::mpi::rsmpi::{self, Threading, topology::SimpleCommunicator, traits::AsRaw};
 use thriffty::mpi::{MpiComm, Rma};
 use thriffty::planning::Algorithm;
-use thriffty::{C2c, Comm, Error, Kind, R2c};
+use thriffty::{C2c, Comm, Error, Kind, R2c, local};
 
 #[test]
 fn two_ranks() {
@@ -47,6 +48,82 @@ fn body() {
         result.unwrap_or_else(|error| panic!("thread {thread}: {error}"));
     }
     drop(universe);
+}
+
+#[test]
+fn one_thread_at_a_time() {
+    for ranks in [1, 2, 3] {
+        job::must_succeed(ranks, "threads::serialized_body");
+    }
+}
+
+#[test]
+#[ignore = "started under mpirun by another test"]
+fn serialized_body() {
+    job::abort_on_panic();
+    let (universe, level) =
+        rsmpi::initialize_with_threading(Threading::Serialized).expect("MPI starts");
+    if level < Threading::Serialized {
+        println!("skipped: MPI gives {level:?}");
+        return;
+    }
+    in_turn(level).unwrap_or_else(|error| panic!("{error}"));
+    drop(universe);
+}
+
+/// What is made on one thread is used and dropped on others, one after the other.
+fn in_turn(level: Threading) -> Result<(), Error> {
+    let world = SimpleCommunicator::world();
+    // SAFETY: the world lives as long as MPI, and each thread waits for the one that it starts.
+    let comm = unsafe { MpiComm::from_raw(world.as_raw()) }?;
+    job::assert_ranks(comm.size());
+    let comm = elsewhere(move || transforms(&comm, 0).map(|()| comm))?;
+    for exchange in Algorithm::ALL {
+        for shared in [false, true] {
+            let draft = thriffty::c2c(&comm, [6, 5, 4]).exchange(exchange);
+            let draft = if shared { draft.shared_arrays() } else { draft };
+            let mut plan = draft.build()?;
+            let plan = elsewhere(move || {
+                let mut field = plan.shared_input()?;
+                field.as_mut_slice().fill(1.0.into());
+                let found: f64 = plan.forward(field)?.as_slice().iter().map(|x| x.re).sum();
+                let expected = if plan.comm().rank() == 0 { 120.0 } else { 0.0 };
+                assert!((found - expected).abs() < 1e-12, "{found}");
+                Ok(plan)
+            })?;
+            drop_elsewhere(plan)?;
+            comm.barrier()?;
+        }
+    }
+    let mut plan = local::r2c([8, 6]).threads(2).build_over(&comm)?;
+    elsewhere(move || {
+        let mut output = vec![C64::default(); plan.output_len()];
+        plan.forward(&vec![1.0; plan.input_len()], &mut output)
+    })?;
+    drop_elsewhere(comm)?;
+    // A safe function cannot know that calls do not overlap.
+    let comm = MpiComm::of(&world)?;
+    elsewhere(move || {
+        match (comm.barrier(), level) {
+            (Ok(()), Threading::Multiple) => {}
+            (Err(error), _) => assert!(error.to_string().contains("MPI_THREAD_MULTIPLE")),
+            (Ok(()), _) => panic!("a thread that may not call MPI"),
+        }
+        Ok(comm)
+    })
+    .map(drop)
+}
+
+fn drop_elsewhere(object: impl Send) -> Result<(), Error> {
+    elsewhere(move || {
+        drop(object);
+        Ok(())
+    })
+}
+
+/// Does something on another thread, and waits for it.
+fn elsewhere<R: Send>(body: impl FnOnce() -> Result<R, Error> + Send) -> Result<R, Error> {
+    std::thread::scope(|scope| scope.spawn(body).join().expect("a panic ends the job"))
 }
 
 /// Other transforms in each thread.

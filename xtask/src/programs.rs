@@ -146,9 +146,10 @@ impl Bench {
     /// Programs build with pkg-config, without warnings.
     fn by_pkg_config(&self) -> Result {
         let c = ["-std=c11", "-O1", "-g"];
+        let threads = [c[0], c[1], c[2], "-pthread"];
         let serial = ["-std=c11", "-UTHRIFFTY_WITH_MPI", "-pthread"];
         let (cxx, fortran) = (["-std=c++17", "-O1"], ["-std=f2008"]);
-        let programs: [(&str, &str, &[&str], &[&str]); 16] = [
+        let programs: [(&str, &str, &[&str], &[&str]); 17] = [
             ("cc", "examples/c/serial.c", &serial, &["thriffty"]),
             ("cc", "crates/fft-capi/tests/serial.c", &serial, &["thriffty"]),
             ("mpicc", "examples/c/transform.c", &c, &["thriffty"]),
@@ -159,6 +160,7 @@ impl Bench {
             ("mpicc", "crates/fft-capi/tests/abi.c", &c, &["thriffty"]),
             ("mpicc", "crates/fft-capi/tests/operators.c", &c, &["thriffty"]),
             ("mpicc", "crates/fft-capi/tests/arrays.c", &c, &["thriffty"]),
+            ("mpicc", "crates/fft-capi/tests/life.c", &threads, &["thriffty"]),
             ("mpif90", "crates/fft-capi/tests/fortran_arrays.f90", &fortran, &["thriffty-fortran"]),
             (
                 "mpif90",
@@ -198,7 +200,8 @@ impl Bench {
                 self.mpirun(ranks, &[&self.built(&name(source))])?;
             }
         }
-        Ok(())
+        // With another level of MPI, of which threads other than the first make no calls.
+        self.mpirun("2", &[&self.built("tests_life"), Path::new("funneled")])
     }
 
     /// Programs build with CMake, one of them with the static library.

@@ -4,6 +4,7 @@
 ! along the first axis. Otherwise everything is as include/thriffty.h says.
 
 module thriffty_operators
+    use, intrinsic :: ieee_arithmetic, only: ieee_quiet_nan, ieee_value
     use, intrinsic :: iso_c_binding, only: c_double, c_int32_t, c_null_ptr, c_ptr, c_size_t
     use thriffty, only: thriffty_plan, thriffty_plan_handle
     implicit none
@@ -65,11 +66,12 @@ module thriffty_operators
 contains
 
     !> Applies an operator to this rank's spectral data, on a box with these lengths. Not
-    !> collective; a failure is also that of the plan's next transform, on every rank.
+    !> collective; a failure of a plan of several ranks is also that of its next transform, on every
+    !> rank.
     !>
     !> input and output may be the same array, if the result has as many components. parameter is
     !> the axis of a derivative, the shift of Helmholtz's equation, the standard deviation of a
-    !> Gaussian, or the fraction of a cutoff.
+    !> Gaussian, or the fraction of a cutoff. These need it, and the other operators have none.
     subroutine thriffty_apply(plan, operator, lengths, input, input_bytes, output, output_bytes, status, parameter)
         type(thriffty_plan), intent(in) :: plan
         integer(c_int32_t), intent(in) :: operator
@@ -85,9 +87,9 @@ contains
         ! Other numbers of lengths are refused, as lengths of 0 are.
         turned = 0
         if (size(lengths) == axes) turned(:axes) = lengths(axes:1:-1)
-        given = 0
+        ! Stands for none.
+        given = ieee_value(given, ieee_quiet_nan)
         if (present(parameter)) given = parameter
-        if (operator == THRIFFTY_OPERATOR_DERIVATIVE) given = axes - given
         status = c_apply(thriffty_plan_handle(plan), operator, given, turned, input, input_bytes, output, output_bytes)
     end subroutine
 

@@ -163,7 +163,7 @@ pub(crate) fn apart(read: &[Range<usize>], written: &[Range<usize>]) -> Result<(
     let mut ends = [0, 0];
     for (range, is_written) in all {
         if range.start < ends[usize::from(!is_written)] {
-            let expected = "arrays apart; bricks in one array have the same number";
+            let expected = "arrays that lie apart; several bricks may be in one";
             return Err(Error::argument("arrays of a copy", "some that overlap", expected));
         }
         ends[0] = ends[0].max(range.end);

@@ -30,7 +30,7 @@ pub(crate) struct Held {
     on_device: bool,
     /// What operators use.
     pub(crate) domain: Option<KnownDomain>,
-    /// What failed on this rank since the last transform.
+    /// What failed on this rank since the last transform, if there are others to be told.
     pub(crate) failed: Option<Error>,
 }
 

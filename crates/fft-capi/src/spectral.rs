@@ -13,41 +13,96 @@ use thriffty::spectral::{Domain, Operator};
 
 use crate::domain::KnownDomain;
 use crate::plan::{Held, Plan, keeping};
+use crate::request::one_of;
 use crate::values::Operator as Number;
 
-/// The operator of a number and its parameter, of which a derivative's is an axis.
-pub(crate) fn operator(number: i32, parameter: f64) -> Result<Operator, Error> {
-    let known = [
-        (Number::Gradient, Operator::Gradient),
-        (Number::Divergence, Operator::Divergence),
-        (Number::Curl, Operator::Curl),
-        (Number::Laplacian, Operator::Laplacian),
-        (Number::Poisson, Operator::Poisson),
-        (Number::Helmholtz, Operator::Helmholtz(parameter)),
-        (Number::Project, Operator::Project),
-        (Number::Gaussian, Operator::Gaussian(parameter)),
-        (Number::Cutoff, Operator::Cutoff(parameter)),
-    ];
-    if number == Number::Derivative as i32 {
-        // The library refuses axes that there are not.
-        let axis = parameter as usize;
-        return match axis as f64 == parameter {
-            true => Ok(Operator::Derivative(axis)),
-            false => Err(Error::argument("axis of a derivative", parameter, "a whole number")),
-        };
+/// An operator as programs name it.
+#[derive(Clone, Copy)]
+pub(crate) struct AskedOperator {
+    pub(crate) number: i32,
+    /// NaN stands for none.
+    pub(crate) parameter: f64,
+    /// Whether components and axes are counted as in Fortran.
+    pub(crate) reversed: bool,
+}
+
+impl AskedOperator {
+    /// The operator, for a grid with so many axes.
+    pub(crate) fn operator(self, axes: usize) -> Result<Operator, Error> {
+        let known = [
+            Number::Derivative,
+            Number::Gradient,
+            Number::Divergence,
+            Number::Curl,
+            Number::Laplacian,
+            Number::Poisson,
+            Number::Helmholtz,
+            Number::Project,
+            Number::Gaussian,
+            Number::Cutoff,
+        ];
+        match one_of("operator", self.number, &known.map(|it| (it as i32, it)))? {
+            Number::Derivative => self.axis(axes).map(Operator::Derivative),
+            Number::Helmholtz => self.given("the shift").map(Operator::Helmholtz),
+            Number::Gaussian => self.given("the standard deviation").map(Operator::Gaussian),
+            Number::Cutoff => {
+                self.given("the fraction of the highest wavenumber").map(Operator::Cutoff)
+            }
+            Number::Gradient => self.without_parameter(Operator::Gradient),
+            Number::Divergence => self.without_parameter(Operator::Divergence),
+            Number::Curl => self.without_parameter(Operator::Curl),
+            Number::Laplacian => self.without_parameter(Operator::Laplacian),
+            Number::Poisson => self.without_parameter(Operator::Poisson),
+            Number::Project => self.without_parameter(Operator::Project),
+        }
     }
-    let found = known.into_iter().find(|(known, _)| *known as i32 == number);
-    let none = || Error::argument("operator", number, "one of thriffty_operator");
-    found.map(|(_, operator)| operator).ok_or_else(none)
+
+    /// An operator that has no parameter, for which 0 is none, too.
+    fn without_parameter(self, operator: Operator) -> Result<Operator, Error> {
+        match self.parameter.is_nan() || self.parameter == 0.0 {
+            true => Ok(operator),
+            false => Err(Error::argument("parameter of the operator", self.parameter, "none")),
+        }
+    }
+
+    /// The parameter of an operator that has one.
+    fn given(self, expected: &str) -> Result<f64, Error> {
+        match self.parameter.is_nan() {
+            true => Err(Error::argument("parameter of the operator", "none", expected)),
+            false => Ok(self.parameter),
+        }
+    }
+
+    /// The axis of a derivative, counted from 0 in the order of C.
+    fn axis(self, axes: usize) -> Result<usize, Error> {
+        let given = self.given("the axis of the derivative")?;
+        let first = if self.reversed { 1 } else { 0 };
+        let found = (0..axes).find(|at| (at + first) as f64 == given);
+        let last = axes - 1 + first;
+        let wrong =
+            || Error::argument("axis of the derivative", given, format!("{first} to {last}"));
+        let axis = found.ok_or_else(wrong)?;
+        Ok(if self.reversed { axes - 1 - axis } else { axis })
+    }
 }
 
 impl Held {
-    /// What a failure on this rank leaves for the next transform, which returns it on all ranks.
+    /// What a failure on this rank leaves for the next transform, which returns it on all ranks. A
+    /// single rank has nobody to tell.
     pub(crate) fn remember<R>(&mut self, result: Result<R, Error>) -> Result<R, Error> {
-        if let Err(error) = &result {
+        if let Err(error) = &result
+            && self.ranks() > 1
+        {
             self.failed.get_or_insert_with(|| error.clone());
         }
         result
+    }
+
+    fn ranks(&self) -> usize {
+        match self.plan() {
+            Plan::Rank(plan) => plan.comm().size(),
+            Plan::Team(plan) => plan.comm().size(),
+        }
     }
 
     /// The number of axes.
@@ -85,24 +140,26 @@ impl Held {
     /// Applies an operator to arrays of the host; without input, within the output.
     pub(crate) fn apply(
         &mut self,
-        operator: Operator,
-        (lengths, reversed): (impl FnOnce(&mut [f64]) -> Result<(), Error>, bool),
+        asked: AskedOperator,
+        lengths: impl FnOnce(&mut [f64]) -> Result<(), Error>,
         input: Option<&[u8]>,
         output: &mut [u8],
     ) -> Result<(), Error> {
-        self.domain(lengths, reversed)?.apply_bytes(operator, input, output)
+        let operator = asked.operator(self.axes())?;
+        self.domain(lengths, asked.reversed)?.apply_bytes(operator, input, output)
     }
 
     /// As [`Held::apply`], with arrays on the plan's device.
     #[cfg(feature = "cuda")]
     pub(crate) fn apply_on_device(
         &mut self,
-        operator: Operator,
-        (lengths, reversed): (impl FnOnce(&mut [f64]) -> Result<(), Error>, bool),
+        asked: AskedOperator,
+        lengths: impl FnOnce(&mut [f64]) -> Result<(), Error>,
         input: Option<&DeviceMemory<u8>>,
         output: &mut DeviceMemory<u8>,
     ) -> Result<(), Error> {
-        self.domain(lengths, reversed)?.apply_on_device(operator, input, output)
+        let operator = asked.operator(self.axes())?;
+        self.domain(lengths, asked.reversed)?.apply_on_device(operator, input, output)
     }
 
     /// Multiplies arrays of the host by a kernel, or its conjugate.

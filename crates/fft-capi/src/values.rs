@@ -105,10 +105,10 @@ pub enum Operator {
     Helmholtz = 6,
     /// Subtracts the gradient part of a vector.
     Project = 7,
-    /// Convolves with a normalised Gaussian; the parameter is its standard deviation.
+    /// Convolves with a normalised Gaussian; the parameter is its standard deviation, 0 or more.
     Gaussian = 8,
-    /// Keeps modes below a fraction of the highest wavenumber of each axis, the parameter, and sets
-    /// others to 0.
+    /// Keeps modes below a fraction of the highest wavenumber of each axis, and sets others to 0;
+    /// the parameter is the fraction, 0 or more.
     Cutoff = 9,
 }
 
@@ -216,8 +216,8 @@ pub struct Options {
     pub layouts: *const c_char,
     /// On the host: the threads of this process that share its work; 1 by default, 0 for
     /// `thriffty_default_threads`. One axis of one process has one thread. Plans of a process share
-    /// their threads, which park between calls. Over MPI the thread that makes the plan sends for
-    /// them, so that `MPI_THREAD_FUNNELED` is enough; transposed data is refused there.
+    /// their threads, which park between calls. Over MPI the thread that calls this library sends
+    /// for them, so that `MPI_THREAD_FUNNELED` is enough; transposed data is refused there.
     pub threads: i32,
     /// Not 0: spectral data stays in the bricks and the order of axes that cost least, which
     /// `thriffty_plan_sizes` tells; `output` is NULL then, and `output_order` as in C. Plans of

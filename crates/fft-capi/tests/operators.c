@@ -120,7 +120,8 @@ int main(int argc, char **argv) {
     expect(thriffty_wavenumbers(scalar, 3, 1, k, NULL, 16), ARGUMENT);
     that(thriffty_next_fast_len(97) == 100 && thriffty_next_fast_len(SIZE_MAX) == 0);
 
-    /* What fails here is an error of all in the next transform, and then everything works again. */
+    /* What fails here is an error of all in the next transform, if there are others; and then everything works again.
+     * NAN is no parameter. */
     const int last = rank == ranks - 1;
     struct {
         int32_t operator;
@@ -130,7 +131,15 @@ int main(int argc, char **argv) {
     } wrong[] = {
         {THRIFFTY_OPERATOR_DERIVATIVE, 3, lengths, one.output_bytes},
         {THRIFFTY_OPERATOR_DERIVATIVE, 0.5, lengths, one.output_bytes},
+        {THRIFFTY_OPERATOR_DERIVATIVE, -1, lengths, one.output_bytes},
+        {THRIFFTY_OPERATOR_DERIVATIVE, NAN, lengths, one.output_bytes},
+        {THRIFFTY_OPERATOR_HELMHOLTZ, NAN, lengths, one.output_bytes},
         {THRIFFTY_OPERATOR_GAUSSIAN, NAN, lengths, one.output_bytes},
+        {THRIFFTY_OPERATOR_GAUSSIAN, -1, lengths, one.output_bytes},
+        {THRIFFTY_OPERATOR_CUTOFF, NAN, lengths, one.output_bytes},
+        {THRIFFTY_OPERATOR_CUTOFF, -0.5, lengths, one.output_bytes},
+        {THRIFFTY_OPERATOR_CUTOFF, INFINITY, lengths, one.output_bytes},
+        {THRIFFTY_OPERATOR_LAPLACIAN, 0.5, lengths, one.output_bytes},
         {THRIFFTY_OPERATOR_LAPLACIAN, 0, NULL, one.output_bytes},
         {THRIFFTY_OPERATOR_LAPLACIAN, 0, lengths, one.output_bytes + 1},
         {42, 0, lengths, one.output_bytes},
@@ -140,10 +149,17 @@ int main(int argc, char **argv) {
             expect(thriffty_apply(scalar, wrong[i].operator, wrong[i].parameter, wrong[i].lengths, y, wrong[i].bytes, y,
                                   wrong[i].bytes), ARGUMENT);
         }
-        expect(thriffty_inverse(scalar, y, one.output_bytes, x, one.input_bytes), ARGUMENT);
-        that(strstr(thriffty_last_error(), "rank") != NULL);
+        if (ranks > 1) {
+            expect(thriffty_inverse(scalar, y, one.output_bytes, x, one.input_bytes), ARGUMENT);
+            that(strstr(thriffty_last_error(), "rank") != NULL);
+        }
         expect(thriffty_inverse(scalar, y, one.output_bytes, x, one.input_bytes), OK);
     }
+    expect(thriffty_apply(scalar, THRIFFTY_OPERATOR_LAPLACIAN, NAN, lengths, y, one.output_bytes, y, one.output_bytes), OK);
+    /* The kernel of a product is wrong. */
+    if (last) expect(thriffty_multiply(scalar, z, 1, 0, y, one.output_bytes), ARGUMENT);
+    if (ranks > 1) expect(thriffty_inverse(scalar, y, one.output_bytes, x, one.input_bytes), ARGUMENT);
+    expect(thriffty_inverse(scalar, y, one.output_bytes, x, one.input_bytes), OK);
     free(x);
     free(y);
     free(z);

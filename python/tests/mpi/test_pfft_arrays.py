@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib.util
 import pickle
 from pathlib import Path
@@ -9,7 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pfft_oracle import COMM, check, close, whole
+from reference import cases
 
 import thriffty
 from thriffty import PFFT, DistArray, newDistArray
@@ -107,11 +111,154 @@ def test_arithmetic_keeps_the_distribution() -> None:
     check(np.isclose(np.linalg.norm(u), 2 * np.sqrt(u.size)))
     u += 1
     check((u.v == 3).all() and type(u.v) is np.ndarray)
-    again = pickle.loads(pickle.dumps(u))
-    check((again == u.v).all())
-    if u.shape[1] != 1:
-        with pytest.raises(thriffty.Error, match="whole DistArray"):
-            u.mean(axis=1).global_shape
+    kept = np.add(u, u, out=u[0:3])
+    check((u.v == 6).all() and kept.rank == 1 and type(u.mean(axis=1)) is np.ndarray)
+
+
+# What is done to an array, and whether each point stays where it is.
+POINTWISE: dict[str, Any] = {
+    "arithmetic": lambda x: 2 * x + x,
+    "two results": lambda x: np.modf(x)[1],
+    "two places": lambda x: np.modf(x, np.empty_like(x), np.empty_like(x))[0],
+    "comparison": lambda x: x > 0,
+    "where": lambda x: np.sqrt(x, out=np.zeros_like(x), where=x > 0),
+    "copy": lambda x: x.copy(),
+    "copy.copy": copy.copy,
+    "deepcopy": lambda x: copy.deepcopy({"x": x})["x"],
+    "astype": lambda x: x.astype("F"),
+    "real": lambda x: (x * 1j).real,
+    "imag": lambda x: np.imag(x * 1j),
+    "round": lambda x: np.round(x),
+    "clip": lambda x: x.clip(-1, 1),
+    "conjugate": lambda x: (x * 1j).conj(),
+    "angle": lambda x: np.angle(x * 1j),
+    "full_like": lambda x: np.full_like(x, 7),
+    "tensor": lambda x: np.ones((2,) + (1,) * x.ndim) * x,
+}
+COMPONENTS: dict[str, Any] = {
+    "component": lambda x: x[1],
+    "components": lambda x: x[::-1],
+    "component of result": lambda x: np.add(x, 1)[0:1],
+    "each": lambda x: list(x)[-1],
+    "sum": lambda x: x.sum(0),
+    "norm": lambda x: np.sqrt(np.sum(x * x, axis=0)),
+    "mean": lambda x: np.mean(x, axis=0, keepdims=True),
+    "std": lambda x: np.std(x, axis=0),
+    "max": lambda x: np.max(x, axis=-x.ndim),
+    "accumulate": lambda x: np.add.accumulate(x),
+}
+OTHERS: dict[str, Any] = {
+    "T": lambda x: x.T,
+    "transpose": lambda x: np.transpose(x),
+    "swapaxes": lambda x: x.swapaxes(-1, -2),
+    "moveaxis": lambda x: np.moveaxis(x, -1, 0),
+    "rollaxis": lambda x: np.rollaxis(x, x.ndim - 1),
+    "copy of T": lambda x: x.T.copy(),
+    "sum of T": lambda x: x.T + x.T,
+    "reshape": lambda x: x.reshape(x.shape[::-1]),
+    "ravel": lambda x: x.ravel(),
+    "squeeze": lambda x: x.squeeze(),
+    "flip": lambda x: np.flip(x, -1),
+    "flipped copy": lambda x: np.flip(x, -1).copy(),
+    "expand_dims": lambda x: np.expand_dims(x, 0),
+    "broadcast_to": lambda x: np.broadcast_to(x, (2, *x.shape), subok=True),
+    "view": lambda x: x.view(np.int64),
+    "diagonal": lambda x: x.diagonal(0, -1, -2),
+    "slice": lambda x: x[..., :1],
+    "backwards": lambda x: x[..., ::-1],
+    "everything": lambda x: x[...],
+    "bool": lambda x: x[True],
+    "mask": lambda x: x[x > 0],
+    "take": lambda x: x.take(np.arange(x.shape[-1])[::-1], -1),
+    "repeat": lambda x: x.repeat(1, -1),
+    "sort": lambda x: np.sort(x, -1),
+    "roll": lambda x: np.roll(x, 1, -1),
+    "gradient": lambda x: np.gradient(np.resize(x, (2, 2)), axis=-1),
+    "cumsum": lambda x: x.cumsum(-1),
+    "sum along the grid": lambda x: x.sum(-1),
+    "sum of all": lambda x: np.sum(x, keepdims=True),
+    "matmul": lambda x: x @ np.ones((x.shape[-1], x.shape[-1])),
+    "dot": lambda x: x.dot(np.ones((x.shape[-1], x.shape[-1]))),
+    "outer": lambda x: np.multiply.outer(x, x),
+    "concatenate": lambda x: np.concatenate([x, x], -1),
+    "stack": lambda x: np.stack([x, x]),
+}
+
+
+@st.composite
+def arrays(draw: Any) -> DistArray:
+    """Short axes, perhaps of equal lengths, so that parts of some ranks look alike or are empty."""
+    shape = draw(st.lists(st.integers(1, 4), min_size=2, max_size=3))
+    rank = draw(st.integers(0, 1))
+    alignment = draw(st.integers(0, len(shape) - 1))
+    return filled((2,) * rank + tuple(shape), alignment=alignment, rank=rank)
+
+
+@cases(10)
+@given(arrays())
+def test_no_array_has_a_distribution_that_it_has_not(x: DistArray) -> None:
+    all_of_it = 100 * whole(x.global_shape, float)
+    for changes, keeps in ((POINTWISE, True), (COMPONENTS, x.rank == 1), (OTHERS, False)):
+        for name, change in changes.items():
+            if changes is COMPONENTS and not keeps:
+                continue
+            result = change(x) if keeps else tried(change, x)
+            kept = COMM.allgather(getattr(result, "_layout", None) is not None)
+            assert kept == [keeps] * RANKS, (name, kept)
+            if keeps:
+                found, expected = result.get((slice(None),) * result.ndim), change(all_of_it)
+                check(found is None or np.allclose(found, expected), name)
+            elif isinstance(result, DistArray):
+                with pytest.raises(thriffty.ArgumentError, match="without a distribution"):
+                    result.redistribute(0)
+    holds(x)
+    holds(x.redistribute(0))
+
+
+def tried(change: Any, x: DistArray) -> Any:
+    """Parts of some ranks are too small for some changes."""
+    try:
+        return change(x)
+    except (ValueError, IndexError):
+        return None
+
+
+def test_a_shape_that_was_set_is_no_distribution() -> None:
+    x = DistArray((4, 3 * RANKS), alignment=0)
+    x.shape = x.shape[::-1]
+    with pytest.raises(thriffty.ArgumentError, match="without a distribution"):
+        x.global_shape
+    check(type(x + 1) is np.ndarray)
+
+
+def test_arithmetic_of_different_distributions_has_none() -> None:
+    x, y = DistArray((2 * RANKS, 2), alignment=1, val=1), DistArray((2, 2 * RANKS), alignment=0)
+    check(x.shape == y.shape == (2, 2))
+    total = x + y
+    check(RANKS == 1 or type(total) is np.ndarray)
+    check((total + x).pencil == x.pencil and (y.T + x).pencil == x.pencil)
+
+
+@cases(5)
+@given(arrays())
+def test_pickles_are_whole_or_refused(x: DistArray) -> None:
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        if RANKS > 1:
+            with pytest.raises(TypeError, match="of several ranks cannot be pickled"):
+                pickle.dumps(x, protocol)
+        else:
+            again = pickle.loads(pickle.dumps(x, protocol))
+            check(again.pencil == x.pencil and again.rank == x.rank)
+            holds(again)
+            holds(again.redistribute(0))
+        # What has no distribution comes back as a plain array, and so does a part.
+        for part in (x.T, x.v):
+            again = pickle.loads(pickle.dumps(part, protocol))
+            check(type(again) is np.ndarray and (again == part).all())
+    one = pickle.loads(pickle.dumps(DistArray((8,), val=2)))
+    check(one.global_shape == (8,) and one[0] == 2)
+    for again in (pickle.loads(pickle.dumps(x.pencil)), copy.deepcopy(x.pencil)):
+        check(again == x.pencil and again.comm == x.pencil.comm)
 
 
 # -- redistribution -----------------------------------------------------------------------------

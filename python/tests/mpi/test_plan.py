@@ -1,6 +1,7 @@
 """Plans over MPI. Each rank runs all of this: `mpirun -n 3 python -m pytest python/tests/mpi`."""
 
 import gc
+import shutil
 import subprocess
 import sys
 
@@ -35,6 +36,14 @@ def same_error(call, *texts):
     assert said is not None
     for text in texts:
         assert text in said
+
+
+def told(call, *texts):
+    """Calls what fails on one rank, of which the others are told, if there are any."""
+    if RANKS > 1:
+        same_error(call, *texts)
+    else:
+        call()
 
 
 @st.composite
@@ -225,6 +234,30 @@ def test_the_library_says_what_it_is():
         assert word in text.stdout
 
 
+@pytest.mark.skipif(RANK > 0, reason="once is enough")
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no compiler")
+def test_a_library_for_another_mpi_is_refused(tmp_path, monkeypatch):
+    source, path = tmp_path / "other.c", tmp_path / "libother.so"
+    calls = "version last_error plan_recipe plan_report plan_create_f copy_run".split()
+    lines = [f"const char *thriffty_{call}(void) {{ return 0; }}" for call in calls]
+    lines += [
+        "#include <string.h>",
+        "int MPI_Get_library_version(char *text, int *length) {",
+        '    strcpy(text, "MPICH Version:      4.9\\nMPICH Device: none");',
+        "    return *length = 0;",
+        "}",
+    ]
+    source.write_text("\n".join(lines))
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", path, source], check=True)
+    monkeypatch.setenv("THRIFFTY_LIBRARY", str(path))
+    mine = MPI.Get_library_version().split(",")[0]
+    text = rf"this process uses {mine}, and .*libother.so was built for MPICH Version: 4.9"
+    thriffty._library.over_mpi.cache_clear()
+    with pytest.raises(ImportError, match=text):
+        thriffty.Plan((4, 6), comm=MPI.COMM_SELF)
+    thriffty._library.over_mpi.cache_clear()
+
+
 def test_operators_on_spectra_where_they_are():
     shape, box = (8, 12, 10), (2 * np.pi, 4 * np.pi, 2 * np.pi)
     scalar = thriffty.Plan(shape, float, comm=WORLD, transposed_output=True)
@@ -250,7 +283,7 @@ def test_operators_on_spectra_where_they_are():
                 assert RANK == LAST
             scalar.inverse(u_hat[0])
 
-        same_error(wrong_on_one, f"rank {LAST}", "standard deviation")
+        told(wrong_on_one, f"rank {LAST}", "standard deviation")
         scalar.inverse(u_hat[0])
 
 
@@ -264,5 +297,5 @@ def test_operators_of_the_wrong_array_on_one_rank():
                     plan.apply("laplacian", x.real)
             plan.inverse(x)
 
-        same_error(wrong_on_one, "dtype of x: found float64")
+        told(wrong_on_one, "dtype of x: found float64")
         plan.inverse(x)

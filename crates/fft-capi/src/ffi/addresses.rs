@@ -32,7 +32,7 @@ pub(super) fn apart(
     let [a, b]: [Range<usize>; 2] =
         [range(input.addr(), input_bytes), range(output.addr(), output_bytes)];
     if a.start < b.end && b.start < a.end && !a.is_empty() && !b.is_empty() {
-        let expected = "arrays apart; in place has calls of its own";
+        let expected = "arrays that lie apart, or a transform in place";
         return Err(Error::argument("input and output", "arrays that overlap", expected));
     }
     Ok(())

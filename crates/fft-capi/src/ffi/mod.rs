@@ -37,9 +37,10 @@ use pointers::{arrays, bytes_mut, request, tell, tell_options, tell_sizes, tell_
 
 /// A distributed transform, ready to run any number of times in both directions.
 ///
-/// A plan may be used on any thread, by one at a time; with MPI, on threads that may call MPI. A
-/// handle of no plan, or of a destroyed one, is refused with `THRIFFTY_STATUS_PLAN`, on this rank
-/// alone: other ranks wait for it.
+/// A plan may be used on any thread, by one at a time; with MPI, on threads that may call MPI: with
+/// `MPI_THREAD_SERIALIZED` any, if no two calls of the process overlap, and with less the one that
+/// initialised MPI. A handle of no plan, or of a destroyed one, is refused with
+/// `THRIFFTY_STATUS_PLAN`, on this rank alone: other ranks wait for it.
 pub struct Plan {
     _nobody_makes_one: [u8; 0],
 }
@@ -104,16 +105,16 @@ pub unsafe extern "C" fn thriffty_plan_create_serial(
 /// spectral grid has n/2 + 1 points along an axis of kind R2C. `options` may be NULL. On failure
 /// `*plan` is NULL.
 ///
-/// MPI must be initialised. MPI_COMM_NULL, inter-communicators and threads that may not call MPI
-/// are refused with `THRIFFTY_STATUS_TRANSPORT`, on this rank alone. Freed communicators are not
-/// detected.
+/// MPI must be initialised and not finalised. MPI_COMM_NULL, inter-communicators and threads that
+/// may not call MPI are refused with `THRIFFTY_STATUS_TRANSPORT`, on this rank alone. Freed
+/// communicators are not detected.
 ///
 /// If `device` of the options names a CUDA device, the data is there; all ranks use devices, or
 /// none does. Without such a device the status is `THRIFFTY_STATUS_DEVICE`.
 ///
 /// # Safety
 /// Pointers are NULL or point at what their types say. The communicator has not been freed, and the
-/// stream is valid.
+/// stream is valid. With `MPI_THREAD_SERIALIZED`, calls of MPI and of this library do not overlap.
 #[cfg(feature = "mpi")]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn thriffty_plan_create(
@@ -139,7 +140,7 @@ pub unsafe extern "C" fn thriffty_plan_create(
 /// As `thriffty_plan_create`, with a communicator of Fortran: an integer.
 ///
 /// # Safety
-/// Pointers are NULL or point at what their types say; the communicator has not been freed.
+/// As of `thriffty_plan_create`.
 #[cfg(feature = "mpi")]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn thriffty_plan_create_f(

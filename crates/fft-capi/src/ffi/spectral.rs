@@ -12,18 +12,22 @@ use super::addresses::null;
 use super::device;
 use super::pointers::{arrays, bytes_mut, tell};
 use crate::registry::plans;
-use crate::spectral::operator;
+use crate::spectral::AskedOperator;
 use crate::status::{Failure, Status, status};
 
 /// Applies an operator to each mode of this rank's spectral data, on a box with these `lengths`,
 /// one for each axis. Not collective.
 ///
-/// `operator` is `THRIFFTY_OPERATOR_GRADIENT` or another; `parameter` is the number that some of
-/// them take. Components of a vector follow each other in memory, in the order of axes, as the
-/// arrays of a batch do. The arrays have as many components as the operator, or several times as
-/// many. With `output` equal to `input` it works in place, if the result has as many components.
+/// `operator` is `THRIFFTY_OPERATOR_GRADIENT` or another. `parameter` is the axis of a derivative,
+/// from 0 on, the shift of Helmholtz's equation, the standard deviation of a Gaussian or the
+/// fraction of a cutoff, for which NAN, as none, is refused. For other operators it is NAN or 0.
 ///
-/// A failure is also that of this plan's next transform, on every rank.
+/// Components of a vector follow each other in memory, in the order of axes, as the arrays of a
+/// batch do. The arrays have as many components as the operator, or several times as many. With
+/// `output` equal to `input` it works in place, if the result has as many components.
+///
+/// A failure of a plan of several ranks is also that of its next transform, on every rank: the
+/// others may be in it already.
 ///
 /// # Safety
 /// As of `thriffty_forward`; `lengths` is NULL or has as many numbers as the plan has axes.
@@ -40,11 +44,14 @@ pub unsafe extern "C" fn thriffty_apply(
 ) -> Status {
     let (input, output) = ((input.cast(), input_bytes), (output.cast(), output_bytes));
     // SAFETY: the caller vouches for the arrays and the lengths.
-    status(|| unsafe { apply(plan, (operator, parameter), (lengths, false), input, output) })
+    status(|| unsafe {
+        let asked = AskedOperator { number: operator, parameter, reversed: false };
+        apply(plan, asked, lengths, input, output)
+    })
 }
 
-/// As `thriffty_apply`, with the components of vectors in reverse: the first along the last axis,
-/// which is Fortran's first.
+/// As `thriffty_apply`, in the order of Fortran: the first component of a vector is that along the
+/// last axis, and the axis of a derivative is counted from 1, for the last axis, on.
 ///
 /// # Safety
 /// As of `thriffty_apply`.
@@ -61,54 +68,53 @@ pub unsafe extern "C" fn thriffty_apply_f(
 ) -> Status {
     let (input, output) = ((input.cast(), input_bytes), (output.cast(), output_bytes));
     // SAFETY: the caller vouches for the arrays and the lengths.
-    status(|| unsafe { apply(plan, (operator, parameter), (lengths, true), input, output) })
+    status(|| unsafe {
+        let asked = AskedOperator { number: operator, parameter, reversed: true };
+        apply(plan, asked, lengths, input, output)
+    })
 }
 
 /// # Safety
 /// As of [`thriffty_apply`].
 unsafe fn apply(
     plan: *mut Plan,
-    (number, parameter): (i32, f64),
-    (lengths, reversed): (*const f64, bool),
+    asked: AskedOperator,
+    lengths: *const f64,
     input: (*const u8, usize),
     output: (*mut u8, usize),
 ) -> Result<(), Failure> {
     // SAFETY: there are as many lengths as axes.
-    let told = |asked: &mut [f64]| unsafe { numbers("lengths", lengths, asked) };
+    let told = |room: &mut [f64]| unsafe { numbers("lengths", lengths, room) };
     let in_place = input.0.addr() == output.0.addr() && input.1 == output.1 && input.1 > 0;
     plans().with(plan.addr(), |plan| {
         #[cfg(feature = "cuda")]
         if let Some((rank, stream)) = plan.device() {
             return keeping_context(|| {
                 let place = (rank, &stream);
-                let applied = operator(number, parameter).and_then(|operator| {
-                    // SAFETY: the caller vouches for the arrays.
-                    let (from, mut to) = unsafe {
+                // SAFETY: the caller vouches for the arrays.
+                let arrays =
+                    unsafe {
                         match in_place {
-                            true => (None, device::array(place, "output", output.0, output.1)?),
-                            false => {
-                                let (from, to) = device::arrays(place, input, output)?;
-                                (Some(from), to)
-                            }
+                            true => device::array(place, "output", output.0, output.1)
+                                .map(|to| (None, to)),
+                            false => device::arrays(place, input, output)
+                                .map(|(from, to)| (Some(from), to)),
                         }
                     };
-                    plan.apply_on_device(operator, (told, reversed), from.as_ref(), &mut to)
+                let applied = arrays.and_then(|(from, mut to)| {
+                    plan.apply_on_device(asked, told, from.as_ref(), &mut to)
                 });
                 Ok(plan.remember(applied)?)
             });
         }
-        let applied = operator(number, parameter).and_then(|operator| {
-            let (from, to) = match in_place {
-                // SAFETY: the caller vouches for the arrays.
-                true => (None, unsafe { bytes_mut("output", output.0, output.1)? }),
-                false => {
-                    // SAFETY: as above.
-                    let (from, to) = unsafe { arrays(input, output)? };
-                    (Some(from), to)
-                }
-            };
-            plan.apply(operator, (told, reversed), from, to)
-        });
+        // SAFETY: the caller vouches for the arrays.
+        let arrays = unsafe {
+            match in_place {
+                true => bytes_mut("output", output.0, output.1).map(|to| (None, to)),
+                false => arrays(input, output).map(|(from, to)| (Some(from), to)),
+            }
+        };
+        let applied = arrays.and_then(|(from, to)| plan.apply(asked, told, from, to));
         Ok(plan.remember(applied)?)
     })
 }
@@ -119,7 +125,7 @@ unsafe fn apply(
 /// The kernel is one array, transformed by this plan or one with the same spectrum, unscaled. Of a
 /// batch, each array is multiplied.
 ///
-/// A failure is also that of this plan's next transform, on every rank.
+/// A failure is also that of the next transform, as of `thriffty_apply`.
 ///
 /// # Safety
 /// As of `thriffty_forward`.

@@ -62,7 +62,7 @@ fn make(memory: Memory, algorithm: Algorithm, comm: &dyn Comm) -> Result<Box<dyn
             Some(window) => return Ok(Box::new(ring::Ring::new(comm, window, epochs, most)?)),
             None => Box::new(p2p::P2p::new(Algorithm::Pipelined, comm)?),
         },
-        other => return Err(Error::argument("exchange", other, "one of Algorithm::ALL")),
+        other => return Err(Error::argument("exchange", other, "one that is known")),
     };
     let in_rounds = memory == Memory::Least || matches!(algorithm, Algorithm::KWay(_));
     Ok(if in_rounds { Box::new(rounds::Rounds::new(inner, most)) } else { inner })

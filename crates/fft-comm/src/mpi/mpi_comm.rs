@@ -35,7 +35,8 @@ pub(super) struct Scratch {
 }
 
 impl MpiComm {
-    /// A duplicate of one of rsmpi's communicators. Collective over it.
+    /// A duplicate of one of rsmpi's communicators. Collective over it. Without
+    /// `MPI_THREAD_MULTIPLE` it is used on this thread alone.
     ///
     /// # Errors
     /// [`Error::Transport`] when the library fails.
@@ -45,8 +46,12 @@ impl MpiComm {
 
     /// A duplicate of a communicator of a C or Fortran program. Collective over it.
     ///
+    /// With `MPI_THREAD_SERIALIZED` it may be used on any thread, as may what is made of it.
+    ///
     /// # Safety
     /// The handle must be `MPI_COMM_NULL`, zero, or that of a communicator that has not been freed.
+    /// With `MPI_THREAD_SERIALIZED`, no two threads of the process may call MPI at the same time,
+    /// by this crate or otherwise.
     ///
     /// # Errors
     /// [`Error::Transport`] when MPI is not running, the handle is not that of an
@@ -60,7 +65,8 @@ impl MpiComm {
     /// As [`MpiComm::from_raw`], of a Fortran handle. Collective over it.
     ///
     /// # Safety
-    /// The handle must not be that of a communicator that has been freed.
+    /// The handle must not be that of a communicator that has been freed. Threads are as of
+    /// [`MpiComm::from_raw`].
     ///
     /// # Errors
     /// As [`MpiComm::from_raw`].
@@ -77,7 +83,7 @@ impl MpiComm {
 
     /// Collective, with an error on all ranks or on none.
     pub(super) fn on(raw: RawComm, hosts: Arc<[usize]>) -> Result<Self, Error> {
-        let line = raw.all(LineType::new(raw.rank))?;
+        let line = raw.all(LineType::new(&raw))?;
         let roll = (raw.size > 1).then(|| Roll::new(&raw)).transpose()?;
         let (send, recv) = (Lines::default(), Lines::default());
         let scratch = RefCell::new(Scratch { line, send, recv, operands: Vec::new() });

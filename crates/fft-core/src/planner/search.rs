@@ -257,7 +257,7 @@ impl<'a> Search<'a> {
     ) -> Result<Found, Error> {
         let path = self.path(costs, weight).ok_or_else(|| {
             let expected = "one with a way to the output";
-            Error::argument("family of layouts", format!("{:?}", self.family), expected)
+            Error::argument("family of layouts", self.family, expected)
         })?;
         let pairs = path.windows(2).filter(|pair| pair[0].done == pair[1].done);
         let network = pairs.map(|pair| costs.reshape(pair[0], pair[1])[1]).sum();

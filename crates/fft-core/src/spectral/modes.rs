@@ -190,7 +190,7 @@ impl Modes {
     ///
     /// # Errors
     /// [`Error::Length`] for other arrays; [`Error::Argument`] for axes without derivatives, and
-    /// for parameters that are not finite.
+    /// for parameters that are not finite, or negative where the operator takes no such.
     pub fn components(
         &self,
         operator: Operator,

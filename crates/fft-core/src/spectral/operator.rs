@@ -26,11 +26,12 @@ pub enum Operator {
     Helmholtz(f64),
     /// Subtracts the gradient part: the result has no divergence, and the mean stays.
     Project,
-    /// The convolution with a normalised Gaussian of this standard deviation: `exp(-σ²k²/2)`.
-    /// The heat equation's solution after a time t, with `σ² = 2t`.
+    /// The convolution with a normalised Gaussian of this standard deviation, 0 or more:
+    /// `exp(-σ²k²/2)`. The heat equation's solution after a time t, with `σ² = 2t`.
     Gaussian(f64),
-    /// Keeps modes below this fraction of the highest wavenumber `πn/length` of each axis, and sets
-    /// others to 0. With 2/3, products of two fields have no aliases among the modes that are kept.
+    /// Keeps modes below this fraction, 0 or more, of the highest wavenumber `πn/length` of each
+    /// axis, and sets others to 0. With 2/3, products of two fields have no aliases among the modes
+    /// that are kept.
     Cutoff(f64),
 }
 
@@ -68,17 +69,20 @@ impl Operator {
         matches!(self, Derivative(_) | Gradient | Divergence | Curl | Project)
     }
 
-    /// Whether its parameter is a number.
+    /// Whether its parameter has a meaning.
     pub(super) fn check(self) -> Result<(), Error> {
-        let (what, found) = match self {
-            Self::Helmholtz(shift) => ("shift", shift),
-            Self::Gaussian(deviation) => ("standard deviation", deviation),
-            Self::Cutoff(fraction) => ("fraction", fraction),
+        let (what, found, least) = match self {
+            Self::Helmholtz(shift) => ("shift", shift, f64::MIN),
+            Self::Gaussian(deviation) => ("standard deviation", deviation, 0.0),
+            Self::Cutoff(fraction) => ("fraction", fraction, 0.0),
             _ => return Ok(()),
         };
-        match found.is_finite() {
-            true => Ok(()),
-            false => Err(Error::argument(what, found, "a finite number")),
+        if !found.is_finite() {
+            return Err(Error::argument(what, found, "a finite number"));
         }
+        if found < least {
+            return Err(Error::argument(what, found, "0 or more"));
+        }
+        Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! Return codes, and whether MPI may be called.
+//! Return codes, the state of MPI, and the end of the job.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::io::Write;
@@ -42,10 +42,6 @@ pub(in crate::mpi) fn awaited(error: Error) -> ! {
     abort(101)
 }
 
-pub(in crate::mpi) fn any_thread() -> bool {
-    mpi::environment::threading_support() == mpi::Threading::Multiple
-}
-
 /// The rank in MPI_COMM_WORLD, for errors without another communicator; 0 where MPI was never seen
 /// to run.
 pub(super) fn world_rank() -> usize {
@@ -61,30 +57,16 @@ pub(super) fn world_rank() -> usize {
     })
 }
 
-/// Whether MPI is running and this thread may call it.
-pub(super) fn may_call(call: &'static str) -> Result<(), Error> {
-    let rank = world_rank();
-    let refuse = |text: &str| Err(Error::Transport { rank, call, text: text.into() });
-    if !is_running() {
-        return refuse("MPI is not running");
-    }
-    let mut main = 0;
-    // SAFETY: MPI is running; the call writes one int.
-    unsafe { ffi::MPI_Is_thread_main(&mut main) };
-    match main != 0 || any_thread() {
-        true => Ok(()),
-        false => {
-            refuse("called on another thread than initialised MPI, without MPI_THREAD_MULTIPLE")
-        }
-    }
-}
-
 /// Whether MPI has been initialised and not yet finalised.
 pub(in crate::mpi) fn is_running() -> bool {
-    let mut initialized = 0;
+    is_initialized() && !is_finalized()
+}
+
+pub(super) fn is_initialized() -> bool {
+    let mut flag = 0;
     // SAFETY: MPI_Initialized may be called at any time and writes one int.
-    unsafe { ffi::MPI_Initialized(&mut initialized) };
-    initialized != 0 && !is_finalized()
+    unsafe { ffi::MPI_Initialized(&mut flag) };
+    flag != 0
 }
 
 pub(super) fn is_finalized() -> bool {

@@ -6,16 +6,25 @@ use std::mem::MaybeUninit;
 use fft_core::{Error, SLOT_ALIGN};
 use mpi::ffi;
 
-use super::calls::{checked, may_call};
+use super::callers::Callers;
+use super::calls::checked;
+use super::raw_comm::RawComm;
 
-pub(in crate::mpi) struct LineType(pub(super) ffi::MPI_Datatype);
+pub(in crate::mpi) struct LineType {
+    pub(super) handle: ffi::MPI_Datatype,
+    rank: usize,
+    callers: Callers,
+}
 
 // SAFETY: handles are valid in every thread of the process. It is used through a `RawComm`, which
 // checks the thread, and freed only where MPI may be called.
 unsafe impl Send for LineType {}
 
 impl LineType {
-    pub(in crate::mpi) fn new(rank: usize) -> Result<Self, Error> {
+    /// For calls on a communicator.
+    pub(in crate::mpi) fn new(comm: &RawComm) -> Result<Self, Error> {
+        let (rank, callers) = (comm.rank, comm.callers);
+        comm.ready("MPI_Type_contiguous")?;
         let mut line = MaybeUninit::uninit();
         // SAFETY: results are written on success; the type is committed before use.
         unsafe {
@@ -24,16 +33,16 @@ impl LineType {
             checked(rank, "MPI_Type_contiguous", code)?;
             let mut line = line.assume_init();
             checked(rank, "MPI_Type_commit", ffi::MPI_Type_commit(&mut line))?;
-            Ok(Self(line))
+            Ok(Self { handle: line, rank, callers })
         }
     }
 }
 
 impl Drop for LineType {
     fn drop(&mut self) {
-        if may_call("MPI_Type_free").is_ok() {
+        if self.callers.check(self.rank, "MPI_Type_free").is_ok() {
             // SAFETY: the type is ours, committed, and not in use by any pending operation.
-            unsafe { ffi::MPI_Type_free(&mut self.0) };
+            unsafe { ffi::MPI_Type_free(&mut self.handle) };
         }
     }
 }

@@ -5,6 +5,7 @@
 //! [`Requests`] and out again on completion; an operation that never completes leaks its slot.
 #![allow(unsafe_code)]
 
+mod callers;
 mod calls;
 mod device_buffer;
 mod line_type;
@@ -14,7 +15,8 @@ mod roll;
 mod shared_window;
 mod window;
 
-pub(super) use calls::{TAG, abort, any_thread, awaited, is_running};
+pub(super) use callers::any_thread;
+pub(super) use calls::{TAG, abort, awaited, is_running};
 pub(super) use device_buffer::takes_devices;
 pub(super) use line_type::LineType;
 pub(super) use raw_comm::{Bytes, BytesMut, RawComm, duplicate_of, of_fortran};

@@ -1,13 +1,13 @@
 //! Communicators and their collectives.
 
 use std::mem::MaybeUninit;
-use std::thread::ThreadId;
 
 use fft_core::{DeviceBuffer, Error, Reduce, agree_by};
 use mpi::ffi;
 use mpi::traits::AsRaw;
 
-use super::calls::{TAG, any_thread, checked, is_finalized, may_call, vital, world_rank};
+use super::callers::{Callers, running};
+use super::calls::{TAG, checked, vital, world_rank};
 use super::line_type::LineType;
 use crate::mpi::lines::{Lines, count};
 
@@ -26,20 +26,20 @@ pub(in crate::mpi) struct RawComm {
     pub(super) handle: ffi::MPI_Comm,
     pub(in crate::mpi) rank: usize,
     pub(in crate::mpi) size: usize,
-    /// The only thread that may call MPI on it, unless the library supports several.
-    owner: Option<ThreadId>,
+    pub(super) callers: Callers,
 }
 
 // SAFETY: a communicator handle is a number or a pointer to an object of the library, valid in
-// every thread of the process. `ready` refuses calls from threads other than the owner unless the
-// library has MPI_THREAD_MULTIPLE and synchronises them.
+// every thread of the process. `ready` refuses calls from threads other than its maker, unless the
+// library has MPI_THREAD_MULTIPLE and synchronises them, or has MPI_THREAD_SERIALIZED and whoever
+// made the first communicator promised that calls do not overlap.
 unsafe impl Send for RawComm {}
 // SAFETY: as above.
 unsafe impl Sync for RawComm {}
 
 /// The communicator of a Fortran handle; zeros or MPI_COMM_NULL where there is none.
 pub(in crate::mpi) fn of_fortran(handle: ffi::RSMPI_Fint) -> Result<ffi::MPI_Comm, Error> {
-    may_call("MPI_Comm_f2c")?;
+    running("MPI_Comm_f2c")?;
     // SAFETY: MPI is running; any number may be looked up.
     Ok(unsafe { ffi::RSMPI_Comm_f2c(handle) })
 }
@@ -48,26 +48,27 @@ impl RawComm {
     /// A duplicate of a live communicator. Collective over it.
     ///
     /// # Safety
-    /// `handle` must be a live intra-communicator, if MPI is running.
-    unsafe fn duplicate(handle: ffi::MPI_Comm) -> Result<Self, Error> {
-        may_call("MPI_Comm_dup")?;
+    /// `handle` must be a live intra-communicator, and MPI running. This thread must be one of the
+    /// callers.
+    unsafe fn duplicate(handle: ffi::MPI_Comm, callers: Callers) -> Result<Self, Error> {
         let mut dup = MaybeUninit::uninit();
         // SAFETY: the caller promises a live handle; the result is written on success.
         checked(world_rank(), "MPI_Comm_dup", unsafe {
             ffi::MPI_Comm_dup(handle, dup.as_mut_ptr())
         })?;
         // SAFETY: MPI_Comm_dup succeeded.
-        unsafe { Self::own(dup.assume_init()) }
+        unsafe { Self::own(dup.assume_init(), callers) }
     }
 
     /// A duplicate of a communicator that another program made. Null handles and
     /// inter-communicators are refused. Collective.
     ///
     /// # Safety
-    /// `handle` must be live, `MPI_COMM_NULL` or zero, if MPI is running.
+    /// `handle` must be live, `MPI_COMM_NULL` or zero, if MPI is running. With
+    /// `MPI_THREAD_SERIALIZED`, no threads call MPI at the same time, by this crate or otherwise.
     pub(in crate::mpi) unsafe fn duplicate_foreign(handle: ffi::MPI_Comm) -> Result<Self, Error> {
         let call = "MPI_Comm_dup";
-        may_call(call)?;
+        let callers = Callers::here(call, true)?;
         // SAFETY: a handle is a number or a pointer, for which all zeros are valid; the other is a
         // constant.
         let none = unsafe { [std::mem::zeroed(), ffi::RSMPI_COMM_NULL] };
@@ -82,7 +83,7 @@ impl RawComm {
         checked(rank, "MPI_Comm_test_inter", code)?;
         match inter {
             // SAFETY: as above.
-            0 => unsafe { Self::duplicate(handle) },
+            0 => unsafe { Self::duplicate(handle, callers) },
             _ => refuse("the communicator is an inter-communicator"),
         }
     }
@@ -91,7 +92,7 @@ impl RawComm {
     ///
     /// # Safety
     /// `handle` must be live and nobody else's.
-    unsafe fn own(handle: ffi::MPI_Comm) -> Result<Self, Error> {
+    unsafe fn own(handle: ffi::MPI_Comm, callers: Callers) -> Result<Self, Error> {
         let (mut rank, mut size) = (0, 0);
         // SAFETY: the caller promises a live handle; results are ints.
         unsafe {
@@ -100,27 +101,17 @@ impl RawComm {
             checked(world_rank(), "MPI_Comm_rank", ffi::MPI_Comm_rank(handle, &mut rank))?;
             checked(world_rank(), "MPI_Comm_size", ffi::MPI_Comm_size(handle, &mut size))?;
         }
-        let owner = (!any_thread()).then(|| std::thread::current().id());
-        Ok(Self { handle, rank: rank as usize, size: size as usize, owner })
+        Ok(Self { handle, rank: rank as usize, size: size as usize, callers })
     }
 
     pub(in crate::mpi) fn ready(&self, call: &'static str) -> Result<(), Error> {
-        let rank = self.rank;
-        if self.owner.is_some_and(|owner| owner != std::thread::current().id()) {
-            let text = "called from another thread than the communicator was made on; \
-                        initialise MPI with MPI_THREAD_MULTIPLE for that";
-            return Err(Error::Transport { rank, call, text: text.into() });
-        }
-        if is_finalized() {
-            return Err(Error::Transport { rank, call, text: "MPI has been finalised".into() });
-        }
-        Ok(())
+        self.callers.check(self.rank, call)
     }
 
     pub(in crate::mpi) fn dup(&self) -> Result<Self, Error> {
         self.ready("MPI_Comm_dup")?;
         // SAFETY: our handle is live until dropped.
-        unsafe { Self::duplicate(self.handle) }
+        unsafe { Self::duplicate(self.handle, self.callers) }
     }
 
     /// This rank's value, if all ranks have one; the same error on every rank otherwise.
@@ -139,7 +130,7 @@ impl RawComm {
         unsafe {
             let code = ffi::MPI_Comm_split(self.handle, color, key, part.as_mut_ptr());
             checked(self.rank, call, code)?;
-            Self::own(part.assume_init())
+            Self::own(part.assume_init(), self.callers)
         }
     }
 
@@ -154,7 +145,7 @@ impl RawComm {
             let (shared, info) = (ffi::RSMPI_COMM_TYPE_SHARED, ffi::RSMPI_INFO_NULL);
             let code = ffi::MPI_Comm_split_type(self.handle, shared, key, info, part.as_mut_ptr());
             checked(self.rank, call, code)?;
-            Self::own(part.assume_init())
+            Self::own(part.assume_init(), self.callers)
         }
     }
 
@@ -250,10 +241,10 @@ impl RawComm {
         // SAFETY: both buffers reach to the end of the last part, as just checked; `Lines` has a
         // count and a place for every rank; the call has ended when it returns.
         let code = unsafe {
-            let (from, to) = (from.cast(), to.cast());
+            let (from, to, unit) = (from.cast(), to.cast(), unit.handle);
             let (out, their) = (send.1.counts.as_ptr(), send.1.places.as_ptr());
             let (back, here) = (recv.1.counts.as_ptr(), recv.1.places.as_ptr());
-            ffi::MPI_Alltoallv(from, out, their, unit.0, to, back, here, unit.0, self.handle)
+            ffi::MPI_Alltoallv(from, out, their, unit, to, back, here, unit, self.handle)
         };
         vital(self.rank, call, code);
         Ok(())
@@ -274,6 +265,7 @@ impl Drop for RawComm {
 pub(in crate::mpi) fn duplicate_of(
     comm: &mpi::topology::SimpleCommunicator,
 ) -> Result<RawComm, Error> {
-    // SAFETY: rsmpi's communicators are live while MPI is running, which `duplicate` checks.
-    unsafe { RawComm::duplicate(comm.as_raw()) }
+    let callers = Callers::here("MPI_Comm_dup", false)?;
+    // SAFETY: rsmpi's communicators are live while MPI is running, as was just checked.
+    unsafe { RawComm::duplicate(comm.as_raw(), callers) }
 }

@@ -7,7 +7,8 @@ use std::mem::MaybeUninit;
 use fft_core::{Epochs, Error, SLOT_ALIGN};
 use mpi::ffi;
 
-use super::calls::{abort, checked, may_call};
+use super::callers::Callers;
+use super::calls::{abort, checked};
 use super::raw_comm::RawComm;
 
 /// Memory of this rank that other ranks put into. MPI owns it, so that it outlives a forgotten
@@ -23,10 +24,11 @@ pub(in crate::mpi) struct RawWindow {
     /// Whether it is locked by `MPI_Win_lock_all`, as flushing needs it.
     locked: bool,
     limit: usize,
+    callers: Callers,
 }
 
 // SAFETY: the handle is valid in every thread of the process and used through a `RawComm`, which
-// checks the thread. The memory belongs to the process.
+// checks the thread, or where `callers` allow it. The memory belongs to the process.
 unsafe impl Send for RawWindow {}
 
 /// An open epoch of a window. `'env`, for which data is borrowed, cannot be shortened, as it is in
@@ -113,7 +115,7 @@ impl RawWindow {
         // next whole line on.
         unsafe {
             let (info, result) = (ffi::RSMPI_INFO_NULL, (&raw mut base).cast());
-            let (comm, rank) = (comm.handle, comm.rank);
+            let (comm, rank, callers) = (comm.handle, comm.rank, comm.callers);
             let code = ffi::MPI_Win_allocate(room, 1, info, comm, result, handle.as_mut_ptr());
             checked(rank, call, code)?;
             let handle = handle.assume_init();
@@ -122,7 +124,8 @@ impl RawWindow {
             // Without this handler an error ends the job with a message, which is acceptable.
             ffi::MPI_Win_set_errhandler(handle, ffi::RSMPI_ERRORS_RETURN);
             let place = [memory.offset_from_unsigned(base), bytes];
-            Ok(Self { handle, memory, place, places: Vec::new(), locked: false, limit })
+            let (places, locked) = (Vec::new(), false);
+            Ok(Self { handle, memory, place, places, locked, limit, callers })
         }
     }
 
@@ -245,7 +248,7 @@ impl RawWindow {
     }
 
     fn release(&mut self, rank: usize) -> Result<(), Error> {
-        may_call("MPI_Win_free")?;
+        self.callers.check(rank, "MPI_Win_free")?;
         // Also after an unlock that failed: the others come to free the window.
         let closed = self.lock(rank, false);
         // SAFETY: reading a constant of the library. A window that cannot be freed leaks, and is
