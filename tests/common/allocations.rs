@@ -1,60 +1,17 @@
-//! That executing a plan allocates nothing, after the first time, on any communicator. Its
-//! allocator is that of the whole program.
-
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+//! That executing a plan allocates nothing, after the first time, on any communicator.
 
 use crate::common::check::{Case, Make};
 use thriffty::planning::{Algorithm, Memory};
 use thriffty::{C2c, Comm, Error, Kind, Plan, R2c, R2r, Tolerance, Wire};
 
-/// The system's allocator, counting the calls of each thread.
-struct Counting;
-
-thread_local! {
-    static CALLS: Cell<usize> = const { Cell::new(0) };
-}
-
-fn count() {
-    // A thread that is ending has no counter any more, and nobody asks for it.
-    let _ = CALLS.try_with(|calls| calls.set(calls.get() + 1));
-}
-
-// SAFETY: every method does what the system's allocator does, which keeps the contract of
-// `GlobalAlloc`; counting touches a number of the calling thread and does not allocate.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count();
-        // SAFETY: the caller keeps the contract of `GlobalAlloc::alloc`.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        count();
-        // SAFETY: the caller keeps the contract of `GlobalAlloc::alloc_zeroed`.
-        unsafe { System.alloc_zeroed(layout) }
-    }
-
-    unsafe fn realloc(&self, old: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
-        count();
-        // SAFETY: the caller keeps the contract of `GlobalAlloc::realloc`.
-        unsafe { System.realloc(old, layout, bytes) }
-    }
-
-    unsafe fn dealloc(&self, old: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps the contract of `GlobalAlloc::dealloc`.
-        unsafe { System.dealloc(old, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
+#[path = "counting.rs"]
+mod counting;
 
 /// Calls of the allocator that this thread makes meanwhile.
 pub(crate) fn calls(run: impl FnOnce() -> Result<(), Error>) -> Result<usize, Error> {
-    let before = CALLS.get();
+    let before = counting::calls();
     run()?;
-    Ok(CALLS.get() - before)
+    Ok(counting::calls() - before)
 }
 
 /// Runs every way of execution once, and then a number of times without a single call of the

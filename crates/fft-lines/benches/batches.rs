@@ -61,28 +61,25 @@ fn times<T: Number>(n: usize, of: impl Fn(f64) -> T) {
     let mut planner = T::planner();
     let one_by_one = planner.complex(n, true);
     let mut results = source.clone();
-    let mut scratch = vec![Complex { re: zero, im: zero }; one_by_one.get_inplace_scratch_len()];
-    let real_one_by_one = planner.real_to_complex(n);
+    let mut scratch = vec![Complex { re: zero, im: zero }; one_by_one.scratch_len()];
+    let real_one_by_one = planner.real(n);
     let mut halved = vec![Complex { re: zero, im: zero }; (n / 2 + 1) * LINES];
-    let mut real_scratch = real_one_by_one.make_scratch_vec();
-    let mut line = numbers[..n].to_vec();
+    let mut real_scratch = vec![Complex { re: zero, im: zero }; real_one_by_one.scratch_len()];
     let mut all: Vec<(&str, Run<'_>)> = vec![
         (
             "lines",
             Box::new(|| {
                 results.copy_from_slice(&source);
-                one_by_one.process_with_scratch(&mut results, &mut scratch);
+                one_by_one.run(&mut results, &mut scratch, one);
             }),
         ),
         (
             "real lines",
             Box::new(|| {
                 let places = halved.chunks_exact_mut(n / 2 + 1);
-                for (numbers, place) in numbers.chunks_exact(n).zip(places) {
-                    line.copy_from_slice(numbers);
-                    real_one_by_one
-                        .process_with_scratch(&mut line, place, &mut real_scratch)
-                        .expect("lengths are the plan's own");
+                for (numbers, place) in source.chunks_exact(n.div_ceil(2)).zip(places) {
+                    place[..numbers.len()].copy_from_slice(numbers);
+                    real_one_by_one.forward(place, &mut real_scratch, one);
                 }
             }),
         ),

@@ -51,7 +51,7 @@ pub(super) fn flops(n: usize, window: Window) -> f64 {
     let (mut tile, mut scratch) = (vec![0.0; 2 * n * lines], vec![0.0; line.scratch_len()]);
     let each = 5.0 * (n * lines) as f64 * (n as f64).log2();
     rate(window, || {
-        line.run(black_box(&mut tile), &mut scratch);
+        line.run(black_box(&mut tile), &mut scratch, 1.0);
         each
     })
 }

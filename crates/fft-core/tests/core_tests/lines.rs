@@ -23,7 +23,7 @@ fn check<T: Real>(kind: Kind, direction: Direction, n: usize, complex: bool) {
     let input: Vec<T> = random(LINES * line.pitch(), &mut Rng(n as u64));
     let run = |scratch: &mut [T]| {
         let mut tile = input.clone();
-        line.run(&mut tile, scratch);
+        line.run(&mut tile, scratch, T::of(1.0));
         results(line.as_ref(), &tile)
     };
     let mut clean = vec![T::default(); line.scratch_len()];
@@ -34,7 +34,7 @@ fn check<T: Real>(kind: Kind, direction: Direction, n: usize, complex: bool) {
     assert_eq!(run(&mut dirty), expected, "{what}: something else with NaN in the scratch");
     for (number, place) in input.chunks_exact(line.pitch()).enumerate() {
         let mut alone = place.to_vec();
-        line.run(&mut alone, &mut clean);
+        line.run(&mut alone, &mut clean, T::of(1.0));
         let among = &expected[number * line.len_out()..][..line.len_out()];
         for (alone, among) in alone.iter().zip(among) {
             let error = (alone.as_f64() - among.as_f64()).abs();

@@ -27,7 +27,7 @@ fn rows<T: Real>(kind: Kind, direction: Direction, n: usize, x: &[T], width: usi
         (vec![T::default(); line.pitch()], vec![T::default(); line.scratch_len()]);
     let transform = |row: &[T]| {
         tile[..before].copy_from_slice(row);
-        line.run(&mut tile, &mut scratch);
+        line.run(&mut tile, &mut scratch, T::of(1.0));
         tile[..after].to_vec()
     };
     x.chunks(before).flat_map(transform).collect()

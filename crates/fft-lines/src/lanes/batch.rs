@@ -31,6 +31,9 @@ pub trait BatchFft<T>: Send + Sync {
     /// Real numbers of scratch. Transforms are fastest if scratch begins in a cache line.
     fn scratch_len(&self) -> usize;
 
+    /// Bytes of tables.
+    fn table_bytes(&self) -> usize;
+
     /// Transforms the lines and scales the results.
     ///
     /// # Panics
@@ -44,6 +47,11 @@ pub(crate) trait GroupFft: Send + Sync {
     type T: Real;
 
     fn stages(&self) -> &Stages<Self::S, Self::T>;
+
+    /// Bytes of tables besides those of the stages.
+    fn more_bytes(&self) -> usize {
+        0
+    }
 
     /// Elements of a line before and after.
     fn lens(&self) -> [usize; 2];
@@ -87,6 +95,10 @@ impl<T: Real, G: GroupFft<T = T>> BatchFft<T> for G {
     fn scratch_len(&self) -> usize {
         let [before, after] = self.lens();
         2 * lanes::<G::S, T>() * self.work_len() + self.width() * self.group() * before.max(after)
+    }
+
+    fn table_bytes(&self) -> usize {
+        self.stages().bytes() + self.more_bytes()
     }
 
     fn run(&self, lines: Lines<'_, T>, scale: T, scratch: &mut [T]) {

@@ -2,8 +2,8 @@
 
 use pulp::Simd;
 
-use super::roots::Roots;
 use super::vector::{Complexes, Real};
+use crate::roots::Roots;
 
 /// Replaces `x` by its transform, with `exp(-2πi jk/R)`. `R` is one of the
 /// radices of [kernels](super::kernel::Kernels::of), or 1.

@@ -21,7 +21,6 @@ mod kernel;
 mod plan;
 mod radices;
 mod real;
-mod roots;
 mod stages;
 mod trigonometric;
 mod turn;

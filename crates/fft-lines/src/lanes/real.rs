@@ -13,9 +13,9 @@ use pulp::{Simd, WithSimd};
 use super::ahead::Ahead;
 use super::batch::GroupFft;
 use super::kernel::{Strides, lines, lines_mut};
-use super::roots::root;
 use super::stages::Stages;
 use super::vector::{Complexes, MOST_LANES, Pair, Real};
+use crate::roots::root;
 
 pub(crate) struct RealToComplex<S: Simd, T: Real> {
     stages: Stages<S, T>,
@@ -62,6 +62,10 @@ impl<S: Simd, T: Real> GroupFft for RealToComplex<S, T> {
 
     fn stages(&self) -> &Stages<S, T> {
         &self.stages
+    }
+
+    fn more_bytes(&self) -> usize {
+        size_of_val(&*self.factors) + size_of_val(&*self.places)
     }
 
     fn lens(&self) -> [usize; 2] {
@@ -120,6 +124,10 @@ impl<S: Simd, T: Real> GroupFft for ComplexToReal<S, T> {
 
     fn stages(&self) -> &Stages<S, T> {
         &self.stages
+    }
+
+    fn more_bytes(&self) -> usize {
+        size_of_val(&*self.factors)
     }
 
     fn lens(&self) -> [usize; 2] {

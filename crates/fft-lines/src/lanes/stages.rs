@@ -7,8 +7,8 @@ use pulp::{Simd, WithSimd};
 use super::ahead::Ahead;
 use super::kernel::{Kernels, Stage, Strides};
 use super::radices::radices;
-use super::roots::root;
 use super::vector::{Pair, Real};
+use crate::roots::root;
 
 /// The stages of transforms of `n` numbers, with their kernels.
 pub(crate) struct Stages<S: Simd, T: Real> {
@@ -26,6 +26,7 @@ fn frequencies(radices: &[usize]) -> Vec<usize> {
     for radix in radices.iter().rev() {
         order = (0..*radix).flat_map(|j| order.iter().map(move |q| j + radix * q)).collect();
     }
+    order.shrink_to_fit();
     order
 }
 
@@ -51,7 +52,8 @@ impl<S: Simd, T: Real> Stages<S, T> {
                 left /= radix;
                 let factor = |p, j| root(p * j, block).map(T::rounded);
                 let factors = |p| (1..radix).map(move |j| factor(p, j));
-                let twiddles = (0..left).flat_map(factors).collect();
+                let mut twiddles = Vec::with_capacity(left * (radix - 1));
+                twiddles.extend((0..left).flat_map(factors));
                 let stage = Stage { radix, m: left, twiddles, order: Vec::new() };
                 (stage, Kernels::of(radix))
             })
@@ -63,6 +65,13 @@ impl<S: Simd, T: Real> Stages<S, T> {
 
     pub(crate) fn len(&self) -> usize {
         self.all.len()
+    }
+
+    /// Bytes of tables.
+    pub(crate) fn bytes(&self) -> usize {
+        let tables = |stage: &Stage<T>| size_of_val(&*stage.twiddles) + size_of_val(&*stage.order);
+        let tables: usize = self.all.iter().map(|(stage, _)| tables(stage)).sum();
+        tables + size_of_val(&*self.all) + size_of_val(&*self.order)
     }
 
     fn prefetch(&self, stage: usize, ahead: Option<Ahead>) {

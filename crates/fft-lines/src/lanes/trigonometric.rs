@@ -20,10 +20,10 @@ use pulp::{Simd, WithSimd};
 use super::ahead::Ahead;
 use super::batch::GroupFft;
 use super::kernel::Strides;
-use super::roots::root;
 use super::stages::Stages;
 use super::turn::{FromRows, ToRows};
 use super::vector::{Pair, Real, lanes};
+use crate::roots::root;
 
 /// A cosine or sine transform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -72,6 +72,15 @@ struct Block<T, const REALS: usize, const PLACES: usize> {
 enum Side<T> {
     Twos(Vec<Block<T, 2, 1>>),
     Fours(Vec<Block<T, 4, 2>>),
+}
+
+impl<T> Side<T> {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Twos(blocks) => size_of_val(&**blocks),
+            Self::Fours(blocks) => size_of_val(&**blocks),
+        }
+    }
 }
 
 pub(crate) struct TrigonometricFft<S: Simd, T: Real> {
@@ -287,6 +296,10 @@ impl<S: Simd, T: Real> GroupFft for TrigonometricFft<S, T> {
 
     fn stages(&self) -> &Stages<S, T> {
         &self.stages
+    }
+
+    fn more_bytes(&self) -> usize {
+        self.before.bytes() + self.after.bytes()
     }
 
     fn lens(&self) -> [usize; 2] {

@@ -7,7 +7,7 @@ use fft_lines::{Trigonometric, TrigonometricType};
 
 /// `high + low`, where `low` is less than half a unit of the last place of `high`.
 #[derive(Clone, Copy)]
-struct Double {
+pub(crate) struct Double {
     high: f64,
     low: f64,
 }
@@ -69,21 +69,32 @@ fn cos_sin(k: usize, n: usize) -> [Double; 2] {
     parts
 }
 
-/// The transform of interleaved complex numbers, with `exp(-2πi jk/n)`.
-pub(crate) fn transform(numbers: &[f64]) -> Vec<f64> {
-    let n = numbers.len() / 2;
-    let roots: Vec<_> = (0..n).map(|k| cos_sin(k, n)).collect();
-    let result = |k: usize| {
+/// `exp(2πi k/n)` for all `k`.
+pub(crate) struct Roots(Vec<[Double; 2]>);
+
+impl Roots {
+    pub(crate) fn new(n: usize) -> Self {
+        Self((0..n).map(|k| cos_sin(k, n)).collect())
+    }
+
+    /// Result `k` of the transform of interleaved complex numbers, with `exp(-2πi jk/n)`.
+    pub(crate) fn result(&self, numbers: &[f64], k: usize) -> [f64; 2] {
         let (mut re, mut im) = (double(0.0), double(0.0));
         for (j, x) in numbers.chunks(2).enumerate() {
-            let [c, s] = roots[j * k % n];
+            let [c, s] = self.0[j * k % self.0.len()];
             let [x, y] = [double(x[0]), double(x[1])];
             re = re + x * c + y * s;
             im = im + y * c + -(x * s);
         }
         [re.high, im.high]
-    };
-    (0..n).flat_map(result).collect()
+    }
+}
+
+/// The transform of interleaved complex numbers.
+pub(crate) fn transform(numbers: &[f64]) -> Vec<f64> {
+    let n = numbers.len() / 2;
+    let roots = Roots::new(n);
+    (0..n).flat_map(|k| roots.result(numbers, k)).collect()
 }
 
 /// The cosine or sine transform of real numbers, as SciPy defines it.

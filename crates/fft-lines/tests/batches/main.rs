@@ -1,7 +1,8 @@
-//! Transforms of several lines at once, beside those of rustfft and realfft and beside sums in
-//! double-double precision.
+//! Transforms of several lines at once, against those of one line after the other and against sums
+//! in double-double precision.
 
 mod double_double;
+mod one_by_one;
 mod trigonometric;
 
 use std::ops::Range;
@@ -116,11 +117,9 @@ fn complex_lines<T: Convert>(
     let found = run(&*fft, &src, [at; 2], [first, n, count], in_place);
     let one = f64::planner().complex(n, forward);
     for number in 0..count {
-        let mut expected: Vec<_> = line(&src, at, number, n)
-            .chunks(2)
-            .map(|x| Complex { re: 0.5 * x[0], im: 0.5 * x[1] })
-            .collect();
-        one.process(&mut expected);
+        let mut expected: Vec<_> =
+            line(&src, at, number, n).chunks(2).map(|x| Complex { re: x[0], im: x[1] }).collect();
+        one.run(&mut expected, &mut vec![Complex::default(); one.scratch_len()], 0.5);
         let expected: Vec<f64> = expected.into_iter().flat_map(|x| [x.re, x.im]).collect();
         let off = distance(&line(&found, at, number, n), &expected);
         assert!(off < bound, "line {number}: {off:e}");
@@ -139,23 +138,19 @@ fn real_lines<T: Convert>([n, count]: [usize; 2], forward: bool, bound: f64) {
     let Some(fft) = fft else { return };
     let src: Vec<T> = numbers(2 * from.dist * count, n).into_iter().map(T::of).collect();
     let found = run(&*fft, &src, [from, to], [0, to.dist, count], false);
-    let mut planner = f64::planner();
+    let one = f64::planner().real(n);
+    let mut scratch = vec![Complex::default(); one.scratch_len()];
     for number in 0..count {
-        let mut input = line(&src, from, number, from.dist);
-        input.iter_mut().for_each(|x| *x *= 0.5);
-        let expected: Vec<f64> = if forward {
-            let mut spectrum = vec![Complex { re: 0.0, im: 0.0 }; half + 1];
-            planner.real_to_complex(n).process(&mut input, &mut spectrum).unwrap();
-            spectrum.into_iter().flat_map(|x| [x.re, x.im]).collect()
-        } else {
-            // Imaginary parts that cannot be are ignored.
-            (input[1], input[n + 1]) = (0.0, 0.0);
-            let mut spectrum: Vec<_> =
-                input.chunks(2).map(|x| Complex { re: x[0], im: x[1] }).collect();
-            let mut numbers = vec![0.0; n];
-            planner.complex_to_real(n).process(&mut spectrum, &mut numbers).unwrap();
-            numbers
-        };
+        let input = line(&src, from, number, from.dist);
+        let mut expected: Vec<_> =
+            input.chunks(2).map(|x| Complex { re: x[0], im: x[1] }).collect();
+        expected.resize(half + 1, Complex::default());
+        match forward {
+            true => one.forward(&mut expected, &mut scratch, 0.5),
+            false => one.inverse(&mut expected, &mut scratch, 0.5),
+        }
+        let expected = expected.into_iter().take(to.dist).flat_map(|x| [x.re, x.im]);
+        let expected: Vec<f64> = expected.collect();
         let off = distance(&line(&found, to, number, to.dist), &expected);
         assert!(off < bound, "line {number}: {off:e}");
     }
@@ -186,7 +181,7 @@ proptest! {
     }
 
     #[test]
-    fn real_lines_are_those_of_realfft(
+    fn real_lines_are_those_of_one_after_the_other(
         half in lengths(), count in counts(), forward: bool, single: bool,
     ) {
         let sizes = [2 * half, count];
@@ -208,7 +203,8 @@ fn errors<T: Convert>(n: usize) -> Option<[f64; 2]> {
         ours.extend(line(&found, at, number, n).into_iter().map(|x| 2.0 * x));
         let mut beside: Vec<_> =
             numbers.chunks(2).map(|x| Complex { re: T::of(x[0]), im: T::of(x[1]) }).collect();
-        one.process(&mut beside);
+        let mut scratch = vec![Complex { re: T::of(0.0), im: T::of(0.0) }; one.scratch_len()];
+        one.run(&mut beside, &mut scratch, T::of(1.0));
         theirs.extend(beside.into_iter().flat_map(|x| [x.re.double(), x.im.double()]));
         expected.extend(transform(&numbers));
     }

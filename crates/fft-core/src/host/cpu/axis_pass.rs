@@ -63,12 +63,6 @@ fn lines_at_once<T: Real>(
     (together.min(inner).max(1), far)
 }
 
-fn multiply<T: Real>(numbers: &mut [T], factor: T) {
-    for x in numbers {
-        *x = *x * factor;
-    }
-}
-
 impl<T: Real> LinePass<T> {
     /// Makes its tables. `cached` tells whether the block is in cache at the start.
     /// A call transforms lines of up to `blocks` blocks.
@@ -82,9 +76,10 @@ impl<T: Real> LinePass<T> {
         let Pass { kind, direction, n, inner, outer, .. } = *pass;
         let full = Pass { resized: None, ..pass.clone() };
         let pitch = full.line_before().max(full.line_after());
-        let (mut at_once, far) = lines_at_once::<T>(pitch, inner, cached, memory);
+        let (at_once, far) = lines_at_once::<T>(pitch, inner, cached, memory);
         let is_rows = inner == 1;
         let lines = if is_rows { outer * blocks } else { inner };
+        let no_more = |at_once: usize| at_once.min(lines.max(1));
         let layout = batch_pass::layout::<T>(pass, far);
         let complex = pass.complex_before && pass.complex_after;
         let batch = match lines {
@@ -93,7 +88,7 @@ impl<T: Real> LinePass<T> {
         };
         let transform = match batch {
             Some(fft) => {
-                at_once = at_once.next_multiple_of(MOST_LANES);
+                let at_once = no_more(at_once.next_multiple_of(MOST_LANES));
                 match pass.resized {
                     None => Transform::Batch(Batch::new(fft, pass, layout, at_once, far)),
                     Some(_) => Transform::Resized(ResizedBatch::new(fft, pass, layout, at_once)),
@@ -105,11 +100,14 @@ impl<T: Real> LinePass<T> {
                 Transform::OneByOne(resized(line.expect(none), pass))
             }
         };
-        Self { transform, shape: pass.clone(), pitch, at_once, far }
+        Self { transform, shape: pass.clone(), pitch, at_once: no_more(at_once), far }
     }
 
+    /// Bytes of room for lines transformed together, and of the scratch of batches.
     pub(crate) fn bytes_at_once(&self) -> usize {
         match &self.transform {
+            // They are transformed in the destination.
+            Transform::OneByOne(line) if self.is_rows() && self.pitch == line.len_out() => 0,
             Transform::OneByOne(_) => self.at_once * self.pitch * size_of::<T>(),
             Transform::Batch(batch) => batch.bytes(),
             Transform::Resized(batch) => batch.bytes(),
@@ -226,18 +224,15 @@ impl<T: Real> LinePass<T> {
         scratch: &mut [T],
         queue: &mut PrefetchQueue,
     ) {
-        let scratch = &mut scratch[..self.scratch_len()];
+        let (scratch, factor) = (&mut scratch[..self.scratch_len()], T::of(self.shape.factor));
         if queue.is_empty() {
-            line.run(tile, scratch);
+            line.run(tile, scratch, factor);
         } else {
             let few = (AHEAD_BYTES / (self.pitch * size_of::<T>())).max(1) * self.pitch;
             for lines in tile.chunks_mut(few) {
                 queue.step(lines.len());
-                line.run(lines, scratch);
+                line.run(lines, scratch, factor);
             }
-        }
-        if self.shape.factor != 1.0 {
-            multiply(tile, T::of(self.shape.factor));
         }
     }
 }

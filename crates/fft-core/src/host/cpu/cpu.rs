@@ -159,10 +159,11 @@ impl<T: Real> Cpu<T> {
         Ok(CpuFft { before, after, passes, staged })
     }
 
-    /// Bytes held for all transforms of a plan: the tile, spare memory, scratch.
+    /// Bytes held for all transforms of a plan: the tile, spare memory, scratch, tables. Where
+    /// plans of this process share tables, each counts its part of them.
     pub(crate) fn bytes_held(&self) -> usize {
         let all = [&self.tile, &self.spare, &self.scratch].map(|part| size_of_val(&**part));
-        all.iter().sum::<usize>() + size_of_val(&*self.lines)
+        all.iter().sum::<usize>() + size_of_val(&*self.lines) + self.planner.table_bytes()
     }
 
     /// Transforms some of the blocks of `src` into `dst`, or of `dst` in place.

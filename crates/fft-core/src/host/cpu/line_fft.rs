@@ -1,13 +1,11 @@
 //! One-dimensional transforms of lines of numbers.
 //!
-//! rustfft, realfft and rustdct compute them. This module adds one calling convention for all kinds
+//! [`fft_lines`] computes them. This module adds one calling convention for all kinds
 //! ([`crate::recipe::local_fft`]).
 
 use std::sync::Arc;
 
-use fft_lines::{
-    BatchFft, ComplexToReal, Fft, Layout, LineCosts, Planner, RealToComplex, TrigonometricType,
-};
+use fft_lines::{BatchFft, ComplexFft, Layout, LineCosts, Planner, RealFft, TrigonometricType};
 use num_complex::Complex;
 
 use crate::base::Real;
@@ -26,8 +24,9 @@ pub trait LineFft<T: Real>: Send + Sync {
     fn len_out(&self) -> usize;
     /// Numbers of scratch that [`run`](LineFft::run) needs.
     fn scratch_len(&self) -> usize;
-    /// Transforms every line of the tile. Unscaled; cosine and sine transforms follow SciPy.
-    fn run(&self, tile: &mut [T], scratch: &mut [T]);
+    /// Transforms every line of the tile and multiplies the results by `factor`. Cosine and sine
+    /// transforms follow SciPy.
+    fn run(&self, tile: &mut [T], scratch: &mut [T], factor: T);
     /// Numbers between the starts of two lines: the longer of before and after.
     fn pitch(&self) -> usize {
         self.len_in().max(self.len_out())
@@ -35,7 +34,7 @@ pub trait LineFft<T: Real>: Send + Sync {
 }
 
 /// A cosine or sine transform of a line, with scratch.
-type RealFft<T> = Box<dyn Fn(&mut [T], &mut [T]) + Send + Sync>;
+type RealFn<T> = Box<dyn Fn(&mut [T], &mut [T]) + Send + Sync>;
 
 /// The length of its scratch and the transform, each of which has its own trait in rustdct.
 macro_rules! trigonometric {
@@ -45,7 +44,7 @@ macro_rules! trigonometric {
     }};
 }
 
-/// Makes line transforms; lines of equal length share tables.
+/// Makes line transforms. Planners of a process share tables.
 pub struct LinePlanner<T: Real>(Box<dyn Planner<T>>);
 
 impl<T: Real> Default for LinePlanner<T> {
@@ -60,6 +59,11 @@ impl<T: Real> LinePlanner<T> {
         Self(T::planner_with(costs))
     }
 
+    /// Bytes of tables; where planners share some, each counts its part of them.
+    pub(crate) fn table_bytes(&self) -> usize {
+        self.0.table_bytes()
+    }
+
     /// The transform of `n` physical points along an axis of this kind. If `complex`, cosine and
     /// sine transforms apply to both parts of complex data. `None` for [`Kind::Identity`].
     pub fn plan(
@@ -71,19 +75,14 @@ impl<T: Real> LinePlanner<T> {
     ) -> Option<Arc<dyn LineFft<T>>> {
         let kind = if direction == Direction::Inverse { kind.undone_by() } else { kind };
         let planner = &mut self.0;
-        let (scratch_len, transform): (usize, RealFft<T>) = match (kind, direction) {
+        let (scratch_len, transform): (usize, RealFn<T>) = match (kind, direction) {
             (Kind::Identity, _) => return None,
-            (Kind::C2C, Direction::Forward) => {
-                return Some(Arc::new(ComplexLine(planner.complex(n, true))));
+            (Kind::C2C, _) => {
+                let forward = direction == Direction::Forward;
+                return Some(Arc::new(ComplexLine(planner.complex(n, forward))));
             }
-            (Kind::C2C, Direction::Inverse) => {
-                return Some(Arc::new(ComplexLine(planner.complex(n, false))));
-            }
-            (Kind::R2C, Direction::Forward) => {
-                return Some(Arc::new(HalvingLine(planner.real_to_complex(n))));
-            }
-            (Kind::R2C, Direction::Inverse) => {
-                return Some(Arc::new(DoublingLine(planner.complex_to_real(n))));
+            (Kind::R2C, _) => {
+                return Some(Arc::new(HalfLine { fft: planner.real(n), direction }));
             }
             (Kind::Dct1, _) => trigonometric!(planner.dct1(n), process_dct1_with_scratch),
             (Kind::Dct2, _) => trigonometric!(planner.type2_and_3(n), process_dct2_with_scratch),
@@ -146,7 +145,7 @@ fn as_complex<T: Real>(numbers: &mut [T]) -> &mut [Complex<T>] {
     bytemuck::cast_slice_mut(numbers)
 }
 
-struct ComplexLine<T>(Arc<dyn Fft<T>>);
+struct ComplexLine<T>(ComplexFft<T>);
 
 impl<T: Real> LineFft<T> for ComplexLine<T> {
     fn len_in(&self) -> usize {
@@ -156,70 +155,43 @@ impl<T: Real> LineFft<T> for ComplexLine<T> {
         2 * self.0.len()
     }
     fn scratch_len(&self) -> usize {
-        2 * self.0.get_inplace_scratch_len()
+        2 * self.0.scratch_len()
     }
-    fn run(&self, tile: &mut [T], scratch: &mut [T]) {
-        self.0.process_with_scratch(as_complex(tile), as_complex(scratch));
-    }
-}
-
-struct HalvingLine<T>(Arc<dyn RealToComplex<T>>);
-
-impl<T: Real> LineFft<T> for HalvingLine<T> {
-    fn len_in(&self) -> usize {
-        self.0.len()
-    }
-    fn len_out(&self) -> usize {
-        2 * self.0.complex_len()
-    }
-    fn scratch_len(&self) -> usize {
-        2 * self.0.get_scratch_len() + self.pitch()
-    }
-    fn run(&self, tile: &mut [T], scratch: &mut [T]) {
-        let (scratch, line) = scratch.split_at_mut(2 * self.0.get_scratch_len());
-        let line = &mut line[..self.len_in()];
-        for place in tile.chunks_exact_mut(self.pitch()) {
-            line.copy_from_slice(&place[..self.len_in()]);
-            self.0
-                .process_with_scratch(line, as_complex(place), as_complex(scratch))
-                .expect("lengths are the plan's own");
-        }
+    fn run(&self, tile: &mut [T], scratch: &mut [T], factor: T) {
+        self.0.run(as_complex(tile), as_complex(scratch), factor);
     }
 }
 
-struct DoublingLine<T>(Arc<dyn ComplexToReal<T>>);
+/// Real lines to half a spectrum, or back.
+struct HalfLine<T> {
+    fft: Arc<RealFft<T>>,
+    direction: Direction,
+}
 
-impl<T: Real> LineFft<T> for DoublingLine<T> {
+impl<T: Real> LineFft<T> for HalfLine<T> {
     fn len_in(&self) -> usize {
-        2 * self.0.complex_len()
+        self.direction.choose(self.fft.len(), 2 * self.fft.complex_len())
     }
     fn len_out(&self) -> usize {
-        self.0.len()
+        self.direction.choose(2 * self.fft.complex_len(), self.fft.len())
     }
     fn scratch_len(&self) -> usize {
-        2 * self.0.get_scratch_len() + self.pitch()
+        2 * self.fft.scratch_len()
     }
-    fn run(&self, tile: &mut [T], scratch: &mut [T]) {
-        let (scratch, line) = scratch.split_at_mut(2 * self.0.get_scratch_len());
-        let line = &mut line[..self.len_in()];
-        let (n, zero) = (self.len_out(), T::default());
-        for place in tile.chunks_exact_mut(self.pitch()) {
-            line.copy_from_slice(place);
-            // As NumPy's irfft: imaginary parts of the mean and the highest frequency are ignored.
-            line[1] = zero;
-            if n.is_multiple_of(2) {
-                line[n + 1] = zero;
+    fn run(&self, tile: &mut [T], scratch: &mut [T], factor: T) {
+        let scratch = as_complex(scratch);
+        for line in as_complex(tile).chunks_exact_mut(self.fft.complex_len()) {
+            match self.direction {
+                Direction::Forward => self.fft.forward(line, scratch, factor),
+                Direction::Inverse => self.fft.inverse(line, scratch, factor),
             }
-            self.0
-                .process_with_scratch(as_complex(line), &mut place[..n], as_complex(scratch))
-                .expect("lengths are the plan's own, and the parts that must vanish do");
         }
     }
 }
 
 /// A cosine or sine transform of real lines, or of both parts of complex ones.
 struct RealLine<T> {
-    transform: RealFft<T>,
+    transform: RealFn<T>,
     scratch_len: usize,
     n: usize,
     parts: usize,
@@ -233,21 +205,26 @@ impl<T: Real> LineFft<T> for RealLine<T> {
         self.n * self.parts
     }
     fn scratch_len(&self) -> usize {
-        self.scratch_len + self.n
+        // Parts of complex lines are copied to be contiguous.
+        self.scratch_len + if self.parts == 1 { 0 } else { self.n }
     }
-    fn run(&self, tile: &mut [T], scratch: &mut [T]) {
-        let (line, scratch) = scratch.split_at_mut(self.n);
-        let scratch = &mut scratch[..self.scratch_len];
+    fn run(&self, tile: &mut [T], scratch: &mut [T], factor: T) {
+        let (scratch, part_line) = scratch.split_at_mut(self.scratch_len);
         // rustdct's transforms are half of SciPy's.
-        let two = T::of(2.0);
-        for place in tile.chunks_exact_mut(self.pitch()) {
+        let factor = T::of(2.0) * factor;
+        for line in tile.chunks_exact_mut(self.pitch()) {
+            if self.parts == 1 {
+                (self.transform)(line, scratch);
+                line.iter_mut().for_each(|x| *x = *x * factor);
+                continue;
+            }
             for part in 0..self.parts {
-                for (x, y) in line.iter_mut().zip(place[part..].iter().step_by(self.parts)) {
+                for (x, y) in part_line.iter_mut().zip(line[part..].iter().step_by(self.parts)) {
                     *x = *y;
                 }
-                (self.transform)(line, scratch);
-                for (x, y) in line.iter().zip(place[part..].iter_mut().step_by(self.parts)) {
-                    *y = *x * two;
+                (self.transform)(part_line, scratch);
+                for (x, y) in part_line.iter().zip(line[part..].iter_mut().step_by(self.parts)) {
+                    *y = *x * factor;
                 }
             }
         }

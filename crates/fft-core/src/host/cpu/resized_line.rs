@@ -63,7 +63,7 @@ impl<T: Real> LineFft<T> for ResizedLine<T> {
         self.line.pitch()
     }
 
-    fn run(&self, tile: &mut [T], scratch: &mut [T]) {
+    fn run(&self, tile: &mut [T], scratch: &mut [T], factor: T) {
         let (whole_in, whole_out) = (self.line.len_in(), self.line.len_out());
         for line in tile.chunks_exact_mut(self.pitch()) {
             match self.direction {
@@ -71,7 +71,7 @@ impl<T: Real> LineFft<T> for ResizedLine<T> {
                 Direction::Inverse => move_negative(line, self.before, whole_in, self.signs),
             }
         }
-        self.line.run(tile, scratch);
+        self.line.run(tile, scratch, factor);
         if self.direction == Direction::Forward {
             for line in tile.chunks_exact_mut(self.pitch()) {
                 move_negative(line, whole_out, self.after, self.signs);

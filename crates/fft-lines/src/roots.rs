@@ -46,3 +46,26 @@ const fn cos_sin(x: f64) -> [f64; 2] {
     }
     [c, x * s]
 }
+
+/// Any `exp(-2πi k/n)` by one multiplication of two roots from tables of about `√n` each.
+pub(crate) struct ManyRoots {
+    bits: u32,
+    /// For multiples of `2^bits`, and for numbers below.
+    coarse: Vec<[f64; 2]>,
+    fine: Vec<[f64; 2]>,
+}
+
+impl ManyRoots {
+    pub(crate) fn new(n: usize) -> Self {
+        let bits = n.ilog2().div_ceil(2);
+        let coarse = (0..=n >> bits).map(|k| root(k << bits, n)).collect();
+        let fine = (0..1 << bits).map(|k| root(k, n)).collect();
+        Self { bits, coarse, fine }
+    }
+
+    /// For `k` below `n`.
+    pub(crate) fn get(&self, k: usize) -> [f64; 2] {
+        let ([a, b], [c, d]) = (self.coarse[k >> self.bits], self.fine[k & ((1 << self.bits) - 1)]);
+        [a * c - b * d, a * d + b * c]
+    }
+}
