@@ -12,10 +12,12 @@ mod install;
 mod kernels;
 mod lammps;
 mod machine;
+mod manifest;
 mod net;
 mod options;
 mod packages;
 mod place;
+mod prefix;
 mod programs;
 mod python;
 mod quiet;
@@ -65,6 +67,11 @@ enum Task {
         #[arg(long)]
         no_mpi: bool,
     },
+    /// Remove the files that `install` has put into a prefix, and folders that are empty then.
+    Uninstall {
+        #[arg(long, value_name = "P")]
+        prefix: PathBuf,
+    },
     /// Build the Python package with a library for each MPI, into target/wheels, and try it under
     /// Open MPI and MPICH.
     Wheel,
@@ -113,6 +120,7 @@ fn run(task: Task) -> tools::Result {
         Task::Test { quick } => test::run(quick),
         Task::Demo => demo::run(),
         Task::Install { prefix, no_mpi } => install::install(&prefix, !no_mpi),
+        Task::Uninstall { prefix } => manifest::uninstall(&tools::absolute(&prefix)?),
         Task::Wheel => wheel::run(),
         Task::Header => install::header(),
         Task::Programs => programs::run_all(),

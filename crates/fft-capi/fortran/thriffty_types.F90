@@ -1,7 +1,7 @@
 ! Constants and types of the module thriffty. MIT OR Apache-2.0.
 !
-! Every integer and logical here names its kind, because a compiler can be told that default ones have
-! 8 bytes: the modules are the same with -fdefault-integer-8 and without.
+! Every integer and logical names its kind, because a compiler can be told that default ones have 8
+! bytes: the modules are the same with -fdefault-integer-8 and without.
 
 module thriffty_types
     use, intrinsic :: iso_c_binding, only: c_double, c_int32_t, c_int64_t, c_null_ptr, c_ptr, c_size_t

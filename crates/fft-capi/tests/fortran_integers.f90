@@ -1,4 +1,4 @@
-! Every call with default integers and logicals, which have 8 bytes where the program is compiled with
+! Calls with default integers and logicals, which have 8 bytes where the program is compiled with
 ! -fdefault-integer-8, and with statuses of both kinds.
 
 program integers
