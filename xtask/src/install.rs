@@ -15,7 +15,7 @@ pub(crate) const MODULES: [&str; 4] =
 /// Their folder in a prefix.
 pub(crate) const FORTRAN: &str = "include/thriffty/fortran";
 /// System libraries of the static library.
-const SYSTEM: [&str; 5] = ["gcc_s", "rt", "pthread", "m", "dl"];
+pub(crate) const SYSTEM: [&str; 5] = ["gcc_s", "rt", "pthread", "m", "dl"];
 
 /// Cargo's arguments with MPI.
 const WITH_MPI: [&str; 6] = [

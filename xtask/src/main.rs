@@ -78,7 +78,11 @@ enum Task {
     /// Write include/thriffty.h anew.
     Header,
     /// Build and run C, C++ and Fortran programs with the libraries; a part of test.
-    Programs,
+    Programs {
+        /// A copy of heFFTe's sources, whose examples are built and run, too.
+        #[arg(long, value_name = "DIR")]
+        heffte: Option<PathBuf>,
+    },
     /// Test the Python package, alone and over MPI; a part of test.
     Python,
     /// Build LAMMPS with its own FFT and with thriffty in the place of heFFTe, and compare a
@@ -123,7 +127,7 @@ fn run(task: Task) -> tools::Result {
         Task::Uninstall { prefix } => manifest::uninstall(&tools::absolute(&prefix)?),
         Task::Wheel => wheel::run(),
         Task::Header => install::header(),
-        Task::Programs => programs::run_all(),
+        Task::Programs { heffte } => programs::run_all(heffte.as_deref()),
         Task::Python => python::run(),
         Task::Lammps { source, steps } => lammps::run(source.as_deref(), steps),
         Task::Modules => sources::modules(),
