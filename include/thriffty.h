@@ -20,13 +20,18 @@
 #include <mpi.h>
 #endif
 
+/* Enumerations have 32 bits. Where the language cannot say so, their type is int32_t. */
+#if (defined(__cplusplus) && __cplusplus >= 201103L) || (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202311L)
+#define THRIFFTY_SIZED_ENUMS
+#endif
+
 /**
  * The outcome of a call. `thriffty_last_error` has the reason in words.
  */
 enum thriffty_status
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+#ifdef THRIFFTY_SIZED_ENUMS
   : int32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+#endif
  {
     /**
      * Success.
@@ -73,23 +78,23 @@ enum thriffty_status
     /**
      * Threads that the system would not start.
      */
-    THRIFFTY_STATUS_THREADS = 10,
+    THRIFFTY_STATUS_THREADS = 10
 };
 #ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
+#ifdef THRIFFTY_SIZED_ENUMS
 typedef enum thriffty_status thriffty_status;
 #else
 typedef int32_t thriffty_status;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
+#endif
+#endif
 
 /**
  * The family of a transform: the types of physical and of spectral data.
  */
 enum thriffty_transform
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+#ifdef THRIFFTY_SIZED_ENUMS
   : int32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+#endif
  {
     /**
      * Complex data, complex spectrum.
@@ -103,23 +108,23 @@ enum thriffty_transform
      * Real data, real spectrum: a cosine or sine transform, or none, along each axis; by default
      * DCT-II.
      */
-    THRIFFTY_TRANSFORM_R2R = 2,
+    THRIFFTY_TRANSFORM_R2R = 2
 };
 #ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
+#ifdef THRIFFTY_SIZED_ENUMS
 typedef enum thriffty_transform thriffty_transform;
 #else
 typedef int32_t thriffty_transform;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
+#endif
+#endif
 
 /**
  * What is done along one axis.
  */
 enum thriffty_kind
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+#ifdef THRIFFTY_SIZED_ENUMS
   : int32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+#endif
  {
     /**
      * The usual kind of the transform.
@@ -168,23 +173,23 @@ enum thriffty_kind
     /**
      * Sine transform IV; its own inverse. FFTW's RODFT11.
      */
-    THRIFFTY_KIND_DST4 = 11,
+    THRIFFTY_KIND_DST4 = 11
 };
 #ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
+#ifdef THRIFFTY_SIZED_ENUMS
 typedef enum thriffty_kind thriffty_kind;
 #else
 typedef int32_t thriffty_kind;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
+#endif
+#endif
 
 /**
  * The format of all numbers, by its bits.
  */
 enum thriffty_precision
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+#ifdef THRIFFTY_SIZED_ENUMS
   : int32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+#endif
  {
     /**
      * `float`.
@@ -193,24 +198,24 @@ enum thriffty_precision
     /**
      * `double`.
      */
-    THRIFFTY_PRECISION_F64 = 64,
+    THRIFFTY_PRECISION_F64 = 64
 };
 #ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
+#ifdef THRIFFTY_SIZED_ENUMS
 typedef enum thriffty_precision thriffty_precision;
 #else
 typedef int32_t thriffty_precision;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
+#endif
+#endif
 
 /**
  * The factor of results; N is the number of points (for cosine and sine transforms, the product of
  * FFTW's logical lengths).
  */
 enum thriffty_scale
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+#ifdef THRIFFTY_SIZED_ENUMS
   : int32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+#endif
  {
     /**
      * 1.
@@ -223,23 +228,23 @@ enum thriffty_scale
     /**
      * 1/sqrt(N).
      */
-    THRIFFTY_SCALE_SYMMETRIC = 2,
+    THRIFFTY_SCALE_SYMMETRIC = 2
 };
 #ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
+#ifdef THRIFFTY_SIZED_ENUMS
 typedef enum thriffty_scale thriffty_scale;
 #else
 typedef int32_t thriffty_scale;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
+#endif
+#endif
 
 /**
  * One of the two sides of a transform.
  */
 enum thriffty_side
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+#ifdef THRIFFTY_SIZED_ENUMS
   : int32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+#endif
  {
     /**
      * Physical data.
@@ -248,23 +253,23 @@ enum thriffty_side
     /**
      * Spectral data.
      */
-    THRIFFTY_SIDE_OUTPUT = 1,
+    THRIFFTY_SIDE_OUTPUT = 1
 };
 #ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
+#ifdef THRIFFTY_SIZED_ENUMS
 typedef enum thriffty_side thriffty_side;
 #else
 typedef int32_t thriffty_side;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
+#endif
+#endif
 
 /**
  * How the recipe of a plan is chosen.
  */
 enum thriffty_tune
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+#ifdef THRIFFTY_SIZED_ENUMS
   : int32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+#endif
  {
     /**
      * By a model of the machine; nothing is run.
@@ -282,15 +287,15 @@ enum thriffty_tune
     /**
      * The recipe that prints as `tune_text`.
      */
-    THRIFFTY_TUNE_EXACT = 3,
+    THRIFFTY_TUNE_EXACT = 3
 };
 #ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
+#ifdef THRIFFTY_SIZED_ENUMS
 typedef enum thriffty_tune thriffty_tune;
 #else
 typedef int32_t thriffty_tune;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
+#endif
+#endif
 
 /**
  * What `thriffty_apply` does to each mode of a spectrum, with the wavenumbers k of the axes that
@@ -298,9 +303,9 @@ typedef int32_t thriffty_tune;
  * middle mode of an even number of points.
  */
 enum thriffty_operator
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+#ifdef THRIFFTY_SIZED_ENUMS
   : int32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+#endif
  {
     /**
      * The derivative along the axis that the parameter names.
@@ -342,15 +347,15 @@ enum thriffty_operator
      * Keeps modes below a fraction of the highest wavenumber of each axis, and sets others to 0;
      * the parameter is the fraction, 0 or more.
      */
-    THRIFFTY_OPERATOR_CUTOFF = 9,
+    THRIFFTY_OPERATOR_CUTOFF = 9
 };
 #ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
+#ifdef THRIFFTY_SIZED_ENUMS
 typedef enum thriffty_operator thriffty_operator;
 #else
 typedef int32_t thriffty_operator;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
+#endif
+#endif
 
 /**
  * A copy between local arrays of all ranks, ready to run any number of times.
@@ -606,7 +611,7 @@ typedef struct thriffty_subarray {
 
 #ifdef __cplusplus
 extern "C" {
-#endif // __cplusplus
+#endif
 
 /**
  * The version of the library, "0.1.0".
@@ -1046,7 +1051,7 @@ thriffty_status thriffty_wavenumbers(struct thriffty_plan *plan,
 size_t thriffty_next_fast_len(size_t n);
 
 #ifdef __cplusplus
-}  // extern "C"
-#endif  // __cplusplus
+}
+#endif
 
 #endif  /* THRIFFTY_H */

@@ -1,7 +1,7 @@
 //! A lock on a file that several processes change.
 
-use std::fs::{File, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::fs::{File, Metadata, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -39,10 +39,27 @@ impl Lock {
         };
         let opened = File::options().create(true).append(true).open(&beside);
         let file = opened.map_err(refused)?;
-        // Others must be able to lock it, too; only its owner can allow that.
-        let _ = file.set_permissions(Permissions::from_mode(0o666));
+        if let Ok(locked) = std::fs::metadata(path) {
+            open_to_writers_of(&locked, &file);
+        }
         retry_on_intr(|| fcntl_lock(&file, FlockOperation::LockExclusive))
             .map_err(|why| refused(why.into()))?;
         Ok(Self { _file: file, _process: process })
+    }
+}
+
+/// Lets those lock who may write the locked file, and nobody else, because a lock that is held
+/// stops all others. Only the lock's owner can do so; for others it stays as it is.
+fn open_to_writers_of(locked: &Metadata, lock: &File) {
+    let Ok(found) = lock.metadata() else { return };
+    if (found.uid(), found.gid()) != (locked.uid(), locked.gid()) {
+        // Only the system's administrator can give a file to somebody else.
+        let given = fchown(lock, Some(locked.uid()), Some(locked.gid()));
+        let _ = given.or_else(|_| fchown(lock, None, Some(locked.gid())));
+    }
+    // Its owner can always open it, also when the file may be written again.
+    let mode = 0o600 | locked.mode() & 0o066;
+    if found.mode() & 0o777 != mode {
+        let _ = lock.set_permissions(Permissions::from_mode(mode));
     }
 }

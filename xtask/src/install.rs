@@ -1,17 +1,21 @@
 //! `cargo xtask install`: libraries and headers for C, C++ and Fortran programs, in a prefix.
 
-use crate::place::{copy, shared};
+use crate::place::files;
+use crate::prefix::Prefix;
 use crate::tools::{self, Result, cargo, command, run};
-use crate::{heffte, setup};
+use crate::{heffte, manifest, setup};
 use std::path::{Path, PathBuf};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The folder of the interface.
 const SOURCES: &str = "crates/fft-capi";
 /// Its Fortran modules; later ones use earlier ones.
-const MODULES: [&str; 3] = ["thriffty.F90", "thriffty_operators.F90", "thriffty_arrays.F90"];
+pub(crate) const MODULES: [&str; 4] =
+    ["thriffty_types.F90", "thriffty_c.F90", "thriffty_calls.F90", "thriffty.F90"];
+/// Their folder in a prefix.
+pub(crate) const FORTRAN: &str = "include/thriffty/fortran";
 /// System libraries of the static library.
-const SYSTEM: [&str; 5] = ["gcc_s", "rt", "pthread", "m", "dl"];
+pub(crate) const SYSTEM: [&str; 5] = ["gcc_s", "rt", "pthread", "m", "dl"];
 
 /// Cargo's arguments with MPI.
 const WITH_MPI: [&str; 6] = [
@@ -38,52 +42,44 @@ pub(crate) fn install(prefix: &Path, mpi: bool) -> Result {
         "\ninstalled into {0}; pkg-config finds it with PKG_CONFIG_PATH={0}/lib/pkgconfig",
         prefix.display()
     );
+    println!("files are listed in {}", prefix.join(manifest::PLACE).display());
     Ok(())
 }
 
-/// Copies libraries into a prefix, an absolute path, with all files that build systems look for.
+/// Copies libraries into a prefix, an absolute path, with all files that build systems look for and
+/// a list of what there is.
 pub(crate) fn lay_out(built: &Path, prefix: &Path, mpi: bool) -> Result {
-    let [lib, include] = ["lib", "include"].map(|folder| prefix.join(folder));
-    let (pkgconfig, cmake) = (lib.join("pkgconfig"), lib.join("cmake/thriffty"));
-    for folder in [&lib, &include, &pkgconfig, &cmake] {
-        tools::make_folder(folder)?;
-    }
-    // Of an earlier installation, and perhaps not of this one.
-    for old in ["lib/thriffty", "include/thriffty"] {
-        let _ = std::fs::remove_dir_all(prefix.join(old));
-    }
-    for old in [
-        "lib/libthriffty_fortran.a",
-        "lib/pkgconfig/thriffty-fortran.pc",
-        "include/fortran/thriffty.mod",
-        "include/fortran/thriffty_operators.mod",
-        "include/fortran/thriffty_arrays.mod",
-    ] {
-        let _ = std::fs::remove_file(prefix.join(old));
-    }
-    shared(&built.join("libfft_capi.so"), &lib, ["libthriffty.so", "libthriffty.so.0"])?;
-    one_object(&built.join("libfft_capi.a"), &lib.join("libthriffty.a"))?;
-    copy(Path::new("include/thriffty.h"), &include.join("thriffty.h"))?;
+    let mut prefix = Prefix::open(prefix)?;
+    let outcome = fill(built, &mut prefix, mpi);
+    prefix.close(outcome)
+}
+
+fn fill(built: &Path, prefix: &mut Prefix, mpi: bool) -> Result {
+    prefix.shared(&built.join("libfft_capi.so"), "lib", ["libthriffty.so", "libthriffty.so.0"])?;
+    one_object(&built.join("libfft_capi.a"), prefix)?;
+    prefix.copy(Path::new("include/thriffty.h"), "include/thriffty.h")?;
     if mpi {
         heffte::lay_out(built, prefix)?;
     }
-    for module in MODULES {
-        let source = Path::new(SOURCES).join("fortran").join(module);
-        copy(&source, &include.join("fortran").join(module))?;
+    for source in files(&Path::new(SOURCES).join("fortran"))? {
+        let name = source.file_name().unwrap_or_default();
+        prefix.copy(&source, Path::new(FORTRAN).join(name))?;
     }
-    let fortran = fortran(prefix, mpi)?;
-
-    let templates = Path::new(SOURCES).join("package");
-    let fill = |name: &str, folder: &Path| {
-        let path = templates.join(format!("{name}.in"));
-        tools::write(&folder.join(name), &filled(&tools::read_text(&path)?, prefix, mpi))
-    };
-    fill("thriffty.pc", &pkgconfig)?;
-    if fortran {
-        fill("thriffty-fortran.pc", &pkgconfig)?;
+    let mut packages = vec!["pkgconfig/thriffty.pc"];
+    if fortran(prefix, mpi)? {
+        packages.push("pkgconfig/thriffty-fortran.pc");
     }
-    fill("thriffty-config.cmake", &cmake)?;
-    fill("thriffty-config-version.cmake", &cmake)
+    packages.push("cmake/thriffty/thriffty-config.cmake");
+    packages.push("cmake/thriffty/thriffty-config-version.cmake");
+    for package in packages {
+        let path = Path::new(package);
+        let mut template = path.file_name().unwrap_or_default().to_owned();
+        template.push(".in");
+        let text = tools::read_text(&Path::new(SOURCES).join("package").join(template))?;
+        let text = filled(&text, prefix.root(), mpi);
+        prefix.write(Path::new("lib").join(path), &text)?;
+    }
+    Ok(())
 }
 
 /// A template with the names between at signs replaced.
@@ -101,56 +97,48 @@ fn filled(text: &str, prefix: &Path, mpi: bool) -> String {
 
 /// Makes a static library of one object that exports only our names: other libraries of a program
 /// may have the same dependencies.
-fn one_object(from: &Path, to: &Path) -> Result {
-    let object = to.with_extension("o");
+fn one_object(from: &Path, prefix: &mut Prefix) -> Result {
+    prefix.folder("lib")?;
+    let object = prefix.path("lib/libthriffty.o");
     let names = tools::read_text(&Path::new(SOURCES).join("symbols.txt"))?;
-    // Unused sections are left out.
+    // Unused sections are left out. Groups are dissolved: of groups with the same name, a linker
+    // keeps one and discards the others, and Rust's libraries all have one that unwinding needs.
     let mut link = command("ld");
-    link.args(["-r", "--gc-sections"]);
+    link.args(["-r", "--gc-sections", "--force-group-allocation"]);
     link.args(names.lines().flat_map(|name| ["-u", name]));
     run(link.arg(from).arg("-o").arg(&object))?;
     // Other tools cannot read the bitcode of Rust's library.
     let sections = ["--remove-section=.llvmbc", "--remove-section=.llvmcmd"];
     let ours = ["--strip-unneeded", "--wildcard", "--keep-global-symbol=thriffty_*"];
     run(command("objcopy").args(ours).args(sections).arg(&object))?;
-    archive(to, &object)
-}
-
-fn archive(to: &Path, object: &Path) -> Result {
-    // `ar` would add to an existing archive.
-    let _ = std::fs::remove_file(to);
-    add(to, object)
-}
-
-/// Moves an object into an archive.
-fn add(to: &Path, object: &Path) -> Result {
-    run(command("ar").arg("rcs").arg(to).arg(object))?;
-    std::fs::remove_file(object).map_err(|e| format!("cannot remove {}: {e}", object.display()))
+    prefix.archive(&[object], "lib/libthriffty.a")
 }
 
 /// Compiles the Fortran modules; false without a compiler.
-fn fortran(prefix: &Path, mpi: bool) -> Result<bool> {
+fn fortran(prefix: &mut Prefix, mpi: bool) -> Result<bool> {
     let compiler = if mpi { "mpif90" } else { "gfortran" };
     if !tools::succeeds(command(compiler).arg("--version")) {
         println!(
-            "not installed: the Fortran modules, for want of {compiler}; programs can compile include/fortran/*.F90"
+            "not installed: Fortran's modules, for want of {compiler}; sources are in {FORTRAN}"
         );
         return Ok(false);
     }
-    let (lib, include) = (prefix.join("lib"), prefix.join("include/fortran"));
-    let archive = lib.join("libthriffty_fortran.a");
-    let _ = std::fs::remove_file(&archive);
+    let mut objects = Vec::new();
     for module in MODULES {
-        let object = lib.join(module).with_extension("o");
+        let object = prefix.path("lib").join(module).with_extension("o");
         let mut compile = command(compiler);
         compile.args(["-std=f2008", "-O2", "-fPIC", "-Wall", "-Wextra", "-Werror", "-J"]);
-        compile.arg(&include);
+        compile.arg(prefix.path(FORTRAN));
         if mpi {
             compile.arg("-DTHRIFFTY_WITH_MPI");
         }
-        run(compile.arg("-c").arg(include.join(module)).arg("-o").arg(&object))?;
-        add(&archive, &object)?;
+        run(compile.arg("-c").arg(prefix.path(FORTRAN).join(module)).arg("-o").arg(&object))?;
+        objects.push(object);
     }
+    for file in files(&prefix.path(FORTRAN))? {
+        prefix.file(Path::new(FORTRAN).join(file.file_name().unwrap_or_default()))?;
+    }
+    prefix.archive(&objects, "lib/libthriffty_fortran.a")?;
     Ok(true)
 }
 

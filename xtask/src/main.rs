@@ -12,10 +12,12 @@ mod install;
 mod kernels;
 mod lammps;
 mod machine;
+mod manifest;
 mod net;
 mod options;
 mod packages;
 mod place;
+mod prefix;
 mod programs;
 mod python;
 mod quiet;
@@ -65,13 +67,22 @@ enum Task {
         #[arg(long)]
         no_mpi: bool,
     },
+    /// Remove the files that `install` has put into a prefix, and folders that are empty then.
+    Uninstall {
+        #[arg(long, value_name = "P")]
+        prefix: PathBuf,
+    },
     /// Build the Python package with a library for each MPI, into target/wheels, and try it under
     /// Open MPI and MPICH.
     Wheel,
     /// Write include/thriffty.h anew.
     Header,
     /// Build and run C, C++ and Fortran programs with the libraries; a part of test.
-    Programs,
+    Programs {
+        /// A copy of heFFTe's sources, whose examples are built and run, too.
+        #[arg(long, value_name = "DIR")]
+        heffte: Option<PathBuf>,
+    },
     /// Test the Python package, alone and over MPI; a part of test.
     Python,
     /// Build LAMMPS with its own FFT and with thriffty in the place of heFFTe, and compare a
@@ -113,9 +124,10 @@ fn run(task: Task) -> tools::Result {
         Task::Test { quick } => test::run(quick),
         Task::Demo => demo::run(),
         Task::Install { prefix, no_mpi } => install::install(&prefix, !no_mpi),
+        Task::Uninstall { prefix } => manifest::uninstall(&tools::absolute(&prefix)?),
         Task::Wheel => wheel::run(),
         Task::Header => install::header(),
-        Task::Programs => programs::run_all(),
+        Task::Programs { heffte } => programs::run_all(heffte.as_deref()),
         Task::Python => python::run(),
         Task::Lammps { source, steps } => lammps::run(source.as_deref(), steps),
         Task::Modules => sources::modules(),

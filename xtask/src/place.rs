@@ -9,18 +9,6 @@ pub(crate) fn stripped(from: &Path, to: &Path) -> Result {
     run(command("objcopy").arg("--strip-unneeded").arg(to))
 }
 
-/// Copies a stripped shared library under its soname, and links the name for linkers to it.
-pub(crate) fn shared(from: &Path, folder: &Path, [name, soname]: [&str; 2]) -> Result {
-    tools::make_folder(folder)?;
-    let library = folder.join(soname);
-    stripped(from, &library)?;
-    let link = folder.join(name);
-    // A link that is there may be of another version.
-    let _ = std::fs::remove_file(&link);
-    std::os::unix::fs::symlink(soname, &link)
-        .map_err(|e| format!("cannot make {}: {e}", link.display()))
-}
-
 /// Copies a file, and makes the folder.
 pub(crate) fn copy(from: &Path, to: &Path) -> Result {
     tools::make_folder(to.parent().unwrap_or(Path::new(".")))?;

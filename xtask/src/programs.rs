@@ -1,9 +1,13 @@
 //! `cargo xtask programs`: C, C++ and Fortran programs, built against an installation and run.
 
+mod fortran;
+mod headers;
+mod heffte;
+mod rust_libraries;
+
 use crate::packages::{self, COMPILERS};
-use crate::test;
 use crate::tools::{self, Result, cargo, command, output, run};
-use crate::{heffte, install, kernels};
+use crate::{install, manifest, test};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -34,11 +38,15 @@ pub(crate) fn build() -> Result {
     tools::run_shown(cargo().args(BUILD).args(["--features", test::WITH_MPI]))
 }
 
-/// Builds and installs the libraries, then builds and runs all programs.
-pub(crate) fn run_all() -> Result {
+/// Builds and installs the libraries, builds and runs all programs, and removes the installation.
+/// With a copy of heFFTe's sources, its examples are among the programs.
+pub(crate) fn run_all(heffte: Option<&Path>) -> Result {
     packages::ensure(&COMPILERS.iter().collect::<Vec<_>>());
+    let heffte = heffte.map(tools::absolute).transpose()?;
     build()?;
     let prefix = install::scratch()?;
+    // An earlier run that failed has left its installation.
+    let _ = std::fs::remove_dir_all(&prefix);
     install::lay_out(&tools::target_dir().join("debug"), &prefix, true)?;
     let bench = Bench { folder: prefix.with_file_name("built"), prefix };
     tools::make_folder(&bench.folder)?;
@@ -47,10 +55,15 @@ pub(crate) fn run_all() -> Result {
     bench.by_their_lines()?;
     bench.by_pkg_config()?;
     bench.by_cmake()?;
+    bench.with_integers_of_8_bytes()?;
+    bench.with_another_rust_library()?;
     bench.of_heffte()?;
     bench.of_heffte_in_cpp()?;
+    if let Some(sources) = heffte {
+        bench.examples_of_heffte(&sources)?;
+    }
     bench.under_valgrind()?;
-    Ok(())
+    bench.uninstalled()
 }
 
 impl Bench {
@@ -92,24 +105,6 @@ impl Bench {
             if found != tools::read_text(Path::new(names))?.lines().collect::<Vec<_>>() {
                 return Err(format!("{library} has other names than {names}: {found:?}"));
             }
-        }
-        Ok(())
-    }
-
-    /// The header compiles alone, in both languages, with and without MPI.
-    fn headers(&self) -> Result {
-        let include = format!("-I{}", self.prefix.join("include").display());
-        let source = self.folder.join("header.c");
-        tools::write(&source, "#include <thriffty.h>\n")?;
-        for (compiler, words) in [
-            ("mpicc", ["-std=c11", "-xc", "-DTHRIFFTY_WITH_MPI"].as_slice()),
-            ("mpicxx", &["-std=c++17", "-xc++", "-DTHRIFFTY_WITH_MPI"]),
-            ("cc", &["-std=c11", "-xc"]),
-            ("c++", &["-std=c++17", "-xc++"]),
-        ] {
-            let mut compile = command(compiler);
-            compile.args(words).args(STRICT).arg(&include).arg("-fsyntax-only").arg(&source);
-            run(&mut compile)?;
         }
         Ok(())
     }
@@ -218,107 +213,11 @@ impl Bench {
         Ok(())
     }
 
-    /// A program runs with `libheffte.so.2`, with and without compression.
-    fn of_heffte(&self) -> Result {
-        let (source, lib) = ("crates/fft-heffte/tests/heffte.c", self.prefix.join("lib/thriffty"));
-        let program = self.built("heffte");
-        let mut compile = self.command("mpicc");
-        compile.args(["-std=c11", "-O1", "-g"]).args(STRICT).arg(source).arg("-o").arg(&program);
-        compile.arg(format!("-I{}", self.prefix.join("include/thriffty").display()));
-        compile.arg(format!("-L{}", lib.display())).args(["-l:libheffte.so.2", "-lfftw3", "-lm"]);
-        run(&mut compile)?;
-        let quiet = [("THRIFFTY_TOLERANCE", ""), ("THRIFFTY_EXCHANGE", "")];
-        let lossy = [("THRIFFTY_TOLERANCE", "1e-6"), ("THRIFFTY_WIRE_EVERYWHERE", "1")];
-        let p2p = [("THRIFFTY_TOLERANCE", ""), ("THRIFFTY_EXCHANGE", "p2p")];
-        for (ranks, wishes) in [("1", quiet), ("2", quiet), ("4", quiet), ("2", lossy), ("4", p2p)]
-        {
-            let mut job = self.command("mpirun");
-            job.args(["-n", ranks]).arg(&program).envs(wishes);
-            let said = wishes.map(|(name, value)| format!("{name}={value}")).join(" ");
-            println!("\n$ {said} {}", tools::shown(&job));
-            // Its output is expected errors.
-            output(&mut job)?;
-        }
-        Ok(())
-    }
-
-    /// Programs build with heFFTe's headers in two versions of C++, and by CMake; benchmarks run.
-    fn of_heffte_in_cpp(&self) -> Result {
-        let folder = Path::new("crates/fft-heffte/tests/cpp");
-        let root = heffte::root(&self.prefix);
-        for standard in ["c++11", "c++20"] {
-            for name in ["users", "misuse", "exact", "one_way", "cache"] {
-                let program = self.built(&format!("heffte_{name}_{standard}"));
-                let mut compile = self.command("mpicxx");
-                compile.arg(format!("-std={standard}")).arg("-O1").args(STRICT);
-                compile.arg(format!("-I{}", root.join("include").display()));
-                compile.arg(folder.join(name).with_extension("cpp")).arg("-o").arg(&program);
-                run(compile.args(self.flags(&["--libs", "thriffty"])?))?;
-                // The other version differs in types alone.
-                let jobs: &[&str] = match (standard, name) {
-                    // Which makes many plans.
-                    ("c++11", "exact") => &["1", "2", "3", "4"],
-                    (_, "exact") => &[],
-                    ("c++11", _) => &["1", "2", "3", "4", "6"],
-                    _ => &["2"],
-                };
-                jobs.iter().try_for_each(|ranks| self.mpirun(ranks, &[&program]))?;
-            }
-        }
-        if let Some(cuda) = kernels::runtime_headers() {
-            let mut compile = self.command("mpicxx");
-            compile.args(["-std=c++11", "-fsyntax-only", "-DTHRIFFTY_HEFFTE_CUDA"]).args(STRICT);
-            compile.arg(format!("-I{}", root.join("include").display())).arg("-isystem").arg(cuda);
-            run(compile.arg(folder.join("gpu.cpp")))?;
-        }
-        let build = self.built("heffte_cmake");
-        let mut configure = self.command("cmake");
-        configure.arg("-S").arg(folder).arg("-B").arg(&build);
-        configure.arg(format!("-DHeffte_ROOT={}", root.display()));
-        output(&mut configure)?;
-        output(self.command("cmake").arg("--build").arg(&build))?;
-        self.mpirun("2", &[&build.join("misuse")])?;
-        self.heffte_benchmarks(&root.join("share/heffte/benchmarks"))
-    }
-
-    /// heFFTe's benchmarks print what scripts look for, and take options from the environment.
-    fn heffte_benchmarks(&self, folder: &Path) -> Result {
-        let job = |name: &str, words: &str| {
-            let mut job = self.command("mpirun");
-            job.args(["-n", "2"]).arg(folder.join(name)).args(words.split(' '));
-            job.args("20 24 16 -reorder -slabs -n1 -a2av".split(' '));
-            job
-        };
-        for (name, words) in [
-            ("speed3d_c2c", "stock double-long"),
-            ("speed3d_r2c", "fftw float"),
-            ("speed3d_r2r", "mkl-cos double"),
-            ("convolution", "fftw float-long"),
-        ] {
-            let said = output(&mut job(name, words))?;
-            let line = said.lines().find_map(|line| line.strip_prefix("Time per run: "));
-            let time = line.and_then(|line| line.trim_end_matches(" (s)").parse::<f64>().ok());
-            time.ok_or_else(|| format!("{name} does not say its time: {said}"))?;
-        }
-        let wisdom = self.built("heffte_wisdom.toml");
-        let _ = std::fs::remove_file(&wisdom);
-        let words = "fftw double";
-        for settings in [&[("THRIFFTY_TUNE", "0.1")][..], &[("THRIFFTY_HEFFTE", "strict")]] {
-            let mut job = job("speed3d_c2c", words);
-            run(job.env("THRIFFTY_WISDOM", &wisdom).envs(settings.iter().copied()))?;
-        }
-        let kept = tools::read_text(&wisdom)?;
-        if !kept.contains("16x24x20") {
-            return Err(format!("no wisdom was saved: {kept}"));
-        }
-        let mut lossy = job("speed3d_c2c", words);
-        lossy.envs([("THRIFFTY_TOLERANCE", "1e-6"), ("THRIFFTY_WIRE_EVERYWHERE", "1")]);
-        let (said, outcome) = tools::run_and_keep(&mut lossy);
-        let line = "ERROR: observed error after heFFTe benchmark exceeds the tolerance";
-        match outcome.is_err() && said.lines().any(|said| said == line) {
-            true => Ok(()),
-            false => Err("a tolerance of 1e-6 goes unnoticed".into()),
-        }
+    /// Nothing is left of an installation that was removed.
+    fn uninstalled(&self) -> Result {
+        manifest::uninstall(&self.prefix)?;
+        std::fs::remove_dir(&self.prefix)
+            .map_err(|e| format!("uninstalling has left files in {}: {e}", self.prefix.display()))
     }
 
     /// Valgrind finds no invalid access but MPI's own, and without MPI no leak.

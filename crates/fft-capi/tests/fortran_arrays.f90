@@ -4,7 +4,6 @@ program arrays
     use, intrinsic :: iso_c_binding
     use mpi_f08, only: MPI_Abort, MPI_COMM_WORLD, MPI_Finalize, MPI_Init
     use thriffty
-    use thriffty_arrays
     implicit none
 
     integer, parameter :: n(3) = [8, 6, 10], below(3) = [1, 0, 2], above(3) = [1, 1, 0]

@@ -50,7 +50,6 @@ program operators
     use, intrinsic :: iso_c_binding
     use mpi_f08, only: MPI_Abort, MPI_COMM_WORLD, MPI_Comm_size, MPI_Finalize, MPI_Init
     use thriffty
-    use thriffty_operators
     use functions
     implicit none
 

@@ -5,10 +5,6 @@
 #ifndef THRIFFTY_HEFFTE_ALL_H
 #define THRIFFTY_HEFFTE_ALL_H
 
-#include <complex>
-#include <memory>
-#include <vector>
-
 #include "heffte_fft3d.h"
 #include "heffte_fft3d_r2c.h"
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "heffte_config.h"
+#include "heffte_utils.h"
 
 namespace heffte {
 

@@ -9,6 +9,8 @@
 #include <ostream>
 #include <vector>
 
+#include "heffte_utils.h"
+
 namespace heffte {
 
 /**

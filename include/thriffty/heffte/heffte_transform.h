@@ -93,7 +93,7 @@ void run_plan(thriffty_plan *plan, direction way, void const *input, size_t inpu
 
 inline namespace THRIFFTY_HEFFTE_BACKWARD {
 
-/** What `fft3d` and `fft3d_r2c` have in common. Copies share their plans. */
+/** What `fft3d` and `fft3d_r2c` have in common. They can be moved, but not copied. */
 template <typename backend_tag, typename index>
 class transform : public backend::device_instance<typename backend::buffer_traits<backend_tag>::location> {
     static_assert(backend::is_enabled<backend_tag>::value, "this installation does not have the backend");
@@ -106,6 +106,9 @@ public:
     using buffer_container = typename backend::buffer_traits<backend_tag>::template container<T>;
     template <typename T>
     using real_buffer_container = buffer_container<typename define_real_type<T>::type>;
+
+    transform(transform &&) = default;
+    transform &operator=(transform &&) = default;
 
     box3d<index> inbox() const { return inbox_; }
     box3d<index> outbox() const { return outbox_; }

@@ -156,6 +156,31 @@ fn a_file_keeps_its_mode_and_its_links() {
 }
 
 #[test]
+fn who_may_write_a_file_may_lock_it_and_nobody_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let [path, lock] = ["file", ".file.lock"].map(|name| folder.path().join(name));
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    add(&path, "new").unwrap();
+    // A new file and its lock have what the process's umask leaves.
+    let left = 0o666 & !umask();
+    assert_eq!((mode(&path), mode(&lock)), (left, left));
+    for (given, expected) in
+        [(0o600, 0o600), (0o664, 0o664), (0o640, 0o640), (0o666, 0o666), (0o755, 0o644)]
+    {
+        std::fs::set_permissions(&path, Permissions::from_mode(given)).unwrap();
+        add(&path, "more").unwrap();
+        assert_eq!((mode(&path), mode(&lock)), (given, expected));
+    }
+}
+
+/// The process's umask, as the system shows it: a call that returns it would set it, too.
+fn umask() -> u32 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("Umask:")).unwrap();
+    u32::from_str_radix(line.trim(), 8).unwrap()
+}
+
+#[test]
 fn a_link_to_a_file_that_is_not_there_yet_stays_a_link() {
     let folder = tempfile::tempdir().unwrap();
     let (path, link) = (folder.path().join("file"), folder.path().join("link"));

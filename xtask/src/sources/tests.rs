@@ -161,7 +161,7 @@ const GENERATED: &str = "include/thriffty.h";
 fn too_long(name: &str, text: &str) -> Vec<String> {
     let lines = text.lines().count();
     let long = (lines > 500).then(|| format!("{name}: {lines} lines"));
-    let fortran = name.to_lowercase().ends_with(".f90");
+    let fortran = [".F90", ".f90", ".inc"].iter().any(|kind| name.ends_with(kind));
     let starts: &[&str] = if fortran { &["!"] } else { &["//", "/*", "*"] };
     let wide = (1..).zip(text.lines()).filter_map(|(line, text)| {
         let columns = text.chars().count();
@@ -185,7 +185,7 @@ fn long_files_and_comments_are_named() {
 
 #[test]
 fn files_and_comments_are_short() {
-    let kinds = ["rs", "cu", "cuh", "c", "h", "cpp", "hpp", "F90", "f90"];
+    let kinds = ["rs", "cu", "cuh", "c", "h", "cpp", "hpp", "F90", "f90", "inc"];
     let mut faults = Vec::new();
     for file in files(workspace(), &kinds) {
         let name = file.strip_prefix(workspace()).unwrap_or(&file).display().to_string();

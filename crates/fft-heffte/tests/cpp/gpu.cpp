@@ -65,6 +65,10 @@ static void cases(Report &report, int ranks, size_t me) {
     gpu::check(cudaStreamDestroy(stream));
 }
 
+using Gpu = heffte::fft3d<heffte::backend::cufft>;
+static_assert(std::is_move_constructible<Gpu>::value && std::is_move_assignable<Gpu>::value, "movable");
+static_assert(!std::is_copy_constructible<Gpu>::value && !std::is_copy_assignable<Gpu>::value, "not copyable");
+
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     Report report;

@@ -1,0 +1,380 @@
+! C's side of the Fortran modules: its structs and calls, as include/thriffty.h has them, and texts.
+! MIT OR Apache-2.0.
+!
+! THRIFFTY_WITH_MPI is defined for a library with plans over MPI.
+
+module thriffty_c
+    use, intrinsic :: iso_c_binding, only: c_char, c_double, c_f_pointer, c_int, c_int32_t, c_int64_t, &
+        c_loc, c_null_char, c_null_ptr, c_ptr, c_size_t, c_sizeof
+    use, intrinsic :: iso_fortran_env, only: int32
+    use thriffty_types, only: thriffty_brick, thriffty_options, thriffty_sizes, thriffty_subarray
+    implicit none
+    private
+
+    !> thriffty_options as C has it.
+    type, public, bind(C) :: c_options
+        integer(c_size_t) :: struct_size
+        integer(c_int32_t) :: precision, kinds(4), input_order(4), output_order(4)
+        integer(c_int32_t) :: forward_scale, inverse_scale
+        integer(c_int64_t) :: howmany
+        type(c_ptr) :: exchange, wire
+        real(c_double) :: tolerance
+        integer(c_int32_t) :: strict, wire_everywhere, tune, shared_arrays
+        real(c_double) :: tune_seconds
+        type(c_ptr) :: tune_text
+        integer(c_int32_t) :: device
+        type(c_ptr) :: stream, passage, memory, layouts
+        integer(c_int32_t) :: threads, transposed_output
+        integer(c_int64_t) :: transform(4), modes(4)
+        integer(c_int32_t) :: transposed_input
+        type(c_ptr) :: machine
+    end type
+
+    !> What C reads while a plan is made: kept alive here.
+    type, public :: request
+        type(c_options) :: options
+        integer(c_int64_t) :: shape(4)
+        type(thriffty_brick) :: input, output
+        character(kind=c_char), allocatable :: exchange(:), wire(:), tune_text(:), passage(:)
+        character(kind=c_char), allocatable :: memory(:), layouts(:), machine(:)
+    end type
+
+    public :: c_create_serial, c_destroy, c_allocate, c_sizes, c_error, c_refuse, c_save_wisdom
+    public :: c_forward, c_inverse, c_forward_in_place, c_inverse_in_place, c_recipe, c_report
+    public :: c_forward_serial, c_inverse_serial, c_clear_plans, c_default_threads
+    public :: c_apply, c_multiply, c_wavenumbers, c_green_function, c_next_fast_len
+    public :: c_subarray_init, c_copy_create, c_halo_create, c_copy_run, c_copy_run_in_place, c_copy_destroy
+    public :: ask, ended, last_error, reversed, turned, written
+#ifdef THRIFFTY_WITH_MPI
+    public :: c_create
+#endif
+
+    interface
+        function c_create_serial(plan, transform, axes, shape, options) result(status) &
+                bind(C, name="thriffty_plan_create_serial")
+            import :: c_int32_t, c_int64_t, c_options, c_ptr
+            type(c_ptr), intent(out) :: plan
+            integer(c_int32_t), value :: transform, axes
+            integer(c_int64_t), intent(in) :: shape(*)
+            type(c_options), intent(in) :: options
+            integer(c_int32_t) :: status
+        end function
+#ifdef THRIFFTY_WITH_MPI
+        function c_create(plan, comm, transform, axes, shape, input, output, options) result(status) &
+                bind(C, name="thriffty_plan_create_f")
+            import :: c_int, c_int32_t, c_int64_t, c_options, c_ptr
+            type(c_ptr), intent(out) :: plan
+            integer(c_int), value :: comm
+            integer(c_int32_t), value :: transform, axes
+            integer(c_int64_t), intent(in) :: shape(*)
+            type(c_ptr), value :: input, output
+            type(c_options), intent(in) :: options
+            integer(c_int32_t) :: status
+        end function
+#endif
+        function c_clear_plans() result(status) bind(C, name="thriffty_clear_plans")
+            import :: c_int32_t
+            integer(c_int32_t) :: status
+        end function
+        function c_default_threads() result(threads) bind(C, name="thriffty_default_threads")
+            import :: c_int32_t
+            integer(c_int32_t) :: threads
+        end function
+        function c_destroy(plan) result(status) bind(C, name="thriffty_plan_destroy")
+            import :: c_int32_t, c_ptr
+            type(c_ptr), value :: plan
+            integer(c_int32_t) :: status
+        end function
+        function c_allocate(plan, array) result(status) bind(C, name="thriffty_allocate")
+            import :: c_int32_t, c_ptr
+            type(c_ptr), value :: plan
+            type(c_ptr), intent(out) :: array
+            integer(c_int32_t) :: status
+        end function
+        function c_sizes(plan, sizes, struct_size) result(status) bind(C, name="thriffty_plan_sizes")
+            import :: c_int32_t, c_ptr, c_size_t, thriffty_sizes
+            type(c_ptr), value :: plan
+            type(thriffty_sizes), intent(inout) :: sizes
+            integer(c_size_t), value :: struct_size
+            integer(c_int32_t) :: status
+        end function
+        function c_error(plan, estimate, bound) result(status) bind(C, name="thriffty_plan_error")
+            import :: c_double, c_int32_t, c_ptr
+            type(c_ptr), value :: plan
+            real(c_double), intent(inout) :: estimate, bound
+            integer(c_int32_t) :: status
+        end function
+        function c_refuse(plan, what, found, expected) result(status) bind(C, name="thriffty_plan_refuse")
+            import :: c_char, c_int32_t, c_ptr
+            type(c_ptr), value :: plan
+            character(kind=c_char), intent(in) :: what(*), found(*), expected(*)
+            integer(c_int32_t) :: status
+        end function
+        function c_save_wisdom(plan, path) result(status) bind(C, name="thriffty_plan_save_wisdom")
+            import :: c_char, c_int32_t, c_ptr
+            type(c_ptr), value :: plan
+            character(kind=c_char), intent(in) :: path(*)
+            integer(c_int32_t) :: status
+        end function
+        function c_last_error() result(text) bind(C, name="thriffty_last_error")
+            import :: c_ptr
+            type(c_ptr) :: text
+        end function
+        function c_strlen(text) result(length) bind(C, name="strlen")
+            import :: c_ptr, c_size_t
+            type(c_ptr), value :: text
+            integer(c_size_t) :: length
+        end function
+        function c_apply(plan, operator, parameter, lengths, input, input_bytes, output, output_bytes) &
+                result(status) bind(C, name="thriffty_apply_f")
+            import :: c_double, c_int32_t, c_ptr, c_size_t
+            type(c_ptr), value :: plan, input, output
+            integer(c_int32_t), value :: operator
+            real(c_double), value :: parameter
+            real(c_double), intent(in) :: lengths(*)
+            integer(c_size_t), value :: input_bytes, output_bytes
+            integer(c_int32_t) :: status
+        end function
+        function c_multiply(plan, kernel, kernel_bytes, conjugate, data, bytes) result(status) &
+                bind(C, name="thriffty_multiply")
+            import :: c_int32_t, c_ptr, c_size_t
+            type(c_ptr), value :: plan, kernel, data
+            integer(c_size_t), value :: kernel_bytes, bytes
+            integer(c_int32_t), value :: conjugate
+            integer(c_int32_t) :: status
+        end function
+        function c_wavenumbers(plan, axis, length, k, odd, room) result(status) &
+                bind(C, name="thriffty_wavenumbers")
+            import :: c_double, c_int32_t, c_ptr, c_size_t
+            type(c_ptr), value :: plan
+            integer(c_int32_t), value :: axis
+            real(c_double), value :: length
+            real(c_double), intent(inout) :: k(*), odd(*)
+            integer(c_size_t), value :: room
+            integer(c_int32_t) :: status
+        end function
+        function c_green_function(plan, spacing, kernel, bytes) result(status) &
+                bind(C, name="thriffty_green_function")
+            import :: c_double, c_int32_t, c_ptr, c_size_t
+            type(c_ptr), value :: plan, kernel
+            real(c_double), intent(in) :: spacing(*)
+            integer(c_size_t), value :: bytes
+            integer(c_int32_t) :: status
+        end function
+        function c_next_fast_len(n) result(length) bind(C, name="thriffty_next_fast_len")
+            import :: c_size_t
+            integer(c_size_t), value :: n
+            integer(c_size_t) :: length
+        end function
+        function c_subarray_init(subarray, axes, brick, lower, upper, order, components) result(status) &
+                bind(C, name="thriffty_subarray_init")
+            import :: c_int32_t, c_int64_t, c_ptr, thriffty_brick, thriffty_subarray
+            type(thriffty_subarray), intent(inout) :: subarray
+            integer(c_int32_t), value :: axes
+            type(thriffty_brick), intent(in) :: brick
+            integer(c_int64_t), intent(in) :: lower(*), upper(*)
+            type(c_ptr), value :: order
+            integer(c_int64_t), value :: components
+            integer(c_int32_t) :: status
+        end function
+        function c_copy_create(copy, plan, side, source_count, sources, target_count, targets) result(status) &
+                bind(C, name="thriffty_copy_create")
+            import :: c_int32_t, c_ptr, c_size_t, thriffty_subarray
+            type(c_ptr), intent(out) :: copy
+            type(c_ptr), value :: plan
+            integer(c_int32_t), value :: side
+            integer(c_size_t), value :: source_count, target_count
+            type(thriffty_subarray), intent(in) :: sources(*), targets(*)
+            integer(c_int32_t) :: status
+        end function
+        function c_halo_create(copy, plan, side, lower, upper, periodic, count, subarrays) result(status) &
+                bind(C, name="thriffty_halo_create")
+            import :: c_int32_t, c_int64_t, c_ptr, c_size_t, thriffty_subarray
+            type(c_ptr), intent(out) :: copy
+            type(c_ptr), value :: plan
+            integer(c_int32_t), value :: side
+            integer(c_int64_t), intent(in) :: lower(*), upper(*)
+            integer(c_int32_t), intent(in) :: periodic(*)
+            integer(c_size_t), value :: count
+            type(thriffty_subarray), intent(in) :: subarrays(*)
+            integer(c_int32_t) :: status
+        end function
+        function c_copy_run(copy, sources, targets) result(status) bind(C, name="thriffty_copy_run")
+            import :: c_int32_t, c_ptr
+            type(c_ptr), value :: copy
+            type(c_ptr), intent(in) :: sources(*), targets(*)
+            integer(c_int32_t) :: status
+        end function
+        function c_copy_run_in_place(copy, sources, arrays) result(status) bind(C, name="thriffty_copy_run")
+            import :: c_int32_t, c_ptr
+            type(c_ptr), value :: copy, sources
+            type(c_ptr), intent(in) :: arrays(*)
+            integer(c_int32_t) :: status
+        end function
+        function c_copy_destroy(copy) result(status) bind(C, name="thriffty_copy_destroy")
+            import :: c_int32_t, c_ptr
+            type(c_ptr), value :: copy
+            integer(c_int32_t) :: status
+        end function
+    end interface
+
+    abstract interface
+        function transforms_serially(transform, axes, shape, options, input, input_bytes, output, output_bytes) &
+                result(status) bind(C)
+            import :: c_int32_t, c_int64_t, c_options, c_ptr, c_size_t
+            integer(c_int32_t), value :: transform, axes
+            integer(c_int64_t), intent(in) :: shape(*)
+            type(c_options), intent(in) :: options
+            type(c_ptr), value :: input, output
+            integer(c_size_t), value :: input_bytes, output_bytes
+            integer(c_int32_t) :: status
+        end function
+        function transforms(plan, input, input_bytes, output, output_bytes) result(status) bind(C)
+            import :: c_int32_t, c_ptr, c_size_t
+            type(c_ptr), value :: plan, input, output
+            integer(c_size_t), value :: input_bytes, output_bytes
+            integer(c_int32_t) :: status
+        end function
+        function transforms_in_place(plan, data, bytes) result(status) bind(C)
+            import :: c_int32_t, c_ptr, c_size_t
+            type(c_ptr), value :: plan, data
+            integer(c_size_t), value :: bytes
+            integer(c_int32_t) :: status
+        end function
+        function writes_text(plan, text, room) result(length) bind(C)
+            import :: c_int64_t, c_ptr, c_size_t
+            type(c_ptr), value :: plan, text
+            integer(c_size_t), value :: room
+            integer(c_int64_t) :: length
+        end function
+    end interface
+
+    procedure(transforms_serially), bind(C, name="thriffty_forward_serial") :: c_forward_serial
+    procedure(transforms_serially), bind(C, name="thriffty_inverse_serial") :: c_inverse_serial
+    procedure(transforms), bind(C, name="thriffty_forward") :: c_forward
+    procedure(transforms), bind(C, name="thriffty_inverse") :: c_inverse
+    procedure(transforms_in_place), bind(C, name="thriffty_forward_in_place") :: c_forward_in_place
+    procedure(transforms_in_place), bind(C, name="thriffty_inverse_in_place") :: c_inverse_in_place
+    procedure(writes_text), bind(C, name="thriffty_plan_recipe") :: c_recipe
+    procedure(writes_text), bind(C, name="thriffty_plan_report") :: c_report
+
+contains
+
+    !> Options and shape as C has them.
+    subroutine ask(asked, shape, options)
+        type(request), intent(inout), target :: asked
+        integer(c_int64_t), intent(in) :: shape(:)
+        type(thriffty_options), intent(in), optional :: options
+        type(thriffty_options) :: o
+        integer(c_int32_t) :: axes
+
+        if (present(options)) o = options
+        axes = min(size(shape, kind=c_int32_t), 4_c_int32_t)
+        asked%shape = 1
+        asked%shape(:axes) = shape(axes:1:-1)
+        asked%options = c_options(c_sizeof(asked%options), o%precision, o%kinds, o%input_order, o%output_order, &
+            o%forward_scale, o%inverse_scale, o%howmany, c_null_ptr, c_null_ptr, o%tolerance, flag(o%strict), &
+            flag(o%wire_everywhere), o%tune, flag(o%shared_arrays), o%tune_seconds, c_null_ptr, &
+            o%device, o%stream, c_null_ptr, c_null_ptr, c_null_ptr, o%threads, flag(o%transposed_output), &
+            o%transform, o%modes, flag(o%transposed_input), c_null_ptr)
+        asked%options%transform(:axes) = o%transform(axes:1:-1)
+        asked%options%modes(:axes) = o%modes(axes:1:-1)
+        asked%options%kinds(:axes) = o%kinds(axes:1:-1)
+        asked%options%input_order(:axes) = axes - o%input_order(axes:1:-1)
+        asked%options%output_order(:axes) = axes - o%output_order(axes:1:-1)
+        call keep(o%exchange, asked%exchange, asked%options%exchange)
+        call keep(o%wire, asked%wire, asked%options%wire)
+        call keep(o%tune_text, asked%tune_text, asked%options%tune_text)
+        call keep(o%passage, asked%passage, asked%options%passage)
+        call keep(o%memory, asked%memory, asked%options%memory)
+        call keep(o%layouts, asked%layouts, asked%options%layouts)
+        call keep(o%machine, asked%machine, asked%options%machine)
+    end subroutine
+
+    !> Keeps a text as C has it, and its address.
+    subroutine keep(text, letters, address)
+        character(:), allocatable, intent(in) :: text
+        character(kind=c_char), allocatable, target, intent(inout) :: letters(:)
+        type(c_ptr), intent(inout) :: address
+
+        if (.not. allocated(text)) return
+        letters = ended(text)
+        address = c_loc(letters)
+    end subroutine
+
+    !> A flag as C has it.
+    elemental function flag(given)
+        logical(int32), intent(in) :: given
+        integer(c_int32_t) :: flag
+
+        flag = merge(1_c_int32_t, 0_c_int32_t, given)
+    end function
+
+    !> The text that a call writes as snprintf does.
+    function written(call, plan) result(text)
+        procedure(writes_text) :: call
+        type(c_ptr), intent(in) :: plan
+        character(:), allocatable :: text
+        character(kind=c_char), allocatable, target :: letters(:)
+        integer(c_int64_t) :: length
+
+        length = max(call(plan, c_null_ptr, 0_c_size_t), 0_c_int64_t)
+        allocate (letters(length + 1))
+        letters = c_null_char
+        length = max(call(plan, c_loc(letters), int(length + 1, c_size_t)), 0_c_int64_t)
+        allocate (character(length) :: text)
+        text = joined(letters(:length))
+    end function
+
+    !> Why the last call that failed did so.
+    function last_error() result(text)
+        character(:), allocatable :: text
+        type(c_ptr) :: found
+        character(kind=c_char), pointer :: letters(:)
+
+        found = c_last_error()
+        call c_f_pointer(found, letters, [c_strlen(found)])
+        text = joined(letters)
+    end function
+
+    !> A brick with its axes in C's order, or back.
+    pure function turned(brick, axes) result(other)
+        type(thriffty_brick), intent(in) :: brick
+        integer(c_int32_t), intent(in) :: axes
+        type(thriffty_brick) :: other
+        integer(c_int32_t) :: n
+
+        n = min(axes, 4_c_int32_t)
+        other%lo(:n) = brick%lo(n:1:-1)
+        other%hi(:n) = brick%hi(n:1:-1)
+    end function
+
+    !> A subarray with its axes in C's order, or back.
+    elemental function reversed(subarray, axes)
+        type(thriffty_subarray), intent(in) :: subarray
+        integer(c_int32_t), intent(in) :: axes
+        type(thriffty_subarray) :: reversed
+        integer(c_int32_t) :: n
+
+        n = min(axes, 4_c_int32_t)
+        reversed = subarray
+        reversed%brick = turned(subarray%brick, n)
+        reversed%strides(:n) = subarray%strides(n:1:-1)
+    end function
+
+    !> A text as C has it.
+    pure function ended(text) result(letters)
+        character(*), intent(in) :: text
+        character(kind=c_char) :: letters(len(text) + 1)
+
+        letters = transfer(text // c_null_char, letters)
+    end function
+
+    !> A text as Fortran has it.
+    pure function joined(letters) result(text)
+        character(kind=c_char), intent(in) :: letters(:)
+        character(size(letters)) :: text
+
+        text = transfer(letters, text)
+    end function
+end module
