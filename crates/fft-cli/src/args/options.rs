@@ -10,7 +10,7 @@ use thriffty::planning::{Algorithm, Family, Memory, PerAxis, Precision};
 use thriffty::{Kind, Tune};
 
 use super::encoding::Wires;
-use super::parse::{choice, duration, kind, kind_of_axis, precision};
+use super::parse::{choice, count, duration, kind, kind_of_axis, precision};
 use super::shape::Shape;
 use crate::ranks::world::Failure;
 
@@ -23,6 +23,7 @@ pub(crate) struct Transform {
     #[command(flatten)]
     pub(crate) axes: Axes,
     /// Points along each of 1 to 4 axes: 256x256x256, or 256^3.
+    #[arg(allow_negative_numbers = true)]
     pub(crate) shape: Shape,
     #[command(flatten)]
     pub(crate) lengths: Lengths,
@@ -30,6 +31,7 @@ pub(crate) struct Transform {
     pub(crate) precision: Precision,
     /// Number of equal transforms in a batch.
     #[arg(long, default_value = "1", value_name = "N")]
+    #[arg(allow_negative_numbers = true, value_parser = count)]
     pub(crate) howmany: NonZeroUsize,
     #[command(flatten)]
     pub(crate) wires: Wires,
@@ -61,11 +63,11 @@ impl Transform {
 pub(crate) struct Lengths {
     /// Length of the transform along each axis. Data is 0 beyond its points, and the inverse leaves
     /// that out. For axes of kind c2c and r2c, and messages that lose nothing.
-    #[arg(long, value_name = "SHAPE")]
+    #[arg(long, value_name = "SHAPE", allow_negative_numbers = true)]
     pub(crate) zero_padded: Option<Shape>,
     /// Modes that are kept along each axis, the lowest; by default all. The spectrum has the shape
     /// of that of so many points.
-    #[arg(long, value_name = "SHAPE")]
+    #[arg(long, value_name = "SHAPE", allow_negative_numbers = true)]
     pub(crate) modes: Option<Shape>,
 }
 
@@ -124,20 +126,20 @@ pub(crate) struct Problem {
 /// How the recipe is chosen.
 #[derive(Args, Debug)]
 pub(crate) struct Choosing {
-    /// Choose by the model, or measure its best few; under Open MPI's mpirun write
-    /// `--tune=measure`.
+    /// Choose by the model, or measure its best few.
     #[arg(long, default_value = "model", value_parser = choice([("model", By::Model), ("measure", By::Timings)]))]
     #[arg(value_name = "HOW")]
-    tune: By,
+    tuning: By,
     /// The time limit of measurements: 10s, 500ms.
     #[arg(long, default_value = "10s", value_parser = duration, value_name = "TIME")]
+    #[arg(allow_negative_numbers = true)]
     pub(crate) budget: Duration,
     /// Use the recipe that `fft-cli tune` stored in this file; with --device cuda, one that a
     /// program stored, as `tune` runs on the host.
-    #[arg(long, value_name = "FILE", conflicts_with = "tune")]
+    #[arg(long, value_name = "FILE", conflicts_with = "tuning")]
     pub(crate) wisdom: Option<PathBuf>,
     /// Use the recipe that prints as this text.
-    #[arg(long, value_name = "TEXT", conflicts_with_all = ["tune", "wisdom"])]
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["tuning", "wisdom"])]
     pub(crate) recipe: Option<String>,
 }
 
@@ -153,7 +155,7 @@ impl Choosing {
         match (&self.wisdom, &self.recipe) {
             (Some(path), _) => Tune::Wisdom(path.clone()),
             (None, Some(text)) => Tune::Recipe(text.clone()),
-            (None, None) if self.tune == By::Timings => Tune::Measure { budget: self.budget },
+            (None, None) if self.tuning == By::Timings => Tune::Measure { budget: self.budget },
             (None, None) => Tune::Model,
         }
     }
@@ -163,9 +165,9 @@ impl Choosing {
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Grids {
     /// Ranks along each axis of the input: 1x2x2.
-    #[arg(long, value_name = "GRID")]
+    #[arg(long, value_name = "GRID", allow_negative_numbers = true)]
     pub(crate) in_grid: Option<Shape>,
     /// Ranks along each axis of the output.
-    #[arg(long, value_name = "GRID")]
+    #[arg(long, value_name = "GRID", allow_negative_numbers = true)]
     pub(crate) out_grid: Option<Shape>,
 }

@@ -11,7 +11,7 @@ use thriffty::{Comm, Error};
 use super::serve::{self, Order};
 use crate::args::encoding::Encoding;
 use crate::args::options::{Choosing, Problem, Transform};
-use crate::args::parse::choice;
+use crate::args::parse::{choice, count};
 use crate::check::check::{self, Errors, RoundTrip};
 use crate::check::reference::{self, is_truncated};
 use crate::check::wires::{Lost, relative};
@@ -45,11 +45,12 @@ pub(crate) struct Options {
     #[command(flatten)]
     place: Place,
     /// Transform the array of each process with N of its threads.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = count)]
     #[arg(conflicts_with_all = ["ranks", "shared_arrays", "device"])]
     threads: Option<NonZeroUsize>,
     /// Measured repetitions, after one that is not.
     #[arg(long, default_value = "10", value_name = "N")]
+    #[arg(allow_negative_numbers = true, value_parser = count)]
     reps: NonZeroUsize,
     #[arg(long, default_value = "forward", value_parser = choice([("forward", Direction::Forward), ("inverse", Direction::Inverse)]))]
     direction: Direction,
