@@ -117,9 +117,9 @@ pub(crate) struct Problem {
     /// Keep input and output in memory that the ranks of a host share.
     #[arg(long)]
     pub(crate) shared_arrays: bool,
-    /// The machine of the cost model: a file of `fft-cli calibrate`, or a known name;
-    /// THRIFFTY_MACHINE by default, where that is of this machine.
-    #[arg(long, value_name = "FILE.toml")]
+    /// The machine of the cost model: a file of `fft-cli calibrate`, or default, summit, frontier
+    /// or ethernet; by default the file of THRIFFTY_MACHINE, if it is of this machine.
+    #[arg(long, value_name = "NAME|FILE")]
     pub(crate) machine: Option<PathBuf>,
 }
 

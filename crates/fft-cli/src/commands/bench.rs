@@ -244,6 +244,8 @@ impl<K: Family> Prepared<K> {
             ranks: plan.recipe().problem().input.ranks(),
             transport: plan.comm().name(),
             recipe: plan.recipe().to_string(),
+            reason: plan.reason().to_owned(),
+            why_exact: plan.why_exact(),
             precision: precision.to_string(),
             exchange: plan.exchange().to_string(),
             gpu_transport: plan.transport(),

@@ -286,8 +286,8 @@ impl<'a> Search<'a> {
                 if nodes.last() == Some(&node) {
                     continue;
                 }
-                let (wire, exchange) = (problem.options.wire, problem.options.exchange);
-                steps.push(Step::Reshape { wire, exchange });
+                let exchange = problem.options.exchange;
+                steps.push(Step::Reshape { wire: problem.wire(), exchange });
                 nodes.push(node);
             }
             let mut done = pair[0].done.0;
