@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use fft_comm::tuner::{
     Candidate, Choice, Favourite, Outcome, Progress, Report, Source, Trial, candidates, favourite,
-    race,
-    shortlist, tune,
+    race, shortlist, tune,
 };
 use fft_comm::{exchange_in, threads, threads_on};
 use fft_core::{

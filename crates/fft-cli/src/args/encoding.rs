@@ -12,7 +12,7 @@ use super::parse::tolerance;
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Wires {
     /// The relative l2 error that the transform may add: 1e-6.
-    #[arg(long, value_name = "E", allow_negative_numbers = true, value_parser = tolerance)]
+    #[arg(long, value_name = "E", value_parser = tolerance)]
     pub(crate) tolerance: Option<Tolerance>,
     /// Keep the tolerance for any data.
     #[arg(long, requires = "tolerance")]

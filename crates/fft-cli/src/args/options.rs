@@ -23,7 +23,6 @@ pub(crate) struct Transform {
     #[command(flatten)]
     pub(crate) axes: Axes,
     /// Points along each of 1 to 4 axes: 256x256x256, or 256^3.
-    #[arg(allow_negative_numbers = true)]
     pub(crate) shape: Shape,
     #[command(flatten)]
     pub(crate) lengths: Lengths,
@@ -31,7 +30,7 @@ pub(crate) struct Transform {
     pub(crate) precision: Precision,
     /// Number of equal transforms in a batch.
     #[arg(long, default_value = "1", value_name = "N")]
-    #[arg(allow_negative_numbers = true, value_parser = count)]
+    #[arg(value_parser = count)]
     pub(crate) howmany: NonZeroUsize,
     #[command(flatten)]
     pub(crate) wires: Wires,
@@ -63,11 +62,11 @@ impl Transform {
 pub(crate) struct Lengths {
     /// Length of the transform along each axis. Data is 0 beyond its points, and the inverse leaves
     /// that out. For axes of kind c2c and r2c, and messages that lose nothing.
-    #[arg(long, value_name = "SHAPE", allow_negative_numbers = true)]
+    #[arg(long, value_name = "SHAPE")]
     pub(crate) zero_padded: Option<Shape>,
     /// Modes that are kept along each axis, the lowest; by default all. The spectrum has the shape
     /// of that of so many points.
-    #[arg(long, value_name = "SHAPE", allow_negative_numbers = true)]
+    #[arg(long, value_name = "SHAPE")]
     pub(crate) modes: Option<Shape>,
 }
 
@@ -132,7 +131,6 @@ pub(crate) struct Choosing {
     tuning: By,
     /// The time limit of measurements: 10s, 500ms.
     #[arg(long, default_value = "10s", value_parser = duration, value_name = "TIME")]
-    #[arg(allow_negative_numbers = true)]
     pub(crate) budget: Duration,
     /// Use the recipe that `fft-cli tune` stored in this file; with --device cuda, one that a
     /// program stored, as `tune` runs on the host.
@@ -165,9 +163,9 @@ impl Choosing {
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Grids {
     /// Ranks along each axis of the input: 1x2x2.
-    #[arg(long, value_name = "GRID", allow_negative_numbers = true)]
+    #[arg(long, value_name = "GRID")]
     pub(crate) in_grid: Option<Shape>,
     /// Ranks along each axis of the output.
-    #[arg(long, value_name = "GRID", allow_negative_numbers = true)]
+    #[arg(long, value_name = "GRID")]
     pub(crate) out_grid: Option<Shape>,
 }

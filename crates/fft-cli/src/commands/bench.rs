@@ -45,12 +45,12 @@ pub(crate) struct Options {
     #[command(flatten)]
     place: Place,
     /// Transform the array of each process with N of its threads.
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = count)]
+    #[arg(long, value_name = "N", value_parser = count)]
     #[arg(conflicts_with_all = ["ranks", "shared_arrays", "device"])]
     threads: Option<NonZeroUsize>,
     /// Measured repetitions, after one that is not.
     #[arg(long, default_value = "10", value_name = "N")]
-    #[arg(allow_negative_numbers = true, value_parser = count)]
+    #[arg(value_parser = count)]
     reps: NonZeroUsize,
     #[arg(long, default_value = "forward", value_parser = choice([("forward", Direction::Forward), ("inverse", Direction::Inverse)]))]
     direction: Direction,

@@ -19,7 +19,7 @@ use crate::ranks::world::Failure;
 pub(crate) struct Cli {
     /// Run on P ranks, which are threads of this process.
     #[arg(long, global = true, value_name = "P")]
-    #[arg(allow_negative_numbers = true, value_parser = count)]
+    #[arg(value_parser = count)]
     pub(crate) ranks: Option<NonZeroUsize>,
     #[command(subcommand)]
     command: Command,
@@ -72,10 +72,19 @@ pub(crate) fn complaint(error: &clap::Error, words: &[String]) -> String {
     let mut paragraphs = text.split("\n\n").map(on_one_line);
     let first = paragraphs.next().unwrap_or_default();
     let mut complaint = without_middle(first.strip_prefix("error: ").unwrap_or(&first));
-    if let Some(tip) = paragraphs.find(|paragraph| paragraph.starts_with("tip: ")) {
+    if let Some(number) = words.iter().find(|word| is_negative(word)) {
+        // clap takes it for an option.
+        complaint =
+            format!("found {}, but no number may be negative", without_middle(&shown(number)));
+    } else if let Some(tip) = paragraphs.find(|paragraph| paragraph.starts_with("tip: ")) {
         complaint = format!("{complaint}; {}", without_middle(&tip));
     }
     format!("{complaint} (see {} --help)", command_of(words))
+}
+
+fn is_negative(word: &str) -> bool {
+    let number = word.strip_prefix('-').unwrap_or_default();
+    number.starts_with(|first: char| first.is_ascii_digit() || first == '.')
 }
 
 fn on_one_line(paragraph: &str) -> String {
@@ -175,18 +184,31 @@ mod tests {
             ("plan c2c 8 --bandwidth", "expected a number above 0"),
             ("scale c2c 8 --ranks-list", COUNT),
         ] {
-            for number in ["0", "-1", "x"] {
+            for number in ["0", "x"] {
                 let words: Vec<_> = line.split(' ').chain([number]).collect();
                 let text = complaint_about(&words);
                 assert!(text.contains(expected), "{words:?}: {text}");
             }
         }
         for line in ["bench c2c 8 --budget", "tune c2c 8 --budget", "plan c2c 8 --latency"] {
-            for time in ["-1", "-1s", "soon", "1 hour", "nan"] {
+            for time in ["soon", "1 hour", "nan"] {
                 let words: Vec<_> = line.split(' ').chain([time]).collect();
                 let text = complaint_about(&words);
                 assert!(text.contains("expected a time of 0 or more"), "{words:?}: {text}");
             }
+        }
+        for line in [
+            "bench c2c 8 --ranks -1",
+            "bench c2c 8 --budget -1s",
+            "bench c2c -8x8",
+            "bench c2c 8 --tolerance -.5",
+            "study --ranks-list -2,4",
+        ] {
+            let words: Vec<_> = line.split(' ').collect();
+            let found = words.iter().find(|word| is_negative(word)).unwrap();
+            let text = complaint_about(&words);
+            let expected = format!("found {found}, but no number may be negative (see ");
+            assert!(text.starts_with(&expected), "{line}: {text}");
         }
     }
 }

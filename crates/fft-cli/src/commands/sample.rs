@@ -28,7 +28,7 @@ pub(crate) struct Options {
     #[arg(value_name = "FIELD", value_parser = ["taylor-green"])]
     field: String,
     /// Points along each of the three axes.
-    #[arg(long, allow_negative_numbers = true, value_parser = count)]
+    #[arg(long, value_parser = count)]
     n: NonZeroUsize,
     /// The folder to write to, created if missing.
     #[arg(long, value_name = "DIR")]

@@ -49,12 +49,12 @@ pub(crate) struct Options {
     #[command(flatten)]
     lengths: Lengths,
     /// The shape of the output of an inverse; by default, it follows from that of the input.
-    #[arg(long, value_name = "SHAPE", allow_negative_numbers = true)]
+    #[arg(long, value_name = "SHAPE")]
     #[arg(requires = "inverse", conflicts_with = "last")]
     shape: Option<Shape>,
     /// Length of the axis of kind r2c, the last by default, of the real output of an inverse r2c;
     /// 2(m-1) by default, where m is that of the input.
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = parse::count)]
+    #[arg(long, value_name = "N", value_parser = parse::count)]
     last: Option<NonZeroUsize>,
     /// The divisor of the result: 1 (forward's default), the logical size (inverse's), or its root.
     #[arg(long, value_parser = parse::choice([("none", Scale::None), ("full", Scale::Full), ("symmetric", Scale::Symmetric)]))]

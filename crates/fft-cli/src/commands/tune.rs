@@ -22,7 +22,6 @@ pub(crate) struct Options {
     problem: Problem,
     /// The time limit: 10s, 500ms.
     #[arg(long, default_value = "10s", value_parser = duration, value_name = "TIME")]
-    #[arg(allow_negative_numbers = true)]
     budget: Duration,
     /// Store the fastest in this file, beside the results of other transforms.
     #[arg(long, value_name = "FILE")]

@@ -163,13 +163,7 @@ impl<'a> Model<'a> {
 
     /// Arithmetic and memory of transforms of length `n`. Their lines may be `longer` than those of
     /// the data by this factor, or `gathered` with a stride.
-    pub(crate) fn transform(
-        &self,
-        n: usize,
-        bytes: f64,
-        longer: f64,
-        gathered: bool,
-    ) -> [f64; 2] {
+    pub(crate) fn transform(&self, n: usize, bytes: f64, longer: f64, gathered: bool) -> [f64; 2] {
         let strided = if gathered { self.strided() } else { 1.0 };
         [self.flops(n, longer * bytes), self.memory(2.0 * bytes) * strided + self.launch()]
     }

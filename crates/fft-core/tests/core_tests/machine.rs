@@ -56,8 +56,7 @@ fn predicted(kind: Kind, n: usize, threads: usize, precision: Precision) -> f64 
     let kinds = if complex { [C2C; 3] } else { [C2C, C2C, R2C] };
     let even = |grid: Grid<3>| Layout::even(grid, ProcGrid::cubic(grid, threads), threads);
     let spectral = Problem::spectral_grid(grid, kinds).typed::<3>();
-    let mut problem =
-        Problem::new(kinds, complex, precision, even(grid), even(spectral)).unwrap();
+    let mut problem = Problem::new(kinds, complex, precision, even(grid), even(spectral)).unwrap();
     problem.hosts = vec![0; threads];
     1e3 * Recipe::new(problem).unwrap().predict().seconds
 }

@@ -195,7 +195,8 @@ pub(crate) struct Memory {
 impl Forecast {
     /// The name of the row with the least of these times, among the recipe and its alternatives.
     pub(crate) fn fastest(&self, time: fn(&Guess) -> Option<f64>) -> Option<&str> {
-        let others = self.others.iter().filter_map(|(name, guess)| Some((&**name, guess.as_ref().ok()?)));
+        let others =
+            self.others.iter().filter_map(|(name, guess)| Some((&**name, guess.as_ref().ok()?)));
         let rows = std::iter::once((AS_IT_IS, &self.time)).chain(others);
         let timed = rows.filter_map(|(name, guess)| Some((name, time(guess)?)));
         timed.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(name, _)| name)

@@ -48,7 +48,6 @@ pub(crate) struct Scaling {
         value_name = "P,...",
         default_value = "12,24,48,96,192,384,768,1536",
         value_delimiter = ',',
-        allow_negative_numbers = true,
         value_parser = count
     )]
     pub(super) ranks_list: Vec<NonZeroUsize>,
@@ -70,13 +69,13 @@ pub(super) struct Where {
     pub(super) machine: PathBuf,
     /// Bytes per second and direction between a host and others, in place of the machine's. One
     /// rank of the host can use all of it.
-    #[arg(long, value_name = "BYTES", allow_negative_numbers = true, value_parser = positive)]
+    #[arg(long, value_name = "BYTES", value_parser = positive)]
     pub(super) bandwidth: Option<f64>,
     /// The time until an empty message arrives at another host, in place of the machine's: 2us.
-    #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = seconds)]
+    #[arg(long, value_name = "TIME", value_parser = seconds)]
     pub(super) latency: Option<f64>,
     /// Ranks of a host; by default the machine's number of cores.
-    #[arg(long, value_name = "P", allow_negative_numbers = true, value_parser = count)]
+    #[arg(long, value_name = "P", value_parser = count)]
     pub(super) per_host: Option<NonZeroUsize>,
     /// How data is exchanged, named as for bench: shared by default; p2p where launches take time,
     /// as on GPUs.
@@ -87,6 +86,6 @@ pub(super) struct Where {
     pub(super) layouts: Family,
     /// Bytes of a chunk, for messages in chunks: 512 KiB by default; for scale at least a 16th of a
     /// rank's data.
-    #[arg(long, value_name = "BYTES", allow_negative_numbers = true, value_parser = count)]
+    #[arg(long, value_name = "BYTES", value_parser = count)]
     pub(super) chunk: Option<NonZeroUsize>,
 }

@@ -30,12 +30,12 @@ pub(crate) struct Options {
     #[command(flatten)]
     pub(super) axes: Axes,
     /// Points along each axis.
-    #[arg(long, default_value = "64x64x64", allow_negative_numbers = true)]
+    #[arg(long, default_value = "64x64x64")]
     pub(super) shape: Shape,
     /// Numbers of ranks, which are threads; the last is that of the figure and the tolerances. Not
     /// under mpirun or with --ranks.
     #[arg(long, value_name = "P,...", default_value = "2,4,8,16", value_delimiter = ',')]
-    #[arg(allow_negative_numbers = true, value_parser = count)]
+    #[arg(value_parser = count)]
     pub(super) ranks_list: Vec<NonZeroUsize>,
     /// The input; by default uniform, and for tolerances every field.
     #[arg(long, value_parser = choice(Field::ALL))]
