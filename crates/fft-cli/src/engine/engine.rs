@@ -188,15 +188,14 @@ impl Engine {
         }
     }
 
-    /// The same plan without a wire; by the same recipe, if it has none. Collective.
+    /// The same plan without a wire; on ranks of the host by the same recipe. Collective.
     pub(crate) fn exact(&self, problem: &Problem) -> Result<Self, Failure> {
         let (comm, recipe) = (self.comm(), self.recipe());
         let asked = recipe.problem();
         let mut draft = draft::draft(comm, problem)?;
         draft.options.machine = Some(asked.machine.clone());
-        let is_own = self.local.is_none() && asked.options.tolerance.is_none();
-        if is_own && !self.encodes() {
-            draft.options.tune = Tune::Recipe(recipe.to_string());
+        if self.local.is_none() && self.on_device.is_none() {
+            draft.options.tune = Tune::Recipe(raw(recipe));
         }
         #[cfg(feature = "cuda")]
         if self.on_device.is_some() {
@@ -344,4 +343,14 @@ impl Engine {
         let is_of_gpus = self.plan.recipe().problem().machine.gpu.is_some();
         (self.on_device.is_none() || is_of_gpus).then(|| self.report().chosen().predicted)
     }
+}
+
+/// The text of a recipe whose messages are raw.
+fn raw(recipe: &Recipe) -> String {
+    let mut text = recipe.to_string();
+    if let Some(tolerance) = recipe.problem().options.tolerance {
+        text = text.replace(&format!(" tol={tolerance}"), "");
+    }
+    // Only the words of an exchange end with a wire.
+    text.replace(&format!(" {})", recipe.problem().wire()), &format!(" {})", Wire::Raw))
 }

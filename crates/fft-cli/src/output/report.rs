@@ -132,7 +132,7 @@ impl Report {
             ("ranks", format!("{} ({})", self.ranks, self.transport)),
             ("algorithm", self.exchange.clone()),
             ("direction", self.direction.into()),
-            ("chosen", self.reason.clone()),
+            ("recipe", self.reason.clone()),
         ];
         rows.extend(self.gpu_transport.clone().map(|way| ("transport", way)));
         rows.extend([

@@ -223,8 +223,8 @@ pub fn favourite(all: &[Candidate], choice: &Choice) -> Favourite {
         let faster = 100.0 * (all[place].predicted / cheapest.predicted - 1.0);
         let (doubt, margin) = (100.0 * doubt, 1e6 * DOUBT);
         format!(
-            "{} is predicted to be {faster:.1}% faster than {usual}, but another exchange is \
-             chosen only from {doubt:.0}% and {margin:.0} µs on",
+            "{} is predicted to be {faster:.1}% faster than {usual}, but another exchange must be \
+             faster by {doubt:.0}% and {margin:.0} µs",
             cheapest.exchange()
         )
     };

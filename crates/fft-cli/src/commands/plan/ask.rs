@@ -125,7 +125,7 @@ fn machine(options: &Where) -> Result<Machine, Failure> {
     if let Some(bandwidth) = options.bandwidth {
         let given = Quantity::new(bandwidth, How::Assumed, "--bandwidth");
         (machine.host, machine.far.bandwidth) = (given.clone(), given);
-        links.push(format!("{bandwidth:e} B/s"));
+        links.push(format!("{:.2} GB/s", bandwidth / 1e9));
     }
     if let Some(latency) = options.latency {
         machine.far.latency = Quantity::new(latency, How::Assumed, "--latency");
