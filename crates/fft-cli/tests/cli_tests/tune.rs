@@ -72,7 +72,9 @@ fn what_was_tuned_is_remembered_and_used() {
         found["chosen"].as_str().unwrap().to_owned()
     };
     assert!(table.starts_with("chosen by the clock: the fastest of "), "{table}");
-    let measured = format!("from wisdom, measured {}", chosen[0][12..23].trim());
+    // A mark, the model's time and its unit, the measured time and its unit.
+    let words: Vec<_> = chosen[0].split_whitespace().collect();
+    let measured = format!("from wisdom, measured {} {}", words[3], words[4]);
     assert_eq!(chosen_from(bench(2, &["--wisdom", &path])), measured, "{table}");
     let shown = threads(2, &["bench", PROBLEM[0], PROBLEM[1], "--wisdom", &path]).ok();
     assert!(shown.contains(&format!("\n  recipe     {measured}\n")), "{shown}");
