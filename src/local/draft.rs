@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use bytemuck::{cast_slice, cast_slice_mut};
-use fft_core::{Brick, Comm, Direction, Error, Kind, Real, Scale};
+use fft_core::{Brick, Comm, Direction, Error, Kind, Real, Scale, check_axes};
 
 use super::dyn_local_draft::DynLocalDraft;
 use super::local_plan::LocalPlan;
@@ -13,6 +13,7 @@ use crate::tuning::Tune;
 
 /// Drafts a transform of complex data in double precision.
 pub fn c2c<const D: usize>(shape: [usize; D]) -> LocalDraft<C2c, D> {
+    const { check_axes(D) };
     LocalPlan::draft(shape)
 }
 
@@ -27,11 +28,13 @@ pub fn c2c<const D: usize>(shape: [usize; D]) -> LocalDraft<C2c, D> {
 /// # Ok::<(), thriffty::Error>(())
 /// ```
 pub fn r2c<const D: usize>(shape: [usize; D]) -> LocalDraft<R2c, D> {
+    const { check_axes(D) };
     LocalPlan::draft(shape)
 }
 
 /// Drafts cosine and sine transforms of real data, one kind for each axis, in double precision.
 pub fn r2r<const D: usize>(shape: [usize; D], kinds: [Kind; D]) -> LocalDraft<R2r, D> {
+    const { check_axes(D) };
     LocalPlan::draft(shape).kinds(kinds)
 }
 

@@ -2,14 +2,12 @@
 
 use std::path::Path;
 
-#[cfg(feature = "cuda")]
-use fft_comm::broadcast_line;
-use fft_comm::{Signature, seal, unseal};
+use fft_comm::{Signature, broadcast_line, seal, unseal};
 use fft_core::{Comm, Error, Machine};
 #[cfg(feature = "cuda")]
 use fft_gpu::Gpu;
 
-use super::named::parse;
+use super::named::{NAMES, named, parse, unreadable};
 use crate::tuning;
 
 /// The first words of a file.
@@ -87,13 +85,14 @@ fn load_for(comm: &dyn Comm, gpu: Option<&str>, path: &Path) -> Result<Option<Ma
     Ok(found.ok())
 }
 
-/// The machine in a file that the user named. A signature of another machine, or one that does not
-/// fit the file, is a warning. Collective; the same on every rank.
+/// The machine that the user named: one of [`NAMES`], or a file. A signature of another machine, or
+/// one that does not fit the file, is a warning. What rank 0 names counts. Collective; the same on
+/// every rank.
 ///
 /// # Errors
-/// On every rank: [`Error::Argument`] when there is no such file, or no machine in it.
-pub fn read(comm: &dyn Comm, path: impl AsRef<Path>) -> Result<Machine, Error> {
-    read_for(comm, None, path.as_ref())
+/// On every rank: [`Error::Argument`] when it is neither a name nor a file, or no machine is in it.
+pub fn read(comm: &dyn Comm, name_or_path: impl AsRef<Path>) -> Result<Machine, Error> {
+    read_for(comm, None, name_or_path.as_ref())
 }
 
 /// As [`read`], for plans on GPUs. Another GPU is a warning. Collective.
@@ -104,24 +103,26 @@ pub fn read(comm: &dyn Comm, path: impl AsRef<Path>) -> Result<Machine, Error> {
 pub fn read_on_device(
     comm: &dyn Comm,
     gpu: &Gpu,
-    path: impl AsRef<Path>,
+    name_or_path: impl AsRef<Path>,
 ) -> Result<Machine, Error> {
     let gpu = broadcast_line(comm, &gpu.name())?;
-    read_for(comm, Some(&gpu), path.as_ref())
+    read_for(comm, Some(&gpu), name_or_path.as_ref())
 }
 
 fn read_for(comm: &dyn Comm, gpu: Option<&str>, path: &Path) -> Result<Machine, Error> {
-    let here = Signature::of(comm)?;
-    let file = || format!("machine file {}", path.display());
-    let text = tuning::read(comm, path)?;
-    let text = text.map_err(|why| Error::argument(file(), why, "a file of text"))?;
-    let machine = parse(&path.display().to_string(), &text)?;
+    let name = broadcast_line(comm, &path.to_string_lossy())?;
+    if NAMES.contains(&name.as_str()) {
+        return named(&name);
+    }
+    let (here, file) = (Signature::of(comm)?, path.display().to_string());
+    let text = tuning::read(comm, path)?.map_err(|why| unreadable(&file, why))?;
+    let machine = parse(&file, &text)?;
     // Files that were written by hand have no signature.
     if comm.rank() == 0
         && text.starts_with(&format!("# {KIND} "))
         && let Some(why) = doubt(&text, &here).or_else(|| other_processor(&machine, gpu))
     {
-        log::warn!("{} is used, but {why}", file());
+        log::warn!("machine file {file} is used, but {why}");
     }
     Ok(machine)
 }
@@ -182,6 +183,18 @@ mod tests {
     #[test]
     fn what_was_saved_is_loaded_bit_by_bit() {
         assert_eq!(of(&saved(2)), (Some(machine()), Ok(machine())));
+    }
+
+    #[test]
+    fn a_name_is_read_on_all_ranks_and_another_is_refused_on_all() {
+        let found = fft_comm::threads(2, |comm| {
+            assert_eq!(read(&comm, "summit"), named("summit"));
+            // Rank 0's name counts.
+            let other = ["frontier", "/nowhere"][comm.rank()];
+            assert_eq!(read(&comm, other), named("frontier"));
+            read(&comm, "titan").unwrap_err().to_string()
+        });
+        assert!(found[0] == found[1] && found[0].ends_with("frontier, ethernet"), "{found:?}");
     }
 
     #[test]

@@ -8,9 +8,11 @@ use std::time::Instant;
 
 use fft_comm::Signature;
 use fft_core::{
-    Algorithm, Comm, Complex, Error, Grid, How, Machine, Messages, Quantity, Recipe, Reduce,
+    Algorithm, Comm, Complex, Error, Grid, How, LineCosts, Machine, Messages, Quantity, Recipe,
+    Reduce,
 };
 
+use super::agreed::measure_until_agreed;
 use crate::field::C2c;
 use crate::plan::Plan;
 use crate::tuning::Tune;
@@ -18,20 +20,33 @@ use crate::tuning::Tune;
 /// Points along each axis of the smaller transforms, for latencies, and of the larger, for rates.
 const SMALL: usize = 64;
 const LARGE: usize = 128;
-/// Repetitions, and the place of the one that counts by time: disturbances only make them longer.
-const TURNS: usize = 7;
-const COUNTS: usize = 1;
+/// The seconds of all repetitions of a transform, and their least and largest number.
+const LONG: f64 = 0.1;
+const TURNS: [usize; 2] = [7, 50];
+/// The one that counts is after this share of them, ordered by time: disturbances only make them
+/// longer.
+const COUNTS: f64 = 0.15;
 /// The largest change of a number, either way: beyond it, another number is wrong.
 const RANGE: f64 = 300.0;
 
-/// Measures the machine of these ranks ([`fft_comm::calibrate`]), and adjusts its numbers to
-/// transforms of 64³ and 128³ points. Collective; the same on every rank, bit by bit. It takes a
-/// few seconds, longer with slow links.
+/// Measures the machine of these ranks ([`fft_comm::calibrate`], [`fft_comm::line_costs`]), and
+/// adjusts its numbers to transforms of 64³ and 128³ points. Collective; the same on every rank, bit
+/// by bit.
+///
+/// It measures until two measurements agree, at most five times, and takes the median of each
+/// number. It warns if they do not agree, and if other programs kept cores busy meanwhile. That
+/// takes 5 to 15 seconds, longer with slow links.
 ///
 /// # Errors
 /// On every rank: [`Error::OnRank`] when one lacks memory, or the transport fails.
 pub fn measure(comm: &dyn Comm) -> Result<Machine, Error> {
-    let mut machine = fft_comm::calibrate(comm)?;
+    let lines = fft_comm::line_costs(comm)?;
+    measure_until_agreed(comm, &mut || measure_once(comm, &lines))
+}
+
+/// One measurement of a machine that transforms lines by these costs. Collective.
+fn measure_once(comm: &dyn Comm, lines: &LineCosts) -> Result<Machine, Error> {
+    let mut machine = Machine { lines: lines.clone(), ..fft_comm::calibrate(comm)? };
     let Signature { hosts, ranks_per_host, .. } = Signature::of(comm)?;
     fit_alone(comm, &mut machine, ranks_per_host)?;
     if comm.size() == 1 {
@@ -121,9 +136,10 @@ fn time(
     let mut plan = fft_core::agree(comm, plan)?;
     let src = vec![Complex::new(1.0, -1.0); plan.input_len()];
     let mut dst = vec![Complex::default(); plan.output_len()];
-    let mut seconds = [0.0; TURNS];
     let mut result = plan.forward_into(&src, &mut dst);
-    for seconds in &mut seconds {
+    let mut seconds: Vec<f64> = Vec::new();
+    let mut turns = TURNS[0];
+    while seconds.len() < turns {
         comm.barrier()?;
         let start = Instant::now();
         result = result.and(plan.forward_into(&src, &mut dst));
@@ -131,11 +147,14 @@ fn time(
         comm.barrier()?;
         let mut longest = [start.elapsed().as_secs_f64()];
         comm.allreduce(Reduce::Max, &mut longest)?;
-        [*seconds] = longest;
+        seconds.push(longest[0]);
+        // The same on all ranks, as the time is.
+        turns = ((LONG / longest[0]) as usize).clamp(turns, TURNS[1]);
     }
     fft_core::agree(comm, result)?;
     seconds.sort_by(f64::total_cmp);
-    Ok(Run { recipe: plan.recipe().clone(), seconds: seconds[COUNTS] })
+    let counts = (COUNTS * seconds.len() as f64) as usize;
+    Ok(Run { recipe: plan.recipe().clone(), seconds: seconds[counts] })
 }
 
 fn scale(quantity: &mut Quantity, factor: f64) {
@@ -194,7 +213,8 @@ mod tests {
     #[test]
     fn all_ranks_measure_the_same_machine() {
         for ranks in [1, 3] {
-            let found = fft_comm::threads(ranks, |comm| measure(&comm).unwrap());
+            let lines = LineCosts::default();
+            let found = fft_comm::threads(ranks, |comm| measure_once(&comm, &lines).unwrap());
             assert!(found.iter().all(|machine| *machine == found[0]));
             assert_eq!(found[0].memory.how, How::Fitted);
             assert!(found[0].check().is_ok());

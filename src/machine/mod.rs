@@ -5,8 +5,10 @@
 //! [`load`] and [`read`] read it on all ranks, [`read_file`] on this one alone. With the feature
 //! `cuda`, `measure_on_device`, `load_on_device` and `read_on_device` do so for plans on GPUs.
 
+mod agreed;
 mod calibrated;
 mod fitted;
+mod load;
 mod named;
 #[cfg(feature = "cuda")]
 mod on_device;

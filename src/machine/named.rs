@@ -7,7 +7,8 @@ use fft_core::{Error, Machine};
 /// Names that [`named`] knows: `default` is [`Machine::default`].
 pub const NAMES: [&str; 4] = ["default", "summit", "frontier", "ethernet"];
 
-/// A machine that comes with the library.
+/// A machine that comes with the library, by its name alone. [`read`](super::read) and
+/// [`read_file`] take a file as well.
 ///
 /// ```
 /// let summit = thriffty::machine::named("summit")?;
@@ -24,25 +25,34 @@ pub fn named(name: &str) -> Result<Machine, Error> {
         "frontier" => ("frontier.toml", include_str!("../../machines/frontier.toml")),
         "ethernet" => ("ethernet.toml", include_str!("../../machines/ethernet.toml")),
         _ => {
-            let expected = format!("one of {}, or a file of the form *.toml", NAMES.join(", "));
+            let expected = format!("one of {}", NAMES.join(", "));
             return Err(Error::argument("machine", name, expected));
         }
     };
     parse(file, text)
 }
 
-/// The machine in a file, read by this rank alone.
+/// The machine of this name, which is among [`NAMES`], or in this file, read by this rank alone.
 ///
 /// # Errors
-/// [`Error::Argument`] with the file, the line, and the field that is missing, unknown or out of
-/// range.
-pub fn read_file(path: impl AsRef<Path>) -> Result<Machine, Error> {
-    let path = path.as_ref();
+/// [`Error::Argument`] when it is neither a name nor a file; with the file, the line, and the field
+/// that is missing, unknown or out of range.
+pub fn read_file(name_or_path: impl AsRef<Path>) -> Result<Machine, Error> {
+    let path = name_or_path.as_ref();
     let file = path.display().to_string();
+    if NAMES.contains(&file.as_str()) {
+        return named(&file);
+    }
     match std::fs::read_to_string(path) {
         Ok(text) => parse(&file, &text),
-        Err(error) => Err(Error::argument(format!("machine file {file}"), error, "a file of text")),
+        Err(why) => Err(unreadable(&file, why)),
     }
+}
+
+/// The error of a file without text.
+pub(super) fn unreadable(file: &str, why: impl ToString) -> Error {
+    let expected = format!("a file of text, or one of {}", NAMES.join(", "));
+    Error::argument(format!("machine file {file}"), why, expected)
 }
 
 /// The machine that a text describes, from a file of this name.
@@ -110,5 +120,16 @@ mod tests {
         }
         let found = read_file("/nowhere/my.toml").unwrap_err().to_string();
         assert!(found.starts_with("machine file /nowhere/my.toml: found No such file"), "{found}");
+    }
+
+    #[test]
+    fn a_name_that_is_none_is_answered_by_those_that_are() {
+        let known = "one of default, summit, frontier, ethernet";
+        let found = named("titan").unwrap_err().to_string();
+        assert_eq!(found, format!("machine: found titan, expected {known}"));
+        assert_eq!(read_file("summit"), named("summit"));
+        let found = read_file("titan").unwrap_err().to_string();
+        assert!(found.starts_with("machine file titan: found No such file"), "{found}");
+        assert!(found.ends_with(&format!("expected a file of text, or {known}")), "{found}");
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use fft_comm::tuner::Progress;
 use fft_core::{
     Algorithm, Brick, Comm, Complex, Element, Error, Family, Grid, Kind, Machine, Memory, Real,
-    Recipe, Scale, Tolerance, Wire,
+    Recipe, Scale, Tolerance, Wire, check_axes,
 };
 
 use super::dyn_draft::DynDraft;
@@ -22,7 +22,8 @@ use crate::field::Device;
 use crate::field::{C2c, Host, Location, R2c, R2r, Transform};
 use crate::tuning::Tune;
 
-/// Drafts a complex transform over the ranks of `comm`, in double precision.
+/// Drafts a complex transform over the ranks of `comm`, in double precision. Shapes have 1 to 4
+/// axes; others do not compile.
 ///
 /// ```
 /// use thriffty::Complex;
@@ -38,7 +39,16 @@ use crate::tuning::Tune;
 /// })?;
 /// # Ok::<(), thriffty::Error>(())
 /// ```
+/// ```
+/// thriffty::threads(2, |world| thriffty::c2c(&world, [4; 4]).build().map(drop))?;
+/// # Ok::<(), thriffty::Error>(())
+/// ```
+/// ```compile_fail,E0080
+/// thriffty::threads(2, |world| thriffty::c2c(&world, [4; 5]).build().map(drop))?;
+/// # Ok::<(), thriffty::Error>(())
+/// ```
 pub fn c2c<const D: usize>(comm: &dyn Comm, shape: [usize; D]) -> Draft<'_, C2c, D> {
+    const { check_axes(D) };
     Draft::of_shape(comm, shape)
 }
 
@@ -55,6 +65,7 @@ pub fn c2c<const D: usize>(comm: &dyn Comm, shape: [usize; D]) -> Draft<'_, C2c,
 /// # Ok::<(), thriffty::Error>(())
 /// ```
 pub fn r2c<const D: usize>(comm: &dyn Comm, shape: [usize; D]) -> Draft<'_, R2c, D> {
+    const { check_axes(D) };
     Draft::of_shape(comm, shape)
 }
 
@@ -74,6 +85,7 @@ pub fn r2r<const D: usize>(
     shape: [usize; D],
     kinds: [Kind; D],
 ) -> Draft<'_, R2r, D> {
+    const { check_axes(D) };
     Draft::of_shape(comm, shape).kinds(kinds)
 }
 

@@ -53,7 +53,7 @@ impl DynPlan {
         types: (DynTransform, Precision),
     ) -> Result<Self, Error> {
         let candidate = Candidate::of(recipe);
-        let report = Report::untimed(Source::Recipe, std::slice::from_ref(&candidate), 0);
+        let report = Report::given(&candidate);
         let chosen = (candidate.recipe, report, None);
         Self::bind_checked(comm, chosen, types, &|recipe| {
             Ok(Box::new(HostBound::bind(comm, recipe)?))

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fft_comm::tuner::{Candidate, Choice, Progress, Report, Source, candidates, favourite};
+use fft_comm::tuner::{Candidate, Choice, Progress, Report, candidates};
 use fft_comm::{Signature, checksum};
 use fft_core::{
     Algorithm, Comm, Error, Family, Machine, Memory, Problem, Recipe, Step, Wire, assert_same,
@@ -62,19 +62,29 @@ pub(crate) fn decide(
             let here = Signature::of(comm)?;
             let text = files::read(comm, path)?;
             let found = text.and_then(|text| wisdom::find(&text, &key, &here)).and_then(|entry| {
-                exact(&problem, wanted, &entry.recipe).map_err(|error| error.to_string())
+                let candidate = exact(&problem, wanted, &entry.recipe);
+                candidate.map(|it| (it, entry.measured)).map_err(|error| error.to_string())
             });
             match found {
-                Ok(candidate) => named(Source::Wisdom, candidate),
+                Ok((candidate, seconds)) => {
+                    let report = Report::remembered(&candidate, seconds);
+                    (vec![candidate], report)
+                }
                 Err(why) => {
                     if comm.rank() == 0 {
                         log::warn!("wisdom {} is ignored: {why}", path.display());
                     }
-                    by_model(&problem, wanted)?
+                    let (all, mut report) = by_model(&problem, wanted)?;
+                    report.reason = format!("{}; wisdom is ignored: {why}", report.reason);
+                    (all, report)
                 }
             }
         }
-        Tune::Recipe(text) => named(Source::Recipe, exact(&problem, wanted, text)?),
+        Tune::Recipe(text) => {
+            let candidate = exact(&problem, wanted, text)?;
+            let report = Report::given(&candidate);
+            (vec![candidate], report)
+        }
     };
     let recipe = all.into_iter().nth(report.chosen).expect("one of them was chosen").recipe;
     assert_same(comm, &[("recipe", recipe.to_string())])?;
@@ -90,14 +100,8 @@ pub(crate) type ByClock<'a> = &'a dyn Fn(&Problem, &Wanted<'_>, Duration) -> Res
 fn by_model(problem: &Problem, wanted: &Wanted<'_>) -> Result<Chosen, Error> {
     let choice = Choice::of_model(problem, wanted.exchange).of_family(wanted.layouts);
     let all = candidates(problem, &choice)?;
-    let report = Report::untimed(Source::Model, &all, favourite(&all, &choice));
+    let report = Report::of_model(&all, &choice);
     Ok((all, report))
-}
-
-fn named(source: Source, candidate: Candidate) -> Chosen {
-    let all = vec![candidate];
-    let report = Report::untimed(source, &all, 0);
-    (all, report)
 }
 
 /// The recipe that prints as this text, with the exchange and the wire that the draft names.
@@ -116,9 +120,9 @@ fn exact(problem: &Problem, wanted: &Wanted<'_>, text: &str) -> Result<Candidate
             return Err(Error::argument("exchange of the recipe", exchange, given));
         }
         let raw = wire == Wire::Raw && !wanted.fixed;
-        if wire != problem.options.wire && !raw {
+        if wire != problem.wire() && !raw {
             let what = format!("wire of reshape {number} of the recipe");
-            return Err(Error::argument(what, wire, problem.options.wire));
+            return Err(Error::argument(what, wire, problem.wire()));
         }
     }
     Ok(Candidate::of(recipe))

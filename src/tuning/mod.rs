@@ -14,7 +14,8 @@ pub(crate) use clock::by_device_clock;
 pub(crate) use decide::{ByClock, Chosen};
 pub(crate) use decide::{Decision, Wanted, decide, fingerprint};
 pub use fft_comm::tuner::{
-    Candidate, Choice, Outcome, Progress, Report, ReportRow, Source, candidates, favourite,
+    Candidate, Choice, Favourite, Outcome, Progress, Report, ReportRow, Source, candidates,
+    favourite,
 };
 pub(crate) use files::{read, replace};
 pub use tune::Tune;

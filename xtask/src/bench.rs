@@ -171,8 +171,7 @@ fn programs(options: &Options, ranks: usize, binaries: &Binaries) -> Vec<(String
 /// The options of fft-cli for an exchange, or for the tuner's choice.
 pub(crate) fn way(exchange: &str) -> Vec<&str> {
     match exchange {
-        // Open MPI's launcher would take `--tune` for its own option.
-        "tuned" => vec!["--tune=measure"],
+        "tuned" => vec!["--tuning", "measure"],
         exchange => vec!["--exchange", exchange],
     }
 }

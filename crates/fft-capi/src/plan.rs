@@ -382,11 +382,6 @@ fn all_or_none(comm: &dyn Comm, what: &str, mine: bool) -> Result<(), Error> {
 fn machine_of(comm: &dyn Comm, request: &Request) -> Result<Option<Machine>, Error> {
     all_or_none(comm, "machine", request.machine.is_some())?;
     let Some(name) = request.machine.as_deref() else { return Ok(None) };
-    let is_file = !machine::NAMES.contains(&name);
-    all_or_none(comm, "machine file", is_file)?;
-    if !is_file {
-        return machine::named(name).map(Some);
-    }
     #[cfg(feature = "cuda")]
     if let Some(place) = &request.place {
         return keeping(true, || machine::read_on_device(comm, &place.gpu, name)).map(Some);

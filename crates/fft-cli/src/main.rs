@@ -30,13 +30,15 @@ use ranks::world::{Failure, Work, print, run};
 fn main() -> ExitCode {
     thriffty::warnings::show("fft-cli");
     let cli = Cli::try_parse();
+    let words: Vec<_> =
+        std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     let alone = cli.as_ref().ok().and_then(Cli::alone);
     // One rank also answers --help and reports a wrong command line.
     let ranks = cli.as_ref().map_or(None, |cli| cli.ranks);
     let on_ranks = |comm: &dyn Comm| match &cli {
         Ok(cli) => cli.run(comm),
         Err(answer) if !answer.use_stderr() => print(comm, &answer.to_string()),
-        Err(error) => Err(Failure::Usage(complaint(error))),
+        Err(error) => Err(Failure::Usage(complaint(error, &words))),
     };
     run(&match &alone {
         Some(command) => Work::Alone(command),

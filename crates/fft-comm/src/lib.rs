@@ -18,7 +18,7 @@ mod signature;
 mod threads;
 pub mod tuner;
 
-pub use calibrate::calibrate;
+pub use calibrate::{calibrate, line_costs};
 pub use exchange::{exchange, exchange_in};
 pub use signature::{Signature, broadcast, broadcast_line, checksum, seal, unseal};
 #[doc(hidden)]

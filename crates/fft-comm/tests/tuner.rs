@@ -6,8 +6,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use fft_comm::tuner::{
-    Candidate, Choice, Outcome, Progress, Report, Source, Trial, candidates, favourite, race,
-    shortlist, tune,
+    Candidate, Choice, Favourite, Outcome, Progress, Report, Source, Trial, candidates, favourite,
+    race, shortlist, tune,
 };
 use fft_comm::{exchange_in, threads, threads_on};
 use fft_core::{
@@ -101,19 +101,45 @@ fn the_model_prefers_what_is_named_first_unless_another_is_clearly_faster() {
         problem.machine = machine.into();
         let choice = Choice::of_model(&problem, None);
         let all = candidates(&problem, &choice).unwrap();
-        let chosen = &all[favourite(&all, &choice)];
-        (chosen.recipe.problem().options.exchange, chosen.predicted / all[0].predicted)
+        let Favourite { place, reason } = favourite(&all, &choice);
+        let chosen = &all[place];
+        (chosen.exchange(), chosen.predicted / all[0].predicted, reason)
     };
     assert_eq!(of(fft_core::Machine::default()).0, Algorithm::Shared);
     // Where ranks of a host wait for each other for ever, they had better send messages.
     let mut slow = fft_core::Machine::default();
     slow.meeting.value = 1.0;
-    let (exchange, over) = of(slow);
+    let (exchange, over, reason) = of(slow);
     assert!(exchange != Algorithm::Shared && over == 1.0, "{exchange} {over}");
+    assert_eq!(reason, "predicted to be the fastest");
     let mut hardly = fft_core::Machine::default();
     (hardly.near.latency.value, hardly.near.overhead.value) = (0.0, 0.0);
     hardly.meeting.value = 1e-5;
-    assert_eq!(of(hardly).0, Algorithm::Shared);
+    let (exchange, over, reason) = of(hardly);
+    assert!(exchange == Algorithm::Shared && over > 1.0, "{exchange} {over}");
+    let percent = format!("predicted to be {:.1}% faster than shared, but", 100.0 * (over - 1.0));
+    assert!(reason.contains(&percent) && reason.ends_with("faster by 25% and 20 µs"), "{reason}");
+    let alone = problem([64; 3], &[0]);
+    let choice = Choice::of_model(&alone, None);
+    let only = favourite(&candidates(&alone, &choice).unwrap(), &choice);
+    assert_eq!((only.place, only.reason.as_str()), (0, "the only candidate"));
+}
+
+#[test]
+fn a_report_says_where_its_choice_is_from() {
+    let choice = Choice::of_model(&problem([16; 3], &[0; 2]), None);
+    let all = candidates(&problem([16; 3], &[0; 2]), &choice).unwrap();
+    let first_line = |report: Report| report.to_string().lines().next().unwrap().to_owned();
+    let model = first_line(Report::of_model(&all, &choice));
+    assert!(model.starts_with("chosen by the model: "), "{model}");
+    let remembered = Report::remembered(&all[0], 0.0338);
+    assert_eq!(remembered.chosen().measured(), Some(0.0338));
+    assert_eq!(first_line(remembered), "from wisdom, measured 33.80 ms");
+    assert_eq!(first_line(Report::given(&all[0])), "given as a recipe");
+    let budget = Duration::from_millis(50);
+    let timed = threads(2, |comm| tune_on_host(&comm, &all, budget, &mut |_| ()).unwrap());
+    let by_clock = first_line(timed[0].clone());
+    assert!(by_clock.starts_with("chosen by the clock: the fastest of "), "{by_clock}");
 }
 
 #[test]
@@ -130,7 +156,7 @@ fn predictions_are_trusted_more_where_links_were_measured() {
         let is_shared =
             |one: &&Candidate| one.recipe.problem().options.exchange == Algorithm::Shared;
         let shared = all.iter().find(is_shared).unwrap();
-        (is_shared(&&all[favourite(&all, &choice)]), shared.predicted / all[0].predicted)
+        (is_shared(&&all[favourite(&all, &choice).place]), shared.predicted / all[0].predicted)
     };
     let assumed = [How::Assumed; 2];
     // The slower ranks meet, the more another exchange gains.

@@ -50,7 +50,7 @@ pub use execute::{
 pub use fft_lines::{Costs, Layout as LineLayout, LineCosts, OneByOne, RADICES};
 pub use geometry::{
     Brick, DIMS, DynBrick, DynGrid, Grid, Layout, MAX_AXES, Panel, PerAxis, Placed, ProcGrid,
-    Topology, Transfer, View,
+    Topology, Transfer, View, check_axes,
 };
 pub use host::{Cpu, CpuCall, CpuFft, HostExecutor, HostOp, HostWork, LineFft, LinePlanner};
 pub use lower::{AxisFft, Capabilities, DeviceOp, ExchangePass, Program};

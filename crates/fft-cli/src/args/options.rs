@@ -10,7 +10,7 @@ use thriffty::planning::{Algorithm, Family, Memory, PerAxis, Precision};
 use thriffty::{Kind, Tune};
 
 use super::encoding::Wires;
-use super::parse::{choice, duration, kind, kind_of_axis, precision};
+use super::parse::{choice, count, duration, kind, kind_of_axis, precision};
 use super::shape::Shape;
 use crate::ranks::world::Failure;
 
@@ -30,6 +30,7 @@ pub(crate) struct Transform {
     pub(crate) precision: Precision,
     /// Number of equal transforms in a batch.
     #[arg(long, default_value = "1", value_name = "N")]
+    #[arg(value_parser = count)]
     pub(crate) howmany: NonZeroUsize,
     #[command(flatten)]
     pub(crate) wires: Wires,
@@ -115,29 +116,28 @@ pub(crate) struct Problem {
     /// Keep input and output in memory that the ranks of a host share.
     #[arg(long)]
     pub(crate) shared_arrays: bool,
-    /// The machine of the cost model: a file of `fft-cli calibrate`, or a known name;
-    /// THRIFFTY_MACHINE by default, where that is of this machine.
-    #[arg(long, value_name = "FILE.toml")]
+    /// The machine of the cost model: a file of `fft-cli calibrate`, or default, summit, frontier
+    /// or ethernet; by default the file of THRIFFTY_MACHINE, if it is of this machine.
+    #[arg(long, value_name = "NAME|FILE")]
     pub(crate) machine: Option<PathBuf>,
 }
 
 /// How the recipe is chosen.
 #[derive(Args, Debug)]
 pub(crate) struct Choosing {
-    /// Choose by the model, or measure its best few; under Open MPI's mpirun write
-    /// `--tune=measure`.
+    /// Choose by the model, or measure its best few.
     #[arg(long, default_value = "model", value_parser = choice([("model", By::Model), ("measure", By::Timings)]))]
     #[arg(value_name = "HOW")]
-    tune: By,
+    tuning: By,
     /// The time limit of measurements: 10s, 500ms.
     #[arg(long, default_value = "10s", value_parser = duration, value_name = "TIME")]
     pub(crate) budget: Duration,
     /// Use the recipe that `fft-cli tune` stored in this file; with --device cuda, one that a
     /// program stored, as `tune` runs on the host.
-    #[arg(long, value_name = "FILE", conflicts_with = "tune")]
+    #[arg(long, value_name = "FILE", conflicts_with = "tuning")]
     pub(crate) wisdom: Option<PathBuf>,
     /// Use the recipe that prints as this text.
-    #[arg(long, value_name = "TEXT", conflicts_with_all = ["tune", "wisdom"])]
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["tuning", "wisdom"])]
     pub(crate) recipe: Option<String>,
 }
 
@@ -153,7 +153,7 @@ impl Choosing {
         match (&self.wisdom, &self.recipe) {
             (Some(path), _) => Tune::Wisdom(path.clone()),
             (None, Some(text)) => Tune::Recipe(text.clone()),
-            (None, None) if self.tune == By::Timings => Tune::Measure { budget: self.budget },
+            (None, None) if self.tuning == By::Timings => Tune::Measure { budget: self.budget },
             (None, None) => Tune::Model,
         }
     }

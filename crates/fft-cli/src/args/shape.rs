@@ -1,11 +1,13 @@
 //! Shapes on the command line: `256x256x256`, `256^3`, `1x2x2`.
 
 use std::fmt;
+use std::num::NonZeroUsize;
 use std::str::FromStr;
 
 use thriffty::Error;
 use thriffty::planning::{DynGrid, MAX_AXES, PerAxis, ProcGrid};
 
+use super::parse::count;
 use crate::ranks::world::{Failure, refused};
 
 /// 1 to 4 lengths, none of them 0: of a grid of points, or of a grid of ranks.
@@ -72,10 +74,9 @@ impl FromStr for Shape {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let number = |text: &str| match text.parse::<usize>() {
-            Ok(0) => Err("a length must be at least 1".to_owned()),
-            Ok(n) => Ok(n),
-            Err(error) => Err(format!("`{text}` is not a length: {error}")),
+        let number = |length: &str| {
+            let read = count(length).map(NonZeroUsize::get);
+            read.map_err(|expected| format!("found length `{length}`, {expected}"))
         };
         let lengths = match text.split_once('^') {
             Some((base, power)) => vec![number(base)?; number(power)?.min(MAX_AXES + 1)],

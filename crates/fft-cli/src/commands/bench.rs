@@ -11,7 +11,7 @@ use thriffty::{Comm, Error};
 use super::serve::{self, Order};
 use crate::args::encoding::Encoding;
 use crate::args::options::{Choosing, Problem, Transform};
-use crate::args::parse::choice;
+use crate::args::parse::{choice, count};
 use crate::check::check::{self, Errors, RoundTrip};
 use crate::check::reference::{self, is_truncated};
 use crate::check::wires::{Lost, relative};
@@ -45,11 +45,12 @@ pub(crate) struct Options {
     #[command(flatten)]
     place: Place,
     /// Transform the array of each process with N of its threads.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count)]
     #[arg(conflicts_with_all = ["ranks", "shared_arrays", "device"])]
     threads: Option<NonZeroUsize>,
     /// Measured repetitions, after one that is not.
     #[arg(long, default_value = "10", value_name = "N")]
+    #[arg(value_parser = count)]
     reps: NonZeroUsize,
     #[arg(long, default_value = "forward", value_parser = choice([("forward", Direction::Forward), ("inverse", Direction::Inverse)]))]
     direction: Direction,
@@ -243,6 +244,8 @@ impl<K: Family> Prepared<K> {
             ranks: plan.recipe().problem().input.ranks(),
             transport: plan.comm().name(),
             recipe: plan.recipe().to_string(),
+            reason: plan.reason().to_owned(),
+            why_exact: plan.why_exact(),
             precision: precision.to_string(),
             exchange: plan.exchange().to_string(),
             gpu_transport: plan.transport(),

@@ -2,11 +2,12 @@
 
 use std::num::NonZeroUsize;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use thriffty::Comm;
 use thriffty::warnings::shown;
 
 use super::{bench, calibrate, plan, sample, spectrum, study, transform, tune, verify};
+use crate::args::parse::count;
 use crate::ranks::world::Failure;
 
 /// Benchmarks, verifies and runs distributed Fourier transforms on NumPy files.
@@ -18,6 +19,7 @@ use crate::ranks::world::Failure;
 pub(crate) struct Cli {
     /// Run on P ranks, which are threads of this process.
     #[arg(long, global = true, value_name = "P")]
+    #[arg(value_parser = count)]
     pub(crate) ranks: Option<NonZeroUsize>,
     #[command(subcommand)]
     command: Command,
@@ -63,13 +65,39 @@ impl Cli {
     }
 }
 
-/// The first paragraph of an error of clap, on one line.
-pub(crate) fn complaint(error: &clap::Error) -> String {
+/// What is wrong with the words after the program's name, on one line: the first paragraph of
+/// clap's error, its tip, and where to read on.
+pub(crate) fn complaint(error: &clap::Error, words: &[String]) -> String {
     let text = error.to_string();
-    let first = text.split("\n\n").next().unwrap_or_default();
-    let words = first.split_whitespace().map(shown).collect::<Vec<_>>().join(" ");
-    let words = words.strip_prefix("error: ").unwrap_or(&words);
-    format!("{} (see fft-cli --help)", without_middle(words))
+    let mut paragraphs = text.split("\n\n").map(on_one_line);
+    let first = paragraphs.next().unwrap_or_default();
+    let mut complaint = without_middle(first.strip_prefix("error: ").unwrap_or(&first));
+    if let Some(number) = words.iter().find(|word| is_negative(word)) {
+        // clap takes it for an option.
+        complaint =
+            format!("found {}, but no number may be negative", without_middle(&shown(number)));
+    } else if let Some(tip) = paragraphs.find(|paragraph| paragraph.starts_with("tip: ")) {
+        complaint = format!("{complaint}; {}", without_middle(&tip));
+    }
+    format!("{complaint} (see {} --help)", command_of(words))
+}
+
+fn is_negative(word: &str) -> bool {
+    let number = word.strip_prefix('-').unwrap_or_default();
+    number.starts_with(|first: char| first.is_ascii_digit() || first == '.')
+}
+
+fn on_one_line(paragraph: &str) -> String {
+    paragraph.split_whitespace().map(shown).collect::<Vec<_>>().join(" ")
+}
+
+/// The program, and the command that the words name, if any.
+fn command_of(words: &[String]) -> String {
+    let program = Cli::command();
+    match words.iter().find_map(|word| program.find_subcommand(word)) {
+        Some(command) => format!("{} {}", program.get_name(), command.get_name()),
+        None => program.get_name().into(),
+    }
 }
 
 /// A text of at most some hundreds of characters: the value comes first, what is wrong with it
@@ -90,14 +118,18 @@ mod tests {
 
     #[test]
     fn the_command_line_is_well_defined() {
-        <Cli as clap::CommandFactory>::command().debug_assert();
+        Cli::command().debug_assert();
+    }
+
+    fn complaint_about(words: &[&str]) -> String {
+        let parsed = Cli::try_parse_from(["fft-cli"].iter().chain(words));
+        complaint(&parsed.unwrap_err(), &words.iter().map(ToString::to_string).collect::<Vec<_>>())
     }
 
     #[test]
     fn complaints_are_short() {
         for long in ["x".repeat(100_000), "x ".repeat(50_000)] {
-            let parsed = Cli::try_parse_from(["fft-cli", "bench", &long, "8"]);
-            let text = complaint(&parsed.unwrap_err());
+            let text = complaint_about(&["bench", &long, "8"]);
             assert!(text.len() < 1000 && text.contains("possible values"), "{text}");
         }
     }
@@ -105,9 +137,78 @@ mod tests {
     #[test]
     fn complaints_are_one_line() {
         for line in ["bench", "bench c2d 8", "bench c2c 8x0", "bench c2c 8 --reps 0", "x"] {
-            let words = std::iter::once("fft-cli").chain(line.split(' '));
-            let text = complaint(&Cli::try_parse_from(words).unwrap_err());
+            let text = complaint_about(&line.split(' ').collect::<Vec<_>>());
             assert!(!text.contains('\n') && !text.starts_with("error"), "{text}");
+        }
+    }
+
+    #[test]
+    fn complaints_point_to_the_help_of_their_command() {
+        for (line, command) in [
+            ("--ranks 2 bench", "fft-cli bench"),
+            ("bench c2c 8 --no-such", "fft-cli bench"),
+            ("plan c2c 8 --reps 2", "fft-cli plan"),
+            ("tune c2c 8 --ranks 0", "fft-cli tune"),
+            ("--ranks 0 transform", "fft-cli transform"),
+            ("benhc", "fft-cli"),
+            ("--no-such", "fft-cli"),
+        ] {
+            let text = complaint_about(&line.split(' ').collect::<Vec<_>>());
+            assert!(text.ends_with(&format!(" (see {command} --help)")), "{line}: {text}");
+        }
+        let text = complaint_about(&["bench", "c2c", "8", "--tune", "measure"]);
+        assert!(text.contains("; tip: a similar argument exists: '--tuning' (see"), "{text}");
+    }
+
+    /// Every option and argument that is a number, or made of numbers.
+    #[test]
+    fn numbers_that_make_no_sense_are_told_what_makes_sense() {
+        const COUNT: &str = "expected a whole number of 1 or more";
+        for (line, expected) in [
+            ("bench c2c 8 --ranks", COUNT),
+            ("bench c2c 8 --howmany", COUNT),
+            ("bench c2c 8 --reps", COUNT),
+            ("bench c2c 8 --threads", COUNT),
+            ("bench c2c", COUNT),
+            ("bench c2c 8 --zero-padded", COUNT),
+            ("bench c2c 8 --modes", COUNT),
+            ("bench c2c 8 --in-grid", COUNT),
+            ("bench c2c 8 --out-grid", COUNT),
+            ("bench c2c 8 --tolerance", "expected a number above 0 and at most 1"),
+            ("transform r2c in.npy out.npy --last", COUNT),
+            ("sample taylor-green --out . --n", COUNT),
+            ("study --shape", COUNT),
+            ("study --ranks-list", COUNT),
+            ("plan c2c 8 --per-host", COUNT),
+            ("plan c2c 8 --chunk", COUNT),
+            ("plan c2c 8 --bandwidth", "expected a number above 0"),
+            ("scale c2c 8 --ranks-list", COUNT),
+        ] {
+            for number in ["0", "x"] {
+                let words: Vec<_> = line.split(' ').chain([number]).collect();
+                let text = complaint_about(&words);
+                assert!(text.contains(expected), "{words:?}: {text}");
+            }
+        }
+        for line in ["bench c2c 8 --budget", "tune c2c 8 --budget", "plan c2c 8 --latency"] {
+            for time in ["soon", "1 hour", "nan"] {
+                let words: Vec<_> = line.split(' ').chain([time]).collect();
+                let text = complaint_about(&words);
+                assert!(text.contains("expected a time of 0 or more"), "{words:?}: {text}");
+            }
+        }
+        for line in [
+            "bench c2c 8 --ranks -1",
+            "bench c2c 8 --budget -1s",
+            "bench c2c -8x8",
+            "bench c2c 8 --tolerance -.5",
+            "study --ranks-list -2,4",
+        ] {
+            let words: Vec<_> = line.split(' ').collect();
+            let found = words.iter().find(|word| is_negative(word)).unwrap();
+            let text = complaint_about(&words);
+            let expected = format!("found {found}, but no number may be negative (see ");
+            assert!(text.starts_with(&expected), "{line}: {text}");
         }
     }
 }

@@ -9,7 +9,7 @@ use clap::Args;
 use thriffty::Comm;
 use thriffty::planning::{DynGrid, Element, PerAxis, Precision, Real, Reduce};
 
-use crate::args::parse::precision;
+use crate::args::parse::{count, precision};
 use crate::data::bricks::{for_each_row, slab};
 use crate::data::files::{Sink, dtype};
 use crate::data::npy::Header;
@@ -28,7 +28,7 @@ pub(crate) struct Options {
     #[arg(value_name = "FIELD", value_parser = ["taylor-green"])]
     field: String,
     /// Points along each of the three axes.
-    #[arg(long)]
+    #[arg(long, value_parser = count)]
     n: NonZeroUsize,
     /// The folder to write to, created if missing.
     #[arg(long, value_name = "DIR")]

@@ -1,5 +1,6 @@
 //! `fft-cli transform`: one `.npy` file into another.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -48,12 +49,13 @@ pub(crate) struct Options {
     #[command(flatten)]
     lengths: Lengths,
     /// The shape of the output of an inverse; by default, it follows from that of the input.
-    #[arg(long, value_name = "SHAPE", requires = "inverse", conflicts_with = "last")]
+    #[arg(long, value_name = "SHAPE")]
+    #[arg(requires = "inverse", conflicts_with = "last")]
     shape: Option<Shape>,
     /// Length of the axis of kind r2c, the last by default, of the real output of an inverse r2c;
     /// 2(m-1) by default, where m is that of the input.
-    #[arg(long, value_name = "N")]
-    last: Option<usize>,
+    #[arg(long, value_name = "N", value_parser = parse::count)]
+    last: Option<NonZeroUsize>,
     /// The divisor of the result: 1 (forward's default), the logical size (inverse's), or its root.
     #[arg(long, value_parser = parse::choice([("none", Scale::None), ("full", Scale::Full), ("symmetric", Scale::Symmetric)]))]
     scale: Option<Scale>,
@@ -188,7 +190,7 @@ impl Transform<'_> {
                 return refused("--inverse with --zero-padded or --modes needs --shape");
             }
             (true, None, Some(halved)) => {
-                shape[halved] = whole_length(shape[halved], options.last)?;
+                shape[halved] = whole_length(shape[halved], options.last.map(NonZeroUsize::get))?;
             }
             _ if options.last.is_some() => return refused("--last goes with r2c --inverse only"),
             _ => {}

@@ -113,8 +113,7 @@ fn machine_by(
     load: &dyn Fn(&Path) -> Result<Option<Machine>, Error>,
 ) -> Result<Option<Machine>, Error> {
     if let Some(name) = &options.machine {
-        let known = name.to_str().filter(|name| machine::NAMES.contains(name));
-        return known.map_or_else(|| read(name), machine::named).map(Some);
+        return read(name).map(Some);
     }
     // Rank 0's environment counts: launchers may not hand it on to others.
     let path = std::env::var_os("THRIFFTY_MACHINE").map(PathBuf::from).unwrap_or_default();

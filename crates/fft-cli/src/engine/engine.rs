@@ -10,6 +10,7 @@ use thriffty::local::DynLocalPlan;
 use thriffty::planning::{
     Direction, DynArray, DynPlan, Element, Recipe, Reduce, Step, Timings, WireError,
 };
+use thriffty::tuning::Report;
 use thriffty::{Comm, Error, Tune, Wire};
 
 use super::draft;
@@ -166,16 +167,35 @@ impl Engine {
         }
     }
 
-    /// The same plan without a wire; by the same recipe, if it has none. Collective.
+    /// Whether it encodes messages.
+    fn encodes(&self) -> bool {
+        let encodes =
+            |step: &Step| matches!(step, Step::Reshape { wire, .. } if *wire != Wire::Raw);
+        self.recipe().steps().iter().any(encodes)
+    }
+
+    /// Why it encodes no messages, if it does not.
+    pub(crate) fn why_exact(&self) -> Option<&'static str> {
+        let problem = self.recipe().problem();
+        if self.encodes() {
+            None
+        } else if problem.input.ranks() == 1 {
+            Some("one rank sends nothing")
+        } else if problem.is_on_one_host() {
+            Some("nothing is encoded between ranks of one host; --ignore-shared-memory sends all")
+        } else {
+            Some("messages are raw")
+        }
+    }
+
+    /// The same plan without a wire; on ranks of the host by the same recipe. Collective.
     pub(crate) fn exact(&self, problem: &Problem) -> Result<Self, Failure> {
         let (comm, recipe) = (self.comm(), self.recipe());
         let asked = recipe.problem();
         let mut draft = draft::draft(comm, problem)?;
         draft.options.machine = Some(asked.machine.clone());
-        let raw = |step: &Step| !matches!(step, Step::Reshape { wire, .. } if *wire != Wire::Raw);
-        let is_own = self.local.is_none() && asked.options.tolerance.is_none();
-        if is_own && recipe.steps().iter().all(raw) {
-            draft.options.tune = Tune::Recipe(recipe.to_string());
+        if self.local.is_none() && self.on_device.is_none() {
+            draft.options.tune = Tune::Recipe(raw(recipe));
         }
         #[cfg(feature = "cuda")]
         if self.on_device.is_some() {
@@ -309,10 +329,28 @@ impl Engine {
         None
     }
 
+    fn report(&self) -> &Report {
+        self.local.as_ref().map_or(self.plan.report(), DynLocalPlan::report)
+    }
+
+    /// Why its recipe was chosen.
+    pub(crate) fn reason(&self) -> &str {
+        &self.report().reason
+    }
+
     /// The model's time of forward transforms: on the host, or of a machine of GPUs.
     pub(crate) fn predicted(&self) -> Option<f64> {
-        let report = self.local.as_ref().map_or(self.plan.report(), DynLocalPlan::report);
         let is_of_gpus = self.plan.recipe().problem().machine.gpu.is_some();
-        (self.on_device.is_none() || is_of_gpus).then(|| report.chosen().predicted)
+        (self.on_device.is_none() || is_of_gpus).then(|| self.report().chosen().predicted)
     }
+}
+
+/// The text of a recipe whose messages are raw.
+fn raw(recipe: &Recipe) -> String {
+    let mut text = recipe.to_string();
+    if let Some(tolerance) = recipe.problem().options.tolerance {
+        text = text.replace(&format!(" tol={tolerance}"), "");
+    }
+    // Only the words of an exchange end with a wire.
+    text.replace(&format!(" {})", recipe.problem().wire()), &format!(" {})", Wire::Raw))
 }

@@ -21,6 +21,9 @@ pub(crate) struct Report {
     pub(crate) ranks: usize,
     pub(crate) transport: &'static str,
     pub(crate) recipe: String,
+    /// Why this recipe.
+    #[serde(rename = "chosen")]
+    pub(crate) reason: String,
     pub(crate) precision: String,
     pub(crate) exchange: String,
     /// How data gets to other ranks' GPUs, if it is on any.
@@ -36,6 +39,9 @@ pub(crate) struct Report {
     pub(crate) ratio: Option<f64>,
     #[serde(flatten, serialize_with = "as_words")]
     pub(crate) encoding: Encoding,
+    /// Why nothing is encoded, if so.
+    #[serde(skip)]
+    pub(crate) why_exact: Option<&'static str>,
     /// Bytes of the plans of all ranks, beside input and output.
     pub(crate) memory: u64,
     #[serde(rename = "error", serialize_with = "as_numbers")]
@@ -126,6 +132,7 @@ impl Report {
             ("ranks", format!("{} ({})", self.ranks, self.transport)),
             ("algorithm", self.exchange.clone()),
             ("direction", self.direction.into()),
+            ("recipe", self.reason.clone()),
         ];
         rows.extend(self.gpu_transport.clone().map(|way| ("transport", way)));
         rows.extend([
@@ -145,8 +152,12 @@ impl Report {
         rows.extend(lost.map(|lost| {
             let (error, of) = (lost.error, self.encoding);
             let WireError { estimate, bound } = lost.forward;
-            let text =
-                format!("{error:.2e} in l2, estimate {estimate:.2e}, bound {bound:.2e} ({of})");
+            let text = match self.why_exact {
+                None => {
+                    format!("{error:.2e} in l2, estimate {estimate:.2e}, bound {bound:.2e} ({of})")
+                }
+                Some(why) => format!("exact, as {why}"),
+            };
             ("wire", text)
         }));
         rows.extend(round_trip.map(|RoundTrip { l2, largest }| {

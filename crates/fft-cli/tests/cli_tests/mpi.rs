@@ -120,6 +120,10 @@ fn processes_measure_their_machine_and_remember_what_is_fastest() {
         found.ok().lines().next(),
         chosen[0].split_once("  (").map(|(_, recipe)| format!("({recipe}")).as_deref()
     );
+    // The launcher leaves this option to the program.
+    let tuning = ["--tuning", "measure", "--budget", "100ms", "--reps", "1"];
+    let timed = processes(2, &[&["bench", "c2c", "8^3"], &tuning[..]].concat()).ok();
+    assert!(timed.contains("\n  recipe     chosen by the clock: "), "{timed}");
     // Threads are another machine.
     assert!(threads(3, &bench).stderr.contains("its library is"));
     assert_eq!(folder.names(), [".wisdom.toml.lock", "machine.toml", "wisdom.toml"]);

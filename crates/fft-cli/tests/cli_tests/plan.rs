@@ -29,6 +29,8 @@ fn a_plan_is_told_for_people() {
     let start = "\
 (c2c 1024x1024 f64 ranks=4 [4x1] (fft y) (exchange [1x4] shared raw) (fft x) (scale inverse))
 4 ranks on 2 hosts of 2 of ethernet, known by 2 numbers measured, 0 fitted, 21 assumed
+chosen by the model: hosts is predicted to be 9.9% faster than shared, but another exchange must \
+be faster by 25% and 20 µs
 
 2 passes over memory
    local fft: c2c y
@@ -91,6 +93,43 @@ fn the_same_as_json_is_sane() {
     let raw = json("c2c 64^3 --ranks 24 --machine ethernet --per-host 4");
     let ratio = number(&shorter, "/seconds/simulated") / number(&raw, "/seconds/simulated");
     assert!((0.4..0.7).contains(&ratio), "{ratio}");
+}
+
+/// The choice, its reason and the fastest row are told, and what is asked for is taken.
+#[test]
+fn a_choice_has_its_reason() {
+    let line = "r2c 1024^3 --ranks 512 --per-host 8 --bandwidth 1.25e9 --latency 20us";
+    let found = json(line);
+    let reason = found["chosen"].as_str().unwrap();
+    let others = found["instead"].as_array().unwrap();
+    let predicted = |name: &str| {
+        let row = others.iter().find(|row| row["name"] == name).unwrap();
+        number(row, "/seconds/predicted")
+    };
+    let own = number(&found, "/seconds/predicted");
+    let fastest = found["fastest"]["predicted"].as_str().unwrap();
+    assert!(predicted(fastest) < own && own < 1.25 * predicted(fastest) + 2e-5, "{found}");
+    let percent = format!("{:.1}% faster than shared", 100.0 * (own / predicted(fastest) - 1.0));
+    assert!(reason.contains(fastest) && reason.contains(&percent), "{reason}");
+    assert!(reason.ends_with("must be faster by 25% and 20 µs"), "{reason}");
+    let text = cli(&format!("plan {line}")).ok();
+    assert!(text.contains(&format!("\nchosen by the model: {reason}\n")), "{text}");
+    let marked: Vec<_> = text.lines().filter(|row| row.contains("fastest predicted")).collect();
+    assert!(marked.len() == 1 && marked[0].starts_with(fastest), "{text}");
+    // The links are those of the options, and the machine is not called by its plain name.
+    let name = "default with 1.25 GB/s and 20.00 µs between hosts";
+    assert_eq!(found["machine"]["name"], name);
+    let half = json(&line.replace("1.25e9", "0.625e9"));
+    let network = |found: &Value| number(found, "/limits/network");
+    assert!((network(&half) / network(&found) - 0.5).abs() < 0.2, "{found} {half}");
+    // Slabs alone are slower than any layouts.
+    let slabs = json(&format!("{line} --layouts slabs"));
+    assert!(number(&slabs, "/seconds/predicted") > own, "{slabs}");
+    let pencils = json(&format!("{line} --layouts pencils"));
+    assert_ne!(pencils["recipe"], slabs["recipe"]);
+    let only = json("c2c 64^3 --ranks 1");
+    assert_eq!(only["chosen"], "the only candidate");
+    assert_eq!(only["fastest"]["predicted"], "as it is");
 }
 
 #[test]
@@ -156,7 +195,13 @@ fn what_makes_no_sense_is_refused() {
     for (line, expected) in [
         ("plan c2c 8^3".to_owned(), "how many ranks"),
         ("plan c2c 8 --ranks 18446744073709551615".into(), "forecasts are for at most 1048576"),
-        ("plan c2c 8^3 --ranks 4 --machine sumit".into(), "machine: found sumit"),
+        (
+            "plan c2c 8^3 --ranks 4 --machine sumit".into(),
+            "one of default, summit, frontier, ethernet",
+        ),
+        ("plan c2c 8^3 --ranks 4 --layouts sheets".into(), "expected any, slabs or pencils"),
+        ("plan c2c 8^3 --ranks 4 --bandwidth 0".into(), "expected a number above 0"),
+        ("plan c2c 8^3 --ranks 4 --latency fast".into(), "expected a time of 0 or more"),
         ("plan c2c 8^3 --ranks 4 --machine /nowhere/x.toml".into(), "machine file /nowhere/x.toml"),
         (format!("plan c2c 8^3 --ranks 4 --machine {file}"), "wrong.toml, line 2"),
         ("plan c2c 8^3 --ranks 4 --in-grid 2x2".into(), "--in-grid 2x2 has 2 axes"),
@@ -190,7 +235,7 @@ fn in_a_gibibyte(line: &str) -> String {
 fn any_problem_is_planned_in_little_memory() {
     for line in [
         "r2c 32768^3 --ranks 32768 --per-host 8 --machine frontier",
-        "c2c 65536^3 --ranks 2",
+        "c2c 65536^3 --ranks 2 --exchange p2p",
         "c2c 65536^3 --ranks 262144 --tolerance 1e-4",
     ] {
         let text = in_a_gibibyte(line);

@@ -67,16 +67,29 @@ fn what_was_tuned_is_remembered_and_used() {
     assert!(table.lines().count() > 2, "{table}");
     let known = bench(2, &["--wisdom", &path]);
     assert_eq!(known.stderr, "");
+    let chosen_from = |run: Run| {
+        let found: Value = serde_json::from_str(&run.ok()).unwrap();
+        found["chosen"].as_str().unwrap().to_owned()
+    };
+    assert!(table.starts_with("chosen by the clock: the fastest of "), "{table}");
+    // A mark, the model's time and its unit, the measured time and its unit.
+    let words: Vec<_> = chosen[0].split_whitespace().collect();
+    let measured = format!("from wisdom, measured {} {}", words[3], words[4]);
+    assert_eq!(chosen_from(bench(2, &["--wisdom", &path])), measured, "{table}");
+    let shown = threads(2, &["bench", PROBLEM[0], PROBLEM[1], "--wisdom", &path]).ok();
+    assert!(shown.contains(&format!("\n  recipe     {measured}\n")), "{shown}");
     let known = recipe(known);
     assert!(chosen[0].ends_with(&known), "{table}");
     // By its name, too.
     assert_eq!(recipe(bench(2, &["--recipe", &known])), known);
+    assert_eq!(chosen_from(bench(2, &["--recipe", &known])), "given as a recipe");
     assert_eq!(folder.names(), [".wisdom.toml.lock", "wisdom.toml"]);
     // Of other ranks, damaged, not there: the model chooses, and it is said once.
     let by_model = recipe(bench(3, &[]));
     let check = |path: &str| {
         let run = bench(3, &["--wisdom", path]);
         assert_eq!(run.stderr.matches("warn: wisdom").count(), 1, "{run:?}");
+        assert!(run.stdout.contains("; wisdom is ignored: "), "{run:?}");
         assert_eq!(recipe(run), by_model);
     };
     check(&path);
@@ -107,7 +120,7 @@ fn eight_jobs_at_once_leave_eight_entries() {
 
 #[test]
 fn benchmarks_choose_by_the_clock_when_asked_to() {
-    let table = threads(2, &["bench", "r2c", "8^3", "--tune", "measure", "--budget", "0.1"]).ok();
+    let table = threads(2, &["bench", "r2c", "8^3", "--tuning", "measure", "--budget", "0.1"]).ok();
     assert!(table.contains("expected") && table.contains("(r2c 8x8x8"), "{table}");
     let inverse = bench(2, &["--direction", "inverse"]).ok();
     let inverse: Value = serde_json::from_str(&inverse).unwrap();
@@ -118,9 +131,9 @@ fn benchmarks_choose_by_the_clock_when_asked_to() {
 fn what_makes_no_sense_is_refused() {
     for args in [
         &["--recipe", "(c2c 1)"][..],
-        &["--tune", "guess"],
-        &["--tune", "measure", "--budget", "soon"],
-        &["--wisdom", "w", "--tune", "measure"],
+        &["--tuning", "guess"],
+        &["--tuning", "measure", "--budget", "soon"],
+        &["--wisdom", "w", "--tuning", "measure"],
         &["--wisdom", "w", "--recipe", "r"],
     ] {
         bench(2, args).complaint();

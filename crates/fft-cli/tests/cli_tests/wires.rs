@@ -56,6 +56,27 @@ fn what_was_sent_and_lost_is_reported() {
 }
 
 #[test]
+fn what_is_not_encoded_is_told_so() {
+    let table = |ranks: usize, line: &str| {
+        let words: Vec<_> = line.split(' ').collect();
+        threads(ranks, &[&["bench", "r2c", "16^3"], &words[..]].concat()).ok()
+    };
+    for encoding in ["--tolerance 1e-6", "--wire f16", "--wire lossless"] {
+        let one_host = table(4, encoding);
+        assert!(one_host.contains(" shared raw)"), "{one_host}");
+        let why = "  wire       exact, as nothing is encoded between ranks of one host; \
+                   --ignore-shared-memory sends all\n";
+        assert!(one_host.contains(why), "{one_host}");
+        let alone = table(1, &format!("{encoding} --ignore-shared-memory"));
+        assert!(alone.contains("  wire       exact, as one rank sends nothing\n"), "{alone}");
+        let sent = table(4, &format!("{encoding} --ignore-shared-memory"));
+        assert!(!sent.contains(" raw)") && sent.contains(" in l2, estimate "), "{sent}");
+    }
+    let asked = table(4, "--wire raw --ignore-shared-memory");
+    assert!(asked.contains("  wire       exact, as messages are raw\n"), "{asked}");
+}
+
+#[test]
 fn every_field_passes_with_and_without_a_wire() {
     for (n, field) in FIELDS.into_iter().enumerate() {
         let kind = ["c2c", "r2c", "dct2", "dst1"][n % 4];
@@ -108,7 +129,7 @@ fn what_makes_no_sense_is_refused() {
 /// The transform that it is compared with takes the same way, however that was found.
 #[test]
 fn raw_messages_lose_nothing_whatever_chose_the_recipe() {
-    for chosen in ["--machine ethernet", "--machine summit", "--tune measure --budget 200ms"] {
+    for chosen in ["--machine ethernet", "--machine summit", "--tuning measure --budget 200ms"] {
         let found = json(4, &format!("c2c 20x24x18 --wire raw {chosen}"));
         assert_eq!(found.pointer("/error/wire").unwrap().as_f64(), Some(0.0), "{chosen}");
     }

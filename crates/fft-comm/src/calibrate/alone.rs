@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use fft_core::{Cpu, Direction, Error, Kind, LinePlanner, LocalFft, Pass, Slot, Transfer, Wire};
+use fft_core::{Cpu, Direction, Error, Kind, LocalFft, Pass, Slot, Transfer, Wire};
 
 use super::rates::{ALONE, Window, median, rate};
 use crate::tuner::noise;
@@ -42,24 +42,24 @@ impl Copying {
     }
 }
 
-/// Operations per second of transforms of length `n` in cache, `5 n log₂ n` each.
-pub(super) fn flops(n: usize, window: Window) -> f64 {
-    let mut planner = LinePlanner::<f64>::default();
-    let line = planner.plan(Kind::C2C, Direction::Forward, n, true).expect("not the identity");
+/// Operations per second of transforms of length `n` in cache, `5 n log₂ n` each, as plans do them.
+pub(super) fn flops(n: usize, window: Window) -> Result<f64, Error> {
     let lines = (TILE / (16 * n)).max(1);
-    // Zeros, which do not grow from one transform to the next.
-    let (mut tile, mut scratch) = (vec![0.0; 2 * n * lines], vec![0.0; line.scratch_len()]);
+    let passes = vec![Pass { outer: lines, ..complex_lines(n) }];
+    let shape = LocalFft { blocks: 1, passes, cached: true, to_cache: true };
+    let mut device = Cpu::<f64>::default();
+    let fft = device.plan_fft(&shape, 0)?;
+    let (src, mut dst) = (vec![1.0; 2 * n * lines], vec![0.0; 2 * n * lines]);
     let each = 5.0 * (n * lines) as f64 * (n as f64).log2();
-    rate(window, || {
-        line.run(black_box(&mut tile), &mut scratch, 1.0);
+    Ok(rate(window, || {
+        device.fft(&fft, 0..1, Some(black_box(&src)), black_box(&mut dst));
         each
-    })
+    }))
 }
 
-/// The time of transforms along the first axis relative to those along the last, at least 1.
-pub(super) fn strided() -> f64 {
-    let (n, lines) = (128, 1 << 12);
-    let pass = Pass {
+/// A pass over one contiguous complex line.
+fn complex_lines(n: usize) -> Pass {
+    Pass {
         kind: Kind::C2C,
         direction: Direction::Forward,
         n,
@@ -69,7 +69,13 @@ pub(super) fn strided() -> f64 {
         outer: 1,
         inner: 1,
         factor: 1.0,
-    };
+    }
+}
+
+/// The time of transforms along the first axis relative to those along the last, at least 1.
+pub(super) fn strided() -> f64 {
+    let (n, lines) = (128, 1 << 12);
+    let pass = complex_lines(n);
     let columns = vec![Pass { inner: lines, ..pass.clone() }];
     let first = LocalFft { blocks: 1, passes: columns, cached: false, to_cache: false };
     let last = LocalFft { blocks: lines, passes: vec![pass], cached: false, to_cache: false };

@@ -4,13 +4,14 @@
 use std::time::Instant;
 
 use fft_core::{
-    Codecs, Comm, Error, Expose, How, Machine, Messages, Quantity, Rate, Reduce, Wire, agree,
+    Codecs, Comm, Error, Expose, How, LineCosts, Machine, Messages, Quantity, Rate, Reduce, Wire,
+    agree,
 };
 
 use super::alone::{self, Copying};
 use super::lines::lines;
 use super::links::Links;
-use super::rates::{ALONE, REPEATS, TOGETHER, median};
+use super::rates::{ALONE, REPEATS, TOGETHER, least, median};
 
 /// Lengths of lines whose transforms are timed.
 const LENGTHS: [usize; 7] = [16, 32, 64, 128, 256, 512, 1024];
@@ -18,8 +19,9 @@ const LENGTHS: [usize; 7] = [16, 32, 64, 128, 256, 512, 1024];
 const TYPICAL: usize = 4;
 const EPOCHS: usize = 20;
 
-/// Measures the machine that these ranks run on. Collective; the result is bitwise the same on
-/// every rank. Takes a few seconds and at most 128 MiB on each rank.
+/// Measures the machine that these ranks run on, once, except how it transforms lines
+/// ([`line_costs`]). Collective; the result is bitwise the same on every rank. Takes about a second
+/// and at most 128 MiB on each rank.
 ///
 /// One rank works while the others sleep, then all together: `cores` is the ranks of a host times
 /// what is left of the speed of each. Links that do not exist, `launch` and `congestion` keep the
@@ -43,10 +45,19 @@ pub fn calibrate(comm: &dyn Comm) -> Result<Machine, Error> {
     calibration.memory()?;
     let oversubscription = calibration.flops()?;
     calibration.codecs()?;
-    calibration.machine.lines = lines(&mut calibration.links)?;
     calibration.links(oversubscription)?;
     calibration.machine.check()?;
     Ok(calibration.machine)
+}
+
+/// Measures how the processor transforms lines: the costs of radices, and the lengths that are
+/// faster one line after the other. Collective; the result is bitwise the same on every rank. Takes
+/// a few seconds.
+///
+/// # Errors
+/// On every rank: [`Error::OnRank`] when one lacks memory, or the transport fails.
+pub fn line_costs(comm: &dyn Comm) -> Result<LineCosts, Error> {
+    lines(&mut Links::new(comm)?)
 }
 
 /// A machine, as far as it has been measured. Every method is collective.
@@ -73,7 +84,7 @@ impl Calibration<'_> {
         self.machine.strided = self.measured(strided);
         let mut copied = [0.0; REPEATS];
         for rate in &mut copied {
-            *rate = at_once(comm, || copying.rate(TOGETHER))?;
+            *rate = at_once(comm, || Ok(copying.rate(TOGETHER)))?;
         }
         self.machine.host_memory = self.measured(median(&mut copied) * self.ranks_per_host);
         Ok(())
@@ -81,8 +92,13 @@ impl Calibration<'_> {
 
     /// Returns how much slower ranks compute together.
     fn flops(&mut self) -> Result<f64, Error> {
-        let flops = |_: &mut dyn fft_core::Flight| Ok(LENGTHS.map(|n| alone::flops(n, ALONE)));
-        let rates = self.links.while_others_sleep(&[0], flops)?;
+        let rates = self.links.while_others_sleep(&[0], |_| {
+            let mut rates = [0.0; LENGTHS.len()];
+            for (rate, n) in rates.iter_mut().zip(LENGTHS) {
+                *rate = alone::flops(n, ALONE)?;
+            }
+            Ok(rates)
+        })?;
         let of_length = |(n, flops)| Rate { n, rate: self.measured(flops) };
         self.machine.flops = LENGTHS.into_iter().zip(rates).map(of_length).collect();
         let oversubscription = oversubscription(self.comm, &mut self.links)?;
@@ -137,16 +153,16 @@ fn oversubscription(comm: &dyn Comm, links: &mut Links<'_>) -> Result<f64, Error
     let mut ratios = [0.0; REPEATS];
     for ratio in &mut ratios {
         let work = || alone::flops(LENGTHS[TYPICAL], TOGETHER);
-        let [one] = links.while_others_sleep(&[0], |_| Ok([work()]))?;
+        let [one] = links.while_others_sleep(&[0], |_| Ok([work()?]))?;
         *ratio = one / at_once(comm, work)?;
     }
     Ok(median(&mut ratios).max(1.0))
 }
 
 /// The mean rate of all ranks at the same time. Collective.
-fn at_once(comm: &dyn Comm, work: impl FnOnce() -> f64) -> Result<f64, Error> {
+fn at_once(comm: &dyn Comm, work: impl FnOnce() -> Result<f64, Error>) -> Result<f64, Error> {
     comm.barrier()?;
-    let mut sum = [work()];
+    let mut sum = [agree(comm, work())?];
     comm.allreduce(Reduce::Sum, &mut sum)?;
     Ok(sum[0] / comm.size() as f64)
 }
@@ -173,7 +189,7 @@ fn epoch(comm: &dyn Comm) -> Result<Option<f64>, Error> {
         comm.allreduce(Reduce::Max, &mut longest)?;
         [*seconds] = longest;
     }
-    Ok(Some(median(&mut seconds)).filter(|seconds| *seconds > 0.0))
+    Ok(Some(least(&seconds)).filter(|seconds| *seconds > 0.0))
 }
 
 fn processor(comm: &dyn Comm) -> Result<String, Error> {

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use fft_core::{Comm, Error, Flight, Reduce, Topology, agree};
 
-use super::rates::{REPEATS, median};
+use super::rates::{REPEATS, least};
 
 /// Bytes of a message whose cost is overhead.
 const SMALL: usize = 64;
@@ -129,14 +129,14 @@ impl<'a> Links<'a> {
         for seconds in &mut bursts {
             *seconds = self.time(targets, SMALL, BURST)?;
         }
-        let overhead = median(&mut bursts) / (2 * BURST) as f64 / oversubscription;
+        let overhead = least(&bursts) / (2 * BURST) as f64 / oversubscription;
         let rank = self.comm.rank();
         let [there] = self.while_others_sleep(&pair, |flight| {
             let mut times = [0.0; REPEATS];
             for seconds in &mut times {
                 *seconds = ping_pong(flight, rank, pair)? / (2 * ROUNDS) as f64;
             }
-            Ok([median(&mut times)])
+            Ok([least(&times)])
         })?;
         Ok([(there - 2.0 * overhead).max(0.0), overhead])
     }
@@ -151,7 +151,7 @@ impl<'a> Links<'a> {
         for seconds in &mut times {
             *seconds = self.time(targets, LARGE, count)?;
         }
-        Ok((LARGE * count) as f64 / median(&mut times))
+        Ok((LARGE * count) as f64 / least(&times))
     }
 
     /// Seconds in which every rank sends `count` messages to its target and receives those for it.

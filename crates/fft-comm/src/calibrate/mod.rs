@@ -6,4 +6,4 @@ mod lines;
 mod links;
 mod rates;
 
-pub use calibrate::calibrate;
+pub use calibrate::{calibrate, line_costs};

@@ -1,8 +1,9 @@
-//! Rates, as medians of several timings.
+//! Rates, as medians of several timings, and times, as the least of several: disturbances only make
+//! them longer.
 
 use std::time::{Duration, Instant};
 
-/// Timings of one measurement, of which the median counts.
+/// Timings of one measurement.
 pub(super) const REPEATS: usize = 5;
 
 #[derive(Clone, Copy, Debug)]
@@ -38,4 +39,8 @@ pub(super) fn rate(window: Window, mut work: impl FnMut() -> f64) -> f64 {
 pub(super) fn median(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
+}
+
+pub(super) fn least(seconds: &[f64]) -> f64 {
+    seconds.iter().copied().fold(f64::INFINITY, f64::min)
 }

@@ -28,6 +28,11 @@ impl Candidate {
         Self { recipe, predicted }
     }
 
+    /// The algorithm of its exchanges.
+    pub fn exchange(&self) -> Algorithm {
+        self.recipe.problem().options.exchange
+    }
+
     /// Bytes of a chunk, where messages are in chunks.
     pub fn chunk(&self) -> Option<usize> {
         let problem = self.recipe.problem();
@@ -188,17 +193,42 @@ fn doubt(problem: &Problem) -> f64 {
     if link.bandwidth.how == How::Assumed { 0.25 } else { 0.1 }
 }
 
-/// The place of the model's choice in a list of [`candidates`]: the cheapest, unless the first
-/// exchange of the choice is as cheap within the error of predictions.
-pub fn favourite(all: &[Candidate], choice: &Choice) -> usize {
-    let most = all
-        .first()
-        .map_or(0.0, |best| best.predicted * (1.0 + doubt(best.recipe.problem())) + DOUBT);
-    let named = |candidate: &Candidate| {
-        choice.exchanges.first() == Some(&candidate.recipe.problem().options.exchange)
-            && candidate.predicted <= most
+/// The model's choice among candidates.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Favourite {
+    /// Its place in the list.
+    pub place: usize,
+    /// Why it was chosen, in some words.
+    pub reason: String,
+}
+
+/// The model's choice in a list of [`candidates`]: the cheapest, unless the first exchange of the
+/// choice is as cheap within the error of predictions.
+///
+/// # Panics
+/// If there are no candidates.
+pub fn favourite(all: &[Candidate], choice: &Choice) -> Favourite {
+    let cheapest = &all[0];
+    let doubt = doubt(cheapest.recipe.problem());
+    let most = cheapest.predicted * (1.0 + doubt) + DOUBT;
+    let usual = choice.exchanges[0];
+    let is_usual = |candidate: &Candidate| candidate.exchange() == usual;
+    let as_cheap = |candidate: &Candidate| is_usual(candidate) && candidate.predicted <= most;
+    let place = all.iter().position(as_cheap).unwrap_or(0);
+    let reason = if all.len() == 1 {
+        "the only candidate".into()
+    } else if place == 0 {
+        "predicted to be the fastest".into()
+    } else {
+        let faster = 100.0 * (all[place].predicted / cheapest.predicted - 1.0);
+        let (doubt, margin) = (100.0 * doubt, 1e6 * DOUBT);
+        format!(
+            "{} is predicted to be {faster:.1}% faster than {usual}, but another exchange must be \
+             faster by {doubt:.0}% and {margin:.0} µs",
+            cheapest.exchange()
+        )
     };
-    all.iter().position(named).unwrap_or(0)
+    Favourite { place, reason }
 }
 
 /// The first `most` candidates, with at most three of each exchange and wire, as the model may be

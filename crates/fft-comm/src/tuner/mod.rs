@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use fft_core::{Comm, Error, Real, assert_same};
 
-pub use candidates::{Candidate, Choice, candidates, favourite, shortlist};
+pub use candidates::{Candidate, Choice, Favourite, candidates, favourite, shortlist};
 pub use race::{Outcome, Progress, Trial, race};
 pub use report::{Report, ReportRow, Source};
 

@@ -28,6 +28,8 @@ pub enum Outcome {
     Dropped(Vec<f64>),
     /// It stayed to the end; seconds of its runs on the slowest rank.
     Timed(Vec<f64>),
+    /// It was timed in an earlier run, with this median.
+    Remembered(f64),
 }
 
 impl Outcome {
@@ -36,6 +38,7 @@ impl Outcome {
         match self {
             Self::NotTried | Self::Failed(_) => None,
             Self::Dropped(times) | Self::Timed(times) => median(times),
+            Self::Remembered(seconds) => Some(*seconds),
         }
     }
 }

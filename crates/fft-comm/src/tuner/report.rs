@@ -5,7 +5,7 @@ use std::fmt;
 use fft_core::{Algorithm, Error, Wire};
 use serde::{Deserialize, Serialize};
 
-use super::{Candidate, Outcome};
+use super::{Candidate, Choice, Favourite, Outcome, favourite};
 
 /// How a recipe was chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,12 +21,14 @@ pub enum Source {
     Recipe,
 }
 
-/// The candidates of a plan, with predicted and measured times; the same on all ranks. Prints as a
-/// table that marks the choice.
+/// The candidates of a plan, with predicted and measured times; the same on all ranks. Prints as
+/// the reason for the choice and a table that marks it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// How it was chosen.
     pub source: Source,
+    /// Why, in one line.
+    pub reason: String,
     /// The candidates, cheapest first by the model.
     pub rows: Vec<ReportRow>,
     /// The index of the choice.
@@ -54,11 +56,10 @@ pub struct ReportRow {
 
 impl ReportRow {
     fn new(candidate: &Candidate, outcome: Outcome) -> Self {
-        let problem = candidate.recipe.problem();
         Self {
             recipe: candidate.recipe.to_string(),
-            exchange: problem.options.exchange,
-            wire: problem.options.wire,
+            exchange: candidate.exchange(),
+            wire: candidate.recipe.problem().wire(),
             chunk: candidate.chunk(),
             predicted: candidate.predicted,
             outcome,
@@ -72,14 +73,29 @@ impl ReportRow {
 }
 
 impl Report {
-    /// A report without timings.
+    /// The report on the model's choice among candidates.
     ///
     /// # Panics
-    /// If there is no candidate `chosen`.
-    pub fn untimed(source: Source, candidates: &[Candidate], chosen: usize) -> Self {
-        assert!(chosen < candidates.len(), "candidate {chosen} of {}", candidates.len());
+    /// If there are no candidates.
+    pub fn of_model(candidates: &[Candidate], choice: &Choice) -> Self {
+        let Favourite { place, reason } = favourite(candidates, choice);
+        let reason = format!("chosen by the model: {reason}");
         let row = |candidate| ReportRow::new(candidate, Outcome::NotTried);
-        Self { source, rows: candidates.iter().map(row).collect(), chosen }
+        let rows = candidates.iter().map(row).collect();
+        Self { source: Source::Model, reason, rows, chosen: place }
+    }
+
+    /// The report on a recipe that the caller gave.
+    pub fn given(candidate: &Candidate) -> Self {
+        let rows = vec![ReportRow::new(candidate, Outcome::NotTried)];
+        Self { source: Source::Recipe, reason: "given as a recipe".into(), rows, chosen: 0 }
+    }
+
+    /// The report on a recipe that took this long in an earlier run.
+    pub fn remembered(candidate: &Candidate, seconds: f64) -> Self {
+        let rows = vec![ReportRow::new(candidate, Outcome::Remembered(seconds))];
+        let reason = format!("from wisdom, measured {}", time(seconds));
+        Self { source: Source::Wisdom, reason, rows, chosen: 0 }
     }
 
     /// A report on a race: the fastest that stayed to the end is chosen.
@@ -103,7 +119,10 @@ impl Report {
             .iter()
             .zip(outcomes)
             .map(|(candidate, outcome)| ReportRow::new(candidate, outcome));
-        Ok(Self { source: Source::Measured, rows: rows.collect(), chosen })
+        let rows: Vec<_> = rows.collect();
+        let timed = rows.iter().filter(|row| row.measured().is_some()).count();
+        let reason = format!("chosen by the clock: the fastest of {timed} that were timed");
+        Ok(Self { source: Source::Measured, reason, rows, chosen })
     }
 
     /// The row of the choice.
@@ -114,6 +133,7 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.reason)?;
         writeln!(
             f,
             "  {:>10} {:>10} {:>5}  {:<10} {:<10} {:>6}  recipe",
@@ -123,7 +143,7 @@ impl fmt::Display for Report {
             let mark = if number == self.chosen { '*' } else { ' ' };
             let measured = row.measured().map_or_else(|| "-".into(), time);
             let runs = match &row.outcome {
-                Outcome::NotTried => "-".into(),
+                Outcome::NotTried | Outcome::Remembered(_) => "-".into(),
                 Outcome::Failed(_) => "fails".into(),
                 Outcome::Dropped(times) | Outcome::Timed(times) => times.len().to_string(),
             };

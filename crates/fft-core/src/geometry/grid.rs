@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::brick::{Brick, DynBrick};
-use super::per_axis::{PerAxis, times};
+use super::per_axis::{PerAxis, check_axes, times};
 use crate::base::Error;
 
 /// The global index space of 1 to 4 axes, row-major: the last axis is contiguous as in C and NumPy.
@@ -23,9 +23,17 @@ pub struct Grid<const D: usize> {
 impl<const D: usize> Grid<D> {
     /// A grid of this shape. Another number of axes than 1 to 4 does not compile.
     ///
+    /// ```
+    /// assert!(fft_core::Grid::new([4; 4]).is_ok());
+    /// ```
+    /// ```compile_fail,E0080
+    /// assert!(fft_core::Grid::new([4; 5]).is_ok());
+    /// ```
+    ///
     /// # Errors
     /// [`Error::Geometry`] for an axis of length 0, [`Error::TooLarge`] beyond 2^58 points.
     pub fn new(shape: [usize; D]) -> Result<Self, Error> {
+        const { check_axes(D) };
         DynGrid::new(shape)?;
         Ok(Self { shape })
     }

@@ -16,7 +16,7 @@ pub use brick::{Brick, DynBrick};
 pub(crate) use brick_index::BrickIndex;
 pub use grid::{DynGrid, Grid};
 pub use layout::Layout;
-pub use per_axis::{MAX_AXES, PerAxis};
+pub use per_axis::{MAX_AXES, PerAxis, check_axes};
 pub use process_grid::ProcGrid;
 pub(crate) use strided_copy::SHORT_RUN_BYTES;
 pub use strided_copy::{DIMS, Panel, Placed, Transfer, View};

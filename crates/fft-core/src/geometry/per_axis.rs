@@ -8,6 +8,16 @@ use std::ops::{Deref, DerefMut};
 /// The most axes of a grid.
 pub const MAX_AXES: usize = 4;
 
+/// Panics unless a grid can have this many axes. Functions that callers name an array's length to
+/// call it in a `const` block first, so that the compiler's error is this sentence at their call.
+///
+/// # Panics
+/// If it is not 1 to 4.
+#[track_caller]
+pub const fn check_axes(axes: usize) {
+    assert!(axes >= 1 && axes <= MAX_AXES, "a grid has 1 to 4 axes, and this array another number");
+}
+
 /// One value per axis of a grid, which has 1 to 4 axes. It derefs to a slice.
 ///
 /// The number of axes is a runtime value, so that planning is compiled once.
@@ -114,7 +124,7 @@ impl<V> DerefMut for PerAxis<V> {
 
 impl<V: Copy, const D: usize> From<[V; D]> for PerAxis<V> {
     fn from(values: [V; D]) -> Self {
-        const { assert!(D >= 1 && D <= MAX_AXES, "a grid has 1 to 4 axes") };
+        const { check_axes(D) };
         Self::from_fn(D, |axis| values[axis])
     }
 }

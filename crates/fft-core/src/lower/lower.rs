@@ -276,10 +276,7 @@ impl Lowering<'_> {
         let silent = from.has_bricks_of(to)
             || problem.input.ranks() == 1
             || pass.direct && self.capabilities.shares_memory;
-        let one_host =
-            !problem.hosts.is_empty() && problem.hosts.iter().all(|host| *host == problem.hosts[0]);
-        // Other messages are decoded sequentially.
-        let random_access = pass.wire == Wire::Raw || one_host;
-        silent || self.policy.buffers_all && random_access
+        // Encoded messages are decoded sequentially.
+        silent || self.policy.buffers_all && pass.wire == Wire::Raw
     }
 }

@@ -11,6 +11,8 @@ use crate::codec::Wire;
 use crate::geometry::Topology;
 use crate::problem::{Algorithm, Machine, Messages};
 
+/// Bytes of the numbers whose transforms [`Machine::flops`] is about.
+const COMPLEX_BYTES: f64 = 16.0;
 /// Bytes copied in the time to locate another run of memory.
 const FOUND_BYTES: f64 = 192.0;
 /// The least bytes of a chunk that copy engines move, and the most chunks. The first pair is for
@@ -151,22 +153,19 @@ impl<'a> Model<'a> {
         self.machine.launch.value
     }
 
-    /// Arithmetic of transforms of length `n` on a rank with this many `elements`.
-    pub fn flops(&self, n: usize, elements: f64) -> f64 {
-        let flops = 5.0 * elements * (n.max(2) as f64).log2();
+    /// Arithmetic of transforms of length `n` on a rank with this many `bytes` before them. Real
+    /// and single-precision numbers fill half as many SIMD lanes as complex double-precision ones.
+    pub fn flops(&self, n: usize, bytes: f64) -> f64 {
+        let points = bytes / COMPLEX_BYTES;
+        let flops = 5.0 * points * (n.max(2) as f64).log2();
         flops * self.oversubscription() / self.machine.flops_of(n)
     }
 
-    /// Arithmetic and memory of transforms of length `n`. `gathered` lines are strided.
-    pub(crate) fn transform(
-        &self,
-        n: usize,
-        elements: f64,
-        bytes: f64,
-        gathered: bool,
-    ) -> [f64; 2] {
+    /// Arithmetic and memory of transforms of length `n`. Their lines may be `longer` than those of
+    /// the data by this factor, or `gathered` with a stride.
+    pub(crate) fn transform(&self, n: usize, bytes: f64, longer: f64, gathered: bool) -> [f64; 2] {
         let strided = if gathered { self.strided() } else { 1.0 };
-        [self.flops(n, elements), self.memory(2.0 * bytes) * strided + self.launch()]
+        [self.flops(n, longer * bytes), self.memory(2.0 * bytes) * strided + self.launch()]
     }
 
     /// The copies of shared data to local memory and back, if lines change their length.

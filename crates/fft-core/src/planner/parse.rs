@@ -46,8 +46,11 @@ impl Recipe {
             Word::Exchange(_, exchange, wire) => Some((*exchange, *wire)),
             _ => None,
         });
-        if let Some(first) = exchanges.next() {
-            (problem.options.exchange, problem.options.wire) = first;
+        if let Some((exchange, wire)) = exchanges.next() {
+            problem.options.exchange = exchange;
+            if wire != problem.wire() {
+                problem.options.wire = wire;
+            }
         }
         problem.options.chunk = match header.split(' ').find_map(|word| word.strip_prefix("chunk="))
         {

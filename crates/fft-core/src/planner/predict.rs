@@ -208,9 +208,8 @@ impl Predictor<'_> {
         let (n, len) = (self.problem.transform[fft.axis], from.layout.grid().len(fft.axis));
         // Lines are as long as their transform, whatever there is of them. Half a spectrum stays.
         let longer = if fft.resized { n as f64 / len as f64 } else { 1.0 };
-        let elements = most * self.problem.howmany as f64 * longer;
         let n = if fft.resized { n } else { len };
-        self.model.transform(n, elements, most * bytes(self.problem, from), gathered)
+        self.model.transform(n, most * bytes(self.problem, from), longer, gathered)
     }
 
     /// The slowdown of memory for lines gathered from all ranks.

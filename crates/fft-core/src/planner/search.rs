@@ -286,8 +286,8 @@ impl<'a> Search<'a> {
                 if nodes.last() == Some(&node) {
                     continue;
                 }
-                let (wire, exchange) = (problem.options.wire, problem.options.exchange);
-                steps.push(Step::Reshape { wire, exchange });
+                let exchange = problem.options.exchange;
+                steps.push(Step::Reshape { wire: problem.wire(), exchange });
                 nodes.push(node);
             }
             let mut done = pair[0].done.0;
@@ -396,8 +396,8 @@ impl<'a> Costs<'a> {
                 (layout.grid().len(axis), most * search.element(state.done.0) as f64);
             let n = search.problem.transform[axis];
             // Lines are as long as their transform, whatever there is of them.
-            let elements = most * search.problem.howmany as f64 * n as f64 / len as f64;
-            let [flops, memory] = model.transform(n, elements, bytes, gathered);
+            let longer = n as f64 / len as f64;
+            let [flops, memory] = model.transform(n, bytes, longer, gathered);
             arithmetic += flops;
             state.done.0 |= 1 << axis;
             let one = scattered(state, search.row_major(state)?, 1 << axis);

@@ -159,6 +159,16 @@ impl Problem {
         !self.hosts.is_empty() && self.hosts[a] == self.hosts[b]
     }
 
+    /// Whether all ranks share a host, so that no message is encoded.
+    pub fn is_on_one_host(&self) -> bool {
+        (1..self.input.ranks()).all(|rank| self.is_raw_link(0, rank))
+    }
+
+    /// The encoding of messages that its recipes have.
+    pub fn wire(&self) -> Wire {
+        if self.is_on_one_host() { Wire::Raw } else { self.options.wire }
+    }
+
     /// A bound of the rounding error, relative to the l2 norm of the result: `2ε max(4, log₂ N)`.
     pub fn rounding(&self) -> f64 {
         let epsilon = match self.precision {

@@ -8,6 +8,7 @@ mod exact;
 mod frozen;
 mod layout;
 mod lines;
+mod machine;
 mod recipe;
 mod recipes;
 mod schedule;

@@ -94,8 +94,7 @@ fn two_axes() {
         ),
         (
             plain([64, 48], [C2C, R2C], 6),
-            "(r2c 64x48 f64 ranks=6 [2x3] (exchange [6x1] p2p raw) (r2c y) (exchange [1x6]yx p2p \
-             raw) (fft x) (scale inverse) (exchange [6x1] p2p raw))",
+            "(r2c 64x48 f64 ranks=6 [2x3] (exchange [2x1~spread] p2p raw) (r2c y) (exchange [1x2~spread]yx p2p raw) (fft x) (scale inverse) (exchange [6x1] p2p raw))",
         ),
         (
             plain([64, 48], [R2C, C2C], 6),
@@ -135,7 +134,7 @@ fn three_axes() {
         ),
         (
             plain([64; 3], [Dst1, R2C, Dct2], 4),
-            "(dst1,r2c,dct2 64x64x64 f64 ranks=4 [2x2x1] (dct2 z) (exchange [1x1x4~out]zyx p2p raw) (r2c y) (dst1 x) (scale inverse) (exchange [2x1x2] p2p raw))",
+            "(dst1,r2c,dct2 64x64x64 f64 ranks=4 [2x2x1] (exchange [1x4x1~in]yzx p2p raw) (dct2 z) (dst1 x) (exchange [2x1x2] p2p raw) (r2c y) (scale inverse))",
         ),
         (
             plain([64, 64, 4], [C2C; 3], 64),
@@ -159,7 +158,7 @@ fn four_axes() {
         ),
         (
             plain([8, 9, 10, 11], [C2C, R2C, Dst4, C2C], 6),
-            "(c2c,r2c,dst4,c2c 8x9x10x11 f64 ranks=6 [1x3x2x1] (exchange [3x1x2x1]wyxz p2p raw) (r2c x) (fft z) (exchange [1x1x1x6~out]zxyw p2p raw) (dst4 y) (fft w) (scale inverse) (exchange [1x1x2x3] p2p raw))",
+            "(c2c,r2c,dst4,c2c 8x9x10x11 f64 ranks=6 [1x3x2x1] (exchange [2x3x1x1~in]wxzy p2p raw) (dst4 y) (exchange [3x1x2x1~out]wyxz p2p raw) (r2c x) (fft z) (exchange [1x1x2x3] p2p raw) (fft w) (scale inverse))",
         ),
     ] {
         assert_eq!(found, expected);
@@ -260,11 +259,11 @@ fn several_hosts() {
         ),
         (
             on([24; 3], [4, 2, 2], 4, None),
-            "(c2c 24x24x24 f64 ranks=16 [4x2x2] (exchange [8x2x1~in] p2p raw) (fft z) (exchange [4x1x4~in]xzy p2p raw) (fft y) (exchange [1x4x4~in]yzx p2p raw) (fft x) (scale inverse) (exchange [4x2x2] p2p raw))",
+            "(c2c 24x24x24 f64 ranks=16 [4x2x2] (exchange [16x1x1]xzy p2p raw) (fft z) (fft y) (exchange [4x2x2] p2p raw) (exchange [1x8x2~in]yzx p2p raw) (fft x) (scale inverse) (exchange [4x2x2] p2p raw))",
         ),
         (
             on([24; 3], [4, 2, 2], 4, Some(1e-4)),
-            "(c2c 24x24x24 f64 ranks=16 [4x2x2] tol=1e-4 (exchange [8x2x1~in] p2p tolerance) (fft z) (exchange [4x1x4~in]xzy p2p tolerance) (fft y) (exchange [1x4x4~in]yzx p2p tolerance) (fft x) (scale inverse) (exchange [4x2x2] p2p tolerance))",
+            "(c2c 24x24x24 f64 ranks=16 [4x2x2] tol=1e-4 (exchange [16x1x1]xzy p2p tolerance) (fft z) (fft y) (exchange [4x2x2] p2p tolerance) (exchange [1x8x2~in]yzx p2p tolerance) (fft x) (scale inverse) (exchange [4x2x2] p2p tolerance))",
         ),
     ] {
         assert_eq!(found, expected);

@@ -93,7 +93,7 @@ fn puts_go_to_other_hosts_first() {
     problem.options.exchange = Algorithm::Ring(Epochs::Fence);
     problem.input = Layout::even(problem.grid(), ProcGrid::new([12, 1, 1]), 12);
     problem.output = Layout::even(problem.grid(), ProcGrid::new([1, 12, 1]), 12);
-    let recipe = Recipe::new(problem).unwrap();
+    let recipe = Recipe::of_family(problem, Family::Slabs).unwrap();
     let (_, schedule) = Schedule::of(&recipe).remove(0);
     let targets = |rank| -> Vec<_> {
         let mut list: Vec<_> = schedule.of_rank(rank).iter().map(|it| it.to).collect();

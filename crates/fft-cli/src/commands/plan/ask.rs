@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use thriffty::machine::Machine;
-use thriffty::planning::{Algorithm, DynGrid, Layout, Problem, ProcGrid};
+use thriffty::machine::{How, Machine, Quantity};
+use thriffty::planning::{Algorithm, DynGrid, Family, Layout, Problem, ProcGrid};
 use thriffty::{Kind, Wire};
 
 use super::options::Where;
@@ -23,6 +23,7 @@ pub(crate) struct Ask {
     pub(crate) transform: Transform,
     /// If given, or the usual one of the machine.
     pub(crate) exchange: Option<Algorithm>,
+    pub(crate) layouts: Family,
     pub(crate) encoding: Encoding,
     pub(crate) chunk: Option<usize>,
     pub(crate) grids: Grids,
@@ -37,13 +38,7 @@ impl Ask {
             let what = format!("{ranks} ranks: forecasts are for at most {MOST_RANKS}");
             return Err(Failure::Usage(what));
         }
-        let machine = &options.machine;
-        let is_file = machine.ends_with(".toml") || machine.contains('/');
-        let machine = if is_file {
-            thriffty::machine::read_file(machine)
-        } else {
-            thriffty::machine::named(machine)
-        }?;
+        let machine = machine(options)?;
         let per_host = match options.per_host {
             Some(per_host) => per_host.get(),
             None => (machine.cores.value.round() as usize).max(1),
@@ -53,6 +48,7 @@ impl Ask {
         Ok(Self {
             transform: options.transform.clone(),
             exchange: options.exchange.or(usual),
+            layouts: options.layouts,
             encoding: Encoding::of(&options.transform.wires),
             chunk: options.chunk.map(std::num::NonZeroUsize::get),
             grids: Grids::default(),
@@ -120,4 +116,23 @@ impl Ask {
         };
         Ok(Layout::even(grid, cut, self.ranks))
     }
+}
+
+/// The machine of the options, with the links between hosts that they name.
+fn machine(options: &Where) -> Result<Machine, Failure> {
+    let mut machine = thriffty::machine::read_file(&options.machine)?;
+    let mut links = Vec::new();
+    if let Some(bandwidth) = options.bandwidth {
+        let given = Quantity::new(bandwidth, How::Assumed, "--bandwidth");
+        (machine.host, machine.far.bandwidth) = (given.clone(), given);
+        links.push(format!("{:.2} GB/s", bandwidth / 1e9));
+    }
+    if let Some(latency) = options.latency {
+        machine.far.latency = Quantity::new(latency, How::Assumed, "--latency");
+        links.push(units::time(latency));
+    }
+    if !links.is_empty() {
+        machine.name = format!("{} with {} between hosts", machine.name, links.join(" and "));
+    }
+    Ok(machine)
 }

@@ -9,13 +9,15 @@ use thriffty::planning::{
     Algorithm, Capabilities, Direction, Expected, Family, Order, Recipe, Schedule, Simulation,
     Simulator, Step, Summary,
 };
-use thriffty::tuning::{Candidate, Choice, candidates, favourite};
+use thriffty::tuning::{Candidate, Choice, Favourite, candidates, favourite};
 
 use super::ask::Ask;
 use crate::ranks::world::Failure;
 
 pub(crate) struct Forecast {
     pub(crate) recipe: String,
+    /// Why it was chosen.
+    pub(crate) reason: String,
     /// Its passes over memory, in order.
     pub(crate) program: Vec<String>,
     pub(crate) reshapes: Vec<Reshape>,
@@ -25,6 +27,9 @@ pub(crate) struct Forecast {
     pub(crate) memory: Memory,
     pub(crate) others: Vec<Other>,
 }
+
+/// The name of the recipe's own row.
+pub(crate) const AS_IT_IS: &str = "as it is";
 
 /// An alternative, and its time or its error.
 pub(crate) type Other = (String, Result<Guess, String>);
@@ -111,13 +116,22 @@ fn guess_of(
     }
 }
 
-/// The recipe that the model chooses, and the other candidates.
-pub(crate) fn chosen(ask: &Ask) -> Result<(Recipe, Vec<Candidate>), Failure> {
-    let problem = ask.problem()?;
-    let choice = Choice::of_model(&problem, ask.exchange);
-    let mut candidates = candidates(&problem, &choice)?;
-    let recipe = candidates.remove(favourite(&candidates, &choice)).recipe;
-    Ok((recipe, candidates))
+/// The model's choice.
+pub(crate) struct Chosen {
+    pub(crate) recipe: Recipe,
+    /// Why this one.
+    reason: String,
+    others: Vec<Candidate>,
+}
+
+impl Chosen {
+    pub(crate) fn by_model(ask: &Ask) -> Result<Self, Failure> {
+        let problem = ask.problem()?;
+        let choice = Choice::of_model(&problem, ask.exchange).of_family(ask.layouts);
+        let mut others = candidates(&problem, &choice)?;
+        let Favourite { place, reason } = favourite(&others, &choice);
+        Ok(Self { recipe: others.remove(place).recipe, reason, others })
+    }
 }
 
 pub(crate) struct Reshape {
@@ -179,6 +193,15 @@ pub(crate) struct Memory {
 }
 
 impl Forecast {
+    /// The name of the row with the least of these times, among the recipe and its alternatives.
+    pub(crate) fn fastest(&self, time: fn(&Guess) -> Option<f64>) -> Option<&str> {
+        let others =
+            self.others.iter().filter_map(|(name, guess)| Some((&**name, guess.as_ref().ok()?)));
+        let rows = std::iter::once((AS_IT_IS, &self.time)).chain(others);
+        let timed = rows.filter_map(|(name, guess)| Some((name, time(guess)?)));
+        timed.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(name, _)| name)
+    }
+
     /// Seconds by simulation, or else by prediction.
     pub(crate) fn seconds(&self) -> f64 {
         self.time.simulated.unwrap_or(self.time.predicted)
@@ -186,7 +209,7 @@ impl Forecast {
 }
 
 pub(crate) fn whole(ask: &Ask) -> Result<Forecast, Failure> {
-    let (recipe, candidates) = chosen(ask)?;
+    let Chosen { recipe, reason, others: candidates } = Chosen::by_model(ask)?;
     let machine = &*ask.machine;
     let messages = effort(&recipe);
     let simulator = (messages <= MANY).then(|| Simulator::new(&recipe));
@@ -218,6 +241,7 @@ pub(crate) fn whole(ask: &Ask) -> Result<Forecast, Failure> {
     let program = recipe.lower(Direction::Forward, capabilities).to_string();
     Ok(Forecast {
         recipe: recipe.to_string(),
+        reason,
         program: program.lines().map(String::from).collect(),
         limits: limits(ask, &recipe, &reshapes),
         memory,
@@ -325,7 +349,7 @@ fn others(ask: &Ask, recipe: &Recipe, exchanges: &[Candidate]) -> Vec<Other> {
             Ok(budget.guess(recipe, machine, None)),
         ));
     }
-    if problem.options.wire != Wire::Raw {
+    if problem.wire() != Wire::Raw {
         let raw = Ask { encoding: Default::default(), ..ask.clone() };
         found.push(("messages raw".into(), only(&raw, Family::Any, budget).map_err(text)));
     }

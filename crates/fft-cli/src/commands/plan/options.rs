@@ -4,9 +4,10 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::Args;
-use thriffty::planning::Algorithm;
+use thriffty::planning::{Algorithm, Family};
 
 use crate::args::options::{Grids, Transform};
+use crate::args::parse::{count, positive, seconds};
 
 /// Show the plan of a transform on any number of ranks of any machine, and its predicted time.
 ///
@@ -46,7 +47,8 @@ pub(crate) struct Scaling {
         long,
         value_name = "P,...",
         default_value = "12,24,48,96,192,384,768,1536",
-        value_delimiter = ','
+        value_delimiter = ',',
+        value_parser = count
     )]
     pub(super) ranks_list: Vec<NonZeroUsize>,
     /// Write all results into this file.
@@ -62,18 +64,28 @@ pub(crate) struct Scaling {
 pub(super) struct Where {
     #[command(flatten)]
     pub(super) transform: Transform,
-    /// default, summit, frontier, ethernet, or a file of that form: NAME.toml.
+    /// default, summit, frontier, ethernet, or a file of that form.
     #[arg(long, default_value = "default", value_name = "NAME|FILE")]
-    pub(super) machine: String,
+    pub(super) machine: PathBuf,
+    /// Bytes per second and direction between a host and others, in place of the machine's. One
+    /// rank of the host can use all of it.
+    #[arg(long, value_name = "BYTES", value_parser = positive)]
+    pub(super) bandwidth: Option<f64>,
+    /// The time until an empty message arrives at another host, in place of the machine's: 2us.
+    #[arg(long, value_name = "TIME", value_parser = seconds)]
+    pub(super) latency: Option<f64>,
     /// Ranks of a host; by default the machine's number of cores.
-    #[arg(long, value_name = "P")]
+    #[arg(long, value_name = "P", value_parser = count)]
     pub(super) per_host: Option<NonZeroUsize>,
     /// How data is exchanged, named as for bench: shared by default; p2p where launches take time,
     /// as on GPUs.
     #[arg(long)]
     pub(super) exchange: Option<Algorithm>,
+    /// The layouts between input and output to choose from: any, slabs or pencils.
+    #[arg(long, default_value_t)]
+    pub(super) layouts: Family,
     /// Bytes of a chunk, for messages in chunks: 512 KiB by default; for scale at least a 16th of a
     /// rank's data.
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", value_parser = count)]
     pub(super) chunk: Option<NonZeroUsize>,
 }

@@ -8,7 +8,7 @@ use thriffty::Wire;
 use thriffty::planning::{Algorithm, Family, Order, Recipe, Step};
 
 use super::ask::Ask;
-use super::forecast::{Budget, Guess, chosen};
+use super::forecast::{Budget, Chosen, Guess};
 use super::options::Scaling;
 use super::published::{self, Point};
 use crate::args::encoding::Encoding;
@@ -109,7 +109,7 @@ fn rates(ask: &Ask) -> Result<Rates, Failure> {
     let raw = Ask { encoding: Encoding::default(), ..ask.clone() };
     let rate = |seconds: f64| ask.flops() / seconds / 1e9;
     let of = |ask: &Ask| -> Result<_, Failure> {
-        let (recipe, _) = chosen(ask)?;
+        let Chosen { recipe, .. } = Chosen::by_model(ask)?;
         let Guess { predicted, simulated, .. } = Budget::new().guess(&recipe, &ask.machine, None);
         let exchange = recipe.problem().options.exchange;
         let (predicted, simulated) = (rate(predicted), simulated.map(rate));

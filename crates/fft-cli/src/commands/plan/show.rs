@@ -8,7 +8,7 @@ use thriffty::machine::{How, Machine};
 use thriffty::planning::BytesMoved;
 
 use super::ask::Ask;
-use super::forecast::{Forecast, Guess, Limits, Reshape, Sensitivity};
+use super::forecast::{AS_IT_IS, Forecast, Guess, Limits, Reshape, Sensitivity};
 use crate::engine::family::name;
 use crate::output::units::{bytes, time};
 
@@ -23,6 +23,7 @@ pub(super) fn text(ask: &Ask, found: &Forecast) -> String {
 fn write(ask: &Ask, found: &Forecast, to: &mut String) -> std::fmt::Result {
     writeln!(to, "{}", found.recipe)?;
     writeln!(to, "{}", on(ask))?;
+    writeln!(to, "chosen by the model: {}", found.reason)?;
     writeln!(to, "\n{} passes over memory", found.program.len())?;
     for pass in &found.program {
         writeln!(to, "   {pass}")?;
@@ -53,7 +54,8 @@ fn write(ask: &Ask, found: &Forecast, to: &mut String) -> std::fmt::Result {
 /// The times of the recipe, on changed machines and of alternatives.
 fn write_times(ask: &Ask, found: &Forecast, to: &mut String) -> std::fmt::Result {
     writeln!(to, "\n{:<26}{:>14}{:>14}", "time", "predicted", "simulated")?;
-    writeln!(to, "{}", row("as it is", found.time))?;
+    let fastest = Fastest::of(found);
+    writeln!(to, "{}{}", row(AS_IT_IS, found.time), fastest.mark(AS_IT_IS))?;
     let gflops = |seconds: f64| ask.flops() / seconds / 1e9;
     let predicted = gflops(found.time.predicted);
     let simulated = found.time.simulated.map_or("-".into(), |it| format!("{:.1}", gflops(it)));
@@ -65,11 +67,36 @@ fn write_times(ask: &Ask, found: &Forecast, to: &mut String) -> std::fmt::Result
     writeln!(to, "\n{:<26}{:>14}{:>14}", "instead", "predicted", "simulated")?;
     for (name, time) in &found.others {
         match time {
-            Ok(guess) => writeln!(to, "{}", row(name, *guess))?,
+            Ok(guess) => writeln!(to, "{}{}", row(name, *guess), fastest.mark(name))?,
             Err(why) => writeln!(to, "{name:<26}{why}")?,
         }
     }
     Ok(())
+}
+
+/// The names of the rows with the least times.
+struct Fastest<'a> {
+    predicted: Option<&'a str>,
+    simulated: Option<&'a str>,
+}
+
+impl<'a> Fastest<'a> {
+    fn of(found: &'a Forecast) -> Self {
+        Self {
+            predicted: found.fastest(|guess| Some(guess.predicted)),
+            simulated: found.fastest(|guess| guess.simulated),
+        }
+    }
+
+    /// What is said after a row.
+    fn mark(&self, name: &str) -> &'static str {
+        match [self.predicted, self.simulated].map(|fastest| fastest == Some(name)) {
+            [true, true] => "  fastest",
+            [true, false] => "  fastest predicted",
+            [false, true] => "  fastest simulated",
+            [false, false] => "",
+        }
+    }
 }
 
 /// Limits of network and memory, and their used shares.
@@ -175,7 +202,8 @@ pub(super) fn json(ask: &Ask, found: &Forecast) -> Value {
     });
     let [measured, fitted, assumed] = counts(&ask.machine);
     let gflops = |seconds: f64| ask.flops() / seconds / 1e9;
-    let Forecast { recipe, program, time, limits, memory, .. } = found;
+    let Forecast { recipe, reason, program, time, limits, memory, .. } = found;
+    let Fastest { predicted, simulated } = Fastest::of(found);
     let kind = name(ask.transform.kind, &ask.transform.axes);
     json!({
         "problem": format!("{kind} {}", ask.transform.grids()),
@@ -187,6 +215,8 @@ pub(super) fn json(ask: &Ask, found: &Forecast) -> Value {
             "name": ask.machine.name, "measured": measured, "fitted": fitted, "assumed": assumed,
         },
         "recipe": recipe,
+        "chosen": reason,
+        "fastest": { "predicted": predicted, "simulated": simulated },
         "program": program,
         "reshapes": reshapes,
         "seconds": time,

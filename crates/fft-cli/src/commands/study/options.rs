@@ -7,7 +7,7 @@ use clap::Args;
 use thriffty::Kind;
 
 use crate::args::options::Axes;
-use crate::args::parse::choice;
+use crate::args::parse::{choice, count};
 use crate::args::shape::Shape;
 use crate::data::fields::Field;
 
@@ -35,6 +35,7 @@ pub(crate) struct Options {
     /// Numbers of ranks, which are threads; the last is that of the figure and the tolerances. Not
     /// under mpirun or with --ranks.
     #[arg(long, value_name = "P,...", default_value = "2,4,8,16", value_delimiter = ',')]
+    #[arg(value_parser = count)]
     pub(super) ranks_list: Vec<NonZeroUsize>,
     /// The input; by default uniform, and for tolerances every field.
     #[arg(long, value_parser = choice(Field::ALL))]
