@@ -255,7 +255,7 @@ def _load(path: str) -> Library:
         return Library(path)
     except (OSError, ImportError) as why:
         named = "THRIFFTY_LIBRARY" if path == os.environ.get("THRIFFTY_LIBRARY") else "thriffty"
-        raise ImportError(f"{named}: found {path}, expected a libthriffty.so: {why}") from why
+        raise ImportError(f"{named}: found {path}, expected a libthriffty.so: {why}") from None
 
 
 @cache
