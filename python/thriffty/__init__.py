@@ -117,6 +117,10 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
+def __dir__() -> list[str]:
+    return sorted({*__all__, "transforms", *(name for name in globals() if name[:2] == "__")})
+
+
 # SciPy's protocol for other implementations: `scipy.fft.set_backend(thriffty)`.
 __ua_domain__ = "numpy.scipy.fft"
 

@@ -41,8 +41,11 @@ def _mpi() -> str:
 
 def main() -> None:
     """Prints a line each."""
-    library = _library.serial()
-    print(f"thriffty  {library.version}")
+    try:
+        version = _library.serial().version
+    except ImportError as error:
+        version = f"without a library ({error})"
+    print(f"thriffty  {version}")
     print(f"Python    {platform.python_version()}, NumPy {np.__version__}")
     for mpi, path in _library.libraries().items():
         print(f"library   {mpi}: {path}")

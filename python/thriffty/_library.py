@@ -275,7 +275,11 @@ def loaded_mpi() -> str | None:
 
 @cache
 def _load(path: str) -> Library:
-    return Library(path)
+    try:
+        return Library(path)
+    except (OSError, ImportError) as why:
+        named = "THRIFFTY_LIBRARY" if path == os.environ.get("THRIFFTY_LIBRARY") else "thriffty"
+        raise ImportError(f"{named}: found {path}, expected a libthriffty.so: {why}") from None
 
 
 def name_of_mpi(words: str) -> str:

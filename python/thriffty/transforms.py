@@ -128,3 +128,7 @@ def _name_and_type(function: Callable) -> Named:
 def _text(named: Named) -> str:
     name, type = named
     return f"{name} of type {type}" if name.lstrip("i")[:3] in ("dct", "dst") else name
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *(name for name in globals() if name[:2] == "__")})

@@ -1,5 +1,6 @@
 //! `cargo xtask programs`: C, C++ and Fortran programs, built against an installation and run.
 
+mod bench;
 mod fortran;
 mod headers;
 mod heffte;
@@ -8,11 +9,8 @@ mod rust_libraries;
 use crate::packages::{self, COMPILERS};
 use crate::tools::{self, Result, cargo, command, output, run};
 use crate::{install, manifest, test};
-use std::path::{Path, PathBuf};
-use std::process::Command;
-
-/// Flags of C and C++: warnings are errors. Open MPI's C++ classes, which have some, are left out.
-const STRICT: [&str; 5] = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-DOMPI_SKIP_MPICXX"];
+use bench::{Bench, STRICT};
+use std::path::Path;
 
 /// Builds the libraries with the features of the tests, so that dependencies are not built again.
 const BUILD: [&str; 4] = ["build", "--workspace", "--lib", "--examples"];
@@ -26,12 +24,6 @@ const SOURCES: [&str; 6] = [
     "examples/cpp/transform.cpp",
     "examples/fortran/transform.f90",
 ];
-
-/// An installation, and the folder of the built programs.
-struct Bench {
-    prefix: PathBuf,
-    folder: PathBuf,
-}
 
 /// Builds the libraries and examples.
 pub(crate) fn build() -> Result {
@@ -67,29 +59,6 @@ pub(crate) fn run_all(heffte: Option<&Path>) -> Result {
 }
 
 impl Bench {
-    /// A command that finds the installation.
-    fn command(&self, program: &str) -> Command {
-        let mut command = command(program);
-        let lib = self.prefix.join("lib");
-        let path = format!("{0}:{0}/thriffty", lib.display());
-        command.env("PKG_CONFIG_PATH", lib.join("pkgconfig")).env("LD_LIBRARY_PATH", path);
-        command
-    }
-
-    fn built(&self, name: &str) -> PathBuf {
-        self.folder.join(name)
-    }
-
-    /// The flags of pkg-config.
-    fn flags(&self, words: &[&str]) -> Result<Vec<String>> {
-        let text = output(self.command("pkg-config").args(words))?;
-        Ok(text.split_whitespace().map(String::from).collect())
-    }
-
-    fn mpirun(&self, ranks: &str, words: &[&Path]) -> Result {
-        tools::run_shown(self.command("mpirun").args(["-n", ranks]).args(words))
-    }
-
     /// The libraries export exactly the listed names.
     fn names(&self) -> Result {
         for (library, options, names) in [

@@ -1,6 +1,6 @@
 //! Fortran programs whose default integers have 4 or 8 bytes.
 
-use super::Bench;
+use super::bench::Bench;
 use crate::install::{FORTRAN, MODULES};
 use crate::tools::{self, Result, command, run};
 

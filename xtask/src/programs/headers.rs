@@ -1,6 +1,6 @@
 //! Headers compile alone, in each version of C and C++, without warnings.
 
-use super::{Bench, STRICT};
+use super::bench::{Bench, STRICT};
 use crate::tools::{self, Result, run};
 use std::path::Path;
 

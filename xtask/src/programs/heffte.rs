@@ -1,6 +1,6 @@
 //! Programs of heFFTe: linked with its C library, or compiled with its C++ headers.
 
-use super::{Bench, STRICT};
+use super::bench::{Bench, STRICT};
 use crate::place::files;
 use crate::tools::{self, Result, output, run};
 use crate::{heffte, kernels};

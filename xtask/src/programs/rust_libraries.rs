@@ -3,7 +3,7 @@
 //! A linker keeps one of the section groups that have the same name, and Rust's libraries all have
 //! one that unwinding needs. So the installed libraries have none.
 
-use super::Bench;
+use super::bench::{Bench, STRICT};
 use crate::install::SYSTEM;
 use crate::place::files;
 use crate::tools::{Result, command, output, run};
@@ -31,7 +31,7 @@ impl Bench {
             for address in ["-pie", "-no-pie"] {
                 let program = self.built(&format!("unwind_{order}{address}"));
                 let mut compile = self.command("mpicc");
-                compile.args(["-std=c11", "-O1", address]).args(super::STRICT);
+                compile.args(["-std=c11", "-O1", address]).args(STRICT);
                 compile.args(self.flags(&["--cflags", "thriffty"])?);
                 compile.arg(Path::new(FOLDER).join("unwind.c")).arg("-o").arg(&program);
                 compile.args(libraries).args(SYSTEM.map(|name| format!("-l{name}")));
