@@ -156,6 +156,20 @@ impl<P: Place> Flow<P> {
         self.plan.agree(found)
     }
 
+    /// Lets a function read this rank's part of the vorticity. Collective.
+    ///
+    /// # Errors
+    /// As [`Flow::read`].
+    pub(crate) fn read_vorticity<R>(
+        &mut self,
+        look: impl FnOnce(&Field<Physical>) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        self.domain.apply(Operator::Curl, &self.velocity, &mut self.rate);
+        self.place.inverse(&mut self.plan, &self.rate, &mut self.omega)?;
+        let found = self.place.read(&self.omega, look);
+        self.plan.agree(found)
+    }
+
     /// Means of the flow, by transforms to the grid. Collective.
     ///
     /// # Errors

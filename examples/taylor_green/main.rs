@@ -17,6 +17,7 @@ mod flow;
 #[path = "../common/gpu.rs"]
 mod gpu;
 mod options;
+mod picture;
 mod place;
 mod plot;
 #[path = "../common/replace.rs"]

@@ -12,7 +12,8 @@ pub(crate) const HELP: &str = "The Taylor-Green vortex by a pseudo-spectral meth
   --step DT            the longest time step; by default a Courant number of 1/4
   --reynolds RE        the Reynolds number (1600)
   --every T            time between rows of the table (0.1)
-  --out FOLDER         where taylor_green.csv, dissipation.svg and checkpoints go
+  --out FOLDER         where taylor_green.csv, dissipation.svg, checkpoints and the vorticity
+                       at the end, vorticity.png, go
   --checkpoint-every N writes the velocity at every Nth row
   --restart FILE       begins with a checkpoint, on any number of ranks
   --ranks N            threads; an MPI job has its own ranks (4)

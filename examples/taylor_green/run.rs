@@ -10,6 +10,7 @@ use super::checkpoint;
 use super::files::on_first;
 use super::flow::{Flow, vortex};
 use super::options::Options;
+use super::picture;
 use super::place::Place;
 use super::plot::{Curve, svg};
 use super::replace::replace;
@@ -44,6 +45,9 @@ pub(crate) fn run<P: Place>(
         {
             checkpoint::save(&mut flow, world, out, to)?;
         }
+    }
+    if let Some(out) = &options.out {
+        picture::save(&mut flow, world, &out.join("vorticity.png"))?;
     }
     clock.show(&mut flow, world)
 }

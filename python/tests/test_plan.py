@@ -220,6 +220,7 @@ def test_wisdom(tmp_path):
         plan.save_wisdom(path)
         recipe = plan.recipe
     with thriffty.Plan((8, 12), threads=2, wisdom=path) as plan:
+        assert plan.report.startswith("from wisdom, measured ")
         assert plan.recipe == recipe
     with thriffty.Plan((8, 12), threads=2, recipe=recipe) as plan:
         assert plan.recipe == recipe

@@ -292,7 +292,7 @@ class Plan(Spectra, _library.Uncopied):
 
     @property
     def report(self) -> str:
-        """The candidates for the recipe, with expected and measured times, as a table."""
+        """Why the recipe was chosen, and the candidates with expected and measured times."""
         return self._library.text(self._library.c.thriffty_plan_report, self._open())
 
     @property

@@ -99,6 +99,19 @@ mod tests {
         assert_eq!(fitted, ["host", "congestion", "far.latency"]);
     }
 
+    /// What differs is the network, and codecs that were measured.
+    #[test]
+    fn hosts_on_ethernet_are_default_hosts() {
+        let (default, ethernet) = (Machine::default(), named("ethernet").unwrap());
+        let numbers = |machine: &Machine| {
+            let Machine { cores, memory, host_memory, strided, meeting, flops, .. } = machine;
+            let quantities = [cores, memory, host_memory, strided, meeting];
+            let lengths: Vec<_> = flops.iter().map(|rate| (rate.n, rate.rate.value)).collect();
+            (quantities.map(|quantity| quantity.value), lengths)
+        };
+        assert_eq!(numbers(&ethernet), numbers(&default));
+    }
+
     #[test]
     fn a_wrong_file_is_refused_with_its_name_and_the_field() {
         let text = include_str!("../../machines/ethernet.toml");

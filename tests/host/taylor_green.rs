@@ -17,8 +17,12 @@ mod checkpoint;
 mod files;
 #[path = "../../examples/taylor_green/flow.rs"]
 mod flow;
+#[path = "../../examples/taylor_green/picture.rs"]
+mod picture;
 #[path = "../../examples/taylor_green/place.rs"]
 mod place;
+#[path = "../../examples/common/replace.rs"]
+mod replace;
 
 const N: usize = 16;
 const VISCOSITY: f64 = 0.01;
@@ -176,5 +180,40 @@ fn steps_allocate_nothing() {
         });
         let found = found.unwrap_or_else(|error| panic!("{ranks} ranks: {error}"));
         assert!(found.iter().flatten().all(|calls| *calls == 0), "{ranks} ranks: {found:?}");
+    }
+}
+
+/// At the time 0 the vorticity in the plane x = π is sin y sin z, along x alone.
+#[test]
+fn the_picture_shows_the_vorticity() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("vorticity.png");
+    let brightness = |ranks: usize| {
+        thriffty::threads(ranks, |world| picture::save(&mut flow(&world)?, &world, &path)).unwrap();
+        let file = std::io::BufReader::new(std::fs::File::open(&path).unwrap());
+        let mut reader = png::Decoder::new(file).read_info().unwrap();
+        let mut bytes = vec![0; reader.output_buffer_size().unwrap()];
+        let side = reader.next_frame(&mut bytes).unwrap().width as usize;
+        assert_eq!(bytes.len(), 3 * side * side);
+        let pixels = bytes.chunks_exact(3);
+        let sums = pixels.map(|pixel| pixel.iter().map(|channel| f64::from(*channel)).sum::<f64>());
+        (side, sums.collect::<Vec<_>>())
+    };
+    let (side, one) = brightness(1);
+    assert_eq!(brightness(3), (side, one.clone()));
+    // The lowest row of pixels is z = 0.
+    let pixel = |y: usize, z: usize| one[(side - 1 - z) * side + y];
+    let sine = |at: usize| (TAU * at as f64 / side as f64).sin().abs();
+    let (quarter, most) = (side / 4, one.iter().copied().fold(0.0, f64::max));
+    assert_eq!((pixel(quarter, quarter), pixel(3 * quarter, quarter)), (most, most));
+    for (y, z) in [(0, quarter), (quarter, 0), (0, 0), (2 * quarter, quarter)] {
+        assert!(pixel(y, z) < 0.2 * most, "{y} {z}");
+    }
+    // Brighter where there is more.
+    let places = || (0..side).step_by(side / 24).map(|y| (y, side / 5));
+    for ((y, z), (v, w)) in places().zip(places().skip(1)) {
+        let [here, there] = [(y, z), (v, w)].map(|(y, z)| sine(y) * sine(z));
+        let order = pixel(y, z).total_cmp(&pixel(v, w));
+        assert!((here - there).abs() < 1e-9 || order == here.total_cmp(&there), "{y} {z}");
     }
 }

@@ -1,4 +1,5 @@
-//! `cargo xtask demo`: transforms and the spectrum of a known flow, with MPI and with threads.
+//! `cargo xtask demo`: a vortex some seconds old, its transforms with MPI and with threads, its
+//! spectrum and its vorticity.
 
 use crate::setup;
 use crate::tools::{self, Result, cargo, command, run_shown};
@@ -6,11 +7,25 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const RANKS: &str = "4";
+/// Points along each axis, the age of the vortex and the time between rows of its table. Steps are
+/// as long as is stable for so few points.
+const FLOW: &str = "--size 96 --reynolds 800 --time 8 --step 0.03125 --every 1";
+/// The row of the table with which the velocity is written, and its file.
+const LAST_ROW: &str = "8";
+const VELOCITY: &str = "velocity-8.npy";
 
 pub(crate) fn build_cli(mpi: bool) -> Result<PathBuf> {
     let features: &[&str] = if mpi { &["--features", "fft-cli/mpi"] } else { &[] };
     run_shown(cargo().args(["build", "--release", "--package", "fft-cli"]).args(features))?;
     Ok(tools::target_dir().join("release/fft-cli"))
+}
+
+/// The program that lets the vortex age.
+fn build_flow(mpi: bool) -> Result<PathBuf> {
+    let features: &[&str] = if mpi { &["--features", "mpi"] } else { &[] };
+    let build = ["build", "--release", "--package", "thriffty", "--example", "taylor_green"];
+    run_shown(cargo().args(build).args(features))?;
+    Ok(tools::target_dir().join("release/examples/taylor_green"))
 }
 
 /// `mpirun -n RANKS program`, to be completed.
@@ -26,21 +41,24 @@ pub(crate) fn run() -> Result {
     if !mpi {
         println!("no MPI here: every rank is a thread");
     }
-    let cli = build_cli(mpi)?;
+    let (cli, flow) = (build_cli(mpi)?, build_flow(mpi)?);
     let folder = tools::target_dir().join("demo");
     tools::make_folder(&folder)?;
-    let [u, v, w] = ["u.npy", "v.npy", "w.npy"].map(|name| folder.join(name));
-
-    let sample = ["sample", "taylor-green", "--n", "128", "--out"];
-    run_shown(command(&cli).args(sample).arg(&folder))?;
-
-    let [by_mpi, by_threads] = ["u_hat.npy", "u_hat_threads.npy"].map(|name| folder.join(name));
     let threads = ["--ranks", RANKS];
-    let transform = ["transform", "r2c"];
+
+    println!("\nThe Taylor-Green vortex: a simple flow that becomes turbulent");
+    let mut flow = command(&flow);
+    flow.args(FLOW.split(' ')).args(["--checkpoint-every", LAST_ROW, "--out"]).arg(&folder);
+    run_shown(flow.args(threads))?;
+    let velocity = folder.join(VELOCITY);
+
+    println!("\nIts velocity, transformed");
+    let [by_mpi, by_threads] = ["u_hat.npy", "u_hat_threads.npy"].map(|name| folder.join(name));
+    let transform = ["transform", "r2c", "--kinds", "none,c2c,c2c,r2c"];
     if mpi {
-        run_shown(mpirun(RANKS, &cli).args(transform).args([&u, &by_mpi]))?;
+        run_shown(mpirun(RANKS, &cli).args(transform).args([&velocity, &by_mpi]))?;
     }
-    run_shown(command(&cli).args(transform).args([&u, &by_threads]).args(threads))?;
+    run_shown(command(&cli).args(transform).args([&velocity, &by_threads]).args(threads))?;
     if mpi {
         let names = format!("{} and {}", by_mpi.display(), by_threads.display());
         if tools::read(&by_mpi)? != tools::read(&by_threads)? {
@@ -49,16 +67,28 @@ pub(crate) fn run() -> Result {
         println!("{names} are identical, byte by byte");
     }
 
+    println!("\nThe time of a transform");
     let bench = ["bench", "r2c", "128x128x128"];
     if mpi {
         run_shown(mpirun(RANKS, &cli).args(bench))?;
     }
     run_shown(command(&cli).args(bench).args(threads))?;
 
+    println!("\nThe energy of the vortex by wavenumber");
     let mut spectrum = if mpi { mpirun(RANKS, &cli) } else { command(&cli) };
-    spectrum.arg("spectrum").args([&u, &v, &w]).arg("--svg").arg(folder.join("spectrum.svg"));
+    spectrum.args(["spectrum", "--vector"]).arg(&velocity).arg("--svg");
+    spectrum.arg(folder.join("spectrum.svg"));
     if !mpi {
         spectrum.args(threads);
     }
-    run_shown(&mut spectrum)
+    run_shown(&mut spectrum)?;
+    println!("\nPictures in {}:", folder.display());
+    for (name, what) in [
+        ("vorticity.png", "the vorticity in the plane x = π"),
+        ("spectrum.svg", "energy over wavenumber"),
+        ("dissipation.svg", "dissipation over time"),
+    ] {
+        println!("  {name:<16} {what}");
+    }
+    Ok(())
 }

@@ -14,13 +14,17 @@ use fft_comm::broadcast_line;
 use fft_core::{Comm, Error, How, Machine, Quantity, Topology, agree, assert_same};
 use fft_gpu::Gpu;
 
+use super::agreed::measure_until_agreed;
 use super::named::parse;
 use crate::bound::DeviceOptions;
 use alone::Bench;
 use links::Links;
 
 /// Measures the machine of ranks with GPUs, for plans on these. Collective; the same on every rank,
-/// bit by bit. It takes some seconds, and half of the memory that is free on each GPU at most.
+/// bit by bit. It takes half of the memory that is free on each GPU at most.
+///
+/// As [`measure`](super::measure), it measures until two measurements agree, at most five times, and
+/// warns if they do not.
 ///
 /// A rank's processor is its GPU. `memory` is that of copies, `flops` the arithmetic beyond a pass
 /// over memory, `launch` a small transform, and `meeting` a small reshape. `near` and `far` are
@@ -50,6 +54,11 @@ pub fn measure_on_device(
 ) -> Result<Machine, Error> {
     let device = device.into();
     assert_same(comm, &[("transport", device.transport.to_string())])?;
+    measure_until_agreed(comm, &mut || measure_once(comm, &device))
+}
+
+/// One measurement of the machine. Collective.
+fn measure_once(comm: &dyn Comm, device: &DeviceOptions) -> Result<Machine, Error> {
     let sharing = Sharing::of(comm, &device.gpu)?;
     let hosts = comm.topology();
     let source = format!(
@@ -62,7 +71,7 @@ pub fn measure_on_device(
     let measured = |value| Quantity::new(value, How::Measured, &*source);
     // The others wait meanwhile.
     let alone = sharing.is_first(comm.rank()).then(|| {
-        let bench = Bench::new(&device, comm.rank())?;
+        let bench = Bench::new(device, comm.rank())?;
         bench.machine(&source)
     });
     let alone = agree(comm, alone.transpose())?;
@@ -73,7 +82,7 @@ pub fn measure_on_device(
     let (together, gpus) = sharing.fullest(comm, &hosts, mine)?;
     machine.host_memory = measured(together);
     machine.cores = measured(gpus as f64);
-    Links::new(comm, &device, hosts).measure(&mut machine, &measured)?;
+    Links::new(comm, device, hosts).measure(&mut machine, &measured)?;
     machine.check()?;
     Ok(machine)
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use bytemuck::cast_slice_mut;
 use clap::Args;
-use thriffty::planning::{self, Direction, DynPlan, Element, Real, Reduce};
+use thriffty::planning::{self, Direction, DynBrick, DynPlan, Element, PerAxis, Real, Reduce};
 use thriffty::{Comm, Complex, Kind};
 
 use crate::args::shape;
@@ -24,6 +24,9 @@ pub(crate) struct Options {
     /// The 1 to 3 components of the field.
     #[arg(value_name = "U.npy", required = true, num_args = 1..=3)]
     components: Vec<PathBuf>,
+    /// The first axis of a file counts components.
+    #[arg(long)]
+    vector: bool,
     /// Draw the spectrum into this file.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
@@ -44,6 +47,11 @@ pub(super) fn run(comm: &dyn Comm, options: &Options) -> Result<(), Failure> {
         if headers.first().is_some_and(|first| kind(first) != kind(&header)) {
             let first = options.components[0].display();
             return refused(format!("{path}: found another shape, dtype or order than in {first}"));
+        }
+        if options.vector && header.shape.len() < 2 {
+            return refused(format!(
+                "{path}: found one axis, expected one for --vector and others"
+            ));
         }
         headers.push(header);
     }
@@ -87,11 +95,15 @@ fn energy<T: Real + Element<Real = T>>(
     headers: &[Header],
 ) -> Result<Energy, Failure> {
     let header = &headers[0];
-    let grid = shape::grid(&header.shape)?;
+    let (in_file, shape) = match options.vector {
+        true => (header.shape[0], &header.shape[1..]),
+        false => (1, &header.shape[..]),
+    };
+    let grid = shape::grid(shape)?;
     let order = order(grid.axes(), header.fortran_order);
     let mut draft = family::draft(comm, grid, Kind::R2C, T::PRECISION);
     draft.options = planning::Options {
-        howmany: headers.len(),
+        howmany: in_file * headers.len(),
         input: Some(slab(comm, &grid, order[0])),
         output: Some(slab(comm, &draft.spectral_grid(), order[0])),
         input_order: order,
@@ -102,9 +114,12 @@ fn energy<T: Real + Element<Real = T>>(
     let (brick, all) = (plan.input_brick(), plan.input_len());
     let mut data = zeros::<Complex<T>>(comm, plan.in_place_len())?;
     let physical: &mut [T] = &mut cast_slice_mut(&mut data)[..all];
-    for (i, (path, header)) in options.components.iter().zip(headers).enumerate() {
-        let component = &mut physical[i * brick.points()..][..brick.points()];
-        files::read(comm, path, header, &brick, component)?;
+    for component in 0..in_file * headers.len() {
+        let (file, number) = (component / in_file, component % in_file);
+        let values = &mut physical[component * brick.points()..][..brick.points()];
+        let (path, header) = (&options.components[file], &headers[file]);
+        let part = if options.vector { of_component(&brick, number) } else { brick };
+        files::read(comm, path, header, &part, values)?;
     }
     // Short sums round less than one long one.
     let squares = |row: &[T]| row.iter().map(|u| u.as_f64().powi(2)).sum::<f64>();
@@ -117,6 +132,14 @@ fn energy<T: Real + Element<Real = T>>(
     comm.allreduce(Reduce::Sum, &mut shells)?;
     shells.iter_mut().for_each(|energy| *energy *= 0.5 / (points * points));
     Ok(Energy { physical: 0.5 * squares[0] / points, shells })
+}
+
+/// A brick of a component in a file whose first axis counts these.
+fn of_component(brick: &DynBrick, component: usize) -> DynBrick {
+    let with = |first: usize, ends: &PerAxis<usize>| {
+        PerAxis::from_fn(ends.len() + 1, |axis| if axis == 0 { first } else { ends[axis - 1] })
+    };
+    DynBrick::new(with(component, &brick.lo), with(component + 1, &brick.hi))
 }
 
 /// This rank's part of `Σ |û|²` in each shell, of all components.

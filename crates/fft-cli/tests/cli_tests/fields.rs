@@ -85,6 +85,37 @@ fn a_spectrum_of_any_real_file_keeps_its_energy() {
     }
 }
 
+/// One file of three components has the spectrum of three files.
+#[test]
+fn components_may_be_an_axis_of_a_file() {
+    let folder = Folder::new();
+    let energies = |args: &[&str]| {
+        let csv = folder.at("e.csv");
+        threads(2, &[&["spectrum", "--csv", &csv], args].concat()).ok();
+        let csv = std::fs::read_to_string(csv).unwrap();
+        let rows = csv.lines().skip(1).map(|row| row.split_once(',').unwrap().1);
+        rows.map(|energy| energy.parse::<f64>().unwrap()).collect::<Vec<_>>()
+    };
+    for fortran in [false, true] {
+        let whole = folder.array("whole.npy", "<f8", fortran, &[3, 4, 5, 6]);
+        let (_, values) = load(&whole);
+        let sums: Vec<f64> = (0..3)
+            .map(|component| {
+                let is_own = |at: &usize| {
+                    if fortran { at % 3 == component } else { at / 120 == component }
+                };
+                let own = (0..360).filter(is_own).map(|at| values[at].powi(2));
+                0.5 * own.sum::<f64>() / 120.0
+            })
+            .collect();
+        let found = energies(&[&whole, "--vector"]);
+        assert!((found.iter().sum::<f64>() - sums.iter().sum::<f64>()).abs() < 1e-14);
+        assert_ne!(found.len(), energies(&[&whole]).len(), "four axes");
+    }
+    let one = folder.array("one.npy", "<f8", false, &[8]);
+    assert!(threads(1, &["spectrum", &one, "--vector"]).complaint().contains("found one axis"));
+}
+
 #[test]
 fn fields_that_do_not_fit_are_refused() {
     let folder = Folder::new();
