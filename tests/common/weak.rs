@@ -100,9 +100,10 @@ impl Comm for Weak {
         self.comm.alltoallv(send, Parts { parts, ..recv })
     }
 
-    fn reserve_alltoallv(&self, send: &[Part], recv: &[Part]) -> Result<(), Error> {
-        self.comm.reserve_alltoallv(send, recv)?;
-        lacking(self.fault, self.rank())
+    fn reserve_alltoallv(&self, send: &[Part], recv: &[Part]) -> Result<usize, Error> {
+        let held = self.comm.reserve_alltoallv(send, recv)?;
+        lacking(self.fault, self.rank())?;
+        Ok(held)
     }
 
     fn flight(&self) -> Result<Box<dyn Flight>, Error> {

@@ -64,7 +64,7 @@ impl Comm for Recorded {
         self.comm.alltoallv(send, recv)
     }
 
-    fn reserve_alltoallv(&self, send: &[Part], recv: &[Part]) -> Result<(), Error> {
+    fn reserve_alltoallv(&self, send: &[Part], recv: &[Part]) -> Result<usize, Error> {
         self.comm.reserve_alltoallv(send, recv)
     }
 

@@ -1,170 +1,157 @@
-//! `workspace_bytes` against the allocator's count.
+//! `workspace_bytes` against the allocator's count, for random plans and for long lines.
 #![allow(unsafe_code)]
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::ffi::c_void;
+use std::ffi::{CStr, c_char};
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use fastrand::Rng;
 use fft_capi::ffi::{
-    Plan, thriffty_forward, thriffty_plan_create_serial, thriffty_plan_destroy, thriffty_plan_sizes,
+    Plan, thriffty_forward, thriffty_inverse, thriffty_plan_create_serial, thriffty_plan_destroy,
+    thriffty_plan_sizes,
 };
 use fft_capi::status::Status;
-use fft_capi::values::{Options, Precision, Sizes};
+use fft_capi::values::{Kind, Options, Precision, Sizes, Transform};
 
-struct Counting;
-static HELD: AtomicUsize = AtomicUsize::new(0);
+#[path = "../../../tests/common/counting.rs"]
+mod counting;
 
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        HELD.fetch_add(layout.size(), SeqCst);
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        HELD.fetch_add(layout.size(), SeqCst);
-        unsafe { System.alloc_zeroed(layout) }
-    }
-    unsafe fn realloc(&self, old: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
-        HELD.fetch_add(bytes, SeqCst);
-        HELD.fetch_sub(layout.size(), SeqCst);
-        unsafe { System.realloc(old, layout, bytes) }
-    }
-    unsafe fn dealloc(&self, old: *mut u8, layout: Layout) {
-        HELD.fetch_sub(layout.size(), SeqCst);
-        unsafe { System.dealloc(old, layout) }
-    }
-}
+/// What is not counted of each thread: layouts, the recipe and its report, a thread's mailboxes.
+const DESCRIPTION: usize = 40 << 10;
 
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct Case {
-    transform: i32,
+    transform: Transform,
     shape: Vec<i64>,
     options: Options,
 }
 
-impl Case {
-    fn check(&self) {
-        let before = HELD.load(SeqCst);
-        let mut plan: *mut Plan = null_mut();
-        let start = std::time::Instant::now();
-        let made = unsafe {
-            thriffty_plan_create_serial(
-                &mut plan,
-                self.transform,
-                self.shape.len() as i32,
-                self.shape.as_ptr(),
-                &self.options,
-            )
-        };
-        let seconds = start.elapsed().as_secs_f64();
-        assert_eq!(made, Status::Ok, "{self:?}");
-        let held = HELD.load(SeqCst) - before;
-        let mut sizes = Sizes::default();
-        unsafe { thriffty_plan_sizes(plan, &mut sizes, size_of::<Sizes>()) };
-        let mut input = vec![0u64; sizes.input_bytes / 8 + 1];
-        let mut output = vec![0u64; sizes.output_bytes / 8 + 1];
-        let with = HELD.load(SeqCst);
-        let start = std::time::Instant::now();
-        let run = unsafe {
-            thriffty_forward(
-                plan,
-                input.as_mut_ptr().cast::<c_void>(),
-                sizes.input_bytes,
-                output.as_mut_ptr().cast(),
-                sizes.output_bytes,
-            )
-        };
-        assert_eq!(run, Status::Ok);
-        let first = start.elapsed().as_secs_f64();
-        let start = std::time::Instant::now();
-        unsafe {
-            thriffty_forward(
-                plan,
-                input.as_mut_ptr().cast::<c_void>(),
-                sizes.input_bytes,
-                output.as_mut_ptr().cast(),
-                sizes.output_bytes,
-            )
-        };
-        let second = start.elapsed().as_secs_f64();
-        let more = HELD.load(SeqCst) as i64 - with as i64;
-        drop((input, output));
-        unsafe { thriffty_plan_destroy(plan) };
-        let left = HELD.load(SeqCst) as i64 - before as i64;
-        let data = sizes.input_bytes.max(sizes.output_bytes);
-        let o = &self.options;
-        println!(
-            "{} {:?} f{} kinds {:?} x{} threads {}: data {data} held {held} ({:.2}) told {} ({:.3}) diff {} more {more} left {left}; plan {seconds:.4} s {:.1} transforms {first:.4} {second:.4}",
-            self.transform,
-            self.shape,
-            o.precision,
-            &o.kinds[..self.shape.len()],
-            o.howmany,
-            o.threads,
-            held as f64 / data as f64,
-            sizes.workspace_bytes,
-            sizes.workspace_bytes as f64 / held as f64,
-            held as i64 - sizes.workspace_bytes as i64,
-            seconds / second
-        );
-    }
+/// Bytes of a plan, as it tells and as the allocator counts.
+struct Found {
+    told: usize,
+    taken: usize,
 }
 
-fn random(rng: &mut Rng) -> Case {
-    let axes = rng.usize(1..=4);
-    let mut options = Options::default();
-    options.precision = if rng.bool() { Precision::F32 } else { Precision::F64 } as i32;
-    options.threads = rng.i32(1..=2);
-    options.howmany = [1, 1, 1, 2, 3, 5, 8][rng.usize(..7)];
-    let transform = rng.i32(0..3);
-    if transform == 2 {
-        options.kinds = std::array::from_fn(|_| rng.i32(3..=11).max(1 + 3 * rng.i32(0..2)));
-        for k in &mut options.kinds {
-            if *k == 3 {
-                *k = 4
+impl Case {
+    fn new(transform: Transform, shape: &[i64]) -> Self {
+        Self { transform, shape: shape.to_vec(), options: Options::default() }
+    }
+
+    fn threads(mut self, threads: i32) -> Self {
+        self.options.threads = threads;
+        self
+    }
+
+    fn single(mut self) -> Self {
+        self.options.precision = Precision::F32 as i32;
+        self
+    }
+
+    fn kind(mut self, kind: Kind) -> Self {
+        self.options.kinds = [kind as i32; 4];
+        self
+    }
+
+    /// A plan of up to four axes, of some ten thousand points or more.
+    fn random(rng: &mut Rng) -> Self {
+        let axes = rng.usize(1..=4);
+        let transform = [Transform::C2c, Transform::R2c, Transform::R2r][rng.usize(..3)];
+        let longest = [60_000.0_f64, 600.0, 70.0, 24.0][axes - 1];
+        let length = |rng: &mut Rng| (longest * (0.4 + 0.6 * rng.f64())) as i64;
+        let shape = (0..axes).map(|_| length(rng)).collect();
+        let mut order = [0, 1, 2, 3];
+        let mut any_order = |rng: &mut Rng| {
+            if rng.bool() {
+                rng.shuffle(&mut order[..axes]);
             }
+            order
+        };
+        let exchanges: [&CStr; 6] =
+            [c"shared", c"p2p", c"pipelined", c"alltoallv", c"ring", c"kway2"];
+        let exchange: *const c_char = match rng.bool() {
+            true => exchanges[rng.usize(..6)].as_ptr(),
+            false => std::ptr::null(),
+        };
+        let options = Options {
+            precision: [Precision::F32, Precision::F64][rng.usize(..2)] as i32,
+            threads: rng.i32(1..=2),
+            howmany: [1, 1, 1, 2, 3, 5][rng.usize(..6)],
+            input_order: any_order(rng),
+            output_order: any_order(rng),
+            kinds: match transform {
+                Transform::R2r => {
+                    std::array::from_fn(|_| rng.i32(Kind::Dct1 as i32..=Kind::Dst4 as i32))
+                }
+                _ => [Kind::Default as i32; 4],
+            },
+            exchange,
+            wire_everywhere: i32::from(rng.bool()),
+            memory: if rng.u8(..4) == 0 { c"least".as_ptr() } else { std::ptr::null() },
+            ..Options::default()
+        };
+        Self { transform, shape, options }
+    }
+
+    /// Makes the plan, and runs it once each way: what it takes on first use counts, too.
+    fn run(&self) -> Found {
+        let mut plan: *mut Plan = null_mut();
+        let (shape, axes) = (self.shape.as_ptr(), self.shape.len() as i32);
+        let before = counting::bytes();
+        // SAFETY: pointers are those of values that live until the calls return, of these sizes.
+        unsafe {
+            let (transform, options) = (self.transform as i32, &raw const self.options);
+            let made = thriffty_plan_create_serial(&raw mut plan, transform, axes, shape, options);
+            assert_eq!(made, Status::Ok, "{self:?}");
+            let mut sizes = Sizes::default();
+            thriffty_plan_sizes(plan, &raw mut sizes, size_of::<Sizes>());
+            let [physical, spectral] = [sizes.input_bytes, sizes.output_bytes];
+            let [mut x, mut y] = [physical, spectral].map(|bytes| vec![0_u64; bytes.div_ceil(8)]);
+            let arrays = 8 * (x.len() + y.len());
+            let [x, y] = [&mut x, &mut y].map(|array| array.as_mut_ptr().cast());
+            assert_eq!(thriffty_forward(plan, x, physical, y, spectral), Status::Ok);
+            assert_eq!(thriffty_inverse(plan, y, spectral, x, physical), Status::Ok);
+            let taken = counting::bytes() - before - arrays;
+            thriffty_plan_sizes(plan, &raw mut sizes, size_of::<Sizes>());
+            assert_eq!(thriffty_plan_destroy(plan), Status::Ok);
+            Found { told: sizes.workspace_bytes, taken }
         }
     }
-    let mut order = [0, 1, 2, 3];
-    if rng.bool() {
-        rng.shuffle(&mut order[..axes]);
+
+    /// Whether the plan is so large that its description is a small part of it.
+    fn check(&self) -> bool {
+        let Found { told, taken } = self.run();
+        let described = DESCRIPTION * self.options.threads as usize;
+        assert!(
+            taken.abs_diff(told) <= taken / 10 + described,
+            "{told} bytes are told, {taken} are taken: {self:?}"
+        );
+        taken > 8 * described
     }
-    options.input_order = order;
-    if rng.bool() {
-        rng.shuffle(&mut order[..axes]);
-    }
-    options.output_order = order;
-    let most = [40000.0_f64, 400.0, 50.0, 18.0][axes - 1];
-    let shape = (0..axes).map(|_| (most.powf(rng.f64()) as i64).max(2)).collect();
-    Case { transform, shape, options }
 }
 
+/// One test, as what others allocate would be counted.
 #[test]
-fn random_plans() {
-    let mut rng = Rng::with_seed(1);
-    let cases: usize =
-        std::env::var("THRIFFTY_CASES").ok().and_then(|x| x.parse().ok()).unwrap_or(200);
-    for _ in 0..cases {
-        random(&mut rng).check();
-    }
-    let p = |transform, shape: &[i64], threads| {
-        let mut options = Options::default();
-        options.threads = threads;
-        Case { transform, shape: shape.to_vec(), options }.check()
-    };
-    if std::env::var("BIG").is_ok() {
-        p(0, &[1 << 23], 1);
-        p(1, &[6000011], 1);
-        p(0, &[3, 2000003], 1);
-        p(0, &[3, 2000003], 2);
-        p(0, &[2000003, 3], 1);
-        p(2, &[4000003], 1);
-        p(1, &[38400000], 1);
-        p(1, &[2051, 1024, 16], 1);
-        p(1, &[2051, 1024, 16], 2);
-    }
+fn what_is_told_is_what_is_taken() {
+    // What a process allocates once.
+    Case::new(Transform::C2c, &[8, 8]).threads(2).run();
+    let cases = std::env::var("THRIFFTY_CASES").ok().and_then(|cases| cases.parse().ok());
+    let cases: usize = cases.unwrap_or(200);
+    let mut rng = Rng::with_seed(7);
+    let large = (0..cases).filter(|_| Case::random(&mut rng).check()).count();
+    assert!(large > cases / 2, "{large} of {cases} plans are large");
+    let long = [
+        Case::new(Transform::C2c, &[1 << 19]),
+        Case::new(Transform::C2c, &[1 << 18]).single().threads(2),
+        Case::new(Transform::C2c, &[3, 100_003]).threads(2),
+        Case::new(Transform::C2c, &[100_003, 3]),
+        Case::new(Transform::C2c, &[65_537]),
+        Case::new(Transform::C2c, &[7 * 30_011]).single(),
+        Case::new(Transform::R2c, &[200_003]),
+        Case::new(Transform::R2c, &[2 * 100_003]),
+        Case::new(Transform::R2c, &[600_000]).single(),
+        Case::new(Transform::R2c, &[300_000, 2]).threads(2),
+        Case::new(Transform::R2r, &[200_003]).kind(Kind::Dct2),
+        Case::new(Transform::R2r, &[262_144]).kind(Kind::Dct4),
+        Case::new(Transform::R2r, &[100_000]).kind(Kind::Dst1).single(),
+    ];
+    assert!(long.iter().all(Case::check), "long lines are large");
 }

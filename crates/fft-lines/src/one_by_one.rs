@@ -28,11 +28,11 @@ fn is_prime(n: usize) -> bool {
     n > 1 && (2..).take_while(|factor| factor * factor <= n).all(|factor| !n.is_multiple_of(factor))
 }
 
-/// Whether lines of `n` numbers are long and mostly of large prime factors, for which rustfft would
-/// convolve.
+/// Whether lines of `n` numbers are long and have few factors that are small primes, so that rustfft
+/// would convolve lines of about their length.
 pub(crate) fn needs_convolution(n: usize) -> bool {
     let rest = without(n, &SMALL_PRIMES);
-    n >= LONG && rest > n / 8 && !(is_prime(rest) && without(rest - 1, &SMALL_PRIMES) == 1)
+    n >= LONG && rest > n / 3 && !(is_prime(rest) && without(rest - 1, &SMALL_PRIMES) == 1)
 }
 
 /// A transform by rustfft.

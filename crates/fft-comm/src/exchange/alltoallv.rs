@@ -20,6 +20,8 @@ pub(crate) struct Alltoallv {
     recv: Side,
     pairs: P2p,
     pins: Option<Arc<dyn PinnedMemory>>,
+    /// Bytes that the communicator holds.
+    held: usize,
 }
 
 /// The send or the receive buffer, and the part of each rank in it.
@@ -35,7 +37,7 @@ impl Alltoallv {
         };
         let [send, recv] = agree(comm, side().and_then(|one| Ok([one, side()?])))?;
         let pairs = P2p::new(Algorithm::Alltoallv, comm)?;
-        Ok(Self { comm: agree(comm, comm.dup())?, send, recv, pairs, pins: None })
+        Ok(Self { comm: agree(comm, comm.dup())?, send, recv, pairs, pins: None, held: 0 })
     }
 }
 
@@ -167,7 +169,8 @@ impl Exchange for Alltoallv {
         if let Some(buffers) = &message_plan.buffers {
             self.send.find(&message_plan.sends, &buffers.places[0]);
             self.recv.find(&message_plan.recvs, &buffers.places[1]);
-            return self.comm.reserve_alltoallv(&self.send.parts, &self.recv.parts);
+            self.held = self.comm.reserve_alltoallv(&self.send.parts, &self.recv.parts)?;
+            return Ok(());
         }
         let (comm, pins) = (self.comm.as_ref(), self.pins.as_deref());
         let (rank, all) = (comm.rank(), message_plan.chunks.max(1));
@@ -178,7 +181,7 @@ impl Exchange for Alltoallv {
             self.recv.reserve(Side::room(recvs), rank, pins)?;
             self.send.place(sends);
             self.recv.place(recvs);
-            comm.reserve_alltoallv(&self.send.parts, &self.recv.parts)?;
+            self.held = comm.reserve_alltoallv(&self.send.parts, &self.recv.parts)?;
         }
         Ok(())
     }
@@ -204,6 +207,7 @@ impl Exchange for Alltoallv {
     }
 
     fn memory(&self) -> usize {
-        self.send.buffer.capacity() + self.recv.buffer.capacity() + self.pairs.memory()
+        let own = self.send.buffer.capacity() + self.recv.buffer.capacity();
+        own + self.held + self.pairs.memory()
     }
 }

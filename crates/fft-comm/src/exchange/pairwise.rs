@@ -4,18 +4,19 @@ use fft_core::{Error, Flight, Part, Parts};
 
 use super::messages::slot_or_empty;
 
-/// Allocates the buffers of [`pairwise`] with these parts.
+/// Allocates the buffers of [`pairwise`] with these parts. Returns the bytes of the flight.
 pub(crate) fn reserve_pairwise(
     rank: usize,
     flight: &mut dyn Flight,
     send: &[Part],
     recv: &[Part],
-) -> Result<(), Error> {
+) -> Result<usize, Error> {
     let others = |parts: &[Part]| -> Vec<usize> {
         let there = |(peer, part): (usize, &Part)| (peer != rank).then_some(part.1);
         parts.iter().enumerate().filter_map(there).filter(|&bytes| bytes > 0).collect()
     };
-    flight.reserve(&others(send), &others(recv))
+    flight.reserve(&others(send), &others(recv))?;
+    Ok(flight.memory())
 }
 
 /// The collective in terms of pairs, for ranks that have no better one.

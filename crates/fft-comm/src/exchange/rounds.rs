@@ -27,6 +27,13 @@ struct Round {
     recvs: Vec<usize>,
 }
 
+impl Round {
+    fn memory(&self) -> usize {
+        let numbers = size_of_val(&*self.sends) + size_of_val(&*self.recvs);
+        size_of::<Self>() + self.message_plan.list_bytes() + numbers
+    }
+}
+
 impl Rounds {
     pub(crate) fn new(inner: Box<dyn Exchange>, most: usize) -> Self {
         Self { inner, most, known: Vec::new(), forwarded: 0 }
@@ -40,7 +47,11 @@ impl Rounds {
                 spec.chunk.min(chunks - 1) * rounds / chunks == round
             };
             let copied = |(number, spec): (usize, &MessageSpec)| (number, *spec);
-            specs.iter().enumerate().filter(here).map(copied).unzip()
+            let (mut numbers, mut specs): (Vec<_>, Vec<_>) =
+                specs.iter().enumerate().filter(here).map(copied).unzip();
+            numbers.shrink_to_fit();
+            specs.shrink_to_fit();
+            (numbers, specs)
         };
         let round = |round| {
             let (sends, out) = of(&message_plan.sends, round);
@@ -145,7 +156,8 @@ impl Exchange for Rounds {
     }
 
     fn memory(&self) -> usize {
-        self.inner.memory()
+        let rounds = self.known.iter().flat_map(|(_, rounds)| rounds);
+        self.inner.memory() + rounds.map(Round::memory).sum::<usize>()
     }
 }
 

@@ -59,10 +59,12 @@ impl Comm for MpiComm {
         self.all_to_all((send, out), (BytesMut::Host(recv.bytes), recv.parts))
     }
 
-    fn reserve_alltoallv(&self, send: &[Part], recv: &[Part]) -> Result<(), Error> {
+    fn reserve_alltoallv(&self, send: &[Part], recv: &[Part]) -> Result<usize, Error> {
         let scratch = &mut *self.scratch.borrow_mut();
         scratch.send.set(send, self.raw.rank)?;
-        scratch.recv.set(recv, self.raw.rank)
+        scratch.recv.set(recv, self.raw.rank)?;
+        // The library's own memory is not known.
+        Ok(0)
     }
 
     fn device(&self) -> Option<&dyn DeviceComm> {

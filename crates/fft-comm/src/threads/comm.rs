@@ -176,7 +176,7 @@ impl Comm for ThreadComm {
         pairwise(self.seat.rank, &mut *self.flight.borrow_mut(), send, recv)
     }
 
-    fn reserve_alltoallv(&self, send: &[Part], recv: &[Part]) -> Result<(), Error> {
+    fn reserve_alltoallv(&self, send: &[Part], recv: &[Part]) -> Result<usize, Error> {
         reserve_pairwise(self.seat.rank, &mut *self.flight.borrow_mut(), send, recv)
     }
 

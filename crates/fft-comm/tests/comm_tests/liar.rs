@@ -88,7 +88,7 @@ impl Comm for Liar {
     fn alltoallv(&self, send: Parts<'_, &[u8]>, recv: Parts<'_, &mut [u8]>) -> Result<(), Error> {
         self.0.alltoallv(send, recv)
     }
-    fn reserve_alltoallv(&self, send: &[Part], recv: &[Part]) -> Result<(), Error> {
+    fn reserve_alltoallv(&self, send: &[Part], recv: &[Part]) -> Result<usize, Error> {
         self.0.reserve_alltoallv(send, recv)
     }
     fn flight(&self) -> Result<Box<dyn Flight>, Error> {

@@ -108,11 +108,12 @@ pub trait Comm: Send {
     /// When a message has an unexpected length, a rank left or the library fails.
     fn alltoallv(&self, send: Parts<'_, &[u8]>, recv: Parts<'_, &mut [u8]>) -> Result<(), Error>;
 
-    /// Prepares [`Comm::alltoallv`] of these parts, so that it allocates nothing. Not collective.
+    /// Prepares [`Comm::alltoallv`] of these parts, so that it allocates nothing. Returns the bytes
+    /// that this communicator then holds for its collectives. Not collective.
     ///
     /// # Errors
     /// [`Error::Memory`]; [`Error::Transport`] for counts beyond those of the library.
-    fn reserve_alltoallv(&self, send: &[Part], recv: &[Part]) -> Result<(), Error>;
+    fn reserve_alltoallv(&self, send: &[Part], recv: &[Part]) -> Result<usize, Error>;
 
     /// Point-to-point messages with their buffers, made once per plan.
     ///

@@ -43,6 +43,13 @@ pub struct MessagePlan {
     pub buffers: Option<MessageBuffers>,
 }
 
+impl MessagePlan {
+    /// Bytes of the lists of messages.
+    pub fn list_bytes(&self) -> usize {
+        size_of_val(&*self.sends) + size_of_val(&*self.recvs)
+    }
+}
+
 /// A message to pack.
 pub struct PackRequest<'m> {
     /// Its number.

@@ -229,6 +229,11 @@ impl WritePartition {
         self.element
     }
 
+    /// Frees room for more segments.
+    pub(crate) fn shrink(&mut self) {
+        self.segments.shrink_to_fit();
+    }
+
     /// The segments by number.
     pub fn segments(&self) -> &[Segment] {
         &self.segments

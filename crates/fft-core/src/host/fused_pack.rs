@@ -61,6 +61,7 @@ impl<T: Real> FusedPack<T> {
             chunks.push(Load { from, load, fft, own });
             most = most.max(chunk.points());
         }
+        chunks.shrink_to_fit();
         device.reserve_tile(most * howmany * redistribution.width, rank)?;
         let chunk_of = redistribution.chunks_sent().collect();
         Ok(Self { chunks, ffts: ffts.plans, tile: Vec::new(), chunk_of, done: 0 })
@@ -100,10 +101,12 @@ impl<T: Real> FusedPack<T> {
         self.done = self.done.max(end);
     }
 
-    /// Bytes of memory held besides the tile.
+    /// Bytes held besides the tile.
     pub(crate) fn memory(&self) -> usize {
         let own = |chunk: &Load| size_of_val(&*chunk.own);
-        size_of_val(&*self.chunks) + self.chunks.iter().map(own).sum::<usize>()
+        size_of_val(&*self.chunks)
+            + self.chunks.iter().map(own).sum::<usize>()
+            + size_of_val(&*self.chunk_of)
     }
 }
 

@@ -183,21 +183,26 @@ impl<T: Real> Reshape<T> {
                 tiles.extend(boxes.into_iter().map(|boxed| tile(number, boxed)));
             }
         }
+        tiles.shrink_to_fit();
         self.unpack = Unpack::Fused { ffts, tiles };
     }
 
-    /// Bytes of memory held besides tables of messages.
+    /// Bytes of lists of messages, chunks and tiles.
     pub(crate) fn memory(&self) -> usize {
         let fused_pack = self.fused_pack.as_ref().map_or(0, FusedPack::memory);
+        let messages = self.message_plan.list_bytes() + size_of_val(&*self.gathers);
+        let packs = fused_pack + messages;
         match &self.unpack {
-            Unpack::Streaming { .. } => fused_pack,
+            Unpack::Streaming { local_reads, scatters } => {
+                packs + size_of_val(&**local_reads) + size_of_val(&**scatters)
+            }
             Unpack::Fused { tiles, .. } => {
                 let parts = |tile: &Tile| {
                     size_of_val(&*tile.local_reads)
                         + size_of_val(&*tile.scatters)
                         + size_of_val(&*tile.blocks)
                 };
-                fused_pack + size_of_val(&**tiles) + tiles.iter().map(parts).sum::<usize>()
+                packs + size_of_val(&**tiles) + tiles.iter().map(parts).sum::<usize>()
             }
         }
     }
@@ -311,7 +316,9 @@ fn local_copies(redistribution: &Redistribution, wanted: &Chunk) -> Vec<LocalCop
         let from = if owner == redistribution.rank { redistribution.source(&read.part) } else { 0 };
         Some(LocalCopy { owner, pieces: [from, redistribution.destination(&read.part)], transfer })
     };
-    redistribution.local_reads.iter().filter_map(take).collect()
+    let mut copies: Vec<_> = redistribution.local_reads.iter().filter_map(take).collect();
+    copies.shrink_to_fit();
+    copies
 }
 
 struct ReshapeHandler<'a, T: Real> {

@@ -120,7 +120,9 @@ impl<T: Real> SharedPass<T> {
         for (number, tile) in boxes.iter().enumerate() {
             planner.tile(tile, runs.as_ref().map(|runs| runs[number].clone()), device)?;
         }
-        let Planner { partition, planned, .. } = planner;
+        let Planner { mut partition, mut planned, .. } = planner;
+        partition.shrink();
+        planned.shrink();
         let Planned { tiles, strips, reads, ffts, source_reals, target_reals } = planned;
         // Both parts begin alike in a cache line.
         let before = source_reals.next_multiple_of(SLOT_ALIGN);
@@ -258,6 +260,15 @@ struct Planned<T: Real> {
     /// Real numbers of the source and destination parts of the tile.
     source_reals: usize,
     target_reals: usize,
+}
+
+impl<T: Real> Planned<T> {
+    /// Frees room for more: lists are as long as the data and are held by the plan.
+    fn shrink(&mut self) {
+        self.tiles.shrink_to_fit();
+        self.strips.shrink_to_fit();
+        self.reads.shrink_to_fit();
+    }
 }
 
 impl<T: Real> Planner<'_, T> {

@@ -294,7 +294,9 @@ impl Redistribution {
         let parts = own.map(|read| read.part.intersect(chunk));
         let keep =
             |part| Some((self.destination(&part), self.arriving(&part, &tile, &self.all())?));
-        parts.filter(|part| !part.is_empty()).filter_map(keep).collect()
+        let mut kept: Vec<_> = parts.filter(|part| !part.is_empty()).filter_map(keep).collect();
+        kept.shrink_to_fit();
+        kept
     }
 
     fn tile(&self, chunk: &DynBrick) -> Placed {

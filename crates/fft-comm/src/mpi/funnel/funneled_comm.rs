@@ -153,10 +153,10 @@ impl Comm for FunneledComm {
         pairwise(self.rank(), flight, send, recv)
     }
 
-    fn reserve_alltoallv(&self, send: &[Part], recv: &[Part]) -> Result<(), Error> {
+    fn reserve_alltoallv(&self, send: &[Part], recv: &[Part]) -> Result<usize, Error> {
         match &mut *self.flight.borrow_mut() {
             Some(flight) => reserve_pairwise(self.rank(), flight, send, recv),
-            None => Ok(()),
+            None => Ok(0),
         }
     }
 
