@@ -1,5 +1,5 @@
-/* Plans before MPI begins, on several threads in turn, and after MPI has ended. With an argument MPI has
- * MPI_THREAD_FUNNELED, otherwise MPI_THREAD_SERIALIZED. */
+/* Plans before MPI begins, on several threads in turn, and after MPI has ended. With an argument
+ * MPI has MPI_THREAD_FUNNELED, otherwise MPI_THREAD_SERIALIZED. */
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>

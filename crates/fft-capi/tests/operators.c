@@ -120,8 +120,8 @@ int main(int argc, char **argv) {
     expect(thriffty_wavenumbers(scalar, 3, 1, k, NULL, 16), ARGUMENT);
     that(thriffty_next_fast_len(97) == 100 && thriffty_next_fast_len(SIZE_MAX) == 0);
 
-    /* What fails here is an error of all in the next transform, if there are others; and then everything works again.
-     * NAN is no parameter. */
+    /* What fails here is an error of all in the next transform, if there are others, and then
+     * everything works again. NAN is no parameter. */
     const int last = rank == ranks - 1;
     struct {
         int32_t operator;

@@ -83,7 +83,7 @@ impl MpiComm {
 
     /// Collective, with an error on all ranks or on none.
     pub(super) fn on(raw: RawComm, hosts: Arc<[usize]>) -> Result<Self, Error> {
-        let line = raw.all(LineType::new(&raw))?;
+        let line = raw.all(raw.line_type())?;
         let roll = (raw.size > 1).then(|| Roll::new(&raw)).transpose()?;
         let (send, recv) = (Lines::default(), Lines::default());
         let scratch = RefCell::new(Scratch { line, send, recv, operands: Vec::new() });

@@ -16,7 +16,6 @@ use fft_core::Error;
 use mpi::{Threading, ffi};
 
 use super::calls::{is_finalized, is_initialized, world_rank};
-use crate::mpi::library::library;
 
 /// The threads that may call MPI on an object.
 #[derive(Clone, Copy, Debug)]
@@ -38,8 +37,8 @@ pub(super) fn running(call: &'static str) -> Result<(), Error> {
         return refuse("MPI has been finalised".into());
     }
     if !is_initialized() {
-        let name = library();
-        let name = name.split(',').next().unwrap_or_default();
+        let name = mpi::environment::library_version().unwrap_or_default();
+        let name = name.split([',', '\n']).next().unwrap_or_default();
         return refuse(format!("MPI has not been initialised; that of this library is {name}"));
     }
     Ok(())

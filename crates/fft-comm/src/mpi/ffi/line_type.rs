@@ -8,7 +8,6 @@ use mpi::ffi;
 
 use super::callers::Callers;
 use super::calls::checked;
-use super::raw_comm::RawComm;
 
 pub(in crate::mpi) struct LineType {
     pub(super) handle: ffi::MPI_Datatype,
@@ -21,10 +20,9 @@ pub(in crate::mpi) struct LineType {
 unsafe impl Send for LineType {}
 
 impl LineType {
-    /// For calls on a communicator.
-    pub(in crate::mpi) fn new(comm: &RawComm) -> Result<Self, Error> {
-        let (rank, callers) = (comm.rank, comm.callers);
-        comm.ready("MPI_Type_contiguous")?;
+    /// For communicators that the same threads use.
+    pub(super) fn new(rank: usize, callers: Callers) -> Result<Self, Error> {
+        callers.check(rank, "MPI_Type_contiguous")?;
         let mut line = MaybeUninit::uninit();
         // SAFETY: results are written on success; the type is committed before use.
         unsafe {

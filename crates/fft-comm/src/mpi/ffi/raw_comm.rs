@@ -216,6 +216,10 @@ impl RawComm {
         checked(self.rank, call, code)
     }
 
+    pub(in crate::mpi) fn line_type(&self) -> Result<LineType, Error> {
+        LineType::new(self.rank, self.callers)
+    }
+
     /// `MPI_Alltoallv` of lines of `SLOT_ALIGN` bytes, so that counts of 31 bits reach 128 GiB. A
     /// failure ends the job, as the other ranks are in the collective.
     pub(in crate::mpi) fn alltoallv(
