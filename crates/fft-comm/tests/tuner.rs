@@ -391,6 +391,7 @@ fn recipes_are_timed_and_one_is_chosen_on_every_rank_alike() {
                 Outcome::Dropped(times) => !times.is_empty(),
                 Outcome::NotTried => true,
                 Outcome::Failed(why) => panic!("{why}"),
+                Outcome::Remembered(_) => panic!("nothing was timed before"),
             };
             assert!(worse && row.predicted > 0.0, "{report}");
         }
