@@ -6,8 +6,8 @@ use std::ptr::null_mut;
 
 use fastrand::Rng;
 use fft_capi::ffi::{
-    Plan, thriffty_forward, thriffty_inverse, thriffty_plan_create_serial, thriffty_plan_destroy,
-    thriffty_plan_sizes,
+    Plan, thriffty_forward, thriffty_inverse, thriffty_last_error, thriffty_plan_create_serial,
+    thriffty_plan_destroy, thriffty_plan_sizes,
 };
 use fft_capi::status::Status;
 use fft_capi::values::{Kind, Options, Precision, Sizes, Transform};
@@ -18,10 +18,28 @@ mod counting;
 /// What is not counted of each thread: layouts, the recipe and its report, a thread's mailboxes.
 const DESCRIPTION: usize = 40 << 10;
 
+const EXCHANGES: [&CStr; 7] =
+    [c"shared", c"hosts", c"p2p", c"pipelined", c"alltoallv", c"ring", c"kway2"];
+/// Without the lossless one, whose compressor has an allocator of its own.
+const WIRES: [&CStr; 3] = [c"f32", c"bf16", c"bits:12"];
+
+/// Half of the time one of these.
+fn one_of(rng: &mut Rng, texts: &[&'static CStr]) -> Option<&'static CStr> {
+    rng.bool().then(|| texts[rng.usize(..texts.len())])
+}
+
+fn pointer(text: Option<&CStr>) -> *const c_char {
+    text.map_or(std::ptr::null(), CStr::as_ptr)
+}
+
 #[derive(Debug)]
 struct Case {
     transform: Transform,
     shape: Vec<i64>,
+    exchange: Option<&'static CStr>,
+    wire: Option<&'static CStr>,
+    memory: Option<&'static CStr>,
+    /// Without texts.
     options: Options,
 }
 
@@ -33,7 +51,8 @@ struct Found {
 
 impl Case {
     fn new(transform: Transform, shape: &[i64]) -> Self {
-        Self { transform, shape: shape.to_vec(), options: Options::default() }
+        let (shape, options) = (shape.to_vec(), Options::default());
+        Self { transform, shape, exchange: None, wire: None, memory: None, options }
     }
 
     fn threads(mut self, threads: i32) -> Self {
@@ -57,7 +76,7 @@ impl Case {
         let transform = [Transform::C2c, Transform::R2c, Transform::R2r][rng.usize(..3)];
         let longest = [60_000.0_f64, 600.0, 70.0, 24.0][axes - 1];
         let length = |rng: &mut Rng| (longest * (0.4 + 0.6 * rng.f64())) as i64;
-        let shape = (0..axes).map(|_| length(rng)).collect();
+        let shape: Vec<_> = (0..axes).map(|_| length(rng)).collect();
         let mut order = [0, 1, 2, 3];
         let mut any_order = |rng: &mut Rng| {
             if rng.bool() {
@@ -65,42 +84,46 @@ impl Case {
             }
             order
         };
-        let exchanges: [&CStr; 6] =
-            [c"shared", c"p2p", c"pipelined", c"alltoallv", c"ring", c"kway2"];
-        let exchange: *const c_char = match rng.bool() {
-            true => exchanges[rng.usize(..6)].as_ptr(),
-            false => std::ptr::null(),
-        };
-        let options = Options {
+        let mut options = Options {
             precision: [Precision::F32, Precision::F64][rng.usize(..2)] as i32,
             threads: rng.i32(1..=2),
             howmany: [1, 1, 1, 2, 3, 5][rng.usize(..6)],
             input_order: any_order(rng),
             output_order: any_order(rng),
-            kinds: match transform {
-                Transform::R2r => {
-                    std::array::from_fn(|_| rng.i32(Kind::Dct1 as i32..=Kind::Dst4 as i32))
-                }
-                _ => [Kind::Default as i32; 4],
-            },
-            exchange,
             wire_everywhere: i32::from(rng.bool()),
-            memory: if rng.u8(..4) == 0 { c"least".as_ptr() } else { std::ptr::null() },
             ..Options::default()
         };
-        Self { transform, shape, options }
+        if transform == Transform::R2r {
+            let any = Kind::Dct1 as i32..=Kind::Dst4 as i32;
+            options.kinds = std::array::from_fn(|_| rng.i32(any.clone()));
+        } else if rng.u8(..4) == 0 {
+            for (longer, points) in options.transform.iter_mut().zip(&shape) {
+                *longer = points * 3 / 2;
+            }
+        }
+        let (exchange, memory) = (one_of(rng, &EXCHANGES), one_of(rng, &[c"least"]));
+        // Longer transforms take messages that lose nothing.
+        let wire = one_of(rng, &WIRES).filter(|_| options.transform == [0; 4]);
+        Self { transform, shape, exchange, wire, memory, options }
     }
 
     /// Makes the plan, and runs it once each way: what it takes on first use counts, too.
     fn run(&self) -> Found {
         let mut plan: *mut Plan = null_mut();
         let (shape, axes) = (self.shape.as_ptr(), self.shape.len() as i32);
+        let options = Options {
+            exchange: pointer(self.exchange),
+            wire: pointer(self.wire),
+            memory: pointer(self.memory),
+            ..self.options
+        };
         let before = counting::bytes();
         // SAFETY: pointers are those of values that live until the calls return, of these sizes.
         unsafe {
-            let (transform, options) = (self.transform as i32, &raw const self.options);
+            let (transform, options) = (self.transform as i32, &raw const options);
             let made = thriffty_plan_create_serial(&raw mut plan, transform, axes, shape, options);
-            assert_eq!(made, Status::Ok, "{self:?}");
+            let why = CStr::from_ptr(thriffty_last_error());
+            assert_eq!(made, Status::Ok, "{why:?}: {self:?}");
             let mut sizes = Sizes::default();
             thriffty_plan_sizes(plan, &raw mut sizes, size_of::<Sizes>());
             let [physical, spectral] = [sizes.input_bytes, sizes.output_bytes];

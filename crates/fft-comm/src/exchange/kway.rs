@@ -148,7 +148,8 @@ impl Exchange for KWay {
     }
 
     fn memory(&self) -> usize {
-        self.flight.memory()
+        let routes = self.routes.iter().map(|(_, routes)| routes.memory());
+        self.flight.memory() + routes.sum::<usize>()
     }
 }
 

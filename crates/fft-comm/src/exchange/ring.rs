@@ -41,6 +41,15 @@ struct Reserved {
     rounds: Vec<Round>,
 }
 
+impl Reserved {
+    /// Bytes of the lists.
+    fn memory(&self) -> usize {
+        let places = |round: &Round| size_of_val(&*round.sends) + size_of_val(&*round.recvs);
+        let rounds = size_of_val(&*self.rounds);
+        self.message_plan.list_bytes() + rounds + self.rounds.iter().map(places).sum::<usize>()
+    }
+}
+
 impl Ring {
     pub(crate) fn new(
         comm: &dyn Comm,
@@ -271,6 +280,7 @@ impl Exchange for Ring {
     }
 
     fn memory(&self) -> usize {
-        self.staging.capacity() + 2 * self.bytes.unwrap_or(0)
+        let lists: usize = self.reserved.iter().map(Reserved::memory).sum();
+        self.staging.capacity() + 2 * self.bytes.unwrap_or(0) + lists
     }
 }

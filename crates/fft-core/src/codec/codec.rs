@@ -56,6 +56,11 @@ pub trait Codec<T: Real>: Send + Sync {
         width: usize,
         dst: &mut [T],
     ) -> Result<(), BadMessage>;
+
+    /// Bytes of memory held.
+    fn memory(&self) -> usize {
+        0
+    }
 }
 
 /// The result of [`Codec::pack`].

@@ -67,6 +67,11 @@ pub(super) trait Scheme<T: Real>: Send + Sync {
         end: &mut usize,
         reals: &mut [T],
     ) -> Result<(), BadMessage>;
+
+    /// Bytes of memory held.
+    fn memory(&self) -> usize {
+        0
+    }
 }
 
 /// A scheme as a codec. Boxes are gathered and scattered in pieces that stay in cache.
@@ -175,6 +180,11 @@ fn scatter_part<T: Real>(
 impl<T: Real, S: Scheme<T>> Codec<T> for Frame<T, S> {
     fn fixed(&self, elements: usize, width: usize) -> Option<usize> {
         if self.scheme.varies() { None } else { self.exact(Shape { elements, width }) }
+    }
+
+    fn memory(&self) -> usize {
+        let scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
+        size_of_val(&**scratch) + self.scheme.memory()
     }
 
     fn pack(

@@ -3,6 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use zstd::bulk::{Compressor, Decompressor};
+use zstd::zstd_safe::DCtx;
 
 use super::codec::BadMessage;
 use super::frame::{Piece, Scheme, Shape};
@@ -37,6 +38,13 @@ impl<T: Real> Scheme<T> for Lossless {
 
     fn varies(&self) -> bool {
         true
+    }
+
+    fn memory(&self) -> usize {
+        let mut contexts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Contexts { compressor, plane, .. } = &mut *contexts;
+        // The decompressor is as large as any.
+        compressor.context_mut().sizeof() + DCtx::create().sizeof() + size_of_val(&**plane)
     }
 
     fn fixed(&self, shape: Shape) -> usize {

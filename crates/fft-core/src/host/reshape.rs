@@ -187,11 +187,12 @@ impl<T: Real> Reshape<T> {
         self.unpack = Unpack::Fused { ffts, tiles };
     }
 
-    /// Bytes of lists of messages, chunks and tiles.
+    /// Bytes of codecs and of lists of messages, chunks and tiles.
     pub(crate) fn memory(&self) -> usize {
+        let codecs: usize = self.codecs.iter().map(|codec| codec.memory()).sum();
         let fused_pack = self.fused_pack.as_ref().map_or(0, FusedPack::memory);
         let messages = self.message_plan.list_bytes() + size_of_val(&*self.gathers);
-        let packs = fused_pack + messages;
+        let packs = codecs + fused_pack + messages;
         match &self.unpack {
             Unpack::Streaming { local_reads, scatters } => {
                 packs + size_of_val(&**local_reads) + size_of_val(&**scatters)

@@ -59,6 +59,17 @@ pub(super) struct Bundles {
 type Key = (usize, usize);
 
 impl Bundles {
+    /// Bytes of the lists.
+    pub(super) fn memory(&self) -> usize {
+        let items = |all: &[Items]| {
+            let inner = all.iter().map(|items| size_of_val(&*items.items)).sum::<usize>();
+            size_of_val(all) + inner
+        };
+        let led = size_of_val(&*self.sent) + size_of_val(&*self.received);
+        let slots = size_of_val(&*self.slots) + size_of_val(&*self.by_number);
+        slots + led + items(&self.packed) + items(&self.unpacked)
+    }
+
     /// The bundles of a rank, from the messages of all ranks of its host in order.
     pub(super) fn new(rank: usize, topology: &Topology, messages: &[Messages]) -> Self {
         let (host, hosts) = (topology.host_of(rank), topology.hosts());

@@ -153,7 +153,9 @@ impl Exchange for Hosts {
     }
 
     fn memory(&self) -> usize {
-        self.transport.as_ref().map_or(0, |it| it.flight.memory() + it.slots.memory())
+        let lists = self.reshapes.iter().map(|(_, reshape)| reshape.bundles.memory());
+        let transport = self.transport.as_ref();
+        transport.map_or(0, |it| it.flight.memory() + it.slots.memory()) + lists.sum::<usize>()
     }
 }
 

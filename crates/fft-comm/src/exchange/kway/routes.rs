@@ -105,6 +105,13 @@ struct Passing {
 }
 
 impl Routes {
+    /// Bytes of the lists.
+    pub(super) fn memory(&self) -> usize {
+        let bundles = size_of_val(&*self.sends) + size_of_val(&*self.recvs);
+        let messages = size_of_val(&*self.outgoing) + size_of_val(&*self.incoming);
+        size_of::<Self>() + bundles + messages + size_of_val(&*self.arrivals)
+    }
+
     /// The routes through `rank` of the `messages` of all ranks, which must be the same list on all
     /// of them. Takes O(messages · log_k ranks) time.
     pub(super) fn new(
