@@ -168,3 +168,6 @@ def test_charges_in_open_space_have_their_potential():
     with thriffty.Plan((6, 8), float) as plan:
         with pytest.raises(thriffty.ArgumentError, match="in open space"):
             plan.green_function(1.0)
+    with thriffty.Plan((6, 8), float, batch=2, transform=16) as plan:
+        with pytest.raises(thriffty.ArgumentError, match="batch in open space: found 2"):
+            plan.green_function(1.0)

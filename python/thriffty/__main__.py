@@ -42,15 +42,15 @@ def _mpi() -> str:
 def main() -> None:
     """Prints a line each."""
     try:
-        version = _library.serial().version
+        version, threads = _library.serial().version, str(get_workers())
     except ImportError as error:
-        version = f"without a library ({error})"
+        version, threads = f"without a library ({error})", "unknown"
     print(f"thriffty  {version}")
     print(f"Python    {platform.python_version()}, NumPy {np.__version__}")
     for mpi, path in _library.libraries().items():
         print(f"library   {mpi}: {path}")
     print(f"MPI       {_mpi()}")
-    print(f"threads   {get_workers()}")
+    print(f"threads   {threads}")
     print(f"GPUs      {', '.join(_gpus()) or 'none'}")
 
 

@@ -176,7 +176,7 @@ class Spectra:
         """
         call, handle = self._library.c.thriffty_green_function, self._open()
         on_device = self._device is not None
-        given = agree(self._ranks, lambda: self._per_axis("spacings", spacing))
+        given = agree(self._ranks, lambda: self._open_space(spacing))
         if on_device:
             kernel = self.empty_output()
         else:
@@ -222,6 +222,13 @@ class Spectra:
         if len(numbers) != axes:
             raise argument(f"number of {what}", len(numbers), axes)
         return numbers
+
+    def _open_space(self, spacing: float | Sequence[float]) -> tuple[float, ...]:
+        """The spacing along each axis, if the plan has one array."""
+        given = self._per_axis("spacings", spacing)
+        if len(self._shapes[1]) > len(given):
+            raise argument("batch in open space", self._shapes[1][0], 1)
+        return given
 
     def _tell_others(self, error: Exception) -> None:
         """Keeps an error for the next transform, in which other ranks wait for this one."""

@@ -119,7 +119,7 @@ impl DynPlan {
                 let (found, expected) = (format!("{scales:?}"), "the usual ones");
                 Err(Error::argument("scales in open space", found, expected))
             }
-            (found, _) => Err(Error::argument("howmany in open space", found, 1)),
+            (found, _) => Err(Error::argument("batch in open space", found, 1)),
         }
     }
 }

@@ -155,14 +155,14 @@ impl Options {
         let text = |value: Option<String>| value.unwrap_or_else(|| "none".into());
         vec![
             ("kinds", self.kinds.map(Kind::name).join(", ")),
-            ("lengths of transforms", format!("{:?}", self.transform)),
-            ("numbers of modes", format!("{:?}", self.modes)),
+            ("lengths of transforms", text(self.transform.map(|lens| format!("{lens:?}")))),
+            ("numbers of modes", text(self.modes.map(|lens| format!("{lens:?}")))),
             ("input order", format!("{:?}", self.input_order)),
             ("output order", format!("{:?}", self.output_order)),
-            ("howmany", self.howmany.to_string()),
+            ("batch", self.howmany.to_string()),
             ("scales", format!("{:?}, {:?}", self.forward, self.inverse)),
             ("exchange", text(self.exchange.map(|exchange| exchange.to_string()))),
-            ("tuning", format!("{:?}", self.tune)),
+            ("tuning", self.tune.words()),
             ("machine", text(self.machine.as_deref().map(fingerprint))),
             ("wire", text(self.wire.map(|wire| wire.to_string()))),
             ("layouts", self.layouts.to_string()),

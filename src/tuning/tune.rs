@@ -44,3 +44,15 @@ pub enum Tune {
     /// unless the draft has its own.
     Recipe(String),
 }
+
+impl Tune {
+    /// What texts say of it, in all languages.
+    pub(crate) fn words(&self) -> String {
+        match self {
+            Self::Model => "by the model".into(),
+            Self::Measure { budget } => format!("by timings within {} s", budget.as_secs_f64()),
+            Self::Wisdom(path) => format!("from {}", path.display()),
+            Self::Recipe(text) => text.clone(),
+        }
+    }
+}

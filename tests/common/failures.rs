@@ -188,7 +188,7 @@ pub(crate) fn options(comm: &dyn Comm) -> Done {
         differs("kinds", or(draft(), draft().kinds(kinds)))?;
         differs("input order", or(draft(), draft().input_order([1, 0])))?;
         differs("output order", or(draft(), draft().output_order([1, 0])))?;
-        differs("howmany", or(draft(), draft().howmany(2)))?;
+        differs("batch", or(draft(), draft().howmany(2)))?;
         differs("scales", or(draft(), draft().scale(Scale::Full, Scale::None)))?;
         differs("exchange", or(draft(), draft().exchange(exchange)))?;
         differs("shared arrays", or(draft(), draft().shared_arrays()))?;

@@ -22,7 +22,9 @@ pub(super) unsafe fn place(
     options: &Options,
     passage: Option<String>,
 ) -> Result<Place, Error> {
-    let passage = passage.map_or(Ok(GpuTransport::default()), |name| name.parse())?;
+    let unknown = |name: &str| Error::argument("passage", name, "reached, device or host");
+    let passage = passage
+        .map_or(Ok(GpuTransport::default()), |name| name.parse().map_err(|_| unknown(&name)))?;
     let device = usize::try_from(options.device)
         .map_err(|_| Error::argument("device", options.device, "-1 for the host, 0 or more"))?;
     if !driver_is_present() {

@@ -1,7 +1,7 @@
 //! Threads that communicate by another thread of their process.
 
-/// The thread that calls MPI for threads of its process (`MPI_THREAD_FUNNELED`). It stays on the
-/// thread that made it.
+/// Calls MPI for threads of its process (`MPI_THREAD_FUNNELED`), on a thread that may use the
+/// communicator that it was made of.
 pub trait Funnel: Send {
     /// Held by each thread while it may use its communicators. Take those of all threads before
     /// the first one starts.

@@ -16,8 +16,8 @@ use crate::threads::{ThreadComm, World};
 /// More threads would have tags beyond what every MPI has: 32,767.
 const MOST_THREADS: usize = 181;
 
-/// Calls MPI for threads of this process: see [`threads`](super::threads). It stays on the thread
-/// that made it.
+/// Calls MPI for threads of this process: see [`threads`](super::threads). It is served on a thread
+/// that may use the communicator that it was made of.
 pub(super) struct Server {
     queue: Arc<Queue>,
     /// Numbers that have been given to communicators and flights.
