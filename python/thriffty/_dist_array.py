@@ -115,11 +115,13 @@ class DistArray(np.ndarray):
         if not isinstance(part, DistArray):
             return part
         items = index if isinstance(index, tuple) else (index,)
-        is_tensor = self._layout is not None and len(items) <= self.rank
-        are_components = is_tensor and all(
+        layout = self._layout
+        if layout is None or len(items) > self.ndim - len(layout.shape):
+            return _plain(part)
+        are_components = all(
             isinstance(item, (Integral, slice)) and not isinstance(item, bool) for item in items
         )
-        return _distributed(part, self._layout if are_components else None)
+        return _distributed(part, layout if are_components else None)
 
     def copy(self, order: Any = "C") -> DistArray:
         """A copy with the same distribution."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import prod
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -87,12 +88,12 @@ class Layout:
     def comm(self) -> Any:
         return self.subcomm.comm
 
-    @property
+    @cached_property
     def slices(self) -> tuple[slice, ...]:
         """This rank's part of the global array."""
         return tuple(cut.part(length) for cut, length in zip(self.subcomm, self.shape))
 
-    @property
+    @cached_property
     def subshape(self) -> tuple[int, ...]:
         return tuple(part.stop - part.start for part in self.slices)
 
