@@ -67,8 +67,9 @@ impl DynLocalDraft {
     /// threads. Ranks in errors are those of threads, numbered by process, or of processes where a
     /// process finds an error before its threads start.
     ///
-    /// The calling thread alone communicates, also in later calls, which are made on it unless MPI
-    /// has `MPI_THREAD_MULTIPLE`.
+    /// The calling thread alone communicates. Later calls are made on the same thread, unless MPI
+    /// has `MPI_THREAD_MULTIPLE`, or `MPI_THREAD_SERIALIZED` and a communicator that
+    /// `MpiComm::from_raw` made.
     ///
     /// The only process of a communicator communicates with nobody, and has
     /// [fewer threads](DynLocalDraft::build) for short axes. Its data is not transposed.
