@@ -24,7 +24,7 @@ const COLOURS: [[f64; 3]; 6] = [
     [1.00, 1.00, 0.88],
 ];
 
-/// Draws `|ω|` in the plane x = π: y to the right, z upwards. Collective.
+/// Draws `|ω|` in the plane z = 3π/8: x to the right, y upwards. Collective.
 ///
 /// # Errors
 /// On every rank, when a transform or the file fails.
@@ -35,13 +35,14 @@ pub(crate) fn save<P: Place>(
 ) -> Result<(), Error> {
     let n = flow.size();
     let mut plane = vec![0.0; 3 * n * n];
-    let middle = n / 2;
+    let height = 3 * n / 16;
     flow.read_vorticity(|omega| {
         let brick = omega.brick();
         let points = brick.points();
         for (at, ([x, y, z], value)) in omega.iter().enumerate() {
-            if x == middle {
-                plane[((at / points) * n + z) * n + y] = *value;
+            if z == height {
+                let component = at / points;
+                plane[(component * n + y) * n + x] = *value;
             }
         }
         Ok(())

@@ -9,10 +9,10 @@ use std::process::Command;
 const RANKS: &str = "4";
 /// Points along each axis, the age of the vortex and the time between rows of its table. Steps are
 /// as long as is stable for so few points.
-const FLOW: &str = "--size 96 --reynolds 800 --time 8 --step 0.03125 --every 1";
+const FLOW: &str = "--size 96 --reynolds 400 --time 9 --step 0.03125 --every 1";
 /// The row of the table with which the velocity is written, and its file.
-const LAST_ROW: &str = "8";
-const VELOCITY: &str = "velocity-8.npy";
+const LAST_ROW: &str = "9";
+const VELOCITY: &str = "velocity-9.npy";
 
 pub(crate) fn build_cli(mpi: bool) -> Result<PathBuf> {
     let features: &[&str] = if mpi { &["--features", "fft-cli/mpi"] } else { &[] };
@@ -84,7 +84,7 @@ pub(crate) fn run() -> Result {
     run_shown(&mut spectrum)?;
     println!("\nPictures in {}:", folder.display());
     for (name, what) in [
-        ("vorticity.png", "the vorticity in the plane x = π"),
+        ("vorticity.png", "the vorticity in the plane z = 3π/8"),
         ("spectrum.svg", "energy over wavenumber"),
         ("dissipation.svg", "dissipation over time"),
     ] {

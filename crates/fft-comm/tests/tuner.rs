@@ -114,7 +114,7 @@ fn the_model_prefers_what_is_named_first_unless_another_is_clearly_faster() {
     assert_eq!(reason, "predicted to be the fastest");
     let mut hardly = fft_core::Machine::default();
     (hardly.near.latency.value, hardly.near.overhead.value) = (0.0, 0.0);
-    hardly.meeting.value = 1e-5;
+    hardly.meeting.value = 1.6e-4;
     let (exchange, over, reason) = of(hardly);
     assert!(exchange == Algorithm::Shared && over > 1.0, "{exchange} {over}");
     let percent = format!("predicted to be {:.1}% faster than shared, but", 100.0 * (over - 1.0));
@@ -149,6 +149,8 @@ fn predictions_are_trusted_more_where_links_were_measured() {
         let mut machine = fft_core::Machine::default();
         (machine.near.bandwidth.how, machine.far.bandwidth.how) = (near, far);
         machine.meeting.value = meeting;
+        // Processors so slow that exchanges make little difference.
+        (machine.memory.value, machine.flops[0].rate.value) = (1e10, 4e9);
         let mut problem = problem([64; 3], &hosts);
         problem.machine = machine.into();
         let choice = Choice::of_model(&problem, None);
@@ -391,13 +393,13 @@ fn recipes_are_timed_and_one_is_chosen_on_every_rank_alike() {
                 Outcome::Dropped(times) => !times.is_empty(),
                 Outcome::NotTried => true,
                 Outcome::Failed(why) => panic!("{why}"),
-                Outcome::Remembered(_) => panic!("nothing was timed before"),
+                Outcome::Remembered(seconds) => panic!("{seconds} s of an earlier run"),
             };
             assert!(worse && row.predicted > 0.0, "{report}");
         }
         let text = report.to_string();
         assert_eq!(text.lines().filter(|line| line.starts_with('*')).count(), 1, "{text}");
-        assert_eq!(text.lines().count(), 1 + report.rows.len(), "{text}");
+        assert_eq!(text.lines().count(), 2 + report.rows.len(), "{text}");
     }
 }
 

@@ -1,5 +1,5 @@
-//! Rates, as medians of several timings, and times, as the least of several: disturbances only make
-//! them longer.
+//! Rates and times: the best of several timings, as disturbances only make them worse, and medians
+//! of what ranks do together.
 
 use std::time::{Duration, Instant};
 
@@ -17,22 +17,23 @@ pub(super) const ALONE: Window = Window { turns: 9, long: Duration::from_millis(
 /// The rate of all together: long enough for several time slices of each, where ranks share cores.
 pub(super) const TOGETHER: Window = Window { turns: 1, long: Duration::from_millis(60) };
 
-/// Units of work per second, after one warm-up call. `work` returns the units that it has done.
+/// Units of work per second in the best turn, after one warm-up call. `work` returns the units that
+/// it has done.
 pub(super) fn rate(window: Window, mut work: impl FnMut() -> f64) -> f64 {
     work();
-    let mut rates = vec![0.0; window.turns];
-    for rate in &mut rates {
+    let mut best: f64 = 0.0;
+    for _ in 0..window.turns {
         let (start, mut done) = (Instant::now(), 0.0);
         loop {
             done += work();
             let spent = start.elapsed();
             if spent >= window.long {
-                *rate = done / spent.as_secs_f64();
+                best = best.max(done / spent.as_secs_f64());
                 break;
             }
         }
     }
-    median(&mut rates)
+    best
 }
 
 /// The median; of an even number of values, the larger of two.
