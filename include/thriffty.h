@@ -484,7 +484,9 @@ typedef struct thriffty_options {
     const char *layouts;
     /**
      * On the host: the threads of this process that share its work; 1 by default, 0 for
-     * `thriffty_default_threads`. One axis of one process has one thread.
+     * `thriffty_default_threads`. One axis of one process has one thread. Plans of a process share
+     * their threads, which park between calls. Over MPI the thread that calls this library sends
+     * for them, so that `MPI_THREAD_FUNNELED` is enough; transposed data is refused there.
      */
     int32_t threads;
     /**
@@ -787,8 +789,9 @@ thriffty_status thriffty_plan_error(const struct thriffty_plan *plan, double *es
 int64_t thriffty_plan_recipe(const struct thriffty_plan *plan, char *recipe, size_t room);
 
 /**
- * Writes the candidates for the recipe as a table, one line each, as `thriffty_plan_recipe`: the
- * times that the model expects, those that were measured, and a mark at the choice.
+ * Writes, as `thriffty_plan_recipe`, why the recipe was chosen, for example "from wisdom, measured 33.80 ms",
+ * and the candidates as a table, one line each: the times that the model expects, those that were
+ * measured, and a mark at the choice.
  *
  * What the caller promises:
  * `report` is NULL or has room for `room` bytes.
@@ -908,8 +911,9 @@ thriffty_status thriffty_copy_destroy(struct thriffty_copy *copy);
  *
  * `input_bytes` and `output_bytes` are the sizes of the arrays. The arrays do not overlap, or are
  * one array: then `input` is `output`, and both sizes are those of the longer side. Plans are kept
- * while they hold little memory together; `thriffty_clear_plans` gives them up. With `threads` of
- * the options 0, small arrays are transformed on the calling thread. Data on devices needs a plan.
+ * while they hold at most 256 MiB together, not counting the last one; `thriffty_clear_plans` gives
+ * them up. Small arrays are transformed on the calling thread, others on `threads` of the options.
+ * Data on devices needs a plan. A machine file of the options is read in each call.
  *
  * What the caller promises:
  * Pointers are NULL or point at what their types say. `input` has `input_bytes` bytes, which nobody

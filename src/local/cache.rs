@@ -1,20 +1,20 @@
 //! Plans of one process that are kept between calls.
 //!
 //! A plan is in use by one call at a time, so a call takes it out of the cache and puts it back.
-//! Threads that transform the same shape at once have a plan each, and nobody waits for a lock while
-//! another one computes. The limit is in bytes, because programs that analyse many short signals
-//! need thousands of small plans, and others a few large ones.
+//! Threads that transform the same shape at once have a plan each, and nobody waits for a lock
+//! while another one computes. The limit is in bytes, because programs that analyse many short
+//! signals need thousands of small plans, and others a few large ones.
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use fft_core::{Error, ErrorKind, PerProcess};
+use fft_core::{Comm, Error, ErrorKind, PerProcess};
 
 use super::dyn_local_draft::DynLocalDraft;
 use super::dyn_local_plan::DynLocalPlan;
 
-/// What idle plans may hold together.
+/// What idle plans may hold together, except the one that was used last.
 const MOST_BYTES: usize = 1 << 28;
 /// What a plan holds besides the memory that it transforms in: its recipe, its report, and tables.
 const PLAN_BYTES: usize = 1 << 15;
@@ -49,23 +49,29 @@ impl Hash for Key {
 
 struct Kept {
     plan: Box<DynLocalPlan>,
+    /// What it holds, counted when it was made: to count takes longer than a small transform.
     bytes: usize,
     last_call: u64,
 }
 
+impl Kept {
+    fn new(plan: DynLocalPlan) -> Self {
+        Self { bytes: plan.memory() + PLAN_BYTES, plan: Box::new(plan), last_call: 0 }
+    }
+}
+
 impl Cache {
-    fn take(&mut self, key: &Key) -> Option<Box<DynLocalPlan>> {
+    fn take(&mut self, key: &Key) -> Option<Kept> {
         let kept = self.idle.get_mut(key)?.pop()?;
         self.bytes -= kept.bytes;
-        Some(kept.plan)
+        Some(kept)
     }
 
     /// Keeps a plan, and returns those that must go.
-    fn put(&mut self, key: Key, plan: Box<DynLocalPlan>) -> Vec<Kept> {
+    fn put(&mut self, key: Key, kept: Kept) -> Vec<Kept> {
         self.calls += 1;
-        let kept = Kept { bytes: plan.memory() + PLAN_BYTES, plan, last_call: self.calls };
         self.bytes += kept.bytes;
-        self.idle.entry(key).or_default().push(kept);
+        self.idle.entry(key).or_default().push(Kept { last_call: self.calls, ..kept });
         if self.bytes > MOST_BYTES { self.shrink(MOST_BYTES / 4 * 3) } else { Vec::new() }
     }
 
@@ -99,22 +105,24 @@ fn locked(cache: &Mutex<Cache>) -> MutexGuard<'_, Cache> {
 }
 
 /// Gives up the plans that calls without a plan have made ([`DynLocalDraft::run`],
-/// [`LocalDraft::forward`](super::LocalDraft::forward)) and their threads. Those that are in use
-/// stay.
-pub fn clear_plans() {
+/// [`LocalDraft::forward`](super::LocalDraft::forward)) and their threads; returns how many. Those
+/// that are in use stay.
+///
+/// Plans of one process do this when there is not enough memory for them, and try again.
+pub fn clear_plans() -> usize {
     let all = std::mem::take(&mut *locked(CACHE.get()));
     // Plans end here, where the cache is not locked.
-    drop(all);
+    all.idle.into_values().map(|plans| plans.len()).sum()
 }
 
-/// Makes something, once more without idle plans if there is not enough memory for it.
-pub(super) fn with_room<R>(make: impl Fn() -> Result<R, Error>) -> Result<R, Error> {
+/// Makes something on a communicator. One process gives up its idle plans if there is not enough
+/// memory, and tries again. Several processes do not, because all of them would have to.
+#[doc(hidden)]
+pub fn with_room<R>(comm: &dyn Comm, make: impl Fn() -> Result<R, Error>) -> Result<R, Error> {
     match make() {
-        Err(error) if matches!(error.kind(), ErrorKind::Memory | ErrorKind::Threads) => {
-            if locked(CACHE.get()).idle.is_empty() {
-                return Err(error);
-            }
-            clear_plans();
+        Err(error)
+            if error.kind() == ErrorKind::Memory && comm.size() == 1 && clear_plans() > 0 =>
+        {
             make()
         }
         made => made,
@@ -129,19 +137,21 @@ pub(super) fn with_plan(
     let key = Key(draft);
     let cache = CACHE.get();
     let found = locked(cache).take(&key);
-    let mut plan = match found {
-        Some(plan) => plan,
-        None => Box::new(key.0.build()?),
+    let mut kept = match found {
+        Some(kept) => kept,
+        None => Kept::new(key.0.build()?),
     };
     // A plan that fails is not used again.
-    run(&mut plan)?;
-    let gone = locked(cache).put(key, plan);
+    run(&mut kept.plan)?;
+    let gone = locked(cache).put(key, kept);
     drop(gone);
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Barrier;
+
     use fft_core::Precision;
 
     use super::*;
@@ -153,8 +163,8 @@ mod tests {
 
     /// Puts a plan of this length into the cache.
     fn put(cache: &mut Cache, n: usize) {
-        let plan = Box::new(draft(n).build().unwrap());
-        assert_eq!(cache.put(Key(draft(n)), plan).len(), 0);
+        let kept = Kept::new(draft(n).build().unwrap());
+        assert_eq!(cache.put(Key(draft(n)), kept).len(), 0);
     }
 
     #[test]
@@ -176,5 +186,30 @@ mod tests {
         assert_eq!(cache.shrink(0).len(), 0);
         assert!(cache.take(&Key(draft(9))).is_some());
         assert_eq!(cache.bytes, 0);
+    }
+
+    #[test]
+    fn many_small_plans_are_kept() {
+        let mut cache = Cache::default();
+        (1..500).for_each(|n| put(&mut cache, n));
+        assert!((1..500).all(|n| cache.take(&Key(draft(n))).is_some()));
+    }
+
+    /// Two calls with equal drafts are inside their plans at the same time.
+    #[test]
+    fn calls_side_by_side_do_not_wait_for_each_other() {
+        let both_run = Barrier::new(2);
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    with_plan(draft(77), |_| {
+                        both_run.wait();
+                        Ok(())
+                    })
+                });
+            }
+        });
+        let kept = locked(CACHE.get()).idle.get(&Key(draft(77))).map(Vec::len);
+        assert!(matches!(kept, Some(1 | 2)), "{kept:?}");
     }
 }

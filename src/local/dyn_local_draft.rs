@@ -1,6 +1,6 @@
 //! Plans of one process in the making, whose types and number of axes are values.
 
-use fft_core::{Comm, Direction, DynGrid, Error, MAX_AXES, PerAxis, Precision, agree};
+use fft_core::{Comm, Direction, Error, MAX_AXES, PerAxis, Precision};
 
 use super::cache;
 use super::default_threads;
@@ -79,21 +79,15 @@ impl DynLocalDraft {
     /// [`Error::Threads`]; [`Error::Argument`] for no threads, for several on a communicator that
     /// has none, and for transposed data of several processes.
     pub fn build_over(&self, comm: &dyn Comm) -> Result<DynLocalPlan, Error> {
-        let grid = agree(comm, DynGrid::new(self.shape))?;
-        let threads = self.threads.unwrap_or_else(default_threads);
-        let build = || {
-            let options = self.options.clone();
-            DynLocalPlan::new(comm, grid, (self.transform, self.precision), options, threads)
-        };
-        if comm.size() == 1 { cache::with_room(build) } else { build() }
+        cache::with_room(comm, || DynLocalPlan::new(comm, self))
     }
 
     /// Transforms from one array to another, by a plan that later calls with an equal draft use
     /// again. Several threads may do this at the same time.
     ///
-    /// Small arrays are transformed on the calling thread. Plans are kept while they hold little
-    /// memory together; those that were not used for the longest time are given up.
-    /// [`clear_plans`](super::clear_plans) gives up all of them.
+    /// Small arrays are transformed on the calling thread. Plans are kept while they hold at most
+    /// 256 MiB together, not counting the last one; those that were not used for the longest time
+    /// are given up first. [`clear_plans`](super::clear_plans) gives up all of them.
     ///
     /// # Errors
     /// Those of [`DynLocalDraft::build`] and [`DynLocalPlan::run`].

@@ -9,7 +9,9 @@ use fft_core::{
     Timings, Unwinding, WireError, agree,
 };
 
+use super::dyn_local_draft::DynLocalDraft;
 use super::team::Team;
+use super::threads::default_threads;
 use super::work::{self, Work};
 use crate::field::{DynArray, DynTransform};
 use crate::plan::{DynDraft, DynPlan, Options};
@@ -101,13 +103,11 @@ type Part<'a> = Mutex<(&'a [u8], &'a mut [u8])>;
 
 impl DynLocalPlan {
     /// See [`DynLocalDraft::build_over`](super::DynLocalDraft::build_over). Collective.
-    pub(super) fn new(
-        comm: &dyn Comm,
-        grid: DynGrid,
-        (transform, precision): (DynTransform, Precision),
-        options: Options,
-        threads: usize,
-    ) -> Result<Self, Error> {
+    pub(super) fn new(comm: &dyn Comm, draft: &DynLocalDraft) -> Result<Self, Error> {
+        let grid = agree(comm, DynGrid::new(draft.shape))?;
+        let (transform, precision) = (draft.transform, draft.precision);
+        let options = draft.options.clone();
+        let threads = draft.threads.unwrap_or_else(default_threads);
         let comm: Box<dyn Comm> = match comm.size() {
             1 => Box::new(fft_comm::alone()),
             _ => agree(comm, refuse_transposed(&options)).and_then(|()| comm.dup())?,
@@ -190,7 +190,7 @@ impl DynLocalPlan {
     /// Those of [`DynPlan::green_function`].
     pub fn green_function(&self, spacing: impl AsRef<[f64]>) -> Result<DynArray, Error> {
         if self.howmany != 1 {
-            return Err(Error::argument("howmany in open space", self.howmany, 1));
+            return Err(Error::argument("batch in open space", self.howmany, 1));
         }
         let (comm, spectrum) = (self.comm.as_ref(), &self.spectrum);
         let draft = DynDraft::new(comm, self.grid, self.transform, spectrum.precision);

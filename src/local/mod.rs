@@ -30,7 +30,7 @@ mod team;
 mod threads;
 mod work;
 
-pub use cache::clear_plans;
+pub use cache::{clear_plans, with_room};
 pub use draft::{LocalDraft, c2c, r2c, r2r};
 pub use dyn_local_draft::DynLocalDraft;
 pub use dyn_local_plan::DynLocalPlan;

@@ -10,16 +10,17 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::available_parallelism;
 
 use fft_core::{Error, PerProcess};
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
-/// The pool of this process.
-static POOL: PerProcess<Pool> = PerProcess::new(Pool::new);
+use super::threads::cores;
 
+/// The pool of this process.
+static POOL: PerProcess<Pool> = PerProcess::new(Pool::default);
+
+#[derive(Default)]
 struct Pool {
-    cores: usize,
     /// Held by the thread that waits for workers, so that a large team is not overtaken for ever.
     turn: Mutex<()>,
     state: Mutex<State>,
@@ -31,6 +32,8 @@ struct State {
     idle: Vec<Arc<ThreadPool>>,
     /// Idle or not.
     workers: usize,
+    /// Those of jobs that other processes wait for.
+    awaited: usize,
     /// How many reservations there are, by their number of workers.
     reservations: BTreeMap<usize, usize>,
 }
@@ -51,12 +54,13 @@ impl State {
         Ok(())
     }
 
-    /// Ends idle workers beyond those that the largest reservation is for.
-    fn end_unneeded(&mut self) {
-        let needed = self.largest_reservation();
-        while self.workers > needed && self.idle.pop().is_some() {
-            self.workers -= 1;
-        }
+    /// Takes idle workers away, beyond those that the largest reservation is for. They end when the
+    /// caller drops them, without the lock.
+    fn unneeded(&mut self) -> Vec<Arc<ThreadPool>> {
+        let surplus = self.workers.saturating_sub(self.largest_reservation());
+        let count = surplus.min(self.idle.len());
+        self.workers -= count;
+        self.idle.split_off(self.idle.len() - count)
     }
 }
 
@@ -89,7 +93,9 @@ impl Reservation {
             let mut state = POOL.get().state();
             let missing = workers.saturating_sub(state.workers);
             if let Err(why) = state.start(missing) {
-                state.end_unneeded();
+                let started = state.unneeded();
+                drop(state);
+                drop(started);
                 let why = why.to_string();
                 return Err(Error::Threads { found: None, wanted: workers, why });
             }
@@ -104,19 +110,19 @@ impl Reservation {
     /// # Errors
     /// [`Error::Argument`] in a process that was forked from the one of the plan.
     pub(super) fn run(&self, job: Job<'_>) -> Result<(), Error> {
-        if self.workers == 0 {
-            (job.on_caller)();
-            return Ok(());
-        }
         let process = std::process::id();
         if self.process != process {
             return Err(Error::argument("process of the plan", self.process, process));
+        }
+        if self.workers == 0 {
+            (job.on_caller)();
+            return Ok(());
         }
         let pool = POOL.get();
         let workers = pool.take(self.workers, job.is_awaited);
         let on_worker = |number: usize, worker: &Arc<ThreadPool>| {
             (job.on_worker)(number);
-            pool.put_back(worker.clone());
+            pool.put_back(worker.clone(), job.is_awaited);
         };
         run_on(&workers, 0, &on_worker, job.on_caller);
         Ok(())
@@ -135,45 +141,52 @@ impl Drop for Reservation {
                 state.reservations.remove(&self.workers);
             }
         }
-        state.end_unneeded();
+        let unneeded = state.unneeded();
+        drop(state);
+        drop(unneeded);
     }
 }
 
 impl Pool {
-    fn new() -> Self {
-        Self {
-            cores: available_parallelism().map_or(1, usize::from),
-            turn: Mutex::new(()),
-            state: Mutex::default(),
-            returned: Condvar::new(),
-        }
-    }
-
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes this number of workers, which is at most that of a reservation. If no more can be
-    /// started, it waits for those that there are.
-    fn take(&self, count: usize, at_once: bool) -> Vec<Arc<ThreadPool>> {
-        let _turn = (!at_once).then(|| self.turn.lock().unwrap_or_else(PoisonError::into_inner));
+    /// Takes this number of workers, which is at most that of a reservation. If the system starts
+    /// no more of them, it waits for those that there are, because an error here would leave the
+    /// ranks of other processes waiting.
+    fn take(&self, count: usize, is_awaited: bool) -> Vec<Arc<ThreadPool>> {
+        let _turn = (!is_awaited).then(|| self.turn.lock().unwrap_or_else(PoisonError::into_inner));
         let mut state = self.state();
         while state.idle.len() < count {
-            let busy = state.workers - state.idle.len();
-            let most = state.largest_reservation().max(self.cores - 1);
+            // A job that other processes wait for may itself wait for a job of this process, so
+            // that its workers keep nobody waiting.
+            let busy = state.workers - state.idle.len() - state.awaited;
+            let most = state.largest_reservation().max(cores() - 1);
             let missing = count - state.idle.len();
-            if (at_once || busy + count <= most) && state.start(missing).is_ok() {
+            if (is_awaited || busy + count <= most) && state.start(missing).is_ok() {
                 break;
             }
             state = self.returned.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        if is_awaited {
+            state.awaited += count;
         }
         let others = state.idle.len() - count;
         state.idle.split_off(others)
     }
 
-    fn put_back(&self, worker: Arc<ThreadPool>) {
-        self.state().idle.push(worker);
+    fn put_back(&self, worker: Arc<ThreadPool>, is_awaited: bool) {
+        let mut state = self.state();
+        state.idle.push(worker);
+        if is_awaited {
+            state.awaited -= 1;
+        }
+        // Those of concurrent teams stay: one for each core.
+        let unneeded = if state.workers >= cores() { state.unneeded() } else { Vec::new() };
+        drop(state);
         self.returned.notify_all();
+        drop(unneeded);
     }
 }
 

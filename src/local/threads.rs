@@ -1,13 +1,25 @@
 //! How many threads a plan has if you do not say it.
 
 use std::env;
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::available_parallelism;
 
 /// Variables that set the number of threads; the first that is set counts.
 const VARIABLES: [&str; 2] = ["THRIFFTY_THREADS", "OMP_NUM_THREADS"];
 
-static CORES: OnceLock<usize> = OnceLock::new();
+/// 0 before they are counted.
+static CORES: AtomicUsize = AtomicUsize::new(0);
+
+/// Cores that the process may use, by its affinity and the quota of its control group.
+pub(super) fn cores() -> usize {
+    let known = CORES.load(Ordering::Relaxed);
+    if known > 0 {
+        return known;
+    }
+    let cores = available_parallelism().map_or(1, usize::from);
+    CORES.store(cores, Ordering::Relaxed);
+    cores
+}
 
 /// The number of threads of plans of one process, if you do not choose it.
 ///
@@ -20,7 +32,7 @@ static CORES: OnceLock<usize> = OnceLock::new();
 /// The variables are read in each call, the cores in the first one.
 pub fn default_threads() -> usize {
     let given = VARIABLES.into_iter().find_map(|name| threads_in(&env::var(name).ok()?));
-    given.unwrap_or_else(|| *CORES.get_or_init(|| available_parallelism().map_or(1, usize::from)))
+    given.unwrap_or_else(cores)
 }
 
 fn threads_in(value: &str) -> Option<usize> {

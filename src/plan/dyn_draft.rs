@@ -224,7 +224,8 @@ impl<'a> DynDraft<'a> {
     /// The problem, once all ranks agree on the options. Collective.
     fn problem(&self, options: &Options, access: Access) -> Result<Problem, Error> {
         // A rank that has left is noticed here, before anything is gathered.
-        agree(self.comm, self.check())?;
+        let lengths = options.transform.unwrap_or(self.grid.shape());
+        agree(self.comm, self.check().and_then(|()| tables_fit(self.comm.rank(), &lengths)))?;
         self.compare(options)?;
         let [inputs, outputs] = self.gather_bricks(options)?;
         let ranks = self.comm.size();
@@ -332,6 +333,22 @@ impl fmt::Debug for DynDraft<'_> {
             .field("options", &self.options)
             .finish_non_exhaustive()
     }
+}
+
+/// Whether there is memory for the tables of the longest axis. FFT planners end the process where
+/// there is none.
+fn tables_fit(rank: usize, lengths: &[usize]) -> Result<(), Error> {
+    let longest = lengths.iter().copied().max().unwrap_or(1).max(1);
+    let mut slow_part = longest;
+    for prime in [2, 3, 5, 7, 11] {
+        while slow_part.is_multiple_of(prime) {
+            slow_part /= prime;
+        }
+    }
+    // A line and two tables; other lengths take several lines of four times that.
+    let bytes_of_point = if slow_part == 1 { 3 * 16 } else { 16 * 16 };
+    let bytes = longest.saturating_mul(bytes_of_point);
+    Vec::<u8>::new().try_reserve_exact(bytes).map_err(|_| Error::Memory { rank, bytes })
 }
 
 /// Warned of once in a process.

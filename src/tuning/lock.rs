@@ -1,16 +1,16 @@
 //! A lock on a file that several processes change.
 
 use std::fs::{File, Metadata, Permissions};
-use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use fft_core::Error;
-use rustix::fs::{FlockOperation, fcntl_lock};
+use fft_core::{Error, PerProcess};
+use rustix::fs::{FlockOperation, OFlags, fcntl_lock};
 use rustix::io::retry_on_intr;
 
 /// Held by the thread that changes a file: the system's record locks are those of processes.
-static PROCESS: Mutex<()> = Mutex::new(());
+static PROCESS: PerProcess<Mutex<()>> = PerProcess::new(Mutex::default);
 
 /// The right to change a file, until it is dropped.
 ///
@@ -28,7 +28,7 @@ impl Lock {
     /// # Errors
     /// [`Error::Argument`] when the file beside it cannot be made or locked.
     pub(super) fn of(path: &Path) -> Result<Self, Error> {
-        let process = PROCESS.lock().unwrap_or_else(PoisonError::into_inner);
+        let process = PROCESS.get().lock().unwrap_or_else(PoisonError::into_inner);
         let mut name = std::ffi::OsString::from(".");
         name.push(path.file_name().unwrap_or_default());
         name.push(".lock");
@@ -37,7 +37,11 @@ impl Lock {
             let expected = "a file that can be locked, as others may write at the same time";
             Error::argument(format!("file {}", beside.display()), why, expected)
         };
-        let opened = File::options().create(true).append(true).open(&beside);
+        // Whoever may write to the folder could have made a link to another file, which would get
+        // another owner.
+        let no_links = OFlags::NOFOLLOW.bits() as i32;
+        let mut options = File::options();
+        let opened = options.create(true).append(true).custom_flags(no_links).open(&beside);
         let file = opened.map_err(refused)?;
         if let Ok(locked) = std::fs::metadata(path) {
             open_to_writers_of(&locked, &file);

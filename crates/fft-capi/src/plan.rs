@@ -7,7 +7,7 @@ use std::sync::Arc;
 use thriffty::gpu::cudarc::driver::{CudaStream, DeviceSlice};
 #[cfg(feature = "cuda")]
 use thriffty::gpu::{DeviceMemory, keeping_context};
-use thriffty::local::{DynLocalDraft, DynLocalPlan, default_threads};
+use thriffty::local::{DynLocalDraft, DynLocalPlan, default_threads, with_room};
 use thriffty::machine::{self, Machine};
 use thriffty::planning::{
     Direction, DynArray, DynBrick, DynDraft, DynGrid, DynPlan, Reduce, WireError, agree,
@@ -318,7 +318,6 @@ fn told(brick: DynBrick) -> values::Brick {
 pub(crate) fn build(comm: &dyn Comm, asked: Result<Request, Error>) -> Result<Held, Error> {
     let asked = asked.and_then(|request| {
         let grid = DynGrid::new(request.shape)?;
-        tables_fit(comm.rank(), &request)?;
         Ok((request, grid))
     });
     let (mut request, grid) = agree(comm, asked)?;
@@ -331,13 +330,16 @@ pub(crate) fn build(comm: &dyn Comm, asked: Result<Request, Error>) -> Result<He
     if most != [1.0] {
         return team(comm, request, threads);
     }
-    let mut draft = DynDraft::new(comm, grid, request.transform, request.precision);
-    draft.options = request.options;
-    #[cfg(feature = "cuda")]
-    if let Some(place) = request.place {
-        draft = draft.on(place);
-    }
-    let plan = keeping(on_device, || draft.build())?;
+    let make = || {
+        let mut draft = DynDraft::new(comm, grid, request.transform, request.precision);
+        draft.options = request.options.clone();
+        #[cfg(feature = "cuda")]
+        if let Some(place) = request.place.clone() {
+            draft = draft.on(place);
+        }
+        draft.build()
+    };
+    let plan = keeping(on_device, || with_room(comm, make))?;
     Ok(Held::new(Plan::Rank(Box::new(plan)), on_device))
 }
 
@@ -361,7 +363,6 @@ pub(crate) fn local_draft(mut request: Request) -> Result<DynLocalDraft, Error> 
     if request.place.is_some() {
         return Err(Error::argument("device of a transform without a plan", "one", "none"));
     }
-    tables_fit(0, &request)?;
     if request.machine.is_some() {
         request.options.machine = machine_of(&thriffty::alone(), &request)?.map(Arc::new);
     }
@@ -387,22 +388,4 @@ fn machine_of(comm: &dyn Comm, request: &Request) -> Result<Option<Machine>, Err
         return keeping(true, || machine::read_on_device(comm, &place.gpu, name)).map(Some);
     }
     machine::read(comm, name).map(Some)
-}
-
-/// Whether there is memory for the tables of the longest axis. FFT planners end the process where
-/// there is none.
-fn tables_fit(rank: usize, request: &Request) -> Result<(), Error> {
-    let lens = request.options.transform.unwrap_or(request.shape);
-    let longest = lens.iter().max().map_or(1, |len| (*len).max(1));
-    // A line and two tables; lengths without a fast algorithm take several lines of four times
-    // that.
-    let fast = [2, 3, 5, 7, 11].into_iter().fold(longest, |mut rest, prime| {
-        while rest.is_multiple_of(prime) {
-            rest /= prime;
-        }
-        rest
-    });
-    let bytes = longest.saturating_mul(if fast == 1 { 3 * 16 } else { 16 * 16 });
-    let error = |_| Error::Memory { rank, bytes };
-    Vec::<u8>::new().try_reserve_exact(bytes).map_err(error)
 }

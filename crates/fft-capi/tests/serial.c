@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -69,6 +70,7 @@ static void same_as_a_plan(int transform, int axes, const int64_t *shape, int th
     expect(thriffty_forward_serial(transform, axes, shape, &options, x, in - 8, found, out), ARGUMENT);
     expect(thriffty_forward_serial(transform, axes, shape, &options, x, in, found, out - 8), ARGUMENT);
     expect(thriffty_forward_serial(transform, axes, shape, &options, data, in, data + 1, out), ARGUMENT);
+    expect(thriffty_forward_serial(transform, axes, shape, &options, data, both - 8, data, both), ARGUMENT);
     expect(thriffty_plan_destroy(plan), OK);
     free(x), free(expected), free(found), free(data);
 }
@@ -142,6 +144,39 @@ static void forked(void) {
     expect(thriffty_plan_destroy(plan), OK);
 }
 
+static size_t bytes_of_process(void) {
+    FILE *file = fopen("/proc/self/statm", "r");
+    size_t pages = 0;
+    that(file && fscanf(file, "%zu", &pages) == 1);
+    fclose(file);
+    return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Where memory is limited, kept plans make room for a new one. */
+static void kept_plans_make_room(void) {
+    const pid_t child = fork();
+    that(child >= 0);
+    if (child == 0) {
+        thriffty_plan *plan;
+        thriffty_sizes sizes;
+        const int64_t n = 1 << 20, more = 3 << 18;
+        double complex *x = calloc((size_t)n, sizeof *x);
+        const size_t bytes = sizeof *x * (size_t)n;
+        expect(thriffty_forward_serial(THRIFFTY_TRANSFORM_C2C, 1, &n, NULL, x, bytes, x, bytes), OK);
+        expect(thriffty_plan_create_serial(&plan, THRIFFTY_TRANSFORM_C2C, 1, &more, NULL), OK);
+        expect(thriffty_plan_sizes(plan, &sizes, sizeof sizes), OK);
+        expect(thriffty_plan_destroy(plan), OK);
+        const size_t all = bytes_of_process() + sizes.workspace_bytes / 2;
+        const struct rlimit limit = {all, all};
+        that(setrlimit(RLIMIT_AS, &limit) == 0);
+        expect(thriffty_plan_create_serial(&plan, THRIFFTY_TRANSFORM_C2C, 1, &more, NULL), OK);
+        expect(thriffty_plan_destroy(plan), OK);
+        _exit(0);
+    }
+    int status = -1;
+    that(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
 int main(void) {
     unsetenv("THRIFFTY_THREADS");
     setenv("OMP_NUM_THREADS", "5,2", 1);
@@ -162,6 +197,7 @@ int main(void) {
 
     forked();
     expect(thriffty_clear_plans(), OK);
+    kept_plans_make_room();
     threads_are_shared();
     puts("transforms without a plan are those of plans");
     return 0;

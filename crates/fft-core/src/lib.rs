@@ -32,8 +32,8 @@ pub use arrays::{
 };
 pub use base::cache_sizes::BUNDLE_BYTES;
 pub use base::{
-    Element, Energy, Error, ErrorKind, PerProcess, Precision, Real, Timings, Tolerance, WireError,
-    escaped, shown,
+    Element, Energy, Error, ErrorKind, Precision, Real, Timings, Tolerance, WireError, escaped,
+    shown,
 };
 pub use codec::{BadMessage, Codec, Packed, Wire};
 pub use comm::{
@@ -47,7 +47,7 @@ pub use execute::{
     AnyExecutor, BindContext, BufferRequirement, CallerArrays, Device, Executor, MakeExchange,
     OpBuffers, Operation, Operations, RunContext, RunParts,
 };
-pub use fft_lines::{Costs, Layout as LineLayout, LineCosts, OneByOne, RADICES};
+pub use fft_lines::{Costs, Layout as LineLayout, LineCosts, OneByOne, PerProcess, RADICES};
 pub use geometry::{
     Brick, DIMS, DynBrick, DynGrid, Grid, Layout, MAX_AXES, Panel, PerAxis, Placed, ProcGrid,
     Topology, Transfer, View, check_axes,

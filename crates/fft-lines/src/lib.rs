@@ -19,6 +19,7 @@ use std::sync::Arc;
 pub use complex_fft::ComplexFft;
 pub use costs::{Costs, Layout, LineCosts, OneByOne, RADICES};
 pub use lanes::{BatchFft, Lines, Strides, Trigonometric, TrigonometricType};
+pub use per_process::PerProcess;
 pub use real_fft::RealFft;
 pub use rustdct::{Dct1, DctNum, Dst1, TransformType2And3, TransformType4};
 
@@ -29,6 +30,7 @@ mod complex_fft;
 mod costs;
 mod lanes;
 mod one_by_one;
+mod per_process;
 mod planners;
 mod real_fft;
 mod roots;

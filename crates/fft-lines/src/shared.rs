@@ -3,9 +3,10 @@
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use crate::lanes::Batch;
+use crate::per_process::PerProcess;
 
 /// What a transform computes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -38,10 +39,10 @@ pub(crate) struct Made<F> {
 /// The place of a transform, which one thread makes while others wait for it.
 type Slot = OnceLock<Made<Box<dyn Any + Send + Sync>>>;
 
-static SLOTS: LazyLock<Mutex<HashMap<Key, Weak<Slot>>>> = LazyLock::new(Mutex::default);
+static SLOTS: PerProcess<Mutex<HashMap<Key, Weak<Slot>>>> = PerProcess::new(Mutex::default);
 
 fn slot(key: Key) -> Arc<Slot> {
-    let mut slots = SLOTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut slots = SLOTS.get().lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(slot) = slots.get(&key).and_then(Weak::upgrade) {
         return slot;
     }

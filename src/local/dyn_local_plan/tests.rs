@@ -12,11 +12,9 @@ fn a_panic_of_one_thread_is_an_error_of_all() {
     for ranks in [1, 2, 3] {
         let (done, wait) = mpsc::channel();
         std::thread::spawn(move || {
-            let grid = DynGrid::new([6, 5, 4]).unwrap();
-            let options = Options::new(DynTransform::C2c, 3);
-            let types = (DynTransform::C2c, Precision::F64);
-            let plan = DynLocalPlan::new(&fft_comm::alone(), grid, types, options, ranks);
-            let mut plan = plan.unwrap();
+            let mut draft = DynLocalDraft::new([6, 5, 4], DynTransform::C2c, Precision::F64);
+            draft.threads = Some(ranks);
+            let mut plan = draft.build().unwrap();
             assert_eq!(plan.threads(), ranks);
             let gone = ranks / 2;
             let data: Vec<_> = (0..ranks).map(|_| Mutex::new(plan.zeros().unwrap())).collect();

@@ -2,6 +2,7 @@
 
 use std::ffi::c_void;
 
+use thriffty::Error;
 use thriffty::local;
 use thriffty::planning::Direction;
 
@@ -26,9 +27,9 @@ struct Call {
 ///
 /// `input_bytes` and `output_bytes` are the sizes of the arrays. The arrays do not overlap, or are
 /// one array: then `input` is `output`, and both sizes are those of the longer side. Plans are kept
-/// while they hold little memory together; `thriffty_clear_plans` gives them up. Small arrays are
-/// transformed on the calling thread, others on `threads` of the options. Data on devices needs a
-/// plan.
+/// while they hold at most 256 MiB together, not counting the last one; `thriffty_clear_plans` gives
+/// them up. Small arrays are transformed on the calling thread, others on `threads` of the options.
+/// Data on devices needs a plan. A machine file of the options is read in each call.
 ///
 /// # Safety
 /// Pointers are NULL or point at what their types say. `input` has `input_bytes` bytes, which nobody
@@ -79,6 +80,10 @@ unsafe fn run(direction: Direction, call: &Call) -> Result<(), Failure> {
     // SAFETY: the caller vouches for the pointers.
     let draft = local_draft(unsafe { request(0, family, call.shape, bricks, call.options) }?)?;
     if std::ptr::addr_eq(call.input.0, call.output.0) && call.output.1 > 0 {
+        if call.input.1 != call.output.1 {
+            let what = "bytes of the input of an array in place";
+            return Err(Error::argument(what, call.input.1, call.output.1).into());
+        }
         // SAFETY: the caller vouches for the array.
         let array = unsafe { bytes_mut("array", call.output.0, call.output.1) }?;
         return Ok(draft.run_in_place(direction, array)?);

@@ -3,13 +3,15 @@
 //! A child of `fork` has one thread. Threads of a pool are gone there, and a lock that another
 //! thread held stays locked for ever. So whatever keeps threads, or a lock for the whole process,
 //! is made anew in a child, and what the parent had made is left alone.
+//!
+//! It is here because tables of lines need it, and this crate depends on no other one.
 
 use std::sync::OnceLock;
 
 /// A value that is made once in each process, also in one that was forked.
 ///
 /// ```
-/// use fft_core::PerProcess;
+/// use fft_lines::PerProcess;
 /// static NAMES: PerProcess<Vec<u32>> = PerProcess::new(|| vec![std::process::id()]);
 /// assert_eq!(NAMES.get(), &[std::process::id()]);
 /// ```
@@ -28,7 +30,8 @@ struct Made<V> {
 }
 
 impl<V> PerProcess<V> {
-    /// A place for values that `make` returns.
+    /// A place for values that `make` returns. It should do little: a process that is forked while
+    /// another thread runs it would wait for that thread.
     pub const fn new(make: fn() -> V) -> Self {
         Self { make, first: OnceLock::new() }
     }
