@@ -103,7 +103,7 @@ fn within<K: Make>(comm: &dyn Comm, case: &Case<3>, tolerance: bool) -> Done {
     let even = case.tiling.is_none();
     let messages_take = match case.exchange {
         Algorithm::Ring(_) if !even => 4 * comm.size() * round,
-        _ if !even => 2 * comm.size() * round,
+        _ if !even => 2 * comm.size() * chunk,
         Algorithm::Ring(_) => 6 * round,
         _ => (5 * round).min(4 * chunk),
     };

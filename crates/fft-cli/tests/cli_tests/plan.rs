@@ -28,8 +28,8 @@ fn a_plan_is_told_for_people() {
     let text = cli(line).ok();
     let start = "\
 (c2c 1024x1024 f64 ranks=4 [4x1] (fft y) (exchange [1x4] shared raw) (fft x) (scale inverse))
-4 ranks on 2 hosts of 2 of ethernet, known by 2 numbers measured, 0 fitted, 21 assumed
-chosen by the model: hosts is predicted to be 9.9% faster than shared, but another exchange must \
+4 ranks on 2 hosts of 2 of ethernet, known by 2 numbers measured, 0 fitted, 23 assumed
+chosen by the model: hosts is predicted to be 3.4% faster than shared, but another exchange must \
 be faster by 25% and 20 µs
 
 2 passes over memory
