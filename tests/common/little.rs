@@ -11,8 +11,10 @@ type Done = Result<(), Error>;
 
 /// Bytes of scratch of all local transforms.
 const SCRATCH: usize = 1 << 16;
-/// Bytes of the lists of all messages and rounds of a plan, and of its codecs.
+/// Bytes of the lists of all messages and rounds of a plan.
 const LISTS: usize = 1 << 19;
+/// Bytes of the scratch of codecs.
+const CODECS: usize = 1 << 16;
 /// Bytes of a tile that ranks fill from each other's memory, at most.
 const TILE: usize = 1 << 20;
 /// Bytes of lines that lie far apart, unless memory is to be little.
@@ -111,7 +113,7 @@ fn within<K: Make>(comm: &dyn Comm, case: &Case<3>, tolerance: bool) -> Done {
     };
     // Where the collective is made of messages between pairs, these have slots of their own.
     let pairs = if case.exchange == Algorithm::Alltoallv { 2 * round } else { 0 };
-    let rest = SCRATCH + if messages { messages_take + pairs + LISTS } else { TILE };
+    let rest = SCRATCH + if messages { messages_take + pairs + LISTS + CODECS } else { TILE };
     let what = format!("{case:?} on {} ranks: {recipe}", comm.size());
     // What does not fit is cut off in planes.
     let (found, bound) = (least.memory(), held + over + plane(&least) + rest);
