@@ -12,7 +12,7 @@ type Done = Result<(), Error>;
 /// Bytes of scratch of all local transforms.
 const SCRATCH: usize = 1 << 16;
 /// Bytes of the lists of messages and rounds of an exchange, both ways.
-const LISTS: usize = 1 << 18;
+const LISTS: usize = 3 << 17;
 /// Bytes of the scratch of codecs.
 const CODECS: usize = 1 << 16;
 /// Bytes of a tile that ranks fill from each other's memory, at most.
