@@ -128,7 +128,7 @@ fn within<K: Make>(comm: &dyn Comm, case: &Case<3>, tolerance: bool) -> Done {
     // Each rank has messages of more than a few chunks, which are what is saved.
     if messages && even && case.cuts.is_none() {
         let ample = plan(Memory::Ample)?.memory();
-        assert!(found + held / 5 < ample, "{found}, {ample}: {what}");
+        assert!(found + held / 6 < ample, "{found}, {ample}: {what}");
     }
     Ok(())
 }
