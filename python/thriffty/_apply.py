@@ -16,7 +16,6 @@ The inverse of a real transform goes the other way round: its halved axis comes 
 from __future__ import annotations
 
 import ctypes
-import os
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -70,17 +69,17 @@ def set_workers(workers: int) -> Iterator[None]:
 
 
 def _threads(workers: int | None) -> int:
-    """As SciPy counts: -1 is all cores, -2 all but one. 0 is for the library to decide."""
+    """As SciPy counts: -1 is the default number, -2 one less. 0 is for the library to decide."""
     if workers is None:
         return _kept.workers or 0
     threads = index(workers)
     if threads < 0:
-        cores = len(os.sched_getaffinity(0))
+        cores = _library.serial().c.thriffty_default_threads()
         threads += cores + 1
         if threads < 1:
             raise argument("workers", workers, f"1 or more, or -1 to -{cores}")
     if threads < 1:
-        raise argument("workers", workers, "1 or more, or -1 for all cores")
+        raise argument("workers", workers, "1 or more, or -1 for the default number")
     return threads
 
 
@@ -99,7 +98,7 @@ def apply(
     `mine`: `x` may be overwritten. `length`: of an inverse real transform, the points of physical
     data along its halved axis. `out`: an array that may take the result, if it fits.
     """
-    how = (inverse, known_norm(norm), _threads(workers))
+    how = _How(inverse, known_norm(norm), _threads(workers))
     if not kinds:
         return x if mine else x.copy()
     if out is not None and (out.ndim != x.ndim or np.may_share_memory(x, out)):
@@ -122,13 +121,13 @@ def apply(
 def _packed(
     x: np.ndarray,
     kinds: Items,
-    how: tuple[bool, str, int],
+    how: _How,
     mine: bool,
     length: int | None,
     place: np.ndarray | None = None,
 ) -> np.ndarray:
     """Transforms a contiguous array."""
-    step = _step(x.shape, x.dtype, kinds, length, *how)
+    step = _step(x.shape, x.dtype, kinds, length, how)
     if step.first:
         x, mine = _packed(x, step.first, how, mine, None), True
     if place is not None and not step.rest and _fits(place, step.shape, step.to):
@@ -148,8 +147,16 @@ def _fits(place: np.ndarray, shape: tuple[int, ...], dtype: np.dtype) -> bool:
     return usable and place.shape == shape and place.dtype == dtype
 
 
+class _How(NamedTuple):
+    """What the transforms along all axes share. 0 threads are for the library to decide."""
+
+    inverse: bool
+    norm: str
+    threads: int
+
+
 class _Call:
-    """A call of the library, but for the arrays."""
+    """A call of the library except for the arrays."""
 
     def __init__(
         self,
@@ -157,16 +164,14 @@ class _Call:
         dtype: np.dtype,
         kinds: tuple[str, ...],
         batch: int,
-        inverse: bool,
-        norm: str,
-        threads: int,
+        how: _How,
     ) -> None:
         request = Request(shape, dtype, kinds, (None, None), None)
         self._library = _library.serial()
-        self._options = request.options(self._library, batch, norm, threads=threads)
+        self._options = request.options(self._library, batch, how.norm, threads=how.threads)
         self._shape = (ctypes.c_int64 * len(shape))(*shape)
         names = ("thriffty_forward_serial", "thriffty_inverse_serial")
-        self._function = getattr(self._library.c, names[inverse])
+        self._function = getattr(self._library.c, names[how.inverse])
         places = (ctypes.addressof(self._shape), ctypes.addressof(self._options))
         self._wanted = (request.transform, len(shape), *places)
 
@@ -196,13 +201,12 @@ def _step(
     dtype: np.dtype,
     kinds: Items,
     length: int | None,
-    inverse: bool,
-    norm: str,
-    threads: int,
+    how: _How,
 ) -> _Step:
     for axis, _ in kinds:
         if shape[axis] == 0 or length == 0:
             raise argument(f"points along axis {axis}", 0, "at least 1")
+    inverse = how.inverse
     # Of one point there is nothing to transform, and an axis of one point cannot be divided.
     whole = tuple((axis, kind) for axis, kind in kinds if kind != "c2c" or shape[axis] > 1)
     now, later = _parts(shape, dict(whole or kinds))
@@ -219,7 +223,7 @@ def _step(
     first, rest = (later, ()) if inverse and halved is not None else ((), later)
     call = None
     if batch > 0 and 0 not in points:
-        call = _Call(points, of, named, batch, inverse, norm, threads)
+        call = _Call(points, of, named, batch, how)
     return _Step(first, rest, tuple(physical if inverse else spectral), to, call)
 
 

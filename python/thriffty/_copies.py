@@ -100,7 +100,7 @@ class ParallelCopy(_library.Uncopied):
         """Ends the copy. Collective."""
         if self._made:
             self._made = False
-            self._library.check(self._library.c.thriffty_copy_destroy(self._handle))
+            self._library.destroy(self._library.c.thriffty_copy_destroy, self._handle)
 
     def __enter__(self) -> ParallelCopy:
         return self

@@ -86,6 +86,7 @@ class DistArray(np.ndarray):
         layout = _layout_after(ufunc, method, inputs, named.get("axis", 0))
         out = named.get("out")
         if out is not None:
+            _check_out(inputs, layout, out)
             named["out"] = tuple(_plain(array) for array in out)
         if "where" in named:
             named["where"] = _plain(named["where"])
@@ -359,7 +360,7 @@ def _layout_after(ufunc: Any, method: str, inputs: Sequence[Any], axis: Any) -> 
     if not arrays or ufunc.signature is not None:
         return None
     first, *others = (array._layout for array in arrays)
-    if any((one.shape, one.subcomm) != (first.shape, first.subcomm) for one in others):
+    if not all(_is_same(one, first) for one in others):
         return None
     if method == "__call__":
         return first
@@ -369,6 +370,20 @@ def _layout_after(ufunc: Any, method: str, inputs: Sequence[Any], axis: Any) -> 
     (array,), axes = arrays, axis if isinstance(axis, tuple) else (axis,)
     rank = array.ndim - len(first.shape)
     return first if all(axis % array.ndim < rank for axis in axes) else None
+
+
+def _check_out(inputs: Sequence[Any], layout: Layout | None, out: Sequence[Any]) -> None:
+    """Refuses a result that has another distribution than the array that is to take it."""
+    if not any(isinstance(array, DistArray) and array._layout for array in inputs):
+        return
+    for array in out:
+        own = array._layout if isinstance(array, DistArray) else None
+        if own is not None and (layout is None or not _is_same(own, layout)):
+            raise argument("distribution of out", "another", "that of the inputs")
+
+
+def _is_same(one: Layout, other: Layout) -> bool:
+    return (one.shape, one.subcomm) == (other.shape, other.subcomm)
 
 
 def _not_cut(part: np.ndarray, shape: tuple[int, ...], axis: int) -> DistArray:

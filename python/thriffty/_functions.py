@@ -1,9 +1,9 @@
 """The names and arguments of ``scipy.fft`` and ``numpy.fft``, for arrays of one process.
 
-Beyond those, `out` takes the result, as in NumPy. `workers` is the number of threads: all cores by
-default (see :func:`set_workers`), -1 for all, -2 for all but one. With `overwrite_x` the result may
-take the memory of `x`. float16, integers and lists become float32 or float64; long doubles are
-refused.
+Beyond those, `out` takes the result, as in NumPy, whose name `a` for the array works as well.
+`workers` is the number of threads: by default :func:`get_workers`, -1 is the same and -2 one less.
+With `overwrite_x` the result may take the memory of `x`. float16, integers and lists become float32
+or float64; long doubles are refused.
 """
 
 from __future__ import annotations
@@ -254,7 +254,7 @@ def fftn(
     overwrite_x : bool
         The result may take the memory of `x`.
     workers : int, optional
-        Threads; all cores by default.
+        Threads; :func:`get_workers` says how many by default.
     out : array, optional
         For the result.
 

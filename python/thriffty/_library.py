@@ -62,6 +62,9 @@ ERRORS: dict[int, type[Error]] = {
 }
 
 
+_NO_PLAN = 7
+
+
 class Options(Structure):
     """`thriffty_options`."""
 
@@ -228,6 +231,12 @@ class Library:
         """Raises the error that a status stands for."""
         if status != 0:
             raise ERRORS.get(status, Error)(self.c.thriffty_last_error().decode())
+
+    def destroy(self, call: Callable[[c_void_p], int], handle: c_void_p) -> None:
+        """Ends a plan or a copy. One from before a fork is its parent's, and none here."""
+        status = call(handle)
+        if status != _NO_PLAN:
+            self.check(status)
 
     def text(self, call: Callable[..., int], plan: c_void_p) -> str:
         """The text that a call writes as snprintf does."""

@@ -87,8 +87,8 @@ class Plan(Spectra, _library.Uncopied):
         The machine of the model: a file of ``fft-cli calibrate``, or "summit", "frontier" or
         "ethernet".
     threads : int, optional
-        Threads of this process that share its work. By default as many as there are cores without
-        a communicator, and one with one.
+        Threads of this process that share its work. With a communicator, one by default. Without,
+        :func:`get_workers` says how many.
     transposed_input, transposed_output : bool
         Physical or spectral data is in the bricks and the order of axes that cost least:
         :attr:`input_slices`, :attr:`output_slices`, :attr:`orders`. With a communicator.
@@ -458,7 +458,7 @@ class Plan(Spectra, _library.Uncopied):
         if self._handle is None or self._lent:
             return
         handle, self._handle = self._handle, None
-        self._library.check(self._library.c.thriffty_plan_destroy(handle))
+        self._library.destroy(self._library.c.thriffty_plan_destroy, handle)
 
     def __enter__(self) -> Plan:
         return self
@@ -483,7 +483,7 @@ class Plan(Spectra, _library.Uncopied):
 
 
 def _threads(threads: int | None, is_local: bool) -> int | None:
-    """The option: 0 for as many as there are cores, None for the library's own choice."""
+    """The option: 0 is the default of plans of one process, None that of the others."""
     if threads is not None:
         return integer("threads", threads, 32)
     return 0 if is_local else None

@@ -111,6 +111,13 @@ def test_arithmetic_keeps_the_distribution() -> None:
     check(np.isclose(np.linalg.norm(u), 2 * np.sqrt(u.size)))
     u += 1
     check((u.v == 3).all() and type(u.v) is np.ndarray)
+    # The same shape on one rank, and another distribution.
+    other = DistArray((3, 4, 6), val=2)
+    if RANKS == 1:
+        for x, y, out in ((u, u, other), (u, other, u), (other, u, other)):
+            with pytest.raises(thriffty.ArgumentError, match="distribution of out"):
+                np.add(x, y, out=out)
+        check((other.v == 2).all() and (u.v == 3).all())
     kept = np.add(u, u, out=u[0:3])
     check((u.v == 6).all() and kept.rank == 1 and type(u.mean(axis=1)) is np.ndarray)
 
