@@ -141,11 +141,13 @@ pub(super) fn with_plan(
         Some(kept) => kept,
         None => Kept::new(key.0.build()?),
     };
-    // A plan that fails is not used again.
-    run(&mut kept.plan)?;
-    let gone = locked(cache).put(key, kept);
-    drop(gone);
-    Ok(())
+    let result = run(&mut kept.plan);
+    // A plan that fails is not used again, unless it has refused the arrays.
+    if result.as_ref().err().is_none_or(|error| error.kind() == ErrorKind::Argument) {
+        let gone = locked(cache).put(key, kept);
+        drop(gone);
+    }
+    result
 }
 
 #[cfg(test)]

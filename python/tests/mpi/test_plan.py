@@ -230,7 +230,7 @@ def test_the_library_says_what_it_is():
     """Not under this MPI: a process of its own."""
     code = "import thriffty.__main__ as m; m._mpi = lambda: 'not asked'; m.main()"
     text = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    for word in ("thriffty", "Python", "library", "cores", "GPUs"):
+    for word in ("thriffty", "Python", "library", "threads", "GPUs"):
         assert word in text.stdout
 
 
@@ -238,7 +238,7 @@ def test_the_library_says_what_it_is():
 @pytest.mark.skipif(shutil.which("cc") is None, reason="there is no compiler")
 def test_a_library_for_another_mpi_is_refused(tmp_path, monkeypatch):
     source, path = tmp_path / "other.c", tmp_path / "libother.so"
-    calls = "version last_error plan_recipe plan_report plan_create_f copy_run".split()
+    calls = "version last_error plan_recipe plan_report plan_create_f forward_serial".split()
     lines = [f"const char *thriffty_{call}(void) {{ return 0; }}" for call in calls]
     lines += [
         "#include <string.h>",
