@@ -570,7 +570,9 @@ typedef struct thriffty_sizes {
      */
     size_t in_place_bytes;
     /**
-     * Bytes that the plan holds beside input and output.
+     * Bytes that the plan holds besides input and output, with its share of tables that plans of
+     * this process have in common. Several threads or a batch with half a spectrum also copy the
+     * input of a transform in place while it runs.
      */
     size_t workspace_bytes;
     /**
@@ -789,9 +791,9 @@ thriffty_status thriffty_plan_error(const struct thriffty_plan *plan, double *es
 int64_t thriffty_plan_recipe(const struct thriffty_plan *plan, char *recipe, size_t room);
 
 /**
- * Writes, as `thriffty_plan_recipe`, why the recipe was chosen, for example "from wisdom, measured 33.80 ms",
- * and the candidates as a table, one line each: the times that the model expects, those that were
- * measured, and a mark at the choice.
+ * Writes, as `thriffty_plan_recipe`, why the recipe was chosen, for example "from wisdom, measured
+ * 33.80 ms", and the candidates as a table, one line each: the times that the model expects, those
+ * that were measured, and a mark at the choice.
  *
  * What the caller promises:
  * `report` is NULL or has room for `room` bytes.
@@ -911,13 +913,13 @@ thriffty_status thriffty_copy_destroy(struct thriffty_copy *copy);
  *
  * `input_bytes` and `output_bytes` are the sizes of the arrays. The arrays do not overlap, or are
  * one array: then `input` is `output`, and both sizes are those of the longer side. Plans are kept
- * while they hold at most 256 MiB together, not counting the last one; `thriffty_clear_plans` gives
- * them up. Small arrays are transformed on the calling thread, others on `threads` of the options.
- * Data on devices needs a plan. A machine file of the options is read in each call.
+ * while they hold at most 256 MiB together, not counting the last one; `thriffty_clear_plans`
+ * gives them up. Small arrays are transformed on the calling thread, others on `threads` of the
+ * options. Data on devices needs a plan. A machine file of the options is read in each call.
  *
  * What the caller promises:
- * Pointers are NULL or point at what their types say. `input` has `input_bytes` bytes, which nobody
- * writes to meanwhile, and `output` has `output_bytes` bytes, which nobody else touches.
+ * Pointers are NULL or point at what their types say. `input` has `input_bytes` bytes, which
+ * nobody writes to meanwhile, and `output` has `output_bytes` bytes, which nobody else touches.
  */
 thriffty_status thriffty_forward_serial(int32_t transform,
                                         int32_t axes,

@@ -94,13 +94,13 @@ impl<K: Transform, const D: usize> LocalDraft<K, D> {
         self.with(|options| options.kinds = kinds.into())
     }
 
-    /// So many equal transforms at once, their arrays one after the other in memory.
+    /// Transforms `howmany` arrays at once, stored one after another.
     pub fn howmany(self, howmany: usize) -> Self {
         self.with(|options| options.howmany = howmany)
     }
 
-    /// What results are multiplied by: [`Scale::None`] forward and [`Scale::Full`] inverse by
-    /// default.
+    /// Sets the scale factors. By default the forward transform is unscaled and the inverse divides
+    /// by the number of points.
     pub fn scale(self, forward: Scale, inverse: Scale) -> Self {
         self.with(|options| (options.forward, options.inverse) = (forward, inverse))
     }
@@ -126,7 +126,7 @@ impl<K: Transform, const D: usize> LocalDraft<K, D> {
         self.with(|options| options.transform = Some(transform.into()))
     }
 
-    /// Keeps so many modes, as [`Draft::modes`](crate::Draft::modes).
+    /// Keeps the lowest modes, as [`Draft::modes`](crate::Draft::modes).
     pub fn modes(self, modes: [usize; D]) -> Self {
         self.with(|options| options.modes = Some(modes.into()))
     }

@@ -78,8 +78,9 @@ impl Failure {
             Self::Library(error) => error.to_string(),
             Self::Handle(what, 0) => format!("the {what} is NULL"),
             Self::Handle(what, number) => {
-                let why = "it was destroyed, or made before this process was forked";
-                format!("{number:#x} is no {what} of this process: {why}")
+                let why =
+                    "it was never made, was destroyed, or is from before a process was forked";
+                format!("{number:#x} is not a {what} of this process: {why}")
             }
             Self::Broken(what) => format!("the {what} failed by a bug of the library before"),
         }

@@ -306,7 +306,9 @@ pub struct Sizes {
     pub output_bytes: usize,
     /// Bytes of an array that is transformed in place.
     pub in_place_bytes: usize,
-    /// Bytes that the plan holds beside input and output.
+    /// Bytes that the plan holds besides input and output, with its share of tables that plans of
+    /// this process have in common. Several threads or a batch with half a spectrum also copy the
+    /// input of a transform in place while it runs.
     pub workspace_bytes: usize,
     /// The order of axes in memory of physical data, slowest first.
     pub input_order: [i32; 4],

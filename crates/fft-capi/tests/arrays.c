@@ -129,7 +129,7 @@ int main(int argc, char **argv) {
     expect(thriffty_copy_run(halo, NULL, to), OK);
     expect(thriffty_copy_destroy(load), OK);
     expect(thriffty_copy_destroy(load), PLAN);
-    that(strstr(thriffty_last_error(), "is no copy") != NULL);
+    that(strstr(thriffty_last_error(), "is not a copy") != NULL);
     expect(thriffty_copy_destroy(store), OK);
     expect(thriffty_copy_destroy(halo), OK);
     expect(thriffty_copy_destroy(NULL), OK);

@@ -34,7 +34,9 @@ fn portable(header: &str) -> String {
         .replace(",\n};", "\n};");
     let mut text = String::new();
     for line in header.lines() {
-        text += line.split("//").next().unwrap_or_default().trim_end();
+        let is_comment = line.trim_start().starts_with(['*', '/']);
+        let code = if is_comment { line } else { line.split("//").next().unwrap_or_default() };
+        text += code.trim_end();
         text.push('\n');
     }
     text

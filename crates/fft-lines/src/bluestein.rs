@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Bluestein, *A linear filtering approach to the computation of discrete Fourier transform*, 1970.
-//! rustfft has this algorithm, too. Here it takes less time to plan, and its tables are smaller: the
-//! transform of `conj c` is symmetric, so that half of it is stored.
+//! rustfft has this algorithm, too. Here it takes less time to plan, and its tables are smaller:
+//! the transform of `conj c` is symmetric, so that half of it is stored.
 
 use std::sync::Arc;
 

@@ -28,8 +28,8 @@ fn is_prime(n: usize) -> bool {
     n > 1 && (2..).take_while(|factor| factor * factor <= n).all(|factor| !n.is_multiple_of(factor))
 }
 
-/// Whether lines of `n` numbers are long and have few factors that are small primes, so that rustfft
-/// would convolve lines of about their length.
+/// Whether lines of `n` numbers are long and have few factors that are small primes, so that
+/// rustfft would convolve lines of about their length.
 pub(crate) fn needs_convolution(n: usize) -> bool {
     let rest = without(n, &SMALL_PRIMES);
     n >= LONG && rest > n / 3 && !(is_prime(rest) && without(rest - 1, &SMALL_PRIMES) == 1)

@@ -27,13 +27,13 @@ struct Call {
 ///
 /// `input_bytes` and `output_bytes` are the sizes of the arrays. The arrays do not overlap, or are
 /// one array: then `input` is `output`, and both sizes are those of the longer side. Plans are kept
-/// while they hold at most 256 MiB together, not counting the last one; `thriffty_clear_plans` gives
-/// them up. Small arrays are transformed on the calling thread, others on `threads` of the options.
-/// Data on devices needs a plan. A machine file of the options is read in each call.
+/// while they hold at most 256 MiB together, not counting the last one; `thriffty_clear_plans`
+/// gives them up. Small arrays are transformed on the calling thread, others on `threads` of the
+/// options. Data on devices needs a plan. A machine file of the options is read in each call.
 ///
 /// # Safety
-/// Pointers are NULL or point at what their types say. `input` has `input_bytes` bytes, which nobody
-/// writes to meanwhile, and `output` has `output_bytes` bytes, which nobody else touches.
+/// Pointers are NULL or point at what their types say. `input` has `input_bytes` bytes, which
+/// nobody writes to meanwhile, and `output` has `output_bytes` bytes, which nobody else touches.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn thriffty_forward_serial(
     transform: i32,

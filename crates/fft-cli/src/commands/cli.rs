@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 
+use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 use thriffty::Comm;
 use thriffty::warnings::shown;
@@ -72,7 +73,8 @@ pub(crate) fn complaint(error: &clap::Error, words: &[String]) -> String {
     let mut paragraphs = text.split("\n\n").map(on_one_line);
     let first = paragraphs.next().unwrap_or_default();
     let mut complaint = without_middle(first.strip_prefix("error: ").unwrap_or(&first));
-    if let Some(number) = words.iter().find(|word| is_negative(word)) {
+    let unknown = error.kind() == ErrorKind::UnknownArgument;
+    if let Some(number) = words.iter().find(|word| unknown && is_negative(word)) {
         // clap takes it for an option.
         complaint =
             format!("found {}, but no number may be negative", without_middle(&shown(number)));
