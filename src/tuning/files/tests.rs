@@ -180,6 +180,19 @@ fn umask() -> u32 {
     u32::from_str_radix(line.trim(), 8).unwrap()
 }
 
+/// Somebody who may write to the folder must not get another file's owner changed.
+#[test]
+fn a_lock_is_not_opened_through_a_link() {
+    let folder = tempfile::tempdir().unwrap();
+    let [path, lock, other] = ["file", ".file.lock", "other"].map(|name| folder.path().join(name));
+    std::fs::write(&other, "").unwrap();
+    std::fs::set_permissions(&other, Permissions::from_mode(0o600)).unwrap();
+    symlink("other", &lock).unwrap();
+    let error = add(&path, "new").unwrap_err().to_string();
+    assert!(error.contains(".file.lock") && !path.exists(), "{error}");
+    assert_eq!(std::fs::metadata(&other).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
 #[test]
 fn a_link_to_a_file_that_is_not_there_yet_stays_a_link() {
     let folder = tempfile::tempdir().unwrap();
