@@ -139,7 +139,10 @@ pub(super) fn with_plan(
     let found = locked(cache).take(&key);
     let mut kept = match found {
         Some(kept) => kept,
-        None => Kept::new(key.0.build()?),
+        None => {
+            let alone = fft_comm::alone();
+            Kept::new(with_room(&alone, || DynLocalPlan::new(&alone, &key.0))?)
+        }
     };
     let result = run(&mut kept.plan);
     // A plan that fails is not used again, unless it has refused the arrays.
@@ -165,7 +168,7 @@ mod tests {
 
     /// Puts a plan of this length into the cache.
     fn put(cache: &mut Cache, n: usize) {
-        let kept = Kept::new(draft(n).build().unwrap());
+        let kept = Kept::new(DynLocalPlan::new(&fft_comm::alone(), &draft(n)).unwrap());
         assert_eq!(cache.put(Key(draft(n)), kept).len(), 0);
     }
 

@@ -1,10 +1,8 @@
 //! Plans of one process in the making, whose types and number of axes are values.
 
-use fft_core::{Comm, Direction, Error, MAX_AXES, PerAxis, Precision};
+use fft_core::{MAX_AXES, PerAxis, Precision};
 
-use super::cache;
-use super::default_threads;
-use super::dyn_local_plan::DynLocalPlan;
+use super::threads::default_threads;
 use crate::field::DynTransform;
 use crate::plan::Options;
 
@@ -54,57 +52,8 @@ impl DynLocalDraft {
         Self { shape, transform, precision, options, threads: None }
     }
 
-    /// Makes the plan, on fewer threads than it may have if the slowest axis is shorter.
-    ///
-    /// # Errors
-    /// Those of [`DynLocalDraft::build_over`] on one process.
-    pub fn build(&self) -> Result<DynLocalPlan, Error> {
-        self.build_over(&fft_comm::alone())
-    }
-
-    /// Makes the plan of this process among those of a communicator: threads of each transform its
-    /// bricks. Collective, as are later transforms; processes may have different numbers of
-    /// threads. Ranks in errors are those of threads, numbered by process, or of processes where a
-    /// process finds an error before its threads start.
-    ///
-    /// The calling thread alone communicates. Later calls are made on the same thread, unless MPI
-    /// has `MPI_THREAD_MULTIPLE`, or `MPI_THREAD_SERIALIZED` and a communicator that
-    /// `MpiComm::from_raw` made.
-    ///
-    /// The only process of a communicator communicates with nobody, and has
-    /// [fewer threads](DynLocalDraft::build) for short axes. Its data is not transposed.
-    ///
-    /// # Errors
-    /// The same on every process: those of [`Draft::build`](crate::Draft::build);
-    /// [`Error::Threads`]; [`Error::Argument`] for no threads, for several on a communicator that
-    /// has none, and for transposed data of several processes.
-    pub fn build_over(&self, comm: &dyn Comm) -> Result<DynLocalPlan, Error> {
-        cache::with_room(comm, || DynLocalPlan::new(comm, self))
-    }
-
-    /// Transforms from one array to another, by a plan that later calls with an equal draft use
-    /// again. Several threads may do this at the same time.
-    ///
-    /// Small arrays are transformed on the calling thread. Plans are kept while they hold at most
-    /// 256 MiB together, not counting the last one; those that were not used for the longest time
-    /// are given up first. [`clear_plans`](super::clear_plans) gives up all of them.
-    ///
-    /// # Errors
-    /// Those of [`DynLocalDraft::build`] and [`DynLocalPlan::run`].
-    pub fn run(&self, direction: Direction, input: &[u8], output: &mut [u8]) -> Result<(), Error> {
-        cache::with_plan(self.with_threads(), |plan| plan.run(direction, input, output))
-    }
-
-    /// Transforms within one array as [`DynLocalDraft::run`] does from one to another.
-    ///
-    /// # Errors
-    /// Those of [`DynLocalDraft::build`] and [`DynLocalPlan::run_in_place`].
-    pub fn run_in_place(&self, direction: Direction, data: &mut [u8]) -> Result<(), Error> {
-        cache::with_plan(self.with_threads(), |plan| plan.run_in_place(direction, data))
-    }
-
     /// The same draft, with the number of threads that pay.
-    fn with_threads(&self) -> Self {
+    pub(super) fn with_threads(&self) -> Self {
         // Of four axes, the transforms of a batch are done one after the other.
         let at_once = if self.shape.len() == MAX_AXES { 1 } else { self.options.howmany };
         let points = self.shape.iter().fold(at_once, |all, n| all.saturating_mul(*n));

@@ -20,6 +20,7 @@
 //! each other where there are too few cores. In a process that was forked, its plans of before
 //! return an error and new ones work.
 
+mod build;
 mod cache;
 mod draft;
 mod dyn_local_draft;

@@ -1,5 +1,5 @@
-/* Transforms of one process, without MPI: calls without a plan compared with plans, several threads of the
- * program at once, how many threads the library keeps, and forked processes. */
+/* Transforms of one process, without MPI: calls without a plan compared with plans, several threads
+ * of the program at once, how many threads the library keeps, and forked processes. */
 #define _DEFAULT_SOURCE
 #include <complex.h>
 #include <dirent.h>

@@ -13,11 +13,12 @@ use rustfft::num_complex::Complex;
 
 use crate::bluestein::{Bluestein, convolution_len};
 use crate::complex_fft::ComplexFft;
+use crate::costs::{Costs, Layout};
 use crate::lanes::{self, Batch, BatchFft, Real, Trigonometric};
 use crate::one_by_one::{self, LONG};
+use crate::planner::Planner;
 use crate::real_fft::{RealFft, inner_len, real_fft};
 use crate::shared::{Held, Made, Transform};
-use crate::{Costs, Layout, Planner};
 
 pub(crate) struct Planners {
     held: Held,
