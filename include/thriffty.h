@@ -782,9 +782,9 @@ thriffty_status thriffty_plan_error(const struct thriffty_plan *plan, double *es
 int64_t thriffty_plan_recipe(const struct thriffty_plan *plan, char *recipe, size_t room);
 
 /**
- * Writes, as `thriffty_plan_recipe`, why the recipe was chosen, for example "from wisdom, measured 33.80 ms",
- * and the candidates as a table, one line each: the times that the model expects, those that were
- * measured, and a mark at the choice.
+ * Writes, as `thriffty_plan_recipe`, why the recipe was chosen, for example "from wisdom, measured
+ * 33.80 ms", and the candidates as a table, one line each: the times that the model expects, those
+ * that were measured, and a mark at the choice.
  *
  * What the caller promises:
  * `report` is NULL or has room for `room` bytes.

@@ -30,12 +30,12 @@ const COUNTS: f64 = 0.15;
 const RANGE: f64 = 300.0;
 
 /// Measures the machine of these ranks ([`fft_comm::calibrate`], [`fft_comm::line_costs`]), and
-/// adjusts its numbers to transforms of 64³ and 128³ points. Collective; the same on every rank, bit
-/// by bit.
+/// adjusts its numbers to transforms of 64³ and 128³ points. Collective; the same on every rank,
+/// bit by bit.
 ///
 /// It measures until two measurements agree, at most five times, and takes the median of each
-/// number. It warns if they do not agree, and if other programs kept cores busy meanwhile. That
-/// takes 5 to 15 seconds, longer with slow links.
+/// number. It warns if they do not agree, and if other programs kept cores busy meanwhile. On an
+/// idle machine that takes 5 to 10 seconds, longer with slow links.
 ///
 /// # Errors
 /// On every rank: [`Error::OnRank`] when one lacks memory, or the transport fails.

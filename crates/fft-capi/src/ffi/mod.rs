@@ -383,9 +383,9 @@ pub unsafe extern "C" fn thriffty_plan_recipe(
     unsafe { write_text(recipe, room, || PLANS.with(plan.addr(), |plan| Ok(plan.recipe()))) }
 }
 
-/// Writes, as `thriffty_plan_recipe`, why the recipe was chosen, for example "from wisdom, measured 33.80 ms",
-/// and the candidates as a table, one line each: the times that the model expects, those that were
-/// measured, and a mark at the choice.
+/// Writes, as `thriffty_plan_recipe`, why the recipe was chosen, for example "from wisdom, measured
+/// 33.80 ms", and the candidates as a table, one line each: the times that the model expects, those
+/// that were measured, and a mark at the choice.
 ///
 /// # Safety
 /// `report` is NULL or has room for `room` bytes.

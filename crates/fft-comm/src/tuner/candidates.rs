@@ -1,6 +1,6 @@
 //! The candidates: recipes in the order of predicted times.
 
-use super::report::time;
+use super::units::time;
 use fft_core::{
     Algorithm, Epochs, Error, Family, How, Machine, Memory, Problem, Recipe, Topology, Wire,
 };
