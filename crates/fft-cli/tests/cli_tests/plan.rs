@@ -199,7 +199,7 @@ fn what_makes_no_sense_is_refused() {
     let file = folder.at("wrong.toml");
     std::fs::write(&file, "name = \"wrong\"\ncores = { value = 4, how = \"guessed\" }\n").unwrap();
     for (line, expected) in [
-        ("plan c2c 8^3".to_owned(), "how many ranks"),
+        ("plan c2c 8^3".to_owned(), "the number of ranks is missing"),
         ("plan c2c 8 --ranks 18446744073709551615".into(), "forecasts are for at most 1048576"),
         (
             "plan c2c 8^3 --ranks 4 --machine sumit".into(),
