@@ -34,8 +34,8 @@ const RANGE: f64 = 300.0;
 /// bit by bit.
 ///
 /// It measures until two measurements agree, at most five times, and takes the median of each
-/// number. It warns if they do not agree, and if other programs kept cores busy meanwhile. That
-/// takes 5 to 15 seconds, longer with slow links.
+/// number. It warns if they do not agree, and if other programs kept cores busy meanwhile. On an
+/// idle machine that takes 5 to 10 seconds, longer with slow links.
 ///
 /// # Errors
 /// On every rank: [`Error::OnRank`] when one lacks memory, or the transport fails.

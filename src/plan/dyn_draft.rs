@@ -401,7 +401,7 @@ mod tests {
             let mut draft = DynDraft::new(&comm, grid, DynTransform::C2c, Precision::F64);
             let mut machine = Machine { gpu: Some("a GPU".into()), ..Machine::default() };
             (machine.memory.value, machine.host_memory.value) = (2.5e12, 5e12);
-            machine.flops[0].rate.value = 1e13;
+            machine.flops.iter_mut().for_each(|flops| flops.rate.value = 1e13);
             machine.near.bandwidth.value = 2e11;
             draft.options.machine = Some(machine.into());
             let by_clock: ByClock<'_> = &|_, _, _| unreachable!("the model chooses");

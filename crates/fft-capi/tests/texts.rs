@@ -105,7 +105,7 @@ fn programs_refuse_in_their_own_words() {
         }
         let table = String::from_utf8(table).unwrap();
         let (reason, table) = table.split_once('\n').unwrap();
-        assert!(reason.starts_with("chosen by the model"), "{reason}");
+        assert!(reason.starts_with("chosen by the model: "), "{reason}");
         let (title, rows) = table.split_once('\n').unwrap();
         assert!(title.trim_start().starts_with("model"), "{table}");
         assert_eq!(rows.lines().filter(|row| row.starts_with('*')).count(), 1, "{table}");

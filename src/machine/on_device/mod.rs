@@ -21,7 +21,7 @@ use alone::Bench;
 use links::Links;
 
 /// Measures the machine of ranks with GPUs, for plans on these. Collective; the same on every rank,
-/// bit by bit. It takes half of the memory that is free on each GPU at most.
+/// bit by bit. It uses half of the memory that is free on each GPU at most.
 ///
 /// As [`measure`](super::measure), it measures until two measurements agree, at most five times,
 /// and warns if they do not.

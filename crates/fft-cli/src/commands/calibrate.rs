@@ -12,8 +12,10 @@ use crate::ranks::world::{Failure, print};
 
 /// Measure this machine for the cost model, on these ranks.
 ///
-/// Takes a few seconds: rates of memory, of transforms in cache and of codecs, and messages within
-/// a host and between hosts. What cannot be measured here is marked as assumed.
+/// These are rates of memory, of transforms in cache and of codecs, and messages within a host and
+/// between hosts, adjusted to whole transforms. They are measured until two measurements agree, at
+/// most five times; a warning says if they do not, or if other programs keep cores busy. On an idle
+/// machine that takes 5 to 10 seconds. What cannot be measured here is marked as assumed.
 ///
 /// With --device cuda the processors are the host's GPUs, for `fft-cli bench --device cuda
 /// --machine FILE.toml`.

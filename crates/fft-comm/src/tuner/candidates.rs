@@ -1,5 +1,6 @@
 //! The candidates: recipes in the order of predicted times.
 
+use super::units::time;
 use fft_core::{
     Algorithm, Epochs, Error, Family, How, Machine, Memory, Problem, Recipe, Topology, Wire,
 };
@@ -220,12 +221,11 @@ pub fn favourite(all: &[Candidate], choice: &Choice) -> Favourite {
     } else if place == 0 {
         "predicted to be the fastest".into()
     } else {
-        let faster = 100.0 * (all[place].predicted / cheapest.predicted - 1.0);
-        let (doubt, margin) = (100.0 * doubt, 1e6 * DOUBT);
+        let [own, least] = [&all[place], cheapest].map(|candidate| time(candidate.predicted));
+        let (other, percent, margin) = (cheapest.exchange(), 100.0 * doubt, time(DOUBT));
         format!(
-            "{} is predicted to be {faster:.1}% faster than {usual}, but another exchange must be \
-             faster by {doubt:.0}% and {margin:.0} µs",
-            cheapest.exchange()
+            "{usual} is predicted to take {own} and {other} {least}, but another exchange must be \
+             faster by {percent:.0}% and {margin}"
         )
     };
     Favourite { place, reason }

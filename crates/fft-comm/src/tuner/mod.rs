@@ -6,6 +6,7 @@
 mod candidates;
 mod race;
 mod report;
+mod units;
 
 use std::time::Duration;
 

@@ -5,6 +5,7 @@ use std::fmt;
 use fft_core::{Algorithm, Error, Wire};
 use serde::{Deserialize, Serialize};
 
+use super::units::time;
 use super::{Candidate, Choice, Favourite, Outcome, favourite};
 
 /// How a recipe was chosen.
@@ -160,14 +161,6 @@ impl fmt::Display for Report {
             }
         }
         Ok(())
-    }
-}
-
-fn time(seconds: f64) -> String {
-    match seconds {
-        s if s < 1e-3 => format!("{:.2} µs", s * 1e6),
-        s if s < 1.0 => format!("{:.2} ms", s * 1e3),
-        s => format!("{s:.3} s"),
     }
 }
 

@@ -8,8 +8,8 @@ use fft_core::{Grid, Kind, Layout, Precision, Problem, ProcGrid, Recipe};
 /// The largest factor between a prediction and a measured time.
 const WITHIN: f64 = 1.5;
 
-/// The median time of a forward transform on ranks of one host: threads, but MPI processes where
-/// the record says so.
+/// The median time of a forward transform on ranks of one host: threads, or MPI processes where the
+/// record says so.
 struct Recorded {
     record: &'static str,
     kind: Kind,

@@ -9,7 +9,8 @@ use crate::ranks::world::{Failure, say};
 
 pub(crate) fn run(options: &Options, ranks: Option<NonZeroUsize>) -> Result<(), Failure> {
     let Some(ranks) = ranks else {
-        let what = "how many ranks is to be told: fft-cli plan c2c 1024^3 --ranks 4096";
+        let what = "the number of ranks is missing, as in fft-cli plan c2c 1024^3 --ranks 4096 \
+                    (see fft-cli plan --help)";
         return Err(Failure::Usage(what.into()));
     };
     let ask = Ask { grids: options.grids.clone(), ..Ask::new(&options.place, ranks.get())? };

@@ -55,7 +55,10 @@ impl Rate {
 
 pub(crate) fn run(options: &Scaling, ranks: Option<NonZeroUsize>) -> Result<(), Failure> {
     if ranks.is_some() {
-        return Err(Failure::Usage("scale is for several numbers of ranks: --ranks-list".into()));
+        return Err(Failure::Usage(
+            "scale takes several numbers of ranks by --ranks-list (see fft-cli scale --help)"
+                .into(),
+        ));
     }
     let mut rows = Vec::new();
     for weak in [false, true] {
