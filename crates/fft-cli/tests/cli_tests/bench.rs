@@ -127,7 +127,8 @@ fn least_memory_is_little_more_than_once_the_data() {
         });
         // By default a few chunks are under way, which of so little data are much of it.
         assert!(ample < 1.4 && ample >= least, "{exchange}: {ample}, {least}");
-        assert!(least < 1.1, "{exchange}: {least}");
+        // Besides the data, tables and lists of the messages of all rounds.
+        assert!(least < 1.2, "{exchange}: {least}");
     }
 }
 
