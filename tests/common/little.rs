@@ -182,6 +182,7 @@ pub(crate) fn modest(comm: &dyn Comm) -> Done {
         let apart = comm.node_memory()?.is_some_and(|node_memory| !node_memory.exposes_all());
         let private = apart && exchange == Algorithm::Shared && plan.recipe().problem().all_near();
         let most = bytes + bytes / 6 - if private { bytes / comm.size() } else { 0 };
+        let most = most + 2 * LISTS + SCRATCH;
         assert!(found <= most, "{found} bytes, {most} allowed: {}", plan.recipe());
     }
     Ok(())

@@ -207,7 +207,11 @@ impl World {
         look: impl FnOnce(&[Vec<u8>]) -> R,
     ) -> Result<R, Error> {
         if self.size == 1 {
-            return Ok(look(&[mine.to_vec()]));
+            // Nobody is to be woken. The buffer is kept, so that nothing is allocated.
+            let brought = &mut self.state().meeting.brought;
+            brought[0].clear();
+            brought[0].extend_from_slice(mine);
+            return Ok(look(brought));
         }
         let missing = |gone: &[bool], there: &[bool]| {
             let gone = (0..gone.len()).find(|&r| gone[r] && !there[r])?;
