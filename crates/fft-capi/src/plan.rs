@@ -11,6 +11,7 @@ use thriffty::local::{DynLocalDraft, DynLocalPlan, default_threads, with_room};
 use thriffty::machine::{self, Machine};
 use thriffty::planning::{
     Direction, DynArray, DynBrick, DynDraft, DynGrid, DynPlan, Reduce, WireError, agree,
+    assert_same,
 };
 use thriffty::{Comm, Error};
 
@@ -383,6 +384,7 @@ fn all_or_none(comm: &dyn Comm, what: &str, mine: bool) -> Result<(), Error> {
 fn machine_of(comm: &dyn Comm, request: &Request) -> Result<Option<Machine>, Error> {
     all_or_none(comm, "machine", request.machine.is_some())?;
     let Some(name) = request.machine.as_deref() else { return Ok(None) };
+    assert_same(comm, &[("machine", name.to_string())])?;
     #[cfg(feature = "cuda")]
     if let Some(place) = &request.place {
         return keeping(true, || machine::read_on_device(comm, &place.gpu, name)).map(Some);
