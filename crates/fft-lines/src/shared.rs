@@ -9,7 +9,7 @@ use crate::lanes::Batch;
 use crate::per_process::PerProcess;
 
 /// What a transform computes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Transform {
     Complex {
         forward: bool,
