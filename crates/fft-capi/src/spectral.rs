@@ -27,7 +27,7 @@ pub(crate) struct AskedOperator {
 }
 
 impl AskedOperator {
-    /// The operator, for a grid with so many axes.
+    /// The operator, for a grid with this number of axes.
     pub(crate) fn operator(self, axes: usize) -> Result<Operator, Error> {
         let known = [
             Number::Derivative,

@@ -15,7 +15,7 @@ use fft_capi::values::{Kind, Options, Precision, Sizes, Transform};
 #[path = "../../../tests/common/counting.rs"]
 mod counting;
 
-/// What is not counted of each thread: layouts, the recipe and its report, a thread's mailboxes.
+/// Bytes of each thread that are not counted: layouts, the recipe and its report, mailboxes.
 const DESCRIPTION: usize = 40 << 10;
 
 const EXCHANGES: [&CStr; 7] =

@@ -71,7 +71,7 @@ impl<T: DctNum + Real> Bluestein<T> {
         Self { convolution, chirp, kernel }
     }
 
-    /// Bytes of the tables, without those of the convolution.
+    /// Bytes of the tables, except the tables of the convolution.
     pub(crate) fn table_bytes(&self) -> usize {
         size_of_val(&*self.chirp) + size_of_val(&*self.kernel)
     }

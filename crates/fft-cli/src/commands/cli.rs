@@ -66,7 +66,7 @@ impl Cli {
     }
 }
 
-/// What is wrong with the words after the program's name, on one line: the first paragraph of
+/// Describes a wrong command line in one line: the first paragraph of
 /// clap's error, its tip, and where to read on.
 pub(crate) fn complaint(error: &clap::Error, words: &[String]) -> String {
     let text = error.to_string();
