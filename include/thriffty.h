@@ -411,7 +411,7 @@ typedef struct thriffty_options {
     /**
      * The number of equal transforms, whose arrays follow each other in memory: 1 by default.
      */
-    int64_t howmany;
+    int64_t batch;
     /**
      * The exchange: "shared", "hosts", "p2p", "pipelined", "alltoallv", "kway4", "ring" or
      * "ring-flush".

@@ -74,7 +74,7 @@ fn process_grid(n: usize, ranks: usize) -> ProcGrid {
 fn draft<'a>(world: &'a dyn Comm, options: &Options) -> Result<Draft<'a, R2c, 3>, Error> {
     let grid = Grid::new([options.size; 3])?;
     let brick = process_grid(options.size, world.size()).brick(&grid, world.rank());
-    let vector = Plan::<R2c, 3>::r2c(world, grid).howmany(3);
+    let vector = Plan::<R2c, 3>::r2c(world, grid).batch(3);
     let mut draft = vector.input_brick(brick).transposed_output();
     if let Some(tolerance) = options.tolerance {
         draft = draft.tolerance(Tolerance::relative(tolerance)?);

@@ -76,7 +76,7 @@ class Options(Structure):
         ("output_order", c_int32 * AXES),
         ("forward_scale", c_int32),
         ("inverse_scale", c_int32),
-        ("howmany", c_int64),
+        ("batch", c_int64),
         ("exchange", c_char_p),
         ("wire", c_char_p),
         ("tolerance", c_double),

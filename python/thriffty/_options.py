@@ -109,8 +109,8 @@ class Request:
         options.kinds[:axes] = [KINDS[kind] for kind in self.kinds]
         options.input_order[:axes], options.output_order[:axes] = self.orders
         options.forward_scale, options.inverse_scale = NORMS[known_norm(norm)]
-        options.howmany = integer("batch", batch)
-        if options.howmany < 1:
+        options.batch = integer("batch", batch)
+        if options.batch < 1:
             raise argument("batch", batch, "1 or more")
         options.transform[:axes] = self.transform_lengths or (0,) * axes
         options.modes[:axes] = self.modes or (0,) * axes

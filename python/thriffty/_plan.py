@@ -195,7 +195,7 @@ class Plan(Spectra, _library.Uncopied):
         self._device = options.device if options.device >= 0 else None
         self._handle = self._create(request, options)
         self._number = 0 if self._ranks is None else self._ranks.number()
-        self._describe(request, options.howmany)
+        self._describe(request, options.batch)
 
     def _create(self, request: Request, options: _library.Options) -> ctypes.c_void_p:
         handle, axes = ctypes.c_void_p(), len(request.shape)

@@ -87,7 +87,7 @@ impl Sizes {
     pub(crate) fn of(problem: &Problem, rank: usize) -> Self {
         Self {
             points: [&problem.input, &problem.output]
-                .map(|layout| layout.brick(rank).points() * problem.howmany),
+                .map(|layout| layout.brick(rank).points() * problem.batch),
             point_bytes: problem.widths().map(|width| width * problem.precision.bytes()),
         }
     }
@@ -140,7 +140,7 @@ impl<S> Part<S> {
     /// Whether a plan for this problem can transform it.
     pub(crate) fn fits(&self, problem: &Problem, rank: usize) -> Result<(), Error> {
         let fits = self.rank == rank
-            && self.problem.howmany == problem.howmany
+            && self.problem.batch == problem.batch
             && self.problem.kinds == problem.kinds
             && self.problem.transform == problem.transform
             && self.problem.modes == problem.modes
@@ -162,7 +162,7 @@ impl<S: Side> Part<S> {
     /// Whether a field of another part has the same points in the same places.
     pub(crate) fn has_points_of(&self, other: &Self) -> Result<(), Error> {
         let same = self.rank == other.rank
-            && self.problem.howmany == other.problem.howmany
+            && self.problem.batch == other.problem.batch
             && self.layout() == other.layout();
         let found = "one of another layout";
         same.then_some(()).ok_or_else(|| {
@@ -180,6 +180,6 @@ impl<S: Side> Part<S> {
 
     /// Points of all batches.
     pub(crate) fn points(&self) -> usize {
-        self.brick().points() * self.problem.howmany
+        self.brick().points() * self.problem.batch
     }
 }

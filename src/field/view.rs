@@ -30,9 +30,9 @@ impl<S: Side, K: Transform, const D: usize> Field<S, K, D> {
             (shape[axis], strides[axis]) = (brick.len(axis), stride);
             stride *= brick.len(axis);
         }
-        let howmany = self.part.problem().howmany;
-        if howmany > 1 {
-            shape.insert(0, howmany);
+        let batch = self.part.problem().batch;
+        if batch > 1 {
+            shape.insert(0, batch);
             strides.insert(0, stride);
         }
         let shape = IxDyn(&shape).strides(IxDyn(&strides));

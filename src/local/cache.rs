@@ -43,7 +43,7 @@ impl Hash for Key {
         draft.precision.hash(state);
         draft.threads.hash(state);
         draft.options.kinds.hash(state);
-        draft.options.howmany.hash(state);
+        draft.options.batch.hash(state);
     }
 }
 

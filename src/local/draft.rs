@@ -94,9 +94,9 @@ impl<K: Transform, const D: usize> LocalDraft<K, D> {
         self.with(|options| options.kinds = kinds.into())
     }
 
-    /// Transforms `howmany` arrays at once, stored one after another.
-    pub fn howmany(self, howmany: usize) -> Self {
-        self.with(|options| options.howmany = howmany)
+    /// Transforms `batch` arrays at once, stored one after another.
+    pub fn batch(self, batch: usize) -> Self {
+        self.with(|options| options.batch = batch)
     }
 
     /// Sets the scale factors. By default the forward transform is unscaled and the inverse divides

@@ -55,7 +55,7 @@ impl DynLocalDraft {
     /// The same draft, with the number of threads that pay.
     pub(super) fn with_threads(&self) -> Self {
         // Of four axes, the transforms of a batch are done one after the other.
-        let at_once = if self.shape.len() == MAX_AXES { 1 } else { self.options.howmany };
+        let at_once = if self.shape.len() == MAX_AXES { 1 } else { self.options.batch };
         let points = self.shape.iter().fold(at_once, |all, n| all.saturating_mul(*n));
         let threads = if points < POINTS_FOR_THREADS {
             1

@@ -34,7 +34,7 @@ pub struct DynLocalPlan {
     copies_in_place: bool,
     /// Calls of the plans for all arrays of a batch.
     calls: usize,
-    howmany: usize,
+    batch: usize,
     /// Of physical data.
     grid: DynGrid,
     /// Of this process, before and after.
@@ -64,7 +64,7 @@ fn most_threads(grid: DynGrid, options: &Options) -> usize {
     ];
     // One axis alone is not cut. Of many arrays threads have whole ones.
     let cut = if grid.axes() == 1 { 1 } else { before.min(after) };
-    cut.max(options.howmany)
+    cut.max(options.batch)
 }
 
 /// The plans of a process's threads, each for its part of the process's bricks.
@@ -117,14 +117,14 @@ impl DynLocalPlan {
         let draft = DynDraft::new(comm.as_ref(), grid, transform, precision);
         let problem = draft.with(|it| *it = options.clone()).whole_problem()?;
         for grid in [problem.input.grid(), problem.output.grid()] {
-            grid.checked_points(options.howmany)?;
+            grid.checked_points(options.batch)?;
         }
         let threads = match comm.size() {
             1 => threads.min(most_threads(grid, &options)),
             _ => threads,
         };
         let [lengths, modes] = options.lengths(grid);
-        let (howmany, rank) = (options.howmany, comm.rank());
+        let (batch, rank) = (options.batch, comm.rank());
         let bricks = [problem.input.brick(rank), problem.output.brick(rank)];
         let spectrum = Spectrum {
             kinds: options.kinds,
@@ -154,7 +154,7 @@ impl DynLocalPlan {
             parts,
             copies_in_place: moved != [0.0] && !is_one_part,
             calls,
-            howmany,
+            batch,
             grid,
             bricks,
             recipe,
@@ -189,8 +189,8 @@ impl DynLocalPlan {
     /// # Errors
     /// Those of [`DynPlan::green_function`].
     pub fn green_function(&self, spacing: impl AsRef<[f64]>) -> Result<DynArray, Error> {
-        if self.howmany != 1 {
-            return Err(Error::argument("batch in open space", self.howmany, 1));
+        if self.batch != 1 {
+            return Err(Error::argument("batch in open space", self.batch, 1));
         }
         let (comm, spectrum) = (self.comm.as_ref(), &self.spectrum);
         let draft = DynDraft::new(comm, self.grid, self.transform, spectrum.precision);
@@ -245,8 +245,8 @@ impl DynLocalPlan {
     }
 
     /// Equal transforms done together.
-    pub fn howmany(&self) -> usize {
-        self.howmany
+    pub fn batch(&self) -> usize {
+        self.batch
     }
 
     /// The grid of physical data of one array.
@@ -271,12 +271,12 @@ impl DynLocalPlan {
 
     /// Points of physical data, all batches together.
     pub fn input_len(&self) -> usize {
-        self.howmany * self.bricks[0].points()
+        self.batch * self.bricks[0].points()
     }
 
     /// Points of spectral data, all batches together.
     pub fn output_len(&self) -> usize {
-        self.howmany * self.bricks[1].points()
+        self.batch * self.bricks[1].points()
     }
 
     /// Bytes of physical data.

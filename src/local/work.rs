@@ -15,8 +15,8 @@ impl Work {
     /// Many arrays are one more axis without a transform, so that threads have whole ones. Of a
     /// few, one after the other is cut.
     pub(super) fn new(grid: DynGrid, options: Options, threads: usize) -> Self {
-        let calls = options.howmany;
-        let single = Options { howmany: 1, ..options };
+        let calls = options.batch;
+        let single = Options { batch: 1, ..options };
         let axes = grid.axes();
         if calls < threads.max(2) || axes == fft_core::MAX_AXES {
             return Self { grid, options: single, calls };

@@ -287,8 +287,8 @@ impl<'a, K: Transform, const D: usize, L: Location> Draft<'a, K, D, L> {
 
     /// So many equal transforms at once, their arrays one after the other in memory. They share
     /// messages, and one tolerance.
-    pub fn howmany(self, howmany: usize) -> Self {
-        self.set(|options| options.howmany = howmany)
+    pub fn batch(self, batch: usize) -> Self {
+        self.set(|options| options.batch = batch)
     }
 
     /// What results are multiplied by: [`Scale::None`] forward and [`Scale::Full`] inverse by

@@ -241,10 +241,10 @@ impl<'a> DynDraft<'a> {
             let expected = if complex_spectrum { "one axis of kind r2c" } else { "no r2c" };
             return Err(Error::argument("kinds", list, expected));
         }
-        if options.howmany == 0 {
-            return Err(Error::argument("howmany", 0, "at least 1"));
+        if options.batch == 0 {
+            return Err(Error::argument("batch", 0, "at least 1"));
         }
-        problem.howmany = options.howmany;
+        problem.batch = options.batch;
         (problem.forward, problem.inverse) = (options.forward, options.inverse);
         problem.options.exchange = options.exchange.unwrap_or_default();
         if let Some(machine) = &options.machine {
@@ -444,7 +444,7 @@ mod tests {
             let grid = Grid::new([6, 5, 8])?;
             let draft = DynDraft::new(&comm, grid, DynTransform::R2c, Precision::F64);
             let draft = draft.with(|options| {
-                options.howmany = 2;
+                options.batch = 2;
                 options.transform = Some([12, 5, 16].into());
                 options.modes = Some([7, 4, 16].into());
                 options.output_order = [2, 0, 1].into();

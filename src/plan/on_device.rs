@@ -48,7 +48,7 @@ impl Ready {
         };
         let stream = agree(comm, check(options).and(stream))?;
         let lens = whole_lens(options, grid).map(|it| it.filter(|_| transport == PeerToPeer));
-        let kind = (complex, options.input_order == options.output_order, options.howmany);
+        let kind = (complex, options.input_order == options.output_order, options.batch);
         let machine = options.machine.as_deref();
         let access = match precision {
             Precision::F32 => access::<f32>(comm, (&gpu, machine), lens, kind),
@@ -123,12 +123,12 @@ fn access<T: GpuReal>(
     comm: &dyn Comm,
     (gpu, machine): (&Gpu, Option<&Machine>),
     [lens, cosines]: [Option<PerAxis<usize>>; 2],
-    (complex, same_orders, howmany): (bool, bool, usize),
+    (complex, same_orders, batch): (bool, bool, usize),
 ) -> Result<Access, Error> {
-    let product = |lens: &[usize]| lens.iter().fold(howmany, |all, n| all.saturating_mul(*n));
+    let product = |lens: &[usize]| lens.iter().fold(batch, |all, n| all.saturating_mul(*n));
     let elements = |lens: &[usize]| product(lens) / comm.size();
     // Tables of what is fetched are of one array.
-    let single = lens.filter(|_| howmany == 1);
+    let single = lens.filter(|_| batch == 1);
     let device = single.and_then(|lens| fft_gpu::fetches::<T>(gpu, &lens, elements(&lens)));
     let columns =
         lens.is_some_and(|lens| fft_gpu::has_fast_columns::<T>(gpu, &lens, elements(&lens)));

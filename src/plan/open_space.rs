@@ -113,7 +113,7 @@ impl DynPlan {
             }
         }
         let scales = (problem.forward, problem.inverse);
-        match (problem.howmany, scales == (Scale::None, Scale::Full)) {
+        match (problem.batch, scales == (Scale::None, Scale::Full)) {
             (1, true) => Ok(spacing),
             (1, false) => {
                 let (found, expected) = (format!("{scales:?}"), "the usual ones");

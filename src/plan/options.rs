@@ -15,7 +15,7 @@ use crate::tuning::{Tune, fingerprint};
 ///
 /// ```
 /// use thriffty::planning::{DynTransform, Options};
-/// let options = Options { howmany: 3, ..Options::new(DynTransform::C2c, 2) };
+/// let options = Options { batch: 3, ..Options::new(DynTransform::C2c, 2) };
 /// assert_eq!(options.input_order, [0, 1]);
 /// ```
 #[derive(Clone, Debug, PartialEq)]
@@ -36,7 +36,7 @@ pub struct Options {
     /// The order of axes in memory of spectral data, slowest first.
     pub output_order: PerAxis<usize>,
     /// Equal transforms done together.
-    pub howmany: usize,
+    pub batch: usize,
     /// What results of forward transforms are multiplied by.
     pub forward: Scale,
     /// What results of inverse transforms are multiplied by.
@@ -79,7 +79,7 @@ impl Options {
             output: None,
             input_order: PerAxis::row_major(axes),
             output_order: PerAxis::row_major(axes),
-            howmany: 1,
+            batch: 1,
             forward: Scale::None,
             inverse: Scale::Full,
             exchange: None,
@@ -159,7 +159,7 @@ impl Options {
             ("numbers of modes", text(self.modes.map(|lens| format!("{lens:?}")))),
             ("input order", format!("{:?}", self.input_order)),
             ("output order", format!("{:?}", self.output_order)),
-            ("batch", self.howmany.to_string()),
+            ("batch", self.batch.to_string()),
             ("scales", format!("{:?}, {:?}", self.forward, self.inverse)),
             ("exchange", text(self.exchange.map(|exchange| exchange.to_string()))),
             ("tuning", self.tune.words()),

@@ -8,7 +8,7 @@
 //! use thriffty::spectral::Operator;
 //! thriffty::threads(2, |world| {
 //!     let mut scalar = thriffty::r2c(&world, [8, 8, 8]).transposed_output().build()?;
-//!     let mut vector = thriffty::r2c(&world, [8, 8, 8]).howmany(3).like(&scalar).build()?;
+//!     let mut vector = thriffty::r2c(&world, [8, 8, 8]).batch(3).like(&scalar).build()?;
 //!     let domain = scalar.domain([TAU; 3])?;
 //!     let mut phi = scalar.input();
 //!     phi.fill(|[i, _, _]| (TAU * i as f64 / 8.0).sin());

@@ -131,7 +131,7 @@ fn exact(problem: &Problem, wanted: &Wanted<'_>, text: &str) -> Result<Candidate
 /// The name of a problem in wisdom: everything that decides which recipe is fastest, but the
 /// machine.
 fn key(problem: &Problem, wanted: &Wanted<'_>) -> String {
-    let Problem { kinds, precision, howmany, input, output, hosts, .. } = problem;
+    let Problem { kinds, precision, batch, input, output, hosts, .. } = problem;
     let kinds = kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(",");
     let exchange = wanted.exchange.map_or_else(|| "any".into(), |given| given.to_string());
     let wire = match (wanted.fixed, problem.options.wire) {
@@ -157,7 +157,7 @@ fn key(problem: &Problem, wanted: &Wanted<'_>) -> String {
         Some(lens) => format!("{:?}", (layouts, scales, hosts, lens)),
     };
     format!(
-        "{kinds} {} {precision}{least}{shared}{family}{device} of {} numbers, howmany {howmany}, ranks {}, exchange {exchange}, wire {wire}, \
+        "{kinds} {} {precision}{least}{shared}{family}{device} of {} numbers, batch {batch}, ranks {}, exchange {exchange}, wire {wire}, \
          tolerance {tolerance}, layouts {:016x}",
         problem.grid(),
         if problem.complex { "complex" } else { "real" },

@@ -54,7 +54,7 @@ pub(crate) fn plain(comm: &dyn Comm, exchange: Algorithm) -> Result<(), Error> {
     use Kind::*;
     let case = Case::new([8, 12, 10], [C2C; 3]).exchange(exchange);
     check::<C2c<f64>, 3>(comm, &case)?;
-    check::<C2c<f32>, 3>(comm, &case.clone().tiling(3).howmany(2))?;
+    check::<C2c<f32>, 3>(comm, &case.clone().tiling(3).batch(2))?;
     let case = Case::new([9, 7, 5], [C2C, Dct2, R2C]).exchange(exchange).tiling(1);
     check::<R2c<f64>, 3>(comm, &case)?;
     let case = Case::new([60, 31, 7], [Dst1, Dct1, Dct4]).exchange(exchange);
@@ -82,7 +82,7 @@ pub(crate) fn shared(comm: &dyn Comm) -> Result<(), Error> {
 pub(crate) fn little(comm: &dyn Comm, exchange: Algorithm) -> Result<(), Error> {
     use Kind::*;
     let least = |case: Case<3>| case.exchange(exchange).memory(Memory::Least);
-    check::<C2c<f64>, 3>(comm, &least(Case::new([24, 32, 20], [C2C; 3]).howmany(3)))?;
+    check::<C2c<f64>, 3>(comm, &least(Case::new([24, 32, 20], [C2C; 3]).batch(3)))?;
     check::<R2c<f64>, 3>(comm, &least(Case::new([32, 27, 25], [C2C, C2C, R2C]).tiling(1)))
 }
 

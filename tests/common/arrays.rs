@@ -28,7 +28,7 @@ pub(crate) fn same(comm: &dyn Comm) -> Done {
     for (exchange, memory) in plans::everything() {
         let case = |shape, kinds| Case::<3>::new(shape, kinds).exchange(exchange).memory(memory);
         compare::<C2c<f64>>(comm, &case([12, 10, 8], [C2C; 3]))?;
-        compare::<C2c<f32>>(comm, &case([9, 7, 11], [C2C; 3]).tiling(3).howmany(2))?;
+        compare::<C2c<f32>>(comm, &case([9, 7, 11], [C2C; 3]).tiling(3).batch(2))?;
         let half = case([8, 9, 10], [C2C, Dct2, R2C]);
         compare::<R2c<f64>>(comm, &half)?;
         compare::<R2c<f64>>(comm, &half.tiling(5).orders([2, 0, 1], [1, 2, 0]))?;
@@ -40,8 +40,8 @@ pub(crate) fn same(comm: &dyn Comm) -> Done {
         compare::<R2c<f64>>(comm, &case([12, 6, 20], [C2C, C2C, R2C]).cuts(turned[1], turned[0]))?;
     }
     for axis in 0..3 {
-        for howmany in [1, 2] {
-            if let Some(half) = cases::pencils([8, 7, 10], axis, howmany, comm) {
+        for batch in [1, 2] {
+            if let Some(half) = cases::pencils([8, 7, 10], axis, batch, comm) {
                 compare::<R2c<f64>>(comm, &half)?;
             }
         }

@@ -104,7 +104,7 @@ pub(crate) fn two_axes(comm: &dyn Comm) -> Done {
     complex(comm, Case::new([1, 101], [C2C; 2]))?;
     complex(comm, Case::new([12, 1], [C2C; 2]))?;
     halved(comm, Case::new([101, 2], [R2C, C2C]))?;
-    halved(comm, Case::new([5, 1], [C2C, R2C]).howmany(3))?;
+    halved(comm, Case::new([5, 1], [C2C, R2C]).batch(3))?;
     real(comm, Case::new([13, 11], [Identity; 2]))
 }
 
@@ -112,27 +112,27 @@ pub(crate) fn two_axes(comm: &dyn Comm) -> Done {
 pub(crate) fn three_axes(comm: &dyn Comm) -> Done {
     let fortran = [2, 1, 0];
     complex(comm, Case::new([6, 7, 5], [C2C; 3]).orders(fortran, [0, 1, 2]))?;
-    complex(comm, Case::new([8, 4, 6], [C2C, Dct2, Identity]).howmany(3))?;
+    complex(comm, Case::new([8, 4, 6], [C2C, Dct2, Identity]).batch(3))?;
     complex(comm, Case::new([1, 9, 1], [C2C; 3]).scales(Scale::Symmetric, Scale::Symmetric))?;
     for axis in 0..3 {
         let mut kinds = [C2C; 3];
         kinds[axis] = R2C;
         halved(comm, Case::new([6, 5, 7], kinds))?;
-        halved(comm, Case::new([4, 5, 6], kinds).orders([1, 2, 0], fortran).howmany(3))?;
+        halved(comm, Case::new([4, 5, 6], kinds).orders([1, 2, 0], fortran).batch(3))?;
         let mut kinds = [Dct2, Identity, Dst4];
         kinds[axis] = R2C;
         halved(comm, Case::new([3, 4, 8], kinds).scales(Scale::Full, Scale::None))?;
     }
     for halved in 0..3 {
         // Also with ranks that hold nothing.
-        for (shape, howmany) in [([8, 7, 6], 1), ([5, 6, 7], 3), ([2, 2, 3], 1), ([1, 3, 4], 2)] {
-            if let Some(case) = pencils(shape, halved, howmany, comm) {
+        for (shape, batch) in [([8, 7, 6], 1), ([5, 6, 7], 3), ([2, 2, 3], 1), ([1, 3, 4], 2)] {
+            if let Some(case) = pencils(shape, halved, batch, comm) {
                 check::<R2c<f64>, 3>(comm, &case)?;
             }
         }
     }
     halved(comm, Case::new([5, 6, 4], [Dct1, R2C, C2C]).orders([1, 0, 2], [2, 0, 1]))?;
-    real(comm, Case::new([5, 6, 7], [Dct1, Dst3, Dct4]).orders([2, 0, 1], fortran).howmany(3))?;
+    real(comm, Case::new([5, 6, 7], [Dct1, Dst3, Dct4]).orders([2, 0, 1], fortran).batch(3))?;
     real(comm, Case::new([4, 3, 8], [Dst1, Identity, Dct2]).scales(Scale::Symmetric, Scale::Full))
 }
 
@@ -140,9 +140,9 @@ pub(crate) fn three_axes(comm: &dyn Comm) -> Done {
 /// owners with whole groups of eight rows, with less, with one and with none.
 pub(crate) fn many_neighbours(comm: &dyn Comm) -> Done {
     let grids = [[18, 3, 140], [5, 4, 130], [3, 2, 70]];
-    for (shape, howmany) in grids.into_iter().zip([1, 2, 1]) {
+    for (shape, batch) in grids.into_iter().zip([1, 2, 1]) {
         for orders in [[0, 1, 2], [1, 0, 2]] {
-            let case = |kinds| Case::new(shape, kinds).howmany(howmany).orders(orders, orders);
+            let case = |kinds| Case::new(shape, kinds).batch(batch).orders(orders, orders);
             check::<C2c<f64>, 3>(comm, &case([C2C; 3]))?;
             check::<C2c<f32>, 3>(comm, &case([C2C; 3]))?;
         }
@@ -171,7 +171,7 @@ pub(crate) fn large_planes(comm: &dyn Comm) -> Done {
 pub(crate) fn pencils(
     shape: [usize; 3],
     halved: usize,
-    howmany: usize,
+    batch: usize,
     comm: &dyn Comm,
 ) -> Option<Case<3>> {
     let ranks = comm.size();
@@ -199,17 +199,17 @@ pub(crate) fn pencils(
         format!("(fft {q_name})"),
         to(slabs(q)),
         format!("(fft {p_name})"),
-        if howmany > 1 { "(scale both)" } else { "(scale inverse)" }.into(),
+        if batch > 1 { "(scale both)" } else { "(scale inverse)" }.into(),
         to(cut),
     ];
     let mut kinds = [C2C; 3];
     kinds[halved] = R2C;
     let name = if halved == 2 { "r2c".into() } else { kinds.map(Kind::name).join(",") };
-    let several = if howmany > 1 { format!(" howmany={howmany}") } else { String::new() };
+    let several = if batch > 1 { format!(" batch={batch}") } else { String::new() };
     let (grid, bricks, steps) = (by(shape), by(cut), steps.join(" "));
     let text = format!("({name} {grid} f64{several} ranks={ranks} [{bricks}] {steps})");
-    let case = Case::new(shape, kinds).cuts(cut, cut).howmany(howmany).exactly(text);
-    Some(if howmany > 1 { case.scales(Scale::Full, Scale::Symmetric) } else { case })
+    let case = Case::new(shape, kinds).cuts(cut, cut).batch(batch).exactly(text);
+    Some(if batch > 1 { case.scales(Scale::Full, Scale::Symmetric) } else { case })
 }
 
 /// Four axes.
@@ -217,7 +217,7 @@ pub(crate) fn four_axes(comm: &dyn Comm) -> Done {
     let order = [3, 0, 2, 1];
     complex(comm, Case::new([3, 4, 5, 2], [C2C; 4]).orders([3, 2, 1, 0], order))?;
     halved(comm, Case::new([2, 3, 4, 5], [C2C, R2C, Dct2, C2C]).orders(order, [1, 0, 3, 2]))?;
-    halved(comm, Case::new([4, 3, 1, 6], [C2C, C2C, C2C, R2C]).howmany(3))?;
+    halved(comm, Case::new([4, 3, 1, 6], [C2C, C2C, C2C, R2C]).batch(3))?;
     real(
         comm,
         Case::new([3, 2, 4, 3], [Dct2, Dst2, Identity, Dst4]).scales(Scale::Full, Scale::None),
@@ -233,9 +233,9 @@ pub(crate) fn random_tilings(comm: &dyn Comm) -> Done {
             comm,
             Case::new([7, 6, 5], [R2C, C2C, Dct3]).tiling(seed).orders(fortran, [1, 2, 0]),
         )?;
-        real(comm, Case::new([11, 8], [Dct2, Dst1]).tiling(seed).howmany(3))?;
+        real(comm, Case::new([11, 8], [Dct2, Dst1]).tiling(seed).batch(3))?;
         halved(comm, Case::new([3, 4, 2, 5], [C2C, C2C, C2C, R2C]).tiling(seed))?;
-        complex(comm, Case::new([30], [C2C]).tiling(seed).howmany(3))?;
+        complex(comm, Case::new([30], [C2C]).tiling(seed).batch(3))?;
     }
     Ok(())
 }
@@ -248,14 +248,11 @@ pub(crate) fn returning(comm: &dyn Comm) -> Done {
         complex(comm, Case::new([5, 9, 7], [C2C; 3]).returning(seed))?;
         complex(
             comm,
-            Case::new([7, 6, 8], [C2C, Dct3, C2C])
-                .returning(seed)
-                .orders(turned, turned)
-                .howmany(3),
+            Case::new([7, 6, 8], [C2C, Dct3, C2C]).returning(seed).orders(turned, turned).batch(3),
         )?;
-        real(comm, Case::new([11, 8], [Dct2, Dst1]).returning(seed).howmany(2))?;
+        real(comm, Case::new([11, 8], [Dct2, Dst1]).returning(seed).batch(2))?;
         complex(comm, Case::new([3, 4, 2, 5], [C2C; 4]).returning(seed))?;
-        complex(comm, Case::new([30], [C2C]).returning(seed).howmany(3))?;
+        complex(comm, Case::new([30], [C2C]).returning(seed).batch(3))?;
     }
     let near = (0..comm.size()).all(|rank| comm.host(rank) == comm.host(0));
     if near && comm.size() == 4 {

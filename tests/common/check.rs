@@ -14,7 +14,7 @@ pub(crate) struct Case<const D: usize> {
     pub(crate) shape: [usize; D],
     pub(crate) kinds: [Kind; D],
     pub(crate) orders: [[usize; D]; 2],
-    pub(crate) howmany: usize,
+    pub(crate) batch: usize,
     pub(crate) scales: [Scale; 2],
     pub(crate) exchange: Algorithm,
     pub(crate) memory: Memory,
@@ -34,7 +34,7 @@ impl<const D: usize> Case<D> {
             shape,
             kinds,
             orders: [std::array::from_fn(|axis| axis); 2],
-            howmany: 1,
+            batch: 1,
             scales: [Scale::None, Scale::Full],
             exchange: Algorithm::default(),
             memory: Memory::default(),
@@ -49,8 +49,8 @@ impl<const D: usize> Case<D> {
         Self { orders: [input, output], ..self }
     }
 
-    pub(crate) fn howmany(self, howmany: usize) -> Self {
-        Self { howmany, ..self }
+    pub(crate) fn batch(self, batch: usize) -> Self {
+        Self { batch, ..self }
     }
 
     pub(crate) fn scales(self, forward: Scale, inverse: Scale) -> Self {
@@ -120,7 +120,7 @@ impl<const D: usize> Case<D> {
             .output_brick(output[comm.rank()])
             .input_order(self.orders[0])
             .output_order(self.orders[1])
-            .howmany(self.howmany)
+            .batch(self.batch)
             .scale(self.scales[0], self.scales[1])
             .exchange(self.exchange)
             .tune(self.tune.clone())
@@ -213,8 +213,8 @@ pub(crate) fn check<K: Make, const D: usize>(comm: &dyn Comm, case: &Case<D>) ->
     let (rank, ranks) = (comm.rank(), comm.size());
     let [physical, spectral] = case.grids()?;
     let [input, output] = case.bricks(ranks)?;
-    let x: Vec<K::Physical> = random(physical.points() * case.howmany, 1);
-    let y: Vec<K::Spectral> = random(spectral.points() * case.howmany, 2);
+    let x: Vec<K::Physical> = random(physical.points() * case.batch, 1);
+    let y: Vec<K::Spectral> = random(spectral.points() * case.batch, 2);
     let x_here = cut(&x, physical.shape(), input[rank], case.orders[0]);
     let y_here = cut(&y, spectral.shape(), output[rank], case.orders[1]);
     let what = format!("rank {rank} of {ranks}, {}, {case:?}", std::any::type_name::<K>());

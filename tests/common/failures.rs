@@ -188,7 +188,7 @@ pub(crate) fn options(comm: &dyn Comm) -> Done {
         differs("kinds", or(draft(), draft().kinds(kinds)))?;
         differs("input order", or(draft(), draft().input_order([1, 0])))?;
         differs("output order", or(draft(), draft().output_order([1, 0])))?;
-        differs("batch", or(draft(), draft().howmany(2)))?;
+        differs("batch", or(draft(), draft().batch(2)))?;
         differs("scales", or(draft(), draft().scale(Scale::Full, Scale::None)))?;
         differs("exchange", or(draft(), draft().exchange(exchange)))?;
         differs("shared arrays", or(draft(), draft().shared_arrays()))?;
@@ -223,8 +223,8 @@ pub(crate) fn nonsense(comm: &dyn Comm) -> Done {
         }
     };
     let draft = || Plan::<C2c, 2>::c2c(comm, grid);
-    argument("no batches", draft().howmany(0).build().map(drop))?;
-    argument("too many batches", draft().howmany(1 << 60).build().map(drop))?;
+    argument("no batches", draft().batch(0).build().map(drop))?;
+    argument("too many batches", draft().batch(1 << 60).build().map(drop))?;
     argument("twice the same axis", draft().input_order([0, 0]).build().map(drop))?;
     argument("an axis that is not there", draft().output_order([0, 2]).build().map(drop))?;
     argument("halving complex data", draft().kinds([Kind::R2C, Kind::C2C]).build().map(drop))?;

@@ -16,7 +16,7 @@ pub(crate) struct Setup {
     pub(crate) memory: Memory,
     pub(crate) who: Who,
     /// Fields at once.
-    pub(crate) howmany: usize,
+    pub(crate) batch: usize,
 }
 
 /// Who sends to whom.
@@ -40,7 +40,7 @@ const SHAPE: [usize; 3] = [24, 20, 18];
 impl Setup {
     /// Between all ranks.
     pub(crate) fn new(exchange: Algorithm, memory: Memory) -> Self {
-        Self { exchange, memory, who: Who::Everyone, howmany: HOWMANY }
+        Self { exchange, memory, who: Who::Everyone, batch: HOWMANY }
     }
 
     /// The same for all exchanges.
@@ -65,7 +65,7 @@ impl Setup {
         let mut problem = Problem::new(kinds, true, Precision::F64, input, output)?;
         (problem.options.exchange, problem.options.memory, problem.hosts) =
             (self.exchange, self.memory, hosts);
-        problem.howmany = self.howmany;
+        problem.batch = self.batch;
         Ok(problem)
     }
 }

@@ -25,10 +25,10 @@ const FAR: usize = 1 << 19;
 pub(crate) fn right(comm: &dyn Comm) -> Done {
     for exchange in Algorithm::ALL {
         let least = |case: Case<3>| case.exchange(exchange).memory(Memory::Least);
-        check::<C2c<f64>, 3>(comm, &least(Case::new([24, 20, 18], [C2C; 3]).howmany(3)))?;
+        check::<C2c<f64>, 3>(comm, &least(Case::new([24, 20, 18], [C2C; 3]).batch(3)))?;
         check::<C2c<f32>, 3>(comm, &least(Case::new([30, 17, 21], [C2C; 3]).tiling(3)))?;
         let half = Case::new([20, 24, 31], [C2C, C2C, R2C]);
-        check::<R2c<f64>, 3>(comm, &least(half.clone().howmany(2)))?;
+        check::<R2c<f64>, 3>(comm, &least(half.clone().batch(2)))?;
         check::<R2c<f64>, 3>(comm, &least(half.tiling(5).orders([2, 0, 1], [1, 2, 0])))?;
         check::<R2r<f64>, 3>(comm, &least(Case::new([16, 25, 33], [Dct2, Dst1, Dct2])))?;
     }
@@ -60,7 +60,7 @@ fn cuts(ranks: usize) -> Vec<[[usize; 3]; 2]> {
 fn plane<K: Transform>(plan: &Plan<K, 3>) -> usize {
     let problem = plan.recipe().problem();
     let planes = |node: &Node| {
-        let point = problem.howmany * node.width() * problem.precision.bytes();
+        let point = problem.batch * node.width() * problem.precision.bytes();
         let most = |brick: &DynBrick| {
             let lens = (0..3).map(|axis| brick.len(axis)).filter(|len| *len > 1);
             brick.points() / lens.min().unwrap_or(1)
@@ -75,7 +75,7 @@ fn plane<K: Transform>(plan: &Plan<K, 3>) -> usize {
 fn chunk_and_round<K: Transform>(plan: &Plan<K, 3>) -> [usize; 2] {
     let (problem, ranks) = (plan.recipe().problem(), plan.comm().size());
     let (width, least) = (if problem.complex { 2 } else { 1 }, 8192 * ranks);
-    let all = problem.grid().points() * width * problem.precision.bytes() * problem.howmany;
+    let all = problem.grid().points() * width * problem.precision.bytes() * problem.batch;
     let plane = plane(plan);
     let chunk = (all / ranks / 64).max(least).max(plane);
     [chunk, (all / ranks / 128).max(least).max(plane.min(2 * least))]
@@ -94,7 +94,7 @@ fn within<K: Make>(comm: &dyn Comm, case: &Case<3>, tolerance: bool) -> Done {
     let least = plan(Memory::Least)?;
     let recipe = least.recipe();
     let bytes = |node: &Node| {
-        let points = node.layout.brick(comm.rank()).points() * case.howmany;
+        let points = node.layout.brick(comm.rank()).points() * case.batch;
         points * node.width() * recipe.problem().precision.bytes()
     };
     let held = recipe.nodes().iter().map(bytes).max().expect("a recipe has a node");
@@ -139,7 +139,7 @@ pub(crate) fn bounded(comm: &dyn Comm) -> Done {
         let shape = [96, 64, 72];
         let whole = Case::new(shape, [C2C; 3]).exchange(exchange);
         within::<C2c<f64>>(comm, &whole, false)?;
-        within::<C2c<f32>>(comm, &whole.clone().howmany(2), false)?;
+        within::<C2c<f32>>(comm, &whole.clone().batch(2), false)?;
         within::<C2c<f64>>(comm, &whole, true)?;
         let half = Case::new(shape, [C2C, C2C, R2C]).exchange(exchange);
         within::<R2c<f64>>(comm, &half, false)?;

@@ -120,8 +120,8 @@ fn field<K: Make, const D: usize>(
     shape: [usize; D],
     seed: u64,
 ) -> (Field<Spectral, K, D>, Vec<K::Spectral>) {
-    let howmany = plan.recipe().problem().howmany;
-    let whole = random(shape.iter().product::<usize>() * howmany, seed);
+    let batch = plan.recipe().problem().batch;
+    let whole = random(shape.iter().product::<usize>() * batch, seed);
     let mut field = plan.output();
     let part = cut(&whole, shape, plan.output_brick(), plan.output_order().array());
     field.as_mut_slice().copy_from_slice(&part);
@@ -145,7 +145,7 @@ pub(crate) fn check<K: Make, const D: usize>(
     let Ok([before, after]) = operator.components(domain.dimensions()) else { return Ok(()) };
     let of = |components: usize| {
         let draft = K::draft(comm, case.grids()?[0]).kinds(case.kinds).like(&plan);
-        draft.howmany(components * operands).build()
+        draft.batch(components * operands).build()
     };
     let (mut from, to) = (of(before)?, of(after)?);
     let shape = case.grids()?[1].shape();
@@ -167,11 +167,11 @@ pub(crate) fn check<K: Make, const D: usize>(
         let waves: [_; D] = std::array::from_fn(|axis| {
             wave(case.kinds[axis], case.shape[axis], index[axis], lengths[axis])
         });
-        for batch in 0..operands {
+        for item in 0..operands {
             let u: Vec<_> =
-                (0..before).map(|c| whole[(batch * before + c) * points + place]).collect();
+                (0..before).map(|c| whole[(item * before + c) * points + place]).collect();
             for (c, found) in expected(operator, &u, &waves, &along).into_iter().enumerate() {
-                results[(batch * after + c) * points + place] = found;
+                results[(item * after + c) * points + place] = found;
             }
         }
     }
@@ -207,7 +207,7 @@ pub(crate) fn convolution<K: Make, const D: usize>(
 ) -> Result<(), Error> {
     let mut one = case.plan::<K>(comm)?;
     let draft = K::draft(comm, case.grids()?[0]).kinds(case.kinds).like(&one);
-    let mut two = draft.howmany(2).build()?;
+    let mut two = draft.batch(2).build()?;
     let (shape, points) = (case.shape, case.shape.iter().product::<usize>());
     let domain = one.domain(lengths())?;
     let whole: [Vec<K::Physical>; 2] = [random(points, 7), random(2 * points, 8)];
@@ -224,7 +224,7 @@ pub(crate) fn convolution<K: Make, const D: usize>(
             true => domain.correlate(&kernel, &mut product),
         }
         let found = two.inverse(product)?;
-        let sum = |batch: usize, at: usize| -> C64 {
+        let sum = |item: usize, at: usize| -> C64 {
             let term = |from: usize| {
                 let (i, j) = (index(shape, at), index(shape, from));
                 let shift = |axis: usize| (i[axis] + shape[axis] - j[axis]) % shape[axis];
@@ -232,8 +232,8 @@ pub(crate) fn convolution<K: Make, const D: usize>(
                 let ahead =
                     place(shape, std::array::from_fn(|axis| (i[axis] + j[axis]) % shape[axis]));
                 match conjugate {
-                    false => a[from] * b[batch * points + behind],
-                    true => a[from].conj() * b[batch * points + ahead],
+                    false => a[from] * b[item * points + behind],
+                    true => a[from].conj() * b[item * points + ahead],
                 }
             };
             (0..points).map(term).sum()

@@ -122,10 +122,10 @@ pub(crate) fn errors(comm: &dyn Comm) -> Done {
         let mut plans = PlanCache::new(comm, 4)?;
         let good = || thriffty::c2c(comm, SHAPE);
         assert!(!has_run(plans.plan(good())?)?);
-        plans.plan(good().howmany(2))?;
+        plans.plan(good().batch(2))?;
         let wrong = |what: &str| match what {
-            "a plan that others find, too" => good().howmany(2),
-            "another transform" => good().howmany(3),
+            "a plan that others find, too" => good().batch(2),
+            "another transform" => good().batch(3),
             "another communicator" => thriffty::c2c(&*other, SHAPE),
             "no grid" => thriffty::c2c(comm, [0, 10]),
             _ => good().input_brick(Brick { lo: [0, 0], hi: [12, 11] }),

@@ -26,22 +26,22 @@ pub(crate) fn bricks<const D: usize>(
 }
 
 /// A brick somewhere in a larger array, of any order of axes.
-pub(crate) fn placed<const D: usize>(brick: Brick<D>, howmany: usize, rng: &mut Rng) -> Subarray {
+pub(crate) fn placed<const D: usize>(brick: Brick<D>, batch: usize, rng: &mut Rng) -> Subarray {
     let start: [usize; D] = std::array::from_fn(|_| rng.below(3));
     let shape: [usize; D] =
         std::array::from_fn(|axis| start[axis] + brick.len(axis) + rng.below(3));
     let array = Subarray::placed(brick, start, shape, rng.order::<D>());
     match rng.below(2) {
-        0 => array.interleaved(howmany + rng.below(2)),
+        0 => array.interleaved(batch + rng.below(2)),
         _ => array,
     }
 }
 
 /// The place in its array of a point, in the brick or around it.
-pub(crate) fn element(array: &Subarray, batch: usize, index: &[isize]) -> usize {
+pub(crate) fn element(array: &Subarray, item: usize, index: &[isize]) -> usize {
     let steps = index.iter().zip(&*array.brick.lo).zip(&*array.strides);
     let steps = steps.map(|((i, lo), stride)| (i - *lo as isize) * *stride as isize);
-    (array.offset + batch * array.distance).checked_add_signed(steps.sum()).unwrap()
+    (array.offset + item * array.distance).checked_add_signed(steps.sum()).unwrap()
 }
 
 /// Every index of a box, from `lo` on.
@@ -58,9 +58,9 @@ pub(crate) fn points(brick: &DynBrick) -> Vec<Vec<isize>> {
 }
 
 /// A number for each point of each batch.
-pub(crate) fn value(grid: DynShape<'_>, batch: usize, index: &[isize]) -> u32 {
+pub(crate) fn value(grid: DynShape<'_>, item: usize, index: &[isize]) -> u32 {
     let wrapped = index.iter().zip(grid).map(|(i, n)| i.rem_euclid(*n as isize) as usize);
-    wrapped.zip(grid).fold(batch, |place, (i, n)| place * n + i) as u32
+    wrapped.zip(grid).fold(item, |place, (i, n)| place * n + i) as u32
 }
 
 type DynShape<'a> = &'a [usize];
@@ -69,15 +69,15 @@ type DynShape<'a> = &'a [usize];
 pub(crate) fn filled<E: Pod>(
     array: &Subarray,
     shape: DynShape<'_>,
-    howmany: usize,
+    batch: usize,
     len: usize,
 ) -> Vec<E> {
     let mut words = vec![NOTHING; len * size_of::<E>() / 4];
     let per = size_of::<E>() / 4;
-    for batch in 0..howmany {
+    for item in 0..batch {
         for index in points(&array.brick) {
-            let at = element(array, batch, &index);
-            words[at * per..][..per].fill(value(shape, batch, &index));
+            let at = element(array, item, &index);
+            words[at * per..][..per].fill(value(shape, item, &index));
         }
     }
     bytemuck::pod_collect_to_vec(&words)
@@ -115,28 +115,28 @@ pub(crate) fn copies<E: Item, const D: usize>(
     let mut rng = Rng(seed);
     let shape: [usize; D] = std::array::from_fn(|_| 1 + rng.below(7));
     let grid = Grid::new(shape).unwrap();
-    let howmany = 1 + rng.below(3);
+    let batch = 1 + rng.below(3);
     let sources = bricks(grid, ranks, &mut rng);
     let mut targets = bricks(grid, ranks, &mut rng);
     // Targets may overlap.
     targets[rng.below(ranks)].push(grid.whole());
     let mut place = |side: Vec<Vec<Brick<D>>>| -> Vec<Vec<Subarray>> {
-        let mut one = |(array, it)| placed(it, howmany, &mut rng).in_array(array);
+        let mut one = |(array, it)| placed(it, batch, &mut rng).in_array(array);
         let mut all = |bricks: Vec<_>| bricks.into_iter().enumerate().map(&mut one).collect();
         side.into_iter().map(&mut all).collect()
     };
     let (sources, targets) = (place(sources), place(targets));
-    let data = GridData::of::<E>(grid).howmany(howmany);
+    let data = GridData::of::<E>(grid).batch(batch);
     let (from, to) = (&sources[comm.rank()], &targets[comm.rank()]);
     let plan = CopyPlan::new(comm, data, from, to)?;
-    let len = |it: &Subarray| it.least_len(howmany).unwrap();
-    let read: Vec<Vec<E>> = from.iter().map(|it| filled(it, &shape, howmany, len(it))).collect();
+    let len = |it: &Subarray| it.least_len(batch).unwrap();
+    let read: Vec<Vec<E>> = from.iter().map(|it| filled(it, &shape, batch, len(it))).collect();
     let nothing =
         |it: &Subarray| filled(&Subarray { brick: DynBrick::empty(D), ..*it }, &shape, 0, len(it));
     let mut written: Vec<Vec<E>> = to.iter().map(nothing).collect();
     runner.run(comm, plan, &read, &mut written)?;
     for (it, found) in to.iter().zip(&written) {
-        let expected = filled::<E>(it, &shape, howmany, len(it));
+        let expected = filled::<E>(it, &shape, batch, len(it));
         assert_eq!(*found, expected, "seed {seed}, {sources:?} to {it:?}");
     }
     Ok(())
@@ -152,7 +152,7 @@ pub(crate) fn halos<E: Item, const D: usize>(
     let mut rng = Rng(seed);
     let shape: [usize; D] = std::array::from_fn(|_| 1 + rng.below(5));
     let grid = Grid::new(shape).unwrap();
-    let howmany = 1 + rng.below(2);
+    let batch = 1 + rng.below(2);
     let [lower, upper]: [[usize; D]; 2] =
         [0; 2].map(|_| std::array::from_fn(|axis| rng.below(shape[axis] + 2)));
     let periodic: [bool; D] = std::array::from_fn(|_| rng.below(2) == 0);
@@ -162,20 +162,20 @@ pub(crate) fn halos<E: Item, const D: usize>(
         .map(|bricks| {
             let one = |(array, brick): (usize, Brick<D>)| {
                 let array = Subarray::with_ghosts(brick, lower, upper).in_array(array);
-                if rng.below(2) == 0 { array.interleaved(howmany) } else { array }
+                if rng.below(2) == 0 { array.interleaved(batch) } else { array }
             };
             bricks.into_iter().enumerate().map(one).collect()
         })
         .collect();
-    let data = GridData::of::<E>(grid).howmany(howmany);
+    let data = GridData::of::<E>(grid).batch(batch);
     let arrays = &all[comm.rank()];
     let plan = CopyPlan::halo(comm, data, ghosts, arrays)?;
     let len = |it: &Subarray| -> usize {
         let around = (0..D).map(|axis| lower[axis] + it.brick.len(axis) + upper[axis]);
-        around.product::<usize>() * howmany
+        around.product::<usize>() * batch
     };
     let mut found: Vec<Vec<E>> =
-        arrays.iter().map(|it| filled(it, &shape, howmany, len(it))).collect();
+        arrays.iter().map(|it| filled(it, &shape, batch, len(it))).collect();
     let mut expected = found.clone();
     runner.run_in_place(comm, plan, &mut found)?;
     let per = size_of::<E>() / 4;
@@ -187,9 +187,9 @@ pub(crate) fn halos<E: Item, const D: usize>(
         for index in indices(&lo, &hi) {
             let is_there = (0..D)
                 .all(|axis| periodic[axis] || (0..shape[axis] as isize).contains(&index[axis]));
-            for batch in (0..howmany).filter(|_| is_there) {
-                let at = element(it, batch, &index);
-                words[at * per..][..per].fill(value(&shape, batch, &index));
+            for item in (0..batch).filter(|_| is_there) {
+                let at = element(it, item, &index);
+                words[at * per..][..per].fill(value(&shape, item, &index));
             }
         }
     }

@@ -196,7 +196,7 @@ pub(crate) fn recipes(comm: &dyn Comm) -> Result<(), Error> {
     for setup in setups(comm, &sent) {
         for culprit in culprits(comm) {
             let more = usize::from(comm.rank() == culprit);
-            let mine = Setup { howmany: HOWMANY + more, ..setup };
+            let mine = Setup { batch: HOWMANY + more, ..setup };
             let what = format!("more data on {culprit}, {setup:?}");
             let bound = bind(comm, &device, mine).map(drop);
             let error = everywhere(comm, &what, bound)?;

@@ -129,9 +129,9 @@ where
         if before != 1 || matches!(operator, Operator::Derivative(a) if case.kinds[a] == Identity) {
             continue;
         }
-        let howmany = case.howmany * after;
-        let vector = case.clone().howmany(howmany);
-        let draft = case.draft::<K>(comm)?.like(&plan).howmany(howmany);
+        let batch = case.batch * after;
+        let vector = case.clone().batch(batch);
+        let draft = case.draft::<K>(comm)?.like(&plan).batch(batch);
         let (host, plan) = (vector.plan::<K>(comm)?, draft.on(gpu).build()?);
         let (mut found, mut expected) = (plan.output(), host.output());
         let here = case.draft::<K>(comm)?.on(gpu).build()?.upload(there);
@@ -139,7 +139,7 @@ where
         domain_there.apply(operator, there, &mut expected);
         same(&format!("{operator:?}, {case:?}"), &plan.download(&found)?, &expected);
     }
-    if case.howmany == 1 {
+    if case.batch == 1 {
         let (mut found, mut expected) = (plan.upload(there), there.clone());
         domain.correlate(&plan.upload(there), &mut found);
         domain_there.correlate(there, &mut expected);
@@ -156,10 +156,10 @@ fn everything(comm: &dyn Comm, gpu: &Gpu) -> Result<(), Error> {
         return compare::<R2c<f64>, 3>(comm, gpu, &p2p(real));
     }
     compare::<C2c<f64>, 3>(comm, gpu, &cube)?;
-    compare::<C2c<f32>, 3>(comm, gpu, &cube.clone().tiling(3).howmany(3))?;
+    compare::<C2c<f32>, 3>(comm, gpu, &cube.clone().tiling(3).batch(3))?;
     let real = p2p(Case::new([8, 7, 10], [C2C, C2C, R2C]));
     compare::<R2c<f64>, 3>(comm, gpu, &real)?;
-    compare::<R2c<f64>, 3>(comm, gpu, &real.clone().orders([2, 1, 0], [1, 2, 0]).howmany(2))?;
+    compare::<R2c<f64>, 3>(comm, gpu, &real.clone().orders([2, 1, 0], [1, 2, 0]).batch(2))?;
     compare::<R2c<f32>, 3>(comm, gpu, &p2p(Case::new([9, 6, 5], [R2C, C2C, C2C]).tiling(1)))?;
     compare::<C2c<f64>, 3>(comm, gpu, &p2p(Case::new([6, 5, 4], [C2C, Identity, C2C])))?;
     // More ranks than points: some have none.

@@ -109,8 +109,8 @@ where
     let (rank, ranks) = (comm.rank(), comm.size());
     let [physical, spectral] = case.grids()?;
     let [input, output] = case.bricks(ranks)?;
-    let x: Vec<K::Physical> = random(physical.points() * case.howmany, 1);
-    let y: Vec<K::Spectral> = random(spectral.points() * case.howmany, 2);
+    let x: Vec<K::Physical> = random(physical.points() * case.batch, 1);
+    let y: Vec<K::Spectral> = random(spectral.points() * case.batch, 2);
     let x_here = cut(&x, physical.shape(), input[rank], case.orders[0]);
     let y_here = cut(&y, spectral.shape(), output[rank], case.orders[1]);
     let mut plan = gpu.plan(case.draft::<K>(comm)?).build()?;
@@ -170,16 +170,16 @@ fn everything(comm: &dyn Comm, gpu: &impl Place) -> Done {
     }
     complex(comm, gpu, &Case::new([12, 1], [C2C; 2]).exchange(p2p))?;
     halved(comm, gpu, &Case::new([7, 10], [R2C, C2C]).exchange(p2p))?;
-    halved(comm, gpu, &Case::new([5, 1], [C2C, R2C]).howmany(3).exchange(p2p))?;
+    halved(comm, gpu, &Case::new([5, 1], [C2C, R2C]).batch(3).exchange(p2p))?;
     let fortran = [2, 1, 0];
     complex(comm, gpu, &Case::new([6, 7, 5], [C2C; 3]).orders(fortran, [0, 1, 2]).exchange(p2p))?;
-    let scaled = Case::new([8, 4, 6], [C2C, C2C, Identity]).howmany(3).exchange(p2p);
+    let scaled = Case::new([8, 4, 6], [C2C, C2C, Identity]).batch(3).exchange(p2p);
     complex(comm, gpu, &scaled.scales(Scale::Symmetric, Scale::Symmetric))?;
     for axis in 0..3 {
         let mut kinds = [C2C; 3];
         kinds[axis] = R2C;
         halved(comm, gpu, &Case::new([6, 5, 7], kinds).exchange(p2p))?;
-        let turned = Case::new([4, 5, 6], kinds).orders([1, 2, 0], fortran).howmany(3);
+        let turned = Case::new([4, 5, 6], kinds).orders([1, 2, 0], fortran).batch(3);
         halved(comm, gpu, &turned.exchange(p2p))?;
     }
     let order = [3, 0, 2, 1];
@@ -188,13 +188,13 @@ fn everything(comm: &dyn Comm, gpu: &impl Place) -> Done {
         gpu,
         &Case::new([3, 4, 5, 2], [C2C; 4]).orders([3, 2, 1, 0], order).exchange(p2p),
     )?;
-    halved(comm, gpu, &Case::new([4, 3, 1, 6], [C2C, C2C, C2C, R2C]).howmany(3).exchange(p2p))?;
+    halved(comm, gpu, &Case::new([4, 3, 1, 6], [C2C, C2C, C2C, R2C]).batch(3).exchange(p2p))?;
     for seed in 0..if few() { 1 } else { 6 } {
         let case = Case::new([5, 9, 7], [C2C; 3]).tiling(seed).exchange(p2p);
         complex(comm, gpu, &case)?;
         let case = Case::new([7, 6, 5], [R2C, C2C, C2C]).tiling(seed).exchange(p2p);
         halved(comm, gpu, &case.orders(fortran, [1, 2, 0]))?;
-        complex(comm, gpu, &Case::new([30], [C2C]).tiling(seed).howmany(3).exchange(p2p))?;
+        complex(comm, gpu, &Case::new([30], [C2C]).tiling(seed).batch(3).exchange(p2p))?;
     }
     Ok(())
 }
@@ -301,11 +301,11 @@ fn any_transform_is_as_defined() {
         let shape = [0; 3].map(|_| 1 + rng.below(18));
         let orders = [rng.order(), rng.order()];
         let axis = rng.below(3);
-        let howmany = 1 + rng.below(2);
+        let batch = 1 + rng.below(2);
         on_hosts(&hosts, |comm| {
             let case = |kinds| {
                 let case = Case::new(shape, kinds).tiling(seed).orders(orders[0], orders[1]);
-                case.howmany(howmany).exchange(Algorithm::P2p)
+                case.batch(batch).exchange(Algorithm::P2p)
             };
             complex(&comm, &gpu, &case([C2C; 3]))?;
             halved(&comm, &gpu, &case(std::array::from_fn(|a| if a == axis { R2C } else { C2C })))

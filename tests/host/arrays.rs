@@ -46,10 +46,10 @@ fn transforms<K: Make, const D: usize>(ranks: usize, seed: u64) {
     let mut rng = Rng(seed);
     let shape: [usize; D] = std::array::from_fn(|_| 1 + rng.below(7));
     let grid = Grid::new(shape).unwrap();
-    let howmany = 1 + rng.below(2);
+    let batch = 1 + rng.below(2);
     let transposed = [rng.below(2) == 0, rng.below(2) == 0];
     let whole: usize = shape.iter().product();
-    let x: Vec<K::Physical> = random(howmany * whole, seed);
+    let x: Vec<K::Physical> = random(batch * whole, seed);
     let spectral: [usize; D] =
         thriffty::threads(1, |comm| Ok::<_, Error>(K::draft(&comm, grid).spectral_grid().shape()))
             .unwrap()[0];
@@ -67,7 +67,7 @@ fn transforms<K: Make, const D: usize>(ranks: usize, seed: u64) {
     let rng = &rng;
     thriffty::threads(ranks, |comm: ThreadComm| {
         let mut rng = Rng(rng.clone().next() ^ comm.rank() as u64);
-        let mut draft = K::draft(&comm, grid).howmany(howmany);
+        let mut draft = K::draft(&comm, grid).batch(batch);
         if transposed[0] {
             draft = draft.transposed_input();
         }
@@ -77,7 +77,7 @@ fn transforms<K: Make, const D: usize>(ranks: usize, seed: u64) {
         let mut plan = draft.build()?;
         let [inputs, outputs] = [0, 1].map(|side: usize| {
             let one = |(array, brick): (usize, &Brick<D>)| {
-                placed(*brick, howmany, &mut rng).in_array(array)
+                placed(*brick, batch, &mut rng).in_array(array)
             };
             sides[side][comm.rank()].iter().enumerate().map(one).collect::<Vec<_>>()
         });
@@ -85,19 +85,19 @@ fn transforms<K: Make, const D: usize>(ranks: usize, seed: u64) {
         let mut output = FieldCopy::output(&plan, &outputs)?;
         let points = |shape: [usize; D], it: &Subarray| {
             let mut found = vec![(0, 0); 0];
-            for batch in 0..howmany {
+            for item in 0..batch {
                 for index in points(&it.brick) {
-                    let at = element(it, batch, &index);
+                    let at = element(it, item, &index);
                     let index = std::array::from_fn(|axis| index[axis] as usize);
-                    let of_batch = batch * shape.iter().product::<usize>();
-                    found.push((at, of_batch + place(shape, index)));
+                    let of_item = item * shape.iter().product::<usize>();
+                    found.push((at, of_item + place(shape, index)));
                 }
             }
             found
         };
         let mut physical: Vec<Vec<K::Physical>> = Vec::new();
         for it in &inputs {
-            let mut array = vec![K::Physical::default(); it.least_len(howmany)?];
+            let mut array = vec![K::Physical::default(); it.least_len(batch)?];
             points(shape, it).into_iter().for_each(|(at, from)| array[at] = x[from]);
             physical.push(array);
         }
@@ -106,7 +106,7 @@ fn transforms<K: Make, const D: usize>(ranks: usize, seed: u64) {
         let field = plan.forward(field)?;
         let mut stored: Vec<_> = Vec::new();
         for it in &outputs {
-            stored.push(vec![K::Spectral::default(); it.least_len(howmany)?]);
+            stored.push(vec![K::Spectral::default(); it.least_len(batch)?]);
         }
         output.store(&field, &mut stored.iter_mut().map(|it| &mut it[..]).collect::<Vec<_>>())?;
         for (it, array) in outputs.iter().zip(&stored) {
@@ -286,7 +286,7 @@ fn faults_of_one_rank_are_errors_of_all() {
         });
         assert!(found.contains(expected), "{found}: {expected}");
     }
-    let found = text(2, &|comm| copy(comm, data.howmany(1 + comm.rank()), &[], &[]).map(drop));
+    let found = text(2, &|comm| copy(comm, data.batch(1 + comm.rank()), &[], &[]).map(drop));
     assert!(found.contains("the ranks disagree on the data of a copy"), "{found}");
     // A rank that leaves is an error of the others.
     let found = thriffty::threads(3, |comm| {

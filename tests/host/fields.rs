@@ -11,7 +11,7 @@ use crate::common::{RANKS, failures};
 #[test]
 fn points_have_global_indices() {
     thriffty::threads(3, |comm| {
-        let plan = thriffty::r2c(&comm, [4, 5, 6]).input_order([2, 0, 1]).howmany(2).build()?;
+        let plan = thriffty::r2c(&comm, [4, 5, 6]).input_order([2, 0, 1]).batch(2).build()?;
         let mut field = plan.input();
         let value = |[i, j, k]: [usize; 3]| (100 * i + 10 * j + k) as f64;
         field.fill(value);

@@ -82,7 +82,7 @@ proptest! {
         shape in prop::collection::vec(1..9usize, 1..=4),
         family in 0..3usize,
         double in any::<bool>(),
-        howmany in 1..6usize,
+        batch in 1..6usize,
         threads in 1..7usize,
         seed in any::<u64>(),
     ) {
@@ -90,7 +90,7 @@ proptest! {
         let transform = [DynTransform::C2c, DynTransform::R2c, DynTransform::R2r][family];
         let precision = if double { Precision::F64 } else { Precision::F32 };
         let mut options = Options::new(transform, shape.len());
-        options.howmany = howmany;
+        options.batch = batch;
         let turn = |from: PerAxis<usize>, by: u64| {
             let axes = from.len();
             PerAxis::from_fn(axes, |place| from[(place + by as usize) % axes])
@@ -137,8 +137,8 @@ fn arrays_of_other_lengths_and_no_threads_are_refused() {
     let part = local::c2c([4, 4]).threads(2).input_brick(half).build();
     assert_eq!(part.map(drop).unwrap_err().kind(), ErrorKind::Geometry);
     assert!(local::c2c([0, 4]).build().is_err());
-    assert!(local::c2c([4, 4]).howmany(0).build().is_err());
-    let error = local::c2c([4, 4]).howmany(1 << 60).build().unwrap_err().to_string();
+    assert!(local::c2c([4, 4]).batch(0).build().is_err());
+    let error = local::c2c([4, 4]).batch(1 << 60).build().unwrap_err().to_string();
     assert!(error.contains("has more than 2^58 points"), "{error}");
 }
 

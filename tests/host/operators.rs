@@ -94,7 +94,7 @@ fn vector_fields_have_the_derivatives_of_calculus() {
         thriffty::threads(ranks, |comm| {
             let shape = [8, 24, 10];
             let scalar = thriffty::r2c(&comm, shape).transposed_output().build()?;
-            let mut vector = thriffty::r2c(&comm, shape).howmany(3).like(&scalar).build()?;
+            let mut vector = thriffty::r2c(&comm, shape).batch(3).like(&scalar).build()?;
             let mut scalar = scalar;
             let domain = scalar.domain(lengths)?;
             let fill = |field: &mut Field<Physical, R2c, 3>,

@@ -186,9 +186,8 @@ fn definition<const D: usize>(s: &Setting<D>) -> Checked {
     }
     let scales = [Scale::None, Scale::Full, Scale::Symmetric];
     let scale = |rng: &mut Rng| scales[rng.below(3)];
-    let case = |kinds, rng: &mut Rng| {
-        s.case(kinds).howmany(1 + rng.below(3)).scales(scale(rng), scale(rng))
-    };
+    let case =
+        |kinds, rng: &mut Rng| s.case(kinds).batch(1 + rng.below(3)).scales(scale(rng), scale(rng));
     let run = |body: &(dyn Fn(&dyn Comm) -> Result<(), thriffty::Error> + Sync)| {
         thriffty::threads(s.ranks, |comm| body(&comm)).unwrap();
     };

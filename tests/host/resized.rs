@@ -79,7 +79,7 @@ fn check<K: Make, const D: usize>(
     comm: &dyn Comm,
     lens: &Lens<D>,
     seed: u64,
-    (exchange, memory, howmany): (Algorithm, Memory, usize),
+    (exchange, memory, batch): (Algorithm, Memory, usize),
 ) -> Result<(), Error> {
     let mut rng = Rng(seed);
     let spectral = lens.spectral(lens.modes);
@@ -91,7 +91,7 @@ fn check<K: Make, const D: usize>(
         .kinds(lens.kinds)
         .zero_padded(lens.transform)
         .modes(lens.modes)
-        .howmany(howmany)
+        .batch(batch)
         .input_brick(input)
         .output_brick(output)
         .input_order(orders[0])
@@ -99,7 +99,7 @@ fn check<K: Make, const D: usize>(
         .exchange(exchange)
         .memory(memory)
         .build()?;
-    let points = |shape: [usize; D]| howmany * shape.iter().product::<usize>();
+    let points = |shape: [usize; D]| batch * shape.iter().product::<usize>();
     let x: Vec<K::Physical> = random(points(lens.points), seed);
     let y: Vec<K::Spectral> = random(points(spectral), !seed);
     let [x_here, y_here] = [
@@ -107,7 +107,7 @@ fn check<K: Make, const D: usize>(
         widen(&cut(&y, spectral, output, orders[1])),
     ];
     let all = |direction, data: &[C64], one: usize| -> Vec<C64> {
-        data.chunks(one / howmany).flat_map(|data| expected(lens, direction, data)).collect()
+        data.chunks(one / batch).flat_map(|data| expected(lens, direction, data)).collect()
     };
     let forward = all(Direction::Forward, &widen(&x), points(lens.points));
     let inverse = all(Direction::Inverse, &widen(&y), points(spectral));
@@ -195,10 +195,10 @@ fn local_plans_are_padded_too() {
         modes: [4, 8, 7],
         kinds: [Kind::C2C, Kind::C2C, Kind::R2C],
     };
-    for (threads, howmany) in [(1, 1), (2, 1), (3, 1), (2, 4)] {
+    for (threads, batch) in [(1, 1), (2, 1), (3, 1), (2, 4)] {
         let plan = thriffty::local::r2c(lens.points).zero_padded(lens.transform);
-        let mut plan = plan.modes(lens.modes).threads(threads).howmany(howmany).build().unwrap();
-        let x: Vec<f64> = random(60 * howmany, 1);
+        let mut plan = plan.modes(lens.modes).threads(threads).batch(batch).build().unwrap();
+        let x: Vec<f64> = random(60 * batch, 1);
         let mut y = vec![C64::default(); plan.output_len()];
         plan.forward(&x, &mut y).unwrap();
         let parts = widen(&x);

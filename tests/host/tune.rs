@@ -142,7 +142,7 @@ fn wisdom_is_used_where_it_was_made_and_ignored_elsewhere() {
         let plan = draft(&comm, Tune::Wisdom(path.clone())).build().unwrap();
         assert_eq!(plan.report().chosen().chunk, saved[0].1);
         // Of another problem: another exchange asked for, another batch.
-        for other in [draft(&comm, Tune::Wisdom(path.clone())).howmany(2), {
+        for other in [draft(&comm, Tune::Wisdom(path.clone())).batch(2), {
             draft(&comm, Tune::Wisdom(path.clone())).exchange(Algorithm::P2p)
         }] {
             assert_eq!(other.build().unwrap().report().source, Source::Model);

@@ -20,7 +20,7 @@ pub(crate) fn forward<K: Make, const D: usize>(
         let mut result = random(plan.output_len(), 1);
         plan.forward_into(&here, &mut result).map(|()| result)
     });
-    let mut whole = random(spectral.points() * case.howmany, 2);
+    let mut whole = random(spectral.points() * case.batch, 2);
     for (brick, part) in output.iter().zip(parts.unwrap()) {
         paste(&part, &mut whole, spectral.shape(), *brick, case.orders[1]);
     }
@@ -41,7 +41,7 @@ pub(crate) fn inverse<K: Make, const D: usize>(
         let mut result = random(plan.input_len(), 1);
         plan.inverse_into(&here, &mut result).map(|()| result)
     });
-    let mut whole = random(physical.points() * case.howmany, 2);
+    let mut whole = random(physical.points() * case.batch, 2);
     for (brick, part) in input.iter().zip(parts.unwrap()) {
         paste(&part, &mut whole, physical.shape(), *brick, case.orders[0]);
     }

@@ -134,7 +134,7 @@ fn the_bound_is_never_exceeded() {
         let first = if kind == 2 { Kind::Dst3 } else { Kind::C2C };
         let case = Case::new(shape, [first, first, last])
             .tiling(round)
-            .howmany(1 + below(2))
+            .batch(1 + below(2))
             .exchange(exchange);
         let found = thriffty::threads(ranks, |comm| match kind {
             0 => bounded::<C2c>(&comm, &case, direction, wire, tolerance),

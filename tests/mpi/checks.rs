@@ -161,7 +161,7 @@ fn sub_communicators(world: &dyn Comm) -> Result<(), Error> {
     let part = part_of_world(color, world.size() - world.rank())?;
     assert_eq!(part.size(), (world.size() + 1 - color) / 2);
     assert_eq!(part.rank(), part.size() - 1 - world.rank() / 2);
-    let case = Case::new([9, 8], [Kind::C2C, Kind::R2C]).tiling(5).howmany(2);
+    let case = Case::new([9, 8], [Kind::C2C, Kind::R2C]).tiling(5).batch(2);
     check::<R2c<f32>, 2>(&part, &case)
 }
 
@@ -186,7 +186,7 @@ fn several_hosts() -> Result<(), Error> {
             let case = Case::new([12, 10, 8], [Kind::C2C; 3]).exchange(exchange).memory(memory);
             check::<C2c, 3>(&comm, &case)?;
             let case = Case::new([7, 6, 9], [Kind::C2C, Kind::Dct2, Kind::R2C]);
-            let case = case.exchange(exchange).memory(memory).tiling(3).howmany(2);
+            let case = case.exchange(exchange).memory(memory).tiling(3).batch(2);
             check::<R2c<f32>, 3>(&comm, &case)?;
         }
         // Of six ranks only where hosts have unequal parts: four have those that are alike.
@@ -248,7 +248,7 @@ fn communicators_of_others(world: &dyn Comm) -> Result<(), Error> {
         // Messages that travel in pieces, the last of them shorter than the others, and wait for
         // each other to leave.
         for exchange in Algorithm::ALL {
-            let case = case.clone().howmany(3).exchange(exchange);
+            let case = case.clone().batch(3).exchange(exchange);
             check::<R2c, 3>(&MpiComm::of(&theirs)?.with_pieces_of(50), &case)?;
         }
         // SAFETY: a constant of the library; COMM_SELF lives as long as the world.

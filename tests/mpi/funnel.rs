@@ -109,7 +109,7 @@ fn transforms(comm: &FunneledComm) -> Result<(), Error> {
         let case = Case::new([12, 10, 8], [Kind::C2C; 3]).exchange(exchange).memory(memory);
         check::<C2c, 3>(comm, &case)?;
         let case = Case::new([7, 6, 9], [Kind::C2C, Kind::Dct2, Kind::R2C]);
-        let case = case.exchange(exchange).memory(memory).tiling(3).howmany(2);
+        let case = case.exchange(exchange).memory(memory).tiling(3).batch(2);
         check::<R2c<f32>, 3>(comm, &case)?;
     }
     cases::many_neighbours(comm)?;
@@ -128,12 +128,12 @@ fn transforms(comm: &FunneledComm) -> Result<(), Error> {
 /// Plans of processes with threads give what those of processes give, in the same bricks.
 fn process_plans(world: &MpiComm, threads: usize) -> Result<(), Error> {
     let (rank, size) = (world.rank(), world.size());
-    for (seed, howmany) in [(1, 1), (2, 3), (3, 2)] {
+    for (seed, batch) in [(1, 1), (2, 3), (3, 2)] {
         let case = Case::new([7, 6, 10], [Kind::C2C, Kind::C2C, Kind::R2C]);
-        let case = case.orders([0, 1, 2], [2, 0, 1]).howmany(howmany).tiling(seed);
+        let case = case.orders([0, 1, 2], [2, 0, 1]).batch(batch).tiling(seed);
         let [input, output] = case.bricks(size)?.map(|bricks| bricks[rank]);
         let mut expected = case.plan::<R2c>(world)?;
-        let draft = local::r2c([7, 6, 10]).output_order([2, 0, 1]).howmany(howmany);
+        let draft = local::r2c([7, 6, 10]).output_order([2, 0, 1]).batch(batch);
         let draft = draft.threads(threads).input_brick(input).output_brick(output);
         let mut plan = draft.build_over(world)?;
         assert_eq!(plan.threads(), threads);

@@ -16,7 +16,7 @@ module thriffty_c
         integer(c_size_t) :: struct_size
         integer(c_int32_t) :: precision, kinds(4), input_order(4), output_order(4)
         integer(c_int32_t) :: forward_scale, inverse_scale
-        integer(c_int64_t) :: howmany
+        integer(c_int64_t) :: batch
         type(c_ptr) :: exchange, wire
         real(c_double) :: tolerance
         integer(c_int32_t) :: strict, wire_everywhere, tune, shared_arrays
@@ -273,7 +273,7 @@ contains
         asked%shape = 1
         asked%shape(:axes) = shape(axes:1:-1)
         asked%options = c_options(c_sizeof(asked%options), o%precision, o%kinds, o%input_order, o%output_order, &
-            o%forward_scale, o%inverse_scale, o%howmany, c_null_ptr, c_null_ptr, o%tolerance, flag(o%strict), &
+            o%forward_scale, o%inverse_scale, o%batch, c_null_ptr, c_null_ptr, o%tolerance, flag(o%strict), &
             flag(o%wire_everywhere), o%tune, flag(o%shared_arrays), o%tune_seconds, c_null_ptr, &
             o%device, o%stream, c_null_ptr, c_null_ptr, c_null_ptr, o%threads, flag(o%transposed_output), &
             o%transform, o%modes, flag(o%transposed_input), c_null_ptr)

@@ -51,7 +51,7 @@ module thriffty_types
         integer(c_int32_t) :: input_order(4) = [integer(c_int32_t) :: 1, 2, 3, 4]
         integer(c_int32_t) :: output_order(4) = [integer(c_int32_t) :: 1, 2, 3, 4]
         integer(c_int32_t) :: forward_scale = THRIFFTY_SCALE_NONE, inverse_scale = THRIFFTY_SCALE_FULL
-        integer(c_int64_t) :: howmany = 1
+        integer(c_int64_t) :: batch = 1
         character(:), allocatable :: exchange, wire
         real(c_double) :: tolerance = 0, tune_seconds = 10
         logical(int32) :: strict = .false., wire_everywhere = .false., shared_arrays = .false.

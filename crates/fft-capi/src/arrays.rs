@@ -45,19 +45,19 @@ pub(crate) fn side(found: i32) -> Result<usize, Error> {
 impl Held {
     /// The data of a side of its transform.
     fn grid_data(&self, side: usize) -> GridData {
-        let (problem, grids, howmany) = match self.plan() {
+        let (problem, grids, batch) = match self.plan() {
             Plan::Rank(plan) => {
                 let problem = plan.recipe().problem();
                 let grids = [problem.input.grid(), problem.output.grid()];
-                (problem, grids, problem.howmany)
+                (problem, grids, problem.batch)
             }
             Plan::Team(plan) => {
                 let grids = [plan.input_grid(), plan.output_grid()];
-                (plan.recipe().problem(), grids, plan.howmany())
+                (plan.recipe().problem(), grids, plan.batch())
             }
         };
         let bytes = problem.widths()[side] * problem.precision.bytes();
-        GridData { grid: grids[side], bytes, howmany }
+        GridData { grid: grids[side], bytes, batch }
     }
 
     /// Plans something with the communicator of this plan, if all ranks ask for it. Collective.

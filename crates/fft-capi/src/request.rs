@@ -89,8 +89,8 @@ impl Request {
         asked.output_order = order("output_order", &options.output_order[..axes])?;
         asked.forward = scale("forward_scale", options.forward_scale)?;
         asked.inverse = scale("inverse_scale", options.inverse_scale)?;
-        asked.howmany = usize::try_from(options.howmany)
-            .map_err(|_| Error::argument("howmany", options.howmany, "1 or more"))?;
+        asked.batch = usize::try_from(options.batch)
+            .map_err(|_| Error::argument("batch", options.batch, "1 or more"))?;
         asked.exchange = texts.exchange.map(|name| name.parse()).transpose()?;
         asked.wire = texts.wire.map(|name| name.parse()).transpose()?;
         asked.layouts = texts.layouts.map_or(Ok(Family::Any), |name| name.parse())?;

@@ -171,7 +171,7 @@ pub struct Options {
     /// The scale of inverse transforms: `THRIFFTY_SCALE_FULL` by default.
     pub inverse_scale: i32,
     /// The number of equal transforms, whose arrays follow each other in memory: 1 by default.
-    pub howmany: i64,
+    pub batch: i64,
     /// The exchange: "shared", "hosts", "p2p", "pipelined", "alltoallv", "kway4", "ring" or
     /// "ring-flush".
     /// NULL (default): it is chosen with the recipe.
@@ -260,7 +260,7 @@ impl Default for Options {
             output_order: [0, 1, 2, 3],
             forward_scale: Scale::None as i32,
             inverse_scale: Scale::Full as i32,
-            howmany: 1,
+            batch: 1,
             exchange: std::ptr::null(),
             wire: std::ptr::null(),
             tolerance: 0.0,

@@ -18,7 +18,7 @@ _Static_assert(offsetof(thriffty_options, kinds) == 12, "kinds");
 _Static_assert(offsetof(thriffty_options, input_order) == 28 && offsetof(thriffty_options, output_order) == 44, "order");
 _Static_assert(offsetof(thriffty_options, forward_scale) == 60, "forward_scale");
 _Static_assert(offsetof(thriffty_options, inverse_scale) == 64, "inverse_scale");
-_Static_assert(offsetof(thriffty_options, howmany) == 72, "howmany");
+_Static_assert(offsetof(thriffty_options, batch) == 72, "batch");
 _Static_assert(offsetof(thriffty_options, exchange) == 80, "exchange");
 _Static_assert(offsetof(thriffty_options, wire) == 88, "wire");
 _Static_assert(offsetof(thriffty_options, tolerance) == 96, "tolerance");
@@ -94,7 +94,7 @@ static void creation(void) {
     wrong[4].input_order[0] = 1;
     wrong[5].output_order[2] = -1;
     wrong[6].forward_scale = 3;
-    wrong[7].howmany = 0;
+    wrong[7].batch = 0;
     wrong[8].exchange = "pigeons";
     wrong[9].wire = "bits:77";
     wrong[10].tolerance = 2.0;
@@ -114,7 +114,7 @@ static void devices(void) {
     memset(&options, 0x55, sizeof options);
     int32_t untouched = options.device;
     expect(thriffty_options_init(&options, earlier), OK);
-    that(options.struct_size == earlier && options.howmany == 1 && options.device == untouched);
+    that(options.struct_size == earlier && options.batch == 1 && options.device == untouched);
     expect(create(&plan, R2C, &options), OK);
     expect(thriffty_plan_destroy(plan), OK);
 
@@ -251,7 +251,7 @@ static void options_work(void) {
     thriffty_plan *plan;
     thriffty_options options = usual();
     options.precision = THRIFFTY_PRECISION_F32;
-    options.howmany = 2;
+    options.batch = 2;
     options.input_order[0] = 2, options.input_order[1] = 0, options.input_order[2] = 1;
     options.forward_scale = options.inverse_scale = THRIFFTY_SCALE_SYMMETRIC;
     options.kinds[1] = THRIFFTY_KIND_NONE;

@@ -37,7 +37,7 @@ contains
             x(:, j) = [(real(modulo(5 * i + 3 * j, 7), c_double), i = 1, n(1))]
         end do
         options%strict = .true.
-        options%howmany = 1
+        options%batch = 1
         call thriffty_plan_create_serial(plan, THRIFFTY_TRANSFORM_R2C, n, options, status)
         call check(status)
         call thriffty_plan_sizes(plan, sizes, status)

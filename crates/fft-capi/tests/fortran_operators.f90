@@ -69,7 +69,7 @@ program operators
     call check(status)
     call thriffty_plan_sizes(scalar, one, status)
     options%transposed_output = .false.
-    options%howmany = 3
+    options%batch = 3
     options%output_order(:3) = one%output_order(:3)
     call thriffty_plan_create(vector, MPI_COMM_WORLD, THRIFFTY_TRANSFORM_R2C, n, one%input, one%output, options, status)
     call check(status)

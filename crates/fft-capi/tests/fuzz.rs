@@ -101,7 +101,7 @@ impl Fuzz {
                 }
                 5 => options.forward_scale = self.number(3),
                 6 => options.inverse_scale = self.number(3),
-                7 => options.howmany = self.one_of(&[0, 2, 3, -1, i64::MAX, 1 << 40]),
+                7 => options.batch = self.one_of(&[0, 2, 3, -1, i64::MAX, 1 << 40]),
                 8 => options.exchange = self.text(),
                 9 => options.wire = self.text(),
                 10 => {

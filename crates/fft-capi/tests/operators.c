@@ -67,7 +67,7 @@ int main(int argc, char **argv) {
     thriffty_sizes one, three;
     expect(thriffty_plan_sizes(scalar, &one, sizeof one), OK);
     options.transposed_output = 0;
-    options.howmany = 3;
+    options.batch = 3;
     memcpy(options.output_order, one.output_order, sizeof options.output_order);
     expect(thriffty_plan_create(&vector, MPI_COMM_WORLD, THRIFFTY_TRANSFORM_R2C, 3, SHAPE, &one.input, &one.output,
                                 &options), OK);

@@ -87,7 +87,7 @@ impl Case {
         let mut options = Options {
             precision: [Precision::F32, Precision::F64][rng.usize(..2)] as i32,
             threads: rng.i32(1..=2),
-            howmany: [1, 1, 1, 2, 3, 5][rng.usize(..6)],
+            batch: [1, 1, 1, 2, 3, 5][rng.usize(..6)],
             input_order: any_order(rng),
             output_order: any_order(rng),
             wire_everywhere: i32::from(rng.bool()),

@@ -187,9 +187,9 @@ fn predictions_are_trusted_more_where_links_were_measured() {
 #[test]
 fn a_problem_that_cannot_be_is_refused_and_so_is_nothing_to_choose_from() {
     let mut none = problem([8; 3], &[0; 2]);
-    none.howmany = 0;
+    none.batch = 0;
     let choice = Choice::of_model(&none, None);
-    assert!(candidates(&none, &choice).unwrap_err().to_string().contains("howmany"));
+    assert!(candidates(&none, &choice).unwrap_err().to_string().contains("batch"));
     let found = threads(2, |comm| {
         tune_on_host(&comm, &[], Duration::ZERO, &mut |_| ()).unwrap_err().to_string()
     });

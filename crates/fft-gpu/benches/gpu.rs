@@ -91,8 +91,8 @@ impl Cut {
     /// The first array has the natural order, the second has this one.
     fn boxes(&self, shape: [usize; 3], wire: Wire, element: usize) -> Vec<[Transfer; 2]> {
         let whole = Brick { lo: [0; 3], hi: shape };
-        let from = Placed { brick: whole.into(), order: [0, 1, 2].into(), howmany: 1 };
-        let to = Placed { brick: whole.into(), order: self.order.into(), howmany: 1 };
+        let from = Placed { brick: whole.into(), order: [0, 1, 2].into(), batch: 1 };
+        let to = Placed { brick: whole.into(), order: self.order.into(), batch: 1 };
         let count: usize = self.pieces.iter().product();
         let part = |piece: usize| {
             let [_, b, c] = self.pieces;

@@ -270,7 +270,7 @@ private:
         thriffty_options options;
         check(thriffty_options_init(&options, sizeof options));
         options.precision = wanted.precision;
-        options.howmany = wanted.count;
+        options.batch = wanted.count;
         options.forward_scale = static_cast<int32_t>(wanted.scales[0]);
         options.inverse_scale = static_cast<int32_t>(wanted.scales[1]);
         for (int d = 0; d < 3; d++) {

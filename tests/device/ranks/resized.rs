@@ -12,7 +12,7 @@ struct Lens<const D: usize> {
     transform: [usize; D],
     modes: [usize; D],
     kinds: [Kind; D],
-    howmany: usize,
+    batch: usize,
 }
 
 impl<const D: usize> Lens<D> {
@@ -23,7 +23,7 @@ impl<const D: usize> Lens<D> {
         seed: Option<u64>,
     ) -> Result<Draft<'a, K, D>, Error> {
         let grid = Grid::new(self.points)?;
-        let draft = K::draft(comm, grid).kinds(self.kinds).howmany(self.howmany);
+        let draft = K::draft(comm, grid).kinds(self.kinds).batch(self.batch);
         let draft = draft.zero_padded(self.transform).modes(self.modes).exchange(Algorithm::P2p);
         let Some(mut rng) = seed.map(Rng) else { return Ok(draft) };
         let (rank, ranks, spectral) = (comm.rank(), comm.size(), draft.spectral_grid());
@@ -35,7 +35,7 @@ impl<const D: usize> Lens<D> {
 
 /// Transforms of whole axes.
 fn whole<const D: usize>(points: [usize; D], kinds: [Kind; D]) -> Lens<D> {
-    Lens { points, transform: points, modes: points, kinds, howmany: 1 }
+    Lens { points, transform: points, modes: points, kinds, batch: 1 }
 }
 
 /// Both directions against the host, out of place, twice, and in place.
@@ -54,10 +54,10 @@ where
     let what = format!("rank {} of {}, {}", comm.rank(), comm.size(), plan.recipe());
     // Errors are those of whole transforms of numbers up to 1, of which little may be kept.
     let points = |lens: [usize; D]| lens.into_iter().product::<usize>() as f64;
-    let (howmany, n) = (lens.howmany as f64, points(lens.transform));
+    let (batch, n) = (lens.batch as f64, points(lens.transform));
     let most = 2.0 * bound(K::Real::EPSILON, n as usize);
     let [forward, inverse] = [points(lens.points) * n, points(spectral) / n]
-        .map(|square| most * (2.0 * howmany * square).sqrt());
+        .map(|square| most * (2.0 * batch * square).sqrt());
     let close = |way: &str, found: &[C64], expected: &[C64], most: f64| {
         let error = distance(found, expected);
         assert!(error <= most, "{way}: error {error:.2e} exceeds {most:.2e}: {what}");
@@ -110,7 +110,7 @@ fn any<const D: usize>(family: DynTransform, seed: u64) -> Lens<D> {
         points[other] += 1;
         (transform[other], modes[other]) = (points[other], points[other]);
     }
-    Lens { points, transform, modes, kinds, howmany: 1 + rng.below(2) }
+    Lens { points, transform, modes, kinds, batch: 1 + rng.below(2) }
 }
 
 fn case<K: Make, const D: usize>(comm: &dyn Comm, gpu: &impl Place, seed: u64) -> Done
@@ -149,13 +149,8 @@ fn padded_and_truncated_transforms_are_those_of_the_host() {
 #[test]
 fn large_transforms_are_padded_and_truncated_along_some_axes() {
     let Some(gpu) = gpu() else { return };
-    let lens = |transform, modes, kinds| Lens {
-        points: [64, 32, 64],
-        transform,
-        modes,
-        kinds,
-        howmany: 1,
-    };
+    let lens =
+        |transform, modes, kinds| Lens { points: [64, 32, 64], transform, modes, kinds, batch: 1 };
     for ranks in [1, 2, 4] {
         thriffty::threads(ranks, |comm| {
             for (transform, modes) in [
@@ -227,7 +222,7 @@ fn chunks_of_cosines_are_moved_beside_transforms() {
             compare::<R2r<f64>, 3>(&comm, gpu, &real([Dct2, Dst3, Dct4]), None)?;
             let plane = whole([5000 * ranks, 7000], [Dct4, Dct2]);
             compare::<R2r<f32>, 2>(&comm, gpu, &plane, None)?;
-            let batch = Lens { howmany: 3, ..whole([72 * ranks, 300, 290], [Dst4, Dct3, Dst2]) };
+            let batch = Lens { batch: 3, ..whole([72 * ranks, 300, 290], [Dst4, Dct3, Dst2]) };
             compare::<R2r<f64>, 3>(&comm, gpu, &batch, None)
         })
         .unwrap();
@@ -240,19 +235,19 @@ fn chunks_of_batches_are_moved_beside_transforms() {
     let Some(gpu) = gpu() else { return };
     let other = gpu_of(1).unwrap_or_else(|| gpu.clone());
     for seed in 0..if few() { 1 } else { 5 } {
-        let (mut rng, howmany) = (Rng(seed), 2 + seed as usize);
+        let (mut rng, batch) = (Rng(seed), 2 + seed as usize);
         let lens = [0; 2].map(|_| 64 + 2 * rng.below(100));
         // A rank has data for a few chunks.
-        let first = (10 << 20) / (howmany / 2 * lens[0] * lens[1]);
+        let first = (10 << 20) / (batch / 2 * lens[0] * lens[1]);
         let points = [first / 4 * 4, lens[0], lens[1]];
         thriffty::threads(2, |comm| {
             let gpu = [&gpu, &other][comm.rank()];
-            let complex = Lens { howmany, ..whole(points, [C2C; 3]) };
+            let complex = Lens { batch, ..whole(points, [C2C; 3]) };
             compare::<C2c<f64>, 3>(&comm, gpu, &complex, None)?;
-            let halved = Lens { howmany, ..whole(points, [C2C, C2C, R2C]) };
+            let halved = Lens { batch, ..whole(points, [C2C, C2C, R2C]) };
             compare::<R2c<f64>, 3>(&comm, gpu, &halved, None)
         })
-        .unwrap_or_else(|why| panic!("seed {seed}, {howmany} of {points:?}: {why}"));
+        .unwrap_or_else(|why| panic!("seed {seed}, {batch} of {points:?}: {why}"));
     }
 }
 
@@ -260,7 +255,7 @@ fn chunks_of_batches_are_moved_beside_transforms() {
 fn plans_count_the_memory_of_whole_lines() {
     let Some(gpu) = gpu() else { return };
     thriffty::threads(1, |comm| {
-        let lens = Lens { points: [64], transform: [4096], modes: [16], kinds: [C2C], howmany: 1 };
+        let lens = Lens { points: [64], transform: [4096], modes: [16], kinds: [C2C], batch: 1 };
         let plan = gpu.plan(lens.draft::<C2c<f64>>(&comm, None)?).build()?;
         assert!(plan.memory() >= 4096 * 16, "{}", plan.memory());
         let lens = Lens { kinds: [R2C], ..lens };

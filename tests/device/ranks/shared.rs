@@ -107,7 +107,7 @@ pub(crate) fn cases(comm: &dyn Comm, gpu: &Gpu, joined: bool, all_seen: bool) ->
     compare::<R2c<f64>, 3>(comm, gpu, &Case::new([12, 20, 16], [C2C, C2C, R2C]).exchange(p2p))?;
     let tiled = Case::new([9, 12, 10], [C2C; 3]).tiling(3).exchange(p2p);
     compare::<C2c<f64>, 3>(comm, gpu, &tiled)?;
-    compare::<C2c<f64>, 3>(comm, gpu, &tiled.howmany(2))?;
+    compare::<C2c<f64>, 3>(comm, gpu, &tiled.batch(2))?;
     refused(comm, gpu, all_seen)?;
     timed(comm, gpu)
 }

@@ -33,7 +33,7 @@ fn all_kinds(comm: &dyn Comm, gpu: &impl Place) -> Done {
     }
     for some in kinds.windows(3) {
         let case = Case::new([8, 9, 10], [some[0], some[1], some[2]]);
-        let case = case.scales(Scale::Symmetric, Scale::Symmetric).howmany(2);
+        let case = case.scales(Scale::Symmetric, Scale::Symmetric).batch(2);
         real(comm, gpu, &case.orders([1, 2, 0], [2, 1, 0]).exchange(p2p))?;
         halved(comm, gpu, &Case::new([4, 9, 7], [some[0], C2C, R2C]).exchange(p2p))?;
     }

@@ -56,7 +56,7 @@ static double batches(int threads) {
     thriffty_sizes sizes;
     void *array = NULL;
     thriffty_status status = thriffty_options_init(&options, sizeof options);
-    options.howmany = ARRAYS;
+    options.batch = ARRAYS;
     options.threads = threads;
     if (!status) status = thriffty_plan_create_serial(&plan, THRIFFTY_TRANSFORM_R2C, 2, shape, &options);
     if (!status) status = thriffty_plan_sizes(plan, &sizes, sizeof sizes);

@@ -31,7 +31,7 @@ pub(crate) struct Transform {
     /// Number of equal transforms in a batch.
     #[arg(long, default_value = "1", value_name = "N")]
     #[arg(value_parser = count)]
-    pub(crate) howmany: NonZeroUsize,
+    pub(crate) batch: NonZeroUsize,
     #[command(flatten)]
     pub(crate) wires: Wires,
 }

@@ -52,12 +52,12 @@ struct Side<'a, E: Element> {
 
 impl<E: Element> Side<'_, E> {
     /// A point of a batch; 0 where another rank has it.
-    fn at(&self, batch: usize, index: PerAxis<usize>) -> C {
+    fn at(&self, item: usize, index: PerAxis<usize>) -> C {
         if !holds(&self.brick, index) {
             return C::default();
         }
         let place = place(&self.brick, self.layout.order(), index);
-        point::<E>(&self.reals[(batch * self.brick.points() + place) * E::WIDTH..])
+        point::<E>(&self.reals[(item * self.brick.points() + place) * E::WIDTH..])
     }
 
     /// This or the largest number, if that is larger.
@@ -88,11 +88,11 @@ fn compare<A: Element, B: Element>(
     };
     let from = Side::<A> { layout: from.0, brick: from.1, reals: cast_slice(input) };
     let to = Side::<B> { layout: to.0, brick: to.1, reals: cast_slice(output) };
-    let samples = samples(to.layout, problem.howmany);
+    let samples = samples(to.layout, problem.batch);
     let mut sums = Vec::with_capacity(4 * SAMPLES);
-    for &(batch, index) in &samples {
-        let expected = direct(problem, direction, &from, batch, index);
-        let found = to.at(batch, index);
+    for &(item, index) in &samples {
+        let expected = direct(problem, direction, &from, item, index);
+        let found = to.at(item, index);
         // Of real data one half of the spectrum gives as much as the other.
         let im = if B::WIDTH == 2 { expected.im } else { 0.0 };
         sums.extend([expected.re, im, found.re, found.im]);
@@ -132,9 +132,9 @@ pub(crate) fn ratio([difference, whole]: [f64; 2]) -> f64 {
     if difference == 0.0 { 0.0 } else { (difference / whole).sqrt() }
 }
 
-fn samples(layout: &Layout, howmany: usize) -> Vec<(usize, PerAxis<usize>)> {
+fn samples(layout: &Layout, batch: usize) -> Vec<(usize, PerAxis<usize>)> {
     let shape = layout.grid().shape();
-    let all = layout.grid().points() * howmany;
+    let all = layout.grid().points() * batch;
     let nth = |n: usize| {
         let (mut rest, mut index) = (n, shape);
         for axis in (0..shape.len()).rev() {
@@ -154,7 +154,7 @@ fn direct<E: Element>(
     problem: &Problem,
     direction: Direction,
     input: &Side<'_, E>,
-    batch: usize,
+    item: usize,
     index: PerAxis<usize>,
 ) -> C {
     let (brick, order) = (&input.brick, input.layout.order());
@@ -164,7 +164,7 @@ fn direct<E: Element>(
     };
     let weights: Vec<_> = (0..order.len()).map(weight_of).collect();
     let (&fast, slow) = order.split_last().expect("at least one axis");
-    let reals = &input.reals[batch * brick.points() * E::WIDTH..][..brick.points() * E::WIDTH];
+    let reals = &input.reals[item * brick.points() * E::WIDTH..][..brick.points() * E::WIDTH];
     let mut sum = Sum::default();
     for_each_row(brick, order, |first, at| {
         let row = &reals[at * E::WIDTH..][..brick.len(fast) * E::WIDTH];

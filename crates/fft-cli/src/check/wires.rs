@@ -47,12 +47,12 @@ pub(crate) fn relative<A: Element, B: Element>(
     let unit = if unit[0] > 0.0 { unit[0] } else { 1.0 };
     let mut squares = [0.0; 2];
     let fast = order[order.len() - 1];
-    for batch in 0..problem.howmany {
+    for item in 0..problem.batch {
         for_each_row(&brick, order, |mut index, at| {
             for i in 0..brick.len(fast) {
                 let alone = |axis: usize| [0, problem.modes[axis]].contains(&(2 * index[axis]));
                 let weight = if halved.is_none_or(alone) { 1.0 } else { 2.0 };
-                let place = (batch * brick.points() + at + i) * A::WIDTH;
+                let place = (item * brick.points() + at + i) * A::WIDTH;
                 for place in place..place + A::WIDTH {
                     let (found, exact) =
                         (found[place].as_f64() / unit, exact[place].as_f64() / unit);

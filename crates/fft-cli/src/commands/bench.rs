@@ -230,16 +230,16 @@ impl<K: Family> Prepared<K> {
         let errors = self.errors(options)?;
         let plan = &self.plan;
         let transform = &options.problem.transform;
-        let Transform { kind, axes, precision, howmany, wires, .. } = transform;
+        let Transform { kind, axes, precision, batch, wires, .. } = transform;
         let points = check::points(plan.recipe().problem());
         let mut memory = [plan.memory() as f64];
         plan.comm().allreduce(Reduce::Sum, &mut memory)?;
         let seconds = Times::of(seconds);
-        let flops = flops(K::Physical::WIDTH, points, howmany.get());
+        let flops = flops(K::Physical::WIDTH, points, batch.get());
         Ok(Report {
             problem: format!("{} {}", family::name(*kind, axes), transform.grids()),
             field: options.field.name(),
-            howmany: howmany.get(),
+            batch: batch.get(),
             direction: options.direction.choose("forward", "inverse"),
             ranks: plan.recipe().problem().input.ranks(),
             transport: plan.comm().name(),

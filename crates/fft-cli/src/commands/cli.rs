@@ -168,7 +168,7 @@ mod tests {
         const COUNT: &str = "expected a whole number of 1 or more";
         for (line, expected) in [
             ("bench c2c 8 --ranks", COUNT),
-            ("bench c2c 8 --howmany", COUNT),
+            ("bench c2c 8 --batch", COUNT),
             ("bench c2c 8 --reps", COUNT),
             ("bench c2c 8 --threads", COUNT),
             ("bench c2c", COUNT),

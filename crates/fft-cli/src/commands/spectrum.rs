@@ -103,7 +103,7 @@ fn energy<T: Real + Element<Real = T>>(
     let order = order(grid.axes(), header.fortran_order);
     let mut draft = family::draft(comm, grid, Kind::R2C, T::PRECISION);
     draft.options = planning::Options {
-        howmany: in_file * headers.len(),
+        batch: in_file * headers.len(),
         input: Some(slab(comm, &grid, order[0])),
         output: Some(slab(comm, &draft.spectral_grid(), order[0])),
         input_order: order,
@@ -149,7 +149,7 @@ fn shells<T: Real>(plan: &DynPlan, spectrum: &[Complex<T>]) -> Vec<f64> {
     let mut shells = vec![0.0; shell(n.iter().map(|n| (n / 2).pow(2)).sum()) + 1];
     let axes = order.len();
     let fast = order[axes - 1];
-    for component in 0..problem.howmany {
+    for component in 0..problem.batch {
         for_each_row(&brick, order, |mut index, at| {
             for point in &spectrum[component * brick.points() + at..][..brick.len(fast)] {
                 let square = (0..axes).map(|axis| wavenumber(n[axis], index[axis]).pow(2)).sum();

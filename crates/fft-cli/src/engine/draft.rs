@@ -18,7 +18,7 @@ use crate::ranks::world::Failure;
 
 /// The draft of the options, without wire and machine. Collective.
 pub(crate) fn draft<'a>(comm: &'a dyn Comm, options: &Problem) -> Result<DynDraft<'a>, Failure> {
-    let Transform { kind, axes, shape, lengths, precision, howmany, wires } = &options.transform;
+    let Transform { kind, axes, shape, lengths, precision, batch, wires } = &options.transform;
     let grid = shape.grid()?;
     let mut draft = family::draft(comm, grid, *kind, *precision);
     draft.options.kinds = family::kinds_of(grid.axes(), *kind, axes)?;
@@ -29,7 +29,7 @@ pub(crate) fn draft<'a>(comm: &'a dyn Comm, options: &Problem) -> Result<DynDraf
         Ok(Some(ranks.proc_grid(name, grid.axes(), comm.size())?.part(grid, comm.rank())))
     };
     draft.options = Options {
-        howmany: howmany.get(),
+        batch: batch.get(),
         memory: options.memory,
         layouts: options.layouts,
         exchange: options.exchange,

@@ -49,7 +49,7 @@ fn run<T: GpuReal>(
     let (grid, brick) = (problem.grid(), plan.input_brick());
     let width = if problem.complex { 2 } else { 1 };
     let order = problem.input.order();
-    let noise = Noise::<T>::new(gpu, (&grid, &brick), order, problem.howmany, (width, scale))?;
+    let noise = Noise::<T>::new(gpu, (&grid, &brick), order, problem.batch, (width, scale))?;
     let stream = plan.stream().expect("a plan on a device");
     let reals = plan.input_len() * width;
     match step {

@@ -16,7 +16,7 @@ use crate::check::check::{Errors, RoundTrip};
 pub(crate) struct Report {
     pub(crate) problem: String,
     pub(crate) field: &'static str,
-    pub(crate) howmany: usize,
+    pub(crate) batch: usize,
     pub(crate) direction: &'static str,
     pub(crate) ranks: usize,
     pub(crate) transport: &'static str,

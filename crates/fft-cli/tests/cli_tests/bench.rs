@@ -50,8 +50,8 @@ fn threads_transform_whole_arrays() {
         command.args(["bench", "--json", "--reps", "2"]).args(args.split(' '));
         run(command, "")
     };
-    for (kind, howmany) in [("c2c", "1"), ("r2c", "5"), ("dst3", "2")] {
-        let text = bench(&format!("{kind} 12x10x9 --threads 3 --check --howmany {howmany}")).ok();
+    for (kind, batch) in [("c2c", "1"), ("r2c", "5"), ("dst3", "2")] {
+        let text = bench(&format!("{kind} 12x10x9 --threads 3 --check --batch {batch}")).ok();
         let found: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(found["ranks"], 3);
         assert!(found["recipe"].as_str().unwrap().contains("ranks=3"), "{text}");
@@ -78,7 +78,7 @@ fn layouts_are_those_asked_for() {
 fn json_has_everything_and_it_is_sane() {
     for ranks in 1..=4 {
         for (kind, exchange) in [("c2c", "p2p"), ("r2c", "alltoallv"), ("dst3", "p2p")] {
-            let args = [kind, "12x10x9", "--exchange", exchange, "--check", "--howmany", "2"];
+            let args = [kind, "12x10x9", "--exchange", exchange, "--check", "--batch", "2"];
             let found = json(ranks, &args);
             assert_eq!(found["problem"], format!("{kind} 12x10x9"));
             assert_eq!(found["ranks"], ranks);

@@ -64,7 +64,7 @@ fn the_same_as_json_is_sane() {
         ("c2c 64^3 --ranks 24 --per-host 4 --machine ethernet", 24, 6),
         ("r2c 40x30x20 --ranks 7 --per-host 3 --exchange p2p --precision f32", 7, 3),
         ("dct2 512x256 --ranks 12 --machine summit --tolerance 1e-4 --exchange ring", 12, 2),
-        ("c2c 4096 --ranks 8 --machine frontier --exchange kway2 --howmany 3", 8, 1),
+        ("c2c 4096 --ranks 8 --machine frontier --exchange kway2 --batch 3", 8, 1),
     ] {
         let found = json(line);
         assert_eq!((found["ranks"].as_u64(), found["hosts"].as_u64()), (Some(ranks), Some(hosts)));

@@ -16,7 +16,7 @@ fn object(ranks: usize, line: &str) -> Value {
 fn errors_are_measured_whatever_is_left_out() {
     for (line, padded, truncated) in [
         ("c2c 8x6x10 --zero-padded 16x6x11", "16x6x11", false),
-        ("r2c 12x10x9 --modes 8x10x4 --howmany 2", "12x10x9", true),
+        ("r2c 12x10x9 --modes 8x10x4 --batch 2", "12x10x9", true),
         ("r2c 12x10x9 --zero-padded 16x15x16 --modes 9x6x10", "16x15x16", true),
         ("r2c 6x12x9 --kinds dct2,r2c,none --zero-padded 6x20x9 --modes 6x9x9", "6x20x9", true),
         ("c2c 12x10 --modes 7x6 --precision f32 --direction inverse", "12x10", true),

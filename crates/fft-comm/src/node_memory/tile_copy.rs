@@ -196,35 +196,30 @@ mod tests {
     }
 
     /// A part of a brick, to tiles with several orders of axes, there and back.
-    fn goes_there_and_back(
-        brick: [usize; 3],
-        part: [[usize; 2]; 3],
-        howmany: usize,
-        element: usize,
-    ) {
+    fn goes_there_and_back(brick: [usize; 3], part: [[usize; 2]; 3], batch: usize, element: usize) {
         for past in [false, true] {
-            goes_there_and_back_past(brick, part, howmany, element, past);
+            goes_there_and_back_past(brick, part, batch, element, past);
         }
     }
 
     fn goes_there_and_back_past(
         brick: [usize; 3],
         part: [[usize; 2]; 3],
-        howmany: usize,
+        batch: usize,
         element: usize,
         past: bool,
     ) {
         let brick = DynBrick::new([0; 3], brick);
         let part = DynBrick::new(part.map(|[lo, _]| lo), part.map(|[_, hi]| hi));
         let order = [0, 1, 2];
-        let mut memory = surrounded(brick.points() * howmany * element);
+        let mut memory = surrounded(brick.points() * batch * element);
         let end = memory.len() - AROUND;
         memory[AROUND..end].iter_mut().zip((1..=251).cycle()).for_each(|(byte, i)| *byte = i);
         for turned in [order, [0, 2, 1], [1, 2, 0], [2, 1, 0]] {
-            let from = Placed::new(brick, order, howmany);
-            let to = Placed::new(part, turned, howmany);
-            let transfer = Transfer::new(&part, 0..howmany, &from, &to);
-            let mut tile = surrounded(part.points() * howmany * element);
+            let from = Placed::new(brick, order, batch);
+            let to = Placed::new(part, turned, batch);
+            let transfer = Transfer::new(&part, 0..batch, &from, &to);
+            let mut tile = surrounded(part.points() * batch * element);
             // SAFETY: both have all elements of the transfer, after the bytes before.
             unsafe {
                 let (from, to) = (memory.as_ptr().add(AROUND), tile.as_mut_ptr().add(AROUND));
@@ -232,17 +227,17 @@ mod tests {
             }
             let (mut lines, mut back) =
                 (surrounded(tile.len() - 2 * AROUND), surrounded(end - AROUND));
-            let place = |brick: &DynBrick, order: [usize; 3], batch: usize, index: [usize; 3]| {
+            let place = |brick: &DynBrick, order: [usize; 3], item: usize, index: [usize; 3]| {
                 let at = |at, &axis: &usize| at * brick.len(axis) + index[axis] - brick.lo[axis];
-                AROUND + order.iter().fold(batch, at) * element
+                AROUND + order.iter().fold(item, at) * element
             };
             let [columns, layers] = [1, 2].map(|axis| part.len(axis));
-            for i in 0..howmany * part.points() {
-                let (batch, i) = (i / part.points(), i % part.points());
+            for i in 0..batch * part.points() {
+                let (item, i) = (i / part.points(), i % part.points());
                 let index = [i / layers / columns, i / layers % columns, i % layers];
                 let index = std::array::from_fn(|axis| part.lo[axis] + index[axis]);
-                let there = place(&brick, order, batch, index);
-                let here = place(&part, turned, batch, index);
+                let there = place(&brick, order, item, index);
+                let here = place(&part, turned, item, index);
                 lines[here..][..element].copy_from_slice(&memory[there..][..element]);
                 back[there..][..element].copy_from_slice(&memory[there..][..element]);
             }
@@ -261,9 +256,9 @@ mod tests {
     fn tiles_are_what_the_definition_says_and_nothing_beside_is_touched() {
         for element in [1, 4, 8, 12, 16, 20] {
             for lens in [[5, 7, 6], [17, 9, 8], [8, 16, 24], [1, 1, 3], [19, 1, 1]] {
-                for howmany in [1, 2] {
-                    goes_there_and_back(lens, lens.map(|n| [0, n]), howmany, element);
-                    goes_there_and_back(lens, lens.map(|n| [n / 3, n - n / 4]), howmany, element);
+                for batch in [1, 2] {
+                    goes_there_and_back(lens, lens.map(|n| [0, n]), batch, element);
+                    goes_there_and_back(lens, lens.map(|n| [n / 3, n - n / 4]), batch, element);
                 }
                 goes_there_and_back(lens, lens.map(|n| [n / 2, n / 2]), 1, element);
             }

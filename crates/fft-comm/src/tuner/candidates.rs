@@ -133,7 +133,7 @@ fn exchanges(problem: &Problem, can_put: bool) -> Vec<Algorithm> {
     }
     // As floating point: the search reports what cannot be counted.
     let points: f64 = problem.grid().shape().iter().map(|&len| len as f64).product();
-    let reals = points * problem.howmany as f64 * if problem.complex { 2.0 } else { 1.0 };
+    let reals = points * problem.batch as f64 * if problem.complex { 2.0 } else { 1.0 };
     let bytes = reals * problem.precision.bytes() as f64;
     // In pencils, each rank has a message for each other rank of its row or column.
     if bytes / (ranks as f64).powf(1.5) < SMALL {

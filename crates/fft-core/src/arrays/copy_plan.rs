@@ -74,7 +74,7 @@ impl CopyPlan {
     ) -> Result<Self, Error> {
         let axes = data.grid.axes();
         let Matches { sends, recvs, own } =
-            Matches::new(comm, axes, data.howmany, [&sources, &targets])?;
+            Matches::new(comm, axes, data.batch, [&sources, &targets])?;
         Ok(Self { data, least, sends, recvs, own })
     }
 
@@ -125,7 +125,7 @@ fn agree_on(
     data: GridData,
     sides: [&[Subarray]; 2],
 ) -> Result<[Vec<usize>; 2], Error> {
-    let GridData { grid, bytes, howmany } = data;
+    let GridData { grid, bytes, batch } = data;
     let least = |it: &Subarray| {
         if it.brick.axes() != grid.axes() {
             return Err(Error::argument("axes of a brick", it.brick.axes(), grid.axes()));
@@ -134,14 +134,14 @@ fn agree_on(
             let expected = format!("one inside the grid {grid}");
             return Err(Error::argument("brick of a subarray", it.brick, expected));
         }
-        it.least_len(howmany)
+        it.least_len(batch)
     };
     let lens = |[sources, targets]: [&[Subarray]; 2]| {
         if ![4, 8, 16].contains(&bytes) {
             return Err(Error::argument("bytes of an element", bytes, "4, 8 or 16"));
         }
-        if howmany == 0 {
-            return Err(Error::argument("howmany", howmany, "at least 1"));
+        if batch == 0 {
+            return Err(Error::argument("batch", batch, "at least 1"));
         }
         let lens = |side: &[Subarray]| {
             let mut lens = Vec::new();
@@ -153,7 +153,7 @@ fn agree_on(
         Ok([lens(sources)?, lens(targets)?])
     };
     let lens = agree(comm, lens(sides))?;
-    let text = format!("{howmany} arrays on {grid}, elements of {bytes} bytes");
+    let text = format!("{batch} arrays on {grid}, elements of {bytes} bytes");
     assert_same(comm, &[("data of a copy", text)])?;
     Ok(lens)
 }

@@ -11,18 +11,18 @@ pub struct GridData {
     /// Bytes of an element: 4, 8 or 16.
     pub bytes: usize,
     /// Arrays in a batch.
-    pub howmany: usize,
+    pub batch: usize,
 }
 
 impl GridData {
     /// One array of these elements.
     pub fn of<E>(grid: impl Into<DynGrid>) -> Self {
-        Self { grid: grid.into(), bytes: size_of::<E>(), howmany: 1 }
+        Self { grid: grid.into(), bytes: size_of::<E>(), batch: 1 }
     }
 
     /// The same for a batch of so many arrays.
-    pub fn howmany(self, howmany: usize) -> Self {
-        Self { howmany, ..self }
+    pub fn batch(self, batch: usize) -> Self {
+        Self { batch, ..self }
     }
 }
 

@@ -81,7 +81,7 @@ pub(super) fn targets(
             segments(it.brick.range(axis), around, data.grid.len(axis), periodic[axis])
         });
         let along: Vec<_> = along.collect();
-        let least = with_ghosts(it, &along)?.least_len(data.howmany)?;
+        let least = with_ghosts(it, &along)?.least_len(data.batch)?;
         grow(&mut reach, it.array, least, arrays.len())?;
         let mut combinations: Vec<Vec<&Segment>> = vec![Vec::new()];
         for segments in &along {

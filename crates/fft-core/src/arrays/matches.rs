@@ -119,11 +119,11 @@ impl Known {
 }
 
 /// The shape of a box, axes in this order.
-fn shape(brick: &DynBrick, howmany: usize, order: Order) -> [usize; DIMS] {
+fn shape(brick: &DynBrick, batch: usize, order: Order) -> [usize; DIMS] {
     let first = DIMS - brick.axes();
     order.map(|dim| match dim.checked_sub(first) {
         Some(axis) => brick.len(axis),
-        None if dim + 1 == first => howmany,
+        None if dim + 1 == first => batch,
         None => 1,
     })
 }
@@ -232,7 +232,7 @@ impl Matches {
     pub(super) fn new(
         comm: &dyn Comm,
         axes: usize,
-        howmany: usize,
+        batch: usize,
         [sources, targets]: [&[Piece]; 2],
     ) -> Result<Self, Error> {
         let (rank, ranks) = (comm.rank(), comm.size());
@@ -254,18 +254,18 @@ impl Matches {
         let own = received.iter().filter(|it| it.peer == rank).map(|it| {
             let (from, to) = (&sources[it.source], &targets[it.target]);
             let views = [from, to].map(|piece| ordered(piece.part(&it.part), it.order));
-            let transfer = Transfer::between(shape(&it.part, howmany, it.order), views);
+            let transfer = Transfer::between(shape(&it.part, batch, it.order), views);
             OwnCopy { from: from.array, to: to.array, transfer }
         });
         let own = own.collect();
         // Each rank begins with the next one.
         let after = |peer: usize| (peer + ranks - rank) % ranks;
-        let sends = messages(sent, howmany, after, |it, message| {
+        let sends = messages(sent, batch, after, |it, message| {
             let piece = &sources[it.source];
             (piece.array, [ordered(piece.part(&it.part), it.order), message])
         });
         let before = |peer: usize| (rank + ranks - peer) % ranks;
-        let recvs = messages(received, howmany, before, |it, message| {
+        let recvs = messages(received, batch, before, |it, message| {
             let piece = &targets[it.target];
             (piece.array, [message, ordered(piece.part(&it.part), it.order)])
         });
@@ -277,7 +277,7 @@ impl Matches {
 /// source and destination, of which one is this place in a message.
 fn messages(
     mut boxes: Vec<Common>,
-    howmany: usize,
+    batch: usize,
     distance: impl Fn(usize) -> usize,
     ends: impl Fn(&Common, View) -> (usize, [View; 2]),
 ) -> Vec<CopyMessage> {
@@ -287,7 +287,7 @@ fn messages(
     let message = |boxes: &[Common]| {
         let mut elements = 0;
         let part = |it: &Common| {
-            let shape = shape(&it.part, howmany, it.order);
+            let shape = shape(&it.part, batch, it.order);
             let (array, views) = ends(it, dense(elements, shape));
             elements += shape.iter().product::<usize>();
             CopyPart { array, transfer: Transfer::between(shape, views) }

@@ -84,10 +84,10 @@ impl Subarray {
     }
 
     /// The same array of so many components, which are side by side at each point.
-    pub fn interleaved(self, howmany: usize) -> Self {
+    pub fn interleaved(self, batch: usize) -> Self {
         Self {
-            offset: self.offset.saturating_mul(howmany),
-            strides: self.strides.map(|stride| stride.saturating_mul(howmany)),
+            offset: self.offset.saturating_mul(batch),
+            strides: self.strides.map(|stride| stride.saturating_mul(batch)),
             distance: 1,
             ..self
         }
@@ -98,17 +98,17 @@ impl Subarray {
     /// # Errors
     /// [`Error::Argument`] for strides of other axes than the brick's, for points that share an
     /// element, and for more elements than can be counted.
-    pub fn least_len(&self, howmany: usize) -> Result<usize, Error> {
+    pub fn least_len(&self, batch: usize) -> Result<usize, Error> {
         let axes = self.brick.axes();
         if self.strides.len() != axes {
             return Err(Error::argument("strides of a subarray", self.strides.len(), axes));
         }
-        if self.brick.is_empty() || howmany == 0 {
+        if self.brick.is_empty() || batch == 0 {
             return Ok(0);
         }
         let mut dims: Vec<_> = (0..axes)
             .map(|axis| (self.strides[axis], self.brick.len(axis)))
-            .chain([(self.distance, howmany)])
+            .chain([(self.distance, batch)])
             .filter(|(_, len)| *len > 1)
             .collect();
         dims.sort_unstable();

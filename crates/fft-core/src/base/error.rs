@@ -12,12 +12,12 @@ pub enum Error {
     #[error("{}", shown(.0))]
     Geometry(String),
     /// More points than can be counted.
-    #[error("grid {grid} with {howmany} batches has more than 2^58 points")]
+    #[error("grid {grid} with {batch} batches has more than 2^58 points")]
     TooLarge {
         /// The grid's shape.
         grid: String,
         /// Transforms in one batch.
-        howmany: usize,
+        batch: usize,
     },
     /// Kinds, lengths or options without a meaning.
     #[error("{}: found {}, expected {}", shown(.what), shown(.found), shown(.expected))]

@@ -40,15 +40,15 @@ fn through<T: Real>(
     to: &Placed,
 ) -> Result<(), TestCaseError> {
     let message = Placed { brick: *part, ..*to };
-    let howmany = from.howmany;
-    let gather = Transfer::new(part, 0..howmany, from, &message);
-    let scatter = Transfer::new(part, 0..howmany, &message, to);
+    let batch = from.batch;
+    let gather = Transfer::new(part, 0..batch, from, &message);
+    let scatter = Transfer::new(part, 0..batch, &message, to);
     let (reals, step) = (gather.elements() * width, 1e-3);
     let codec = wire.codec::<T>();
     let aligned = |bytes: usize| vec![0u64; bytes.div_ceil(8)];
     let mut slots = [aligned(codec.bound(reals)), aligned(codec.bound(reals))];
 
-    let src = numbers::<T>(from.brick.points() * howmany * width);
+    let src = numbers::<T>(from.brick.points() * batch * width);
     let [boxed, plain] = slots.each_mut().map(|slot| bytemuck::cast_slice_mut::<u64, u8>(slot));
     let packed = codec.pack(&src, &gather, width, step, boxed);
     let mut dense = vec![T::default(); reals];
@@ -59,7 +59,7 @@ fn through<T: Real>(
     prop_assert!(boxed[..bytes] == plain[..bytes]);
 
     // Elements outside the box do not change.
-    let mut dst = vec![T::of(0.5); to.brick.points() * howmany * width];
+    let mut dst = vec![T::of(0.5); to.brick.points() * batch * width];
     let mut expected = dst.clone();
     codec.unpack(&boxed[..bytes], &scatter, width, &mut dst).unwrap();
     codec.unpack(&plain[..bytes], &whole, width, &mut dense).unwrap();
@@ -71,13 +71,13 @@ fn through<T: Real>(
 proptest! {
     #[test]
     fn boxes_go_through_as_dense_sequences_do(
-        a in brick(), b in brick(), oa in order(), ob in order(), howmany in 1..3usize,
+        a in brick(), b in brick(), oa in order(), ob in order(), batch in 1..3usize,
         wire in wire(), width in 1..3usize, single in any::<bool>(),
     ) {
         let part = a.intersect(&b);
         prop_assume!(!part.is_empty());
-        let from = Placed::new(a, oa, howmany);
-        let to = Placed::new(b, ob, howmany);
+        let from = Placed::new(a, oa, batch);
+        let to = Placed::new(b, ob, batch);
         match single {
             true => through::<f32>((wire, width), &part, &from, &to)?,
             false => through::<f64>((wire, width), &part, &from, &to)?,

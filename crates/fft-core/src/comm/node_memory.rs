@@ -159,15 +159,15 @@ impl WritePartition {
         [home, work]: [&Layout; 2],
         exclusive: &Exclusive,
         element: usize,
-        howmany: usize,
+        batch: usize,
     ) -> Self {
-        let mut division = vec![home.grid().axes() as u64, element as u64, howmany as u64];
+        let mut division = vec![home.grid().axes() as u64, element as u64, batch as u64];
         for layout in [home, work] {
             division.extend(words(layout));
         }
         division.extend((0..home.ranks()).flat_map(|rank| bounds(&exclusive.brick(rank))));
-        let lens = (0..home.ranks()).map(|rank| exclusive.public_points(rank) * howmany).collect();
-        let elements = home.grid().points() * howmany;
+        let lens = (0..home.ranks()).map(|rank| exclusive.public_points(rank) * batch).collect();
+        let elements = home.grid().points() * batch;
         let alone = home.bricks() == work.bricks();
         Self { rank, element, lens, elements, read: None, segments: Vec::new(), division, alone }
     }
@@ -182,19 +182,19 @@ impl WritePartition {
         exclusive: &Exclusive,
         tile: &DynBrick,
         order: PerAxis<usize>,
-        howmany: usize,
+        batch: usize,
     ) {
         let mine = work.brick(self.rank);
         let own = tile.is_empty() || tile.intersect(&mine) == *tile;
         assert!(own, "a rank claims only what is in its own brick");
-        self.segments.extend(Segment::of(self.rank, home, exclusive, tile, order, howmany));
+        self.segments.extend(Segment::of(self.rank, home, exclusive, tile, order, batch));
     }
 
-    /// Makes elements be read from `howmany` other bricks, which all ranks may read.
-    pub(crate) fn reading(mut self, layout: &Layout, element: usize, howmany: usize) -> Self {
+    /// Makes elements be read from `batch` other bricks, which all ranks may read.
+    pub(crate) fn reading(mut self, layout: &Layout, element: usize, batch: usize) -> Self {
         self.division.push(element as u64);
         self.division.extend(words(layout));
-        let bytes = |brick: &DynBrick| brick.points() * howmany * element;
+        let bytes = |brick: &DynBrick| brick.points() * batch * element;
         self.read = Some(layout.bricks().iter().map(bytes).collect());
         self
     }
@@ -262,19 +262,19 @@ impl Segment {
         exclusive: &Exclusive,
         tile: &DynBrick,
         order: PerAxis<usize>,
-        howmany: usize,
+        batch: usize,
     ) -> Vec<Self> {
         let mut segments = Vec::new();
         home.intersections(tile, |owner, common| {
             let from = |part: &DynBrick, brick| {
-                let (from, to) = (Placed { brick, order: home.order(), howmany }, *tile);
-                Transfer::new(part, 0..howmany, &from, &Placed { brick: to, order, howmany })
+                let (from, to) = (Placed { brick, order: home.order(), batch }, *tile);
+                Transfer::new(part, 0..batch, &from, &Placed { brick: to, order, batch })
             };
             let whole = |part: &DynBrick| from(part, home.brick(owner));
             let common = |part: &DynBrick| Some(common.intersect(part)).filter(|p| !p.is_empty());
             for (dense, before) in exclusive.public(owner) {
                 segments.extend(common(dense).map(|part| {
-                    let transfer = from(&part, *dense).behind(before * howmany, 0);
+                    let transfer = from(&part, *dense).behind(before * batch, 0);
                     let apart = owner == rank && *dense != home.brick(owner);
                     let whole = apart.then(|| Box::new(whole(&part)));
                     Self { owner, transfer, whole, exclusive: false }
@@ -320,11 +320,11 @@ mod tests {
     use crate::geometry::{DynGrid, ProcGrid};
 
     /// Partitions of all ranks, with whole bricks as tiles.
-    fn partitions(home: &Layout, work: &Layout, howmany: usize) -> Vec<WritePartition> {
+    fn partitions(home: &Layout, work: &Layout, batch: usize) -> Vec<WritePartition> {
         let partition = |rank| {
             let (layouts, exclusive) = ([home, work], Exclusive::nothing(home));
-            let mut partition = WritePartition::new(rank, layouts, &exclusive, 16, howmany);
-            partition.claim(layouts, &exclusive, &work.brick(rank), home.order(), howmany);
+            let mut partition = WritePartition::new(rank, layouts, &exclusive, 16, batch);
+            partition.claim(layouts, &exclusive, &work.brick(rank), home.order(), batch);
             partition
         };
         (0..home.ranks()).map(partition).collect()
@@ -362,13 +362,13 @@ mod tests {
         let grid = DynGrid::new([5, 7, 6]).unwrap();
         let even = |shape| Layout::even(grid, ProcGrid::new(shape), 6);
         let layouts = [[6, 1, 1], [1, 2, 3], [2, 3, 1], [1, 1, 4], [1, 1, 1]].map(even);
-        let howmany = 2;
+        let batch = 2;
         for home in &layouts {
             let home = home.clone().ordered([1, 2, 0]).unwrap();
             for works in [[0, 1], [1, 2], [2, 4], [3, 3]].map(|two| two.map(|i| &layouts[i])) {
                 let exclusive = Exclusive::of(&home, &works);
                 let counts = |points: &dyn Fn(usize) -> usize| -> Vec<Vec<usize>> {
-                    (0..6).map(|rank| vec![0; howmany * points(rank)]).collect()
+                    (0..6).map(|rank| vec![0; batch * points(rank)]).collect()
                 };
                 let all = |rank: usize| home.brick(rank).points();
                 for work in works {
@@ -376,10 +376,10 @@ mod tests {
                     let mut own = counts(&all);
                     for rank in 0..6 {
                         let mut partition =
-                            WritePartition::new(rank, [&home, work], &exclusive, 16, howmany);
+                            WritePartition::new(rank, [&home, work], &exclusive, 16, batch);
                         let tile = work.brick(rank);
-                        partition.claim([&home, work], &exclusive, &tile, home.order(), howmany);
-                        let mut filled = vec![0; howmany * tile.points()];
+                        partition.claim([&home, work], &exclusive, &tile, home.order(), batch);
+                        let mut filled = vec![0; batch * tile.points()];
                         for segment in partition.segments() {
                             let owner = segment.owner();
                             let mut places = segment.whole().places();
@@ -406,7 +406,7 @@ mod tests {
                     assert!(shown.iter().flatten().all(|n| *n == 1), "{home} {work}");
                     for (rank, own) in own.iter().enumerate() {
                         let mine = home.brick(rank).intersect(&work.brick(rank));
-                        assert_eq!(own.iter().sum::<usize>(), howmany * mine.points());
+                        assert_eq!(own.iter().sum::<usize>(), batch * mine.points());
                         assert!(own.iter().all(|n| *n <= 1), "{home} {work}");
                     }
                 }

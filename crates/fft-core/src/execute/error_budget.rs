@@ -45,15 +45,15 @@ fn measured_parts(
     halved: Option<usize>,
     rank: usize,
 ) -> Vec<Transfer> {
-    let (brick, howmany) = (node.layout.brick(rank), problem.howmany);
-    let mut parts = vec![Transfer::run_of(brick.points() * howmany)];
+    let (brick, batch) = (node.layout.brick(rank), problem.batch);
+    let mut parts = vec![Transfer::run_of(brick.points() * batch)];
     if let Some(axis) = halved.filter(|_| !brick.is_empty()) {
         let n = problem.grid().len(axis);
         let single = [Some(0), n.is_multiple_of(2).then_some(n / 2)].into_iter().flatten();
         let plane = |k: usize| {
             let part = brick.with_range(axis, k..k + 1);
-            let placed = |brick| Placed { brick, order: node.layout.order(), howmany };
-            Transfer::new(&part, 0..howmany, &placed(brick), &placed(part))
+            let placed = |brick| Placed { brick, order: node.layout.order(), batch };
+            Transfer::new(&part, 0..batch, &placed(brick), &placed(part))
         };
         parts.extend(single.filter(|k| brick.range(axis).contains(k)).map(plane));
     }

@@ -110,16 +110,16 @@ impl DynGrid {
         Ok(grid)
     }
 
-    /// Points of `howmany` grids, if their size in bytes can be counted.
+    /// Points of `batch` grids, if their size in bytes can be counted.
     ///
     /// # Errors
     /// [`Error::TooLarge`] beyond 2^58 points.
-    pub fn checked_points(&self, howmany: usize) -> Result<usize, Error> {
+    pub fn checked_points(&self, batch: usize) -> Result<usize, Error> {
         self.shape
             .iter()
-            .try_fold(howmany, |product, &n| product.checked_mul(n))
+            .try_fold(batch, |product, &n| product.checked_mul(n))
             .filter(|&points| points <= 1 << 58)
-            .ok_or_else(|| Error::TooLarge { grid: self.to_string(), howmany })
+            .ok_or_else(|| Error::TooLarge { grid: self.to_string(), batch })
     }
 
     /// The number of axes.

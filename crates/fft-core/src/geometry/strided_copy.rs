@@ -33,7 +33,7 @@ pub struct View {
     pub stride: [usize; DIMS],
 }
 
-/// A brick in memory, `howmany` times one after the other.
+/// A brick in memory, `batch` times one after the other.
 #[derive(Clone, Copy, Debug)]
 pub struct Placed {
     /// The brick.
@@ -41,7 +41,7 @@ pub struct Placed {
     /// The order of axes, the contiguous one last.
     pub order: PerAxis<usize>,
     /// The number of copies.
-    pub howmany: usize,
+    pub batch: usize,
 }
 
 /// Rows of the source that are columns of the destination.
@@ -66,23 +66,19 @@ pub struct Panel {
 
 impl Placed {
     /// A placed brick.
-    pub fn new(
-        brick: impl Into<DynBrick>,
-        order: impl Into<PerAxis<usize>>,
-        howmany: usize,
-    ) -> Self {
-        Self { brick: brick.into(), order: order.into(), howmany }
+    pub fn new(brick: impl Into<DynBrick>, order: impl Into<PerAxis<usize>>, batch: usize) -> Self {
+        Self { brick: brick.into(), order: order.into(), batch }
     }
 
     /// The elements of `part` from a batch on: batches first, then axes as in `order`.
-    pub(crate) fn view(&self, part: &DynBrick, batch: usize, order: PerAxis<usize>) -> View {
+    pub(crate) fn view(&self, part: &DynBrick, item: usize, order: PerAxis<usize>) -> View {
         let mut stride_of = [0; MAX_AXES];
         let mut stride = 1;
         for &axis in self.order.iter().rev() {
             stride_of[axis] = stride;
             stride *= self.brick.len(axis);
         }
-        let mut view = View { offset: batch * stride, stride: [0; DIMS] };
+        let mut view = View { offset: item * stride, stride: [0; DIMS] };
         let first_axis = DIMS - order.len();
         view.stride[first_axis - 1] = stride;
         for (place, &axis) in order.iter().enumerate() {

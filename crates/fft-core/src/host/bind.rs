@@ -49,7 +49,7 @@ struct Binder<'a, T: Real> {
 impl<T: Real> Binder<'_, T> {
     /// Real numbers of this rank at a node: in the operation's buffer and in spare memory.
     fn reals(&self, node: &Node, split: &BufferSplit) -> [usize; 2] {
-        let point = self.problem.howmany * node.width();
+        let point = self.problem.batch * node.width();
         match &self.program.exclusive {
             Some(exclusive) => [exclusive.public_points(self.rank) * point, 0],
             None => split.reals(self.rank, node.layout.brick(self.rank), point),
@@ -57,7 +57,7 @@ impl<T: Real> Binder<'_, T> {
     }
 
     fn offsets(&self, split: &BufferSplit, node: &Node) -> Vec<BufferOffset> {
-        let (brick, point) = (node.layout.brick(self.rank), self.problem.howmany * node.width());
+        let (brick, point) = (node.layout.brick(self.rank), self.problem.batch * node.width());
         (0..split.count()).map(|part| split.offset(part, self.rank, brick, point)).collect()
     }
 
@@ -72,7 +72,7 @@ impl<T: Real> Binder<'_, T> {
             let bricks = split.parts(self.rank, from.layout.brick(self.rank));
             let along = |part: &DynBrick| {
                 let order = from.layout.order();
-                LocalFft::along(axis, part, order, self.problem.howmany, pass.clone())
+                LocalFft::along(axis, part, order, self.problem.batch, pass.clone())
             };
             if number == 0 {
                 joined = bricks.iter().map(along).collect();
@@ -139,7 +139,7 @@ impl<T: Real> Binder<'_, T> {
         };
         let [from, to] = nodes;
         let [before, after] = &pass.splits;
-        let mut redistribution = Redistribution::new(rank, &link, from, to, problem.howmany);
+        let mut redistribution = Redistribution::new(rank, &link, from, to, problem.batch);
         redistribution = redistribution.split_by([before, after], nodes);
         if let Some(chunking) = pass.chunking {
             let element = from.width() * T::PRECISION.bytes();
@@ -179,7 +179,7 @@ impl<T: Real> Binder<'_, T> {
             work: &work.layout,
             exclusive: self.program.exclusive.as_ref(),
             first: pass.first,
-            howmany: self.problem.howmany,
+            batch: self.problem.batch,
             width: home.width(),
             axes: &axes,
             real: real.map(|real| (self.context.direction, real)),
@@ -188,10 +188,10 @@ impl<T: Real> Binder<'_, T> {
     }
 
     fn copy_out(&self, node: &Node, split: &BufferSplit) -> Op<T> {
-        let (howmany, brick) = (self.problem.howmany, node.layout.brick(self.rank));
-        let placed = |brick| Placed { brick, order: node.layout.order(), howmany };
+        let (batch, brick) = (self.problem.batch, node.layout.brick(self.rank));
+        let placed = |brick| Placed { brick, order: node.layout.order(), batch };
         let copy = |(part, BufferOffset { first, .. }): (DynBrick, BufferOffset)| {
-            Transfer::new(&part, 0..howmany, &placed(part), &placed(brick)).behind(first, 0)
+            Transfer::new(&part, 0..batch, &placed(part), &placed(brick)).behind(first, 0)
         };
         let parts = split.parts(self.rank, brick).into_iter().zip(self.offsets(split, node));
         let parts = parts.filter(|(part, _)| !part.is_empty()).map(copy).collect();

@@ -47,8 +47,8 @@ impl<T: Real> FusedPack<T> {
         axes: &[(usize, Pass)],
         device: &mut Cpu<T>,
     ) -> Result<Self, Error> {
-        let (rank, howmany) = (redistribution.rank, redistribution.howmany());
-        let lines = Lines { rank, order: redistribution.order(), howmany, axes, cached: true };
+        let (rank, batch) = (redistribution.rank, redistribution.batch());
+        let lines = Lines { rank, order: redistribution.order(), batch, axes, cached: true };
         let mut ffts = TileFfts::default();
         let (mut chunks, mut most) = (Vec::new(), 0);
         for chunk in redistribution.chunks.iter().filter(|chunk| !chunk.is_empty()) {
@@ -62,7 +62,7 @@ impl<T: Real> FusedPack<T> {
             most = most.max(chunk.points());
         }
         chunks.shrink_to_fit();
-        device.reserve_tile(most * howmany * redistribution.width, rank)?;
+        device.reserve_tile(most * batch * redistribution.width, rank)?;
         let chunk_of = redistribution.chunks_sent().collect();
         Ok(Self { chunks, ffts: ffts.plans, tile: Vec::new(), chunk_of, done: 0 })
     }

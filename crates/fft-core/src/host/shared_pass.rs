@@ -94,7 +94,7 @@ struct Strip {
 
 impl<T: Real> SharedPass<T> {
     pub(crate) fn new(tiling: &Tiling<'_>, device: &mut Cpu<T>) -> Result<Self, Error> {
-        let Tiling { rank, howmany, width, .. } = *tiling;
+        let Tiling { rank, batch, width, .. } = *tiling;
         let bytes = T::PRECISION.bytes();
         let (source, target) = tiling.sides();
         let nothing = |side: &Side<'_>| Exclusive::nothing(&side.layout);
@@ -102,9 +102,9 @@ impl<T: Real> SharedPass<T> {
         let exclusive = tiling.exclusive.unwrap_or(&all);
         let layouts = [&*target.layout, &*target.work];
         let mut partition =
-            WritePartition::new(rank, layouts, exclusive, target.width * bytes, howmany);
+            WritePartition::new(rank, layouts, exclusive, target.width * bytes, batch);
         if let Some(source) = &source {
-            partition = partition.reading(&source.layout, source.width * bytes, howmany);
+            partition = partition.reading(&source.layout, source.width * bytes, batch);
         }
         let lengths = tiling.lengths(width * bytes);
         let order = tiling.order(lengths, width * bytes);
@@ -273,8 +273,8 @@ impl<T: Real> Planned<T> {
 
 impl<T: Real> Planner<'_, T> {
     fn lines<'b>(&self, axes: &'b [(usize, Pass)]) -> Lines<'b> {
-        let Tiling { rank, howmany, .. } = *self.tiling;
-        Lines { rank, order: self.order, howmany, axes, cached: self.cached }
+        let Tiling { rank, batch, .. } = *self.tiling;
+        Lines { rank, order: self.order, batch, axes, cached: self.cached }
     }
 
     /// Adds a tile; `run` is its range in this rank's brick, if it is read from there.
@@ -287,7 +287,7 @@ impl<T: Real> Planner<'_, T> {
         let (first, mut done) = (self.planned.strips.len(), 0);
         for strip in &in_boxes(*tile, self.order, self.cut.lengths) {
             self.strip(tile, strip, self.planned.strips.len() == first, done, device)?;
-            done += strip.points() * self.tiling.howmany * self.tiling.width;
+            done += strip.points() * self.tiling.batch * self.tiling.width;
         }
         let fft = self.planned.ffts[0].plan(self.lines(self.cut.whole), tile, device)?;
         self.planned.tiles.push(Tile { strips: first..self.planned.strips.len(), fft, run });
@@ -304,19 +304,19 @@ impl<T: Real> Planner<'_, T> {
         device: &mut Cpu<T>,
     ) -> Result<(), Error> {
         let Self { tiling, order, .. } = *self;
-        let Tiling { rank, howmany, .. } = *tiling;
-        let reals = |side: &Side<'_>| tiling.on(side, strip).points() * howmany * side.width;
+        let Tiling { rank, batch, .. } = *tiling;
+        let reals = |side: &Side<'_>| tiling.on(side, strip).points() * batch * side.width;
         // A tile that is read or written as a whole belongs to its first strip.
         let part = |whole: bool| if whole { is_first.then_some(tile) } else { Some(strip) };
         let (first, first_read) = (self.partition.segments().len(), self.planned.reads.len());
         let (target, exclusive) = self.target;
         if let Some(part) = part(self.cut.on_write.is_empty()) {
             let (layouts, part) = ([&*target.layout, &*target.work], tiling.on(target, part));
-            self.partition.claim(layouts, exclusive, &part, order, howmany);
+            self.partition.claim(layouts, exclusive, &part, order, batch);
         }
         if let Some(((source, all), part)) = self.source.zip(part(self.cut.on_read.is_empty())) {
             let part = tiling.on(source, part);
-            let reads = Segment::of(rank, &source.layout, all, &part, order, howmany);
+            let reads = Segment::of(rank, &source.layout, all, &part, order, batch);
             self.planned.reads.extend(reads);
         }
         let [read, write] = [self.cut.on_read, self.cut.on_write].map(|axes| self.lines(axes));

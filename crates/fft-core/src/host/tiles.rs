@@ -12,7 +12,7 @@ pub(crate) struct Lines<'a> {
     pub(crate) rank: usize,
     /// The order of axes in a tile, slowest first.
     pub(crate) order: PerAxis<usize>,
-    pub(crate) howmany: usize,
+    pub(crate) batch: usize,
     /// The axes and their transforms. One that changes the length of lines is alone.
     pub(crate) axes: &'a [(usize, Pass)],
     /// Whether boxes are in cache before their transforms.
@@ -33,7 +33,7 @@ impl Lines<'_> {
     fn local(&self, tile: &DynBrick, real_bytes: usize) -> Vec<LocalFft> {
         let mut ffts: Vec<LocalFft> = Vec::new();
         for (axis, pass) in self.axes {
-            let along = LocalFft::along(*axis, tile, self.order, self.howmany, pass.clone());
+            let along = LocalFft::along(*axis, tile, self.order, self.batch, pass.clone());
             let fft = LocalFft { cached: self.cached, to_cache: true, ..along };
             if !ffts.last_mut().is_some_and(|last| last.join(&fft, real_bytes)) {
                 ffts.push(fft);

@@ -164,7 +164,7 @@ impl<'a> Builder<'a> {
         let pipelined = policy.pipelined && lowering.capabilities.fuses_in_cache;
         let whole = match pipelined {
             true => {
-                let element = from.width() * problem.precision.bytes() * problem.howmany;
+                let element = from.width() * problem.precision.bytes() * problem.batch;
                 fusable_suffix(&from.layout, &self.since, element, policy.tile_bytes)
             }
             false => Vec::new(),
@@ -239,7 +239,7 @@ impl<'a> Builder<'a> {
         let problem = self.lowering.problem();
         let node = self.lowering.node(home);
         let axes: Vec<_> = ffts.iter().map(|fft| fft.axis).collect();
-        let element = node.width() * problem.precision.bytes() * problem.howmany;
+        let element = node.width() * problem.precision.bytes() * problem.batch;
         let together = fit_in_cache(&node.layout, &axes, element);
         debug_assert!(real.is_none() || together, "a real transform is fused where lines fit");
         for part in ffts.chunks(if together { ffts.len() } else { 1 }) {

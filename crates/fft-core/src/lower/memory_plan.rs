@@ -117,7 +117,7 @@ impl Lowering<'_> {
         let end = self.direction.choose(last, 0);
         let reals = |node: usize, rank| {
             let node = self.node(node);
-            node.layout.brick(rank).points() * problem.howmany * node.width()
+            node.layout.brick(rank).points() * problem.batch * node.width()
         };
         let over =
             |node| (0..problem.input.ranks()).any(|rank| reals(node, rank) > reals(end, rank));
@@ -145,7 +145,7 @@ impl Lowering<'_> {
                 let whole_brick = rest.reshapes == 0 || stored.iter().any(with);
                 let room = |rank| reals(end, rank);
                 let node = self.node(rest.node);
-                let spill = Spill::new(node, problem.howmany, &whole[rest.reshapes], room);
+                let spill = Spill::new(node, problem.batch, &whole[rest.reshapes], room);
                 let split = BufferSplit(Some(spill.filter(|_| !whole_brick)?));
                 let comes = stored[number - 1].reshapes < rest.reshapes;
                 splits[rest.reshapes] = if comes { split } else { split.transposed() };
@@ -222,7 +222,7 @@ impl Lowering<'_> {
             _ => None,
         });
         let axes: Vec<_> = axes.flatten().collect();
-        let element = problem.howmany * start.width() * problem.precision.bytes();
+        let element = problem.batch * start.width() * problem.precision.bytes();
         let fused = fusable_suffix(&start.layout, &axes, element, policy.tile_bytes);
         policy.pipelined && fused.len() == axes.len()
     }

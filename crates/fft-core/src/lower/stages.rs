@@ -231,7 +231,7 @@ impl<'a> Lowering<'a> {
         let some = !axes.is_empty() && !axes.contains(&axis);
         axes.push(axis);
         let problem = self.problem();
-        let element = problem.howmany * home.width() * problem.precision.bytes();
+        let element = problem.batch * home.width() * problem.precision.bytes();
         some && work.layout.bricks().iter().all(whole)
             && real_node.layout.order() == home.layout.order()
             && fit_in_cache(&home.layout, &axes, element)

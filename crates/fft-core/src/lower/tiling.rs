@@ -41,7 +41,7 @@ pub(crate) struct Tiling<'a> {
     /// Data that no other rank touches in this and all adjacent shared passes.
     pub(crate) exclusive: Option<&'a Exclusive>,
     pub(crate) first: bool,
-    pub(crate) howmany: usize,
+    pub(crate) batch: usize,
     pub(crate) width: usize,
     /// The axes and their transforms.
     pub(crate) axes: &'a [(usize, Pass)],
@@ -108,7 +108,7 @@ impl Tiling<'_> {
             if self.whole(axis) || brick.is_empty() {
                 continue;
             }
-            let bytes = step.iter().product::<usize>() * self.howmany * element;
+            let bytes = step.iter().product::<usize>() * self.batch * element;
             let (least, most) = match place + 1 == order.len() {
                 true => (LINE_BYTES / element, RUN_BYTES / element),
                 false => (1, brick.len(axis)),
@@ -150,7 +150,7 @@ impl Tiling<'_> {
         let (whole, on_write) = rest.split_at(rest.len() - usize::from(!forward));
         let mut strip = lengths;
         // Rows of several batches are not adjacent.
-        if self.howmany == 1 && on_read.iter().chain(on_write).all(|(axis, _)| *axis == row) {
+        if self.batch == 1 && on_read.iter().chain(on_write).all(|(axis, _)| *axis == row) {
             let mut bytes = element * lengths[row];
             for &axis in order[..order.len() - 1].iter().rev() {
                 strip[axis] = (STRIP_BYTES / bytes.max(1)).clamp(1, lengths[axis].max(1));
@@ -166,26 +166,26 @@ impl Tiling<'_> {
 
     /// The range of a box in this rank's brick, in real numbers, if contiguous there.
     pub(crate) fn run(&self, tile: &DynBrick, order: PerAxis<usize>) -> Option<Range<usize>> {
-        let howmany = self.howmany;
-        let placed = |brick, order| Placed { brick, order, howmany };
+        let batch = self.batch;
+        let placed = |brick, order| Placed { brick, order, batch };
         let from = placed(self.home.brick(self.rank), self.home.order());
-        let transfer = Transfer::new(tile, 0..howmany, &from, &placed(*tile, order));
+        let transfer = Transfer::new(tile, 0..batch, &from, &placed(*tile, order));
         let (first, points) = (transfer.source().offset, transfer.elements());
         (transfer.run_len() == points).then(|| first * self.width..(first + points) * self.width)
     }
 
     /// Transfers of data that other ranks transform: to the exposed part, and back.
     pub(crate) fn others(&self, exclusive: &Exclusive) -> Vec<[Transfer; 2]> {
-        let (brick, howmany) = (self.home.brick(self.rank), self.howmany);
-        let placed = |brick| Placed { brick, order: self.home.order(), howmany };
+        let (brick, batch) = (self.home.brick(self.rank), self.batch);
+        let placed = |brick| Placed { brick, order: self.home.order(), batch };
         let mut others = Vec::new();
         self.work.intersections(&brick, |other, common| {
             let theirs = exclusive.public(self.rank).iter().filter(|_| other != self.rank);
             for (dense, before) in theirs {
                 let part = common.intersect(dense);
                 let transfer =
-                    |from, to| Transfer::new(&part, 0..howmany, &placed(from), &placed(to));
-                let before = before * howmany;
+                    |from, to| Transfer::new(&part, 0..batch, &placed(from), &placed(to));
+                let before = before * batch;
                 if !part.is_empty() {
                     let there = transfer(brick, *dense).behind(0, before);
                     others.push([there, transfer(*dense, brick).behind(before, 0)]);
@@ -250,14 +250,14 @@ mod tests {
         let even = |cuts| Layout::even(grid, ProcGrid::new(cuts), ranks);
         let axes: Vec<_> = axes.iter().map(|&axis| (axis, pass(Kind::C2C, shape[axis]))).collect();
         let (home, work) = (even([ranks, 1, 1]), even(cuts));
-        let (howmany, width) = (1, 2);
+        let (batch, width) = (1, 2);
         then(&Tiling {
             rank: 0,
             home: &home,
             work: &work,
             exclusive: None,
             first: false,
-            howmany,
+            batch,
             width,
             axes: &axes,
             real: None,
@@ -284,7 +284,7 @@ mod tests {
         direction: Direction,
         n: [usize; 2],
         axes: &[usize],
-        howmany: usize,
+        batch: usize,
         then: impl FnOnce(&Tiling<'_>) -> R,
     ) -> R {
         let layout = |row| {
@@ -300,7 +300,7 @@ mod tests {
             work: &half,
             exclusive: None,
             first: false,
-            howmany,
+            batch,
             width: 2,
             axes: &axes,
             real: Some((direction, &real)),
@@ -322,9 +322,9 @@ mod tests {
         for (direction, axes, expected) in
             [(Direction::Forward, [2, 0], [1, 1, 0]), (Direction::Inverse, [0, 2], [0, 1, 1])]
         {
-            let of = |axes: &[usize], order, howmany| {
-                of_halves(direction, [64, 128], axes, howmany, |it| {
-                    let cut = it.strips(lengths.into(), order, ELEMENT * howmany);
+            let of = |axes: &[usize], order, batch| {
+                of_halves(direction, [64, 128], axes, batch, |it| {
+                    let cut = it.strips(lengths.into(), order, ELEMENT * batch);
                     ([cut.on_read, cut.whole, cut.on_write].map(<[_]>::len), cut.lengths.array())
                 })
             };

@@ -172,7 +172,7 @@ pub(crate) fn adjacent_bytes(
     order: &PerAxis<usize>,
     axes: AxisSet,
     element: f64,
-    howmany: usize,
+    batch: usize,
 ) -> f64 {
     let chosen = |axis: &usize| axes & (1 << axis) != 0;
     let bytes = |axes: &[usize]| -> f64 {
@@ -185,7 +185,7 @@ pub(crate) fn adjacent_bytes(
         return all;
     }
     let lines: usize = (0..axes_of_grid).filter(chosen).map(|axis| work.grid().len(axis)).product();
-    let most = (TILE_BYTES as f64 / (lines * howmany) as f64).max(LINE_BYTES as f64);
+    let most = (TILE_BYTES as f64 / (lines * batch) as f64).max(LINE_BYTES as f64);
     // Rows of an unchanged brick are adjacent.
     let as_long =
         |home: &Layout| (0..axes_of_grid).all(|axis| home.longest(axis) == work.longest(axis));
@@ -285,7 +285,7 @@ impl Family {
 fn counts(problem: &Problem, hosts: &Topology, family: Family) -> Vec<usize> {
     let ranks = problem.input.ranks();
     let mut counts = vec![ranks];
-    let bytes = (problem.grid().points() * problem.howmany * problem.precision.bytes()) as f64;
+    let bytes = (problem.grid().points() * problem.batch * problem.precision.bytes()) as f64;
     // Each rank of a row or column of pencils sends to each of the others.
     let message = |parts: usize| bytes / (parts as f64).powf(1.5);
     if family == Family::Any && !problem.all_near() {
@@ -388,9 +388,9 @@ mod tests {
     fn tiles_hold_runs_as_long_as_fit() {
         let grid = DynGrid::new([128, 128, 128]).unwrap();
         let even = |cuts| Layout::even(grid, ProcGrid::new(cuts), 4);
-        let side = |cuts: [[usize; 3]; 2], axes: AxisSet, howmany| {
+        let side = |cuts: [[usize; 3]; 2], axes: AxisSet, batch| {
             let [home, work] = cuts.map(even);
-            adjacent_bytes(Some(&home), &work, &PerAxis::row_major(3), axes, 16.0, howmany)
+            adjacent_bytes(Some(&home), &work, &PerAxis::row_major(3), axes, 16.0, batch)
         };
         let [x, y, z] = [1, 2, 4];
         let bricks = [2, 2, 1];

@@ -220,10 +220,10 @@ impl Predictor<'_> {
         let [_, to] = self.program.ends(ffts[ffts.len() - 1].step);
         let work = &to.layout;
         let home = at_home(work, &self.problem.input);
-        let (order, howmany) = (to.layout.order(), self.problem.howmany);
-        let element = bytes(self.problem, to) / howmany as f64;
+        let (order, batch) = (to.layout.order(), self.problem.batch);
+        let element = bytes(self.problem, to) / batch as f64;
         let axes: AxisSet = ffts.iter().map(|fft| 1 << fft.axis).sum();
-        self.model.scattered(adjacent_bytes(home.as_ref(), work, &order, axes, element, howmany))
+        self.model.scattered(adjacent_bytes(home.as_ref(), work, &order, axes, element, batch))
     }
 
     fn pass(&mut self, step: usize, from: &Node, to: &Node) {
@@ -253,5 +253,5 @@ fn at_home(work: &Layout, input: &Layout) -> Option<Layout> {
 }
 
 fn bytes(problem: &Problem, node: &Node) -> f64 {
-    (node.width() * problem.precision.bytes() * problem.howmany) as f64
+    (node.width() * problem.precision.bytes() * problem.batch) as f64
 }

@@ -172,7 +172,7 @@ impl<'a> Search<'a> {
 
     fn element(&self, done: AxisSet) -> usize {
         let width = if self.problem.complex || self.is_halved(done) { 2 } else { 1 };
-        width * self.problem.precision.bytes() * self.problem.howmany
+        width * self.problem.precision.bytes() * self.problem.batch
     }
 
     /// Whether the transform along `axis` is possible: C2C needs complex data.
@@ -377,10 +377,10 @@ impl<'a> Costs<'a> {
         let (mut state, mut arithmetic, mut passes) = (here, 0.0, Vec::new());
         let scattered = |state: State, layout: &Layout, axes: AxisSet| match search.all_near {
             true if search.tiles.is_some() => {
-                let (howmany, home) = (search.problem.howmany, State { candidate: INPUT, ..state });
-                let element = search.element(state.done.0) as f64 / howmany as f64;
+                let (batch, home) = (search.problem.batch, State { candidate: INPUT, ..state });
+                let element = search.element(state.done.0) as f64 / batch as f64;
                 let (home, order) = (search.row_major(home), search.order(state));
-                model.scattered(adjacent_bytes(home, layout, &order, axes, element, howmany))
+                model.scattered(adjacent_bytes(home, layout, &order, axes, element, batch))
             }
             _ => 1.0,
         };

@@ -24,7 +24,7 @@ pub struct Problem {
     /// Precision of all numbers.
     pub precision: Precision,
     /// Number of equal transforms, one array after the other in memory.
-    pub howmany: usize,
+    pub batch: usize,
     /// Scale of the forward transform.
     pub forward: Scale,
     /// Scale of the inverse transform.
@@ -118,7 +118,7 @@ impl Problem {
             kinds,
             complex,
             precision,
-            howmany: 1,
+            batch: 1,
             transform,
             modes,
             forward: Scale::None,
@@ -181,8 +181,8 @@ impl Problem {
 
     /// Checks the fields, which are public and may have been changed.
     pub(crate) fn check(&self) -> Result<(), Error> {
-        if self.howmany == 0 {
-            return Err(Error::argument("howmany", 0, "at least 1"));
+        if self.batch == 0 {
+            return Err(Error::argument("batch", 0, "at least 1"));
         }
         let axes = self.grid().axes();
         for (what, found) in [
@@ -201,8 +201,8 @@ impl Problem {
             let expected = format!("1 to {MOST_CHUNK}");
             return Err(Error::argument("bytes of a chunk", self.options.chunk, expected));
         }
-        self.grid().checked_points(self.howmany)?;
-        self.output.grid().checked_points(self.howmany)?;
+        self.grid().checked_points(self.batch)?;
+        self.output.grid().checked_points(self.batch)?;
         for axis in 0..axes {
             let given = [self.transform[axis], self.modes[axis]];
             check_lengths(axis, self.kinds[axis], self.grid().len(axis), given)?;
@@ -250,7 +250,7 @@ impl Problem {
     /// Real numbers of a rank's physical and spectral data.
     pub fn reals(&self, rank: usize) -> [usize; 2] {
         let [physical, spectral] = self.widths();
-        let points = |layout: &Layout| layout.brick(rank).points() * self.howmany;
+        let points = |layout: &Layout| layout.brick(rank).points() * self.batch;
         [points(&self.input) * physical, points(&self.output) * spectral]
     }
 

@@ -66,7 +66,7 @@ impl Sizes {
         use Algorithm::{Alltoallv, Hosts, KWay, P2p, Pipelined, Shared};
         let ranks = problem.input.ranks();
         let point = problem.precision.bytes() * if problem.complex { 2 } else { 1 };
-        let point = point.saturating_mul(problem.howmany);
+        let point = point.saturating_mul(problem.batch);
         let share = problem.grid().points().saturating_mul(point) / ranks;
         let long = LONG_MESSAGE_BYTES.saturating_mul(ranks);
         let long_chunk = problem.options.chunk.max(long);

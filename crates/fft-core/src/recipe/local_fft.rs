@@ -107,15 +107,15 @@ impl LocalFft {
         }
     }
 
-    /// A transform along an axis of `howmany` bricks with this order of axes in memory.
+    /// A transform along an axis of `batch` bricks with this order of axes in memory.
     pub(crate) fn along(
         axis: usize,
         brick: &DynBrick,
         order: PerAxis<usize>,
-        howmany: usize,
+        batch: usize,
         pass: Pass,
     ) -> Self {
-        let mut lens = vec![howmany];
+        let mut lens = vec![batch];
         lens.extend(order.into_iter().map(|axis| brick.len(axis)));
         let place = order.iter().position(|a| *a == axis).expect("the order has every axis");
         Self::new(&lens, place + 1, pass)

@@ -113,7 +113,7 @@ impl Recipe {
     /// Maximum real numbers of a rank between two steps.
     pub(crate) fn most_reals(&self, rank: usize) -> usize {
         let reals = |node: &Node| node.layout.brick(rank).points() * node.width();
-        self.nodes.iter().map(reals).max().unwrap_or(0) * self.problem.howmany
+        self.nodes.iter().map(reals).max().unwrap_or(0) * self.problem.batch
     }
 
     /// Every step with the nodes before and after it, in the order of this direction.
@@ -138,7 +138,7 @@ impl serde::Serialize for Recipe {
 /// A layout prints as the number of parts of each axis and, if not row-major, the order of axes.
 impl fmt::Display for Recipe {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Problem { kinds, howmany, precision, input, .. } = &self.problem;
+        let Problem { kinds, batch, precision, input, .. } = &self.problem;
         let start = &self.nodes[0].layout;
         let uniform = kinds.iter().all(|kind| *kind == kinds[0]);
         let name = match (uniform, kinds.contains(&Kind::R2C)) {
@@ -152,8 +152,8 @@ impl fmt::Display for Recipe {
                 write!(f, " {what}={}", times(&lens))?;
             }
         }
-        if *howmany != 1 {
-            write!(f, " howmany={howmany}")?;
+        if *batch != 1 {
+            write!(f, " batch={batch}")?;
         }
         write!(f, " ranks={} {start}", input.ranks())?;
         if let Some(tolerance) = self.problem.options.tolerance {

@@ -124,12 +124,12 @@ impl Redistribution {
         link: &dyn Fn(usize) -> Link,
         from: &Node,
         to: &Node,
-        howmany: usize,
+        batch: usize,
     ) -> Self {
         let place = |node: &Node, rank| Placed {
             brick: node.layout.brick(rank),
             order: node.layout.order(),
-            howmany,
+            batch,
         };
         let (before, after) = (place(from, rank), place(to, rank));
         let mut sends = send_order::sends(rank, &from.layout, &to.layout);
@@ -204,7 +204,7 @@ impl Redistribution {
         element: usize,
         most: Chunking,
     ) -> Self {
-        let bytes = element * self.before.howmany;
+        let bytes = element * self.before.batch;
         let order = self.before.order;
         let [before_split, after_split] = self.splits.clone();
         let cut = |rank| -> Vec<DynBrick> {
@@ -262,7 +262,7 @@ impl Redistribution {
         part: &DynBrick,
     ) -> (usize, Held) {
         let number = split.part(rank, part);
-        let BufferOffset { piece, first } = split.offset(number, rank, whole.brick, whole.howmany);
+        let BufferOffset { piece, first } = split.offset(number, rank, whole.brick, whole.batch);
         let brick = split.parts(rank, whole.brick)[number];
         (piece, Held { placed: Placed { brick, ..*whole }, first })
     }
@@ -307,8 +307,8 @@ impl Redistribution {
         self.before.order
     }
 
-    pub(crate) fn howmany(&self) -> usize {
-        self.before.howmany
+    pub(crate) fn batch(&self) -> usize {
+        self.before.batch
     }
 
     /// From the old brick into a message of the points in `part`.
@@ -330,11 +330,11 @@ impl Redistribution {
 
     /// The boxes read from local memory.
     pub fn pieces(&self) -> Vec<LocalReadBox> {
-        let Placed { brick, order, howmany } = self.after;
+        let Placed { brick, order, batch } = self.after;
         let piece = |read: &LocalRead| {
             let mut ranges = std::array::from_fn(|_| 0..1);
             let first_axis = DIMS - order.len();
-            ranges[first_axis - 1] = 0..howmany;
+            ranges[first_axis - 1] = 0..batch;
             for (place, &axis) in order.iter().enumerate() {
                 let first = brick.lo[axis];
                 ranges[first_axis + place] = read.part.lo[axis] - first..read.part.hi[axis] - first;
@@ -375,7 +375,7 @@ impl Redistribution {
     }
 
     fn batches(&self) -> Range<usize> {
-        0..self.after.howmany
+        0..self.after.batch
     }
 
     /// The whole new brick.
@@ -395,10 +395,10 @@ impl Redistribution {
         run: Range<usize>,
         most: usize,
     ) -> Vec<(Chunk, Blocks)> {
-        let Placed { order, howmany, .. } = self.after;
+        let Placed { order, batch, .. } = self.after;
         let all = Chunk { brick: part, batches: self.batches() };
         let brick = part;
-        let mut lens = vec![howmany];
+        let mut lens = vec![batch];
         lens.extend(order.into_iter().map(|axis| brick.len(axis)));
         // The loops around a block, outermost first.
         let around = |depth: &usize| lens[..*depth].iter().product::<usize>() == blocks;

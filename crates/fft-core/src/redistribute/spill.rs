@@ -32,14 +32,14 @@ impl Spill {
     /// Cuts bricks across an axis not in `whole`; first halves have at most `room(rank)` numbers.
     pub(crate) fn new(
         node: &Node,
-        howmany: usize,
+        batch: usize,
         whole: &[usize],
         room: impl Fn(usize) -> usize,
     ) -> Option<Self> {
         let axis = node.layout.order().into_iter().find(|axis| !whole.contains(axis))?;
         let bricks = node.layout.bricks().iter().enumerate();
         let at = bricks.map(|(rank, brick)| {
-            let plane = brick.points() / brick.len(axis).max(1) * howmany * node.width();
+            let plane = brick.points() / brick.len(axis).max(1) * batch * node.width();
             brick.lo[axis] + room(rank).checked_div(plane).unwrap_or(0).min(brick.len(axis))
         });
         Some(Self { axis, at: at.collect(), apart: true })

@@ -115,7 +115,7 @@ const HEADER: f64 = 8.0;
 impl Sizes {
     fn new(problem: &Problem, from: &Node, wire: Wire) -> Self {
         let (precision, width) = (problem.precision, from.width());
-        let reals = width * problem.howmany;
+        let reals = width * problem.batch;
         let share = cost::share(wire, precision, problem.options.tolerance);
         Self { element: reals * precision.bytes(), reals, width, wire, precision, share }
     }
@@ -255,7 +255,7 @@ impl Schedule {
         let ranks = problem.input.ranks();
         let policy = problem.policy();
         let hosts = Topology::new(&problem.hosts, ranks);
-        let reals = problem.howmany * problem.precision.bytes();
+        let reals = problem.batch * problem.precision.bytes();
         let of = |(step, nodes): (&Step, &[Node])| {
             let [from, to] = nodes else { return 0.0 };
             let Step::Reshape { .. } = step else { return 0.0 };

@@ -10,7 +10,7 @@ use crate::tiling::Rng;
 
 /// Any number of arrays, scales, exchange, hosts, wire, access, memory and machine.
 pub(crate) fn options(problem: &mut Problem, rng: &mut Rng) {
-    problem.howmany = 1 + rng.below(3);
+    problem.batch = 1 + rng.below(3);
     problem.forward = [Scale::None, Scale::Full, Scale::Symmetric][rng.below(3)];
     problem.options.exchange = Algorithm::ALL[rng.below(Algorithm::ALL.len())];
     let (ranks, hosts) = (problem.input.ranks(), 1 + rng.below(4));

@@ -177,8 +177,8 @@ fn options_are_printed() {
     (ordered.input, ordered.output) = (fortran(&ordered.input), fortran(&ordered.output));
     for (found, expected) in [
         (
-            with(|p| p.howmany = 3),
-            "(c2c 32x32x32 f64 howmany=3 ranks=4 [2x2x1] (fft z) (exchange [1x1x4]zyx p2p raw) (fft y) (fft x) (scale inverse) (exchange [2x2x1] p2p raw))",
+            with(|p| p.batch = 3),
+            "(c2c 32x32x32 f64 batch=3 ranks=4 [2x2x1] (fft z) (exchange [1x1x4]zyx p2p raw) (fft y) (fft x) (scale inverse) (exchange [2x2x1] p2p raw))",
         ),
         (
             with(|p| p.options.exchange = Algorithm::Alltoallv),

@@ -44,7 +44,7 @@ fn random<const D: usize>(longest: usize) -> impl Strategy<Value = Problem> {
         }
         let complex = halved == D;
         let mut problem = Problem::new(kinds, complex, Precision::F32, input, output).unwrap();
-        problem.howmany = 1 + rng.below(3);
+        problem.batch = 1 + rng.below(3);
         problem.forward = [Scale::None, Scale::Full, Scale::Symmetric][rng.below(3)];
         problem.options.exchange = Algorithm::ALL[rng.below(Algorithm::ALL.len())];
         let hosts = 1 + rng.below(3);

@@ -46,7 +46,7 @@ fn every_byte_of_every_reshape_is_somewhere() {
                 )
                 .unwrap();
                 problem.hosts = (0..ranks).map(|rank| rank % 3).collect();
-                (problem.options.exchange, problem.options.wire, problem.howmany) =
+                (problem.options.exchange, problem.options.wire, problem.batch) =
                     (exchange, wire, 2);
                 let recipe = Recipe::new(problem).unwrap();
                 for (_, schedule) in Schedule::of(&recipe) {

@@ -74,15 +74,10 @@ mod tests {
 
     use super::*;
 
-    fn copy(
-        part: DynBrick,
-        from: DynBrick,
-        order: [usize; 3],
-        howmany: usize,
-    ) -> Option<EngineCopy> {
-        let placed = |brick, order| Placed::new(brick, order, howmany);
+    fn copy(part: DynBrick, from: DynBrick, order: [usize; 3], batch: usize) -> Option<EngineCopy> {
+        let placed = |brick, order| Placed::new(brick, order, batch);
         let (from, to) = (placed(from, order), placed(part, [0, 1, 2]));
-        EngineCopy::new(&Transfer::new(&part, 0..howmany, &from, &to), 16)
+        EngineCopy::new(&Transfer::new(&part, 0..batch, &from, &to), 16)
     }
 
     #[test]

@@ -193,12 +193,12 @@ mod tests {
     const APART: u64 = 1 << 40;
 
     /// Compares with the transfers of the same reshape, for all ranks; how many have a table.
-    fn check(from: &Node, to: &Node, howmany: usize) -> usize {
+    fn check(from: &Node, to: &Node, batch: usize) -> usize {
         let ranks = from.layout.ranks();
         let bases: Vec<u64> = (1..=ranks as u64).map(|rank| rank * APART).collect();
         let made = (0..ranks).filter(|rank| {
             let link = |peer: usize| if peer == *rank { Link::Own } else { Link::Shared };
-            let redistribution = Redistribution::new(*rank, &link, from, to, howmany);
+            let redistribution = Redistribution::new(*rank, &link, from, to, batch);
             let Some(mut pieces) = Pieces::new(&redistribution.pieces(), ranks, 16, 1.0) else {
                 return false;
             };

@@ -97,16 +97,14 @@ impl<'r, T: GpuReal> CudaBinder<'r, T> {
 
     /// Real numbers of this rank's part of a node.
     fn reals(&self, node: &Node) -> usize {
-        node.layout.brick(self.rank).points()
-            * self.program.recipe().problem().howmany
-            * node.width()
+        node.layout.brick(self.rank).points() * self.program.recipe().problem().batch * node.width()
     }
 
     /// Lengths of this rank's array in memory, batches first.
     fn lens(&self, node: &Node) -> Vec<usize> {
         let brick = node.layout.brick(self.rank);
         let lens = node.layout.order().map(|axis| brick.len(axis));
-        [self.program.recipe().problem().howmany].into_iter().chain(lens).collect()
+        [self.program.recipe().problem().batch].into_iter().chain(lens).collect()
     }
 
     /// Adds a transform to the group, or begins a new one.

@@ -55,9 +55,9 @@ impl Chunks {
     }
 
     /// The arrays of a chunk, of so many.
-    pub(super) fn arrays(&self, howmany: usize, number: usize) -> Range<usize> {
+    pub(super) fn arrays(&self, batch: usize, number: usize) -> Range<usize> {
         let part = number / self.count;
-        howmany * part / self.parts..howmany * (part + 1) / self.parts
+        batch * part / self.parts..batch * (part + 1) / self.parts
     }
 
     /// The indices of a chunk along an axis of this length.
@@ -75,13 +75,13 @@ impl Chunks {
         &self,
         read: &LocalRead,
         brick: &DynBrick,
-        howmany: usize,
+        batch: usize,
     ) -> Vec<(LocalRead, Range<usize>)> {
         let axis = self.axis;
         let chunk = |number| {
             let Range { start, end } = self.range(brick.len(axis), number);
             let part = read.within(axis, brick.lo[axis] + start..brick.lo[axis] + end);
-            (part, self.arrays(howmany, number))
+            (part, self.arrays(batch, number))
         };
         (0..self.all()).map(chunk).collect()
     }
@@ -91,8 +91,8 @@ impl Chunks {
     pub(super) fn of<T>(group: &Group, order: &[usize], ranks: usize) -> Option<Self> {
         let bytes = group.reals().map(|reals| reals * size_of::<T>());
         let most = device_chunks(bytes[0].min(bytes[1]), ranks);
-        let (howmany, place) = (group.lens[0][0], place(group));
-        let parts = howmany.clamp(1, most);
+        let (batch, place) = (group.lens[0][0], place(group));
+        let parts = batch.clamp(1, most);
         let len = place.map_or(0, |place| group.lens[0][place]);
         let count = (most / parts).min(len / STEP).max(1);
         let chunks = Self { parts, axis: order[place.unwrap_or(1) - 1], count };
@@ -376,20 +376,20 @@ mod tests {
             Node { layout: Layout::new(grid, bricks, 3).unwrap(), complex: true }
         };
         let (from, to) = (node([3, 1, 1]), node([1, 3, 1]));
-        for (howmany, parts, count) in [(1, 1, 2), (2, 2, 3), (3, 2, 1)] {
+        for (batch, parts, count) in [(1, 1, 2), (2, 2, 3), (3, 2, 1)] {
             let chunks = Chunks { parts, axis: 0, count };
-            let all = Redistribution::new(1, &|_| Link::Shared, &from, &to, howmany);
-            let points = to.layout.brick(1).points() * howmany;
+            let all = Redistribution::new(1, &|_| Link::Shared, &from, &to, batch);
+            let points = to.layout.brick(1).points() * batch;
             let [mut at_once, mut by_chunks] = [vec![0; points], vec![0; points]];
             for read in &all.local_reads {
                 let brick = from.layout.brick(read.owner);
-                let points = 0..brick.points() * howmany;
+                let points = 0..brick.points() * batch;
                 let src: Vec<_> = points.map(|point| 1000 * (1 + read.owner) + point).collect();
                 let copy = |read: &LocalRead, wanted: &fft_core::Chunk, dst: &mut [usize]| {
                     all.take(read, wanted).into_iter().for_each(|part| part.run(&src, dst));
                 };
                 copy(read, &all.all(), &mut at_once);
-                for (part, batches) in chunks.of_read(read, &brick, howmany) {
+                for (part, batches) in chunks.of_read(read, &brick, batch) {
                     let wanted = fft_core::Chunk { batches, ..all.all() };
                     copy(&part, &wanted, &mut by_chunks);
                 }
@@ -401,16 +401,16 @@ mod tests {
 
     #[test]
     fn chunks_have_each_point_of_a_batch_once() {
-        for (howmany, parts, count) in [(1, 1, 5), (3, 3, 4), (20, 16, 1), (5, 2, 1)] {
+        for (batch, parts, count) in [(1, 1, 5), (3, 3, 4), (20, 16, 1), (5, 2, 1)] {
             let chunks = Chunks { parts, axis: 0, count };
             let points = |number| {
                 let range = chunks.range(50, number);
                 chunks
-                    .arrays(howmany, number)
+                    .arrays(batch, number)
                     .flat_map(move |array| range.clone().map(move |i| 50 * array + i))
             };
             let all: Vec<_> = (0..chunks.all()).flat_map(points).collect();
-            assert_eq!(all, (0..50 * howmany).collect::<Vec<_>>());
+            assert_eq!(all, (0..50 * batch).collect::<Vec<_>>());
         }
     }
 

@@ -48,7 +48,7 @@ impl<T: GpuReal> AlignedCopy<T> {
         let placed = |reals| Placed {
             brick: DynBrick::new([0; 2], [times, reals]),
             order: [0, 1].into(),
-            howmany: 1,
+            batch: 1,
         };
         let (dense, apart) = (placed(reals), placed(reals + 1));
         let (from, to) = if before { (&dense, &apart) } else { (&apart, &dense) };
@@ -85,8 +85,8 @@ impl<T: GpuReal> PlannedLines<T> {
             pass.expect("both last axes").1.n
         };
         let last = group.lens[0].len() - 1;
-        let batch = product(&group.lens[0][..last - 1]);
-        let fft = Fft::rows([n(last - 1), n(last)], batch);
+        let rows = product(&group.lens[0][..last - 1]);
+        let fft = Fft::rows([n(last - 1), n(last)], rows);
         let (plan, factor) = planned(device, group, &fft)?;
         Ok((Self { plan, times: 1, steps: [0; 2], aligned: None }, factor))
     }

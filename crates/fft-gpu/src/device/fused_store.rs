@@ -32,7 +32,7 @@ fn pieces<T: GpuReal>(
 ) -> Option<Vec<LocalReadBox>> {
     let [from, to] = if back { [pass.to, pass.from] } else { [pass.from, pass.to] };
     let link = |peer: usize| link(device, problem, pass, peer);
-    let redistribution = Redistribution::new(device.rank, &link, from, to, problem.howmany);
+    let redistribution = Redistribution::new(device.rank, &link, from, to, problem.batch);
     redistribution.recvs.is_empty().then(|| redistribution.pieces())
 }
 

@@ -136,7 +136,7 @@ pub(super) fn link<T: GpuReal>(
     peer: usize,
 ) -> Link {
     let (rank, peers, wire) = (device.rank, &device.connections().peers, pass.wire);
-    let by_link = || problem.fetches() || has_long_rows::<T>(pass, problem.howmany, [rank, peer]);
+    let by_link = || problem.fetches() || has_long_rows::<T>(pass, problem.batch, [rank, peer]);
     match peer {
         own if own == rank => Link::Own,
         peer if !peers.reads_in_place(peer, by_link()) => Link::Remote,
@@ -146,7 +146,7 @@ pub(super) fn link<T: GpuReal>(
 }
 
 /// Whether all that two ranks send each other has rows for copy engines. Both find the same.
-fn has_long_rows<T: GpuReal>(pass: &ExchangePass<'_>, howmany: usize, ranks: [usize; 2]) -> bool {
+fn has_long_rows<T: GpuReal>(pass: &ExchangePass<'_>, batch: usize, ranks: [usize; 2]) -> bool {
     let [from, to] = [pass.from, pass.to].map(|node| &node.layout);
     let element = pass.from.width() * size_of::<T>();
     let [a, b] = ranks;
@@ -154,7 +154,7 @@ fn has_long_rows<T: GpuReal>(pass: &ExchangePass<'_>, howmany: usize, ranks: [us
         let common = from.brick(sender).intersect(&to.brick(receiver));
         let along = to.order().last().map_or(0, |axis| common.len(*axis));
         // Three axes are one call.
-        let calls = howmany * if common.axes() > 3 { common.len(to.order()[0]) } else { 1 };
+        let calls = batch * if common.axes() > 3 { common.len(to.order()[0]) } else { 1 };
         common.is_empty() || along * element >= LEAST_ROW && calls <= MOST_CALLS
     };
     from.order() == to.order() && [[a, b], [b, a]].into_iter().all(is_long)
@@ -167,7 +167,7 @@ fn redistribution<T: GpuReal>(
     pass: &ExchangePass<'_>,
 ) -> Redistribution {
     let link = |peer: usize| link(device, problem, pass, peer);
-    let all = Redistribution::new(device.rank, &link, pass.from, pass.to, problem.howmany);
+    let all = Redistribution::new(device.rank, &link, pass.from, pass.to, problem.batch);
     match pass.wire {
         Wire::Tolerance => {
             all.transposed_when_read(transposed_when_read(pass.from.width() * size_of::<T>()))
@@ -196,10 +196,10 @@ impl<T: GpuReal> Reshape<T> {
         let direct = DirectMessages::new(&all, wire, &reached, &raw).map_err(failed)?;
         let staged = (!peers.all).then(|| {
             let far = |peer: usize| !peers.reached(peer);
-            let (transport, howmany) = (device.taken, problem.howmany);
+            let (transport, batch) = (device.taken, problem.batch);
             let number = program.message_number(pass);
             let (far, raw) = (&far, &raw);
-            let options = StagedOptions { far, raw, wire, exchange, transport, number, howmany };
+            let options = StagedOptions { far, raw, wire, exchange, transport, number, batch };
             HostStaged::new(all, pass, options)
         });
         let coded = direct.coded() + staged.as_ref().map_or(0, HostStaged::coded);
@@ -246,8 +246,8 @@ impl<T: GpuReal> Reshape<T> {
         self.has_chunks = true;
         if self.has_engines() {
             let all = redistribution(device, program.recipe().problem(), pass);
-            let (layout, howmany) = (&pass.from.layout, all.all().batches.len());
-            let parts = |read: &LocalRead| chunks.of_read(read, &layout.brick(read.owner), howmany);
+            let (layout, batch) = (&pass.from.layout, all.all().batches.len());
+            let parts = |read: &LocalRead| chunks.of_read(read, &layout.brick(read.owner), batch);
             let gets = peer_gets(device, &all, layout.ranks(), parts)?;
             self.local_reads = LocalReads::Copied(Box::new(gets));
         }

@@ -31,14 +31,14 @@ impl<T: GpuReal> Noise<T> {
         gpu: &Gpu,
         (grid, brick): (&DynGrid, &DynBrick),
         order: PerAxis<usize>,
-        howmany: usize,
+        batch: usize,
         (width, scale): (usize, f64),
     ) -> Result<Self, GpuError> {
         let kernel = |what| gpu.kernel(Source::Noise, &format!("{what}_{}", T::NAME));
         let (fill, distance) = (kernel("noise")?, kernel("distance")?);
-        let whole = Placed { brick: grid.whole(), order: PerAxis::row_major(grid.axes()), howmany };
-        let placed = Placed { brick: *brick, order, howmany };
-        let part = Transfer::new(brick, 0..howmany, &whole, &placed);
+        let whole = Placed { brick: grid.whole(), order: PerAxis::row_major(grid.axes()), batch };
+        let placed = Placed { brick: *brick, order, batch };
+        let part = Transfer::new(brick, 0..batch, &whole, &placed);
         let source = NoiseSource { part, width, scale };
         let found = Pinned::new(gpu.context(), distance.resident() * BLOCK)?;
         Ok(Self { fill, distance, source, found, real: PhantomData })

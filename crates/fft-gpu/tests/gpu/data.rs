@@ -76,9 +76,9 @@ pub(crate) fn boxes(
     shape: [usize; 3],
     cuts: [usize; 3],
     orders: [[usize; 3]; 2],
-    howmany: usize,
+    batch: usize,
 ) -> Boxes {
-    cut(name, shape, cuts, orders, (howmany, orders[1]))
+    cut(name, shape, cuts, orders, (batch, orders[1]))
 }
 
 /// The same with messages in the order of the sender's array.
@@ -87,9 +87,9 @@ pub(crate) fn boxes_as_sent(
     shape: [usize; 3],
     cuts: [usize; 3],
     orders: [[usize; 3]; 2],
-    howmany: usize,
+    batch: usize,
 ) -> Boxes {
-    cut(name, shape, cuts, orders, (howmany, orders[0]))
+    cut(name, shape, cuts, orders, (batch, orders[0]))
 }
 
 fn cut(
@@ -97,11 +97,11 @@ fn cut(
     shape: [usize; 3],
     cuts: [usize; 3],
     orders: [[usize; 3]; 2],
-    (howmany, order): (usize, [usize; 3]),
+    (batch, order): (usize, [usize; 3]),
 ) -> Boxes {
     let whole = Brick { lo: [0; 3], hi: shape };
-    let from = Placed::new(whole, orders[0], howmany);
-    let to = Placed::new(whole, orders[1], howmany);
+    let from = Placed::new(whole, orders[0], batch);
+    let to = Placed::new(whole, orders[1], batch);
     let (mut gathers, mut scatters) = (Vec::new(), Vec::new());
     let part =
         |axis: usize, i: usize| shape[axis] * i / cuts[axis]..shape[axis] * (i + 1) / cuts[axis];
@@ -111,13 +111,13 @@ fn cut(
                 let ranges = [part(0, i), part(1, j), part(2, k)];
                 let brick =
                     Brick { lo: ranges.clone().map(|r| r.start), hi: ranges.map(|r| r.end) };
-                let message = Placed::new(brick, order, howmany);
-                gathers.push(Transfer::new(&brick.into(), 0..howmany, &from, &message));
-                scatters.push(Transfer::as_read(&brick.into(), 0..howmany, &message, &to));
+                let message = Placed::new(brick, order, batch);
+                gathers.push(Transfer::new(&brick.into(), 0..batch, &from, &message));
+                scatters.push(Transfer::as_read(&brick.into(), 0..batch, &message, &to));
             }
         }
     }
-    let elements = shape.iter().product::<usize>() * howmany;
+    let elements = shape.iter().product::<usize>() * batch;
     Boxes { name, elements, gathers, scatters, scattered: elements }
 }
 

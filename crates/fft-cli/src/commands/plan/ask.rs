@@ -68,7 +68,7 @@ impl Ask {
 
     /// Bytes of a real number, of all batches.
     pub(crate) fn real_bytes(&self) -> usize {
-        self.transform.precision.bytes().saturating_mul(self.transform.howmany.get())
+        self.transform.precision.bytes().saturating_mul(self.transform.batch.get())
     }
 
     /// Bytes of a point, of all batches.
@@ -79,11 +79,11 @@ impl Ask {
     /// Operations by the convention of FFTW's benchmarks.
     pub(crate) fn flops(&self) -> f64 {
         let points = self.transform.lens().iter().map(|n| *n as f64).product();
-        units::flops(self.reals(), points, self.transform.howmany.get())
+        units::flops(self.reals(), points, self.transform.batch.get())
     }
 
     pub(crate) fn problem(&self) -> Result<Problem, Failure> {
-        let Transform { kind, axes, shape, lengths, precision, howmany, wires } = &self.transform;
+        let Transform { kind, axes, shape, lengths, precision, batch, wires } = &self.transform;
         let (grid, kinds) = (shape.grid()?, kinds_of(shape.axes(), *kind, axes)?);
         let input = self.layout(grid, "--in-grid", self.grids.in_grid.as_ref())?;
         let [padded, modes] = lengths.of_axes(grid.axes())?;
@@ -94,7 +94,7 @@ impl Ask {
         let complex = *kind == Kind::C2C;
         let lens = [padded, modes];
         let mut problem = Problem::resized(kinds, complex, *precision, input, output, lens)?;
-        problem.howmany = howmany.get();
+        problem.batch = batch.get();
         problem.options.exchange = self.exchange.unwrap_or_default();
         problem.options.tolerance = self.encoding.tolerance;
         problem.options.wire = self.encoding.wire.unwrap_or(match self.encoding.tolerance {

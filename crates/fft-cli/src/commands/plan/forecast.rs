@@ -321,7 +321,7 @@ fn limits(ask: &Ask, recipe: &Recipe, reshapes: &[Reshape]) -> Limits {
 fn memory(recipe: &Recipe, reshapes: &[Reshape]) -> Memory {
     let problem = recipe.problem();
     let ranks = 0..problem.input.ranks();
-    let reals = problem.howmany * problem.precision.bytes();
+    let reals = problem.batch * problem.precision.bytes();
     let held = |node: &thriffty::planning::Node, rank| {
         (node.layout.brick(rank).points() * node.width() * reals) as f64
     };

@@ -37,8 +37,8 @@ const POINTS: [Point; 2] = [
 ];
 
 pub(super) fn of(ask: &Ask) -> Vec<&'static Point> {
-    let Transform { kind, shape, lengths, precision, howmany, .. } = &ask.transform;
-    let known = *kind == Kind::C2C && *precision == Precision::F64 && howmany.get() == 1;
+    let Transform { kind, shape, lengths, precision, batch, .. } = &ask.transform;
+    let known = *kind == Kind::C2C && *precision == Precision::F64 && batch.get() == 1;
     let known = known && !lengths.are_given();
     let is = |point: &&Point| {
         known && point.machine == ask.machine.name && shape.lengths() == [point.n; 3]

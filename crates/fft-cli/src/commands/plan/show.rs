@@ -208,7 +208,7 @@ pub(super) fn json(ask: &Ask, found: &Forecast) -> Value {
     json!({
         "problem": format!("{kind} {}", ask.transform.grids()),
         "precision": ask.transform.precision.to_string(),
-        "howmany": ask.transform.howmany,
+        "batch": ask.transform.batch,
         "ranks": ask.ranks,
         "hosts": ask.hosts(),
         "machine": {

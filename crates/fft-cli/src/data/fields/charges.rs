@@ -12,13 +12,13 @@ const DENSITY: f64 = 0.003;
 /// The charges of each array, spread over 4 points along each axis, as far as they reach this
 /// rank's brick. Their sum is 0.
 pub(super) fn make(domain: &Domain) -> Vec<f64> {
-    let Domain { brick, order, grid, howmany, .. } = domain;
+    let Domain { brick, order, grid, batch, .. } = domain;
     let shape = grid.shape();
     let axes = shape.len();
     let count = (DENSITY * grid.points() as f64).ceil().max(2.0) as usize;
-    let mut points = vec![0.0; brick.points() * howmany];
-    for (batch, points) in points.chunks_exact_mut(brick.points().max(1)).enumerate() {
-        let key = |n: usize| ((batch * count + n) * (axes + 1)) as u64;
+    let mut points = vec![0.0; brick.points() * batch];
+    for (item, points) in points.chunks_exact_mut(brick.points().max(1)).enumerate() {
+        let key = |n: usize| ((item * count + n) * (axes + 1)) as u64;
         let mean = (0..count).map(|n| gaussian(key(n))).sum::<f64>() / count as f64;
         for n in 0..count {
             let charge = gaussian(key(n)) - mean;

@@ -8,6 +8,6 @@ pub(super) struct Domain {
     pub(super) brick: DynBrick,
     /// The axes in memory, slowest first.
     pub(super) order: PerAxis<usize>,
-    pub(super) howmany: usize,
+    pub(super) batch: usize,
     pub(super) precision: Precision,
 }

@@ -27,7 +27,7 @@ impl Source {
             grid: problem.grid(),
             brick: plan.input_brick(),
             order: problem.input.order(),
-            howmany: problem.howmany,
+            batch: problem.batch,
             precision: problem.precision,
         };
         let made = match field {
@@ -80,15 +80,15 @@ impl Source {
 
     /// Calls `visit(place, value)` for every real number; places count the real numbers in memory.
     fn for_each<E: Element>(&self, mut visit: impl FnMut(usize, f64)) {
-        let Domain { grid, brick, order, howmany, .. } = &self.domain;
+        let Domain { grid, brick, order, batch, .. } = &self.domain;
         let (shape, fast) = (grid.shape(), order[order.len() - 1]);
         let stride: usize = shape[fast + 1..].iter().product();
-        for batch in 0..*howmany {
+        for item in 0..*batch {
             for_each_row(brick, *order, |mut index, at| {
                 let linear =
-                    (0..shape.len()).fold(batch, |linear, axis| linear * shape[axis] + index[axis]);
+                    (0..shape.len()).fold(item, |linear, axis| linear * shape[axis] + index[axis]);
                 for i in 0..brick.len(fast) {
-                    let point = batch * brick.points() + at + i;
+                    let point = item * brick.points() + at + i;
                     let key = linear + i * stride;
                     for part in 0..E::WIDTH {
                         let value = match (part, self.made.get(point)) {
@@ -181,7 +181,7 @@ mod tests {
         let bricks = thriffty::threads(cut.ranks(), |comm| {
             let brick = cut.part(&grid, thriffty::Comm::rank(&comm));
             let mut draft = DynDraft::new(&comm, grid, DynTransform::C2c, Precision::F64);
-            (draft.options.howmany, draft.options.input) = (2, Some(brick));
+            (draft.options.batch, draft.options.input) = (2, Some(brick));
             draft.options.input_order = order.into();
             let plan = draft.build()?;
             let mut data = vec![thriffty::Complex::<f64>::default(); plan.input_len()];
@@ -192,13 +192,13 @@ mod tests {
         });
         let mut all = vec![0.0; 2 * 2 * grid.points()];
         for (brick, data) in bricks.unwrap() {
-            for batch in 0..2 {
+            for item in 0..2 {
                 for_each_row(&brick, [0, 1, 2].into(), |first, _| {
                     for z in brick.range(2) {
                         let index = [first[0], first[1], z];
                         let from =
-                            batch * brick.points() + place(&brick, order.into(), index.into());
-                        let to = ((batch * 12 + index[0]) * 9 + index[1]) * 10 + index[2];
+                            item * brick.points() + place(&brick, order.into(), index.into());
+                        let to = ((item * 12 + index[0]) * 9 + index[1]) * 10 + index[2];
                         (all[2 * to], all[2 * to + 1]) = (data[from].re, data[from].im);
                     }
                 });

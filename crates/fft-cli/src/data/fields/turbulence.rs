@@ -11,18 +11,18 @@ use crate::data::noise::value;
 /// This rank's points of a field with the isotropic energy spectrum k^-5/3 and phases by the index.
 /// Collective.
 pub(super) fn make(domain: &Domain, comm: &dyn Comm) -> Result<Vec<f64>, Error> {
-    let Domain { brick, order, grid, howmany, .. } = domain;
+    let Domain { brick, order, grid, batch, .. } = domain;
     let mut draft = DynDraft::new(comm, *grid, DynTransform::R2c, Precision::F64);
     draft.options =
-        Options { howmany: *howmany, input: Some(*brick), input_order: *order, ..draft.options };
+        Options { batch: *batch, input: Some(*brick), input_order: *order, ..draft.options };
     let mut plan = draft.build()?;
     let last = grid.axes() - 1;
     let mut modes = vec![Complex::<f64>::default(); plan.output_len()];
     let (held, shape) = (plan.output_brick(), grid.shape());
-    for batch in 0..*howmany {
+    for item in 0..*batch {
         for_each_row(&held, PerAxis::row_major(grid.axes()), |mut index, at| {
             for i in 0..held.len(last) {
-                modes[batch * held.points() + at + i] = mode(shape, batch, index);
+                modes[item * held.points() + at + i] = mode(shape, item, index);
                 index[last] += 1;
             }
         });
@@ -33,7 +33,7 @@ pub(super) fn make(domain: &Domain, comm: &dyn Comm) -> Result<Vec<f64>, Error> 
 }
 
 /// The amplitude of a mode. A mode and its mirror image are conjugates.
-fn mode(shape: PerAxis<usize>, batch: usize, index: PerAxis<usize>) -> Complex<f64> {
+fn mode(shape: PerAxis<usize>, item: usize, index: PerAxis<usize>) -> Complex<f64> {
     let axes = shape.len();
     let mirror = PerAxis::from_fn(axes, |axis| (shape[axis] - index[axis]) % shape[axis]);
     let square: usize = (0..axes).map(|axis| index[axis].min(mirror[axis]).pow(2)).sum();
@@ -44,7 +44,7 @@ fn mode(shape: PerAxis<usize>, batch: usize, index: PerAxis<usize>) -> Complex<f
     // A shell of |k| has about |k|^(axes-1) modes, each with this squared.
     let amplitude = points as f64 * (square as f64).powf(-0.25 * (5.0 / 3.0 + (axes - 1) as f64));
     let key =
-        |index: PerAxis<usize>| (0..axes).fold(batch, |key, axis| key * shape[axis] + index[axis]);
+        |index: PerAxis<usize>| (0..axes).fold(item, |key, axis| key * shape[axis] + index[axis]);
     let turns = |index| value(key(index) as u64);
     let twice = index[axes - 1] == mirror[axes - 1];
     let angle = match twice && mirror < index {

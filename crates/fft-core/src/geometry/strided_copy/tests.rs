@@ -5,16 +5,16 @@ use proptest::prelude::*;
 
 /// Copies one element at a time from the definition of a placed brick.
 fn naive(part: &DynBrick, from: &Placed, to: &Placed, src: &[u64], dst: &mut [u64]) {
-    let at = |p: &Placed, batch: usize, index: [usize; 3]| {
+    let at = |p: &Placed, item: usize, index: [usize; 3]| {
         p.order
             .iter()
-            .fold(batch, |at, &axis| at * p.brick.len(axis) + index[axis] - p.brick.lo[axis])
+            .fold(item, |at, &axis| at * p.brick.len(axis) + index[axis] - p.brick.lo[axis])
     };
-    for batch in 0..from.howmany {
+    for item in 0..from.batch {
         for i in part.range(0) {
             for j in part.range(1) {
                 for k in part.range(2) {
-                    dst[at(to, batch, [i, j, k])] = src[at(from, batch, [i, j, k])];
+                    dst[at(to, item, [i, j, k])] = src[at(from, item, [i, j, k])];
                 }
             }
         }
@@ -48,16 +48,16 @@ fn order() -> impl Strategy<Value = [usize; 3]> {
 proptest! {
     #[test]
     fn copies_what_the_definition_says(
-        a in brick(), b in brick(), oa in order(), ob in order(), howmany in 1..4usize,
+        a in brick(), b in brick(), oa in order(), ob in order(), batch in 1..4usize,
     ) {
-        let from = Placed::new(a, oa, howmany);
-        let to = Placed::new(b, ob, howmany);
+        let from = Placed::new(a, oa, batch);
+        let to = Placed::new(b, ob, batch);
         let part = a.intersect(&b);
-        let src: Vec<u64> = (1..=(a.points() * howmany) as u64).collect();
-        let mut dst = vec![0; b.points() * howmany];
+        let src: Vec<u64> = (1..=(a.points() * batch) as u64).collect();
+        let mut dst = vec![0; b.points() * batch];
         let mut expected = dst.clone();
         naive(&part, &from, &to, &src, &mut expected);
-        let transfer = Transfer::new(&part, 0..howmany, &from, &to);
+        let transfer = Transfer::new(&part, 0..batch, &from, &to);
         prop_assert_eq!(by_panels(&transfer, &src, dst.len()), expected.as_slice());
         transfer.run(&src, &mut dst);
         prop_assert_eq!(dst, expected);
@@ -65,19 +65,19 @@ proptest! {
 
     #[test]
     fn parts_are_the_whole(
-        a in brick(), b in brick(), oa in order(), ob in order(), howmany in 1..4usize, size in 1..700usize,
+        a in brick(), b in brick(), oa in order(), ob in order(), batch in 1..4usize, size in 1..700usize,
     ) {
         let part = a.intersect(&b);
         prop_assume!(!part.is_empty());
-        let from = Placed::new(a, oa, howmany);
-        let to = Placed::new(b, ob, howmany);
-        let message = Placed::new(part, ob, howmany);
-        let src: Vec<u64> = (1..=(a.points() * howmany) as u64).collect();
-        let gather = Transfer::new(&part, 0..howmany, &from, &message);
-        let scatter = Transfer::new(&part, 0..howmany, &message, &to);
+        let from = Placed::new(a, oa, batch);
+        let to = Placed::new(b, ob, batch);
+        let message = Placed::new(part, ob, batch);
+        let src: Vec<u64> = (1..=(a.points() * batch) as u64).collect();
+        let gather = Transfer::new(&part, 0..batch, &from, &message);
+        let scatter = Transfer::new(&part, 0..batch, &message, &to);
         let mut dense = vec![0; gather.elements()];
         gather.run(&src, &mut dense);
-        let (mut piece, mut dst) = (vec![0; size], vec![0; b.points() * howmany]);
+        let (mut piece, mut dst) = (vec![0; size], vec![0; b.points() * batch]);
         for (start, expected) in dense.chunks(size).enumerate() {
             let range = start * size..start * size + expected.len();
             gather.gather(range.clone(), &src, &mut piece);
@@ -90,7 +90,7 @@ proptest! {
                 prop_assert_eq!(&dst[at..at + expected.len()], expected);
             }
         }
-        let mut expected = vec![0; b.points() * howmany];
+        let mut expected = vec![0; b.points() * batch];
         naive(&part, &from, &to, &src, &mut expected);
         prop_assert_eq!(dst, expected);
     }

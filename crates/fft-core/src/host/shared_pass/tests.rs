@@ -89,13 +89,13 @@ fn pass(axis: usize, direction: Direction) -> Pass {
 }
 
 /// The bricks of each rank, from an array in grid order.
-fn bricks(layout: &Layout, width: usize, howmany: usize, all: &[f64]) -> Vec<Vec<f64>> {
+fn bricks(layout: &Layout, width: usize, batch: usize, all: &[f64]) -> Vec<Vec<f64>> {
     let whole = Layout::even(layout.grid(), ProcGrid::new([1; 3]), 1).brick(0);
-    let placed = |brick, order| crate::geometry::strided_copy::Placed { brick, order, howmany };
+    let placed = |brick, order| crate::geometry::strided_copy::Placed { brick, order, batch };
     let brick = |brick: &crate::DynBrick| {
         let (from, to) = (placed(whole, [0, 1, 2].into()), placed(*brick, layout.order()));
-        let transfer = Transfer::new(brick, 0..howmany, &from, &to);
-        let mut numbers = vec![0.0; brick.points() * howmany * width];
+        let transfer = Transfer::new(brick, 0..batch, &from, &to);
+        let mut numbers = vec![0.0; brick.points() * batch * width];
         copy(&transfer, width, all, &mut numbers);
         numbers
     };
@@ -103,11 +103,11 @@ fn bricks(layout: &Layout, width: usize, howmany: usize, all: &[f64]) -> Vec<Vec
 }
 
 /// All arrays at once, one axis after the other.
-fn expected(axes: &[usize], direction: Direction, howmany: usize, from: &[f64]) -> Vec<f64> {
+fn expected(axes: &[usize], direction: Direction, batch: usize, from: &[f64]) -> Vec<f64> {
     let (mut cpu, mut numbers) = (Cpu::<f64>::default(), from.to_vec());
     let half = SHAPE[2] / 2 + 1;
     for &axis in axes {
-        let lens = [howmany, SHAPE[0], SHAPE[1], if axis == 2 { SHAPE[2] } else { half }];
+        let lens = [batch, SHAPE[0], SHAPE[1], if axis == 2 { SHAPE[2] } else { half }];
         let fft = LocalFft::new(&lens, axis + 1, pass(axis, direction));
         let mut after = vec![0.0; fft.blocks * fft.block_after()];
         let plan = cpu.plan_fft(&fft, 0).unwrap();
@@ -123,7 +123,7 @@ fn transforms(
     direction: Direction,
     [home, work]: [[usize; 3]; 2],
     order: [usize; 3],
-    howmany: usize,
+    batch: usize,
 ) -> usize {
     let ranks: usize = home.iter().product();
     let [grid, halved] =
@@ -134,19 +134,19 @@ fn transforms(
     let forward = direction == Direction::Forward;
     let ends = [(&real, 1), (&half, 2)];
     let [(before, wide), (after, wide_after)] = if forward { ends } else { [ends[1], ends[0]] };
-    let all = before.grid().points() * howmany * wide;
+    let all = before.grid().points() * batch * wide;
     let mut from: Vec<f64> = (0..all).map(|i| ((i * i + 7 * i) % 1009) as f64 - 504.0).collect();
     if !forward {
         // Half a spectrum of real data.
         let undone: Vec<_> = axes.iter().rev().copied().collect();
-        let numbers: Vec<f64> = from[..real.grid().points() * howmany].to_vec();
-        from = expected(&undone, Direction::Forward, howmany, &numbers);
+        let numbers: Vec<f64> = from[..real.grid().points() * batch].to_vec();
+        from = expected(&undone, Direction::Forward, batch, &numbers);
     }
-    let result = expected(axes, direction, howmany, &from);
+    let result = expected(axes, direction, batch, &from);
     let zeros = vec![0.0; result.len()];
     let mut host = OneByOne {
-        reads: bricks(before, wide, howmany, &from),
-        writes: bricks(after, wide_after, howmany, &zeros),
+        reads: bricks(before, wide, batch, &from),
+        writes: bricks(after, wide_after, batch, &zeros),
         partitions: Vec::new(),
     };
     let mut most = 0;
@@ -158,7 +158,7 @@ fn transforms(
             work: &work,
             exclusive: None,
             first: true,
-            howmany,
+            batch,
             width: 2,
             axes: &passes,
             real: Some((direction, &real)),
@@ -170,7 +170,7 @@ fn transforms(
         pass.run(&mut host, &mut cpu, buffers, &mut Timings::default()).unwrap();
         most = most.max(pass.tables.tiles.iter().map(|tile| tile.strips.len()).max().unwrap_or(0));
     }
-    let expected = bricks(after, wide_after, howmany, &result);
+    let expected = bricks(after, wide_after, batch, &result);
     if order == [0, 1, 2] {
         // Lines are equal, and so are their transforms.
         assert_eq!(host.writes, expected, "{axes:?} {direction:?}");

@@ -3,7 +3,7 @@ use crate::geometry::{DynGrid, Layout, ProcGrid};
 
 #[test]
 fn messages_that_are_turned_when_read_arrive_where_they_belong() {
-    let (grid, howmany) = (DynGrid::new([8, 6, 10]).unwrap(), 2);
+    let (grid, batch) = (DynGrid::new([8, 6, 10]).unwrap(), 2);
     let node = |cuts, order| Node {
         layout: Layout::even(grid, ProcGrid::new(cuts), 4).ordered(order).unwrap(),
         complex: true,
@@ -11,11 +11,11 @@ fn messages_that_are_turned_when_read_arrive_where_they_belong() {
     let (from, to) = (node([2, 2, 1], [0, 1, 2]), node([1, 2, 2], [2, 1, 0]));
     // The elements of a brick in this order, each its own number in the grid.
     let held = |brick: DynBrick, order| {
-        let all = Placed::new(grid.brick(0, 1), [0, 1, 2], howmany);
-        let named: Vec<usize> = (1..=grid.points() * howmany).collect();
-        let mut elements = vec![0; brick.points() * howmany];
-        let own = Placed { brick, order, howmany };
-        Transfer::new(&brick, 0..howmany, &all, &own).run(&named, &mut elements);
+        let all = Placed::new(grid.brick(0, 1), [0, 1, 2], batch);
+        let named: Vec<usize> = (1..=grid.points() * batch).collect();
+        let mut elements = vec![0; brick.points() * batch];
+        let own = Placed { brick, order, batch };
+        Transfer::new(&brick, 0..batch, &all, &own).run(&named, &mut elements);
         elements
     };
     let own = |node: &Node, rank| held(node.layout.brick(rank), node.layout.order());
@@ -32,7 +32,7 @@ fn messages_that_are_turned_when_read_arrive_where_they_belong() {
     ] {
         let order = if transposed { from.layout.order() } else { to.layout.order() };
         let redistribution = |rank| {
-            let redistribution = Redistribution::new(rank, &|_| Link::Remote, &from, &to, howmany);
+            let redistribution = Redistribution::new(rank, &|_| Link::Remote, &from, &to, batch);
             match which {
                 Some(which) => redistribution.transposed_when_read(which),
                 None => redistribution,
@@ -42,7 +42,7 @@ fn messages_that_are_turned_when_read_arrive_where_they_belong() {
             let into = redistribution(receiver);
             let mut found = vec![0; into.all().points()];
             for (sender, part) in &into.recvs {
-                let mut message = vec![0; part.points() * howmany];
+                let mut message = vec![0; part.points() * batch];
                 redistribution(*sender).gather(part).run(&own(&from, *sender), &mut message);
                 assert_eq!(message, held(*part, order), "{which:?}: {sender} to {receiver}");
                 let scatter = into.scatter(part, &into.all()).unwrap();

@@ -124,17 +124,17 @@ fn order() -> impl Strategy<Value = [usize; 3]> {
 proptest! {
     #[test]
     fn tiles_copy_what_the_transfer_copies(
-        a in brick(), b in brick(), oa in order(), ob in order(), howmany in 1..3usize,
+        a in brick(), b in brick(), oa in order(), ob in order(), batch in 1..3usize,
         bytes in prop::sample::select(vec![4usize, 8, 16]), quantum in prop::sample::select(vec![1usize, 64, 128, 256]),
         rows in prop::sample::select(vec![Rows::One, Rows::Folded, Rows::Once, Rows::Twice]), offset in 0..3usize,
     ) {
         let part = a.intersect(&b);
         prop_assume!(!part.is_empty());
-        let from = Placed::new(a, oa, howmany);
-        let to = Placed::new(b, ob, howmany);
-        let transfer = Transfer::new(&part.into(), 0..howmany, &from, &to);
-        let source: Vec<u32> = (1..=(a.points() * howmany) as u32).collect();
-        let mut expected = vec![0; b.points() * howmany];
+        let from = Placed::new(a, oa, batch);
+        let to = Placed::new(b, ob, batch);
+        let transfer = Transfer::new(&part.into(), 0..batch, &from, &to);
+        let source: Vec<u32> = (1..=(a.points() * batch) as u32).collect();
+        let mut expected = vec![0; b.points() * batch];
         transfer.run(&source, &mut expected);
 
         let placement = Placement::new(&transfer, offset, 0);

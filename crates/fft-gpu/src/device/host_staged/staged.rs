@@ -33,7 +33,7 @@ pub(crate) struct StagedOptions<'a> {
     pub(crate) transport: GpuTransport,
     /// The reshape's number.
     pub(crate) number: usize,
-    pub(crate) howmany: usize,
+    pub(crate) batch: usize,
 }
 
 impl StagedOptions<'_> {
@@ -46,7 +46,7 @@ impl StagedOptions<'_> {
             (_, GpuTransport::GpuDirect) => {
                 let layout = &pass.from.layout;
                 let bricks = (0..layout.ranks()).map(|rank| layout.brick(rank).points());
-                let most = bricks.max().unwrap_or(0) * self.howmany * element / CHUNKS;
+                let most = bricks.max().unwrap_or(0) * self.batch * element / CHUNKS;
                 Some(most.max(CHUNK))
             }
             _ => Some(CHUNK),
