@@ -437,7 +437,7 @@ typedef struct thriffty_options {
     /**
      * Not 0: ranks of one host send messages, as if each had a host of its own.
      */
-    int32_t wire_everywhere;
+    int32_t ignore_shared_memory;
     /**
      * How the recipe is chosen: `THRIFFTY_TUNE_MODEL` by default.
      */

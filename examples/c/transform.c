@@ -51,7 +51,7 @@ int main(int argc, char **argv) {
     for (int round = 0; round < 2; round++) {
         if (round == 1) {
             options.tolerance = 1e-6;
-            options.wire_everywhere = 1; /* as if each rank were on a host of its own */
+            options.ignore_shared_memory = 1; /* as if each rank were on a host of its own */
             options.memory = "least";    /* messages in rounds, each in the memory of the one before */
         }
         thriffty_plan *plan;

@@ -79,7 +79,7 @@ fn draft<'a>(world: &'a dyn Comm, options: &Options) -> Result<Draft<'a, R2c, 3>
     if let Some(tolerance) = options.tolerance {
         draft = draft.tolerance(Tolerance::relative(tolerance)?);
     }
-    if options.wire_everywhere {
+    if options.ignore_shared_memory {
         draft = draft.ignore_shared_memory();
     }
     // Lossy messages need whole spectra: the flow sets their modes to 0. On devices truncation

@@ -20,7 +20,7 @@ pub(crate) const HELP: &str = "The Taylor-Green vortex by a pseudo-spectral meth
   --device             computes on CUDA devices
   --shared-arrays      keeps fields in memory that processes of a host share
   --tolerance TOL      the relative error that each transform may have
-  --wire-everywhere    sends messages within a host, too";
+  --ignore-shared-memory    sends messages within a host, too";
 
 /// What to compute, and what to write.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,7 +37,7 @@ pub(crate) struct Options {
     pub(crate) device: bool,
     pub(crate) shared_arrays: bool,
     pub(crate) tolerance: Option<f64>,
-    pub(crate) wire_everywhere: bool,
+    pub(crate) ignore_shared_memory: bool,
 }
 
 impl Default for Options {
@@ -55,7 +55,7 @@ impl Default for Options {
             device: false,
             shared_arrays: false,
             tolerance: None,
-            wire_everywhere: false,
+            ignore_shared_memory: false,
         }
     }
 }
@@ -82,7 +82,7 @@ impl Options {
                 "--device" => options.device = true,
                 "--shared-arrays" => options.shared_arrays = true,
                 "--tolerance" => options.tolerance = Some(positive(&name, value()?)?),
-                "--wire-everywhere" => options.wire_everywhere = true,
+                "--ignore-shared-memory" => options.ignore_shared_memory = true,
                 "--help" | "-h" => return Err(HELP.into()),
                 _ => return Err(format!("unknown option {name}\n\n{HELP}")),
             }

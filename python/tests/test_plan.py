@@ -267,7 +267,7 @@ def test_what_plans_say_is_copied():
 def test_what_threads_lose_is_reported(threads):
     """Messages between threads exist where they are asked for."""
     x = np.random.default_rng(0).standard_normal((32, 32)) + 0j
-    lossy = dict(tolerance=1e-2, strict=True, wire_everywhere=True)
+    lossy = dict(tolerance=1e-2, strict=True, ignore_shared_memory=True)
     with thriffty.Plan(x.shape, threads=threads, **lossy) as plan:
         error = distance(plan.forward(x), np.fft.fftn(x))
         assert error <= plan.error.bound <= 1e-2 if threads > 1 else error < 1e-15

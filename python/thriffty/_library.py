@@ -81,7 +81,7 @@ class Options(Structure):
         ("wire", c_char_p),
         ("tolerance", c_double),
         ("strict", c_int32),
-        ("wire_everywhere", c_int32),
+        ("ignore_shared_memory", c_int32),
         ("tune", c_int32),
         ("shared_arrays", c_int32),
         ("tune_seconds", c_double),

@@ -34,7 +34,7 @@ _PLAN_OPTIONS = (
     "tolerance",
     "strict",
     "wire",
-    "wire_everywhere",
+    "ignore_shared_memory",
     "exchange",
     "tune",
     "wisdom",
@@ -210,7 +210,7 @@ class PFFT(Uncopied):
     slab
         True, or the only axis along which the array is cut. `grid` can say the same.
     **kw
-        Options of `thriffty.Plan`: tolerance, strict, wire, wire_everywhere, exchange, tune,
+        Options of `thriffty.Plan`: tolerance, strict, wire, ignore_shared_memory, exchange, tune,
         wisdom, threads, memory, layouts, machine. Several plans share the tolerance.
 
     Attributes

@@ -72,7 +72,7 @@ class Plan(Spectra, _library.Uncopied):
     wire : str, optional
         The encoding of messages: "raw", "f32", "f16", "bf16", "mantissa:40", "bits:16",
         "lossless" or "tolerance".
-    wire_everywhere : bool
+    ignore_shared_memory : bool
         Ranks of one host send messages as well.
     exchange : str, optional
         "shared", "hosts", "p2p", "pipelined", "alltoallv", "kway4", "ring" or "ring-flush".
@@ -141,7 +141,7 @@ class Plan(Spectra, _library.Uncopied):
         tolerance: float = 0.0,
         strict: bool = False,
         wire: str | None = None,
-        wire_everywhere: bool = False,
+        ignore_shared_memory: bool = False,
         exchange: str | None = None,
         tune: str | float = "model",
         wisdom: str | os.PathLike[str] | None = None,
@@ -174,7 +174,7 @@ class Plan(Spectra, _library.Uncopied):
                 tolerance=float(tolerance),
                 strict=int(strict),
                 wire=wire,
-                wire_everywhere=int(wire_everywhere),
+                ignore_shared_memory=int(ignore_shared_memory),
                 exchange=exchange,
                 threads=_threads(threads, comm is None and device is None),
                 transposed_input=int(transposed_input),

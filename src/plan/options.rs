@@ -170,7 +170,7 @@ impl Options {
             ("shared arrays", self.shared_arrays.to_string()),
             ("transposed input", self.transposed_input.to_string()),
             ("transposed output", self.transposed_output.to_string()),
-            ("wire everywhere", self.ignore_shared_memory.to_string()),
+            ("ignore shared memory", self.ignore_shared_memory.to_string()),
             ("tolerance", text(self.tolerance.map(|tolerance| tolerance.to_string()))),
         ]
     }

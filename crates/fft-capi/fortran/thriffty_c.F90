@@ -19,7 +19,7 @@ module thriffty_c
         integer(c_int64_t) :: batch
         type(c_ptr) :: exchange, wire
         real(c_double) :: tolerance
-        integer(c_int32_t) :: strict, wire_everywhere, tune, shared_arrays
+        integer(c_int32_t) :: strict, ignore_shared_memory, tune, shared_arrays
         real(c_double) :: tune_seconds
         type(c_ptr) :: tune_text
         integer(c_int32_t) :: device
@@ -274,7 +274,7 @@ contains
         asked%shape(:axes) = shape(axes:1:-1)
         asked%options = c_options(c_sizeof(asked%options), o%precision, o%kinds, o%input_order, o%output_order, &
             o%forward_scale, o%inverse_scale, o%batch, c_null_ptr, c_null_ptr, o%tolerance, flag(o%strict), &
-            flag(o%wire_everywhere), o%tune, flag(o%shared_arrays), o%tune_seconds, c_null_ptr, &
+            flag(o%ignore_shared_memory), o%tune, flag(o%shared_arrays), o%tune_seconds, c_null_ptr, &
             o%device, o%stream, c_null_ptr, c_null_ptr, c_null_ptr, o%threads, flag(o%transposed_output), &
             o%transform, o%modes, flag(o%transposed_input), c_null_ptr)
         asked%options%transform(:axes) = o%transform(axes:1:-1)

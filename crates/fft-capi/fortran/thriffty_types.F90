@@ -54,7 +54,7 @@ module thriffty_types
         integer(c_int64_t) :: batch = 1
         character(:), allocatable :: exchange, wire
         real(c_double) :: tolerance = 0, tune_seconds = 10
-        logical(int32) :: strict = .false., wire_everywhere = .false., shared_arrays = .false.
+        logical(int32) :: strict = .false., ignore_shared_memory = .false., shared_arrays = .false.
         integer(c_int32_t) :: tune = THRIFFTY_TUNE_MODEL
         character(:), allocatable :: tune_text
         integer(c_int32_t) :: device = -1

@@ -96,7 +96,7 @@ impl Request {
         asked.layouts = texts.layouts.map_or(Ok(Family::Any), |name| name.parse())?;
         asked.memory = texts.memory.map_or(Ok(Memory::default()), |name| name.parse())?;
         asked.tolerance = tolerance(options.tolerance, options.strict != 0)?;
-        asked.ignore_shared_memory = options.wire_everywhere != 0;
+        asked.ignore_shared_memory = options.ignore_shared_memory != 0;
         asked.shared_arrays = options.shared_arrays != 0;
         asked.transposed_input = options.transposed_input != 0;
         asked.transposed_output = options.transposed_output != 0;

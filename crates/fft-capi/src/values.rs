@@ -187,7 +187,7 @@ pub struct Options {
     /// Not 0: the tolerance is a bound for any data, at one or two more bits per number.
     pub strict: i32,
     /// Not 0: ranks of one host send messages, as if each had a host of its own.
-    pub wire_everywhere: i32,
+    pub ignore_shared_memory: i32,
     /// How the recipe is chosen: `THRIFFTY_TUNE_MODEL` by default.
     pub tune: i32,
     /// Not 0: all arrays are those of `thriffty_allocate`. Processes of a host then read and write
@@ -265,7 +265,7 @@ impl Default for Options {
             wire: std::ptr::null(),
             tolerance: 0.0,
             strict: 0,
-            wire_everywhere: 0,
+            ignore_shared_memory: 0,
             tune: Tune::Model as i32,
             shared_arrays: 0,
             tune_seconds: 10.0,

@@ -23,7 +23,7 @@ _Static_assert(offsetof(thriffty_options, exchange) == 80, "exchange");
 _Static_assert(offsetof(thriffty_options, wire) == 88, "wire");
 _Static_assert(offsetof(thriffty_options, tolerance) == 96, "tolerance");
 _Static_assert(offsetof(thriffty_options, strict) == 104, "strict");
-_Static_assert(offsetof(thriffty_options, wire_everywhere) == 108, "wire_everywhere");
+_Static_assert(offsetof(thriffty_options, ignore_shared_memory) == 108, "ignore_shared_memory");
 _Static_assert(offsetof(thriffty_options, tune) == 112, "tune");
 _Static_assert(offsetof(thriffty_options, tune_seconds) == 120, "tune_seconds");
 _Static_assert(offsetof(thriffty_options, tune_text) == 128, "tune_text");

@@ -90,7 +90,7 @@ impl Case {
             batch: [1, 1, 1, 2, 3, 5][rng.usize(..6)],
             input_order: any_order(rng),
             output_order: any_order(rng),
-            wire_everywhere: i32::from(rng.bool()),
+            ignore_shared_memory: i32::from(rng.bool()),
             ..Options::default()
         };
         if transform == Transform::R2r {

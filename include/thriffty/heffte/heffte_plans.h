@@ -290,7 +290,7 @@ private:
         }
         if (environment::text("THRIFFTY_EXCHANGE") != nullptr) options.exchange = environment::text("THRIFFTY_EXCHANGE");
         char const *const everywhere = environment::text("THRIFFTY_WIRE_EVERYWHERE");
-        options.wire_everywhere = everywhere != nullptr && std::string(everywhere) != "0";
+        options.ignore_shared_memory = everywhere != nullptr && std::string(everywhere) != "0";
         char const *const wisdom = environment::text("THRIFFTY_WISDOM");
         bool const measures = environment::text("THRIFFTY_TUNE") != nullptr;
         if (measures) {

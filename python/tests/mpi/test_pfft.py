@@ -329,7 +329,7 @@ def test_vector_fields() -> None:
 def test_tolerance() -> None:
     shape = (16, 12, 8)
     for options in ({}, {"padding": 1.5}):
-        wire = {"tolerance": 1e-4, "wire_everywhere": True}
+        wire = {"tolerance": 1e-4, "ignore_shared_memory": True}
         exact, lossy = PFFT(COMM, shape, **options), PFFT(COMM, shape, **wire, **options)
         u = whole(exact.global_shape(False), float)[exact.local_slice(False)]
         expected, found = exact.forward(u), lossy.forward(u)

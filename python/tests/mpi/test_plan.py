@@ -130,7 +130,7 @@ def test_a_tolerance_is_kept():
     shape = (16, 12, 10)
     x = np.random.default_rng(0).standard_normal(shape)
     expected = np.fft.rfftn(x)
-    lossy = dict(comm=WORLD, tolerance=1e-4, wire_everywhere=True, strict=True)
+    lossy = dict(comm=WORLD, tolerance=1e-4, ignore_shared_memory=True, strict=True)
     with thriffty.Plan(shape, float, **lossy) as plan:
         y = plan.forward(np.ascontiguousarray(x[plan.input_slices]))
         # Half a spectrum counts twice but for its first and, of even lengths, last frequencies.

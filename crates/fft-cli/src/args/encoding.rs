@@ -22,7 +22,7 @@ pub(crate) struct Wires {
     #[arg(long)]
     pub(crate) wire: Option<Wire>,
     /// Treat every rank as on a host of its own, so that all data between ranks is sent.
-    #[arg(long, alias = "wire-everywhere")]
+    #[arg(long)]
     pub(crate) ignore_shared_memory: bool,
 }
 
