@@ -466,11 +466,11 @@ typedef struct thriffty_options {
      */
     void *stream;
     /**
-     * On a device: how data gets to other ranks. "reached", as NULL (default): read from their
+     * On a device: how data gets to other ranks. "peer_to_peer", as NULL (default): read from their
      * devices if possible, otherwise in messages, from the device if the MPI is CUDA-aware.
-     * "device", "host": all in messages, from there.
+     * "gpu_direct", "host_staged": all in messages, from the device or from the host.
      */
-    const char *passage;
+    const char *transport;
     /**
      * On the host: the memory of the plan beside input and output. "ample", as NULL (default): as
      * much as is fast. "least": messages go in rounds. `thriffty_plan_sizes` has

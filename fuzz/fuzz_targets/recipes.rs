@@ -9,7 +9,7 @@ fn problem(number: u8) -> Problem {
         0 => (&[8, 6, 4], &[Kind::C2C; 3], 4),
         1 => (&[7, 6], &[Kind::C2C, Kind::R2C], 3),
         2 => (&[12], &[Kind::C2C], 2),
-        3 => (&[4, 3, 5, 2], &[Kind::Dct2, Kind::Identity, Kind::Dst1, Kind::Dct1], 6),
+        3 => (&[4, 3, 5, 2], &[Kind::Dct2, Kind::None, Kind::Dst1, Kind::Dct1], 6),
         _ => (&[6, 8, 10], &[Kind::C2C, Kind::C2C, Kind::R2C], 1),
     };
     let per_axis = |of: &[usize]| fft_core::PerAxis::from_fn(of.len(), |axis| of[axis]);

@@ -88,7 +88,7 @@ class Options(Structure):
         ("tune_text", c_char_p),
         ("device", c_int32),
         ("stream", c_void_p),
-        ("passage", c_char_p),
+        ("transport", c_char_p),
         ("memory", c_char_p),
         ("layouts", c_char_p),
         ("threads", c_int32),

@@ -103,8 +103,8 @@ class Plan(Spectra, _library.Uncopied):
         The CUDA device on which arrays are.
     stream : int or stream, optional
         On a device: the CUDA stream for all work, of CuPy, of torch, or its address.
-    passage : str, optional
-        On a device: "reached", "device" or "host".
+    transport : str, optional
+        On a device: "peer_to_peer", "gpu_direct" or "host_staged".
 
     Raises
     ------
@@ -155,7 +155,7 @@ class Plan(Spectra, _library.Uncopied):
         layouts: str | None = None,
         device: int | None = None,
         stream: Any = None,
-        passage: str | None = None,
+        transport: str | None = None,
     ) -> None:
         self._handle: ctypes.c_void_p | None = None
         self._comm = comm
@@ -184,7 +184,7 @@ class Plan(Spectra, _library.Uncopied):
                 layouts=layouts,
                 device=device_number(device),
                 stream=stream_address(stream),
-                passage=passage,
+                transport=transport,
                 machine=None if machine is None else as_path("machine", machine),
                 **tuning(tune, wisdom, recipe),
             )

@@ -56,7 +56,7 @@ struct Kept {
 
 impl Kept {
     fn new(plan: DynLocalPlan) -> Self {
-        Self { bytes: plan.memory() + PLAN_BYTES, plan: Box::new(plan), last_call: 0 }
+        Self { bytes: plan.workspace_bytes() + PLAN_BYTES, plan: Box::new(plan), last_call: 0 }
     }
 }
 

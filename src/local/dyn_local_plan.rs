@@ -303,8 +303,11 @@ impl DynLocalPlan {
     }
 
     /// Bytes of memory that the plan holds beside input and output.
-    pub fn memory(&self) -> usize {
-        self.plans.iter().map(|plan| locked(plan).as_ref().map_or(0, |plan| plan.memory())).sum()
+    pub fn workspace_bytes(&self) -> usize {
+        self.plans
+            .iter()
+            .map(|plan| locked(plan).as_ref().map_or(0, |plan| plan.workspace_bytes()))
+            .sum()
     }
 
     /// Where the time of the first thread went since the last [`DynLocalPlan::clear_timings`].

@@ -44,10 +44,7 @@ impl Work {
         let options = Options {
             input: all_of(single.input),
             output: all_of(single.output),
-            kinds: PerAxis::from_fn(
-                axes + 1,
-                |a| if a == 0 { Kind::Identity } else { kinds[a - 1] },
-            ),
+            kinds: PerAxis::from_fn(axes + 1, |a| if a == 0 { Kind::None } else { kinds[a - 1] }),
             transform: longer(single.transform),
             modes: longer(single.modes),
             input_order: order(single.input_order),

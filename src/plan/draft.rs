@@ -219,7 +219,7 @@ impl<'a, K: Transform, const D: usize, L: Location> Draft<'a, K, D, L> {
     ///
     /// For axes of kind C2C and R2C, and for messages that lose nothing. Frequencies and scales are
     /// those of the transform. On a device whole lines can take work memory, which
-    /// [`DynPlan::memory`] counts.
+    /// [`DynPlan::workspace_bytes`] counts.
     ///
     /// ```
     /// use thriffty::{Complex, Kind};

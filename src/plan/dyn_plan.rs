@@ -231,7 +231,7 @@ impl DynPlan {
     }
 
     /// Bytes of memory that the plan holds beside input and output: on its device, and on the host.
-    pub fn memory(&self) -> usize {
+    pub fn workspace_bytes(&self) -> usize {
         self.bound.executor().memory()
     }
 

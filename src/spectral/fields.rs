@@ -119,7 +119,7 @@ impl<K: Transform, const D: usize, L: Location> Field<Spectral, K, D, L> {
 
     /// Solves -∇²φ = ρ on a domain of these lengths: [`Operator::Poisson`].
     ///
-    /// For axes of kind [`Kind::Identity`](crate::Kind) the equation is solved for each index by
+    /// For axes of kind [`Kind::None`](crate::Kind) the equation is solved for each index by
     /// itself.
     pub fn poisson(mut self, lengths: [f64; D]) -> Self {
         match self.domain(lengths) {

@@ -95,7 +95,7 @@ pub(crate) fn memory(comm: &dyn Comm) -> Done {
     let draft = || Plan::<C2c, 3>::c2c(comm, grid).exchange(Algorithm::Shared);
     let shared = draft().shared_arrays().build()?;
     if (0..comm.size()).all(|rank| comm.host(rank) == comm.host(0)) {
-        let (found, held) = (shared.memory(), shared.input_len() * size_of::<C64>());
+        let (found, held) = (shared.workspace_bytes(), shared.input_len() * size_of::<C64>());
         // Tiles fit into the second cache, tables are those of lines.
         let tiles = (1 << 20) + (1 << 16);
         assert!(found <= tiles.min(held), "{found} bytes beside {held} of a rank");

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use Kind::{C2C, Dct1, Dct2, Dct3, Dct4, Dst1, Dst2, Dst3, Dst4, Identity, R2C};
+use Kind::{C2C, Dct1, Dct2, Dct3, Dct4, Dst1, Dst2, Dst3, Dst4, R2C};
 use thriffty::planning::{Algorithm, Epochs};
 use thriffty::{C2c, Comm, Error, Kind, R2c, R2r, Scale};
 
@@ -105,21 +105,21 @@ pub(crate) fn two_axes(comm: &dyn Comm) -> Done {
     complex(comm, Case::new([12, 1], [C2C; 2]))?;
     halved(comm, Case::new([101, 2], [R2C, C2C]))?;
     halved(comm, Case::new([5, 1], [C2C, R2C]).batch(3))?;
-    real(comm, Case::new([13, 11], [Identity; 2]))
+    real(comm, Case::new([13, 11], [Kind::None; 2]))
 }
 
 /// Three axes: mixed kinds, the halved axis anywhere, orders of axes, batches, scales.
 pub(crate) fn three_axes(comm: &dyn Comm) -> Done {
     let fortran = [2, 1, 0];
     complex(comm, Case::new([6, 7, 5], [C2C; 3]).orders(fortran, [0, 1, 2]))?;
-    complex(comm, Case::new([8, 4, 6], [C2C, Dct2, Identity]).batch(3))?;
+    complex(comm, Case::new([8, 4, 6], [C2C, Dct2, Kind::None]).batch(3))?;
     complex(comm, Case::new([1, 9, 1], [C2C; 3]).scales(Scale::Symmetric, Scale::Symmetric))?;
     for axis in 0..3 {
         let mut kinds = [C2C; 3];
         kinds[axis] = R2C;
         halved(comm, Case::new([6, 5, 7], kinds))?;
         halved(comm, Case::new([4, 5, 6], kinds).orders([1, 2, 0], fortran).batch(3))?;
-        let mut kinds = [Dct2, Identity, Dst4];
+        let mut kinds = [Dct2, Kind::None, Dst4];
         kinds[axis] = R2C;
         halved(comm, Case::new([3, 4, 8], kinds).scales(Scale::Full, Scale::None))?;
     }
@@ -133,7 +133,7 @@ pub(crate) fn three_axes(comm: &dyn Comm) -> Done {
     }
     halved(comm, Case::new([5, 6, 4], [Dct1, R2C, C2C]).orders([1, 0, 2], [2, 0, 1]))?;
     real(comm, Case::new([5, 6, 7], [Dct1, Dst3, Dct4]).orders([2, 0, 1], fortran).batch(3))?;
-    real(comm, Case::new([4, 3, 8], [Dst1, Identity, Dct2]).scales(Scale::Symmetric, Scale::Full))
+    real(comm, Case::new([4, 3, 8], [Dst1, Kind::None, Dct2]).scales(Scale::Symmetric, Scale::Full))
 }
 
 /// So many peers that lines across ranks are brought together one by one, of elements of all sizes;
@@ -220,7 +220,7 @@ pub(crate) fn four_axes(comm: &dyn Comm) -> Done {
     halved(comm, Case::new([4, 3, 1, 6], [C2C, C2C, C2C, R2C]).batch(3))?;
     real(
         comm,
-        Case::new([3, 2, 4, 3], [Dct2, Dst2, Identity, Dst4]).scales(Scale::Full, Scale::None),
+        Case::new([3, 2, 4, 3], [Dct2, Dst2, Kind::None, Dst4]).scales(Scale::Full, Scale::None),
     )
 }
 

@@ -59,7 +59,7 @@ impl Setup {
             Who::Rows => (cut([1, 2, ranks / 2]), cut([2, ranks / 2, 1])),
         };
         let kinds = match self.who {
-            Who::Next => [Kind::Identity, Kind::C2C, Kind::C2C],
+            Who::Next => [Kind::None, Kind::C2C, Kind::C2C],
             _ => [Kind::C2C; 3],
         };
         let mut problem = Problem::new(kinds, true, Precision::F64, input, output)?;
@@ -105,7 +105,7 @@ pub(crate) fn transform_of_ones(bound: &mut Bound, setup: Setup) -> Result<(), E
     let mut dst = vec![f64::NAN; 2 * brick.points() * HOWMANY];
     bound.run(Direction::Forward, Some(&src), &mut dst)?;
     let along = |axis: usize, at: usize| match problem.kinds[axis] {
-        Kind::Identity => 1.0,
+        Kind::None => 1.0,
         _ if at == 0 => SHAPE[axis] as f64,
         _ => 0.0,
     };

@@ -118,16 +118,16 @@ fn within<K: Make>(comm: &dyn Comm, case: &Case<3>, tolerance: bool) -> Done {
     let rest = SCRATCH + if messages { messages_take + pairs + lists } else { TILE };
     let what = format!("{case:?} on {} ranks: {recipe}", comm.size());
     // What does not fit is cut off in planes.
-    let (found, bound) = (least.memory(), held + over + plane(&least) + rest);
+    let (found, bound) = (least.workspace_bytes(), held + over + plane(&least) + rest);
     assert!(found <= bound, "{found} bytes, {bound} allowed, a rank holds {held}: {what}");
     // Ranks that all share memory need no more for being free to, where bricks are even.
     if !messages && even && !tolerance {
-        let ample = plan(Memory::Ample)?.memory();
+        let ample = plan(Memory::Ample)?.workspace_bytes();
         assert!(ample <= bound + FAR, "{ample} bytes, {bound} allowed and {FAR}: {what}");
     }
     // Each rank has messages of more than a few chunks, which are what is saved.
     if messages && even && case.cuts.is_none() {
-        let ample = plan(Memory::Ample)?.memory();
+        let ample = plan(Memory::Ample)?.workspace_bytes();
         assert!(found + held / 6 < ample, "{found}, {ample}: {what}");
     }
     Ok(())
@@ -176,7 +176,7 @@ pub(crate) fn modest(comm: &dyn Comm) -> Done {
     for exchange in all.filter(|exchange| !more(exchange)) {
         let case = Case::new([192; 3], [C2C; 3]).exchange(exchange);
         let plan = case.plan::<C2c<f64>>(comm)?;
-        let (found, bytes) = (plan.memory(), plan.input_len() * size_of::<Complex<f64>>());
+        let (found, bytes) = (plan.workspace_bytes(), plan.input_len() * size_of::<Complex<f64>>());
         // Of what ranks of a host hold who see no arrays but their own, the part that no other
         // transforms stays in the output.
         let apart = comm.node_memory()?.is_some_and(|node_memory| !node_memory.exposes_all());

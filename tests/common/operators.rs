@@ -2,7 +2,7 @@
 
 use std::f64::consts::{PI, TAU};
 
-use Kind::{C2C, Dct1, Dct2, Dct3, Dct4, Dst1, Dst2, Dst3, Dst4, Identity, R2C};
+use Kind::{C2C, Dct1, Dct2, Dct3, Dct4, Dst1, Dst2, Dst3, Dst4, R2C};
 use fft_core::Real;
 use thriffty::spectral::Operator;
 use thriffty::{Comm, Error, Field, Kind, Plan, Spectral};
@@ -32,7 +32,7 @@ fn lengths<const D: usize>() -> [f64; D] {
 fn wave(kind: Kind, n: usize, index: usize, length: f64) -> (f64, bool, f64) {
     let (half, i) = (PI / length, index as f64);
     let k = match kind {
-        Identity => 0.0,
+        Kind::None => 0.0,
         C2C if 2 * index >= n => TAU / length * (i - n as f64),
         C2C | R2C => TAU / length * i,
         Dct1 | Dct2 => half * i,
@@ -103,12 +103,12 @@ fn expected(
 fn may(operator: Operator, kinds: &[Kind]) -> bool {
     use Operator::{Curl, Derivative, Divergence, Gradient, Project};
     let fourier = |kind: &Kind| matches!(kind, C2C | R2C);
-    let dimensions = kinds.iter().filter(|kind| **kind != Identity).count();
+    let dimensions = kinds.iter().filter(|kind| **kind != Kind::None).count();
     match operator {
         Derivative(axis) => fourier(&kinds[axis]),
         Gradient | Divergence | Project | Curl => {
             let turns = operator != Curl || [2, 3].contains(&dimensions);
-            dimensions > 0 && turns && kinds.iter().all(|kind| fourier(kind) || *kind == Identity)
+            dimensions > 0 && turns && kinds.iter().all(|kind| fourier(kind) || *kind == Kind::None)
         }
         _ => true,
     }
@@ -159,7 +159,7 @@ pub(crate) fn check<K: Make, const D: usize>(
         assert!(error.to_string().contains("kind of axis"), "{error}: {what}");
         return Ok(());
     }
-    let along: Vec<_> = (0..D).filter(|axis| case.kinds[*axis] != Identity).collect();
+    let along: Vec<_> = (0..D).filter(|axis| case.kinds[*axis] != Kind::None).collect();
     let (whole, points) = (widen(&whole), shape.iter().product::<usize>());
     let mut results = vec![(C64::default(), 0.0); points * after * operands];
     for place in 0..points {
@@ -250,8 +250,8 @@ pub(crate) fn convolution<K: Make, const D: usize>(
 
 /// Random kinds of a family with a complex or a real spectrum.
 pub(crate) fn kinds<const D: usize>(complex: bool, halved: bool, rng: &mut Rng) -> [Kind; D] {
-    let mixed = [C2C, Identity, Dct2, Dst3];
-    let real = [Identity, Dct1, Dct2, Dct3, Dct4, Dst1, Dst2, Dst3, Dst4];
+    let mixed = [C2C, Kind::None, Dct2, Dst3];
+    let real = [Kind::None, Dct1, Dct2, Dct3, Dct4, Dst1, Dst2, Dst3, Dst4];
     let alike = rng.below(3) > 0;
     let mut kinds = std::array::from_fn(|_| match (complex || halved, alike) {
         (true, true) => C2C,

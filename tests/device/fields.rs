@@ -6,7 +6,7 @@ use crate::common::check::{Case, Make};
 use crate::common::data::{bound, distance, norm, widen};
 use crate::gpu::{few, gpu};
 use fft_core::{Element, Real};
-use thriffty::Kind::{C2C, Identity, R2C};
+use thriffty::Kind::{C2C, R2C};
 use thriffty::gpu::DevicePlan;
 use thriffty::gpu::{Gpu, GpuReal};
 use thriffty::planning::{Algorithm, Location, Side, Transform};
@@ -58,7 +58,7 @@ where
     let (kinds, shape) = (case.kinds, case.shape);
     let waves = |mode: [i64; D]| -> [f64; D] {
         std::array::from_fn(|axis| match kinds[axis] {
-            Identity => 0.0,
+            Kind::None => 0.0,
             _ => mode[axis] as f64 * TAU / lengths[axis],
         })
     };
@@ -78,7 +78,7 @@ where
     let rho_hat_there = host.forward(rho_there)?;
     same(&what, &plan.download(&rho_hat)?, &rho_hat_there);
 
-    for axis in (0..D).filter(|axis| kinds[*axis] != Identity) {
+    for axis in (0..D).filter(|axis| kinds[*axis] != Kind::None) {
         let slope = plan.inverse(rho_hat.gradient(axis, lengths))?;
         let slope_there = rho_hat_there.clone().map_modes(|mode, v| {
             let middle = 2 * mode[axis].unsigned_abs() as usize == shape[axis];
@@ -126,7 +126,8 @@ where
     let dimensions = domain.dimensions();
     for operator in crate::common::operators::all(D) {
         let Ok([before, after]) = operator.components(dimensions) else { continue };
-        if before != 1 || matches!(operator, Operator::Derivative(a) if case.kinds[a] == Identity) {
+        if before != 1 || matches!(operator, Operator::Derivative(a) if case.kinds[a] == Kind::None)
+        {
             continue;
         }
         let batch = case.batch * after;
@@ -161,7 +162,7 @@ fn everything(comm: &dyn Comm, gpu: &Gpu) -> Result<(), Error> {
     compare::<R2c<f64>, 3>(comm, gpu, &real)?;
     compare::<R2c<f64>, 3>(comm, gpu, &real.clone().orders([2, 1, 0], [1, 2, 0]).batch(2))?;
     compare::<R2c<f32>, 3>(comm, gpu, &p2p(Case::new([9, 6, 5], [R2C, C2C, C2C]).tiling(1)))?;
-    compare::<C2c<f64>, 3>(comm, gpu, &p2p(Case::new([6, 5, 4], [C2C, Identity, C2C])))?;
+    compare::<C2c<f64>, 3>(comm, gpu, &p2p(Case::new([6, 5, 4], [C2C, Kind::None, C2C])))?;
     // More ranks than points: some have none.
     compare::<R2c<f64>, 1>(comm, gpu, &Case::new([2], [R2C]).exchange(Algorithm::P2p))
 }
@@ -179,7 +180,7 @@ fn fields_on_a_device_are_those_of_the_host() {
 fn failures_stay_in_the_field() {
     let Some(gpu) = gpu() else { return };
     thriffty::threads(3, |comm| {
-        let case = Case::new([6, 5, 4], [C2C, C2C, Identity]).exchange(Algorithm::P2p);
+        let case = Case::new([6, 5, 4], [C2C, C2C, Kind::None]).exchange(Algorithm::P2p);
         let last = comm.rank() == 2;
         let mut plan: DevicePlan<C2c, 3> = case.draft::<C2c>(&comm)?.on(&gpu).build()?;
         let refused = |found: Result<(), Error>, word: &str| {

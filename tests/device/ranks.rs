@@ -6,7 +6,7 @@ use crate::common::on_hosts;
 use crate::common::tiling::Rng;
 use crate::gpu::{few, gpu, gpu_of};
 use fft_core::{Element, Real};
-use thriffty::Kind::{C2C, Identity, R2C};
+use thriffty::Kind::{C2C, R2C};
 use thriffty::gpu::GpuTransport;
 use thriffty::gpu::cudarc::driver::{CudaSlice, CudaStream};
 use thriffty::gpu::{DeviceDraft, DevicePlan};
@@ -173,7 +173,7 @@ fn everything(comm: &dyn Comm, gpu: &impl Place) -> Done {
     halved(comm, gpu, &Case::new([5, 1], [C2C, R2C]).batch(3).exchange(p2p))?;
     let fortran = [2, 1, 0];
     complex(comm, gpu, &Case::new([6, 7, 5], [C2C; 3]).orders(fortran, [0, 1, 2]).exchange(p2p))?;
-    let scaled = Case::new([8, 4, 6], [C2C, C2C, Identity]).batch(3).exchange(p2p);
+    let scaled = Case::new([8, 4, 6], [C2C, C2C, Kind::None]).batch(3).exchange(p2p);
     complex(comm, gpu, &scaled.scales(Scale::Symmetric, Scale::Symmetric))?;
     for axis in 0..3 {
         let mut kinds = [C2C; 3];

@@ -12,14 +12,14 @@ fn whole<K: Make>(comm: &dyn Comm, case: &Case<3>) -> Result<usize, Error> {
     let mut problem = case.plan::<K>(comm)?.recipe().problem().clone();
     problem.options.chunk = 1 << 40;
     let recipe = Recipe::new(problem)?.to_string();
-    Ok(case.exactly(recipe).plan::<K>(comm)?.memory())
+    Ok(case.exactly(recipe).plan::<K>(comm)?.workspace_bytes())
 }
 
 /// Results are those of the definition, in less memory than whole messages take.
 fn streamed<K: Make>(comm: &dyn Comm, case: &Case<3>) -> Result<(), Error> {
     check::<K, 3>(comm, case)?;
     let (plan, whole) = (case.plan::<K>(comm)?, whole::<K>(comm, case)?);
-    let found = plan.memory();
+    let found = plan.workspace_bytes();
     let [input, output] =
         [plan.input_len() * size_of::<K::Physical>(), plan.output_len() * size_of::<K::Spectral>()];
     assert!(found + input.max(output) / 8 < whole, "{found} bytes, {whole}: {case:?}");

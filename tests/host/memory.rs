@@ -119,7 +119,11 @@ fn what_the_clock_chooses_is_as_little() {
             let mut data = vec![Default::default(); plan.in_place_len()];
             let bytes = size_of_val(&data[..]);
             // Of parts so small messages of a few chunks are as much again.
-            assert!(plan.memory() < 2 * bytes + (1 << 17), "{} of {bytes}", plan.memory());
+            assert!(
+                plan.workspace_bytes() < 2 * bytes + (1 << 17),
+                "{} of {bytes}",
+                plan.workspace_bytes()
+            );
             let points = plan.input_len();
             data[..points].fill(Complex::new(1.0, 0.0));
             plan.forward_in_place(&mut data)?;

@@ -18,7 +18,7 @@ fn case<K: Make, const D: usize>(ranks: usize, shape: [usize; D], seed: u64) {
     let complex = K::DYN.is_complex();
     let kinds = kinds(complex, K::DYN.has_complex_spectrum() && !complex, &mut rng);
     let short = |axis: usize| kinds[axis] == Kind::Dct1 && shape[axis] < 2;
-    if kinds.iter().all(|kind| *kind == Kind::Identity) || (0..D).any(short) {
+    if kinds.iter().all(|kind| *kind == Kind::None) || (0..D).any(short) {
         return;
     }
     let case = Case::new(shape, kinds).tiling(seed).orders(rng.order(), rng.order());

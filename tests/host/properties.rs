@@ -177,7 +177,7 @@ fn symmetry<const D: usize>(s: &Setting<D>) -> Checked {
 /// Kinds, orders, batches and scales at random, against the definition.
 fn definition<const D: usize>(s: &Setting<D>) -> Checked {
     let mut rng = Rng(s.seed);
-    let mut kinds = [Kind::Identity; D];
+    let mut kinds = [Kind::None; D];
     for (kind, n) in kinds.iter_mut().zip(s.shape) {
         *kind = Kind::ALL[rng.below(Kind::ALL.len())];
         if *kind == Kind::Dct1 && n == 1 {

@@ -403,7 +403,12 @@ fn memory_is_reserved_for_what_is_sent() {
         let case = Case::new([64, 48, 48], [Kind::C2C; 3]).exchange(exchange);
         thriffty::threads(4, |comm| {
             let memory = |wire| -> Result<usize, Error> {
-                Ok(case.draft::<C2c>(&comm)?.ignore_shared_memory().wire(wire).build()?.memory())
+                Ok(case
+                    .draft::<C2c>(&comm)?
+                    .ignore_shared_memory()
+                    .wire(wire)
+                    .build()?
+                    .workspace_bytes())
             };
             // Codecs of other wires have scratch.
             let raw = memory(Wire::Raw)? + CODECS;

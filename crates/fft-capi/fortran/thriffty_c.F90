@@ -23,7 +23,7 @@ module thriffty_c
         real(c_double) :: tune_seconds
         type(c_ptr) :: tune_text
         integer(c_int32_t) :: device
-        type(c_ptr) :: stream, passage, memory, layouts
+        type(c_ptr) :: stream, transport, memory, layouts
         integer(c_int32_t) :: threads, transposed_output
         integer(c_int64_t) :: transform(4), modes(4)
         integer(c_int32_t) :: transposed_input
@@ -35,7 +35,7 @@ module thriffty_c
         type(c_options) :: options
         integer(c_int64_t) :: shape(4)
         type(thriffty_brick) :: input, output
-        character(kind=c_char), allocatable :: exchange(:), wire(:), tune_text(:), passage(:)
+        character(kind=c_char), allocatable :: exchange(:), wire(:), tune_text(:), transport(:)
         character(kind=c_char), allocatable :: memory(:), layouts(:), machine(:)
     end type
 
@@ -285,7 +285,7 @@ contains
         call keep(o%exchange, asked%exchange, asked%options%exchange)
         call keep(o%wire, asked%wire, asked%options%wire)
         call keep(o%tune_text, asked%tune_text, asked%options%tune_text)
-        call keep(o%passage, asked%passage, asked%options%passage)
+        call keep(o%transport, asked%transport, asked%options%transport)
         call keep(o%memory, asked%memory, asked%options%memory)
         call keep(o%layouts, asked%layouts, asked%options%layouts)
         call keep(o%machine, asked%machine, asked%options%machine)

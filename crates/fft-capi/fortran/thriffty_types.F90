@@ -59,7 +59,7 @@ module thriffty_types
         character(:), allocatable :: tune_text
         integer(c_int32_t) :: device = -1
         type(c_ptr) :: stream = c_null_ptr
-        character(:), allocatable :: passage, memory, layouts, machine
+        character(:), allocatable :: transport, memory, layouts, machine
         integer(c_int32_t) :: threads = 1
         logical(int32) :: transposed_input = .false., transposed_output = .false.
         integer(c_int64_t) :: transform(4) = 0, modes(4) = 0

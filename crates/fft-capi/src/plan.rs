@@ -226,12 +226,12 @@ impl Held {
             Plan::Rank(plan) => (
                 [plan.input_brick(), plan.output_brick()],
                 [plan.input_len(), plan.output_len()],
-                plan.memory(),
+                plan.workspace_bytes(),
             ),
             Plan::Team(plan) => (
                 [plan.input_brick(), plan.output_brick()],
                 [plan.input_len(), plan.output_len()],
-                plan.memory(),
+                plan.workspace_bytes(),
             ),
         };
         let ([input, output], [input_points, output_points]) = (bricks.map(told), points);

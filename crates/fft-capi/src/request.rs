@@ -232,7 +232,7 @@ mod tests {
         use values::Kind as Number;
         for (number, expected) in [
             (Number::Default, None),
-            (Number::None, Some(Kind::Identity)),
+            (Number::None, Some(Kind::None)),
             (Number::C2c, Some(Kind::C2C)),
             (Number::R2c, Some(Kind::R2C)),
             (Number::Dct1, Some(Kind::Dct1)),

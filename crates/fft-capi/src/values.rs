@@ -203,10 +203,10 @@ pub struct Options {
     /// On a device: the `CUstream` or `cudaStream_t` for all work, of the device's primary context,
     /// alive as long as the plan and its copies. NULL (default): CUDA's default stream.
     pub stream: *mut c_void,
-    /// On a device: how data gets to other ranks. "reached", as NULL (default): read from their
+    /// On a device: how data gets to other ranks. "peer_to_peer", as NULL (default): read from their
     /// devices if possible, otherwise in messages, from the device if the MPI is CUDA-aware.
-    /// "device", "host": all in messages, from there.
-    pub passage: *const c_char,
+    /// "gpu_direct", "host_staged": all in messages, from the device or from the host.
+    pub transport: *const c_char,
     /// On the host: the memory of the plan beside input and output. "ample", as NULL (default): as
     /// much as is fast. "least": messages go in rounds. `thriffty_plan_sizes` has
     /// `workspace_bytes`.
@@ -240,7 +240,7 @@ pub struct Options {
 /// Sizes of the options in this header and in earlier ones.
 pub(crate) const OPTIONS_BYTES: [usize; 9] = [
     std::mem::offset_of!(Options, device),
-    std::mem::offset_of!(Options, passage),
+    std::mem::offset_of!(Options, transport),
     std::mem::offset_of!(Options, memory),
     std::mem::offset_of!(Options, layouts),
     std::mem::offset_of!(Options, threads),
@@ -272,7 +272,7 @@ impl Default for Options {
             tune_text: std::ptr::null(),
             device: -1,
             stream: std::ptr::null_mut(),
-            passage: std::ptr::null(),
+            transport: std::ptr::null(),
             memory: std::ptr::null(),
             layouts: std::ptr::null(),
             threads: 1,

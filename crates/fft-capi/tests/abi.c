@@ -29,7 +29,7 @@ _Static_assert(offsetof(thriffty_options, tune_seconds) == 120, "tune_seconds");
 _Static_assert(offsetof(thriffty_options, tune_text) == 128, "tune_text");
 _Static_assert(offsetof(thriffty_options, device) == 136, "device");
 _Static_assert(offsetof(thriffty_options, stream) == 144, "stream");
-_Static_assert(offsetof(thriffty_options, passage) == 152, "passage");
+_Static_assert(offsetof(thriffty_options, transport) == 152, "transport");
 _Static_assert(offsetof(thriffty_options, memory) == 160, "memory");
 _Static_assert(offsetof(thriffty_options, layouts) == 168 && offsetof(thriffty_options, threads) == 176, "threads");
 _Static_assert(offsetof(thriffty_options, transposed_output) == 180, "transposed_output");
@@ -119,7 +119,7 @@ static void devices(void) {
     expect(thriffty_plan_destroy(plan), OK);
 
     options = usual();
-    that(options.device == -1 && options.stream == NULL && options.passage == NULL);
+    that(options.device == -1 && options.stream == NULL && options.transport == NULL);
     options.device = -2;
     expect(create(&plan, R2C, &options), ARGUMENT);
     options.device = 4096;
@@ -146,12 +146,12 @@ static void devices(void) {
     free(here), free(there);
     expect(thriffty_plan_save_wisdom(plan, "/nowhere/wisdom.toml"), ARGUMENT);
     expect(thriffty_plan_destroy(plan), OK);
-    options.passage = "host";
+    options.transport = "host_staged";
     expect(create(&plan, R2C, &options), OK);
     expect(thriffty_plan_destroy(plan), OK);
-    options.passage = "horse";
+    options.transport = "horse";
     expect(create(&plan, R2C, &options), ARGUMENT);
-    options.passage = NULL;
+    options.transport = NULL;
     if (ranks > 1) {
         options.device = rank == ranks - 1 ? -1 : 0;
         expect(create(&plan, R2C, &options), ARGUMENT);

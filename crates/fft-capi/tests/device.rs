@@ -42,10 +42,10 @@ fn a_device_that_is_not_there_is_a_status_with_its_reason() {
     assert_eq!(status, Status::Device, "{}", said());
     assert!(plan.is_null());
     assert!(said().contains("CUDA"), "{}", said());
-    let passage = c"horse".as_ptr();
-    let (status, _) = create_by(Options { device: 0, passage, ..Options::default() });
+    let transport = c"horse".as_ptr();
+    let (status, _) = create_by(Options { device: 0, transport, ..Options::default() });
     assert_eq!(status, Status::Argument, "{}", said());
-    assert!(said().contains("reached, device or host"), "{}", said());
+    assert!(said().contains("peer_to_peer, gpu_direct or host_staged"), "{}", said());
 }
 
 /// An array on the device as C programs have it.

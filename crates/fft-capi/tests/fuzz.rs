@@ -108,7 +108,10 @@ impl Fuzz {
                     options.tolerance =
                         self.one_of(&[1e-6, 1e-3, 1e-20, -1.0, f64::NAN, f64::INFINITY])
                 }
-                11 => (options.strict, options.ignore_shared_memory) = (self.number(1), self.number(1)),
+                11 => {
+                    (options.strict, options.ignore_shared_memory) =
+                        (self.number(1), self.number(1))
+                }
                 12 => {
                     options.tune = self.number(4);
                     options.tune_text = self.text();

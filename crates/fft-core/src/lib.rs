@@ -58,8 +58,8 @@ pub use num_complex::Complex;
 pub use planner::cost;
 pub use planner::{BytesMoved, Expected, Family, Prediction};
 pub use problem::{
-    Access, Algorithm, Chunking, Codecs, Direction, Epochs, How, Kind, Link, Machine, Memory,
-    Messages, Problem, Quantity, Rate, Scale, TransportOptions, TransportPolicy,
+    Access, Algorithm, Chunking, Codecs, Direction, Epochs, GpuTransport, How, Kind, Link, Machine,
+    Memory, Messages, Problem, Quantity, Rate, Scale, TransportOptions, TransportPolicy,
 };
 pub use recipe::{LineSide, LocalFft, Loss, Node, Pass, Recipe, Step};
 pub use redistribute::{

@@ -211,7 +211,7 @@ impl<'a> Bench<'a> {
     /// Seconds of complex transforms along an axis of an array.
     fn transform(&self, shape: [usize; 2], axis: usize, runs: usize) -> Result<f64, Error> {
         let comm = fft_comm::alone();
-        let kind = |other: usize| if other == axis { Kind::C2C } else { Kind::Identity };
+        let kind = |other: usize| if other == axis { Kind::C2C } else { Kind::None };
         let kinds = PerAxis::from_fn(2, kind);
         let draft = DynDraft::new(&comm, DynGrid::new(shape)?, DynTransform::C2c, Precision::F64);
         let draft = draft.with(|options| options.kinds = kinds).on(self.device.clone());

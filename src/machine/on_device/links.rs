@@ -121,7 +121,7 @@ impl<'a> Links<'a> {
         let draft = DynDraft::new(comm, grid, DynTransform::C2c, Precision::F64);
         let draft = draft.with(|options| {
             options.kinds =
-                PerAxis::from_fn(3, |axis| if axis == 2 { Kind::C2C } else { Kind::Identity });
+                PerAxis::from_fn(3, |axis| if axis == 2 { Kind::C2C } else { Kind::None });
             (options.input, options.output) = (Some(slab(rank)), Some(slab(owners[rank])));
         });
         let made = Timed::new(draft.on(self.device.clone()), &self.device.gpu);

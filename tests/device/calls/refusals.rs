@@ -56,7 +56,7 @@ fn memory(comm: &dyn Comm, gpu: &Gpu, way: &Way) -> Result<(), Error> {
                 let mut plan = draft(comm, way)?.on(gpu).build()?;
                 // Also of shared arrays.
                 plan.shared_input()?.as_slice()?;
-                Ok::<_, Error>(plan.memory())
+                Ok::<_, Error>(plan.workspace_bytes())
             };
             let (made, was) = refused(comm, (name, after, out), make)?;
             let what = format!("{name} {after}, {}: {made:?}", way.name);

@@ -121,7 +121,7 @@ fn refused(world: &dyn Comm, gpu: &Gpu) -> Done {
     let error = draft.on(gpu).transport(mine).build().map(drop).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the ranks disagree on the transport: rank 0 has reached, rank 1 has host"
+        "the ranks disagree on the transport: rank 0 has peer_to_peer, rank 1 has host_staged"
     );
     let draft = case.exchange(Algorithm::KWay(2)).draft::<C2c<f64>>(world)?;
     let error = draft.on(gpu).transport(GpuTransport::GpuDirect).build().map(drop).unwrap_err();

@@ -21,7 +21,7 @@ fn all_kinds(comm: &dyn Comm, gpu: &impl Place) -> Done {
                 .unwrap_or_else(|why| panic!("{kind} of {n}: {why}"));
         }
         for axis in 0..3 {
-            let mut kinds = [Identity; 3];
+            let mut kinds = [Kind::None; 3];
             kinds[axis] = kind;
             real(comm, gpu, &Case::new([5, 7, 6], kinds).tiling(axis as u64).exchange(p2p))
                 .unwrap_or_else(|why| panic!("{kind} along axis {axis}: {why}"));

@@ -20,10 +20,11 @@ use crate::values::Options;
 pub(super) unsafe fn place(
     rank: usize,
     options: &Options,
-    passage: Option<String>,
+    transport: Option<String>,
 ) -> Result<Place, Error> {
-    let unknown = |name: &str| Error::argument("passage", name, "reached, device or host");
-    let passage = passage
+    let unknown =
+        |name: &str| Error::argument("transport", name, "peer_to_peer, gpu_direct or host_staged");
+    let transport = transport
         .map_or(Ok(GpuTransport::default()), |name| name.parse().map_err(|_| unknown(&name)))?;
     let device = usize::try_from(options.device)
         .map_err(|_| Error::argument("device", options.device, "-1 for the host, 0 or more"))?;
@@ -34,7 +35,7 @@ pub(super) unsafe fn place(
         let gpu = Gpu::probe(device).map_err(|why| why.on(rank))?;
         // SAFETY: the caller vouches for the stream.
         let stream = unsafe { borrow_stream(&gpu, options.stream) }.map_err(|why| why.on(rank))?;
-        Ok(Place { gpu, stream: Some(stream), transport: passage })
+        Ok(Place { gpu, stream: Some(stream), transport })
     })
 }
 

@@ -131,7 +131,7 @@ pub(super) unsafe fn request(
         };
         let place = match options.device {
             -1 => None,
-            _ => Some(place(rank, &options, text("passage", options.passage)?)?),
+            _ => Some(place(rank, &options, text("transport", options.transport)?)?),
         };
         Request::new(family, &lens[..family.1], bricks, &options, texts, place)
     }

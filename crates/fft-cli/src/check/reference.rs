@@ -113,7 +113,7 @@ fn compare<A: Element, B: Element>(
     let mut mean = all[0] / all[1];
     if truncated {
         // What is left out counts as well, as it takes part in rounding.
-        let kept = problem.kinds.iter().enumerate().filter(|(_, kind)| **kind == Kind::Identity);
+        let kept = problem.kinds.iter().enumerate().filter(|(_, kind)| **kind == Kind::None);
         let kept: f64 = kept.map(|(axis, _)| problem.transform[axis] as f64).product();
         mean = mean.max(all[2] / kept);
     }
@@ -251,7 +251,7 @@ fn weight(kind: Kind, n: usize, j: usize, k: usize) -> C {
     let cos = |factor: f64, m, d| C::from(factor * turn(m, d).re);
     let sin = |factor: f64, m, d| C::from(factor * turn(m, d).im);
     match kind {
-        Kind::Identity => C::from(if j == k { 1.0 } else { 0.0 }),
+        Kind::None => C::from(if j == k { 1.0 } else { 0.0 }),
         Kind::C2C | Kind::R2C => turn(j * k, n).conj(),
         Kind::Dct1 => cos(if j == 0 || j == n - 1 { 1.0 } else { 2.0 }, j * k, 2 * (n - 1)),
         Kind::Dct2 => cos(2.0, (2 * j + 1) * k, 4 * n),

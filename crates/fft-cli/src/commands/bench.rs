@@ -232,7 +232,7 @@ impl<K: Family> Prepared<K> {
         let transform = &options.problem.transform;
         let Transform { kind, axes, precision, batch, wires, .. } = transform;
         let points = check::points(plan.recipe().problem());
-        let mut memory = [plan.memory() as f64];
+        let mut memory = [plan.workspace_bytes() as f64];
         plan.comm().allreduce(Reduce::Sum, &mut memory)?;
         let seconds = Times::of(seconds);
         let flops = flops(K::Physical::WIDTH, points, batch.get());

@@ -63,7 +63,7 @@ pub(super) fn run(comm: &dyn Comm, options: &Options) -> Result<(), Failure> {
 /// The transforms to check on a grid.
 fn problems(shape: &Shape) -> impl Iterator<Item = (Kind, Precision, Algorithm)> {
     let possible = |kind: &Kind| match kind {
-        Kind::Identity => false,
+        Kind::None => false,
         Kind::Dct1 => shape.shortest() > 1,
         _ => true,
     };

@@ -132,8 +132,8 @@ impl Engine {
     }
 
     /// Bytes of memory that plans hold beside input and output.
-    pub(crate) fn memory(&self) -> usize {
-        self.local.as_ref().map_or(self.plan.memory(), DynLocalPlan::memory)
+    pub(crate) fn workspace_bytes(&self) -> usize {
+        self.local.as_ref().map_or(self.plan.workspace_bytes(), DynLocalPlan::workspace_bytes)
     }
 
     /// Where this rank's time went, or that of the first thread.

@@ -13,9 +13,9 @@ pub(crate) struct Place {
     /// Memory of the data: host; or cuda, on the host's GPUs in rotation.
     #[arg(long, default_value = "host", value_parser = choice([("host", Device::Host), ("cuda", Device::Cuda)]))]
     pub(crate) device: Device,
-    /// How data gets to other ranks' GPUs: reached, by direct access where possible; or messages
+    /// How data gets to other ranks' GPUs: peer_to_peer, by direct access where possible; or messages
     /// from memory of the device or the host.
-    #[arg(long, default_value = "reached", value_parser = ["reached", "device", "host"])]
+    #[arg(long, default_value = "peer_to_peer", value_parser = ["peer_to_peer", "gpu_direct", "host_staged"])]
     pub(crate) transport: String,
 }
 
@@ -36,7 +36,7 @@ impl Place {
     /// The place on this rank. Collective.
     pub(crate) fn site(&self, comm: &dyn Comm) -> Result<Site, Failure> {
         match self.device {
-            Device::Host if self.transport != "reached" => {
+            Device::Host if self.transport != "peer_to_peer" => {
                 refused("--transport goes with --device cuda")
             }
             Device::Host => Ok(Site::Host),

@@ -167,7 +167,7 @@ fn a_device_gives_what_is_checked_or_a_reason() {
         let found = unsaid(&["bench"].into_iter().chain(words).collect::<Vec<_>>());
         if found.code == Some(0) {
             let found: Value = serde_json::from_str(&found.stdout).unwrap();
-            assert_eq!(found["gpu_transport"], "reached", "{found}");
+            assert_eq!(found["gpu_transport"], "peer_to_peer", "{found}");
             let back = if line.contains("--modes") { "/error/inverse" } else { "/error/roundtrip" };
             for error in [back, "/error/forward"] {
                 let error = found.pointer(error).and_then(Value::as_f64).unwrap();
@@ -210,7 +210,7 @@ fn a_device_is_calibrated_or_there_is_a_reason() {
             println!("not run: {why}");
         }
     }
-    let refused = threads(2, &["calibrate", "--transport", "host"]);
+    let refused = threads(2, &["calibrate", "--transport", "host_staged"]);
     assert!(refused.complaint().contains("--transport goes with --device cuda"));
 }
 

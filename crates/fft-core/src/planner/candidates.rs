@@ -195,7 +195,7 @@ pub(crate) fn adjacent_bytes(
 
 /// The axes with a transform.
 pub(crate) fn goal(problem: &Problem) -> AxisSet {
-    let open = |axis: &usize| problem.kinds[*axis] != Kind::Identity;
+    let open = |axis: &usize| problem.kinds[*axis] != Kind::None;
     (0..problem.kinds.len()).filter(open).map(|axis| 1 << axis).sum()
 }
 

@@ -11,7 +11,7 @@ use crate::base::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// No transform.
-    Identity,
+    None,
     /// Complex to complex.
     C2C,
     /// Real to complex: `n` points become the `n/2 + 1` non-negative frequencies.
@@ -37,7 +37,7 @@ pub enum Kind {
 impl Kind {
     /// All kinds.
     pub const ALL: [Self; 11] = [
-        Self::Identity,
+        Self::None,
         Self::C2C,
         Self::R2C,
         Self::Dct1,
@@ -58,7 +58,7 @@ impl Kind {
     /// The factor of an unscaled forward and inverse transform together: the logical length.
     pub fn logical_len(self, n: usize) -> usize {
         match self {
-            Self::Identity => 1,
+            Self::None => 1,
             Self::C2C | Self::R2C => n,
             Self::Dct1 => 2 * (n - 1),
             Self::Dst1 => 2 * (n + 1),
@@ -79,7 +79,7 @@ impl Kind {
 
     /// Whether this is a cosine or sine transform.
     pub fn is_real(self) -> bool {
-        !matches!(self, Self::Identity | Self::C2C | Self::R2C)
+        !matches!(self, Self::None | Self::C2C | Self::R2C)
     }
 
     /// Checks the number of points of an axis.
@@ -94,7 +94,7 @@ impl Kind {
     /// For example `c2c` or `dct2`.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Identity => "none",
+            Self::None => "none",
             Self::C2C => "c2c",
             Self::R2C => "r2c",
             Self::Dct1 => "dct1",

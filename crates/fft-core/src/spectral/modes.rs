@@ -76,7 +76,7 @@ impl AxisModes {
         let k = |mode: &i64| wavenumber(kind, *mode, length);
         let odd = |mode: &i64| if is_nyquist(kind, n, *mode) { 0.0 } else { k(mode) };
         let highest = std::f64::consts::PI * n as f64 / length;
-        let transformed = |axis: &usize| spectrum.kinds[*axis] != Kind::Identity;
+        let transformed = |axis: &usize| spectrum.kinds[*axis] != Kind::None;
         Self {
             axis,
             component: transformed(&axis).then(|| (0..axis).filter(transformed).count()),
@@ -105,7 +105,7 @@ impl Modes {
         let order = spectrum.layout.order();
         let along = |axis: usize| AxisModes::new(&spectrum, rank, axis, lengths[axis]);
         let axes = order.into_iter().map(along).collect();
-        let dimensions = spectrum.kinds.iter().filter(|kind| **kind != Kind::Identity).count();
+        let dimensions = spectrum.kinds.iter().filter(|kind| **kind != Kind::None).count();
         Ok(Self { spectrum, rank, axes, dimensions })
     }
 
@@ -175,7 +175,7 @@ impl Modes {
             let may = match (kind, operator) {
                 (Kind::C2C | Kind::R2C, _) => true,
                 (_, Operator::Derivative(one)) => one != axis,
-                (Kind::Identity, _) => true,
+                (Kind::None, _) => true,
                 _ => !operator.derives(),
             };
             if !may {

@@ -41,7 +41,7 @@ pub fn mode(kind: Kind, n: usize, index: usize) -> i64 {
 pub(super) fn wavenumber(kind: Kind, mode: i64, length: f64) -> f64 {
     let mode = mode as f64;
     match kind {
-        Kind::Identity => 0.0,
+        Kind::None => 0.0,
         Kind::C2C | Kind::R2C => TAU * mode / length,
         Kind::Dct3 | Kind::Dct4 => PI * (mode + 0.5) / length,
         Kind::Dst3 | Kind::Dst4 => PI * (mode - 0.5) / length,

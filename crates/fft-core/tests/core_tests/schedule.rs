@@ -200,7 +200,7 @@ fn first_chunks_aim_at_different_ranks() {
     for (ranks, cuts) in [(16, [[1, 1, 16], [16, 1, 1]]), (64, [[8, 8, 1], [4, 4, 4]])] {
         let grid = Grid::new([256; 3]).unwrap();
         let [input, output] = cuts.map(|cut| Layout::even(grid, ProcGrid::new(cut), ranks));
-        let kinds = [Kind::Identity, Kind::Identity, Kind::C2C];
+        let kinds = [Kind::None, Kind::None, Kind::C2C];
         for exchange in [Algorithm::Pipelined, Algorithm::Ring(Epochs::Fence)] {
             let mut problem =
                 Problem::new(kinds, true, Precision::F64, input.clone(), output.clone()).unwrap();

@@ -2,11 +2,10 @@
 
 pub(crate) mod error;
 pub(crate) mod gpu;
-pub(crate) mod gpu_transport;
 pub(crate) mod modules;
 
 pub(crate) use error::tried;
 pub use error::{GpuError, NoGpu};
+pub use fft_core::GpuTransport;
 pub use gpu::{Gpu, GpuReal};
-pub use gpu_transport::GpuTransport;
 pub(crate) use modules::{Kernel, Modules, Source, THREADS};

@@ -65,7 +65,7 @@ impl<T: Real> LinePlanner<T> {
     }
 
     /// The transform of `n` physical points along an axis of this kind. If `complex`, cosine and
-    /// sine transforms apply to both parts of complex data. `None` for [`Kind::Identity`].
+    /// sine transforms apply to both parts of complex data. `None` for [`Kind::None`].
     pub fn plan(
         &mut self,
         kind: Kind,
@@ -76,7 +76,7 @@ impl<T: Real> LinePlanner<T> {
         let kind = if direction == Direction::Inverse { kind.undone_by() } else { kind };
         let planner = &mut self.0;
         let (scratch_len, transform): (usize, RealFn<T>) = match (kind, direction) {
-            (Kind::Identity, _) => return None,
+            (Kind::None, _) => return None,
             (Kind::C2C, _) => {
                 let forward = direction == Direction::Forward;
                 return Some(Arc::new(ComplexLine(planner.complex(n, forward))));
@@ -128,7 +128,7 @@ impl<T: Real> LinePlanner<T> {
 
 fn trigonometric(kind: Kind) -> Option<fft_lines::Trigonometric> {
     let (kind, sine) = match kind {
-        Kind::Identity | Kind::C2C | Kind::R2C => return None,
+        Kind::None | Kind::C2C | Kind::R2C => return None,
         Kind::Dct1 => (TrigonometricType::I, false),
         Kind::Dct2 => (TrigonometricType::II, false),
         Kind::Dct3 => (TrigonometricType::III, false),

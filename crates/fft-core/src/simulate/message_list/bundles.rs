@@ -63,8 +63,7 @@ mod tests {
         let ranks = cuts[0].iter().product();
         let grid = DynGrid::new([64; 3]).unwrap();
         let [from, to] = cuts.map(|cut| Layout::even(grid, ProcGrid::new(cut), ranks));
-        let mut problem =
-            Problem::new([Kind::Identity; 3], true, Precision::F64, from, to).unwrap();
+        let mut problem = Problem::new([Kind::None; 3], true, Precision::F64, from, to).unwrap();
         problem.hosts = (0..ranks).map(|rank| rank * hosts / ranks).collect();
         problem.options.exchange = exchange;
         Recipe::new(problem).unwrap()

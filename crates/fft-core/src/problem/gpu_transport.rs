@@ -3,14 +3,14 @@
 use std::fmt;
 use std::str::FromStr;
 
-use fft_core::Error;
+use crate::base::Error;
 
 /// How data travels to other ranks.
 ///
 /// ```
-/// use fft_gpu::GpuTransport;
-/// assert_eq!("device".parse(), Ok(GpuTransport::GpuDirect));
-/// assert!("devices".parse::<GpuTransport>().is_err());
+/// use fft_core::GpuTransport;
+/// assert_eq!("gpu_direct".parse(), Ok(GpuTransport::GpuDirect));
+/// assert!("device".parse::<GpuTransport>().is_err());
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -30,13 +30,13 @@ impl GpuTransport {
     pub const ALL: [Self; 3] = [Self::PeerToPeer, Self::GpuDirect, Self::HostStaged];
 }
 
-/// `reached`, `device`, `host`.
+/// `peer_to_peer`, `gpu_direct`, `host_staged`.
 impl fmt::Display for GpuTransport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            Self::PeerToPeer => "reached",
-            Self::GpuDirect => "device",
-            Self::HostStaged => "host",
+            Self::PeerToPeer => "peer_to_peer",
+            Self::GpuDirect => "gpu_direct",
+            Self::HostStaged => "host_staged",
         })
     }
 }
@@ -47,6 +47,8 @@ impl FromStr for GpuTransport {
 
     fn from_str(name: &str) -> Result<Self, Error> {
         let found = Self::ALL.into_iter().find(|known| known.to_string() == name);
-        found.ok_or_else(|| Error::argument("transport", name, "reached, device or host"))
+        found.ok_or_else(|| {
+            Error::argument("transport", name, "peer_to_peer, gpu_direct or host_staged")
+        })
     }
 }
