@@ -27,11 +27,13 @@
 //! - `field`: kinds of data, arrays, and fields;
 //! - [`spectral`]: operators on spectra;
 //! - `bound`: recipes bound to the host or to a device;
+//! - `options`: what can be chosen, in one table;
 //! - `tuning`: the choice of a recipe;
-//! - `plan`: options, drafts and plans;
+//! - `machines`: machines of the model, by name or in files;
+//! - `plan`: drafts and plans;
 //! - [`arrays`]: copies between fields and local arrays, ghost points;
 //! - `local`: plans of one process, with a team of threads;
-//! - `machine`: machines of the model, in files, and measured with plans.
+//! - `calibration`: machines of the model, measured with plans.
 #![forbid(unsafe_code)]
 #![warn(missing_debug_implementations)]
 
@@ -61,9 +63,11 @@ struct Types;
 pub mod arrays;
 mod bound;
 mod field;
+mod calibration;
 mod job;
 pub mod local;
-pub mod machine;
+mod machines;
+mod options;
 mod plan;
 pub mod spectral;
 pub mod tuning;
@@ -78,20 +82,37 @@ pub use fft_core::{Brick, Comm, Complex, Error, ErrorKind, Grid, Kind, Scale, To
 pub use field::{C2c, Field, Physical, R2c, R2r, Spectral};
 pub use job::Job;
 pub use plan::{Draft, Plan, c2c, r2c, r2r};
-pub use tuning::Tune;
+pub use options::Tuning;
 
 /// Plans whose types are values, a cache of plans, and what plans are made from: options, layouts,
 /// recipes, predictions and simulations.
 pub mod planning {
     pub use crate::field::{Device, DynArray, DynTransform, Host, Location, Side, Transform};
-    pub use crate::plan::{DynDraft, DynPlan, Norm, Options, PlanCache};
+    pub use crate::options::{Form, MachineChoice, Norm, Options, Placement, Setting};
+    pub use crate::plan::{DynDraft, DynPlan, PlanCache};
     pub use crate::spectral::Wavenumbers;
     pub use fft_core::{
         Algorithm, BytesMoved, Capabilities, Direction, DynBrick, DynGrid, Element, Epochs,
-        Expected, Family, Flight, Layout, MAX_AXES, Memory, Message, Node, Order, PerAxis, Played,
+        Expected, Family, Flight, GpuTransport, Layout, MAX_AXES, Memory, Message, Node, Order, PerAxis, Played,
         Precision, Prediction, Problem, ProcGrid, Program, Real, Recipe, Reduce, Schedule,
         Simulation, Simulator, Step, Summary, Timings, WireError, agree, assert_same,
     };
+}
+
+/// Machines that the model of costs knows: some by name, others from files, or measured.
+///
+/// A machine file is TOML with the fields of [`Machine`](machine::Machine): each number has a
+/// `value`, how it is known (measured, fitted or assumed) and its `source`. `measure` and `save`
+/// make one; `load` and `read` read it on all ranks, `read_file` on this one alone. With the feature
+/// `cuda`, `measure_on_device`, `load_on_device` and `read_on_device` do so for plans on GPUs.
+pub mod machine {
+    pub use crate::calibration::measure;
+    #[cfg(feature = "cuda")]
+    pub use crate::calibration::measure_on_device;
+    pub use crate::machines::{NAMES, load, named, read, read_file, save};
+    #[cfg(feature = "cuda")]
+    pub use crate::machines::{load_on_device, read_on_device};
+    pub use fft_core::{Codecs, Costs, How, LineCosts, Machine, Messages, OneByOne, Quantity, Rate};
 }
 
 /// Plans and fields on CUDA devices, and what they are made of.

@@ -35,6 +35,10 @@ impl DynLocalDraft {
         cache::with_room(comm, || DynLocalPlan::new(comm, self))
     }
 
+    fn with_useful_threads(&self) -> Self {
+        Self { threads: Some(self.useful_threads()), ..self.clone() }
+    }
+
     /// Transforms from one array to another, by a plan that later calls with an equal draft use
     /// again. Several threads may do this at the same time.
     ///
@@ -45,7 +49,7 @@ impl DynLocalDraft {
     /// # Errors
     /// Those of [`DynLocalDraft::build`] and [`DynLocalPlan::run`].
     pub fn run(&self, direction: Direction, input: &[u8], output: &mut [u8]) -> Result<(), Error> {
-        cache::with_plan(self.with_threads(), |plan| plan.run(direction, input, output))
+        cache::with_plan(self.with_useful_threads(), |plan| plan.run(direction, input, output))
     }
 
     /// Transforms within one array as [`DynLocalDraft::run`] does from one to another.
@@ -53,6 +57,6 @@ impl DynLocalDraft {
     /// # Errors
     /// Those of [`DynLocalDraft::build`] and [`DynLocalPlan::run_in_place`].
     pub fn run_in_place(&self, direction: Direction, data: &mut [u8]) -> Result<(), Error> {
-        cache::with_plan(self.with_threads(), |plan| plan.run_in_place(direction, data))
+        cache::with_plan(self.with_useful_threads(), |plan| plan.run_in_place(direction, data))
     }
 }

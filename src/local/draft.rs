@@ -3,13 +3,12 @@
 use std::marker::PhantomData;
 
 use bytemuck::{cast_slice, cast_slice_mut};
-use fft_core::{Brick, Comm, Direction, Error, Kind, Real, Scale, check_axes};
+use fft_core::{Brick, Comm, Direction, Error, Kind, Real, check_axes};
 
 use super::dyn_local_draft::DynLocalDraft;
 use super::local_plan::LocalPlan;
 use crate::field::{C2c, R2c, R2r, Transform};
-use crate::plan::{Norm, Options};
-use crate::tuning::Tune;
+use crate::options::{Norm, Options, options_table, setters};
 
 /// Drafts a transform of complex data in double precision.
 pub fn c2c<const D: usize>(shape: [usize; D]) -> LocalDraft<C2c, D> {
@@ -66,16 +65,7 @@ impl<K: Transform, const D: usize> LocalPlan<K, D> {
 }
 
 impl<K: Transform, const D: usize> LocalDraft<K, D> {
-    /// Changes options that have no method here, such as the exchange or the tolerance between
-    /// processes. Shared arrays have no effect.
-    ///
-    /// ```
-    /// use thriffty::{local, planning::Algorithm};
-    /// let draft = local::c2c([8, 8]);
-    /// let draft = draft.with(|options| options.exchange = Some(Algorithm::Pipelined));
-    /// # draft.build()?;
-    /// # Ok::<(), thriffty::Error>(())
-    /// ```
+    /// Changes any of the options. Shared arrays have no effect.
     pub fn with(mut self, change: impl FnOnce(&mut Options)) -> Self {
         change(&mut self.draft.options);
         self
@@ -89,52 +79,13 @@ impl<K: Transform, const D: usize> LocalDraft<K, D> {
         self
     }
 
-    /// What is done along each axis.
-    pub fn kinds(self, kinds: [Kind; D]) -> Self {
-        self.with(|options| options.kinds = kinds.into())
-    }
-
-    /// Transforms `batch` arrays at once, stored one after another.
-    pub fn batch(self, batch: usize) -> Self {
-        self.with(|options| options.batch = batch)
-    }
-
-    /// Sets the scale factors. By default the forward transform is unscaled and the inverse divides
-    /// by the number of points.
-    pub fn scale(self, forward: Scale, inverse: Scale) -> Self {
-        self.with(|options| (options.forward, options.inverse) = (forward, inverse))
-    }
-
-    /// The scales of both directions by NumPy's names; [`Norm::Backward`] by default.
+    /// Sets the scales of both directions by NumPy's names; [`Norm::Backward`] by default.
     pub fn norm(self, norm: Norm) -> Self {
         let [forward, inverse] = norm.scales();
-        self.scale(forward, inverse)
+        self.forward_scale(forward).inverse_scale(inverse)
     }
 
-    /// The order of axes in memory of physical data, slowest first; row-major by default.
-    pub fn input_order(self, order: [usize; D]) -> Self {
-        self.with(|options| options.input_order = order.into())
-    }
-
-    /// The order of axes in memory of spectral data, slowest first; row-major by default.
-    pub fn output_order(self, order: [usize; D]) -> Self {
-        self.with(|options| options.output_order = order.into())
-    }
-
-    /// Transforms of these lengths, as [`Draft::zero_padded`](crate::Draft::zero_padded).
-    pub fn zero_padded(self, transform: [usize; D]) -> Self {
-        self.with(|options| options.transform = Some(transform.into()))
-    }
-
-    /// Keeps the lowest modes, as [`Draft::modes`](crate::Draft::modes).
-    pub fn modes(self, modes: [usize; D]) -> Self {
-        self.with(|options| options.modes = Some(modes.into()))
-    }
-
-    /// How the recipe is chosen; [`Tune::Model`] by default.
-    pub fn tune(self, tune: Tune) -> Self {
-        self.with(|options| options.tune = tune)
-    }
+    options_table!(setters);
 
     /// Makes the plan.
     ///

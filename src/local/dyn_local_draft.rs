@@ -4,7 +4,7 @@ use fft_core::{MAX_AXES, PerAxis, Precision};
 
 use super::threads::default_threads;
 use crate::field::DynTransform;
-use crate::plan::Options;
+use crate::options::Options;
 
 /// Below this number of points a transform takes less time than to wake other threads for it.
 const POINTS_FOR_THREADS: usize = 1 << 14;
@@ -33,7 +33,8 @@ pub struct DynLocalDraft {
     /// Bricks must be the whole grid, unless there are [other
     /// processes](DynLocalDraft::build_over). Shared arrays and transposed data have no effect.
     pub options: Options,
-    /// The most threads; [`default_threads`] if there are none.
+    /// The most threads. Without a number, one process has
+    /// [as many as are worth it](DynLocalDraft::useful_threads), and each of several has one.
     pub threads: Option<usize>,
 }
 
@@ -47,21 +48,19 @@ impl DynLocalDraft {
         transform: DynTransform,
         precision: Precision,
     ) -> Self {
-        let shape = shape.into();
-        let options = Options::new(transform, shape.len());
+        let (shape, options) = (shape.into(), Options::default());
         Self { shape, transform, precision, options, threads: None }
     }
 
-    /// The same draft, with the number of threads that pay.
-    pub(super) fn with_threads(&self) -> Self {
+    /// The number of threads of one process that are worth it: one for few points, otherwise
+    /// those that the draft names, or [`default_threads`].
+    pub fn useful_threads(&self) -> usize {
         // Of four axes, the transforms of a batch are done one after the other.
         let at_once = if self.shape.len() == MAX_AXES { 1 } else { self.options.batch };
         let points = self.shape.iter().fold(at_once, |all, n| all.saturating_mul(*n));
-        let threads = if points < POINTS_FOR_THREADS {
-            1
-        } else {
-            self.threads.unwrap_or_else(default_threads)
-        };
-        Self { threads: Some(threads), ..self.clone() }
+        if points < POINTS_FOR_THREADS {
+            return 1;
+        }
+        self.threads.unwrap_or_else(default_threads)
     }
 }

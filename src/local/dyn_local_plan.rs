@@ -5,16 +5,16 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fft_core::{
-    Comm, Direction, DynBrick, DynGrid, Error, PerAxis, Precision, Recipe, Reduce, Spectrum,
+    Access, Comm, Direction, DynBrick, DynGrid, Error, PerAxis, Precision, Recipe, Reduce, Spectrum,
     Timings, Unwinding, WireError, agree,
 };
 
 use super::dyn_local_draft::DynLocalDraft;
 use super::team::Team;
-use super::threads::default_threads;
 use super::work::{self, Work};
 use crate::field::{DynArray, DynTransform};
-use crate::plan::{DynDraft, DynPlan, Options};
+use crate::options::Options;
+use crate::plan::{DynDraft, DynPlan};
 use crate::spectral::Domain;
 use crate::tuning::Report;
 
@@ -57,13 +57,13 @@ fn refuse_transposed(options: &Options) -> Result<(), Error> {
 
 /// The most threads that have work where one process has the whole grid: as many as the slowest
 /// axis has points, on the shorter side, or as there are arrays.
-fn most_threads(grid: DynGrid, options: &Options) -> usize {
-    let [before, after] = [
-        grid.shape()[options.input_order[0]],
-        options.spectral_grid(grid).shape()[options.output_order[0]],
-    ];
+fn most_threads(grid: DynGrid, transform: DynTransform, options: &Options) -> usize {
+    let axes = grid.axes();
+    let spectral = options.spectral_grid(grid, transform);
+    let before = grid.shape()[options.input_order_of(axes)[0]];
+    let after = spectral.shape()[options.output_order_of(axes)[0]];
     // One axis alone is not cut. Of many arrays threads have whole ones.
-    let cut = if grid.axes() == 1 { 1 } else { before.min(after) };
+    let cut = if axes == 1 { 1 } else { before.min(after) };
     cut.max(options.batch)
 }
 
@@ -74,6 +74,7 @@ fn plans_of_threads(
     (grid, transform, precision): (DynGrid, DynTransform, Precision),
     options: &Options,
 ) -> Result<Vec<DynPlan>, Error> {
+    let axes = grid.axes();
     let comms: Vec<_> = comms.into_iter().map(|comm| Mutex::new(Some(comm))).collect();
     team.run(|thread| {
         let comm = locked(&comms[thread]).take();
@@ -84,8 +85,8 @@ fn plans_of_threads(
             brick.map(|brick| work::part(brick, order, team.ranks(), thread))
         };
         let own = Options {
-            input: part(options.input, options.input_order),
-            output: part(options.output, options.output_order),
+            input: part(options.input, options.input_order_of(axes)),
+            output: part(options.output, options.output_order_of(axes)),
             shared_arrays: true,
             ..options.clone()
         };
@@ -107,7 +108,11 @@ impl DynLocalPlan {
         let grid = agree(comm, DynGrid::new(draft.shape))?;
         let (transform, precision) = (draft.transform, draft.precision);
         let options = draft.options.clone();
-        let threads = draft.threads.unwrap_or_else(default_threads);
+        let threads = match draft.threads {
+            Some(threads) => threads,
+            None if comm.size() == 1 => draft.useful_threads(),
+            None => 1,
+        };
         let comm: Box<dyn Comm> = match comm.size() {
             1 => Box::new(fft_comm::alone()),
             _ => agree(comm, refuse_transposed(&options)).and_then(|()| comm.dup())?,
@@ -115,19 +120,22 @@ impl DynLocalPlan {
         // One process has one brick, so that nothing is transposed.
         let options = Options { transposed_input: false, transposed_output: false, ..options };
         let draft = DynDraft::new(comm.as_ref(), grid, transform, precision);
-        let problem = draft.with(|it| *it = options.clone()).whole_problem()?;
+        let draft = draft.with(|it| *it = options);
+        let options = draft.settle()?;
+        let problem = draft.problem(&options, Access::default())?;
+        drop(draft);
         for grid in [problem.input.grid(), problem.output.grid()] {
             grid.checked_points(options.batch)?;
         }
         let threads = match comm.size() {
-            1 => threads.min(most_threads(grid, &options)),
+            1 => threads.min(most_threads(grid, transform, &options)),
             _ => threads,
         };
         let [lengths, modes] = options.lengths(grid);
         let (batch, rank) = (options.batch, comm.rank());
         let bricks = [problem.input.brick(rank), problem.output.brick(rank)];
         let spectrum = Spectrum {
-            kinds: options.kinds,
+            kinds: problem.kinds,
             modes,
             layout: problem.output,
             complex: transform.has_complex_spectrum(),
@@ -137,7 +145,7 @@ impl DynLocalPlan {
         let mut most = [threads as f64];
         comm.allreduce(Reduce::Max, &mut most)?;
         let options = Options { input, output, ..options };
-        let Work { grid: one, options, calls } = Work::new(grid, options, most[0] as usize);
+        let Work { grid: one, options, calls } = Work::new(grid, transform, options, most[0] as usize);
         let (team, comms) = Team::new(comm.as_ref(), threads)?;
         let plans = plans_of_threads(&team, comms, (one, transform, precision), &options)?;
         let (recipe, report) = (plans[0].recipe().clone(), plans[0].report().clone());
@@ -195,9 +203,9 @@ impl DynLocalPlan {
         let (comm, spectrum) = (self.comm.as_ref(), &self.spectrum);
         let draft = DynDraft::new(comm, self.grid, self.transform, spectrum.precision);
         let plan = draft.with(|options| {
-            options.kinds = spectrum.kinds;
-            (options.transform, options.modes) = (Some(self.lengths), Some(spectrum.modes));
-            options.output_order = spectrum.layout.order();
+            options.kinds = Some(spectrum.kinds);
+            (options.zero_padded, options.modes) = (Some(self.lengths), Some(spectrum.modes));
+            options.output_order = Some(spectrum.layout.order());
             [options.input, options.output] = self.bricks.map(Some);
         });
         plan.build()?.green_function(spacing)

@@ -2,7 +2,8 @@
 
 use fft_core::{DynBrick, DynGrid, Kind, PerAxis};
 
-use crate::plan::Options;
+use crate::field::DynTransform;
+use crate::options::Options;
 
 /// What one call of the plans transforms, and the number of calls.
 pub(super) struct Work {
@@ -14,7 +15,12 @@ pub(super) struct Work {
 impl Work {
     /// Many arrays are one more axis without a transform, so that threads have whole ones. Of a
     /// few, one after the other is cut.
-    pub(super) fn new(grid: DynGrid, options: Options, threads: usize) -> Self {
+    pub(super) fn new(
+        grid: DynGrid,
+        transform: DynTransform,
+        options: Options,
+        threads: usize,
+    ) -> Self {
         let calls = options.batch;
         let single = Options { batch: 1, ..options };
         let axes = grid.axes();
@@ -27,7 +33,9 @@ impl Work {
         let order = |order: PerAxis<usize>| {
             PerAxis::from_fn(axes + 1, |place| if place == 0 { 0 } else { order[place - 1] + 1 })
         };
-        let kinds = single.kinds;
+        let kinds = single.kinds_of(transform, axes);
+        let kinds =
+            PerAxis::from_fn(axes + 1, |a| if a == 0 { Kind::None } else { kinds[a - 1] });
         let longer = |lens: Option<PerAxis<usize>>| {
             lens.map(|lens| {
                 PerAxis::from_fn(axes + 1, |a| if a == 0 { calls } else { lens[a - 1] })
@@ -44,11 +52,11 @@ impl Work {
         let options = Options {
             input: all_of(single.input),
             output: all_of(single.output),
-            kinds: PerAxis::from_fn(axes + 1, |a| if a == 0 { Kind::None } else { kinds[a - 1] }),
-            transform: longer(single.transform),
+            kinds: Some(kinds),
+            zero_padded: longer(single.zero_padded),
             modes: longer(single.modes),
-            input_order: order(single.input_order),
-            output_order: order(single.output_order),
+            input_order: Some(order(single.input_order_of(axes))),
+            output_order: Some(order(single.output_order_of(axes))),
             ..single
         };
         Self { grid, options, calls: 1 }

@@ -2,25 +2,19 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::Arc;
 
 use fft_comm::tuner::Progress;
-use fft_core::{
-    Algorithm, Brick, Comm, Complex, Element, Error, Family, Grid, Kind, Machine, Memory, Real,
-    Recipe, Scale, Tolerance, Wire, check_axes,
-};
+use fft_core::{Brick, Comm, Complex, Element, Error, Grid, Kind, Real, Recipe, check_axes};
 
 use super::dyn_draft::DynDraft;
 use super::dyn_plan::DynPlan;
-use super::norm::Norm;
-use super::options::Options;
+use crate::options::{Norm, Options, options_table, setters};
 use super::plan::Plan;
 #[cfg(feature = "cuda")]
 use crate::bound::DeviceOptions;
 #[cfg(feature = "cuda")]
 use crate::field::Device;
 use crate::field::{C2c, Host, Location, R2c, R2r, Transform};
-use crate::tuning::Tune;
 
 /// Drafts a complex transform over the ranks of `comm`, in double precision. Shapes have 1 to 4
 /// axes; others do not compile.
@@ -94,9 +88,9 @@ pub fn r2r<const D: usize>(
 /// Every rank drafts the same transform, each with its own bricks. The methods set [`Options`].
 ///
 /// ```
-/// use thriffty::{Scale, Tolerance};
+/// use thriffty::Tolerance;
 /// thriffty::threads(4, |world| {
-///     let draft = thriffty::r2c(&world, [16, 16, 16]).scale(Scale::Symmetric, Scale::Symmetric);
+///     let draft = thriffty::r2c(&world, [16, 16, 16]).norm("ortho".parse()?);
 ///     let mut plan = draft.tolerance(Tolerance::relative(1e-6)?).build()?;
 ///     plan.forward(plan.input())
 /// })?;
@@ -173,8 +167,9 @@ impl<'a, K: Transform, const D: usize, L: Location> Draft<'a, K, D, L> {
         Self { draft, types: PhantomData }
     }
 
-    fn set(mut self, set: impl FnOnce(&mut Options)) -> Self {
-        set(&mut self.draft.options);
+    /// Changes any of the options.
+    pub fn with(mut self, change: impl FnOnce(&mut Options)) -> Self {
+        change(&mut self.draft.options);
         self
     }
 
@@ -195,173 +190,40 @@ impl<'a, K: Transform, const D: usize, L: Location> Draft<'a, K, D, L> {
     /// The part of physical data that this rank holds; [`Grid::brick`] by default. The bricks of
     /// all ranks must tile the grid; [`Brick::EMPTY`] holds nothing.
     pub fn input_brick(self, brick: Brick<D>) -> Self {
-        self.set(|options| options.input = Some(brick.into()))
+        self.with(|options| options.input = Some(brick.into()))
     }
 
     /// The part of spectral data that this rank gets; [`Grid::brick`] of [`Draft::spectral_grid`]
     /// by default.
     pub fn output_brick(self, brick: Brick<D>) -> Self {
-        self.set(|options| options.output = Some(brick.into()))
-    }
-
-    /// The order of axes in memory of physical data, slowest first; row-major by default.
-    pub fn input_order(self, order: [usize; D]) -> Self {
-        self.set(|options| options.input_order = order.into())
-    }
-
-    /// The order of axes in memory of spectral data, slowest first; row-major by default.
-    pub fn output_order(self, order: [usize; D]) -> Self {
-        self.set(|options| options.output_order = order.into())
-    }
-
-    /// Transforms of these lengths: physical data is 0 beyond its grid, and the inverse discards
-    /// that part. Zeros are neither sent nor transformed.
-    ///
-    /// For axes of kind C2C and R2C, and for messages that lose nothing. Frequencies and scales are
-    /// those of the transform. On a device whole lines can take work memory, which
-    /// [`DynPlan::workspace_bytes`] counts.
-    ///
-    /// ```
-    /// use thriffty::{Complex, Kind};
-    /// thriffty::threads(2, |world| {
-    ///     let mut plan = thriffty::c2c(&world, [4, 4]).zero_padded([8, 4]).build()?;
-    ///     assert_eq!(plan.recipe().problem().output.grid().shape(), [8, 4]);
-    ///     let mut ones = plan.input();
-    ///     ones.fill(|_| Complex::new(1.0, 0.0));
-    ///     plan.forward(ones)
-    /// })?;
-    /// # Ok::<(), thriffty::Error>(())
-    /// ```
-    pub fn zero_padded(self, transform: [usize; D]) -> Self {
-        self.set(|options| options.transform = Some(transform.into()))
-    }
-
-    /// Keeps the lowest frequencies, as many as of a transform of these lengths: the spectral grid
-    /// is that of such a transform, and physical data has more points. The inverse takes the others
-    /// as 0. Of an even number of modes below the length, the middle one is 0.
-    ///
-    /// Products of fields on 3/2 as many points as modes have no aliases among the modes. As for
-    /// [`Draft::zero_padded`], what is not kept is neither sent nor transformed further.
-    pub fn modes(self, modes: [usize; D]) -> Self {
-        self.set(|options| options.modes = Some(modes.into()))
-    }
-
-    /// Leaves spectral data in the bricks and the order of axes that cost least, for programs that
-    /// work on spectra mode by mode. [`Plan::output_brick`] and
-    /// [`DynPlan::output_order`](crate::planning::DynPlan::output_order) tell them.
-    ///
-    /// The model chooses them, before [`Tune`] chooses the recipe. Bricks and orders of the output
-    /// are refused beside it.
-    pub fn transposed_output(self) -> Self {
-        self.set(|options| options.transposed_output = true)
-    }
-
-    /// Takes physical data in the bricks and the order of axes that cost least.
-    /// [`arrays::FieldCopy`](crate::arrays::FieldCopy) brings it there, straight from a program's
-    /// arrays. [`Plan::input_brick`] and
-    /// [`DynPlan::input_order`](crate::planning::DynPlan::input_order) tell them.
-    ///
-    /// Bricks and orders of the input are refused beside it, as for [`Draft::transposed_output`].
-    pub fn transposed_input(self) -> Self {
-        self.set(|options| options.transposed_input = true)
+        self.with(|options| options.output = Some(brick.into()))
     }
 
     /// The bricks and orders of axes of another plan's data, on both sides, and its padding and
     /// modes: spectra of both plans then have the same layout.
     pub fn like(self, plan: &DynPlan) -> Self {
-        self.set(|options| {
+        self.with(|options| {
             options.input = Some(plan.input_brick());
             options.output = Some(plan.output_brick());
-            options.input_order = plan.input_order();
-            options.output_order = plan.output_order();
+            options.input_order = Some(plan.input_order());
+            options.output_order = Some(plan.output_order());
             (options.transposed_input, options.transposed_output) = (false, false);
             let problem = plan.recipe().problem();
-            (options.transform, options.modes) = (Some(problem.transform), Some(problem.modes));
+            (options.zero_padded, options.modes) = (Some(problem.transform), Some(problem.modes));
         })
     }
 
-    /// What is done along each axis.
-    pub fn kinds(self, kinds: [Kind; D]) -> Self {
-        self.set(|options| options.kinds = kinds.into())
-    }
-
-    /// So many equal transforms at once, their arrays one after the other in memory. They share
-    /// messages, and one tolerance.
-    pub fn batch(self, batch: usize) -> Self {
-        self.set(|options| options.batch = batch)
-    }
-
-    /// What results are multiplied by: [`Scale::None`] forward and [`Scale::Full`] inverse by
-    /// default.
-    pub fn scale(self, forward: Scale, inverse: Scale) -> Self {
-        self.set(|options| (options.forward, options.inverse) = (forward, inverse))
-    }
-
-    /// The scales of both directions by NumPy's names; [`Norm::Backward`] by default.
+    /// Sets the scales of both directions by NumPy's names; [`Norm::Backward`] by default.
     pub fn norm(self, norm: Norm) -> Self {
         let [forward, inverse] = norm.scales();
-        self.scale(forward, inverse)
+        self.forward_scale(forward).inverse_scale(inverse)
     }
 
-    /// How messages travel; chosen with the recipe by default.
-    pub fn exchange(self, exchange: Algorithm) -> Self {
-        self.set(|options| options.exchange = Some(exchange))
-    }
+    options_table!(setters);
 
-    /// The layouts between input and output that the choice of a recipe considers;
-    /// [`Family::Any`] by default. Recipes of [`Tune::Recipe`] and [`Tune::Wisdom`] have their own.
-    pub fn layouts(self, layouts: Family) -> Self {
-        self.set(|options| options.layouts = layouts)
-    }
-
-    /// How much memory a plan on the host takes beside input and output; [`Memory::Ample`] by
-    /// default. With [`Memory::Least`] messages go in rounds, each of which ends before the next.
-    pub fn memory(self, memory: Memory) -> Self {
-        self.set(|options| options.memory = memory)
-    }
-
-    /// Promises that all arrays are those of [`Plan::shared_input`] and [`Plan::shared_output`], in
-    /// memory that the ranks of a host share.
-    ///
-    /// MPI processes of a host then read and write each other's arrays directly, without copying
-    /// them to a window. Threads and ranks that share a device see all memory anyway.
-    pub fn shared_arrays(self) -> Self {
-        self.set(|options| options.shared_arrays = true)
-    }
-
-    /// How the recipe is chosen; [`Tune::Model`] by default.
-    pub fn tune(self, tune: Tune) -> Self {
-        self.set(|options| options.tune = tune)
-    }
-
-    /// The machine of the model, the same on all ranks; [`Machine::default`] unless told otherwise.
-    /// [`machine::load`](crate::machine::load) has that of these ranks.
-    pub fn machine(self, machine: Machine) -> Self {
-        self.set(|options| options.machine = Some(Arc::new(machine)))
-    }
-
-    /// Calls this on every rank before each turn of [`Tune::Measure`].
+    /// Calls this on every rank before each turn of [`Tuning::Measure`].
     pub fn watch(self, news: impl Fn(Progress) + 'a) -> Self {
         Self::of(self.draft.watch(news))
-    }
-
-    /// What the whole transform may lose by encoded messages; nothing by default. The library sends
-    /// as few bits as that takes. [`DynPlan::wire_error`](crate::planning::DynPlan::wire_error)
-    /// tells what was lost. Norms of half a spectrum are those of the whole, see [`Tolerance`].
-    pub fn tolerance(self, tolerance: Tolerance) -> Self {
-        self.set(|options| options.tolerance = Some(tolerance))
-    }
-
-    /// How messages to other hosts are encoded. By default they are not; with a tolerance, it is
-    /// [`Wire::Tolerance`].
-    pub fn wire(self, wire: Wire) -> Self {
-        self.set(|options| options.wire = Some(wire))
-    }
-
-    /// Treats every rank as if it were on a host of its own: all data that changes ranks is sent,
-    /// and encoded.
-    pub fn ignore_shared_memory(self) -> Self {
-        self.set(|options| options.ignore_shared_memory = true)
     }
 
     /// The grid of spectral data: the axis of kind R2C has `n/2 + 1` points, of n modes.
@@ -370,7 +232,7 @@ impl<'a, K: Transform, const D: usize, L: Location> Draft<'a, K, D, L> {
     }
 
     /// The recipe that [`Draft::build`] would bind. Collective: every rank gets the same.
-    /// [`Tune::Measure`] measures for it.
+    /// [`Tuning::Measure`] measures for it.
     ///
     /// # Errors
     /// The same on every rank: [`Error::Disagreement`] when they were given different options;

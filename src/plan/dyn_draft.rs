@@ -5,20 +5,21 @@ use std::sync::Once;
 
 use fft_comm::tuner::Progress;
 use fft_core::{
-    Access, Algorithm, Comm, DynBrick, DynGrid, Error, ErrorKind, Layout, MAX_AXES, PerAxis,
+    Access, Algorithm, Comm, DynBrick, DynGrid, Error, ErrorKind, Layout, MAX_AXES, Machine, PerAxis,
     Precision, Problem, Recipe, agree, assert_same,
 };
 
 use super::dyn_plan::DynPlan;
 #[cfg(feature = "cuda")]
 use super::on_device::Ready;
-use super::options::Options;
 #[cfg(feature = "cuda")]
 use crate::bound::DeviceOptions;
 use crate::field::DynTransform;
 #[cfg(feature = "cuda")]
 use crate::tuning::ByClock;
-use crate::tuning::{Decision, Tune, Wanted, by_clock, decide};
+use crate::machines;
+use crate::options::{MachineChoice, Options, Tuning};
+use crate::tuning::{Decision, Wanted, by_clock, decide};
 
 /// A [`Draft`](crate::Draft) whose transform, precision and number of axes are run-time values.
 ///
@@ -68,7 +69,7 @@ impl<'a> DynDraft<'a> {
             error: None,
             transform,
             precision,
-            options: Options::new(transform, grid.axes()),
+            options: Options::default(),
             watch: None,
             #[cfg(feature = "cuda")]
             device: None,
@@ -99,7 +100,7 @@ impl<'a> DynDraft<'a> {
         self
     }
 
-    /// Calls this on every rank before each turn of [`Tune::Measure`].
+    /// Calls this on every rank before each turn of [`Tuning::Measure`].
     pub fn watch(mut self, news: impl Fn(Progress) + 'a) -> Self {
         self.watch = Some(Box::new(news));
         self
@@ -123,7 +124,7 @@ impl<'a> DynDraft<'a> {
     /// # Panics
     /// If there are more kinds than axes.
     pub fn spectral_grid(&self) -> DynGrid {
-        self.options.spectral_grid(self.grid)
+        self.options.spectral_grid(self.grid, self.transform)
     }
 
     /// The recipe that [`DynDraft::build`] would bind. Collective.
@@ -132,12 +133,13 @@ impl<'a> DynDraft<'a> {
     /// Those of [`Draft::recipe`](crate::Draft::recipe); [`Error::OnRank`] for bricks, orders or
     /// kinds that have other axes than the grid.
     pub fn recipe(&self) -> Result<Recipe, Error> {
+        let options = self.settle()?;
         #[cfg(feature = "cuda")]
         if let Some(device) = &self.device {
-            let ready = self.ready(device)?;
-            return Ok(self.decide_ready(&ready)?.recipe);
+            let ready = self.ready(device, &options)?;
+            return Ok(self.decide_ready(&ready, options)?.recipe);
         }
-        Ok(self.decide(&self.options)?.recipe)
+        Ok(self.decide(&options)?.recipe)
     }
 
     /// As [`Draft::build`](crate::Draft::build). Collective.
@@ -145,51 +147,71 @@ impl<'a> DynDraft<'a> {
     /// # Errors
     /// Those of [`Draft::build`](crate::Draft::build).
     pub fn build(self) -> Result<DynPlan, Error> {
+        let mut options = self.settle()?;
         #[cfg(feature = "cuda")]
         if let Some(device) = &self.device {
-            let ready = self.ready(device)?;
-            let decision = self.decide_ready(&ready)?;
+            let ready = self.ready(device, &options)?;
+            let decision = self.decide_ready(&ready, options)?;
             return DynPlan::bind_chosen(self.comm, decision, &|recipe| {
                 ready.bind(self.comm, recipe)
             });
         }
-        match DynPlan::bind_on_host(self.comm, self.decide(&self.options)?) {
+        match DynPlan::bind_on_host(self.comm, self.decide(&options)?) {
             Err(error) if error.kind() == ErrorKind::SharedMemory => {
                 if self.comm.rank() == 0 {
                     NOT_SHARED
                         .call_once(|| log::warn!("messages instead of shared memory: {error}"));
                 }
-                let mut options = self.options.clone();
-                (options.exchange, options.tune) = (Some(Algorithm::Pipelined), Tune::Model);
+                (options.exchange, options.tuning) = (Some(Algorithm::Pipelined), Tuning::Model);
                 DynPlan::bind_on_host(self.comm, self.decide(&options)?)
             }
             made => made,
         }
     }
 
+    /// The options, once all ranks agree on them, with the machine that they name. Collective.
+    pub(crate) fn settle(&self) -> Result<Options, Error> {
+        let mut options = self.options.clone();
+        let lengths = options.zero_padded.unwrap_or(self.grid.shape());
+        // A rank that has left is noticed here, before anything is gathered.
+        agree(self.comm, self.check().and_then(|()| tables_fit(self.comm.rank(), &lengths)))?;
+        self.compare(&options)?;
+        if let Some(MachineChoice::Named(name)) = &options.machine {
+            options.machine = Some(self.read_machine(name)?.into());
+        }
+        Ok(options)
+    }
+
+    /// The machine of this name, for the device of the plan or for the host. Collective.
+    fn read_machine(&self, name: &str) -> Result<Machine, Error> {
+        #[cfg(feature = "cuda")]
+        if let Some(device) = &self.device {
+            return machines::read_on_device(self.comm, &device.gpu, name);
+        }
+        machines::read(self.comm, name)
+    }
+
     /// What a plan on a device needs before its recipe is chosen. Collective.
     #[cfg(feature = "cuda")]
-    fn ready(&self, device: &DeviceOptions) -> Result<Ready, Error> {
-        agree(self.comm, self.check())?;
-        let types = (self.transform.is_complex(), self.precision);
-        Ready::new(self.comm, device, &self.options, self.grid, types)
+    fn ready(&self, device: &DeviceOptions, options: &Options) -> Result<Ready, Error> {
+        Ready::new(self.comm, device, options, self.grid, (self.transform, self.precision))
     }
 
     /// The recipe for a device, and what there was to choose from. Collective.
     #[cfg(feature = "cuda")]
-    fn decide_ready(&self, ready: &Ready) -> Result<Decision, Error> {
-        self.decide_on_device((ready.access(), ready.name()), &|problem, wanted, budget| {
-            ready.by_clock(self.comm, problem, wanted, budget)
-        })
+    fn decide_ready(&self, ready: &Ready, options: Options) -> Result<Decision, Error> {
+        let by_clock: ByClock<'_> =
+            &|problem, wanted, budget| ready.by_clock(self.comm, problem, wanted, budget);
+        self.decide_on_device(options, (ready.access(), ready.name()), by_clock)
     }
 
     #[cfg(feature = "cuda")]
     fn decide_on_device(
         &self,
+        mut options: Options,
         (access, device): (Access, &str),
         by_clock: ByClock<'_>,
     ) -> Result<Decision, Error> {
-        let mut options = self.options.clone();
         options.exchange = options.exchange.or(Some(Algorithm::P2p));
         let problem = self.problem(&options, access)?;
         let wanted = Wanted { device: Some(device), ..self.wanted(&options) };
@@ -206,10 +228,7 @@ impl<'a> DynDraft<'a> {
 
     fn wanted<'b>(&'b self, options: &'b Options) -> Wanted<'b> {
         Wanted {
-            tune: &options.tune,
-            exchange: options.exchange,
-            layouts: options.layouts,
-            fixed: options.wire.is_some(),
+            options,
             device: None,
             watch: self.watch.as_deref().unwrap_or(&|_| ()),
         }
@@ -221,18 +240,15 @@ impl<'a> DynDraft<'a> {
         error.and(self.options.check_axes(self.grid)).and(self.options.check_transposed())
     }
 
-    /// The problem, once all ranks agree on the options. Collective.
-    fn problem(&self, options: &Options, access: Access) -> Result<Problem, Error> {
-        // A rank that has left is noticed here, before anything is gathered.
-        let lengths = options.transform.unwrap_or(self.grid.shape());
-        agree(self.comm, self.check().and_then(|()| tables_fit(self.comm.rank(), &lengths)))?;
-        self.compare(options)?;
+    /// The problem of options that all ranks have agreed on. Collective.
+    pub(crate) fn problem(&self, options: &Options, access: Access) -> Result<Problem, Error> {
         let [inputs, outputs] = self.gather_bricks(options)?;
-        let ranks = self.comm.size();
-        let input = Layout::new(self.grid, inputs, ranks)?.ordered(options.input_order)?;
-        let output =
-            Layout::new(self.spectral_grid(), outputs, ranks)?.ordered(options.output_order)?;
-        let (complex, kinds) = (self.transform.is_complex(), options.kinds);
+        let (ranks, axes) = (self.comm.size(), self.grid.axes());
+        let input = Layout::new(self.grid, inputs, ranks)?.ordered(options.input_order_of(axes))?;
+        let output = Layout::new(self.spectral_grid(), outputs, ranks)?
+            .ordered(options.output_order_of(axes))?;
+        let (complex, kinds) =
+            (self.transform.is_complex(), options.kinds_of(self.transform, axes));
         let lengths = options.lengths(self.grid);
         let mut problem = Problem::resized(kinds, complex, self.precision, input, output, lengths)?;
         let complex_spectrum = self.transform.has_complex_spectrum();
@@ -245,9 +261,9 @@ impl<'a> DynDraft<'a> {
             return Err(Error::argument("batch", 0, "at least 1"));
         }
         problem.batch = options.batch;
-        (problem.forward, problem.inverse) = (options.forward, options.inverse);
+        (problem.forward, problem.inverse) = (options.forward_scale, options.inverse_scale);
         problem.options.exchange = options.exchange.unwrap_or_default();
-        if let Some(machine) = &options.machine {
+        if let Some(MachineChoice::Given(machine)) = &options.machine {
             problem.machine = machine.clone();
         }
         problem.options.tolerance = options.tolerance;
@@ -264,11 +280,6 @@ impl<'a> DynDraft<'a> {
                 Recipe::transposed_layouts(&problem, options.layouts, anywhere)?;
         }
         Ok(problem)
-    }
-
-    /// The problem that [`DynDraft::build`] would solve on the host. Collective.
-    pub(crate) fn whole_problem(&self) -> Result<Problem, Error> {
-        self.problem(&self.options, Access::default())
     }
 
     /// The key of this draft in a cache of plans on the host.
@@ -369,7 +380,7 @@ mod tests {
                 let mut draft = DynDraft::new(&comm, grid, transform, Precision::F64);
                 draft.options.exchange = Some(exchange);
                 let by_clock: ByClock<'_> = &|_, _, _| unreachable!("the model chooses");
-                let chosen = draft.decide_on_device((access, "a GPU"), by_clock)?;
+                let chosen = draft.decide_on_device(draft.options.clone(), (access, "a GPU"), by_clock)?;
                 Ok(chosen.recipe.to_string().replace(&format!(" {exchange} "), " "))
             };
             let others = [Algorithm::Shared, Algorithm::Pipelined, Algorithm::Ring(Epochs::Fence)];
@@ -406,7 +417,7 @@ mod tests {
             draft.options.machine = Some(machine.into());
             let by_clock: ByClock<'_> = &|_, _, _| unreachable!("the model chooses");
             let seconds = |access| {
-                let recipe = draft.decide_on_device((access, "a GPU"), by_clock)?.recipe;
+                let recipe = draft.decide_on_device(draft.options.clone(), (access, "a GPU"), by_clock)?.recipe;
                 Ok::<_, Error>(recipe.predict().seconds)
             };
             let [lines, chunks] = [seconds(Access::Contiguous)?, seconds(Access::Strided)?];
@@ -426,7 +437,7 @@ mod tests {
             let by_clock: ByClock<'_> = &|_, _, _| unreachable!("the model chooses");
             let mut keys = vec![draft.decide(&draft.options)?.key];
             for device in ["one GPU", "another GPU"] {
-                keys.push(draft.decide_on_device((Access::Strided, device), by_clock)?.key);
+                keys.push(draft.decide_on_device(draft.options.clone(), (Access::Strided, device), by_clock)?.key);
             }
             assert!(keys[1].contains("on one GPU") && !keys[0].contains("GPU"), "{keys:?}");
             keys.sort();
@@ -445,12 +456,12 @@ mod tests {
             let draft = DynDraft::new(&comm, grid, DynTransform::R2c, Precision::F64);
             let draft = draft.with(|options| {
                 options.batch = 2;
-                options.transform = Some([12, 5, 16].into());
+                options.zero_padded = Some([12, 5, 16].into());
                 options.modes = Some([7, 4, 16].into());
-                options.output_order = [2, 0, 1].into();
+                options.output_order = Some([2, 0, 1].into());
             });
             let by_clock: ByClock<'_> = &|_, _, _| unreachable!("the model chooses");
-            let recipe = draft.decide_on_device((Access::Contiguous, "a GPU"), by_clock)?.recipe;
+            let recipe = draft.decide_on_device(draft.options.clone(), (Access::Contiguous, "a GPU"), by_clock)?.recipe;
             for direction in [Direction::Forward, Direction::Inverse] {
                 let program = recipe.lower(direction, Capabilities::of_library());
                 let mut resized = [None; 3];

@@ -5,11 +5,9 @@ mod device_plan;
 mod draft;
 mod dyn_draft;
 mod dyn_plan;
-mod norm;
 #[cfg(feature = "cuda")]
 mod on_device;
 mod open_space;
-mod options;
 mod plan;
 mod plan_cache;
 
@@ -18,7 +16,5 @@ pub use device_plan::{DeviceDraft, DeviceField, DevicePlan};
 pub use draft::{Draft, c2c, r2c, r2r};
 pub use dyn_draft::DynDraft;
 pub use dyn_plan::DynPlan;
-pub use norm::Norm;
-pub use options::Options;
 pub use plan::Plan;
 pub use plan_cache::PlanCache;

@@ -13,8 +13,9 @@ use fft_gpu::cudarc::driver::CudaStream;
 use fft_gpu::{Gpu, GpuReal, GpuTransport};
 
 use super::dyn_plan::DynPlan;
-use super::options::Options;
 use crate::bound::{Bound, DeviceOptions, bind};
+use crate::field::DynTransform;
+use crate::options::{MachineChoice, Options};
 use crate::tuning::{Chosen, Wanted, by_device_clock};
 
 /// The device of a plan that is about to be made.
@@ -38,7 +39,7 @@ impl Ready {
         device: &DeviceOptions,
         options: &Options,
         grid: DynGrid,
-        (complex, precision): (bool, Precision),
+        (transform, precision): (DynTransform, Precision),
     ) -> Result<Self, Error> {
         let DeviceOptions { gpu, stream, transport } = device.clone();
         assert_same(comm, &[("transport", transport.to_string())])?;
@@ -47,9 +48,15 @@ impl Ready {
             None => gpu.new_stream().map_err(|why| why.on(comm.rank())),
         };
         let stream = agree(comm, check(options).and(stream))?;
-        let lens = whole_lens(options, grid).map(|it| it.filter(|_| transport == PeerToPeer));
-        let kind = (complex, options.input_order == options.output_order, options.batch);
-        let machine = options.machine.as_deref();
+        let lens = whole_lens(options, transform, grid);
+        let lens = lens.map(|it| it.filter(|_| transport == PeerToPeer));
+        let axes = grid.axes();
+        let same_orders = options.input_order_of(axes) == options.output_order_of(axes);
+        let kind = (transform.is_complex(), same_orders, options.batch);
+        let machine = match &options.machine {
+            Some(MachineChoice::Given(machine)) => Some(machine.as_ref()),
+            _ => None,
+        };
         let access = match precision {
             Precision::F32 => access::<f32>(comm, (&gpu, machine), lens, kind),
             Precision::F64 => access::<f64>(comm, (&gpu, machine), lens, kind),
@@ -105,13 +112,18 @@ fn check(options: &Options) -> Result<(), Error> {
 
 /// Points along each axis, of a whole transform of at most three axes: if they are all complex, the
 /// last one perhaps halved; and if all have cosine or sine transforms.
-fn whole_lens(options: &Options, grid: DynGrid) -> [Option<PerAxis<usize>>; 2] {
+fn whole_lens(
+    options: &Options,
+    transform: DynTransform,
+    grid: DynGrid,
+) -> [Option<PerAxis<usize>>; 2] {
     let (axes, shape) = (grid.axes(), grid.shape());
+    let kinds = options.kinds_of(transform, axes);
     let complex = |axis: usize| {
-        let kind = options.kinds[axis];
+        let kind = kinds[axis];
         kind == Kind::C2C || axis + 1 == axes && kind == Kind::R2C
     };
-    let cosines = |axis: usize| options.kinds[axis].is_real();
+    let cosines = |axis: usize| kinds[axis].is_real();
     let whole = options.lengths(grid) == [shape; 2] && axes <= 3;
     [(0..axes).all(complex), (0..axes).all(cosines)].map(|all| (whole && all).then_some(shape))
 }

@@ -64,9 +64,9 @@ impl DynPlan {
         let grid = DynGrid::new(problem.transform)?;
         let (transform, precision) = self.types();
         let draft = DynDraft::new(self.comm(), grid, transform, precision).with(|options| {
-            options.kinds = problem.kinds;
+            options.kinds = Some(problem.kinds);
             options.output = Some(self.output_brick());
-            options.output_order = self.output_order();
+            options.output_order = Some(self.output_order());
         });
         let mut whole = draft.build()?;
         let made = DynArray::zeros(whole.in_place_bytes(), self.comm().rank());

@@ -30,12 +30,12 @@ pub(crate) fn by_clock(
     wanted: &Wanted<'_>,
     budget: Duration,
 ) -> Result<Chosen, Error> {
-    let can_put = wanted.exchange.is_none()
+    let can_put = wanted.options.exchange.is_none()
         && problem.input.ranks() > 1
         && !problem.all_near()
         && agree(comm, comm.window())?.is_some();
     let choice =
-        Choice::of_clock(problem, wanted.exchange, can_put, wanted.fixed).of_family(wanted.layouts);
+        Choice::of_clock(problem, wanted.options.exchange, can_put, wanted.options.wire.is_some()).of_family(wanted.options.layouts);
     let all = shortlist(candidates(problem, &choice)?, TIMED);
     let bind: Bind<'_> = &|recipe| {
         let bound = HostBound::bind(comm, recipe)?;
@@ -115,7 +115,7 @@ fn recipes(problem: &Problem, wanted: &Wanted<'_>) -> Result<Vec<Candidate>, Err
     let mut like = problem.clone();
     like.options.exchange = whole;
     let mut choice =
-        Choice::of_clock(&like, Some(whole), false, wanted.fixed).of_family(wanted.layouts);
+        Choice::of_clock(&like, Some(whole), false, wanted.options.wire.is_some()).of_family(wanted.options.layouts);
     choice.chunks.truncate(1);
     let named = |candidate: Candidate| {
         let text = candidate.recipe.to_string();

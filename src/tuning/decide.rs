@@ -4,33 +4,14 @@ use std::time::Duration;
 
 use fft_comm::tuner::{Candidate, Choice, Progress, Report, candidates};
 use fft_comm::{Signature, checksum};
-use fft_core::{
-    Algorithm, Comm, Error, Family, Machine, Memory, Problem, Recipe, Step, Wire, assert_same,
-};
+use fft_core::{Comm, Error, Problem, Recipe, Step, Wire, assert_same};
 
-use super::tune::Tune;
 use super::{files, wisdom};
-
-/// A text that changes when any number of a machine does, how it is known, or its GPU.
-pub(crate) fn fingerprint(machine: &Machine) -> String {
-    let quantities = machine.quantities();
-    let known = quantities.iter().map(|(_, quantity)| quantity.how as u64);
-    let values = quantities.iter().map(|(_, quantity)| quantity.value.to_bits()).chain(known);
-    let lengths = machine.flops.iter().map(|rate| rate.n as u64);
-    let mut bytes: Vec<u8> = values.chain(lengths).flat_map(u64::to_le_bytes).collect();
-    bytes.extend_from_slice(format!("{:?}{:?}", machine.lines, machine.gpu).as_bytes());
-    format!("{:016x}", checksum(&bytes))
-}
+use crate::options::{Options, Tuning};
 
 /// How a draft wants its recipe chosen.
 pub(crate) struct Wanted<'a> {
-    pub(crate) tune: &'a Tune,
-    /// The exchange, if the draft names one.
-    pub(crate) exchange: Option<Algorithm>,
-    /// The layouts that the search considers.
-    pub(crate) layouts: Family,
-    /// Whether the draft names the wire.
-    pub(crate) fixed: bool,
+    pub(crate) options: &'a Options,
     /// The device and how data gets there, for plans on devices.
     pub(crate) device: Option<&'a str>,
     pub(crate) watch: &'a dyn Fn(Progress),
@@ -55,10 +36,10 @@ pub(crate) fn decide(
     by_clock: ByClock<'_>,
 ) -> Result<Decision, Error> {
     let key = key(&problem, wanted);
-    let (all, report) = match wanted.tune {
-        Tune::Model => by_model(&problem, wanted)?,
-        Tune::Measure { budget } => by_clock(&problem, wanted, *budget)?,
-        Tune::Wisdom(path) => {
+    let (all, report) = match &wanted.options.tuning {
+        Tuning::Model => by_model(&problem, wanted)?,
+        Tuning::Measure { budget } => by_clock(&problem, wanted, *budget)?,
+        Tuning::Wisdom(path) => {
             let here = Signature::of(comm)?;
             let text = files::read(comm, path)?;
             let found = text.and_then(|text| wisdom::find(&text, &key, &here)).and_then(|entry| {
@@ -80,7 +61,7 @@ pub(crate) fn decide(
                 }
             }
         }
-        Tune::Recipe(text) => {
+        Tuning::Recipe(text) => {
             let candidate = exact(&problem, wanted, text)?;
             let report = Report::given(&candidate);
             (vec![candidate], report)
@@ -98,7 +79,8 @@ pub(crate) type Chosen = (Vec<Candidate>, Report);
 pub(crate) type ByClock<'a> = &'a dyn Fn(&Problem, &Wanted<'_>, Duration) -> Result<Chosen, Error>;
 
 fn by_model(problem: &Problem, wanted: &Wanted<'_>) -> Result<Chosen, Error> {
-    let choice = Choice::of_model(problem, wanted.exchange).of_family(wanted.layouts);
+    let choice = Choice::of_model(problem, wanted.options.exchange)
+        .of_family(wanted.options.layouts);
     let all = candidates(problem, &choice)?;
     let report = Report::of_model(&all, &choice);
     Ok((all, report))
@@ -116,10 +98,10 @@ fn exact(problem: &Problem, wanted: &Wanted<'_>, text: &str) -> Result<Candidate
         _ => None,
     });
     for (number, (wire, exchange)) in reshapes.enumerate() {
-        if let Some(given) = wanted.exchange.filter(|given| *given != exchange) {
+        if let Some(given) = wanted.options.exchange.filter(|given| *given != exchange) {
             return Err(Error::argument("exchange of the recipe", exchange, given));
         }
-        let raw = wire == Wire::Raw && !wanted.fixed;
+        let raw = wire == Wire::Raw && wanted.options.wire.is_none();
         if wire != problem.wire() && !raw {
             let what = format!("wire of reshape {number} of the recipe");
             return Err(Error::argument(what, wire, problem.wire()));
@@ -128,40 +110,23 @@ fn exact(problem: &Problem, wanted: &Wanted<'_>, text: &str) -> Result<Candidate
     Ok(Candidate::of(recipe))
 }
 
-/// The name of a problem in wisdom: everything that decides which recipe is fastest, but the
+/// The name of a problem in wisdom: everything that decides which recipe is fastest, except the
 /// machine.
 fn key(problem: &Problem, wanted: &Wanted<'_>) -> String {
     let Problem { kinds, precision, batch, input, output, hosts, .. } = problem;
     let kinds = kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(",");
-    let exchange = wanted.exchange.map_or_else(|| "any".into(), |given| given.to_string());
-    let wire = match (wanted.fixed, problem.options.wire) {
-        (false, Wire::Tolerance) => "any".into(),
-        (_, wire) => wire.to_string(),
-    };
-    let tolerance = problem.options.tolerance.map_or_else(|| "none".into(), |it| it.to_string());
     let layouts = [input, output].map(|layout| {
         let bricks: Vec<_> = layout.bricks().iter().map(|brick| (brick.lo, brick.hi)).collect();
         (bricks, layout.order())
     });
-    let least = if problem.options.memory == Memory::Least { " in least memory" } else { "" };
-    let family = match wanted.layouts {
-        Family::Any => String::new(),
-        family => format!(" in {family}"),
-    };
-    let shared = if problem.options.shared_arrays { " in shared arrays" } else { "" };
-    let device = wanted.device.map_or_else(String::new, |device| format!(" on {device}"));
     let scales = (problem.forward as u8, problem.inverse as u8);
-    let lens = problem.is_any_resized().then_some([problem.transform, problem.modes]);
-    let rest = match lens {
-        None => format!("{:?}", (layouts, scales, hosts)),
-        Some(lens) => format!("{:?}", (layouts, scales, hosts, lens)),
-    };
+    let lengths = [problem.transform, problem.modes];
+    let rest = checksum(format!("{:?}", (layouts, scales, hosts, lengths)).as_bytes());
+    let numbers = if problem.complex { "complex" } else { "real" };
+    let (grid, ranks, options) = (problem.grid(), input.ranks(), wanted.options.in_wisdom());
+    let device = wanted.device.map_or_else(String::new, |device| format!(" on {device}"));
     format!(
-        "{kinds} {} {precision}{least}{shared}{family}{device} of {} numbers, batch {batch}, ranks {}, exchange {exchange}, wire {wire}, \
-         tolerance {tolerance}, layouts {:016x}",
-        problem.grid(),
-        if problem.complex { "complex" } else { "real" },
-        input.ranks(),
-        checksum(rest.as_bytes())
+        "{kinds} {grid} {precision} {numbers} batch={batch} ranks={ranks}{options}{device} \
+         layouts={rest:016x}"
     )
 }

@@ -4,7 +4,6 @@ mod clock;
 mod decide;
 mod files;
 mod lock;
-mod tune;
 mod wisdom;
 
 pub(crate) use clock::by_clock;
@@ -12,11 +11,11 @@ pub(crate) use clock::by_clock;
 pub(crate) use clock::by_device_clock;
 #[cfg(feature = "cuda")]
 pub(crate) use decide::{ByClock, Chosen};
-pub(crate) use decide::{Decision, Wanted, decide, fingerprint};
+pub(crate) use decide::{Decision, Wanted, decide};
 pub use fft_comm::tuner::{
     Candidate, Choice, Favourite, Outcome, Progress, Report, ReportRow, Source, candidates,
     favourite,
 };
 pub(crate) use files::{read, replace};
-pub use tune::Tune;
+pub use crate::options::Tuning;
 pub(crate) use wisdom::save as save_wisdom;

@@ -6,8 +6,8 @@
 //!    texts, or an error.
 //! 2. `status.rs` turns an error or a panic into a status, and a text for
 //!    [`ffi::thriffty_last_error`].
-//! 3. `request.rs` turns numbers into options, `plan.rs` these into a
-//!    [`DynPlan`](thriffty::planning::DynPlan), `arrays.rs` plans copies, and `registry.rs` gives
+//! 3. `options.rs` sets options by name, `request.rs` turns arguments into what they mean, `plan.rs`
+//!    makes a [`DynPlan`](thriffty::planning::DynPlan), `arrays.rs` plans copies, and `registry.rs` gives
 //!    them handles.
 //!
 //! A handle is a number in place of a pointer. No number is used twice, so that handles of
@@ -17,6 +17,7 @@
 mod arrays;
 mod domain;
 pub mod ffi;
+mod options;
 mod plan;
 mod registry;
 mod request;

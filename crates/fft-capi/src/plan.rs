@@ -1,17 +1,14 @@
 //! Plans that C programs hold, and the arrays that were made for them.
 
 use std::path::Path;
-use std::sync::Arc;
 
 #[cfg(feature = "cuda")]
 use thriffty::gpu::cudarc::driver::{CudaStream, DeviceSlice};
 #[cfg(feature = "cuda")]
 use thriffty::gpu::{DeviceMemory, keeping_context};
-use thriffty::local::{DynLocalDraft, DynLocalPlan, default_threads, with_room};
-use thriffty::machine::{self, Machine};
+use thriffty::local::{DynLocalDraft, DynLocalPlan, with_room};
 use thriffty::planning::{
     Direction, DynArray, DynBrick, DynDraft, DynGrid, DynPlan, Reduce, WireError, agree,
-    assert_same,
 };
 use thriffty::{Comm, Error};
 
@@ -321,11 +318,10 @@ pub(crate) fn build(comm: &dyn Comm, asked: Result<Request, Error>) -> Result<He
         let grid = DynGrid::new(request.shape)?;
         Ok((request, grid))
     });
-    let (mut request, grid) = agree(comm, asked)?;
+    let (request, grid) = agree(comm, asked)?;
     let on_device = request.place.is_some();
     all_or_none(comm, "device", on_device)?;
-    request.options.machine = machine_of(comm, &request)?.map(Arc::new);
-    let threads = request.threads.unwrap_or_else(default_threads);
+    let threads = request.threads.unwrap_or(1);
     let mut most = [threads as f64];
     comm.allreduce(Reduce::Max, &mut most)?;
     if most != [1.0] {
@@ -360,14 +356,11 @@ fn team(comm: &dyn Comm, request: Request, threads: usize) -> Result<Held, Error
 ///
 /// # Errors
 /// What is wrong with the request; [`Error::Argument`] for data on a device.
-pub(crate) fn local_draft(mut request: Request) -> Result<DynLocalDraft, Error> {
-    if request.place.is_some() {
-        return Err(Error::argument("device of a transform without a plan", "one", "none"));
+pub(crate) fn local_draft(request: Request) -> Result<DynLocalDraft, Error> {
+    match request.place {
+        Some(_) => Err(Error::argument("device of a transform without a plan", "one", "none")),
+        None => Ok(request.local_draft()),
     }
-    if request.machine.is_some() {
-        request.options.machine = machine_of(&thriffty::alone(), &request)?.map(Arc::new);
-    }
-    Ok(request.local_draft())
 }
 
 /// Refuses what some ranks ask for and others do not. Collective.
@@ -378,16 +371,4 @@ fn all_or_none(comm: &dyn Comm, what: &str, mine: bool) -> Result<(), Error> {
         [1.0, 1.0] => Err(Error::argument(what, "one on some ranks", "one on all, or on none")),
         _ => Ok(()),
     }
-}
-
-/// The machine that a request names, from a file or not. Collective.
-fn machine_of(comm: &dyn Comm, request: &Request) -> Result<Option<Machine>, Error> {
-    all_or_none(comm, "machine", request.machine.is_some())?;
-    let Some(name) = request.machine.as_deref() else { return Ok(None) };
-    assert_same(comm, &[("machine", name.to_string())])?;
-    #[cfg(feature = "cuda")]
-    if let Some(place) = &request.place {
-        return keeping(true, || machine::read_on_device(comm, &place.gpu, name)).map(Some);
-    }
-    machine::read(comm, name).map(Some)
 }

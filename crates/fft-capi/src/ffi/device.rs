@@ -6,7 +6,7 @@ use thriffty::Error;
 use thriffty::gpu::cudarc::driver::CudaStream;
 use thriffty::gpu::keeping_context;
 use thriffty::gpu::{
-    DeviceMemory, Gpu, GpuError, GpuTransport, NoGpu, borrow, borrow_stream, driver_is_present,
+    DeviceMemory, Gpu, GpuError, NoGpu, borrow, borrow_stream, driver_is_present,
 };
 
 use super::addresses::{apart, check};
@@ -17,25 +17,16 @@ use crate::values::Options;
 ///
 /// # Safety
 /// The stream of the options must be NULL, or live as long as the result and plans made with it.
-pub(super) unsafe fn place(
-    rank: usize,
-    options: &Options,
-    transport: Option<String>,
-) -> Result<Place, Error> {
-    let unknown =
-        |name: &str| Error::argument("transport", name, "peer_to_peer, gpu_direct or host_staged");
-    let transport = transport
-        .map_or(Ok(GpuTransport::default()), |name| name.parse().map_err(|_| unknown(&name)))?;
-    let device = usize::try_from(options.device)
-        .map_err(|_| Error::argument("device", options.device, "-1 for the host, 0 or more"))?;
+pub(super) unsafe fn place(rank: usize, device: usize, options: &Options) -> Result<Place, Error> {
     if !driver_is_present() {
         return Err(NoGpu::NoDriver.on(rank));
     }
     keeping_context(|| {
         let gpu = Gpu::probe(device).map_err(|why| why.on(rank))?;
+        let stream = std::ptr::with_exposed_provenance_mut(options.stream);
         // SAFETY: the caller vouches for the stream.
-        let stream = unsafe { borrow_stream(&gpu, options.stream) }.map_err(|why| why.on(rank))?;
-        Ok(Place { gpu, stream: Some(stream), transport })
+        let stream = unsafe { borrow_stream(&gpu, stream) }.map_err(|why| why.on(rank))?;
+        Ok(Place { gpu, stream: Some(stream), transport: options.placement.transport })
     })
 }
 

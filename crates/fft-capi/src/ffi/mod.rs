@@ -29,11 +29,12 @@ mod addresses;
 pub mod arrays;
 #[cfg(feature = "cuda")]
 mod device;
+pub mod options;
 mod pointers;
 pub mod serial;
 pub mod spectral;
 
-use pointers::{arrays, bytes_mut, request, tell, tell_options, tell_sizes, tell_text, text};
+use pointers::{arrays, bytes_mut, request, tell, tell_sizes, tell_text, text};
 
 /// A distributed transform, ready to run any number of times in both directions.
 ///
@@ -63,19 +64,6 @@ pub extern "C" fn thriffty_last_error() -> *const c_char {
     last()
 }
 
-/// Sets all options to their defaults. `struct_size` is `sizeof(thriffty_options)`.
-///
-/// # Safety
-/// `options` is NULL or has room for so many bytes.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn thriffty_options_init(
-    options: *mut Options,
-    struct_size: usize,
-) -> Status {
-    // SAFETY: the caller vouches for the room.
-    status(|| unsafe { Ok(tell_options(options, struct_size)?) })
-}
-
 /// Makes a plan of one process, without MPI. Its only brick is the whole grid. See
 /// `thriffty_plan_create`.
 ///
@@ -91,9 +79,11 @@ pub unsafe extern "C" fn thriffty_plan_create_serial(
 ) -> Status {
     status(|| {
         let bricks = [std::ptr::null(); 2];
-        let comm = thriffty::alone();
         // SAFETY: the caller vouches for the pointers.
-        unsafe { create(plan, &comm, request(0, (transform, axes), shape, bricks, options)) }
+        let asked = unsafe { request(0, (transform, axes), shape, bricks, options) };
+        let asked = asked.map(Request::with_useful_threads);
+        // SAFETY: as above.
+        unsafe { create(plan, &thriffty::alone(), asked) }
     })
 }
 
@@ -445,8 +435,8 @@ pub unsafe extern "C" fn thriffty_plan_refuse(
     })
 }
 
-/// Saves the timings of `THRIFFTY_TUNE_MEASURE` for `THRIFFTY_TUNE_WISDOM`: adds an entry to this
-/// file, or replaces that of the same transform on the same machine. Collective.
+/// Saves what "measure" of the option "tuning" has found, for "wisdom:FILE" in later plans: adds an
+/// entry to this file, or replaces that of the same transform on the same machine. Collective.
 ///
 /// # Safety
 /// `path` is NULL or a text that ends with a zero.

@@ -10,8 +10,8 @@ use super::addresses::{apart, check, null};
 use super::device::place;
 #[cfg(not(feature = "cuda"))]
 use crate::request::Place;
-use crate::request::{Request, Texts, family};
-use crate::values::{Brick, OPTIONS_BYTES, Options, SIZES_BYTES, Sizes};
+use crate::request::{Request, family};
+use crate::values::{Brick, Options, SIZES_BYTES, Sizes};
 
 /// Writes a value of a call.
 ///
@@ -99,8 +99,7 @@ pub(super) unsafe fn arrays<'a>(
 /// The request of a program.
 ///
 /// # Safety
-/// Pointers must be NULL or point at what their types say: as many lengths as axes, options with as
-/// many bytes as they say, and texts that end with a zero.
+/// Pointers must be NULL or point at what their types say, with as many lengths as axes.
 pub(super) unsafe fn request(
     rank: usize,
     (transform, axes): (i32, i32),
@@ -120,20 +119,13 @@ pub(super) unsafe fn request(
     // SAFETY: the caller vouches for all of them.
     unsafe {
         let bricks = bricks.map(|brick| said(brick));
-        let options = self::options(options)?;
-        let texts = Texts {
-            exchange: text("exchange", options.exchange)?,
-            wire: text("wire", options.wire)?,
-            tune: text("tune_text", options.tune_text)?,
-            memory: text("memory", options.memory)?,
-            layouts: text("layouts", options.layouts)?,
-            machine: text("machine", options.machine)?,
+        let usual = Options::default();
+        let options = options.as_ref().unwrap_or(&usual);
+        let place = match options.placement.device {
+            None => None,
+            Some(device) => Some(place(rank, device, options)?),
         };
-        let place = match options.device {
-            -1 => None,
-            _ => Some(place(rank, &options, text("transport", options.transport)?)?),
-        };
-        Request::new(family, &lens[..family.1], bricks, &options, texts, place)
+        Request::new(family, &lens[..family.1], bricks, options, place)
     }
 }
 
@@ -142,54 +134,9 @@ pub(super) unsafe fn request(
 /// # Safety
 /// None is needed; see the other one.
 #[cfg(not(feature = "cuda"))]
-unsafe fn place(rank: usize, options: &Options, _: Option<String>) -> Result<Place, Error> {
-    let device = options.device;
+unsafe fn place(rank: usize, device: usize, _: &Options) -> Result<Place, Error> {
     let why = format!("device {device} was asked for, and this library was built without CUDA");
     Err(Error::NoDevice { rank, why })
-}
-
-/// The options, or the defaults. Options of an earlier version are shorter; the rest is default.
-///
-/// # Safety
-/// The pointer must be NULL or point at as many bytes as the first field says.
-unsafe fn options(options: *const Options) -> Result<Options, Error> {
-    let mut known = Options::default();
-    // SAFETY: the caller vouches for the first field.
-    let Some(bytes) = (unsafe { said(options.cast::<usize>()) }) else { return Ok(known) };
-    check_options(bytes)?;
-    // What was padding then means something now.
-    let bytes = match bytes == std::mem::offset_of!(Options, transform) {
-        true => std::mem::offset_of!(Options, transposed_output),
-        false => bytes,
-    };
-    // SAFETY: there are as many bytes; any bits are numbers and pointers.
-    unsafe { options.cast::<u8>().copy_to((&raw mut known).cast(), bytes) };
-    Ok(known)
-}
-
-fn check_options(bytes: usize) -> Result<(), Error> {
-    match OPTIONS_BYTES.contains(&bytes) {
-        true => Ok(()),
-        false => {
-            let expected = format!("one of {OPTIONS_BYTES:?}, as thriffty_options_init writes it");
-            Err(Error::argument("struct_size of the options", bytes, expected))
-        }
-    }
-}
-
-/// Writes the default options, as far as a program knows them.
-///
-/// # Safety
-/// `place` must be NULL or have room for `bytes` bytes.
-pub(super) unsafe fn tell_options(place: *mut Options, bytes: usize) -> Result<(), Error> {
-    if place.is_null() {
-        return Err(null("options"));
-    }
-    check_options(bytes)?;
-    let usual = Options { struct_size: bytes, ..Options::default() };
-    // SAFETY: the caller vouches for the room, and the options have as many bytes or more.
-    unsafe { (&raw const usual).cast::<u8>().copy_to(place.cast(), bytes) };
-    Ok(())
 }
 
 /// Writes sizes, as far as a program knows them.

@@ -1,5 +1,6 @@
 //! Scalar types.
 
+use super::error::Error;
 use std::fmt::Debug;
 
 use bytemuck::Pod;
@@ -52,6 +53,19 @@ impl std::fmt::Display for Precision {
             Self::F32 => "f32",
             Self::F64 => "f64",
         })
+    }
+}
+
+/// Parses the names that [`Display`](std::fmt::Display) writes.
+impl std::str::FromStr for Precision {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        match name {
+            "f32" => Ok(Self::F32),
+            "f64" => Ok(Self::F64),
+            _ => Err(Error::argument("precision", name, "f32 or f64")),
+        }
     }
 }
 

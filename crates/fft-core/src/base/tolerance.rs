@@ -52,6 +52,23 @@ impl std::fmt::Display for Tolerance {
     }
 }
 
+/// Parses what [`Display`](std::fmt::Display) writes.
+impl std::str::FromStr for Tolerance {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let (number, strict) = match text.trim().strip_suffix(" strict") {
+            Some(number) => (number, true),
+            None => (text, false),
+        };
+        let expected = "a number above 0 and at most 1, as in 1e-6, or 1e-6 strict";
+        let wrong = || Error::argument("tolerance", text, expected);
+        let relative = number.trim().parse().map_err(|_| wrong())?;
+        let tolerance = Self::relative(relative).map_err(|_| wrong())?;
+        Ok(if strict { tolerance.strict() } else { tolerance })
+    }
+}
+
 /// The relative l2 error that wires added to a transform, equal on all ranks.
 ///
 /// Encoders sum the squares of their errors, and the unitarity of the transform carries the sums to

@@ -1,6 +1,7 @@
 //! Kinds of transforms along an axis, and scales of results.
 
 use std::fmt;
+use std::str::FromStr;
 
 use crate::base::Error;
 
@@ -153,5 +154,27 @@ impl Scale {
             Self::Full => 1.0 / logical,
             Self::Symmetric => 1.0 / logical.sqrt(),
         }
+    }
+}
+
+/// `none`, `full` or `symmetric`.
+impl fmt::Display for Scale {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::None => "none",
+            Self::Full => "full",
+            Self::Symmetric => "symmetric",
+        })
+    }
+}
+
+/// Parses the names that [`Display`](fmt::Display) writes.
+impl FromStr for Scale {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        let all = [Self::None, Self::Full, Self::Symmetric];
+        let found = all.into_iter().find(|known| known.to_string() == name);
+        found.ok_or_else(|| Error::argument("scale", name, "none, full or symmetric"))
     }
 }

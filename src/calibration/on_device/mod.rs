@@ -15,7 +15,7 @@ use fft_core::{Comm, Error, How, Machine, Quantity, Topology, agree, assert_same
 use fft_gpu::Gpu;
 
 use super::agreed::measure_until_agreed;
-use super::named::parse;
+use crate::machines::parse;
 use crate::bound::DeviceOptions;
 use alone::Bench;
 use links::Links;

@@ -120,8 +120,7 @@ impl<'a> Links<'a> {
         let slab = |owner: usize| DynBrick::new([owner, 0, 0], [owner + 1, lines, LINE]);
         let draft = DynDraft::new(comm, grid, DynTransform::C2c, Precision::F64);
         let draft = draft.with(|options| {
-            options.kinds =
-                PerAxis::from_fn(3, |axis| if axis == 2 { Kind::C2C } else { Kind::None });
+            options.kinds = Some([Kind::None, Kind::None, Kind::C2C].into());
             (options.input, options.output) = (Some(slab(rank)), Some(slab(owners[rank])));
         });
         let made = Timed::new(draft.on(self.device.clone()), &self.device.gpu);

@@ -214,7 +214,7 @@ impl<'a> Bench<'a> {
         let kind = |other: usize| if other == axis { Kind::C2C } else { Kind::None };
         let kinds = PerAxis::from_fn(2, kind);
         let draft = DynDraft::new(&comm, DynGrid::new(shape)?, DynTransform::C2c, Precision::F64);
-        let draft = draft.with(|options| options.kinds = kinds).on(self.device.clone());
+        let draft = draft.with(|options| options.kinds = Some(kinds)).on(self.device.clone());
         let mut timed = Timed::new(draft, &self.device.gpu)?;
         let stream = timed.stream();
         time(runs, &mut || timed.run(), &|| wait(&stream, self.rank))

@@ -56,7 +56,7 @@ pub(super) fn unreadable(file: &str, why: impl ToString) -> Error {
 }
 
 /// The machine that a text describes, from a file of this name.
-pub(super) fn parse(file: &str, text: &str) -> Result<Machine, Error> {
+pub(crate) fn parse(file: &str, text: &str) -> Result<Machine, Error> {
     let machine = toml::from_str::<Machine>(text).map_err(|error| {
         let line = error.span().map(|span| {
             let before = &text[..span.start.min(text.len())];

@@ -15,7 +15,7 @@ use fft_core::{
 use super::agreed::measure_until_agreed;
 use crate::field::C2c;
 use crate::plan::Plan;
-use crate::tuning::Tune;
+use crate::options::Tuning;
 
 /// Points along each axis of the smaller transforms, for latencies, and of the larger, for rates.
 const SMALL: usize = 64;
@@ -132,7 +132,7 @@ fn time(
     machine: &Machine,
 ) -> Result<Run, Error> {
     let draft = Plan::<C2c>::c2c(ranks, Grid::new(shape)?).exchange(exchange);
-    let plan = draft.machine(machine.clone()).tune(Tune::Model).build();
+    let plan = draft.machine(machine.clone()).tuning(Tuning::Model).build();
     let mut plan = fft_core::agree(comm, plan)?;
     let src = vec![Complex::new(1.0, -1.0); plan.input_len()];
     let mut dst = vec![Complex::default(); plan.output_len()];

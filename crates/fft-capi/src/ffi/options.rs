@@ -1,0 +1,194 @@
+//! The options of plans.
+
+use std::ffi::{c_char, c_void};
+
+use thriffty::Error;
+
+use super::addresses::null;
+use super::pointers::{tell, tell_text, text};
+use crate::options::describe;
+use crate::status::{Status, attempt, status};
+use crate::values::Options;
+
+/// Makes options, all of which have their defaults. On failure `*options` is NULL.
+///
+/// # Safety
+/// `options` is NULL or has room for a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn thriffty_options_create(options: *mut *mut Options) -> Status {
+    status(|| {
+        let made = Box::into_raw(Box::<Options>::default());
+        // SAFETY: the caller vouches for the room.
+        let told = unsafe { tell("options", options, made) };
+        if told.is_err() {
+            // SAFETY: nobody else has this pointer.
+            drop(unsafe { Box::from_raw(made) });
+        }
+        Ok(told?)
+    })
+}
+
+/// Destroys options. NULL is ignored.
+///
+/// # Safety
+/// `options` is NULL or of `thriffty_options_create`, and not destroyed yet.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn thriffty_options_destroy(options: *mut Options) -> Status {
+    status(|| {
+        if !options.is_null() {
+            // SAFETY: the caller vouches for it.
+            drop(unsafe { Box::from_raw(options) });
+        }
+        Ok(())
+    })
+}
+
+/// Sets the option of this name to the value that a text describes: for example "tolerance" to
+/// "1e-6", "batch" to "3", "shared_arrays" to "true" or "kinds" to "c2c,r2c". "default" is always
+/// allowed. Names and values that are not known are refused with `THRIFFTY_STATUS_ARGUMENT`, and a
+/// text that has those that are. Not collective.
+///
+/// # Safety
+/// `options` is NULL or of `thriffty_options_create`; each text is NULL or ends with a zero.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn thriffty_options_set(
+    options: *mut Options,
+    name: *const c_char,
+    value: *const c_char,
+) -> Status {
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { set(options, name, value, Options::set) }
+}
+
+/// As `thriffty_options_set`, but values for each axis are in the order of Fortran, and axes are
+/// counted from 1.
+///
+/// # Safety
+/// As of `thriffty_options_set`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn thriffty_options_set_f(
+    options: *mut Options,
+    name: *const c_char,
+    value: *const c_char,
+) -> Status {
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { set(options, name, value, Options::set_reversed) }
+}
+
+/// # Safety
+/// As of [`thriffty_options_set`].
+unsafe fn set(
+    options: *mut Options,
+    name: *const c_char,
+    value: *const c_char,
+    set: fn(&mut Options, &str, &str) -> Result<(), Error>,
+) -> Status {
+    status(|| {
+        // SAFETY: the caller vouches for the pointers.
+        let (options, name, value) =
+            unsafe { (options.as_mut(), text("name", name)?, text("value", value)?) };
+        let options = options.ok_or_else(|| null("options"))?;
+        let (name, value) = (name.ok_or_else(|| null("name"))?, value.ok_or_else(|| null("value"))?);
+        Ok(set(options, &name, &value)?)
+    })
+}
+
+/// Sets an option that has a whole number for each axis, such as "zero_padded" or "input_order", to
+/// `count` numbers.
+///
+/// # Safety
+/// As of `thriffty_options_set`; `values` is NULL or has `count` numbers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn thriffty_options_set_integers(
+    options: *mut Options,
+    name: *const c_char,
+    count: usize,
+    values: *const i64,
+) -> Status {
+    status(|| {
+        // SAFETY: the caller vouches for the pointers.
+        let (options, name) = unsafe { (options.as_mut(), text("name", name)?) };
+        let options = options.ok_or_else(|| null("options"))?;
+        let name = name.ok_or_else(|| null("name"))?;
+        if values.is_null() {
+            return Err(null("values").into());
+        }
+        let mut numbers = Vec::new();
+        for place in 0..count {
+            // SAFETY: there are so many numbers; alignment is not needed.
+            numbers.push(unsafe { values.add(place).read_unaligned() }.to_string());
+        }
+        Ok(options.set(&name, &numbers.join(","))?)
+    })
+}
+
+/// Sets the CUDA stream for all work of plans on a device: a `CUstream` or `cudaStream_t` of the
+/// device's primary context, which lives as long as the plan and its copies. NULL is CUDA's default
+/// stream.
+///
+/// # Safety
+/// `options` is NULL or of `thriffty_options_create`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn thriffty_options_set_stream(
+    options: *mut Options,
+    stream: *mut c_void,
+) -> Status {
+    status(|| {
+        // SAFETY: the caller vouches for it.
+        let options = unsafe { options.as_mut() }.ok_or_else(|| null("options"))?;
+        options.stream = stream.expose_provenance();
+        Ok(())
+    })
+}
+
+/// Sets each option whose name the environment has, as in `THRIFFTY_TOLERANCE=1e-6`: those that
+/// say how a transform is done, and leave arrays and results as they are. For programs whose users
+/// cannot set options otherwise.
+///
+/// # Safety
+/// `options` is NULL or of `thriffty_options_create`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn thriffty_options_read_environment(options: *mut Options) -> Status {
+    status(|| {
+        // SAFETY: the caller vouches for it.
+        let options = unsafe { options.as_mut() }.ok_or_else(|| null("options"))?;
+        Ok(options.plan.read_environment()?)
+    })
+}
+
+/// Writes the value of the option of this name, as snprintf does: at most `room` bytes with the
+/// final zero. Returns the length of the whole text without the zero or, on failure, a status times
+/// -1.
+///
+/// # Safety
+/// `options` is NULL or of `thriffty_options_create`, `name` is NULL or ends with a zero, and
+/// `value` is NULL or has room for `room` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn thriffty_options_get(
+    options: *const Options,
+    name: *const c_char,
+    value: *mut c_char,
+    room: usize,
+) -> i64 {
+    let found = attempt(|| {
+        // SAFETY: the caller vouches for the pointers.
+        let (options, name) = unsafe { (options.as_ref(), text("name", name)?) };
+        let name = name.ok_or_else(|| null("name"))?;
+        Ok(options.ok_or_else(|| null("options"))?.get(&name)?)
+    });
+    // SAFETY: the caller vouches for the room.
+    found.map_or_else(|status| -(status as i64), |text| unsafe { tell_text(value, room, &text) })
+}
+
+/// Writes all options as JSON, as `thriffty_options_get` writes one: an array of objects with
+/// "name", "form", "names", "default" and "meaning". For programs that make their own interface of
+/// them.
+///
+/// # Safety
+/// `json` is NULL or has room for `room` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn thriffty_options_describe(json: *mut c_char, room: usize) -> i64 {
+    let found = attempt(|| Ok(describe()));
+    // SAFETY: the caller vouches for the room.
+    found.map_or_else(|status| -(status as i64), |text| unsafe { tell_text(json, room, &text) })
+}

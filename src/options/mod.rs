@@ -1,0 +1,26 @@
+//! What can be chosen of a plan: one table, from which every door takes names, defaults and texts.
+//!
+//! `table.rs` declares the options. `declare.rs` turns the declaration into the struct [`Options`],
+//! its defaults, the setters of drafts, and [`Options::TABLE`], by which options are read, set and
+//! compared as text. `value.rs` says how a value is written. The C interface, Fortran, Python and
+//! `fft-cli` use [`Options::set`] and the table, so that they have the same options.
+
+mod declare;
+mod machine_choice;
+mod norm;
+mod placement;
+mod resolved;
+mod setting;
+mod table;
+mod tuning;
+mod value;
+
+pub(crate) use declare::setters;
+pub use machine_choice::MachineChoice;
+pub use norm::Norm;
+pub use placement::Placement;
+pub use setting::Setting;
+pub(crate) use table::options_table;
+pub use table::Options;
+pub use tuning::Tuning;
+pub use value::Form;

@@ -1,0 +1,30 @@
+//! Options of where and in what a plan computes, which Rust has as types and drafts.
+
+use super::declare::define_options;
+use fft_core::{GpuTransport, Precision};
+
+define_options! {
+    /// Where a plan computes, and in what precision.
+    ///
+    /// Programs in Rust choose this by types and by drafts: the numbers of
+    /// [`Draft::precision`](crate::Draft), the threads of
+    /// [`LocalDraft`](crate::local::LocalDraft::threads), and the device of `Draft::on`. For others
+    /// these are options as any.
+    Placement {
+        /// The format of all numbers: f32 or f64.
+        precision: Precision = Precision::F64, |precision: Precision| precision;
+        /// The threads of this process that share its work. By default a process without a
+        /// communicator has as many as THRIFFTY_THREADS or OMP_NUM_THREADS say, or as there are
+        /// cores; with a communicator it has one. Plans of a process share their threads. A single
+        /// axis of one process has one thread. With MPI, the thread that makes the plan sends for
+        /// the others, so that MPI_THREAD_FUNNELED is enough; transposed data is refused there.
+        threads: Option<usize> = None, |threads: usize| Some(threads);
+        /// The number of the CUDA device that the data is on, which ranks may share. By default the
+        /// data is on the host.
+        device: Option<usize> = None, |device: usize| Some(device);
+        /// How data on devices gets to other ranks. peer_to_peer: it is read from their devices if
+        /// possible, and otherwise sent in messages, from the device if the MPI is CUDA-aware.
+        /// gpu_direct, host_staged: all in messages, from the device or from the host.
+        transport: GpuTransport = GpuTransport::PeerToPeer, |transport: GpuTransport| transport;
+    }
+}

@@ -1,0 +1,145 @@
+//! What options mean for a grid.
+
+use fft_core::{DynGrid, Error, Kind, PerAxis, Problem, Wire};
+
+use super::table::Options;
+use crate::field::DynTransform;
+
+/// Options that say what arrays and results are. The others say how a transform is done.
+const OF_THE_PROBLEM: [&str; 11] = [
+    "kinds",
+    "input_order",
+    "output_order",
+    "batch",
+    "forward_scale",
+    "inverse_scale",
+    "zero_padded",
+    "modes",
+    "shared_arrays",
+    "transposed_input",
+    "transposed_output",
+];
+
+/// Options that wisdom does not name, although they say how a transform is done: they choose the
+/// recipe, or a problem has them.
+const NOT_IN_WISDOM: [&str; 3] = ["tuning", "machine", "ignore_shared_memory"];
+
+impl Options {
+    /// The kind of each axis.
+    pub(crate) fn kinds_of(&self, transform: DynTransform, axes: usize) -> PerAxis<Kind> {
+        self.kinds.unwrap_or_else(|| transform.kinds(axes))
+    }
+
+    /// The order of the axes of physical data, slowest first.
+    pub(crate) fn input_order_of(&self, axes: usize) -> PerAxis<usize> {
+        self.input_order.unwrap_or_else(|| PerAxis::row_major(axes))
+    }
+
+    /// The order of the axes of spectral data, slowest first.
+    pub(crate) fn output_order_of(&self, axes: usize) -> PerAxis<usize> {
+        self.output_order.unwrap_or_else(|| PerAxis::row_major(axes))
+    }
+
+    /// The lengths of transforms and the numbers of modes, of physical data on this grid.
+    pub(crate) fn lengths(&self, grid: DynGrid) -> [PerAxis<usize>; 2] {
+        let lengths = self.zero_padded.unwrap_or(grid.shape());
+        [lengths, self.modes.unwrap_or(lengths)]
+    }
+
+    /// The grid of spectral data, of physical data on this grid.
+    ///
+    /// # Panics
+    /// If there are more kinds than axes.
+    pub(crate) fn spectral_grid(&self, grid: DynGrid, transform: DynTransform) -> DynGrid {
+        let [_, modes] = self.lengths(grid);
+        // Numbers of modes without meaning are refused when the problem is made.
+        let modes = modes.map(|modes| modes.max(1));
+        let kinds = self.kinds_of(transform, grid.axes());
+        Problem::spectral_grid(DynGrid::new(modes).unwrap_or(grid), kinds)
+    }
+
+    /// The wire that is used where a recipe names none.
+    pub(crate) fn usual_wire(&self) -> Wire {
+        self.wire.unwrap_or(if self.tolerance.is_some() { Wire::Tolerance } else { Wire::Raw })
+    }
+
+    /// Whether whatever has a value for each axis has as many as the grid.
+    pub(crate) fn check_axes(&self, grid: DynGrid) -> Result<(), Error> {
+        let axes = grid.axes();
+        let check = |name: &str, found: Option<usize>| match found.filter(|found| *found != axes) {
+            Some(found) => Err(Error::argument(format!("axes of {name}"), found, axes)),
+            None => Ok(()),
+        };
+        check("kinds", self.kinds.map(|kinds| kinds.len()))?;
+        for (name, values) in [
+            ("input_order", self.input_order),
+            ("output_order", self.output_order),
+            ("zero_padded", self.zero_padded),
+            ("modes", self.modes),
+        ] {
+            check(name, values.map(|values| values.len()))?;
+        }
+        for brick in [self.input, self.output].into_iter().flatten() {
+            check("a brick", Some(brick.lo.len()))?;
+            check("a brick", Some(brick.hi.len()))?;
+        }
+        Ok(())
+    }
+
+    /// Refuses a brick or an order on a side that is transposed.
+    pub(crate) fn check_transposed(&self) -> Result<(), Error> {
+        let sides = [
+            ("transposed_input", self.transposed_input, self.input, self.input_order),
+            ("transposed_output", self.transposed_output, self.output, self.output_order),
+        ];
+        for (name, transposed, brick, order) in sides {
+            let is_ordered = order.is_some_and(|order| order != PerAxis::row_major(order.len()));
+            if transposed && (brick.is_some() || is_ordered) {
+                return Err(Error::argument(name, "a brick or an order", "neither"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets each option that says how a transform is done, if the environment has it, as in
+    /// `THRIFFTY_TOLERANCE=1e-6`. Arrays and results stay as they are.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for a value that is not known, with the name of the variable.
+    pub fn read_environment(&mut self) -> Result<(), Error> {
+        for row in Self::TABLE {
+            let variable = format!("THRIFFTY_{}", row.name.to_uppercase());
+            let Some(value) = std::env::var_os(&variable) else { continue };
+            if OF_THE_PROBLEM.contains(&row.name) || value.is_empty() {
+                continue;
+            }
+            row.set(self, &value.to_string_lossy()).map_err(|error| match error {
+                Error::Argument { found, expected, .. } => {
+                    Error::Argument { what: variable, found, expected }
+                }
+                other => other,
+            })?;
+        }
+        Ok(())
+    }
+
+    /// What ranks compare: everything but bricks.
+    pub(crate) fn entries(&self) -> Vec<(&'static str, String)> {
+        Self::TABLE.iter().map(|row| (row.name, row.text(self))).collect()
+    }
+
+    /// The changed options that decide which recipe is fastest: ` wire=f32 memory=least`.
+    pub(crate) fn in_wisdom(&self) -> String {
+        let mut text = String::new();
+        for row in Self::TABLE {
+            let is_named = match row.name {
+                "shared_arrays" => true,
+                name => !OF_THE_PROBLEM.contains(&name) && !NOT_IN_WISDOM.contains(&name),
+            };
+            if is_named && row.is_changed(self) {
+                text.push_str(&format!(" {}={}", row.name, row.text(self)));
+            }
+        }
+        text
+    }
+}

@@ -1,0 +1,81 @@
+//! One row of a table of options.
+
+use std::fmt;
+
+use fft_core::Error;
+
+use super::value::{DEFAULT, Form};
+
+/// What is known of one option of `O`: its name, what it means, and its value as text.
+///
+/// ```
+/// use thriffty::planning::Options;
+/// let mut options = Options::default();
+/// options.set("batch", "3")?;
+/// assert_eq!(options.batch, 3);
+/// let changed: Vec<_> = Options::TABLE.iter().filter(|row| row.is_changed(&options)).collect();
+/// assert_eq!((changed[0].name, changed[0].text(&options)), ("batch", "3".into()));
+/// # Ok::<(), thriffty::Error>(())
+/// ```
+pub struct Setting<O: 'static> {
+    /// The name, which is the same from every language and on the command line.
+    pub name: &'static str,
+    /// How the value is written.
+    pub form: Form,
+    pub(super) lines: &'static str,
+    pub(super) get: fn(&O) -> String,
+    pub(super) set: fn(&mut O, &str) -> Result<(), Error>,
+    pub(super) reset: fn(&mut O),
+}
+
+impl<O: Default> Setting<O> {
+    /// What the option means, in sentences; an empty line divides paragraphs.
+    pub fn meaning(&self) -> String {
+        let lines: Vec<_> = self.lines.lines().map(str::trim).collect();
+        lines.join("\n").trim().into()
+    }
+
+    /// The value as text; `default` where the library decides.
+    pub fn text(&self, options: &O) -> String {
+        (self.get)(options)
+    }
+
+    /// The text of the value that nobody has changed.
+    pub fn default_text(&self) -> String {
+        self.text(&O::default())
+    }
+
+    /// Whether the value is not the default.
+    pub fn is_changed(&self, options: &O) -> bool {
+        self.text(options) != self.default_text()
+    }
+
+    /// Sets the value that a text describes. `default` is always allowed.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] with the name of the option.
+    pub fn set(&self, options: &mut O, text: &str) -> Result<(), Error> {
+        if text == DEFAULT {
+            (self.reset)(options);
+            return Ok(());
+        }
+        (self.set)(options, text)
+    }
+}
+
+impl<O> fmt::Debug for Setting<O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Setting").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// The row of this name in one of the tables of a caller's options.
+///
+/// # Errors
+/// [`Error::Argument`] with the names of all rows.
+pub(super) fn row<'a, O>(table: &'a [Setting<O>], name: &str) -> Result<&'a Setting<O>, Error> {
+    table.iter().find(|row| row.name == name).ok_or_else(|| {
+        let names: Vec<_> = table.iter().map(|row| row.name).collect();
+        Error::argument("option", name, format!("one of {}", names.join(", ")))
+    })
+}

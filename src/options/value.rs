@@ -1,0 +1,169 @@
+//! Values of options as text.
+
+use std::fmt::Display;
+use std::str::FromStr;
+
+use fft_core::{
+    Algorithm, Error, Family, GpuTransport, Kind, MAX_AXES, Memory, PerAxis, Precision, Scale,
+    Tolerance, Wire,
+};
+
+use super::machine_choice::MachineChoice;
+use super::tuning::Tuning;
+
+/// The text of an option that has no value of its own: the library decides.
+pub(super) const DEFAULT: &str = "default";
+
+/// How the value of an option is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Form {
+    /// `true` or `false`.
+    Flag,
+    /// A whole number.
+    Count,
+    /// A number.
+    Number,
+    /// A text with a syntax of its own, such as the name of a file.
+    Text,
+    /// One of these names.
+    Names(&'static [&'static str]),
+    /// A length for each axis: `64,32`, `64x32`, or `64^2`.
+    Lengths,
+    /// The axes, slowest first: `1,0`.
+    Order,
+    /// A kind for each axis: `c2c,r2c`.
+    Kinds,
+}
+
+/// A value that has a text, which parses to it again.
+pub(super) trait OptionValue: Sized {
+    /// How it is written.
+    const FORM: Form;
+
+    /// The value that prints as this text, for the option of this name.
+    fn parse(name: &str, text: &str) -> Result<Self, Error>;
+
+    /// The text.
+    fn text(&self) -> String;
+}
+
+/// Values that implement `FromStr` and `Display`.
+macro_rules! by_display {
+    ($($type:ty: $form:expr;)*) => {$(
+        impl OptionValue for $type {
+            const FORM: Form = $form;
+
+            fn parse(name: &str, text: &str) -> Result<Self, Error> {
+                parse_as(name, text)
+            }
+
+            fn text(&self) -> String {
+                self.to_string()
+            }
+        }
+    )*};
+}
+
+by_display! {
+    Algorithm: Form::Text;
+    Wire: Form::Text;
+    Tolerance: Form::Text;
+    Tuning: Form::Text;
+    MachineChoice: Form::Text;
+    Family: Form::Names(&["any", "slabs", "pencils"]);
+    Memory: Form::Names(&["ample", "least"]);
+    GpuTransport: Form::Names(&["peer_to_peer", "gpu_direct", "host_staged"]);
+    Scale: Form::Names(&["none", "full", "symmetric"]);
+    Precision: Form::Names(&["f32", "f64"]);
+}
+
+/// As `FromStr`, but errors name the option.
+fn parse_as<V: FromStr<Err = Error> + Display>(name: &str, text: &str) -> Result<V, Error> {
+    text.parse().map_err(|error| match error {
+        Error::Argument { found, expected, .. } => {
+            Error::Argument { what: name.into(), found, expected }
+        }
+        other => other,
+    })
+}
+
+impl OptionValue for bool {
+    const FORM: Form = Form::Flag;
+
+    fn parse(name: &str, text: &str) -> Result<Self, Error> {
+        text.parse().map_err(|_| Error::argument(name, text, "true or false"))
+    }
+
+    fn text(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl OptionValue for usize {
+    const FORM: Form = Form::Count;
+
+    fn parse(name: &str, text: &str) -> Result<Self, Error> {
+        text.parse().map_err(|_| Error::argument(name, text, "a whole number"))
+    }
+
+    fn text(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl<V: OptionValue> OptionValue for Option<V> {
+    const FORM: Form = V::FORM;
+
+    fn parse(name: &str, text: &str) -> Result<Self, Error> {
+        V::parse(name, text).map(Some)
+    }
+
+    fn text(&self) -> String {
+        self.as_ref().map_or_else(|| DEFAULT.into(), V::text)
+    }
+}
+
+/// Lengths, and orders of axes, which are written alike.
+impl OptionValue for PerAxis<usize> {
+    const FORM: Form = Form::Lengths;
+
+    fn parse(name: &str, text: &str) -> Result<Self, Error> {
+        let wrong = || Error::argument(name, text, "a whole number for each axis, as in 64,32");
+        let number = |part: &str| part.trim().parse::<usize>().map_err(|_| wrong());
+        let numbers = match text.split_once('^') {
+            Some((base, power)) => vec![number(base)?; number(power)?.min(MAX_AXES + 1)],
+            None => text.split([',', 'x']).map(number).collect::<Result<_, _>>()?,
+        };
+        per_axis(name, &numbers)
+    }
+
+    fn text(&self) -> String {
+        self.iter().map(usize::to_string).collect::<Vec<_>>().join(",")
+    }
+}
+
+impl OptionValue for PerAxis<Kind> {
+    const FORM: Form = Form::Kinds;
+
+    fn parse(name: &str, text: &str) -> Result<Self, Error> {
+        let kind = |part: &str| {
+            let found = Kind::ALL.into_iter().find(|kind| kind.name() == part.trim());
+            let names = || Kind::ALL.map(Kind::name).join(", ");
+            found.ok_or_else(|| Error::argument(name, part, format!("one of {}", names())))
+        };
+        let kinds = text.split(',').map(kind).collect::<Result<Vec<_>, _>>()?;
+        per_axis(name, &kinds)
+    }
+
+    fn text(&self) -> String {
+        self.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(",")
+    }
+}
+
+fn per_axis<V: Copy>(name: &str, values: &[V]) -> Result<PerAxis<V>, Error> {
+    match values.len() {
+        axes @ 1..=MAX_AXES => Ok(PerAxis::from_fn(axes, |axis| values[axis])),
+        axes => Err(Error::argument(format!("axes of {name}"), axes, format!("1 to {MAX_AXES}"))),
+    }
+}
