@@ -119,126 +119,6 @@ typedef int32_t thriffty_transform;
 #endif
 
 /**
- * What is done along one axis.
- */
-enum thriffty_kind
-#ifdef THRIFFTY_SIZED_ENUMS
-  : int32_t
-#endif
- {
-    /**
-     * The usual kind of the transform.
-     */
-    THRIFFTY_KIND_DEFAULT = 0,
-    /**
-     * No transform.
-     */
-    THRIFFTY_KIND_NONE = 1,
-    /**
-     * Complex to complex.
-     */
-    THRIFFTY_KIND_C2C = 2,
-    /**
-     * Real to complex.
-     */
-    THRIFFTY_KIND_R2C = 3,
-    /**
-     * Cosine transform I; its own inverse. FFTW's REDFT00.
-     */
-    THRIFFTY_KIND_DCT1 = 4,
-    /**
-     * Cosine transform II; its inverse is III. FFTW's REDFT10.
-     */
-    THRIFFTY_KIND_DCT2 = 5,
-    /**
-     * Cosine transform III; its inverse is II. FFTW's REDFT01.
-     */
-    THRIFFTY_KIND_DCT3 = 6,
-    /**
-     * Cosine transform IV; its own inverse. FFTW's REDFT11.
-     */
-    THRIFFTY_KIND_DCT4 = 7,
-    /**
-     * Sine transform I; its own inverse. FFTW's RODFT00.
-     */
-    THRIFFTY_KIND_DST1 = 8,
-    /**
-     * Sine transform II; its inverse is III. FFTW's RODFT10.
-     */
-    THRIFFTY_KIND_DST2 = 9,
-    /**
-     * Sine transform III; its inverse is II. FFTW's RODFT01.
-     */
-    THRIFFTY_KIND_DST3 = 10,
-    /**
-     * Sine transform IV; its own inverse. FFTW's RODFT11.
-     */
-    THRIFFTY_KIND_DST4 = 11
-};
-#ifndef __cplusplus
-#ifdef THRIFFTY_SIZED_ENUMS
-typedef enum thriffty_kind thriffty_kind;
-#else
-typedef int32_t thriffty_kind;
-#endif
-#endif
-
-/**
- * The format of all numbers, by its bits.
- */
-enum thriffty_precision
-#ifdef THRIFFTY_SIZED_ENUMS
-  : int32_t
-#endif
- {
-    /**
-     * `float`.
-     */
-    THRIFFTY_PRECISION_F32 = 32,
-    /**
-     * `double`.
-     */
-    THRIFFTY_PRECISION_F64 = 64
-};
-#ifndef __cplusplus
-#ifdef THRIFFTY_SIZED_ENUMS
-typedef enum thriffty_precision thriffty_precision;
-#else
-typedef int32_t thriffty_precision;
-#endif
-#endif
-
-/**
- * The factor of results; N is the number of points (for cosine and sine transforms, the product of
- * FFTW's logical lengths).
- */
-enum thriffty_scale
-#ifdef THRIFFTY_SIZED_ENUMS
-  : int32_t
-#endif
- {
-    /**
-     * 1.
-     */
-    THRIFFTY_SCALE_NONE = 0,
-    /**
-     * 1/N.
-     */
-    THRIFFTY_SCALE_FULL = 1,
-    /**
-     * 1/sqrt(N).
-     */
-    THRIFFTY_SCALE_SYMMETRIC = 2
-};
-#ifndef __cplusplus
-#ifdef THRIFFTY_SIZED_ENUMS
-typedef enum thriffty_scale thriffty_scale;
-#else
-typedef int32_t thriffty_scale;
-#endif
-#endif
-
-/**
  * One of the two sides of a transform.
  */
 enum thriffty_side
@@ -260,40 +140,6 @@ enum thriffty_side
 typedef enum thriffty_side thriffty_side;
 #else
 typedef int32_t thriffty_side;
-#endif
-#endif
-
-/**
- * How the recipe of a plan is chosen.
- */
-enum thriffty_tune
-#ifdef THRIFFTY_SIZED_ENUMS
-  : int32_t
-#endif
- {
-    /**
-     * By a model of the machine; nothing is run.
-     */
-    THRIFFTY_TUNE_MODEL = 0,
-    /**
-     * By timings, within `tune_seconds`.
-     */
-    THRIFFTY_TUNE_MEASURE = 1,
-    /**
-     * By earlier timings, from the file `tune_text` of `thriffty_plan_save_wisdom`; by the model
-     * if it has no entry for this transform on this machine.
-     */
-    THRIFFTY_TUNE_WISDOM = 2,
-    /**
-     * The recipe that prints as `tune_text`.
-     */
-    THRIFFTY_TUNE_EXACT = 3
-};
-#ifndef __cplusplus
-#ifdef THRIFFTY_SIZED_ENUMS
-typedef enum thriffty_tune thriffty_tune;
-#else
-typedef int32_t thriffty_tune;
 #endif
 #endif
 
@@ -366,6 +212,15 @@ typedef int32_t thriffty_operator;
 typedef struct thriffty_copy thriffty_copy;
 
 /**
+ * The options of plans, by name. Nobody else uses them during a call. A plan that was made with
+ * them does not need them.
+ *
+ * The names and their meaning are those of the table in docs/options.md, which
+ * `thriffty_options_describe` writes as JSON. Options are equal on all ranks.
+ */
+typedef struct thriffty_options thriffty_options;
+
+/**
  * A distributed transform, ready to run any number of times in both directions.
  *
  * A plan may be used on any thread, by one at a time; with MPI, on threads that may call MPI: with
@@ -374,148 +229,6 @@ typedef struct thriffty_copy thriffty_copy;
  * `THRIFFTY_STATUS_PLAN`, on this rank alone: other ranks wait for it.
  */
 typedef struct thriffty_plan thriffty_plan;
-
-/**
- * Options of a plan, equal on all ranks. Always begin with `thriffty_options_init`: later versions
- * have more fields at the end, and accept the sizes of earlier ones.
- */
-typedef struct thriffty_options {
-    /**
-     * Bytes of this struct as the program knows it.
-     */
-    size_t struct_size;
-    /**
-     * `THRIFFTY_PRECISION_F64` (default) or `THRIFFTY_PRECISION_F32`.
-     */
-    int32_t precision;
-    /**
-     * The kind of each axis: `THRIFFTY_KIND_DEFAULT` or another.
-     */
-    int32_t kinds[4];
-    /**
-     * The order of axes in memory of physical data, slowest first: by default 0, 1, 2, 3, as in C.
-     */
-    int32_t input_order[4];
-    /**
-     * The same of spectral data.
-     */
-    int32_t output_order[4];
-    /**
-     * The scale of forward transforms: `THRIFFTY_SCALE_NONE` by default.
-     */
-    int32_t forward_scale;
-    /**
-     * The scale of inverse transforms: `THRIFFTY_SCALE_FULL` by default.
-     */
-    int32_t inverse_scale;
-    /**
-     * The number of equal transforms, whose arrays follow each other in memory: 1 by default.
-     */
-    int64_t batch;
-    /**
-     * The exchange: "shared", "hosts", "p2p", "pipelined", "alltoallv", "kway4", "ring" or
-     * "ring-flush".
-     * NULL (default): it is chosen with the recipe.
-     */
-    const char *exchange;
-    /**
-     * The encoding of messages to other hosts: "raw", "f32", "f16", "bf16", "mantissa:40",
-     * "bits:16", "lossless" or "tolerance". NULL (default): "tolerance" if there is one, otherwise
-     * "raw".
-     */
-    const char *wire;
-    /**
-     * The largest relative error of the transform by encoded messages, in the l2 norm. 0
-     * (default): none. Of half a spectrum, the norm is that of the whole: squares count twice, but
-     * once at the first index along the halved axis and, for an even length, at the last.
-     */
-    double tolerance;
-    /**
-     * Not 0: the tolerance is a bound for any data, at one or two more bits per number.
-     */
-    int32_t strict;
-    /**
-     * Not 0: ranks of one host send messages, as if each had a host of its own.
-     */
-    int32_t ignore_shared_memory;
-    /**
-     * How the recipe is chosen: `THRIFFTY_TUNE_MODEL` by default.
-     */
-    int32_t tune;
-    /**
-     * Not 0: all arrays are those of `thriffty_allocate`. Processes of a host then read and write
-     * each other's arrays directly.
-     */
-    int32_t shared_arrays;
-    /**
-     * Seconds for `THRIFFTY_TUNE_MEASURE`: 10 by default.
-     */
-    double tune_seconds;
-    /**
-     * The file of `THRIFFTY_TUNE_WISDOM`, or the recipe of `THRIFFTY_TUNE_EXACT`; NULL by default.
-     */
-    const char *tune_text;
-    /**
-     * The CUDA device that the data is on, which ranks may share; -1 (default) for the host. See
-     * `thriffty_forward`.
-     */
-    int32_t device;
-    /**
-     * On a device: the `CUstream` or `cudaStream_t` for all work, of the device's primary context,
-     * alive as long as the plan and its copies. NULL (default): CUDA's default stream.
-     */
-    void *stream;
-    /**
-     * On a device: how data gets to other ranks. "peer_to_peer", as NULL (default): read from their
-     * devices if possible, otherwise in messages, from the device if the MPI is CUDA-aware.
-     * "gpu_direct", "host_staged": all in messages, from the device or from the host.
-     */
-    const char *transport;
-    /**
-     * On the host: the memory of the plan beside input and output. "ample", as NULL (default): as
-     * much as is fast. "least": messages go in rounds. `thriffty_plan_sizes` has
-     * `workspace_bytes`.
-     */
-    const char *memory;
-    /**
-     * The layouts between input and output that are considered: "any", as NULL (default), "slabs"
-     * or "pencils".
-     */
-    const char *layouts;
-    /**
-     * On the host: the threads of this process that share its work; 1 by default, 0 for
-     * `thriffty_default_threads`. One axis of one process has one thread. Plans of a process share
-     * their threads, which park between calls. Over MPI the thread that calls this library sends
-     * for them, so that `MPI_THREAD_FUNNELED` is enough; transposed data is refused there.
-     */
-    int32_t threads;
-    /**
-     * Not 0: spectral data stays in the bricks and the order of axes that cost least, which
-     * `thriffty_plan_sizes` tells; `output` is NULL then, and `output_order` as in C. Plans of
-     * one process with several threads ignore it.
-     */
-    int32_t transposed_output;
-    /**
-     * The length of the transform along each axis; 0 (default): that of physical data, which
-     * otherwise is taken as 0 beyond `shape`. The inverse leaves that out.
-     */
-    int64_t transform[4];
-    /**
-     * The modes of spectral data along each axis, the lowest: those of a transform of so many
-     * points; 0 (default): all. Of an even number of modes below the length, the middle one is 0.
-     */
-    int64_t modes[4];
-    /**
-     * Not 0: physical data is in the bricks and the order of axes that cost least, as of
-     * `transposed_output`. For programs that bring it there with `thriffty_copy_run`.
-     */
-    int32_t transposed_input;
-    /**
-     * The machine of the model that chooses the recipe: the path of a file of `fft-cli calibrate`,
-     * or "summit", "frontier" or "ethernet"; NULL (default): the default machine.
-     */
-    const char *machine;
-} thriffty_options;
 
 /**
  * A half-open box of the grid. Entries beyond the axes of the grid are ignored. It is empty if
@@ -627,14 +340,6 @@ const char *thriffty_version(void);
  * the next failure on this thread.
  */
 const char *thriffty_last_error(void);
-
-/**
- * Sets all options to their defaults. `struct_size` is `sizeof(thriffty_options)`.
- *
- * What the caller promises:
- * `options` is NULL or has room for so many bytes.
- */
-thriffty_status thriffty_options_init(struct thriffty_options *options, size_t struct_size);
 
 /**
  * Makes a plan of one process, without MPI. Its only brick is the whole grid. See
@@ -815,8 +520,8 @@ thriffty_status thriffty_plan_refuse(struct thriffty_plan *plan,
                                      const char *expected);
 
 /**
- * Saves the timings of `THRIFFTY_TUNE_MEASURE` for `THRIFFTY_TUNE_WISDOM`: adds an entry to this
- * file, or replaces that of the same transform on the same machine. Collective.
+ * Saves what "measure" of the option "tuning" has found, for "wisdom:FILE" in later plans: adds an
+ * entry to this file, or replaces that of the same transform on the same machine. Collective.
  *
  * What the caller promises:
  * `path` is NULL or a text that ends with a zero.
@@ -905,6 +610,95 @@ thriffty_status thriffty_copy_run(struct thriffty_copy *copy, const void *const 
  * Destroys a copy. Collective over its ranks. NULL is ignored.
  */
 thriffty_status thriffty_copy_destroy(struct thriffty_copy *copy);
+
+/**
+ * Makes options, all of which have their defaults. On failure `*options` is NULL.
+ *
+ * What the caller promises:
+ * `options` is NULL or has room for a pointer.
+ */
+thriffty_status thriffty_options_create(struct thriffty_options **options);
+
+/**
+ * Destroys options. NULL is ignored.
+ *
+ * What the caller promises:
+ * `options` is NULL or of `thriffty_options_create`, and not destroyed yet.
+ */
+thriffty_status thriffty_options_destroy(struct thriffty_options *options);
+
+/**
+ * Sets the option of this name to the value that a text describes: for example "tolerance" to
+ * "1e-6", "batch" to "3", "shared_arrays" to "true" or "kinds" to "c2c,r2c". "default" is always
+ * allowed. Names and values that are not known are refused with `THRIFFTY_STATUS_ARGUMENT`, and a
+ * text that has those that are. Not collective.
+ *
+ * What the caller promises:
+ * `options` is NULL or of `thriffty_options_create`; each text is NULL or ends with a zero.
+ */
+thriffty_status thriffty_options_set(struct thriffty_options *options, const char *name, const char *value);
+
+/**
+ * As `thriffty_options_set`, but values for each axis are in the order of Fortran, and axes are
+ * counted from 1.
+ *
+ * What the caller promises:
+ * As of `thriffty_options_set`.
+ */
+thriffty_status thriffty_options_set_f(struct thriffty_options *options, const char *name, const char *value);
+
+/**
+ * Sets an option that has a whole number for each axis, such as "zero_padded" or "input_order", to
+ * `count` numbers.
+ *
+ * What the caller promises:
+ * As of `thriffty_options_set`; `values` is NULL or has `count` numbers.
+ */
+thriffty_status thriffty_options_set_integers(struct thriffty_options *options,
+                                              const char *name,
+                                              size_t count,
+                                              const int64_t *values);
+
+/**
+ * Sets the CUDA stream for all work of plans on a device: a `CUstream` or `cudaStream_t` of the
+ * device's primary context, which lives as long as the plan and its copies. NULL is CUDA's default
+ * stream.
+ *
+ * What the caller promises:
+ * `options` is NULL or of `thriffty_options_create`.
+ */
+thriffty_status thriffty_options_set_stream(struct thriffty_options *options, void *stream);
+
+/**
+ * Sets each option whose name the environment has, as in `THRIFFTY_TOLERANCE=1e-6`: those that
+ * say how a transform is done, and leave arrays and results as they are. For programs whose users
+ * cannot set options otherwise.
+ *
+ * What the caller promises:
+ * `options` is NULL or of `thriffty_options_create`.
+ */
+thriffty_status thriffty_options_read_environment(struct thriffty_options *options);
+
+/**
+ * Writes the value of the option of this name, as snprintf does: at most `room` bytes with the
+ * final zero. Returns the length of the whole text without the zero or, on failure, a status times
+ * -1.
+ *
+ * What the caller promises:
+ * `options` is NULL or of `thriffty_options_create`, `name` is NULL or ends with a zero, and
+ * `value` is NULL or has room for `room` bytes.
+ */
+int64_t thriffty_options_get(const struct thriffty_options *options, const char *name, char *value, size_t room);
+
+/**
+ * Writes all options as JSON, as `thriffty_options_get` writes one: an array of objects with
+ * "name", "form", "names", "default" and "meaning". For programs that make their own interface of
+ * them.
+ *
+ * What the caller promises:
+ * `json` is NULL or has room for `room` bytes.
+ */
+int64_t thriffty_options_describe(char *json, size_t room);
 
 /**
  * Transforms physical to spectral data on this process, without a plan of yours. The library makes

@@ -62,8 +62,8 @@ struct Types;
 
 pub mod arrays;
 mod bound;
-mod field;
 mod calibration;
+mod field;
 mod job;
 pub mod local;
 mod machines;
@@ -81,21 +81,23 @@ pub use fft_core::PerProcess;
 pub use fft_core::{Brick, Comm, Complex, Error, ErrorKind, Grid, Kind, Scale, Tolerance, Wire};
 pub use field::{C2c, Field, Physical, R2c, R2r, Spectral};
 pub use job::Job;
-pub use plan::{Draft, Plan, c2c, r2c, r2r};
 pub use options::Tuning;
+pub use plan::{Draft, Plan, c2c, r2c, r2r};
 
 /// Plans whose types are values, a cache of plans, and what plans are made from: options, layouts,
 /// recipes, predictions and simulations.
 pub mod planning {
     pub use crate::field::{Device, DynArray, DynTransform, Host, Location, Side, Transform};
-    pub use crate::options::{Form, MachineChoice, Norm, Options, Placement, Setting};
+    pub use crate::options::{
+        DeviceChoice, Form, MachineChoice, Norm, Options, Placement, Setting,
+    };
     pub use crate::plan::{DynDraft, DynPlan, PlanCache};
     pub use crate::spectral::Wavenumbers;
     pub use fft_core::{
         Algorithm, BytesMoved, Capabilities, Direction, DynBrick, DynGrid, Element, Epochs,
-        Expected, Family, Flight, GpuTransport, Layout, MAX_AXES, Memory, Message, Node, Order, PerAxis, Played,
-        Precision, Prediction, Problem, ProcGrid, Program, Real, Recipe, Reduce, Schedule,
-        Simulation, Simulator, Step, Summary, Timings, WireError, agree, assert_same,
+        Expected, Family, Flight, GpuTransport, Layout, MAX_AXES, Memory, Message, Node, Order,
+        PerAxis, Played, Precision, Prediction, Problem, ProcGrid, Program, Real, Recipe, Reduce,
+        Schedule, Simulation, Simulator, Step, Summary, Timings, WireError, agree, assert_same,
     };
 }
 
@@ -112,13 +114,15 @@ pub mod machine {
     pub use crate::machines::{NAMES, load, named, read, read_file, save};
     #[cfg(feature = "cuda")]
     pub use crate::machines::{load_on_device, read_on_device};
-    pub use fft_core::{Codecs, Costs, How, LineCosts, Machine, Messages, OneByOne, Quantity, Rate};
+    pub use fft_core::{
+        Codecs, Costs, How, LineCosts, Machine, Messages, OneByOne, Quantity, Rate,
+    };
 }
 
 /// Plans and fields on CUDA devices, and what they are made of.
 #[cfg(feature = "cuda")]
 pub mod gpu {
-    pub use crate::bound::DeviceOptions;
+    pub use crate::bound::{DeviceOptions, device_in_rotation};
     pub use crate::plan::{DeviceDraft, DeviceField, DevicePlan};
     pub use fft_gpu::*;
 }

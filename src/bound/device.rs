@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use fft_core::{AnyExecutor, Comm, Direction, Error, Executor, Precision, Recipe, agree};
-use fft_gpu::cudarc::driver::{CudaStream, DeviceSlice};
-use fft_gpu::{Cuda, DeviceMemory, Gpu, GpuReal, GpuTransport, SharedSlice};
+use fft_gpu::cudarc::driver::{CudaContext, CudaStream, DeviceSlice};
+use fft_gpu::{Cuda, DeviceMemory, Gpu, GpuReal, GpuTransport, SharedSlice, driver_is_present};
 
 use super::bound::{Bound, OnDevice, misaligned, misplaced};
 use crate::field::{Bytes, BytesMut, DeviceArray, DynArray, Pool, Pooled};
@@ -37,6 +37,17 @@ impl fmt::Debug for DeviceOptions {
             .field("transport", &self.transport)
             .finish()
     }
+}
+
+/// The number of this rank's device, if the ranks of each host use its devices in rotation.
+pub fn device_in_rotation(comm: &dyn Comm) -> usize {
+    let rank = comm.rank();
+    let ranks_before = (0..rank).filter(|other| comm.host(*other) == comm.host(rank)).count();
+    let devices = match driver_is_present() {
+        true => CudaContext::device_count().unwrap_or(0).max(1) as usize,
+        false => 1,
+    };
+    ranks_before % devices
 }
 
 /// Binds a recipe to a device in its precision. Collective; all ranks have the same recipe.

@@ -9,7 +9,7 @@ pub(crate) use bound::Bound;
 #[cfg(feature = "cuda")]
 pub(crate) use bound::OnDevice;
 #[cfg(feature = "cuda")]
-pub use device::DeviceOptions;
-#[cfg(feature = "cuda")]
 pub(crate) use device::bind;
+#[cfg(feature = "cuda")]
+pub use device::{DeviceOptions, device_in_rotation};
 pub(crate) use host::HostBound;

@@ -14,8 +14,8 @@ use fft_core::{
 
 use super::agreed::measure_until_agreed;
 use crate::field::C2c;
-use crate::plan::Plan;
 use crate::options::Tuning;
+use crate::plan::Plan;
 
 /// Points along each axis of the smaller transforms, for latencies, and of the larger, for rates.
 const SMALL: usize = 64;

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fft_core::{
-    Access, Comm, Direction, DynBrick, DynGrid, Error, PerAxis, Precision, Recipe, Reduce, Spectrum,
-    Timings, Unwinding, WireError, agree,
+    Access, Comm, Direction, DynBrick, DynGrid, Error, PerAxis, Precision, Recipe, Reduce,
+    Spectrum, Timings, Unwinding, WireError, agree,
 };
 
 use super::dyn_local_draft::DynLocalDraft;
@@ -145,7 +145,8 @@ impl DynLocalPlan {
         let mut most = [threads as f64];
         comm.allreduce(Reduce::Max, &mut most)?;
         let options = Options { input, output, ..options };
-        let Work { grid: one, options, calls } = Work::new(grid, transform, options, most[0] as usize);
+        let Work { grid: one, options, calls } =
+            Work::new(grid, transform, options, most[0] as usize);
         let (team, comms) = Team::new(comm.as_ref(), threads)?;
         let plans = plans_of_threads(&team, comms, (one, transform, precision), &options)?;
         let (recipe, report) = (plans[0].recipe().clone(), plans[0].report().clone());

@@ -34,8 +34,7 @@ impl Work {
             PerAxis::from_fn(axes + 1, |place| if place == 0 { 0 } else { order[place - 1] + 1 })
         };
         let kinds = single.kinds_of(transform, axes);
-        let kinds =
-            PerAxis::from_fn(axes + 1, |a| if a == 0 { Kind::None } else { kinds[a - 1] });
+        let kinds = PerAxis::from_fn(axes + 1, |a| if a == 0 { Kind::None } else { kinds[a - 1] });
         let longer = |lens: Option<PerAxis<usize>>| {
             lens.map(|lens| {
                 PerAxis::from_fn(axes + 1, |a| if a == 0 { calls } else { lens[a - 1] })

@@ -6,6 +6,7 @@
 //! `fft-cli` use [`Options::set`] and the table, so that they have the same options.
 
 mod declare;
+mod device_choice;
 mod machine_choice;
 mod norm;
 mod placement;
@@ -16,11 +17,12 @@ mod tuning;
 mod value;
 
 pub(crate) use declare::setters;
+pub use device_choice::DeviceChoice;
 pub use machine_choice::MachineChoice;
 pub use norm::Norm;
 pub use placement::Placement;
 pub use setting::Setting;
-pub(crate) use table::options_table;
 pub use table::Options;
+pub(crate) use table::options_table;
 pub use tuning::Tuning;
 pub use value::Form;

@@ -1,6 +1,7 @@
 //! Options of where and in what a plan computes, which Rust has as types and drafts.
 
 use super::declare::define_options;
+use super::device_choice::DeviceChoice;
 use fft_core::{GpuTransport, Precision};
 
 define_options! {
@@ -19,9 +20,9 @@ define_options! {
         /// axis of one process has one thread. With MPI, the thread that makes the plan sends for
         /// the others, so that MPI_THREAD_FUNNELED is enough; transposed data is refused there.
         threads: Option<usize> = None, |threads: usize| Some(threads);
-        /// The number of the CUDA device that the data is on, which ranks may share. By default the
-        /// data is on the host.
-        device: Option<usize> = None, |device: usize| Some(device);
+        /// Where the data is: host; the number of a CUDA device, which ranks may share; or cuda, the
+        /// host's CUDA devices, which its ranks use in rotation.
+        device: DeviceChoice = DeviceChoice::Host, |device: DeviceChoice| device;
         /// How data on devices gets to other ranks. peer_to_peer: it is read from their devices if
         /// possible, and otherwise sent in messages, from the device if the MPI is CUDA-aware.
         /// gpu_direct, host_staged: all in messages, from the device or from the host.

@@ -8,6 +8,7 @@ use fft_core::{
     Tolerance, Wire,
 };
 
+use super::device_choice::DeviceChoice;
 use super::machine_choice::MachineChoice;
 use super::tuning::Tuning;
 
@@ -71,6 +72,7 @@ by_display! {
     Tolerance: Form::Text;
     Tuning: Form::Text;
     MachineChoice: Form::Text;
+    DeviceChoice: Form::Text;
     Family: Form::Names(&["any", "slabs", "pencils"]);
     Memory: Form::Names(&["ample", "least"]);
     GpuTransport: Form::Names(&["peer_to_peer", "gpu_direct", "host_staged"]);

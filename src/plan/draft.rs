@@ -8,13 +8,13 @@ use fft_core::{Brick, Comm, Complex, Element, Error, Grid, Kind, Real, Recipe, c
 
 use super::dyn_draft::DynDraft;
 use super::dyn_plan::DynPlan;
-use crate::options::{Norm, Options, options_table, setters};
 use super::plan::Plan;
 #[cfg(feature = "cuda")]
 use crate::bound::DeviceOptions;
 #[cfg(feature = "cuda")]
 use crate::field::Device;
 use crate::field::{C2c, Host, Location, R2c, R2r, Transform};
+use crate::options::{Norm, Options, options_table, setters};
 
 /// Drafts a complex transform over the ranks of `comm`, in double precision. Shapes have 1 to 4
 /// axes; others do not compile.

@@ -5,8 +5,8 @@ use std::sync::Once;
 
 use fft_comm::tuner::Progress;
 use fft_core::{
-    Access, Algorithm, Comm, DynBrick, DynGrid, Error, ErrorKind, Layout, MAX_AXES, Machine, PerAxis,
-    Precision, Problem, Recipe, agree, assert_same,
+    Access, Algorithm, Comm, DynBrick, DynGrid, Error, ErrorKind, Layout, MAX_AXES, Machine,
+    PerAxis, Precision, Problem, Recipe, agree, assert_same,
 };
 
 use super::dyn_plan::DynPlan;
@@ -15,10 +15,10 @@ use super::on_device::Ready;
 #[cfg(feature = "cuda")]
 use crate::bound::DeviceOptions;
 use crate::field::DynTransform;
-#[cfg(feature = "cuda")]
-use crate::tuning::ByClock;
 use crate::machines;
 use crate::options::{MachineChoice, Options, Tuning};
+#[cfg(feature = "cuda")]
+use crate::tuning::ByClock;
 use crate::tuning::{Decision, Wanted, by_clock, decide};
 
 /// A [`Draft`](crate::Draft) whose transform, precision and number of axes are run-time values.
@@ -227,11 +227,7 @@ impl<'a> DynDraft<'a> {
     }
 
     fn wanted<'b>(&'b self, options: &'b Options) -> Wanted<'b> {
-        Wanted {
-            options,
-            device: None,
-            watch: self.watch.as_deref().unwrap_or(&|_| ()),
-        }
+        Wanted { options, device: None, watch: self.watch.as_deref().unwrap_or(&|_| ()) }
     }
 
     /// Whether there is such a grid, and options for as many axes.
@@ -380,7 +376,8 @@ mod tests {
                 let mut draft = DynDraft::new(&comm, grid, transform, Precision::F64);
                 draft.options.exchange = Some(exchange);
                 let by_clock: ByClock<'_> = &|_, _, _| unreachable!("the model chooses");
-                let chosen = draft.decide_on_device(draft.options.clone(), (access, "a GPU"), by_clock)?;
+                let chosen =
+                    draft.decide_on_device(draft.options.clone(), (access, "a GPU"), by_clock)?;
                 Ok(chosen.recipe.to_string().replace(&format!(" {exchange} "), " "))
             };
             let others = [Algorithm::Shared, Algorithm::Pipelined, Algorithm::Ring(Epochs::Fence)];
@@ -417,7 +414,9 @@ mod tests {
             draft.options.machine = Some(machine.into());
             let by_clock: ByClock<'_> = &|_, _, _| unreachable!("the model chooses");
             let seconds = |access| {
-                let recipe = draft.decide_on_device(draft.options.clone(), (access, "a GPU"), by_clock)?.recipe;
+                let recipe = draft
+                    .decide_on_device(draft.options.clone(), (access, "a GPU"), by_clock)?
+                    .recipe;
                 Ok::<_, Error>(recipe.predict().seconds)
             };
             let [lines, chunks] = [seconds(Access::Contiguous)?, seconds(Access::Strided)?];
@@ -437,7 +436,15 @@ mod tests {
             let by_clock: ByClock<'_> = &|_, _, _| unreachable!("the model chooses");
             let mut keys = vec![draft.decide(&draft.options)?.key];
             for device in ["one GPU", "another GPU"] {
-                keys.push(draft.decide_on_device(draft.options.clone(), (Access::Strided, device), by_clock)?.key);
+                keys.push(
+                    draft
+                        .decide_on_device(
+                            draft.options.clone(),
+                            (Access::Strided, device),
+                            by_clock,
+                        )?
+                        .key,
+                );
             }
             assert!(keys[1].contains("on one GPU") && !keys[0].contains("GPU"), "{keys:?}");
             keys.sort();
@@ -461,7 +468,9 @@ mod tests {
                 options.output_order = Some([2, 0, 1].into());
             });
             let by_clock: ByClock<'_> = &|_, _, _| unreachable!("the model chooses");
-            let recipe = draft.decide_on_device(draft.options.clone(), (Access::Contiguous, "a GPU"), by_clock)?.recipe;
+            let recipe = draft
+                .decide_on_device(draft.options.clone(), (Access::Contiguous, "a GPU"), by_clock)?
+                .recipe;
             for direction in [Direction::Forward, Direction::Inverse] {
                 let program = recipe.lower(direction, Capabilities::of_library());
                 let mut resized = [None; 3];

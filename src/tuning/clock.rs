@@ -35,7 +35,8 @@ pub(crate) fn by_clock(
         && !problem.all_near()
         && agree(comm, comm.window())?.is_some();
     let choice =
-        Choice::of_clock(problem, wanted.options.exchange, can_put, wanted.options.wire.is_some()).of_family(wanted.options.layouts);
+        Choice::of_clock(problem, wanted.options.exchange, can_put, wanted.options.wire.is_some())
+            .of_family(wanted.options.layouts);
     let all = shortlist(candidates(problem, &choice)?, TIMED);
     let bind: Bind<'_> = &|recipe| {
         let bound = HostBound::bind(comm, recipe)?;
@@ -114,8 +115,8 @@ fn recipes(problem: &Problem, wanted: &Wanted<'_>) -> Result<Vec<Candidate>, Err
     let (whole, given) = (Algorithm::P2p, problem.options.exchange);
     let mut like = problem.clone();
     like.options.exchange = whole;
-    let mut choice =
-        Choice::of_clock(&like, Some(whole), false, wanted.options.wire.is_some()).of_family(wanted.options.layouts);
+    let mut choice = Choice::of_clock(&like, Some(whole), false, wanted.options.wire.is_some())
+        .of_family(wanted.options.layouts);
     choice.chunks.truncate(1);
     let named = |candidate: Candidate| {
         let text = candidate.recipe.to_string();

@@ -79,8 +79,8 @@ pub(crate) type Chosen = (Vec<Candidate>, Report);
 pub(crate) type ByClock<'a> = &'a dyn Fn(&Problem, &Wanted<'_>, Duration) -> Result<Chosen, Error>;
 
 fn by_model(problem: &Problem, wanted: &Wanted<'_>) -> Result<Chosen, Error> {
-    let choice = Choice::of_model(problem, wanted.options.exchange)
-        .of_family(wanted.options.layouts);
+    let choice =
+        Choice::of_model(problem, wanted.options.exchange).of_family(wanted.options.layouts);
     let all = candidates(problem, &choice)?;
     let report = Report::of_model(&all, &choice);
     Ok((all, report))

@@ -6,6 +6,7 @@ mod files;
 mod lock;
 mod wisdom;
 
+pub use crate::options::Tuning;
 pub(crate) use clock::by_clock;
 #[cfg(feature = "cuda")]
 pub(crate) use clock::by_device_clock;
@@ -17,5 +18,4 @@ pub use fft_comm::tuner::{
     favourite,
 };
 pub(crate) use files::{read, replace};
-pub use crate::options::Tuning;
 pub(crate) use wisdom::save as save_wisdom;

@@ -1,8 +1,8 @@
 //! Reshapes between ranks of a host, and between hosts.
 
 use fft_core::{
-    Comm, DynBrick, DynGrid, Error, How, Kind, Machine, Messages, PerAxis, Precision, Quantity,
-    Reduce, Topology, agree,
+    Comm, DynBrick, DynGrid, Error, How, Kind, Machine, Messages, Precision, Quantity, Reduce,
+    Topology, agree,
 };
 
 use super::alone::{LEAST_SECONDS, SHORT, Timed, time, wait};

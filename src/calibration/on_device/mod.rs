@@ -15,8 +15,8 @@ use fft_core::{Comm, Error, How, Machine, Quantity, Topology, agree, assert_same
 use fft_gpu::Gpu;
 
 use super::agreed::measure_until_agreed;
-use crate::machines::parse;
 use crate::bound::DeviceOptions;
+use crate::machines::parse;
 use alone::Bench;
 use links::Links;
 

@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use thriffty::Error;
 use thriffty::gpu::cudarc::driver::CudaStream;
-use thriffty::gpu::keeping_context;
-use thriffty::gpu::{
-    DeviceMemory, Gpu, GpuError, NoGpu, borrow, borrow_stream, driver_is_present,
-};
+use thriffty::gpu::{DeviceMemory, Gpu, GpuError, NoGpu, borrow, borrow_stream, driver_is_present};
+use thriffty::gpu::{device_in_rotation, keeping_context};
+use thriffty::planning::DeviceChoice;
+use thriffty::{Comm, Error};
 
 use super::addresses::{apart, check};
 use crate::request::Place;
@@ -17,12 +16,21 @@ use crate::values::Options;
 ///
 /// # Safety
 /// The stream of the options must be NULL, or live as long as the result and plans made with it.
-pub(super) unsafe fn place(rank: usize, device: usize, options: &Options) -> Result<Place, Error> {
+pub(super) unsafe fn place(
+    comm: &dyn Comm,
+    device: DeviceChoice,
+    options: &Options,
+) -> Result<Place, Error> {
+    let rank = comm.rank();
+    let number = match device {
+        DeviceChoice::Number(number) => number,
+        _ => device_in_rotation(comm),
+    };
     if !driver_is_present() {
         return Err(NoGpu::NoDriver.on(rank));
     }
     keeping_context(|| {
-        let gpu = Gpu::probe(device).map_err(|why| why.on(rank))?;
+        let gpu = Gpu::probe(number).map_err(|why| why.on(rank))?;
         let stream = std::ptr::with_exposed_provenance_mut(options.stream);
         // SAFETY: the caller vouches for the stream.
         let stream = unsafe { borrow_stream(&gpu, stream) }.map_err(|why| why.on(rank))?;

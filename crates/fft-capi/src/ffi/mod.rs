@@ -80,7 +80,8 @@ pub unsafe extern "C" fn thriffty_plan_create_serial(
     status(|| {
         let bricks = [std::ptr::null(); 2];
         // SAFETY: the caller vouches for the pointers.
-        let asked = unsafe { request(0, (transform, axes), shape, bricks, options) };
+        let asked =
+            unsafe { request(&thriffty::alone(), (transform, axes), shape, bricks, options) };
         let asked = asked.map(Request::with_useful_threads);
         // SAFETY: as above.
         unsafe { create(plan, &thriffty::alone(), asked) }
@@ -121,7 +122,7 @@ pub unsafe extern "C" fn thriffty_plan_create(
         // SAFETY: the caller vouches for the communicator and the pointers.
         unsafe {
             let comm = MpiComm::from_raw(comm)?;
-            let asked = request(comm.rank(), (transform, axes), shape, [input, output], options);
+            let asked = request(&comm, (transform, axes), shape, [input, output], options);
             create(plan, &comm, asked)
         }
     })
@@ -147,7 +148,7 @@ pub unsafe extern "C" fn thriffty_plan_create_f(
         // SAFETY: the caller vouches for the communicator and the pointers.
         unsafe {
             let comm = MpiComm::from_fortran(comm)?;
-            let asked = request(comm.rank(), (transform, axes), shape, [input, output], options);
+            let asked = request(&comm, (transform, axes), shape, [input, output], options);
             create(plan, &comm, asked)
         }
     })

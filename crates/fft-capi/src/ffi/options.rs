@@ -88,7 +88,8 @@ unsafe fn set(
         let (options, name, value) =
             unsafe { (options.as_mut(), text("name", name)?, text("value", value)?) };
         let options = options.ok_or_else(|| null("options"))?;
-        let (name, value) = (name.ok_or_else(|| null("name"))?, value.ok_or_else(|| null("value"))?);
+        let (name, value) =
+            (name.ok_or_else(|| null("name"))?, value.ok_or_else(|| null("value"))?);
         Ok(set(options, &name, &value)?)
     })
 }

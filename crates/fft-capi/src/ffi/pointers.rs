@@ -2,8 +2,8 @@
 
 use std::ffi::{CStr, c_char};
 
-use thriffty::Error;
-use thriffty::planning::MAX_AXES;
+use thriffty::planning::{DeviceChoice, MAX_AXES};
+use thriffty::{Comm, Error};
 
 use super::addresses::{apart, check, null};
 #[cfg(feature = "cuda")]
@@ -101,7 +101,7 @@ pub(super) unsafe fn arrays<'a>(
 /// # Safety
 /// Pointers must be NULL or point at what their types say, with as many lengths as axes.
 pub(super) unsafe fn request(
-    rank: usize,
+    comm: &dyn Comm,
     (transform, axes): (i32, i32),
     shape: *const i64,
     bricks: [*const Brick; 2],
@@ -122,8 +122,8 @@ pub(super) unsafe fn request(
         let usual = Options::default();
         let options = options.as_ref().unwrap_or(&usual);
         let place = match options.placement.device {
-            None => None,
-            Some(device) => Some(place(rank, device, options)?),
+            DeviceChoice::Host => None,
+            device => Some(place(comm, device, options)?),
         };
         Request::new(family, &lens[..family.1], bricks, options, place)
     }
@@ -134,9 +134,9 @@ pub(super) unsafe fn request(
 /// # Safety
 /// None is needed; see the other one.
 #[cfg(not(feature = "cuda"))]
-unsafe fn place(rank: usize, device: usize, _: &Options) -> Result<Place, Error> {
+unsafe fn place(comm: &dyn Comm, device: DeviceChoice, _: &Options) -> Result<Place, Error> {
     let why = format!("device {device} was asked for, and this library was built without CUDA");
-    Err(Error::NoDevice { rank, why })
+    Err(Error::NoDevice { rank: comm.rank(), why })
 }
 
 /// Writes sizes, as far as a program knows them.

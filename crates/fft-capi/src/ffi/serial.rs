@@ -78,7 +78,9 @@ unsafe fn run(direction: Direction, call: &Call) -> Result<(), Failure> {
     let family = (call.transform, call.axes);
     let bricks = [std::ptr::null(); 2];
     // SAFETY: the caller vouches for the pointers.
-    let draft = local_draft(unsafe { request(0, family, call.shape, bricks, call.options) }?)?;
+    let draft = local_draft(unsafe {
+        request(&thriffty::alone(), family, call.shape, bricks, call.options)
+    }?)?;
     if std::ptr::addr_eq(call.input.0, call.output.0) && call.output.1 > 0 {
         if call.input.1 != call.output.1 {
             let what = "bytes of the input of an array in place";
