@@ -74,12 +74,16 @@ fn alone(gpu: &Gpu, n: usize) -> Result<Own, Failure> {
     let run = |comm: ThreadComm| -> Done {
         for scaled in [Scale::None, Scale::Full] {
             let said = if scaled == Scale::None { "" } else { ", scaled" };
-            let plan = draft(&comm, n)?.scale(Scale::None, scaled).on(gpu).build()?;
+            let plan = draft(&comm, n)?
+                .forward_scale(Scale::None)
+                .inverse_scale(scaled)
+                .on(gpu)
+                .build()?;
             let (found, _) = plan_seconds(plan, 9, &BOTH)?;
             line("c2c forward", found[0], own.c2c);
             line(&format!("c2c inverse{said}"), found[1], own.c2c);
             let plan = Plan::<R2c<f64>, 3>::r2c(&comm, Grid::new([n; 3])?);
-            let plan = plan.scale(Scale::None, scaled).on(gpu).build()?;
+            let plan = plan.forward_scale(Scale::None).inverse_scale(scaled).on(gpu).build()?;
             let (found, _) = plan_seconds(plan, 9, &BOTH)?;
             line("r2c forward", found[0], own.r2c);
             line(&format!("c2r{said}"), found[1], own.c2r);
@@ -119,7 +123,7 @@ fn shared(gpu: &Gpu, n: usize, ranks: usize, own: &Own) -> Done {
         let hosts: Vec<_> = (0..ranks).map(|r| if way == Way::Staged { r } else { 0 }).collect();
         let body = |comm: ThreadComm| -> Result<_, Failure> {
             let draft = option(draft(&comm, n)?);
-            let draft = if way == Way::Reached { draft } else { draft.ignore_shared_memory() };
+            let draft = if way == Way::Reached { draft } else { draft.ignore_shared_memory(true) };
             let plan = draft.on(gpu).build()?;
             let reps = if way == Way::Staged { 3 } else { 9 };
             let (found, plan) = plan_seconds(plan, reps, &[Direction::Forward])?;

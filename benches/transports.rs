@@ -90,8 +90,8 @@ fn draft<'a>(
     let draft = Plan::<C2c<f64>, 3>::c2c(comm, Grid::new([n; 3])?);
     Ok(match coding {
         Coding::Raw => draft,
-        Coding::Bits => draft.ignore_shared_memory().wire(Wire::Bits(16)),
-        Coding::Tolerance => draft.ignore_shared_memory().tolerance(Tolerance::relative(1e-6)?),
+        Coding::Bits => draft.ignore_shared_memory(true).wire(Wire::Bits(16)),
+        Coding::Tolerance => draft.ignore_shared_memory(true).tolerance(Tolerance::relative(1e-6)?),
     })
 }
 
@@ -129,7 +129,7 @@ impl Table<'_> {
             for way in if host { &ON_HOST[..] } else { &ON_DEVICE } {
                 let (what, transport, exchange) = *way;
                 let draft = draft(self.comm, self.n, coding)?.exchange(exchange);
-                let draft = if what == SHARED { draft.shared_arrays() } else { draft };
+                let draft = if what == SHARED { draft.shared_arrays(true) } else { draft };
                 let plan = match draft.on(&self.gpu).transport(transport).build() {
                     Ok(plan) => plan,
                     Err(why) => {

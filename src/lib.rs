@@ -89,12 +89,12 @@ pub use plan::{Draft, Plan, c2c, r2c, r2r};
 pub mod planning {
     pub use crate::field::{Device, DynArray, DynTransform, Host, Location, Side, Transform};
     pub use crate::options::{
-        DeviceChoice, Form, MachineChoice, Norm, Options, Placement, Setting,
+        DeviceChoice, Form, GlobalArrays, MachineChoice, Norm, Options, Placement, Setting,
     };
     pub use crate::plan::{DynDraft, DynPlan, PlanCache};
     pub use crate::spectral::Wavenumbers;
     pub use fft_core::{
-        Algorithm, BytesMoved, Capabilities, Direction, DynBrick, DynGrid, Element, Epochs,
+        Access, Algorithm, BytesMoved, Capabilities, Direction, DynBrick, DynGrid, Element, Epochs,
         Expected, Family, Flight, GpuTransport, Layout, MAX_AXES, Memory, Message, Node, Order,
         PerAxis, Played, Precision, Prediction, Problem, ProcGrid, Program, Real, Recipe, Reduce,
         Schedule, Simulation, Simulator, Step, Summary, Timings, WireError, agree, assert_same,

@@ -23,12 +23,12 @@ pub(super) struct Solver<T: Target> {
 
 /// A plan of n points, padded to 2n along each axis.
 pub(super) fn padded_draft(world: &dyn Comm, n: usize) -> Draft<'_, R2c, 3> {
-    thriffty::r2c(world, [n; 3]).zero_padded([2 * n; 3]).transposed_output()
+    thriffty::r2c(world, [n; 3]).zero_padded([2 * n; 3]).transposed_output(true)
 }
 
 /// A plan of 2n points along each axis.
 pub(super) fn doubled_draft(world: &dyn Comm, n: usize) -> Draft<'_, R2c, 3> {
-    thriffty::r2c(world, [2 * n; 3]).transposed_output()
+    thriffty::r2c(world, [2 * n; 3]).transposed_output(true)
 }
 
 fn build<T: Target>(
@@ -37,7 +37,7 @@ fn build<T: Target>(
     messages: bool,
 ) -> Result<Plan<R2c, 3, T::Location>, Error> {
     let draft = target.place(draft);
-    if messages { draft.ignore_shared_memory().build() } else { draft.build() }
+    if messages { draft.ignore_shared_memory(true).build() } else { draft.build() }
 }
 
 impl<T: Target> Solver<T> {
@@ -116,7 +116,7 @@ impl<T: Target> Solver<T> {
 
 /// Bytes that the busiest rank sends to others in a solution, if each rank is a host.
 pub(super) fn bytes_sent(draft: Draft<'_, R2c, 3>) -> Result<f64, Error> {
-    let prediction = draft.ignore_shared_memory().recipe()?.predict();
+    let prediction = draft.ignore_shared_memory(true).recipe()?.predict();
     // The inverse sends them back.
     Ok(2.0 * prediction.steps.iter().map(|step| step.volume.far).sum::<f64>())
 }

@@ -40,7 +40,7 @@ impl<T: Target> Blur<T> {
         let whole = Grid::new(continued)?.whole();
         let mine = if world.rank() == 0 { whole } else { Brick::EMPTY };
         let all = thriffty::r2c(world, continued).batch(channels);
-        let plan = target.place(all.input_brick(mine).transposed_output()).build()?;
+        let plan = target.place(all.input_brick(mine).transposed_output(true)).build()?;
         let mut one = target.place(thriffty::r2c(world, continued).like(&plan)).build()?;
         let mut points = agree(world, one.input().to_host())?;
         if world.rank() == 0 {

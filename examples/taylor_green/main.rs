@@ -75,19 +75,19 @@ fn draft<'a>(world: &'a dyn Comm, options: &Options) -> Result<Draft<'a, R2c, 3>
     let grid = Grid::new([options.size; 3])?;
     let brick = process_grid(options.size, world.size()).brick(&grid, world.rank());
     let vector = Plan::<R2c, 3>::r2c(world, grid).batch(3);
-    let mut draft = vector.input_brick(brick).transposed_output();
+    let mut draft = vector.input_brick(brick).transposed_output(true);
     if let Some(tolerance) = options.tolerance {
         draft = draft.tolerance(Tolerance::relative(tolerance)?);
     }
     if options.ignore_shared_memory {
-        draft = draft.ignore_shared_memory();
+        draft = draft.ignore_shared_memory(true);
     }
     // Lossy messages need whole spectra: the flow sets their modes to 0. On devices truncation
     // takes passes more.
     if options.tolerance.is_none() && !options.device {
         draft = draft.modes([flow::modes(options.size); 3]);
     }
-    Ok(if options.shared_arrays { draft.shared_arrays() } else { draft })
+    Ok(if options.shared_arrays { draft.shared_arrays(true) } else { draft })
 }
 
 #[cfg(feature = "cuda")]

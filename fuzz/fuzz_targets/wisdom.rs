@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use fft_comm::{Signature, seal};
 use libfuzzer_sys::fuzz_target;
-use thriffty::Tune;
+use thriffty::Tuning;
 
 thread_local! {
     static FILE: PathBuf = tempfile::NamedTempFile::new().unwrap().keep().unwrap().1;
@@ -24,6 +24,6 @@ fuzz_target!(|data: &[u8]| {
     let text = if sealed & 1 == 1 { seal("thriffty wisdom", &text) } else { text };
     FILE.with(|path| {
         std::fs::write(path, &text).unwrap();
-        thriffty::c2c(&comm, [8, 6]).tune(Tune::Wisdom(path.clone())).recipe().unwrap();
+        thriffty::c2c(&comm, [8, 6]).tuning(Tuning::Wisdom(path.clone())).recipe().unwrap();
     });
 });

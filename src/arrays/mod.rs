@@ -14,7 +14,7 @@
 //!     let brick = Grid::new(shape)?.brick(world.rank(), world.size());
 //!     let here = Subarray::with_ghosts(brick, [1, 1], [1, 1]);
 //!     let mut u = vec![Complex::new(1.0, 0.0); here.distance];
-//!     let mut plan = thriffty::c2c(world, shape).transposed_input().build()?;
+//!     let mut plan = thriffty::c2c(world, shape).transposed_input(true).build()?;
 //!     let mut copy = FieldCopy::input(&plan, &[here])?;
 //!     let mut field = plan.input();
 //!     copy.load(&[&u], &mut field)?;

@@ -50,7 +50,7 @@ impl Options {
     ///
     /// # Panics
     /// If there are more kinds than axes.
-    pub(crate) fn spectral_grid(&self, grid: DynGrid, transform: DynTransform) -> DynGrid {
+    pub fn spectral_grid(&self, grid: DynGrid, transform: DynTransform) -> DynGrid {
         let [_, modes] = self.lengths(grid);
         // Numbers of modes without meaning are refused when the problem is made.
         let modes = modes.map(|modes| modes.max(1));
@@ -64,7 +64,7 @@ impl Options {
     }
 
     /// Whether whatever has a value for each axis has as many as the grid.
-    pub(crate) fn check_axes(&self, grid: DynGrid) -> Result<(), Error> {
+    pub fn check_axes(&self, grid: DynGrid) -> Result<(), Error> {
         let axes = grid.axes();
         let check = |name: &str, found: Option<usize>| match found.filter(|found| *found != axes) {
             Some(found) => Err(Error::argument(format!("axes of {name}"), found, axes)),

@@ -16,7 +16,7 @@ use super::on_device::Ready;
 use crate::bound::DeviceOptions;
 use crate::field::DynTransform;
 use crate::machines;
-use crate::options::{MachineChoice, Options, Tuning};
+use crate::options::{GlobalArrays, MachineChoice, Options, Tuning};
 #[cfg(feature = "cuda")]
 use crate::tuning::ByClock;
 use crate::tuning::{Decision, Wanted, by_clock, decide};
@@ -239,43 +239,15 @@ impl<'a> DynDraft<'a> {
     /// The problem of options that all ranks have agreed on. Collective.
     pub(crate) fn problem(&self, options: &Options, access: Access) -> Result<Problem, Error> {
         let [inputs, outputs] = self.gather_bricks(options)?;
-        let (ranks, axes) = (self.comm.size(), self.grid.axes());
-        let input = Layout::new(self.grid, inputs, ranks)?.ordered(options.input_order_of(axes))?;
-        let output = Layout::new(self.spectral_grid(), outputs, ranks)?
-            .ordered(options.output_order_of(axes))?;
-        let (complex, kinds) =
-            (self.transform.is_complex(), options.kinds_of(self.transform, axes));
-        let lengths = options.lengths(self.grid);
-        let mut problem = Problem::resized(kinds, complex, self.precision, input, output, lengths)?;
-        let complex_spectrum = self.transform.has_complex_spectrum();
-        if problem.complex_spectrum() != complex_spectrum {
-            let list = kinds.map(|kind| kind.name()).join(", ");
-            let expected = if complex_spectrum { "one axis of kind r2c" } else { "no r2c" };
-            return Err(Error::argument("kinds", list, expected));
-        }
-        if options.batch == 0 {
-            return Err(Error::argument("batch", 0, "at least 1"));
-        }
-        problem.batch = options.batch;
-        (problem.forward, problem.inverse) = (options.forward_scale, options.inverse_scale);
-        problem.options.exchange = options.exchange.unwrap_or_default();
-        if let Some(MachineChoice::Given(machine)) = &options.machine {
-            problem.machine = machine.clone();
-        }
-        problem.options.tolerance = options.tolerance;
-        problem.options.wire = options.usual_wire();
-        problem.options.access = access;
-        problem.options.memory = options.memory;
-        problem.options.shared_arrays = options.shared_arrays;
-        if !options.ignore_shared_memory {
-            problem.hosts = (0..ranks).map(|rank| self.comm.host(rank)).collect();
-        }
-        let anywhere = [options.transposed_input, options.transposed_output];
-        if anywhere != [false; 2] {
-            [problem.input, problem.output] =
-                Recipe::transposed_layouts(&problem, options.layouts, anywhere)?;
-        }
-        Ok(problem)
+        let ranks = self.comm.size();
+        options.problem(GlobalArrays {
+            transform: self.transform,
+            precision: self.precision,
+            input: Layout::new(self.grid, inputs, ranks)?,
+            output: Layout::new(self.spectral_grid(), outputs, ranks)?,
+            hosts: (0..ranks).map(|rank| self.comm.host(rank)).collect(),
+            access,
+        })
     }
 
     /// The key of this draft in a cache of plans on the host.

@@ -109,7 +109,7 @@ impl DynPlan {
     }
 
     /// The candidates for the recipe, with the times that the model expects of each and, after
-    /// [`Tune::Measure`](crate::Tune::Measure), those that were measured. The same on all ranks.
+    /// [`Tuning::Measure`](crate::Tuning::Measure), those that were measured. The same on all ranks.
     pub fn report(&self) -> &Report {
         &self.report
     }
@@ -142,7 +142,7 @@ impl DynPlan {
         Ok(domain)
     }
 
-    /// Saves what was measured for [`Tune::Wisdom`](crate::Tune::Wisdom). Collective.
+    /// Saves what was measured for [`Tuning::Wisdom`](crate::Tuning::Wisdom). Collective.
     ///
     /// The entry is added to the file, or replaces that of the same transform on the same machine.
     /// The file is replaced as a whole, and several jobs may save to it at the same time.

@@ -27,7 +27,7 @@ impl<K: Transform, const D: usize, L: Location> Plan<K, D, L> {
     /// ```
     /// thriffty::threads(2, |world| {
     ///     let plan = thriffty::r2c(&world, [8, 8, 8]).zero_padded([16; 3]);
-    ///     let mut plan = plan.transposed_output().build()?;
+    ///     let mut plan = plan.transposed_output(true).build()?;
     ///     let (green, domain) = (plan.green_function([0.1; 3])?, plan.domain([1.0; 3])?);
     ///     let mut rho = plan.input();
     ///     rho.fill(|index| if index == [4; 3] { 1.0 } else { 0.0 });

@@ -7,7 +7,7 @@
 //! use std::f64::consts::TAU;
 //! use thriffty::spectral::Operator;
 //! thriffty::threads(2, |world| {
-//!     let mut scalar = thriffty::r2c(&world, [8, 8, 8]).transposed_output().build()?;
+//!     let mut scalar = thriffty::r2c(&world, [8, 8, 8]).transposed_output(true).build()?;
 //!     let mut vector = thriffty::r2c(&world, [8, 8, 8]).batch(3).like(&scalar).build()?;
 //!     let domain = scalar.domain([TAU; 3])?;
 //!     let mut phi = scalar.input();

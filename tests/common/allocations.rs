@@ -67,7 +67,7 @@ pub(crate) fn plain(comm: &dyn Comm, exchange: Algorithm) -> Result<(), Error> {
 pub(crate) fn shared(comm: &dyn Comm) -> Result<(), Error> {
     use Kind::*;
     let case = Case::new([8, 12, 10], [C2C, C2C, R2C]).exchange(Algorithm::Shared);
-    let mut plan = case.draft::<R2c<f64>>(comm)?.shared_arrays().build()?;
+    let mut plan = case.draft::<R2c<f64>>(comm)?.shared_arrays(true).build()?;
     let mut fields = (plan.shared_input()?, plan.shared_output()?);
     for round in 0..4 {
         let (x, y) = (&mut fields.0, &mut fields.1);
@@ -91,7 +91,7 @@ pub(crate) fn encoded(comm: &dyn Comm, exchange: Algorithm) -> Result<(), Error>
     let case = Case::new([9, 12, 10], [Kind::C2C, Kind::C2C, Kind::R2C]);
     let case = case.exchange(exchange).tiling(4);
     for wire in [Wire::F16, Wire::Mantissa(7), Wire::Bits(12), Wire::Tolerance, Wire::Lossless] {
-        let draft = case.draft::<R2c>(comm)?.ignore_shared_memory().wire(wire);
+        let draft = case.draft::<R2c>(comm)?.ignore_shared_memory(true).wire(wire);
         let mut plan = draft.tolerance(Tolerance::relative(1e-3)?).build()?;
         // The compressor makes its tables when it is first used.
         let x = vec![1.0; plan.input_len()];

@@ -5,7 +5,7 @@ use std::time::Duration;
 use Kind::{C2C, Dct2, R2C};
 use thriffty::planning::{Algorithm, Reduce};
 use thriffty::tuning::Outcome;
-use thriffty::{C2c, Comm, Error, Field, Grid, Kind, Plan, R2c, R2r, Spectral, Tune};
+use thriffty::{C2c, Comm, Error, Field, Grid, Kind, Plan, R2c, R2r, Spectral, Tuning};
 
 use super::check::{Case, Make};
 use super::data::{C64, bound, random};
@@ -51,7 +51,7 @@ pub(crate) fn same(comm: &dyn Comm) -> Done {
 
 fn compare<K: Make>(comm: &dyn Comm, case: &Case<3>) -> Done {
     let mut plain = case.plan::<K>(comm)?;
-    let mut shared = case.draft::<K>(comm)?.shared_arrays().build()?;
+    let mut shared = case.draft::<K>(comm)?.shared_arrays(true).build()?;
     let what = format!("rank {} of {}, {case:?}", comm.rank(), comm.size());
     let x: Vec<K::Physical> = random(plain.input_len(), 1 + comm.rank() as u64);
     let y: Vec<K::Spectral> = random(plain.output_len(), 100 + comm.rank() as u64);
@@ -93,7 +93,7 @@ fn same_bits<E: bytemuck::Pod>(found: &[E], expected: &[E]) -> bool {
 pub(crate) fn memory(comm: &dyn Comm) -> Done {
     let grid = Grid::new([64, 64, 64])?;
     let draft = || Plan::<C2c, 3>::c2c(comm, grid).exchange(Algorithm::Shared);
-    let shared = draft().shared_arrays().build()?;
+    let shared = draft().shared_arrays(true).build()?;
     if (0..comm.size()).all(|rank| comm.host(rank) == comm.host(0)) {
         let (found, held) = (shared.workspace_bytes(), shared.input_len() * size_of::<C64>());
         // Tiles fit into the second cache, tables are those of lines.
@@ -105,9 +105,9 @@ pub(crate) fn memory(comm: &dyn Comm) -> Done {
 
 /// What is tuned is tuned with such arrays.
 fn tuned(comm: &dyn Comm) -> Done {
-    let tune = Tune::Measure { budget: Duration::from_millis(100) };
-    let draft = Plan::<R2c, 3>::r2c(comm, Grid::new([8, 6, 10])?).tune(tune);
-    let mut plan = draft.exchange(Algorithm::Shared).shared_arrays().build()?;
+    let tuning = Tuning::Measure { budget: Duration::from_millis(100) };
+    let draft = Plan::<R2c, 3>::r2c(comm, Grid::new([8, 6, 10])?).tuning(tuning);
+    let mut plan = draft.exchange(Algorithm::Shared).shared_arrays(true).build()?;
     for row in &plan.report().rows {
         assert!(!matches!(row.outcome, Outcome::Failed(_)), "{:?}: {}", row.outcome, row.recipe);
     }
@@ -119,7 +119,7 @@ fn tuned(comm: &dyn Comm) -> Done {
 /// dropped theirs.
 fn used_again(comm: &dyn Comm) -> Done {
     let draft = Plan::<C2c, 2>::c2c(comm, Grid::new([12, 10])?).exchange(Algorithm::Shared);
-    let mut plan = draft.shared_arrays().build()?;
+    let mut plan = draft.shared_arrays(true).build()?;
     let mut kept = Vec::new();
     let at = |field: &Field<Spectral, C2c, 2>| field.as_slice().as_ptr().addr();
     let mut places = Vec::new();
@@ -150,7 +150,7 @@ fn used_again(comm: &dyn Comm) -> Done {
 fn outlives(comm: &dyn Comm) -> Done {
     for keepers in [0..1, 0..comm.size()] {
         let draft = Plan::<C2c, 2>::c2c(comm, Grid::new([12, 10])?).exchange(Algorithm::Shared);
-        let mut plan = draft.shared_arrays().build()?;
+        let mut plan = draft.shared_arrays(true).build()?;
         let mut field = plan.shared_input()?;
         field.as_mut_slice().fill(C64::new(1.0, 0.0));
         let mut kept = keepers.contains(&comm.rank()).then_some(field);
@@ -168,7 +168,7 @@ fn outlives(comm: &dyn Comm) -> Done {
 fn dropped_elsewhere(comm: &dyn Comm) -> Done {
     for panics in [false, true] {
         let draft = Plan::<C2c, 2>::c2c(comm, Grid::new([12, 10])?).exchange(Algorithm::Shared);
-        let mut plan = draft.shared_arrays().build()?;
+        let mut plan = draft.shared_arrays(true).build()?;
         let field = plan.shared_input()?;
         let here = move || {
             let _plan = plan;
@@ -201,7 +201,7 @@ fn strangers(comm: &dyn Comm) -> Done {
     let grid = Grid::new([12, 10])?;
     let build = || {
         let draft = Plan::<C2c, 2>::c2c(comm, grid).exchange(Algorithm::Shared);
-        draft.shared_arrays().build()
+        draft.shared_arrays(true).build()
     };
     let [mut plan, mut other] = [build()?, build()?];
     for culprit in failures::culprits(comm) {

@@ -48,7 +48,7 @@ where
     C64: From<K::Physical>,
 {
     let (mut plan, (mut x, mut y)) = if shared {
-        let mut plan = draft.shared_arrays().build()?;
+        let mut plan = draft.shared_arrays(true).build()?;
         let fields = (plan.shared_input()?, plan.shared_output()?);
         (plan, fields)
     } else {

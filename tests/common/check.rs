@@ -2,7 +2,7 @@
 
 use fft_core::{Brick, Element, Real};
 use thriffty::planning::{Algorithm, Direction, Memory, Problem, ProcGrid, Transform};
-use thriffty::{C2c, Comm, Complex, Draft, Error, Grid, Kind, Plan, R2c, R2r, Scale, Tune};
+use thriffty::{C2c, Comm, Complex, Draft, Error, Grid, Kind, Plan, R2c, R2r, Scale, Tuning};
 
 use super::data::{C64, bound, cut, distance, norm, random, widen};
 use super::oracle;
@@ -25,7 +25,7 @@ pub(crate) struct Case<const D: usize> {
     /// Parts along each axis of input and output, in place of those.
     pub(crate) cuts: Option<[[usize; D]; 2]>,
     /// How the recipe is chosen.
-    pub(crate) tune: Tune,
+    pub(crate) tuning: Tuning,
 }
 
 impl<const D: usize> Case<D> {
@@ -41,7 +41,7 @@ impl<const D: usize> Case<D> {
             tiling: None,
             returns: false,
             cuts: None,
-            tune: Tune::Model,
+            tuning: Tuning::Model,
         }
     }
 
@@ -79,7 +79,7 @@ impl<const D: usize> Case<D> {
 
     /// By the recipe that prints so.
     pub(crate) fn exactly(self, recipe: String) -> Self {
-        Self { tune: Tune::Recipe(recipe), ..self }
+        Self { tuning: Tuning::Recipe(recipe), ..self }
     }
 
     pub(crate) fn grids(&self) -> Result<[Grid<D>; 2], Error> {
@@ -121,9 +121,10 @@ impl<const D: usize> Case<D> {
             .input_order(self.orders[0])
             .output_order(self.orders[1])
             .batch(self.batch)
-            .scale(self.scales[0], self.scales[1])
+            .forward_scale(self.scales[0])
+            .inverse_scale(self.scales[1])
             .exchange(self.exchange)
-            .tune(self.tune.clone())
+            .tuning(self.tuning.clone())
             .memory(self.memory))
     }
 

@@ -189,9 +189,12 @@ pub(crate) fn options(comm: &dyn Comm) -> Done {
         differs("input order", or(draft(), draft().input_order([1, 0])))?;
         differs("output order", or(draft(), draft().output_order([1, 0])))?;
         differs("batch", or(draft(), draft().batch(2)))?;
-        differs("scales", or(draft(), draft().scale(Scale::Full, Scale::None)))?;
+        differs(
+            "scales",
+            or(draft(), draft().forward_scale(Scale::Full).inverse_scale(Scale::None)),
+        )?;
         differs("exchange", or(draft(), draft().exchange(exchange)))?;
-        differs("shared arrays", or(draft(), draft().shared_arrays()))?;
+        differs("shared arrays", or(draft(), draft().shared_arrays(true)))?;
         let result = match other {
             true => Plan::<C2c<f32>, 2>::c2c(comm, grid).build().map(drop),
             false => draft().build().map(drop),

@@ -87,7 +87,7 @@ fn within<K: Make>(comm: &dyn Comm, case: &Case<3>, tolerance: bool) -> Done {
     let plan = |memory| {
         let draft = case.clone().memory(memory).draft::<K>(comm)?;
         match tolerance {
-            true => draft.ignore_shared_memory().tolerance(Tolerance::relative(1e-6)?).build(),
+            true => draft.ignore_shared_memory(true).tolerance(Tolerance::relative(1e-6)?).build(),
             false => draft.build(),
         }
     };

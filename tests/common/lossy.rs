@@ -1,7 +1,7 @@
 //! Two plans of one transform, one of which encodes its messages, and fields to tell them apart.
 
 use thriffty::planning::{Algorithm, Direction, Memory, Real, Reduce, Step, Transform, WireError};
-use thriffty::{Comm, Draft, Error, Kind, Plan, R2c, Tolerance, Tune, Wire};
+use thriffty::{Comm, Draft, Error, Kind, Plan, R2c, Tolerance, Tuning, Wire};
 
 use super::check::{Case, Make};
 use super::data::{C64, random, widen};
@@ -20,7 +20,7 @@ impl<K: Make, const D: usize> Pair<K, D> {
         direction: Direction,
         options: impl for<'a> Fn(Draft<'a, K, D>) -> Draft<'a, K, D>,
     ) -> Result<Self, Error> {
-        let coded = options(case.draft::<K>(comm)?.ignore_shared_memory()).build()?;
+        let coded = options(case.draft::<K>(comm)?.ignore_shared_memory(true)).build()?;
         // By the same steps, so that rounding is the same.
         let mut text = coded.recipe().to_string();
         if let Some(tolerance) = coded.recipe().problem().options.tolerance {
@@ -31,8 +31,11 @@ impl<K: Make, const D: usize> Pair<K, D> {
                 text = text.replace(&format!(" {wire})"), " raw)");
             }
         }
-        let plain =
-            case.draft::<K>(comm)?.ignore_shared_memory().tune(Tune::Recipe(text)).build()?;
+        let plain = case
+            .draft::<K>(comm)?
+            .ignore_shared_memory(true)
+            .tuning(Tuning::Recipe(text))
+            .build()?;
         Ok(Self { plain, coded, direction })
     }
 

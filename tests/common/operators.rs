@@ -138,7 +138,7 @@ pub(crate) fn check<K: Make, const D: usize>(
     let lengths = lengths();
     let draft = K::draft(comm, case.grids()?[0]).kinds(case.kinds);
     let plan = match transposed {
-        true => draft.transposed_output().build()?,
+        true => draft.transposed_output(true).build()?,
         false => case.plan::<K>(comm)?,
     };
     let domain = plan.domain(lengths)?;

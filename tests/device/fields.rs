@@ -236,8 +236,8 @@ fn potentials_in_open_space_are_those_of_the_host() {
     for ranks in if few() { &[2][..] } else { &[1, 2, 3] } {
         thriffty::threads(*ranks, |comm| {
             let draft = || thriffty::r2c(&comm, [6, 5, 8]).zero_padded([12, 10, 16]);
-            let mut host = draft().transposed_output().build()?;
-            let mut plan = draft().transposed_output().on(&gpu).build()?;
+            let mut host = draft().transposed_output(true).build()?;
+            let mut plan = draft().transposed_output(true).on(&gpu).build()?;
             let (mut rho, mut rho_there) = (plan.input(), host.input());
             rho.fill(value::<f64, 3>);
             rho_there.fill(value::<f64, 3>);

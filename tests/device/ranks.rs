@@ -13,7 +13,7 @@ use thriffty::gpu::{DeviceDraft, DevicePlan};
 use thriffty::gpu::{Gpu, GpuReal};
 use thriffty::planning::{Algorithm, Direction, DynTransform, Reduce};
 use thriffty::{
-    C2c, Comm, Draft, Error, ErrorKind, Kind, R2c, R2r, Scale, ThreadComm, Tolerance, Tune, Wire,
+    C2c, Comm, Draft, Error, ErrorKind, Kind, R2c, R2r, Scale, ThreadComm, Tolerance, Tuning, Wire,
 };
 
 /// Rank counts: one, even and odd, and a power of two that cuts all three axes.

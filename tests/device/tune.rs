@@ -6,7 +6,7 @@ use crate::gpu::{few, gpu};
 use thriffty::gpu::{Gpu, GpuTransport};
 use thriffty::planning::Algorithm;
 use thriffty::tuning::Source;
-use thriffty::{Brick, Comm, Error, Grid, Plan, R2c, Tolerance, Tune};
+use thriffty::{Brick, Comm, Error, Grid, Plan, R2c, Tolerance, Tuning};
 
 /// The budget of the search, which ends earlier when it has measured all candidates.
 fn budget() -> Duration {
@@ -24,14 +24,14 @@ fn check(
     let (rank, ranks) = (comm.rank(), comm.size());
     let slab = Brick { lo: [24 * rank / ranks, 0, 0], hi: [24 * (rank + 1) / ranks, 20, 18] };
     let draft = Plan::<R2c, 3>::r2c(comm, grid).input_brick(slab);
-    let draft = draft.tune(Tune::Measure { budget: budget() });
+    let draft = draft.tuning(Tuning::Measure { budget: budget() });
     let draft = match exchange {
         None => draft,
         Some(exchange) => draft.exchange(exchange),
     };
     let draft = match tolerance {
         false => draft,
-        true => draft.ignore_shared_memory().tolerance(Tolerance::relative(1e-6)?),
+        true => draft.ignore_shared_memory(true).tolerance(Tolerance::relative(1e-6)?),
     };
     let mut plan = draft.on(gpu).build()?;
     let report = plan.report();
@@ -79,9 +79,9 @@ fn wisdom_of_a_device_is_for_that_device() {
     let path = folder.path().join("wisdom.toml");
     thriffty::threads(2, |comm| {
         let draft = || thriffty::r2c(&comm, [24, 20, 18]);
-        let measured = draft().tune(Tune::Measure { budget: budget() }).on(&gpu).build()?;
+        let measured = draft().tuning(Tuning::Measure { budget: budget() }).on(&gpu).build()?;
         measured.save_wisdom(&path)?;
-        let wisdom = || draft().tune(Tune::Wisdom(path.clone()));
+        let wisdom = || draft().tuning(Tuning::Wisdom(path.clone()));
         let again = wisdom().on(&gpu).build()?;
         assert_eq!(again.report().source, Source::Wisdom);
         assert_eq!(again.recipe().to_string(), measured.recipe().to_string());

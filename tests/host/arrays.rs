@@ -69,10 +69,10 @@ fn transforms<K: Make, const D: usize>(ranks: usize, seed: u64) {
         let mut rng = Rng(rng.clone().next() ^ comm.rank() as u64);
         let mut draft = K::draft(&comm, grid).batch(batch);
         if transposed[0] {
-            draft = draft.transposed_input();
+            draft = draft.transposed_input(true);
         }
         if transposed[1] {
-            draft = draft.transposed_output();
+            draft = draft.transposed_output(true);
         }
         let mut plan = draft.build()?;
         let [inputs, outputs] = [0, 1].map(|side: usize| {
@@ -179,16 +179,16 @@ proptest! {
 fn transposed_inputs_cost_fewer_exchanges() {
     thriffty::threads(8, |comm| {
         let shape = [16, 16, 16];
-        let draft = || thriffty::c2c(&comm, shape).ignore_shared_memory();
+        let draft = || thriffty::c2c(&comm, shape).ignore_shared_memory(true);
         let reshapes = |draft: thriffty::Draft<'_, _, 3>| {
             let recipe = draft.recipe()?;
             let is_reshape = |step: &&Step| matches!(step, Step::Reshape { .. });
             Ok::<_, Error>(recipe.steps().iter().filter(is_reshape).count())
         };
         let all = reshapes(draft())?;
-        assert_eq!(reshapes(draft().transposed_input())?, all - 1);
-        assert_eq!(reshapes(draft().transposed_input().transposed_output())?, all - 2);
-        let error = draft().transposed_input().input_order([1, 0, 2]).build().unwrap_err();
+        assert_eq!(reshapes(draft().transposed_input(true))?, all - 1);
+        assert_eq!(reshapes(draft().transposed_input(true).transposed_output(true))?, all - 2);
+        let error = draft().transposed_input(true).input_order([1, 0, 2]).build().unwrap_err();
         assert!(error.to_string().contains("transposed input"), "{error}");
         Ok::<_, Error>(())
     })

@@ -82,12 +82,12 @@ fn refused(change: impl Fn(&mut Options) + Sync) -> String {
 fn what_has_other_axes_than_the_grid_is_refused() {
     for (error, expected) in [
         (
-            refused(|options| options.kinds = [Kind::C2C; 2].into()),
-            "axes with a kind: found 2, expected 3",
+            refused(|options| options.kinds = Some([Kind::C2C; 2].into())),
+            "axes of kinds: found 2, expected 3",
         ),
         (
-            refused(|options| options.input_order = [1, 0].into()),
-            "axes of an order: found 2, expected 3",
+            refused(|options| options.input_order = Some([1, 0].into())),
+            "axes of input_order: found 2, expected 3",
         ),
         (
             refused(|options| options.output = Some(DynBrick::empty(4))),

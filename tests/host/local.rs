@@ -89,18 +89,19 @@ proptest! {
         let grid = DynGrid::new(PerAxis::from_fn(shape.len(), |a| shape[a])).unwrap();
         let transform = [DynTransform::C2c, DynTransform::R2c, DynTransform::R2r][family];
         let precision = if double { Precision::F64 } else { Precision::F32 };
-        let mut options = Options::new(transform, shape.len());
-        options.batch = batch;
+        let mut options = Options { batch, ..Options::default() };
+        let axes = shape.len();
         let turn = |from: PerAxis<usize>, by: u64| {
             let axes = from.len();
             PerAxis::from_fn(axes, |place| from[(place + by as usize) % axes])
         };
-        options.input_order = turn(options.input_order, seed % 4);
-        options.output_order = turn(options.output_order, seed / 4 % 4);
-        [options.forward, options.inverse] = [Norm::Backward, Norm::Ortho, Norm::Forward][(seed / 16 % 3) as usize].scales();
+        options.input_order = Some(turn(PerAxis::row_major(axes), seed % 4));
+        options.output_order = Some(turn(PerAxis::row_major(axes), seed / 4 % 4));
+        [options.forward_scale, options.inverse_scale] = [Norm::Backward, Norm::Ortho, Norm::Forward][(seed / 16 % 3) as usize].scales();
         if transform == DynTransform::C2c && seed % 5 == 0 {
-            options.kinds = PerAxis::from_fn(shape.len(), |a| if a % 2 == 0 { Kind::None } else { Kind::C2C });
-            if shape.len() == 1 { options.kinds = PerAxis::splat(1, Kind::Dct2); }
+            let kinds = |a| if a % 2 == 0 { Kind::None } else { Kind::C2C };
+            options.kinds = Some(PerAxis::from_fn(axes, kinds));
+            if axes == 1 { options.kinds = Some(PerAxis::splat(1, Kind::Dct2)); }
         }
         prop_assert_eq!(check(grid, transform, precision, &options, threads), Ok(()));
     }
@@ -214,7 +215,7 @@ fn a_rank_may_transform_on_threads_as_well() {
         let budget = std::time::Duration::from_millis(50);
         let ranks = thriffty::threads(2, |world| {
             let draft = thriffty::c2c(&world, [8, 8]).watch(shown);
-            draft.tune(thriffty::Tune::Measure { budget }).build().map(drop)
+            draft.tuning(thriffty::Tuning::Measure { budget }).build().map(drop)
         });
         done.send(ranks.map(drop)).unwrap();
     });

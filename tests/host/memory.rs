@@ -6,7 +6,7 @@ use crate::common::check::check;
 use crate::common::weak::{Fault, HALVED, Weak};
 use crate::common::{HOSTS, arrays, cases, little, lossy, on_all_ranks, on_hosts};
 use thriffty::planning::{Algorithm, Memory};
-use thriffty::{C2c, Comm, Complex, Error, Grid, Plan, R2c, Tune};
+use thriffty::{C2c, Comm, Complex, Error, Grid, Plan, R2c, Tuning};
 
 #[test]
 fn results_are_those_of_the_definition() {
@@ -114,8 +114,8 @@ fn what_the_clock_chooses_is_as_little() {
         let hosts: Vec<_> = (0..ranks).collect();
         let found = fft_comm::threads_on(&hosts, |comm| {
             let draft = Plan::<C2c, 3>::c2c(&comm, Grid::new([60, 34, 42])?);
-            let tune = Tune::Measure { budget: Duration::from_millis(200) };
-            let mut plan = draft.memory(Memory::Least).tune(tune).build()?;
+            let tuning = Tuning::Measure { budget: Duration::from_millis(200) };
+            let mut plan = draft.memory(Memory::Least).tuning(tuning).build()?;
             let mut data = vec![Default::default(); plan.in_place_len()];
             let bytes = size_of_val(&data[..]);
             // Of parts so small messages of a few chunks are as much again.

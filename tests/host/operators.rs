@@ -93,7 +93,7 @@ fn vector_fields_have_the_derivatives_of_calculus() {
     for ranks in RANKS {
         thriffty::threads(ranks, |comm| {
             let shape = [8, 24, 10];
-            let scalar = thriffty::r2c(&comm, shape).transposed_output().build()?;
+            let scalar = thriffty::r2c(&comm, shape).transposed_output(true).build()?;
             let mut vector = thriffty::r2c(&comm, shape).batch(3).like(&scalar).build()?;
             let mut scalar = scalar;
             let domain = scalar.domain(lengths)?;
@@ -183,16 +183,17 @@ fn transposed_outputs_cost_fewer_exchanges() {
             let slab = ProcGrid::new([ranks, 1, 1]).brick(&Grid::new([12, 10, 8])?, comm.rank());
             let draft = || {
                 let draft = thriffty::c2c(&comm, [12, 10, 8]).input_brick(slab);
-                draft.exchange(Algorithm::P2p).ignore_shared_memory()
+                draft.exchange(Algorithm::P2p).ignore_shared_memory(true)
             };
             let same = draft().output_brick(slab).build()?;
-            let transposed = draft().transposed_output().build()?;
+            let transposed = draft().transposed_output(true).build()?;
             let exchanges = |plan: &thriffty::Plan<C2c, 3>| {
                 let steps = plan.recipe().steps().iter();
                 steps.filter(|step| matches!(step, Step::Reshape { .. })).count()
             };
             assert_eq!((exchanges(&same), exchanges(&transposed)), (2, 1));
-            let error = draft().transposed_output().output_order([1, 0, 2]).build().unwrap_err();
+            let error =
+                draft().transposed_output(true).output_order([1, 0, 2]).build().unwrap_err();
             assert!(error.to_string().contains("transposed output"), "{error}");
             Ok::<_, Error>(())
         })
@@ -208,7 +209,7 @@ fn potentials_in_open_space_converge() {
         let errors = thriffty::threads(ranks, |comm| {
             let (h, deviation) = (1.0 / n as f64, 0.1);
             let draft = thriffty::r2c(&comm, [n, n + 2, n]).zero_padded([2 * n, 2 * n + 4, 2 * n]);
-            let mut plan = draft.transposed_output().build()?;
+            let mut plan = draft.transposed_output(true).build()?;
             let (green, domain) = (plan.green_function([h; 3])?, plan.domain([1.0; 3])?);
             // The centre is no point of the grid.
             let r = |[i, j, k]: [usize; 3]| {

@@ -240,7 +240,8 @@ fn taylor_green_vortex() {
     for ranks in RANKS {
         thriffty::threads(ranks, |world| {
             let mut plan = Plan::<R2c, 3>::r2c(&world, Grid::new([N; 3])?)
-                .scale(Scale::Full, Scale::None)
+                .forward_scale(Scale::Full)
+                .inverse_scale(Scale::None)
                 .build()?;
             // The mean of squares over space, the sum of squares over modes.
             let mut energy = [0.0; 2];

@@ -224,8 +224,8 @@ fn lengths_without_meaning_are_refused() {
         }
         let recipe = draft().zero_padded([8, 6]).modes([5, 6]).build()?.recipe().to_string();
         assert!(recipe.starts_with("(c2c 4x6 f64 padded=8x6 modes=5x6 ranks=2"), "{recipe}");
-        let tune = thriffty::Tune::Recipe(recipe);
-        draft().zero_padded([8, 6]).modes([5, 6]).tune(tune).build().map(drop)
+        let tuning = thriffty::Tuning::Recipe(recipe);
+        draft().zero_padded([8, 6]).modes([5, 6]).tuning(tuning).build().map(drop)
     })
     .unwrap();
 }

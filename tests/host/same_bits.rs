@@ -6,7 +6,7 @@ use crate::common::data::random;
 use thriffty::planning::{
     Algorithm, Direction, DynDraft, DynGrid, DynPlan, DynTransform, Precision,
 };
-use thriffty::{Comm, Error, Tolerance, Tune};
+use thriffty::{Comm, Error, Tolerance, Tuning};
 
 const RUNS: usize = 3;
 
@@ -21,17 +21,17 @@ fn noise(bytes: usize, seed: u64) -> Vec<u8> {
 fn compare(
     comm: &dyn Comm,
     transform: DynTransform,
-    tune: &Tune,
+    tuning: &Tuning,
     change: &dyn Fn(&mut DynDraft<'_>),
 ) -> Result<(), Error> {
     let grid = DynGrid::new([12, 10, 14])?;
-    let plan = |tune: Tune| {
+    let plan = |tuning: Tuning| {
         let mut draft = DynDraft::new(comm, grid, transform, Precision::F64);
         change(&mut draft);
-        draft.options.tune = tune;
+        draft.options.tuning = tuning;
         draft.build()
     };
-    let mut first = plan(tune.clone())?;
+    let mut first = plan(tuning.clone())?;
     let text = first.recipe().to_string();
     let bytes = [first.input_bytes(), first.output_bytes()];
     let given = [0, 1].map(|side| noise(bytes[side], 2 * comm.rank() as u64 + side as u64));
@@ -46,7 +46,7 @@ fn compare(
         assert!(run(&mut first)? == expected, "{text}");
     }
     drop(first);
-    let mut again = plan(Tune::Recipe(text.clone()))?;
+    let mut again = plan(Tuning::Recipe(text.clone()))?;
     assert_eq!(again.recipe().to_string(), text);
     assert!(run(&mut again)? == expected, "{text}");
     Ok(())
@@ -60,7 +60,7 @@ fn plans_of_one_recipe_give_the_same_bits() {
         thriffty::threads(ranks, |comm| {
             for transform in TRANSFORMS {
                 for exchange in [Algorithm::Shared, Algorithm::P2p, Algorithm::Alltoallv] {
-                    compare(&comm, transform, &Tune::Model, &|draft| {
+                    compare(&comm, transform, &Tuning::Model, &|draft| {
                         draft.options.exchange = Some(exchange);
                     })?;
                 }
@@ -73,9 +73,9 @@ fn plans_of_one_recipe_give_the_same_bits() {
 
 #[test]
 fn what_was_chosen_by_the_clock_gives_the_same_bits_by_its_name() {
-    let tune = Tune::Measure { budget: Duration::from_millis(20) };
+    let tuning = Tuning::Measure { budget: Duration::from_millis(20) };
     thriffty::threads(3, |comm| {
-        TRANSFORMS.into_iter().try_for_each(|it| compare(&comm, it, &tune, &|_| ()))
+        TRANSFORMS.into_iter().try_for_each(|it| compare(&comm, it, &tuning, &|_| ()))
     })
     .unwrap();
 }
@@ -85,7 +85,7 @@ fn encoded_messages_give_the_same_bits() {
     let tolerance = Tolerance::relative(1e-4).unwrap();
     thriffty::threads(4, |comm| {
         TRANSFORMS.into_iter().try_for_each(|it| {
-            compare(&comm, it, &Tune::Model, &|draft| {
+            compare(&comm, it, &Tuning::Model, &|draft| {
                 draft.options.tolerance = Some(tolerance);
                 draft.options.ignore_shared_memory = true;
             })

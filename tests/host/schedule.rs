@@ -10,7 +10,7 @@ fn every_rank_sends_what_its_schedule_says() {
             thriffty::threads(5, |world| {
                 let draft = Plan::<C2c, 3>::c2c(&world, Grid::new([60, 40, 48])?);
                 let mut plan =
-                    draft.exchange(exchange).wire(wire).ignore_shared_memory().build()?;
+                    draft.exchange(exchange).wire(wire).ignore_shared_memory(true).build()?;
                 let schedules = Schedule::of(plan.recipe());
                 let rank = plan.comm().rank();
                 let of = |(_, schedule): &(usize, Schedule)| -> u64 {
@@ -33,7 +33,7 @@ fn every_rank_sends_what_its_schedule_says() {
 fn what_depends_on_the_data_is_expected_of_noise() {
     thriffty::threads(4, |world| {
         let draft = Plan::<C2c, 3>::c2c(&world, Grid::new([48, 48, 48])?);
-        let draft = draft.exchange(Algorithm::P2p).ignore_shared_memory();
+        let draft = draft.exchange(Algorithm::P2p).ignore_shared_memory(true);
         let mut plan = draft.tolerance(Tolerance::relative(1e-6)?).build()?;
         let rank = plan.comm().rank();
         let expected: u64 = (Schedule::of(plan.recipe()).iter())

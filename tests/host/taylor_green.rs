@@ -35,7 +35,7 @@ fn flow(world: &dyn Comm) -> Result<Flow<OnHost>, Error> {
 /// A flow whose spectra have so many modes along each axis.
 fn flow_of(world: &dyn Comm, modes: usize) -> Result<Flow<OnHost>, Error> {
     let draft = thriffty::r2c(world, [N; 3]).batch(3).modes([modes; 3]);
-    let plan = draft.transposed_output().build()?;
+    let plan = draft.transposed_output(true).build()?;
     let mut flow = Flow::new(plan, OnHost, VISCOSITY, false)?;
     flow.set(vortex(N))?;
     Ok(flow)

@@ -7,12 +7,12 @@ use fft_comm::threads_on;
 use thriffty::machine::{How, Machine, Quantity};
 use thriffty::planning::{Algorithm, Epochs};
 use thriffty::tuning::Source;
-use thriffty::{C2c, Comm, Complex, Draft, Error, ErrorKind, Grid, Plan, Tolerance, Tune, Wire};
+use thriffty::{C2c, Comm, Complex, Draft, Error, ErrorKind, Grid, Plan, Tolerance, Tuning, Wire};
 
-const SHORT: Tune = Tune::Measure { budget: Duration::from_millis(150) };
+const SHORT: Tuning = Tuning::Measure { budget: Duration::from_millis(150) };
 
-fn draft<'a>(comm: &'a dyn Comm, tune: Tune) -> Draft<'a, C2c, 3> {
-    Plan::<C2c>::c2c(comm, Grid::new([8, 12, 10]).unwrap()).tune(tune)
+fn draft<'a>(comm: &'a dyn Comm, tuning: Tuning) -> Draft<'a, C2c, 3> {
+    Plan::<C2c>::c2c(comm, Grid::new([8, 12, 10]).unwrap()).tuning(tuning)
 }
 
 /// The transform of the same numbers on every rank's brick, by this plan.
@@ -37,7 +37,7 @@ fn an_exchange_that_ranks_lack_is_not_timed_under_another_name() {
 fn however_it_was_chosen_it_computes_the_same() {
     for hosts in [vec![0], vec![0, 0], vec![0, 1, 1, 0]] {
         threads_on(&hosts, |comm| {
-            let mut by_model = draft(&comm, Tune::Model).build().unwrap();
+            let mut by_model = draft(&comm, Tuning::Model).build().unwrap();
             let expected = transform(&mut by_model);
             let mut measured = draft(&comm, SHORT).build().unwrap();
             assert_eq!(by_model.report().source, Source::Model);
@@ -55,13 +55,13 @@ fn however_it_was_chosen_it_computes_the_same() {
 #[test]
 fn an_exchange_that_is_given_is_not_chosen() {
     threads_on(&[0, 0, 1], |comm| {
-        for tune in [Tune::Model, SHORT] {
+        for tune in [Tuning::Model, SHORT] {
             let plan = draft(&comm, tune).exchange(Algorithm::Alltoallv).build().unwrap();
             let rows = &plan.report().rows;
             assert!(rows.iter().all(|row| row.exchange == Algorithm::Alltoallv));
             assert_eq!(plan.exchange(), Algorithm::Alltoallv);
         }
-        let chosen = draft(&comm, Tune::Model).build().unwrap();
+        let chosen = draft(&comm, Tuning::Model).build().unwrap();
         assert!(chosen.report().rows.len() > 1);
         // Nothing is clearly faster for so little.
         assert_eq!(chosen.exchange(), Algorithm::Shared);
@@ -74,22 +74,22 @@ fn an_exchange_that_is_given_is_not_chosen() {
 fn a_recipe_that_was_printed_is_found_again_and_others_are_refused() {
     threads_on(&[0, 0, 1], |comm| {
         for exchange in [Algorithm::Shared, Algorithm::P2p, Algorithm::KWay(2)] {
-            let plan = draft(&comm, Tune::Model).exchange(exchange).build().unwrap();
+            let plan = draft(&comm, Tuning::Model).exchange(exchange).build().unwrap();
             let text = plan.recipe().to_string();
-            let again = draft(&comm, Tune::Recipe(text.clone())).build().unwrap();
+            let again = draft(&comm, Tuning::Recipe(text.clone())).build().unwrap();
             assert_eq!(again.recipe(), plan.recipe());
             assert_eq!(again.report().source, Source::Recipe);
-            let other = draft(&comm, Tune::Recipe(text)).exchange(Algorithm::Alltoallv).build();
+            let other = draft(&comm, Tuning::Recipe(text)).exchange(Algorithm::Alltoallv).build();
             assert_eq!(other.err().map(|error| error.kind()), Some(ErrorKind::Argument));
         }
         // What loses bits must be asked for.
-        let lossy = draft(&comm, Tune::Model).wire(Wire::F32).build().unwrap();
+        let lossy = draft(&comm, Tuning::Model).wire(Wire::F32).build().unwrap();
         let text = lossy.recipe().to_string();
-        let error = draft(&comm, Tune::Recipe(text.clone())).build().err().unwrap();
+        let error = draft(&comm, Tuning::Recipe(text.clone())).build().err().unwrap();
         assert!(error.to_string().contains("found f32, expected raw"), "{error}");
-        assert!(draft(&comm, Tune::Recipe(text)).wire(Wire::F32).build().is_ok());
+        assert!(draft(&comm, Tuning::Recipe(text)).wire(Wire::F32).build().is_ok());
         for text in ["", "(", "(c2c 8x12x10)", "nonsense shared raw"] {
-            let error = draft(&comm, Tune::Recipe(text.into())).build().err().unwrap();
+            let error = draft(&comm, Tuning::Recipe(text.into())).build().err().unwrap();
             assert!(error.to_string().contains("of the recipe"), "{error}");
         }
     });
@@ -104,9 +104,9 @@ fn with_a_tolerance_the_wire_may_be_raw_where_that_is_faster() {
         assert!(wires.contains(&Wire::Tolerance) && wires.contains(&Wire::Raw), "{wires:?}");
         let fixed = draft(SHORT).wire(Wire::Tolerance).build().unwrap();
         assert!(fixed.report().rows.iter().all(|row| row.wire == Wire::Tolerance));
-        let model = draft(Tune::Model).build().unwrap();
+        let model = draft(Tuning::Model).build().unwrap();
         assert!(model.report().rows.iter().all(|row| row.wire == Wire::Tolerance));
-        let exact = draft(Tune::Recipe(plan.recipe().to_string())).build().unwrap();
+        let exact = draft(Tuning::Recipe(plan.recipe().to_string())).build().unwrap();
         assert_eq!(exact.recipe().to_string(), plan.recipe().to_string());
     });
 }
@@ -114,7 +114,7 @@ fn with_a_tolerance_the_wire_may_be_raw_where_that_is_faster() {
 /// What is chosen with this wisdom, on every rank.
 fn with_wisdom(hosts: &[usize], path: &Path) -> (Source, String) {
     let mut found = threads_on(hosts, |comm| {
-        let plan = draft(&comm, Tune::Wisdom(path.into())).build().unwrap();
+        let plan = draft(&comm, Tuning::Wisdom(path.into())).build().unwrap();
         (plan.report().source, plan.recipe().to_string())
     });
     let first = found.swap_remove(0);
@@ -133,17 +133,17 @@ fn wisdom_is_used_where_it_was_made_and_ignored_elsewhere() {
         let plan = draft(&comm, SHORT).build().unwrap();
         plan.save_wisdom(&path).unwrap();
         // Of another transform, into the same file.
-        let other = Plan::<C2c, 2>::c2c(&comm, Grid::new([6, 7]).unwrap()).tune(SHORT);
+        let other = Plan::<C2c, 2>::c2c(&comm, Grid::new([6, 7]).unwrap()).tuning(SHORT);
         other.build().unwrap().save_wisdom(&path).unwrap();
         (plan.recipe().to_string(), plan.report().chosen().chunk)
     });
     assert_eq!(with_wisdom(&hosts, &path), (Source::Wisdom, saved[0].0.clone()));
     threads_on(&hosts, |comm| {
-        let plan = draft(&comm, Tune::Wisdom(path.clone())).build().unwrap();
+        let plan = draft(&comm, Tuning::Wisdom(path.clone())).build().unwrap();
         assert_eq!(plan.report().chosen().chunk, saved[0].1);
         // Of another problem: another exchange asked for, another batch.
-        for other in [draft(&comm, Tune::Wisdom(path.clone())).batch(2), {
-            draft(&comm, Tune::Wisdom(path.clone())).exchange(Algorithm::P2p)
+        for other in [draft(&comm, Tuning::Wisdom(path.clone())).batch(2), {
+            draft(&comm, Tuning::Wisdom(path.clone())).exchange(Algorithm::P2p)
         }] {
             assert_eq!(other.build().unwrap().report().source, Source::Model);
         }
@@ -168,7 +168,7 @@ type Changed = dyn Fn(usize, Draft<'_, C2c, 3>) -> Result<Plan<C2c>, Error> + Sy
 fn ranks_that_tune_differently_are_told() {
     let differ = |options: &Changed| {
         let found = thriffty::threads(2, |comm| {
-            let error = options(comm.rank(), draft(&comm, Tune::Model)).err().unwrap();
+            let error = options(comm.rank(), draft(&comm, Tuning::Model)).err().unwrap();
             Ok::<_, Error>(error.to_string())
         });
         let found = found.unwrap();
@@ -176,7 +176,7 @@ fn ranks_that_tune_differently_are_told() {
         found.into_iter().next().unwrap()
     };
     let tuning =
-        differ(&|rank, draft| draft.tune(if rank == 0 { Tune::Model } else { SHORT }).build());
+        differ(&|rank, draft| draft.tuning(if rank == 0 { Tuning::Model } else { SHORT }).build());
     assert!(tuning.contains("disagree on the tuning"), "{tuning}");
     let machine = differ(&|rank, draft| {
         let cores = Quantity::new(4.0 + rank as f64, How::Assumed, "");
@@ -202,7 +202,7 @@ fn a_machine_that_cannot_be_is_refused_on_all_ranks() {
     let found = thriffty::threads(2, |comm| {
         let mut machine = Machine::default();
         machine.memory.value = f64::NAN;
-        draft(&comm, Tune::Model).machine(machine).build().map(drop)
+        draft(&comm, Tuning::Model).machine(machine).build().map(drop)
     });
     assert!(found.unwrap_err().to_string().contains("memory of machine default: found NaN"));
 }

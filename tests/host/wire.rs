@@ -205,7 +205,7 @@ fn a_tolerance_is_kept_by_small_messages_that_are_all_alike() {
             let mut x = vec![C64::default(); n * part];
             x.iter_mut().step_by(n).for_each(|x| *x = C64::new(1.0, 1.0));
             let run = |tolerance: Option<f64>| -> Result<Vec<C64>, Error> {
-                let draft = Plan::<C2c, 2>::c2c(&comm, grid).ignore_shared_memory();
+                let draft = Plan::<C2c, 2>::c2c(&comm, grid).ignore_shared_memory(true);
                 let draft = draft.input_brick(rows).output_brick(columns).machine(machine.clone());
                 let mut plan = match tolerance {
                     Some(error) => draft.tolerance(Tolerance::relative(error)?).build()?,
@@ -244,9 +244,10 @@ fn nothing_is_lost_unasked() {
                 Ok((y, plan.wire_error(), plan.timings()))
             };
             let draft = || case.draft::<C2c>(&comm);
-            let (plain, none, _) = run(draft()?.ignore_shared_memory())?;
+            let (plain, none, _) = run(draft()?.ignore_shared_memory(true))?;
             assert_eq!(none, None);
-            let (lossless, none, _) = run(draft()?.ignore_shared_memory().wire(Wire::Lossless))?;
+            let (lossless, none, _) =
+                run(draft()?.ignore_shared_memory(true).wire(Wire::Lossless))?;
             assert_eq!(none, None);
             assert!(lossless == plain, "{exchange}");
             // Ranks of one host have nothing to gain from an encoding.
@@ -344,7 +345,7 @@ fn sizes_of_messages_take_no_collective() {
         let case = Case::new([14, 9, 12], [Kind::C2C; 3]).tiling(8).exchange(exchange);
         thriffty::threads(4, |comm| {
             let comm = Recorded::new(&comm)?;
-            let draft = case.draft::<C2c>(&comm)?.ignore_shared_memory();
+            let draft = case.draft::<C2c>(&comm)?.ignore_shared_memory(true);
             let mut plan = match wire {
                 "tolerance" => draft.tolerance(Tolerance::relative(1e-4)?),
                 wire => draft.wire(wire.parse()?),
@@ -405,7 +406,7 @@ fn memory_is_reserved_for_what_is_sent() {
             let memory = |wire| -> Result<usize, Error> {
                 Ok(case
                     .draft::<C2c>(&comm)?
-                    .ignore_shared_memory()
+                    .ignore_shared_memory(true)
                     .wire(wire)
                     .build()?
                     .workspace_bytes())

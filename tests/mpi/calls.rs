@@ -11,7 +11,7 @@ use crate::common::{failures, injected, job, plans};
 use thriffty::mpi::MpiComm;
 use thriffty::mpi::rsmpi::ffi::{self, MPI_Aint, MPI_Comm, MPI_Datatype, MPI_Info, MPI_Win};
 use thriffty::planning::Algorithm;
-use thriffty::{C2c, Comm, Error, ErrorKind, Grid, Plan, Tolerance, Tune};
+use thriffty::{C2c, Comm, Error, ErrorKind, Grid, Plan, Tolerance, Tuning};
 
 /// What is made and freed, as numbers in the arrays below.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -125,7 +125,7 @@ fn freed_body() {
         // Fields in shared memory, of which the plan makes three and uses two again.
         let windows = || MADE[Thing::Window as usize].load(Relaxed);
         for _ in 0..3 {
-            let mut plan = draft(Algorithm::Shared).shared_arrays().build()?;
+            let mut plan = draft(Algorithm::Shared).shared_arrays(true).build()?;
             let made = windows();
             let (input, output) = (plan.shared_input()?, plan.shared_output()?);
             drop(output);
@@ -136,12 +136,12 @@ fn freed_body() {
         }
         assert_eq!(held(), before, "shared arrays: {THINGS:?} (left now, right before)");
         // Plans that are made to be measured, and those of which one rank lacks something.
-        let tune = Tune::Measure { budget: Duration::from_millis(200) };
-        drop(Plan::<C2c, 3>::c2c(world, grid).tune(tune.clone()).build()?);
-        drop(Plan::<C2c, 3>::c2c(world, grid).tune(tune).shared_arrays().build()?);
+        let tuning = Tuning::Measure { budget: Duration::from_millis(200) };
+        drop(Plan::<C2c, 3>::c2c(world, grid).tuning(tuning.clone()).build()?);
+        drop(Plan::<C2c, 3>::c2c(world, grid).tuning(tuning).shared_arrays(true).build()?);
         drop(
             draft(Algorithm::P2p)
-                .ignore_shared_memory()
+                .ignore_shared_memory(true)
                 .tolerance(Tolerance::relative(1e-3)?)
                 .build()?,
         );
@@ -178,7 +178,7 @@ fn failing_body() {
                 // A new communicator each time, of which nothing is known yet.
                 let built = world.split(0, world.rank()).and_then(|comm| {
                     let draft = Plan::<C2c, 3>::c2c(&comm, grid).exchange(exchange);
-                    let mut plan = draft.shared_arrays().build()?;
+                    let mut plan = draft.shared_arrays(true).build()?;
                     plan.shared_input()?;
                     let alone = (0..world.size()).any(|rank| comm.host(rank) != world.host(rank));
                     Ok(alone || plan.exchange() != exchange)

@@ -42,7 +42,7 @@ fn leave(
 ) -> Done {
     let draft = Plan::<C2c, 3>::c2c(comm, Grid::new([12, 10, 8])?);
     let draft = draft.exchange(exchange).memory(memory);
-    let mut plan = if shared { draft.shared_arrays() } else { draft }.build()?;
+    let mut plan = if shared { draft.shared_arrays(true) } else { draft }.build()?;
     let mut field = if shared { plan.shared_input()? } else { plan.input() };
     let spectrum = plan.forward(field)?;
     field = plan.inverse(spectrum)?;

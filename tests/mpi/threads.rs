@@ -81,7 +81,7 @@ fn in_turn(level: Threading) -> Result<(), Error> {
     for exchange in Algorithm::ALL {
         for shared in [false, true] {
             let draft = thriffty::c2c(&comm, [6, 5, 4]).exchange(exchange);
-            let draft = if shared { draft.shared_arrays() } else { draft };
+            let draft = if shared { draft.shared_arrays(true) } else { draft };
             let mut plan = draft.build()?;
             let plan = elsewhere(move || {
                 let mut field = plan.shared_input()?;

@@ -29,8 +29,8 @@ impl Way {
             Some(Wire::Tolerance) => draft
                 .tolerance(Tolerance::relative(1e-6)?)
                 .wire(Wire::Tolerance)
-                .ignore_shared_memory(),
-            Some(wire) => draft.wire(wire).ignore_shared_memory(),
+                .ignore_shared_memory(true),
+            Some(wire) => draft.wire(wire).ignore_shared_memory(true),
         })
     }
 }

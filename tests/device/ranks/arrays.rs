@@ -89,7 +89,7 @@ pub(super) fn cases(
 /// A field loaded from an array with ghost points, and stored there. Collective.
 fn fields(comm: &dyn Comm, runner: &OnDevice<'_>) -> Done {
     let (rank, ranks, shape) = (comm.rank(), comm.size(), [12, 9, 10]);
-    let draft = thriffty::c2c(comm, shape).transposed_input().on(runner.options());
+    let draft = thriffty::c2c(comm, shape).transposed_input(true).on(runner.options());
     let mut plan = draft.build()?;
     let here = Subarray::with_ghosts(Grid::new(shape)?.brick(rank, ranks), [1, 2, 0], [2, 0, 1]);
     let data: Vec<C64> = random(here.distance, 7 + rank as u64);

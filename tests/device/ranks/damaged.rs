@@ -152,7 +152,7 @@ struct Ones {
 
 fn draft<'a>(comm: &'a dyn Comm, wire: Wire) -> Result<Draft<'a, C2c<f64>, 3>, Error> {
     let case = Case::new([12, 10, 8], [C2C; 3]).exchange(Algorithm::P2p);
-    let draft = case.draft::<C2c<f64>>(comm)?.wire(wire).ignore_shared_memory();
+    let draft = case.draft::<C2c<f64>>(comm)?.wire(wire).ignore_shared_memory(true);
     Ok(match wire {
         Wire::Tolerance => draft.tolerance(Tolerance::relative(1e-4)?),
         _ => draft,

@@ -15,7 +15,7 @@ where
     K::Real: GpuReal,
 {
     let mut exact = gpu.plan(case.draft::<K>(comm)?).build()?;
-    let mut plan = gpu.plan(option(case.draft::<K>(comm)?.ignore_shared_memory())).build()?;
+    let mut plan = gpu.plan(option(case.draft::<K>(comm)?.ignore_shared_memory(true))).build()?;
     let lens = [exact.input_len(), exact.output_len()];
     let (a, b) = match direction {
         Direction::Forward => {
@@ -66,7 +66,7 @@ fn one_rank_loses_nothing_whatever_it_may() {
         let x: Vec<C64> = random(exact.input_len(), 1);
         let expected: Vec<C64> = transform(&mut exact, Direction::Forward, &x, x.len())?;
         for wire in [Wire::F16, Wire::Bits(16), Wire::Lossless, Wire::Tolerance] {
-            let draft = case.draft::<C2c<f64>>(&comm)?.ignore_shared_memory();
+            let draft = case.draft::<C2c<f64>>(&comm)?.ignore_shared_memory(true);
             let draft = match wire {
                 Wire::Tolerance => draft.tolerance(Tolerance::relative(1e-3)?),
                 wire => draft.wire(wire),
@@ -183,12 +183,14 @@ fn what_loses_nothing_is_the_same_bit_for_bit() {
         on_hosts(hosts, |comm| {
             for exchange in [Algorithm::P2p, Algorithm::Alltoallv] {
                 let case = Case::new([24, 18, 20], [C2C, C2C, R2C]).tiling(2).exchange(exchange);
-                let draft = case.draft::<R2c<f64>>(&comm)?.ignore_shared_memory();
+                let draft = case.draft::<R2c<f64>>(&comm)?.ignore_shared_memory(true);
                 let mut plan = draft.wire(Wire::Lossless).on(&gpu).build()?;
                 assert_eq!(plan.transport(), GpuTransport::HostStaged);
                 // The same steps.
-                let tune = Tune::Recipe(plan.recipe().to_string().replace(" lossless)", " raw)"));
-                let draft = case.draft::<R2c<f64>>(&comm)?.ignore_shared_memory().tune(tune);
+                let tuning =
+                    Tuning::Recipe(plan.recipe().to_string().replace(" lossless)", " raw)"));
+                let draft =
+                    case.draft::<R2c<f64>>(&comm)?.ignore_shared_memory(true).tuning(tuning);
                 let mut raw = draft.wire(Wire::Raw).on(&gpu).build()?;
                 let x: Vec<f64> = (0..raw.input_len()).map(|i| (i % 7) as f64).collect();
                 let len = raw.output_len();

@@ -42,7 +42,7 @@ where
     K::Real: GpuReal,
 {
     let mut host = case.draft::<K>(comm)?.build()?;
-    let mut plan = gpu.plan(case.draft::<K>(comm)?.shared_arrays()).build()?;
+    let mut plan = gpu.plan(case.draft::<K>(comm)?.shared_arrays(true)).build()?;
     let what = format!("rank {} of {}, {}", comm.rank(), comm.size(), plan.recipe());
     let stream = plan.stream().clone();
     let most = 2.0 * bound(K::Real::EPSILON, case.shape.iter().product());
@@ -115,7 +115,7 @@ pub(crate) fn cases(comm: &dyn Comm, gpu: &Gpu, joined: bool, all_seen: bool) ->
 /// Other arrays are an error on all ranks, unless no other rank accesses them.
 fn refused(comm: &dyn Comm, gpu: &Gpu, seen_anyway: bool) -> Done {
     let case = Case::new([6, 5, 4], [C2C; 3]).exchange(Algorithm::P2p);
-    let mut plan = case.draft::<C2c<f64>>(comm)?.shared_arrays().on(gpu).build()?;
+    let mut plan = case.draft::<C2c<f64>>(comm)?.shared_arrays(true).on(gpu).build()?;
     let stream = plan.stream().clone();
     let mut shared = plan.shared_output()?;
     // Of one rank alone.
@@ -138,9 +138,9 @@ fn refused(comm: &dyn Comm, gpu: &Gpu, seen_anyway: bool) -> Done {
 
 /// Tuning by time uses such arrays.
 fn timed(comm: &dyn Comm, gpu: &Gpu) -> Done {
-    let tune = Tune::Measure { budget: std::time::Duration::from_millis(100) };
+    let tuning = Tuning::Measure { budget: std::time::Duration::from_millis(100) };
     let case = Case::new([16, 12, 10], [C2C; 3]).exchange(Algorithm::P2p);
-    let draft = case.draft::<C2c<f64>>(comm)?.tune(tune).shared_arrays();
+    let draft = case.draft::<C2c<f64>>(comm)?.tuning(tuning).shared_arrays(true);
     let mut plan = draft.on(gpu).build()?;
     for row in &plan.report().rows {
         assert!(

@@ -1,5 +1,6 @@
 //! Options that commands share, and how their values are read.
 
+pub(crate) mod choices;
 pub(crate) mod encoding;
 pub(crate) mod options;
 pub(crate) mod parse;

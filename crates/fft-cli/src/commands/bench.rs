@@ -10,7 +10,7 @@ use thriffty::{Comm, Error};
 
 use super::serve::{self, Order};
 use crate::args::encoding::Encoding;
-use crate::args::options::{Choosing, Problem, Transform};
+use crate::args::options::{Problem, Transform};
 use crate::args::parse::{choice, count};
 use crate::check::check::{self, Errors, RoundTrip};
 use crate::check::reference::{self, is_truncated};
@@ -18,7 +18,6 @@ use crate::check::wires::{Lost, relative};
 use crate::data::fields::{Distance, Field, Source};
 use crate::engine::engine::{Array, Engine};
 use crate::engine::family::{self, Family, dispatch};
-use crate::engine::place::Place;
 use crate::output::report::{Report, Times};
 use crate::output::split::Split;
 use crate::output::units::flops;
@@ -40,14 +39,6 @@ use crate::ranks::world::{Failure, print, refused, zeros};
 pub(crate) struct Options {
     #[command(flatten)]
     problem: Problem,
-    #[command(flatten)]
-    choosing: Choosing,
-    #[command(flatten)]
-    place: Place,
-    /// Transform the array of each process with N of its threads.
-    #[arg(long, value_name = "N", value_parser = count)]
-    #[arg(conflicts_with_all = ["ranks", "shared_arrays", "device"])]
-    threads: Option<NonZeroUsize>,
     /// Measured repetitions, after one that is not.
     #[arg(long, default_value = "10", value_name = "N")]
     #[arg(value_parser = count)]
@@ -83,8 +74,8 @@ enum Format {
 }
 
 pub(super) fn run(comm: &dyn Comm, options: &Options) -> Result<(), Failure> {
-    let Transform { kind, precision, .. } = &options.problem.transform;
-    dispatch!(*kind, *precision, run_as(comm, options))
+    let Transform { kind, choices, .. } = &options.problem.transform;
+    dispatch!(*kind, choices.placement.precision, run_as(comm, options))
 }
 
 fn run_as<K: Family>(comm: &dyn Comm, options: &Options) -> Result<(), Failure> {
@@ -120,14 +111,14 @@ struct Prepared<K: Family> {
 impl<K: Family> Prepared<K> {
     /// Makes the plan, a field and its transform. Collective.
     fn new(comm: &dyn Comm, options: &Options) -> Result<Self, Failure> {
-        let Options { problem, choosing, place, .. } = options;
-        let mut plan = match options.threads {
-            Some(threads) => Engine::with_threads(comm, problem, choosing, threads.get())?,
-            None => Engine::new(comm, problem, choosing, place)?,
+        let problem = &options.problem;
+        let mut plan = match problem.transform.choices.placement.threads {
+            Some(threads) => Engine::with_threads(comm, problem, threads)?,
+            None => Engine::new(comm, problem)?,
         };
         let source = Source::new(options.field, &plan)?;
         let host = options.check
-            || Encoding::of(&problem.transform.wires).is_asked_for()
+            || Encoding::of(problem.options()).is_asked_for()
             || is_truncated(plan.recipe().problem());
         if let Some(scale) = options.field.noise_scale().filter(|_| !host)
             && plan.noise_on_device(scale)?
@@ -189,7 +180,7 @@ impl<K: Family> Prepared<K> {
         without.run(Direction::Forward, cast_slice(physical), cast_slice_mut(&mut exact))?;
         let (forward, inverse) = (plan.wire_error().unwrap_or_default(), WireError::default());
         let error = relative(plan, &spectral[..], &exact)?;
-        let tolerance = Encoding::of(&options.problem.transform.wires).tolerance;
+        let tolerance = options.problem.options().tolerance;
         Ok((Lost { error, forward, inverse, tolerance }, exact))
     }
 
@@ -204,7 +195,7 @@ impl<K: Family> Prepared<K> {
         }
         // Inverse transforms have changed the input by rounding.
         self.source.fill(&mut self.physical[..]);
-        let encoding = Encoding::of(&options.problem.transform.wires);
+        let encoding = Encoding::of(options.problem.options());
         let lost = if encoding.is_asked_for() { Some(self.lost(options)?) } else { None };
         let Self { plan, source, physical, spectral, .. } = self;
         // The reference is compared with the transform without a wire.
@@ -230,16 +221,20 @@ impl<K: Family> Prepared<K> {
         let errors = self.errors(options)?;
         let plan = &self.plan;
         let transform = &options.problem.transform;
-        let Transform { kind, axes, precision, batch, wires, .. } = transform;
+        let (batch, precision) = (transform.options().batch, transform.choices.placement.precision);
         let points = check::points(plan.recipe().problem());
         let mut memory = [plan.workspace_bytes() as f64];
         plan.comm().allreduce(Reduce::Sum, &mut memory)?;
         let seconds = Times::of(seconds);
-        let flops = flops(K::Physical::WIDTH, points, batch.get());
+        let flops = flops(K::Physical::WIDTH, points, batch);
         Ok(Report {
-            problem: format!("{} {}", family::name(*kind, axes), transform.grids()),
+            problem: format!(
+                "{} {}",
+                family::name(transform.kind, transform.options()),
+                transform.grids()
+            ),
             field: options.field.name(),
-            batch: batch.get(),
+            batch: batch,
             direction: options.direction.choose("forward", "inverse"),
             ranks: plan.recipe().problem().input.ranks(),
             transport: plan.comm().name(),
@@ -255,7 +250,7 @@ impl<K: Family> Prepared<K> {
             predicted: options.direction.choose(plan.predicted(), None),
             ratio: split.bits_per_real.map(|bits| 8.0 * precision.bytes() as f64 / bits),
             split,
-            encoding: Encoding::of(wires),
+            encoding: Encoding::of(transform.options()),
             memory: memory[0] as u64,
             errors,
             version: env!("CARGO_PKG_VERSION"),

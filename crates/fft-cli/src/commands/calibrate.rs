@@ -7,7 +7,8 @@ use clap::Args;
 use thriffty::Comm;
 use thriffty::machine::{How, Machine};
 
-use crate::engine::place::Place;
+use crate::args::choices::{Choices, Offer};
+use crate::engine::place::Site;
 use crate::ranks::world::{Failure, print};
 
 /// Measure this machine for the cost model, on these ranks.
@@ -22,15 +23,25 @@ use crate::ranks::world::{Failure, print};
 #[derive(Args, Debug)]
 pub(crate) struct Options {
     #[command(flatten)]
-    place: Place,
+    place: Choices<Place>,
     /// Write the numbers into this file, signed with the processor, the ranks and the library;
     /// a machine of GPUs names its GPU, too.
     #[arg(short, long, value_name = "FILE.toml")]
     output: Option<PathBuf>,
 }
 
+/// The options that say where transforms are measured.
+#[derive(Clone, Debug)]
+struct Place;
+
+impl Offer for Place {
+    fn takes(name: &str) -> bool {
+        ["device", "transport"].contains(&name)
+    }
+}
+
 pub(super) fn run(comm: &dyn Comm, options: &Options) -> Result<(), Failure> {
-    let machine = options.place.site(comm)?.measure(comm)?;
+    let machine = Site::of(comm, &options.place.placement)?.measure(comm)?;
     if let Some(path) = &options.output {
         thriffty::machine::save(comm, &machine, path)?;
     }

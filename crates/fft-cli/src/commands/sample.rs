@@ -9,7 +9,7 @@ use clap::Args;
 use thriffty::Comm;
 use thriffty::planning::{DynGrid, Element, PerAxis, Precision, Real, Reduce};
 
-use crate::args::parse::{count, precision};
+use crate::args::parse::{choice, count};
 use crate::data::bricks::{for_each_row, slab};
 use crate::data::files::{Sink, dtype};
 use crate::data::npy::Header;
@@ -33,7 +33,7 @@ pub(crate) struct Options {
     /// The folder to write to, created if missing.
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    #[arg(long, default_value = "f64", value_parser = precision())]
+    #[arg(long, default_value = "f64", value_parser = choice([("f32", Precision::F32), ("f64", Precision::F64)]))]
     precision: Precision,
 }
 

@@ -106,8 +106,8 @@ fn energy<T: Real + Element<Real = T>>(
         batch: in_file * headers.len(),
         input: Some(slab(comm, &grid, order[0])),
         output: Some(slab(comm, &draft.spectral_grid(), order[0])),
-        input_order: order,
-        output_order: order,
+        input_order: Some(order),
+        output_order: Some(order),
         ..draft.options
     };
     let mut plan = draft.build()?;

@@ -10,7 +10,8 @@ use serde_json::json;
 use thriffty::planning::{self, Direction, DynDraft, DynGrid, PerAxis, Precision};
 use thriffty::{Comm, Kind, Scale};
 
-use crate::args::options::{Axes, Grids, Lengths};
+use crate::args::choices::{Choices, Offer};
+use crate::args::options::{Grids, is_resized, lengths};
 use crate::args::parse;
 use crate::args::shape::{Shape, times};
 use crate::data::bricks::{order, slab};
@@ -35,8 +36,6 @@ pub(crate) struct Options {
     /// The transform of each axis.
     #[arg(value_parser = parse::kind())]
     kind: Kind,
-    #[command(flatten)]
-    axes: Axes,
     /// The file to read.
     #[arg(value_name = "IN.npy")]
     input: PathBuf,
@@ -47,7 +46,7 @@ pub(crate) struct Options {
     #[arg(long)]
     inverse: bool,
     #[command(flatten)]
-    lengths: Lengths,
+    choices: Choices<OfFiles>,
     /// The shape of the output of an inverse; by default, it follows from that of the input.
     #[arg(long, value_name = "SHAPE")]
     #[arg(requires = "inverse", conflicts_with = "last")]
@@ -64,6 +63,16 @@ pub(crate) struct Options {
     /// Print one JSON object instead of a line.
     #[arg(long)]
     json: bool,
+}
+
+/// The options that are not decided by files.
+#[derive(Clone, Debug)]
+struct OfFiles;
+
+impl Offer for OfFiles {
+    fn takes(name: &str) -> bool {
+        ["kinds", "zero_padded", "modes"].contains(&name)
+    }
 }
 
 pub(super) fn run(comm: &dyn Comm, options: &Options) -> Result<(), Failure> {
@@ -143,12 +152,11 @@ impl Transform<'_> {
     fn draft(&self) -> Result<DynDraft<'_>, Failure> {
         let Self { comm, options, header, precision } = *self;
         let axes = header.shape.len();
-        let kinds = family::kinds_of(axes, options.kind, &options.axes)?;
-        let lens = options.lengths.of_axes(axes)?;
-        let grid = DynGrid::new(self.physical_shape(kinds)?)?;
+        let chosen = family::with_kinds(&options.choices.options, options.kind, axes);
+        let grid = DynGrid::new(self.physical_shape(axes, &chosen)?)?;
+        chosen.check_axes(grid)?;
         let mut draft = family::draft(comm, grid, options.kind, precision);
-        draft.options.kinds = kinds;
-        [draft.options.transform, draft.options.modes] = lens;
+        draft.options = chosen;
         let spectral_grid = draft.spectral_grid();
         let expected = spectral_grid.shape();
         if options.inverse && *expected != *header.shape {
@@ -170,23 +178,29 @@ impl Transform<'_> {
         draft.options = planning::Options {
             input: Some(brick(&grid, physical.0, physical.1)?),
             output: Some(brick(&spectral_grid, spectral.0, spectral.1)?),
-            input_order: order,
-            output_order: order,
-            forward: scale.unwrap_or(Scale::None),
-            inverse: scale.unwrap_or(Scale::Full),
+            input_order: Some(order),
+            output_order: Some(order),
+            forward_scale: scale.unwrap_or(Scale::None),
+            inverse_scale: scale.unwrap_or(Scale::Full),
             ..draft.options
         };
         Ok(draft)
     }
 
     /// The shape of physical data.
-    fn physical_shape(&self, kinds: PerAxis<Kind>) -> Result<PerAxis<usize>, Failure> {
+    fn physical_shape(
+        &self,
+        axes: usize,
+        chosen: &planning::Options,
+    ) -> Result<PerAxis<usize>, Failure> {
         let Self { options, header, .. } = self;
-        let mut shape = PerAxis::from_fn(kinds.len(), |axis| header.shape[axis]);
-        let halved = kinds.iter().position(|kind| *kind == Kind::R2C);
+        let mut shape = PerAxis::from_fn(axes, |axis| header.shape[axis]);
+        let halved = chosen
+            .kinds
+            .and_then(|kinds| kinds.iter().take(axes).position(|kind| *kind == Kind::R2C));
         match (options.inverse, &options.shape, halved) {
-            (true, Some(shape), _) => return shape.of_axes("--shape", kinds.len()),
-            (true, None, _) if options.lengths.are_given() => {
+            (true, Some(shape), _) => return shape.of_axes("--shape", axes),
+            (true, None, _) if is_resized(chosen) => {
                 return refused("--inverse with --zero-padded or --modes needs --shape");
             }
             (true, None, Some(halved)) => {
@@ -203,16 +217,16 @@ impl Transform<'_> {
         let Self { comm, options, header, .. } = self;
         let [plan, read, transform, write] = seconds;
         let side = |header: &Header| format!("{} {}", times(&header.shape), header.item);
-        let kind = family::name(options.kind, &options.axes);
-        let Lengths { zero_padded, modes } = &options.lengths;
+        let kind = family::name(options.kind, &options.choices.options);
+        let planning::Options { zero_padded, modes, .. } = &options.choices.options;
         let (ranks, transport) = (comm.size(), comm.name());
         let inverse = if options.inverse { " inverse" } else { "" };
         let text = match options.json {
             true => json!({
                 "kind": kind,
                 "inverse": options.inverse,
-                "zero_padded": zero_padded.as_ref().map(Shape::lengths),
-                "modes": modes.as_ref().map(Shape::lengths),
+                "zero_padded": zero_padded.as_deref(),
+                "modes": modes.as_deref(),
                 "input": { "shape": header.shape, "dtype": header.item.to_string() },
                 "output": { "shape": made.shape, "dtype": made.item.to_string() },
                 "fortran_order": made.fortran_order,
@@ -225,7 +239,7 @@ impl Transform<'_> {
             false => format!(
                 "{kind}{}{inverse} {} -> {}, {ranks} ranks ({transport}): \
                  plan {}, read {}, transform {}, write {}",
-                options.lengths,
+                lengths(&options.choices.options),
                 side(header),
                 side(made),
                 time(plan),

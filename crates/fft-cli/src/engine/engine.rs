@@ -1,22 +1,23 @@
 //! Plans with their data on the host or on a GPU.
 
 use std::ops::{Deref, DerefMut};
-#[cfg(feature = "cuda")]
-use std::sync::Arc;
 use std::time::Instant;
 
 use bytemuck::{cast_slice, cast_slice_mut};
 use thriffty::local::DynLocalPlan;
+#[cfg(feature = "cuda")]
+use thriffty::machine;
 use thriffty::planning::{
-    Direction, DynArray, DynPlan, Element, Recipe, Reduce, Step, Timings, WireError,
+    DeviceChoice, Direction, DynArray, DynPlan, Element, MachineChoice, Options, Recipe, Reduce,
+    Step, Timings, WireError,
 };
 use thriffty::tuning::Report;
-use thriffty::{Comm, Error, Tune, Wire};
+use thriffty::{Comm, Error, Tuning, Wire};
 
 use super::draft;
-use super::place::{Place, Site};
+use super::place::Site;
 use crate::args::encoding::Encoding;
-use crate::args::options::{Choosing, Problem};
+use crate::args::options::Problem;
 use crate::ranks::world::{Failure, refused, zeros};
 
 /// A plan that transforms arrays of the host, perhaps through a GPU.
@@ -83,21 +84,16 @@ fn from_to<'a>(
 }
 
 impl Engine {
-    /// The plan of the options, at a place. Collective.
-    pub(crate) fn new(
-        comm: &dyn Comm,
-        problem: &Problem,
-        choosing: &Choosing,
-        place: &Place,
-    ) -> Result<Self, Failure> {
-        match place.site(comm)? {
-            Site::Host => Ok(Self::on_host(draft::plan(comm, problem, choosing.tune())?)),
+    /// The plan of the options. Collective.
+    pub(crate) fn new(comm: &dyn Comm, problem: &Problem) -> Result<Self, Failure> {
+        match Site::of(comm, &problem.transform.choices.placement)? {
+            Site::Host => Ok(Self::on_host(draft::plan(comm, problem)?)),
             #[cfg(feature = "cuda")]
             Site::Cuda(device) => {
-                let mut draft = draft::asked(comm, problem)?;
-                draft.options.tune = choosing.tune();
-                let machine = draft::machine_on_device(comm, problem, &device.gpu)?;
-                draft.options.machine = machine.map(Arc::new);
+                let mut draft = draft::draft(comm, problem)?;
+                draft::name_machine(comm, &mut draft.options, &|path| {
+                    machine::load_on_device(comm, &device.gpu, path)
+                })?;
                 let gpu = device.gpu.clone();
                 Self::with_arrays(gpu, draft.on(device).build()?)
             }
@@ -108,21 +104,23 @@ impl Engine {
     pub(crate) fn with_threads(
         comm: &dyn Comm,
         problem: &Problem,
-        choosing: &Choosing,
         threads: usize,
     ) -> Result<Self, Failure> {
         if comm.size() > 1 && comm.name() == "threads" {
             return refused("--threads is for processes, not for --ranks");
         }
+        let placement = &problem.transform.choices.placement;
+        if placement.device != DeviceChoice::Host || problem.options().shared_arrays {
+            return refused("--threads is for the host, and for arrays of a process's own");
+        }
         let is_cut = problem.grids.in_grid.is_some() || problem.grids.out_grid.is_some();
-        let is_sent = is_cut
-            || problem.exchange.is_some()
-            || Encoding::of(&problem.transform.wires).is_asked_for();
+        let options = problem.options();
+        let is_sent = is_cut || options.exchange.is_some() || Encoding::of(options).is_asked_for();
         if comm.size() == 1 && is_sent {
             return refused("one process with --threads has whole arrays and sends nothing");
         }
-        let local = draft::local(comm, problem, choosing.tune(), threads)?;
-        let plan = draft::draft(comm, problem)?.build()?;
+        let local = draft::local(comm, problem, threads)?;
+        let plan = draft::draft(comm, problem)?.with(without_encoding).build()?;
         Ok(Self { local: Some(local), ..Self::on_host(plan) })
     }
 
@@ -192,14 +190,14 @@ impl Engine {
     pub(crate) fn exact(&self, problem: &Problem) -> Result<Self, Failure> {
         let (comm, recipe) = (self.comm(), self.recipe());
         let asked = recipe.problem();
-        let mut draft = draft::draft(comm, problem)?;
-        draft.options.machine = Some(asked.machine.clone());
+        let mut draft = draft::draft(comm, problem)?.with(without_encoding);
+        draft.options.machine = Some(MachineChoice::Given(asked.machine.clone()));
         if self.local.is_none() && self.on_device.is_none() {
-            draft.options.tune = Tune::Recipe(raw(recipe));
+            draft.options.tuning = Tuning::Recipe(raw(recipe));
         }
         #[cfg(feature = "cuda")]
         if self.on_device.is_some() {
-            let device = super::cuda::device(comm, Default::default())?;
+            let device = super::cuda::device(comm, DeviceChoice::Cuda, Default::default())?;
             let gpu = device.gpu.clone();
             return Self::with_arrays(gpu, draft.on(device).build()?);
         }
@@ -343,6 +341,12 @@ impl Engine {
         let is_of_gpus = self.plan.recipe().problem().machine.gpu.is_some();
         (self.on_device.is_none() || is_of_gpus).then(|| self.report().chosen().predicted)
     }
+}
+
+/// Sends raw messages between arrays of the program's own, by the recipe of the model.
+fn without_encoding(options: &mut Options) {
+    (options.wire, options.tolerance) = (None, None);
+    (options.shared_arrays, options.tuning) = (false, Tuning::Model);
 }
 
 /// The text of a recipe whose messages are raw.

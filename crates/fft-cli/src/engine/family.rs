@@ -1,11 +1,8 @@
 //! Families of transforms and precisions, from values to types.
 
 pub(crate) use thriffty::planning::Transform as Family;
-use thriffty::planning::{DynDraft, DynGrid, DynTransform, PerAxis, Precision};
+use thriffty::planning::{DynDraft, DynGrid, DynTransform, Options, PerAxis, Precision};
 use thriffty::{Comm, Kind};
-
-use crate::args::options::Axes;
-use crate::ranks::world::{Failure, refused};
 
 /// Drafts a transform of `kind` along every axis; with R2C, of C2C along all but the last.
 pub(crate) fn draft(
@@ -14,7 +11,7 @@ pub(crate) fn draft(
     kind: Kind,
     precision: Precision,
 ) -> DynDraft<'_> {
-    let kinds = kinds(grid.axes(), kind);
+    let kinds = Some(kinds(grid.axes(), kind));
     DynDraft::new(comm, grid, transform(kind), precision).with(|options| options.kinds = kinds)
 }
 
@@ -33,21 +30,17 @@ pub(crate) fn kinds(axes: usize, kind: Kind) -> PerAxis<Kind> {
     PerAxis::from_fn(axes, |axis| if axis + 1 == axes { kind } else { others })
 }
 
-/// The kinds of so many axes: those that were given, else those of `kind`.
-pub(crate) fn kinds_of(axes: usize, kind: Kind, given: &Axes) -> Result<PerAxis<Kind>, Failure> {
-    let given = &given.kinds;
-    match given.len() {
-        0 => Ok(kinds(axes, kind)),
-        n if n == axes => Ok(PerAxis::from_fn(axes, |axis| given[axis])),
-        n => refused(format!("--kinds names {n} kinds, expected one for each of {axes} axes")),
-    }
+/// The options with the kinds of so many axes: those that were given, else those of `kind`.
+pub(crate) fn with_kinds(options: &Options, kind: Kind, axes: usize) -> Options {
+    let kinds = options.kinds.unwrap_or_else(|| kinds(axes, kind));
+    Options { kinds: Some(kinds), ..options.clone() }
 }
 
 /// Kinds in words: `r2c`, or `dct2,r2c,none`.
-pub(crate) fn name(kind: Kind, given: &Axes) -> String {
-    match given.kinds.is_empty() {
-        true => kind.name().into(),
-        false => given.kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(","),
+pub(crate) fn name(kind: Kind, options: &Options) -> String {
+    match options.kinds {
+        None => kind.name().into(),
+        Some(kinds) => kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(","),
     }
 }
 

@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
+use thriffty::Kind;
 use thriffty::machine::{How, Machine, Quantity};
-use thriffty::planning::{Algorithm, DynGrid, Family, Layout, Problem, ProcGrid};
-use thriffty::{Kind, Wire};
+use thriffty::planning::{
+    Access, Algorithm, DynGrid, GlobalArrays, Layout, MachineChoice, Options, Precision, Problem,
+    ProcGrid,
+};
 
-use super::options::Where;
-use crate::args::encoding::Encoding;
+use super::options::{Forecast, Where};
 use crate::args::options::{Grids, Transform};
 use crate::args::shape::Shape;
-use crate::engine::family::kinds_of;
+use crate::engine::family;
 use crate::output::units;
 use crate::ranks::world::Failure;
 
@@ -20,11 +22,7 @@ const MOST_RANKS: usize = 1 << 20;
 /// A transform on a number of ranks of a machine.
 #[derive(Clone)]
 pub(crate) struct Ask {
-    pub(crate) transform: Transform,
-    /// If given, or the usual one of the machine.
-    pub(crate) exchange: Option<Algorithm>,
-    pub(crate) layouts: Family,
-    pub(crate) encoding: Encoding,
+    pub(crate) transform: Transform<Forecast>,
     pub(crate) chunk: Option<usize>,
     pub(crate) grids: Grids,
     pub(crate) ranks: usize,
@@ -43,19 +41,40 @@ impl Ask {
             Some(per_host) => per_host.get(),
             None => (machine.cores.value.round() as usize).max(1),
         };
-        // On GPUs, kernels do not read the memory of other ranks.
-        let usual = (machine.launch.value > 0.0).then_some(Algorithm::P2p);
-        Ok(Self {
+        let mut ask = Self {
             transform: options.transform.clone(),
-            exchange: options.exchange.or(usual),
-            layouts: options.layouts,
-            encoding: Encoding::of(&options.transform.wires),
             chunk: options.chunk.map(std::num::NonZeroUsize::get),
             grids: Grids::default(),
             ranks,
             per_host: per_host.min(ranks),
             machine: Arc::new(machine),
-        })
+        };
+        if ask.machine.launch.value > 0.0 && ask.options().exchange.is_none() {
+            // On GPUs, kernels do not read the memory of other ranks.
+            ask.options_mut().exchange = Some(Algorithm::P2p);
+        }
+        Ok(ask)
+    }
+
+    /// The options of the plan.
+    pub(crate) fn options(&self) -> &Options {
+        &self.transform.choices.options
+    }
+
+    pub(crate) fn options_mut(&mut self) -> &mut Options {
+        &mut self.transform.choices.options
+    }
+
+    /// The precision of all numbers.
+    pub(crate) fn precision(&self) -> Precision {
+        self.transform.choices.placement.precision
+    }
+
+    /// The same with raw messages.
+    pub(crate) fn raw(&self) -> Self {
+        let mut raw = self.clone();
+        (raw.options_mut().wire, raw.options_mut().tolerance) = (None, None);
+        raw
     }
 
     pub(crate) fn hosts(&self) -> usize {
@@ -68,7 +87,7 @@ impl Ask {
 
     /// Bytes of a real number, of all batches.
     pub(crate) fn real_bytes(&self) -> usize {
-        self.transform.precision.bytes().saturating_mul(self.transform.batch.get())
+        self.precision().bytes().saturating_mul(self.options().batch)
     }
 
     /// Bytes of a point, of all batches.
@@ -79,33 +98,25 @@ impl Ask {
     /// Operations by the convention of FFTW's benchmarks.
     pub(crate) fn flops(&self) -> f64 {
         let points = self.transform.lens().iter().map(|n| *n as f64).product();
-        units::flops(self.reals(), points, self.transform.batch.get())
+        units::flops(self.reals(), points, self.options().batch)
     }
 
     pub(crate) fn problem(&self) -> Result<Problem, Failure> {
-        let Transform { kind, axes, shape, lengths, precision, batch, wires } = &self.transform;
-        let (grid, kinds) = (shape.grid()?, kinds_of(shape.axes(), *kind, axes)?);
-        let input = self.layout(grid, "--in-grid", self.grids.in_grid.as_ref())?;
-        let [padded, modes] = lengths.of_axes(grid.axes())?;
-        let padded = padded.unwrap_or(grid.shape());
-        let modes = modes.unwrap_or(padded);
-        let spectral = Problem::spectral_grid(DynGrid::new(modes)?, kinds);
-        let output = self.layout(spectral, "--out-grid", self.grids.out_grid.as_ref())?;
-        let complex = *kind == Kind::C2C;
-        let lens = [padded, modes];
-        let mut problem = Problem::resized(kinds, complex, *precision, input, output, lens)?;
-        problem.batch = batch.get();
-        problem.options.exchange = self.exchange.unwrap_or_default();
-        problem.options.tolerance = self.encoding.tolerance;
-        problem.options.wire = self.encoding.wire.unwrap_or(match self.encoding.tolerance {
-            Some(_) => Wire::Tolerance,
-            None => Wire::Raw,
-        });
+        let Transform { kind, shape, .. } = &self.transform;
+        let (grid, transform) = (shape.grid()?, family::transform(*kind));
+        let mut options = family::with_kinds(self.options(), *kind, grid.axes());
+        options.machine = Some(MachineChoice::Given(Arc::clone(&self.machine)));
+        options.check_axes(grid)?;
+        let spectral = options.spectral_grid(grid, transform);
+        let mut problem = options.problem(GlobalArrays {
+            transform,
+            precision: self.precision(),
+            input: self.layout(grid, "--in-grid", self.grids.in_grid.as_ref())?,
+            output: self.layout(spectral, "--out-grid", self.grids.out_grid.as_ref())?,
+            hosts: (0..self.ranks).map(|rank| rank / self.per_host).collect(),
+            access: Access::default(),
+        })?;
         problem.options.chunk = self.chunk.unwrap_or(problem.options.chunk);
-        problem.machine = Arc::clone(&self.machine);
-        if !wires.ignore_shared_memory {
-            problem.hosts = (0..self.ranks).map(|rank| rank / self.per_host).collect();
-        }
         Ok(problem)
     }
 
@@ -120,7 +131,10 @@ impl Ask {
 
 /// The machine of the options, with the links between hosts that they name.
 fn machine(options: &Where) -> Result<Machine, Failure> {
-    let mut machine = thriffty::machine::read_file(&options.machine)?;
+    let mut machine = match &options.transform.options().machine {
+        Some(MachineChoice::Named(name)) => thriffty::machine::read_file(name)?,
+        _ => Machine::default(),
+    };
     let mut links = Vec::new();
     if let Some(bandwidth) = options.bandwidth {
         let given = Quantity::new(bandwidth, How::Assumed, "--bandwidth");

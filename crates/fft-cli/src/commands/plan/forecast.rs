@@ -127,7 +127,8 @@ pub(crate) struct Chosen {
 impl Chosen {
     pub(crate) fn by_model(ask: &Ask) -> Result<Self, Failure> {
         let problem = ask.problem()?;
-        let choice = Choice::of_model(&problem, ask.exchange).of_family(ask.layouts);
+        let choice =
+            Choice::of_model(&problem, ask.options().exchange).of_family(ask.options().layouts);
         let mut others = candidates(&problem, &choice)?;
         let Favourite { place, reason } = favourite(&others, &choice);
         Ok(Self { recipe: others.remove(place).recipe, reason, others })
@@ -342,7 +343,8 @@ fn others(ask: &Ask, recipe: &Recipe, exchanges: &[Candidate]) -> Vec<Other> {
     let pairwise = budget.guess(recipe, machine, Some(Order::Pairwise));
     let mut found = vec![("these layouts, pairwise".to_owned(), Ok(pairwise))];
     let problem = recipe.problem();
-    let ask = &Ask { exchange: Some(problem.options.exchange), ..ask.clone() };
+    let mut ask = ask.clone();
+    ask.options_mut().exchange = Some(problem.options.exchange);
     for Candidate { recipe, .. } in exchanges {
         found.push((
             recipe.problem().options.exchange.to_string(),
@@ -350,14 +352,13 @@ fn others(ask: &Ask, recipe: &Recipe, exchanges: &[Candidate]) -> Vec<Other> {
         ));
     }
     if problem.wire() != Wire::Raw {
-        let raw = Ask { encoding: Default::default(), ..ask.clone() };
-        found.push(("messages raw".into(), only(&raw, Family::Any, budget).map_err(text)));
+        found.push(("messages raw".into(), only(&ask.raw(), Family::Any, budget).map_err(text)));
     }
     for (name, family) in [("pencils", Family::Pencils), ("slabs", Family::Slabs)] {
         let mut problem = problem.clone();
         if problem.options.exchange != Algorithm::P2p {
             let name = format!("{name}, {}", problem.options.exchange);
-            found.push((name, only(ask, family, budget).map_err(text)));
+            found.push((name, only(&ask, family, budget).map_err(text)));
         }
         // As a classic library does.
         problem.options.exchange = Algorithm::P2p;

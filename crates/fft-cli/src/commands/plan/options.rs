@@ -4,8 +4,8 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::Args;
-use thriffty::planning::{Algorithm, Family};
 
+use crate::args::choices::Offer;
 use crate::args::options::{Grids, Transform};
 use crate::args::parse::{count, positive, seconds};
 
@@ -59,14 +59,21 @@ pub(crate) struct Scaling {
     pub(super) svg: Option<PathBuf>,
 }
 
+/// The options that say which recipes there are, for ranks that are not here.
+#[derive(Clone, Debug)]
+pub(crate) struct Forecast;
+
+impl Offer for Forecast {
+    fn takes(name: &str) -> bool {
+        !["tuning", "threads", "device", "transport"].contains(&name)
+    }
+}
+
 /// A transform, and the machine that it would run on.
 #[derive(Args, Debug)]
 pub(super) struct Where {
     #[command(flatten)]
-    pub(super) transform: Transform,
-    /// default, summit, frontier, ethernet, or a file of that form.
-    #[arg(long, default_value = "default", value_name = "NAME|FILE")]
-    pub(super) machine: PathBuf,
+    pub(super) transform: Transform<Forecast>,
     /// Bytes per second and direction between a host and others, in place of the machine's. One
     /// rank of the host can use all of it.
     #[arg(long, value_name = "BYTES", value_parser = positive)]
@@ -77,13 +84,6 @@ pub(super) struct Where {
     /// Ranks of a host; by default the machine's number of cores.
     #[arg(long, value_name = "P", value_parser = count)]
     pub(super) per_host: Option<NonZeroUsize>,
-    /// How data is exchanged, named as for bench: shared by default; p2p where launches take time,
-    /// as on GPUs.
-    #[arg(long)]
-    pub(super) exchange: Option<Algorithm>,
-    /// The layouts between input and output to choose from: any, slabs or pencils.
-    #[arg(long, default_value_t)]
-    pub(super) layouts: Family,
     /// Bytes of a chunk, for messages in chunks: 512 KiB by default; for scale at least a 16th of a
     /// rank's data.
     #[arg(long, value_name = "BYTES", value_parser = count)]

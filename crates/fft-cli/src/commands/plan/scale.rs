@@ -5,14 +5,14 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 use thriffty::Wire;
-use thriffty::planning::{Algorithm, Family, Order, Recipe, Step};
+use thriffty::planning::{self, Algorithm, Family, Order, Recipe, Step};
 
 use super::ask::Ask;
 use super::forecast::{Budget, Chosen, Guess};
 use super::options::Scaling;
 use super::published::{self, Point};
 use crate::args::encoding::Encoding;
-use crate::args::options::{Lengths, Transform};
+use crate::args::options::{Transform, is_resized};
 use crate::args::shape::Shape;
 use crate::data::replace;
 use crate::engine::family::name;
@@ -65,16 +65,20 @@ pub(crate) fn run(options: &Scaling, ranks: Option<NonZeroUsize>) -> Result<(), 
         let first = options.ranks_list.first().map_or(1, |ranks| ranks.get());
         for ranks in &options.ranks_list {
             let mut ask = Ask::new(&options.place, ranks.get())?;
-            if !ask.encoding.is_asked_for() {
-                let resized = ask.transform.lengths.are_given();
-                ask.encoding.wire = Some(if resized { Wire::Lossless } else { Wire::Bits(16) });
+            if !Encoding::of(ask.options()).is_asked_for() {
+                let resized = is_resized(ask.options());
+                let wire = if resized { Wire::Lossless } else { Wire::Bits(16) };
+                ask.options_mut().wire = Some(wire);
             }
             if weak {
                 let times = ranks.get() as f64 / first as f64;
-                let Transform { shape, lengths, .. } = &mut ask.transform;
-                let Lengths { zero_padded, modes } = lengths;
-                let all = [Some(shape), zero_padded.as_mut(), modes.as_mut()];
-                all.into_iter().flatten().for_each(|shape| *shape = grown(shape, times));
+                let Transform { shape, choices, .. } = &mut ask.transform;
+                *shape =
+                    Shape::new(shape.lengths().iter().map(grown(shape.axes(), times)).collect());
+                let planning::Options { zero_padded, modes, .. } = &mut choices.options;
+                for lens in [zero_padded, modes].into_iter().flatten() {
+                    *lens = lens.map(|n| grown(lens.len(), times)(&n));
+                }
             }
             let points = ask.transform.shape.product().unwrap_or(usize::MAX);
             let bytes = points.saturating_mul(ask.width()) / ranks.get();
@@ -97,11 +101,10 @@ pub(crate) fn run(options: &Scaling, ranks: Option<NonZeroUsize>) -> Result<(), 
     say(&format!("{}\n{}\n", tables(&rows), plot.to_terminal(88, 28)))
 }
 
-/// A grid with `times` the points, of even lengths.
-fn grown(shape: &Shape, times: f64) -> Shape {
-    let factor = times.powf(1.0 / shape.axes() as f64);
-    let longer = |n: &usize| ((*n as f64 * factor / 2.0).round() as usize * 2).max(1);
-    Shape::new(shape.lengths().iter().map(longer).collect())
+/// The even length of an axis in a grid of so many axes that has `times` the points.
+fn grown(axes: usize, times: f64) -> impl Fn(&usize) -> usize {
+    let factor = times.powf(1.0 / axes as f64);
+    move |n| ((*n as f64 * factor / 2.0).round() as usize * 2).max(1)
 }
 
 /// Chunks of a rank's data, and the least bytes of one.
@@ -109,7 +112,7 @@ const CHUNKS: usize = 16;
 const CHUNK: usize = 1 << 19;
 
 fn rates(ask: &Ask) -> Result<Rates, Failure> {
-    let raw = Ask { encoding: Encoding::default(), ..ask.clone() };
+    let raw = ask.raw();
     let rate = |seconds: f64| ask.flops() / seconds / 1e9;
     let of = |ask: &Ask| -> Result<_, Failure> {
         let Chosen { recipe, .. } = Chosen::by_model(ask)?;
@@ -142,7 +145,7 @@ fn beside(row: &Row) -> Option<&'static Point> {
 }
 
 fn encoding(rows: &[Row]) -> String {
-    rows.first().map_or(String::new(), |row| row.ask.encoding.to_string())
+    rows.first().map_or(String::new(), |row| Encoding::of(row.ask.options()).to_string())
 }
 
 fn tables(rows: &[Row]) -> String {
@@ -151,14 +154,15 @@ fn tables(rows: &[Row]) -> String {
         let rows: Vec<_> = rows.iter().filter(|row| row.weak == weak).collect();
         let Some(first) = rows.first() else { continue };
         let what = if weak { "Weak scaling" } else { "Strong scaling" };
-        let Ask { transform: Transform { kind, axes, precision, .. }, encoding, .. } = &first.ask;
+        let (options, precision) = (first.ask.options(), first.ask.precision());
+        let encoding = Encoding::of(options);
         let width = rows.iter().map(|row| row.ask.transform.grids().len()).fold(16, usize::max);
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
             "{what}, {} {precision} on {}, GFlop/s; encoded is {encoding}\n\
              {:>6}{:>6} {:>width$}{:>10}{:>12}{:>12}{:>12}{:>12}{:>10}  exchanges",
-            name(*kind, axes),
+            name(first.ask.transform.kind, options),
             first.ask.machine.name,
             "ranks",
             "hosts",
@@ -222,7 +226,7 @@ fn csv(rows: &[Row]) -> String {
             row.ask.ranks,
             row.ask.hosts(),
             row.ask.transform.grids(),
-            row.ask.encoding,
+            Encoding::of(row.ask.options()),
             raw.exchange,
             raw.predicted,
             shown(raw.simulated),
@@ -252,9 +256,8 @@ fn figure(rows: &[Row]) -> Plot {
         series.push((name, vec![(point.ranks as f64, point.gflops)]));
     }
     let title = ask.map_or(String::new(), |ask| {
-        let Transform { kind, axes, precision, .. } = &ask.transform;
-        let grids = ask.transform.grids();
-        format!("{} {grids} {precision} on {}", name(*kind, axes), ask.machine.name)
+        let (kind, grids) = (name(ask.transform.kind, ask.options()), ask.transform.grids());
+        format!("{kind} {grids} {} on {}", ask.precision(), ask.machine.name)
     });
     Plot {
         title,
@@ -272,10 +275,7 @@ mod tests {
 
     #[test]
     fn grids_grow_with_the_ranks() {
-        let grown = |shape: &str, times| grown(&shape.parse().unwrap(), times).to_string();
-        assert_eq!(grown("64^3", 1.0), "64x64x64");
-        assert_eq!(grown("64^3", 8.0), "128x128x128");
-        assert_eq!(grown("64x32", 2.0), "90x46");
-        assert_eq!(grown("100", 3.0), "300");
+        assert_eq!([grown(3, 1.0)(&64), grown(3, 8.0)(&64)], [64, 128]);
+        assert_eq!([grown(2, 2.0)(&64), grown(2, 2.0)(&32), grown(1, 3.0)(&100)], [90, 46, 300]);
     }
 }

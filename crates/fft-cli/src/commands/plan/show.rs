@@ -204,11 +204,11 @@ pub(super) fn json(ask: &Ask, found: &Forecast) -> Value {
     let gflops = |seconds: f64| ask.flops() / seconds / 1e9;
     let Forecast { recipe, reason, program, time, limits, memory, .. } = found;
     let Fastest { predicted, simulated } = Fastest::of(found);
-    let kind = name(ask.transform.kind, &ask.transform.axes);
+    let kind = name(ask.transform.kind, ask.options());
     json!({
         "problem": format!("{kind} {}", ask.transform.grids()),
-        "precision": ask.transform.precision.to_string(),
-        "batch": ask.transform.batch,
+        "precision": ask.precision().to_string(),
+        "batch": ask.options().batch,
         "ranks": ask.ranks,
         "hosts": ask.hosts(),
         "machine": {

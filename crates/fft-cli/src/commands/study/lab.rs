@@ -29,9 +29,10 @@ fn draft<'a>(
     precision: Precision,
 ) -> Result<DynDraft<'a>, Failure> {
     let (grid, kind) = (options.shape.grid()?, options.kind);
-    let kinds = family::kinds_of(grid.axes(), kind, &options.axes)?;
-    let draft = family::draft(comm, grid, kind, precision);
-    Ok(draft.with(|options| (options.kinds, options.ignore_shared_memory) = (kinds, true)))
+    let mut draft = family::draft(comm, grid, kind, precision);
+    draft.options = family::with_kinds(&options.choices.options, kind, grid.axes());
+    draft.options.ignore_shared_memory = true;
+    Ok(draft)
 }
 
 impl<'a, K: Family> Lab<'a, K> {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use thriffty::Kind;
 
-use crate::args::options::Axes;
+use crate::args::choices::{Choices, Offer};
 use crate::args::parse::{choice, count};
 use crate::args::shape::Shape;
 use crate::data::fields::Field;
@@ -28,7 +28,7 @@ pub(crate) struct Options {
     #[arg(long, default_value = "c2c", value_parser = choice([("c2c", Kind::C2C), ("r2c", Kind::R2C)]))]
     pub(super) kind: Kind,
     #[command(flatten)]
-    pub(super) axes: Axes,
+    pub(super) choices: Choices<KindsOnly>,
     /// Points along each axis.
     #[arg(long, default_value = "64x64x64")]
     pub(super) shape: Shape,
@@ -49,6 +49,16 @@ pub(crate) struct Options {
     /// Draw the figure into this file.
     #[arg(long, value_name = "FILE")]
     pub(super) svg: Option<PathBuf>,
+}
+
+/// The kinds of axes.
+#[derive(Clone, Debug)]
+pub(super) struct KindsOnly;
+
+impl Offer for KindsOnly {
+    fn takes(name: &str) -> bool {
+        name == "kinds"
+    }
 }
 
 impl Options {

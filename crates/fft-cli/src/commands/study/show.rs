@@ -44,7 +44,7 @@ fn of(rows: &[Row], part: Part) -> impl Iterator<Item = &Row> {
 
 fn problem(options: &Options, rows: &[Row], part: Part) -> String {
     let field = of(rows, part).next().map_or("", |row| row.field.name());
-    format!("{} {}, {field}", name(options.kind, &options.axes), options.shape)
+    format!("{} {}, {field}", name(options.kind, &options.choices.options), options.shape)
 }
 
 /// Forward errors and bits, by number of ranks and format.
@@ -110,7 +110,7 @@ pub(super) fn tolerances(options: &Options, rows: &[Row]) -> String {
     let strict = if options.strict { " strict" } else { "" };
     let mut text = String::new();
     for (title, quantity) in quantities {
-        let (kind, shape) = (name(options.kind, &options.axes), &options.shape);
+        let (kind, shape) = (name(options.kind, &options.choices.options), &options.shape);
         let _ = writeln!(text, "{title}, {kind} {shape}, {ranks} ranks,{strict} tolerances");
         let columns: String = TOLERANCES.iter().map(|it| format!("{it:>9e}")).collect();
         let _ = writeln!(text, "{:<12}{columns}", "");

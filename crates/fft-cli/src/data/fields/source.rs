@@ -182,7 +182,7 @@ mod tests {
             let brick = cut.part(&grid, thriffty::Comm::rank(&comm));
             let mut draft = DynDraft::new(&comm, grid, DynTransform::C2c, Precision::F64);
             (draft.options.batch, draft.options.input) = (2, Some(brick));
-            draft.options.input_order = order.into();
+            draft.options.input_order = Some(order.into());
             let plan = draft.build()?;
             let mut data = vec![thriffty::Complex::<f64>::default(); plan.input_len()];
             let source = Source::new(field, &plan)?;

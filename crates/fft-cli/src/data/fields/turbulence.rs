@@ -14,7 +14,7 @@ pub(super) fn make(domain: &Domain, comm: &dyn Comm) -> Result<Vec<f64>, Error> 
     let Domain { brick, order, grid, batch, .. } = domain;
     let mut draft = DynDraft::new(comm, *grid, DynTransform::R2c, Precision::F64);
     draft.options =
-        Options { batch: *batch, input: Some(*brick), input_order: *order, ..draft.options };
+        Options { batch: *batch, input: Some(*brick), input_order: Some(*order), ..draft.options };
     let mut plan = draft.build()?;
     let last = grid.axes() - 1;
     let mut modes = vec![Complex::<f64>::default(); plan.output_len()];

@@ -1,0 +1,116 @@
+//! The options of a plan: an argument for each row of the library's table.
+
+use std::any::Any;
+use std::marker::PhantomData;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser, ValueParser};
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
+use thriffty::Error;
+use thriffty::planning::{Form, Options, Placement, Setting};
+
+/// The options that a command takes.
+pub(crate) trait Offer: Clone + std::fmt::Debug + Send + Sync + 'static {
+    /// Whether it takes the option of this name.
+    fn takes(name: &str) -> bool;
+}
+
+/// Every option of a transform in memory.
+#[derive(Clone, Debug)]
+pub(crate) struct Every;
+
+impl Offer for Every {
+    fn takes(_: &str) -> bool {
+        true
+    }
+}
+
+/// The options of a plan, as far as a command offers them.
+#[derive(Clone, Debug)]
+pub(crate) struct Choices<O = Every> {
+    pub(crate) options: Options,
+    pub(crate) placement: Placement,
+    offer: PhantomData<O>,
+}
+
+impl<O: Offer> Args for Choices<O> {
+    fn augment_args(mut command: Command) -> Command {
+        for row in Options::TABLE.iter().filter(|row| O::takes(row.name)) {
+            command = command.arg(argument(row));
+        }
+        for row in Placement::TABLE.iter().filter(|row| O::takes(row.name)) {
+            command = command.arg(argument(row));
+        }
+        command
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl<O: Offer> FromArgMatches for Choices<O> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let (options, placement) = (Options::default(), Placement::default());
+        let mut choices = Self { options, placement, offer: PhantomData };
+        choices.update_from_arg_matches(matches)?;
+        Ok(choices)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        set::<O, _>(&mut self.options, Options::TABLE, matches)?;
+        set::<O, _>(&mut self.placement, Placement::TABLE, matches)
+    }
+}
+
+/// Sets what the command line names.
+fn set<O: Offer, T: Default>(
+    options: &mut T,
+    table: &[Setting<T>],
+    matches: &ArgMatches,
+) -> Result<(), clap::Error> {
+    for row in table.iter().filter(|row| O::takes(row.name)) {
+        let is_given = matches.value_source(row.name) == Some(ValueSource::CommandLine);
+        if let Some(text) = matches.get_one::<String>(row.name).filter(|_| is_given) {
+            row.set(options, text).map_err(|error| {
+                clap::Error::raw(clap::error::ErrorKind::ValueValidation, error.to_string())
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// The argument of an option.
+fn argument<T: Any + Default>(row: &'static Setting<T>) -> Arg {
+    let mut argument = Arg::new(row.name)
+        .long(row.name.replace('_', "-"))
+        .help(row.meaning().replace('\n', " "))
+        .value_parser(parser(row));
+    if row.form == Form::Flag {
+        return argument.num_args(0..=1).require_equals(true).default_missing_value("true");
+    }
+    if row.default_text() != "default" {
+        argument = argument.default_value(row.default_text());
+    }
+    argument.value_name(match row.form {
+        Form::Count => "N",
+        Form::Lengths => "SHAPE",
+        Form::Order => "AXIS,...",
+        Form::Kinds => "KIND,...",
+        Form::Names(_) => "NAME",
+        _ => "VALUE",
+    })
+}
+
+/// Reads the value of an option, so that a wrong one is an error of the command line.
+fn parser<T: Any + Default>(row: &'static Setting<T>) -> ValueParser {
+    if let Form::Names(names) = row.form {
+        return PossibleValuesParser::new(names).into();
+    }
+    let check = |text: String| match row.set(&mut T::default(), &text) {
+        Ok(()) => Ok(text),
+        Err(Error::Argument { expected, .. }) => Err(format!("expected {expected}")),
+        Err(other) => Err(other.to_string()),
+    };
+    clap::builder::StringValueParser::new().try_map(check).into()
+}
