@@ -175,6 +175,11 @@ impl<'a> DynDraft<'a> {
         let lengths = options.zero_padded.unwrap_or(self.grid.shape());
         // A rank that has left is noticed here, before anything is gathered.
         agree(self.comm, self.check().and_then(|()| tables_fit(self.comm.rank(), &lengths)))?;
+        // What a rank names is as good as the same by default.
+        let axes = self.grid.axes();
+        options.kinds = Some(options.kinds_of(self.transform, axes));
+        options.input_order = Some(options.input_order_of(axes));
+        options.output_order = Some(options.output_order_of(axes));
         self.compare(&options)?;
         if let Some(MachineChoice::Named(name)) = &options.machine {
             options.machine = Some(self.read_machine(name)?.into());

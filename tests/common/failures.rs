@@ -186,15 +186,12 @@ pub(crate) fn options(comm: &dyn Comm) -> Done {
         let exchange = Algorithm::Alltoallv;
         differs("grid", or(draft(), Plan::c2c(comm, Grid::new([12, 11])?)))?;
         differs("kinds", or(draft(), draft().kinds(kinds)))?;
-        differs("input order", or(draft(), draft().input_order([1, 0])))?;
-        differs("output order", or(draft(), draft().output_order([1, 0])))?;
+        differs("input_order", or(draft(), draft().input_order([1, 0])))?;
+        differs("output_order", or(draft(), draft().output_order([1, 0])))?;
         differs("batch", or(draft(), draft().batch(2)))?;
-        differs(
-            "scales",
-            or(draft(), draft().forward_scale(Scale::Full).inverse_scale(Scale::None)),
-        )?;
+        differs("inverse_scale", or(draft(), draft().inverse_scale(Scale::None)))?;
         differs("exchange", or(draft(), draft().exchange(exchange)))?;
-        differs("shared arrays", or(draft(), draft().shared_arrays(true)))?;
+        differs("shared_arrays", or(draft(), draft().shared_arrays(true)))?;
         let result = match other {
             true => Plan::<C2c<f32>, 2>::c2c(comm, grid).build().map(drop),
             false => draft().build().map(drop),

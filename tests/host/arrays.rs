@@ -189,7 +189,7 @@ fn transposed_inputs_cost_fewer_exchanges() {
         assert_eq!(reshapes(draft().transposed_input(true))?, all - 1);
         assert_eq!(reshapes(draft().transposed_input(true).transposed_output(true))?, all - 2);
         let error = draft().transposed_input(true).input_order([1, 0, 2]).build().unwrap_err();
-        assert!(error.to_string().contains("transposed input"), "{error}");
+        assert!(error.to_string().contains("transposed_input"), "{error}");
         Ok::<_, Error>(())
     })
     .unwrap();

@@ -223,7 +223,7 @@ fn lengths_without_meaning_are_refused() {
             assert!(error.contains(text), "{error}");
         }
         let recipe = draft().zero_padded([8, 6]).modes([5, 6]).build()?.recipe().to_string();
-        assert!(recipe.starts_with("(c2c 4x6 f64 padded=8x6 modes=5x6 ranks=2"), "{recipe}");
+        assert!(recipe.starts_with("(c2c 4x6 f64 zero_padded=8x6 modes=5x6 ranks=2"), "{recipe}");
         let tuning = thriffty::Tuning::Recipe(recipe);
         draft().zero_padded([8, 6]).modes([5, 6]).tuning(tuning).build().map(drop)
     })

@@ -293,7 +293,7 @@ fn what_cannot_be_is_refused_on_all_ranks() {
     assert!(error.contains("strict") && error.contains("f16"), "{error}");
     let error = refused(Some(1e-3), None, 1).to_string();
     assert!(
-        error.contains("tolerance") && error.contains("none") && error.contains("1e-3"),
+        error.contains("tolerance") && error.contains("default") && error.contains("1e-3"),
         "{error}"
     );
     for error in [refused(Some(1e-3), None, 1), refused(None, Some(Wire::F32), 2)] {

@@ -114,3 +114,38 @@ fn parser<T: Any + Default>(row: &'static Setting<T>) -> ValueParser {
     };
     clap::builder::StringValueParser::new().try_map(check).into()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The names and the defaults are those of the table, since both are made from it; flags have
+    /// no default to show.
+    #[test]
+    fn every_option_of_the_library_is_an_argument() {
+        let command = Choices::<Every>::augment_args(Command::new("bench"));
+        let check = |name: &str, default: String| {
+            let argument = command.get_arguments().find(|argument| argument.get_id() == name);
+            let argument = argument.unwrap_or_else(|| panic!("no argument for {name}"));
+            assert_eq!(argument.get_long(), Some(name.replace('_', "-").as_str()));
+            let shown = argument.get_default_values().first();
+            let shown = shown.map(|shown| shown.to_string_lossy().into_owned());
+            let expected = (default != "default" && default != "false").then_some(default);
+            assert_eq!(shown, expected, "{name}");
+        };
+        Options::TABLE.iter().for_each(|row| check(row.name, row.default_text()));
+        Placement::TABLE.iter().for_each(|row| check(row.name, row.default_text()));
+    }
+
+    #[test]
+    fn what_is_given_is_set() {
+        let command = Choices::<Every>::augment_args(Command::new("bench"));
+        let words = ["bench", "--batch", "3", "--shared-arrays", "--kinds", "c2c,none"];
+        let words = words.into_iter().chain(["--transposed-output=false", "--precision", "f32"]);
+        let found = Choices::<Every>::from_arg_matches(&command.get_matches_from(words)).unwrap();
+        let changed = Options::TABLE.iter().filter(|row| row.is_changed(&found.options));
+        let changed: Vec<_> = changed.map(|row| row.name).collect();
+        assert_eq!(changed, ["kinds", "batch", "shared_arrays"]);
+        assert_eq!(found.placement.precision.to_string(), "f32");
+    }
+}

@@ -27,7 +27,7 @@ impl<O: Offer> Transform<O> {
         &self.choices.options
     }
 
-    /// Its points, padding and modes: `64x64 padded=96x96`.
+    /// Its points, padding and modes: `64x64 zero_padded=96x96`.
     pub(crate) fn grids(&self) -> String {
         format!("{}{}", self.shape, lengths(self.options()))
     }
@@ -38,10 +38,10 @@ impl<O: Offer> Transform<O> {
     }
 }
 
-/// Padding and modes as recipes have them, after a space: ` padded=96x96 modes=64x64`.
+/// Padding and modes as recipes have them, after a space: ` zero_padded=96x96 modes=64x64`.
 pub(crate) fn lengths(options: &Options) -> String {
     let mut text = String::new();
-    for (name, lens) in [("padded", &options.zero_padded), ("modes", &options.modes)] {
+    for (name, lens) in [("zero_padded", &options.zero_padded), ("modes", &options.modes)] {
         if let Some(lens) = lens {
             text += &format!(" {name}={}", times(lens));
         }

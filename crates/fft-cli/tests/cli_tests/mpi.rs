@@ -109,11 +109,12 @@ fn processes_measure_their_machine_and_remember_what_is_fastest() {
     assert!(table.contains("near.bandwidth"), "{table}");
     let text = std::fs::read_to_string(&machine).unwrap();
     assert!(text.contains("# ranks_per_host: 3"), "{text}");
-    let tune = ["tune", "r2c", "12x8x10", "--budget", "300ms", "--wisdom", &wisdom];
+    let tune = ["tune", "r2c", "12x8x10", "--tuning", "measure:300ms", "--wisdom", &wisdom];
     let table = processes(3, &[&tune[..], &["--machine", &machine]].concat()).ok();
     let chosen: Vec<_> = table.lines().filter(|line| line.starts_with('*')).collect();
     assert!(chosen.len() == 1 && table.lines().count() > 4, "{table}");
-    let bench = ["bench", "r2c", "12x8x10", "--reps", "1", "--wisdom", &wisdom];
+    let from_wisdom = format!("wisdom:{wisdom}");
+    let bench = ["bench", "r2c", "12x8x10", "--reps", "1", "--tuning", &from_wisdom];
     let found = processes(3, &bench);
     assert_eq!(found.stderr, "");
     assert_eq!(
@@ -121,7 +122,7 @@ fn processes_measure_their_machine_and_remember_what_is_fastest() {
         chosen[0].split_once("  (").map(|(_, recipe)| format!("({recipe}")).as_deref()
     );
     // The launcher leaves this option to the program.
-    let tuning = ["--tuning", "measure", "--budget", "100ms", "--reps", "1"];
+    let tuning = ["--tuning", "measure:100ms", "--reps", "1"];
     let timed = processes(2, &[&["bench", "c2c", "8^3"], &tuning[..]].concat()).ok();
     assert!(timed.contains("\n  recipe     chosen by the clock: "), "{timed}");
     // Threads are another machine.

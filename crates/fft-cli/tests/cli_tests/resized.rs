@@ -36,14 +36,14 @@ fn errors_are_measured_whatever_is_left_out() {
                 assert!(error(name).is_none_or(|error| error < bound), "{name}: {found}");
             }
             let recipe = found["recipe"].as_str().unwrap();
-            assert!(recipe.contains(&format!(" padded={padded} modes=")), "{recipe}");
+            assert!(recipe.contains(&format!(" zero_padded={padded} modes=")), "{recipe}");
         }
     }
     let table = run(2, "bench r2c 16x16 --modes 8x8 --reps 1").ok();
     assert!(table.contains("\n  inverse    ") && !table.contains("round trip"), "{table}");
     let whole = "bench r2c 12x9 --zero-padded 24x18 --threads 2 --reps 1 --json";
     let whole = unsaid(&whole.split(' ').collect::<Vec<_>>()).ok();
-    assert!(whole.contains("\"r2c 12x9 padded=24x18\""), "{whole}");
+    assert!(whole.contains("\"r2c 12x9 zero_padded=24x18\""), "{whole}");
     let grids = "bench r2c 8x8 --modes 8x4 --out-grid 1x3 --reps 1";
     assert!(object(3, grids)["recipe"].as_str().unwrap().contains("[1x3]"));
 }
@@ -73,7 +73,7 @@ fn files_have_the_shape_of_the_modes() {
 
         let lens = "--zero-padded 8x5 --modes 4x3";
         let line = run(ranks, &format!("transform c2c {input} {hat} {lens}")).ok();
-        assert!(line.starts_with("c2c padded=8x5 modes=4x3 6x5 <c16 -> 4x3 <c16, "), "{line}");
+        assert!(line.starts_with("c2c zero_padded=8x5 modes=4x3 6x5 <c16 -> 4x3 <c16, "), "{line}");
         let kept = [0, 1, 2, 7].map(|i| [0, 1, 4].map(|j| (i, j)));
         for (found, (i, j)) in load(&hat).1.chunks(2).zip(kept.concat()) {
             // The middle one of four modes is 0.
@@ -112,7 +112,7 @@ fn forecasts_are_of_the_padded_transform() {
     let plan = |lens: &str| object(4, &format!("plan c2c 64^3 --machine ethernet{lens}"));
     let seconds = |found: &Value| found["seconds"]["predicted"].as_f64().unwrap();
     let (found, whole) = (plan(" --zero-padded 96^3 --modes 64^3"), plan(" --zero-padded 96^3"));
-    assert_eq!(found["problem"], "c2c 64x64x64 padded=96x96x96 modes=64x64x64");
+    assert_eq!(found["problem"], "c2c 64x64x64 zero_padded=96x96x96 modes=64x64x64");
     assert!(seconds(&plan("")) < seconds(&found) && seconds(&found) < seconds(&whole));
     let n = 96f64.powi(3);
     let flops = found["gflops"]["predicted"].as_f64().unwrap() * 1e9 * seconds(&found);
@@ -121,7 +121,7 @@ fn forecasts_are_of_the_padded_transform() {
     let scale = "scale r2c 64^3 --zero-padded 96^3 --machine ethernet --ranks-list 2,4";
     let text = unsaid(&scale.split(' ').collect::<Vec<_>>()).ok();
     for part in
-        ["encoded is lossless", " 64x64x64 padded=96x96x96 ", " 80x80x80 padded=120x120x120 "]
+        ["encoded is lossless", " 64x64x64 zero_padded=96x96x96 ", " 80x80x80 zero_padded=120x120x120 "]
     {
         assert!(text.contains(part), "{part} in {text}");
     }
@@ -132,8 +132,8 @@ fn wisdom_is_of_these_lengths() {
     let folder = Folder::new();
     let path = folder.at("wisdom.toml");
     let lens = "c2c 12x8 --zero-padded 24x8 --modes 12x6";
-    run(3, &format!("tune {lens} --budget 200ms --wisdom {path}")).ok();
-    let bench = |line: &str| run(3, &format!("bench {line} --reps 1 --wisdom {path}"));
+    run(3, &format!("tune {lens} --tuning measure:200ms --wisdom {path}")).ok();
+    let bench = |line: &str| run(3, &format!("bench {line} --reps 1 --tuning wisdom:{path}"));
     assert_eq!(bench(lens).stderr, "");
     assert!(bench("c2c 12x8").stderr.contains("is ignored"));
 }
@@ -150,7 +150,7 @@ fn what_makes_no_sense_is_refused_by_all() {
         ("c2c 8x8 --modes 4x4 --wire f32", "wire beside padding or truncation: found f32"),
         ("c2c 8x8 --modes 4x4 --tolerance 1e-5", "truncation: found tolerance"),
     ] {
-        for command in ["bench", "tune --budget 100ms", "plan"] {
+        for command in ["bench", "tune --tuning measure:100ms", "plan"] {
             let run = run(3, &format!("{command} {line}"));
             assert!(run.complaint().contains(expected), "{command} {line}: {run:?}");
             assert_eq!(run.stdout, "", "{command} {line}");

@@ -53,7 +53,7 @@ fn a_text_that_is_the_result_and_cannot_be_written_is_an_error() {
         &["study", "table", "--shape", "8x8", "--ranks-list", "2"],
         &["spectrum", &input],
         &["spectrum", &input, "--ranks", "3"],
-        &["tune", "c2c", "8x8", "--budget", "20ms", "--ranks", "3"],
+        &["tune", "c2c", "8x8", "--tuning", "measure:20ms", "--ranks", "3"],
     ] {
         assert_eq!(streams(args, End::Full, End::Open), (1, format!("fft-cli: {NO_ROOM}")));
         assert_eq!(streams(args, End::Full, End::Full).0, 1, "{args:?}");
@@ -88,7 +88,7 @@ fn a_result_that_is_a_file_decides_the_exit_status() {
         }
     }
     let wisdom = folder.at("wisdom.toml");
-    let args = ["tune", "c2c", "8x8", "--budget", "20ms", "--wisdom", &wisdom];
+    let args = ["tune", "c2c", "8x8", "--tuning", "measure:20ms", "--wisdom", &wisdom];
     assert_eq!(streams(&args, End::Full, End::Open).0, 1);
     assert!(fs::metadata(&wisdom).unwrap().len() > 0, "measurements are not lost");
 }
@@ -98,7 +98,7 @@ fn errors_and_warnings_that_cannot_be_written_do_no_harm() {
     for (args, code) in [
         (&["bench"][..], 2),
         (&["transform", "c2c", "missing.npy", "out.npy"], 1),
-        (&["bench", "c2c", "8x8", "--reps", "1", "--wisdom", "/missing/wisdom.toml"], 0),
+        (&["bench", "c2c", "8x8", "--reps", "1", "--tuning", "wisdom:/missing/wisdom.toml"], 0),
     ] {
         for err in [End::Full, End::Closed] {
             let found = streams(args, End::Open, err).0;

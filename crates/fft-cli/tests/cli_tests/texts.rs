@@ -24,12 +24,12 @@ fn complaints_about_hostile_words_are_short_and_escaped() {
         for args in [
             &["bench", "c2c", word][..],
             &["bench", word, "8"],
-            &["bench", "c2c", "8", "--recipe", word],
+            &["bench", "c2c", "8", "--tuning", &format!("recipe:{word}")],
             &["bench", "c2c", "8", "--machine", word],
             &["bench", "c2c", "8", "--exchange", word],
             &["bench", "c2c", "8", "--wire", word],
             &["bench", "c2c", "8", "--tolerance", word],
-            &["tune", "c2c", "8", "--budget", word],
+            &["tune", "c2c", "8", "--tuning", word],
             &["transform", "c2c", word, "out.npy"],
             &["spectrum", word],
             &[word],
@@ -62,7 +62,7 @@ fn complaints_about_hostile_files_are_short_and_escaped() {
         std::fs::write(&path, text).unwrap();
         check(&threads(2, &["bench", "c2c", "8", "--machine", &path]));
         if !text.is_empty() {
-            check(&threads(2, &["tune", "c2c", "8", "--budget", "1ms", "--wisdom", &path]));
+            check(&threads(2, &["tune", "c2c", "8", "--tuning", "measure:1ms", "--wisdom", &path]));
             assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
         }
     }

@@ -60,12 +60,13 @@ fn a_calibrated_machine_is_a_file_and_changes_what_is_predicted() {
 fn what_was_tuned_is_remembered_and_used() {
     let folder = Folder::new();
     let path = folder.at("wisdom.toml");
-    let tune = ["tune", PROBLEM[0], PROBLEM[1], "--budget", "300ms", "--wisdom", &path];
+    let tune = ["tune", PROBLEM[0], PROBLEM[1], "--tuning", "measure:300ms", "--wisdom", &path];
     let table = threads(2, &tune).ok();
     let chosen: Vec<_> = table.lines().filter(|line| line.starts_with('*')).collect();
     assert_eq!(chosen.len(), 1, "{table}");
     assert!(table.lines().count() > 2, "{table}");
-    let known = bench(2, &["--wisdom", &path]);
+    let from_wisdom = format!("wisdom:{path}");
+    let known = bench(2, &["--tuning", &from_wisdom]);
     assert_eq!(known.stderr, "");
     let chosen_from = |run: Run| {
         let found: Value = serde_json::from_str(&run.ok()).unwrap();
@@ -75,19 +76,20 @@ fn what_was_tuned_is_remembered_and_used() {
     // A mark, the model's time and its unit, the measured time and its unit.
     let words: Vec<_> = chosen[0].split_whitespace().collect();
     let measured = format!("from wisdom, measured {} {}", words[3], words[4]);
-    assert_eq!(chosen_from(bench(2, &["--wisdom", &path])), measured, "{table}");
-    let shown = threads(2, &["bench", PROBLEM[0], PROBLEM[1], "--wisdom", &path]).ok();
+    assert_eq!(chosen_from(bench(2, &["--tuning", &from_wisdom])), measured, "{table}");
+    let shown = threads(2, &["bench", PROBLEM[0], PROBLEM[1], "--tuning", &from_wisdom]).ok();
     assert!(shown.contains(&format!("\n  recipe     {measured}\n")), "{shown}");
     let known = recipe(known);
     assert!(chosen[0].ends_with(&known), "{table}");
     // By its name, too.
-    assert_eq!(recipe(bench(2, &["--recipe", &known])), known);
-    assert_eq!(chosen_from(bench(2, &["--recipe", &known])), "given as a recipe");
+    let by_name = format!("recipe:{known}");
+    assert_eq!(recipe(bench(2, &["--tuning", &by_name])), known);
+    assert_eq!(chosen_from(bench(2, &["--tuning", &by_name])), "given as a recipe");
     assert_eq!(folder.names(), [".wisdom.toml.lock", "wisdom.toml"]);
     // Of other ranks, damaged, not there: the model chooses, and it is said once.
     let by_model = recipe(bench(3, &[]));
     let check = |path: &str| {
-        let run = bench(3, &["--wisdom", path]);
+        let run = bench(3, &["--tuning", &format!("wisdom:{path}")]);
         assert_eq!(run.stderr.matches("warn: wisdom").count(), 1, "{run:?}");
         assert!(run.stdout.contains("; wisdom is ignored: "), "{run:?}");
         assert_eq!(recipe(run), by_model);
@@ -110,7 +112,7 @@ fn eight_jobs_at_once_leave_eight_entries() {
             let path = &path;
             scope.spawn(move || {
                 let shape = format!("{n}x4");
-                threads(1, &["tune", "c2c", &shape, "--budget", "20ms", "--wisdom", path]).ok()
+                threads(1, &["tune", "c2c", &shape, "--tuning", "measure:20ms", "--wisdom", path]).ok()
             });
         }
     });
@@ -120,7 +122,7 @@ fn eight_jobs_at_once_leave_eight_entries() {
 
 #[test]
 fn benchmarks_choose_by_the_clock_when_asked_to() {
-    let table = threads(2, &["bench", "r2c", "8^3", "--tuning", "measure", "--budget", "0.1"]).ok();
+    let table = threads(2, &["bench", "r2c", "8^3", "--tuning", "measure:0.1"]).ok();
     assert!(table.contains("expected") && table.contains("(r2c 8x8x8"), "{table}");
     let inverse = bench(2, &["--direction", "inverse"]).ok();
     let inverse: Value = serde_json::from_str(&inverse).unwrap();
@@ -130,16 +132,15 @@ fn benchmarks_choose_by_the_clock_when_asked_to() {
 #[test]
 fn what_makes_no_sense_is_refused() {
     for args in [
-        &["--recipe", "(c2c 1)"][..],
+        &["--tuning", "recipe:(c2c 1)"][..],
         &["--tuning", "guess"],
-        &["--tuning", "measure", "--budget", "soon"],
-        &["--wisdom", "w", "--tuning", "measure"],
-        &["--wisdom", "w", "--recipe", "r"],
+        &["--tuning", "measure:soon"],
+        &["--tuning", "wisdom:"],
     ] {
         bench(2, args).complaint();
     }
     let folder = Folder::new();
     let nowhere = folder.at("nowhere/wisdom");
-    let args = ["tune", "c2c", "8", "--budget", "0.05", "--wisdom", &nowhere];
+    let args = ["tune", "c2c", "8", "--tuning", "measure:0.05", "--wisdom", &nowhere];
     assert!(threads(2, &args).complaint().contains("file "));
 }
