@@ -194,7 +194,7 @@ fn transposed_outputs_cost_fewer_exchanges() {
             assert_eq!((exchanges(&same), exchanges(&transposed)), (2, 1));
             let error =
                 draft().transposed_output(true).output_order([1, 0, 2]).build().unwrap_err();
-            assert!(error.to_string().contains("transposed output"), "{error}");
+            assert!(error.to_string().contains("transposed_output"), "{error}");
             Ok::<_, Error>(())
         })
         .unwrap();
