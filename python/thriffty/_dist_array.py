@@ -402,7 +402,8 @@ def _move(source: DistArray, target: DistArray) -> None:
     number = _MOVED_AS[source.dtype.itemsize]
     shape, inputs, outputs = _folded(before, after)
     count = prod(source.shape[: source.rank])
-    with Plan(shape, number, "none", before.comm, inputs, outputs, batch=count) as plan:
+    sides = {"input": inputs, "output": outputs}
+    with Plan(shape, number, comm=before.comm, kinds="none", batch=count, **sides) as plan:
         sent = np.ascontiguousarray(source.v).view(number).reshape(plan.input_shape)
         got = plan.forward(sent)
     target.v[...] = got.view(source.dtype).reshape(target.shape)
