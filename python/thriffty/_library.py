@@ -207,10 +207,10 @@ class Library:
         return words.value.decode(errors="replace")
 
     @cached_property
-    def forms(self) -> dict[str, str]:
-        """How the values of options are written, by their names: all options that there are."""
+    def options(self) -> dict[str, dict[str, Any]]:
+        """What the library says of its options, by their names."""
         rows = json.loads(self.text(self.c.thriffty_options_describe))
-        return {row["name"]: row["form"] for row in rows}
+        return {row["name"]: row for row in rows}
 
     def check(self, status: int) -> None:
         """Raises the error that a status stands for."""

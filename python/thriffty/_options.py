@@ -65,9 +65,10 @@ class Options:
         library.check(c.thriffty_options_create(self.handle))
         weakref.finalize(self, c.thriffty_options_destroy, self.handle)
         for name, value in values.items():
-            if value is not None:
-                text = _text(value).encode()
-                library.check(c.thriffty_options_set(self.handle, name.encode(), text))
+            text = _text(value)
+            if text != library.options[name]["default"]:
+                status = c.thriffty_options_set(self.handle, name.encode(), text.encode())
+                library.check(status)
         library.check(c.thriffty_options_set_stream(self.handle, _stream_address(stream)))
 
     def __getitem__(self, name: str) -> str:
@@ -97,8 +98,8 @@ class Request:
         if self.dtype.name not in COMPLEX and self.dtype.name not in REAL:
             types = ", ".join([*COMPLEX, *REAL])
             raise argument("dtype", self.dtype, f"one of {types}")
-        forms = library.forms
-        given = {name: _of_axes(forms[name], it, axes) for name, it in values.items()}
+        known = library.options
+        given = {name: _of_axes(known[name]["form"], it, axes) for name, it in values.items()}
         is_complex = self.dtype.kind == "c"
         usual = ("c2c",) * (axes - 1) + ("c2c" if is_complex else "r2c",)
         self.kinds: tuple[str, ...] = given.get("kinds") or usual
@@ -134,6 +135,8 @@ def _of_axes(form: str, value: Any, axes: int) -> Any:
 
 def _text(value: Any) -> str:
     """The value of an option as the library reads it."""
+    if value is None:
+        return "default"
     if isinstance(value, (bool, np.bool_)):
         return str(value).lower()
     if isinstance(value, (bytes, os.PathLike)):

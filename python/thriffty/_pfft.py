@@ -280,7 +280,7 @@ class PFFT(Uncopied):
             if collapse:
                 request.collapse(layout.subcomm)
             stages, points = stages_of(request, layout, transforms or {})
-            known = (serial() if comm is None else over_mpi()).forms
+            known = (serial() if comm is None else over_mpi()).options
             return request, stages, points, _options(kw, known, len(stages))
 
         agreed = agree(None if comm is None else Ranks.of(comm), asked)

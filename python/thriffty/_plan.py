@@ -191,7 +191,7 @@ class Plan(Spectra, _library.Uncopied):
         def asked() -> Request:
             if comm is None and (input is not None or output is not None):
                 raise argument("input, output", "slices", "none without a communicator")
-            options = {name: given[name] for name in self._library.forms if name in given}
+            options = {name: given[name] for name in self._library.options if name in given}
             if norm is not None:
                 if (forward_scale, inverse_scale) != NORMS["backward"]:
                     raise argument("norm", f"{norm!r} and a scale", "one of them")

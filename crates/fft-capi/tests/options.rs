@@ -72,7 +72,8 @@ impl Row {
             _ => "a text".to_owned(),
         };
         let default = if self.has_default() { format!("`{}`", self.default) } else { "–".into() };
-        format!("| `{}` | {values} | {default} | {} |\n", self.name, self.meaning.replace('\n', " "))
+        let meaning = self.meaning.replace('\n', " ");
+        format!("| `{}` | {values} | {default} | {meaning} |\n", self.name)
     }
 
     /// Whether the default is a value, and not left to the library.
@@ -126,7 +127,8 @@ fn texts_of_options_are_current() {
     let mut page = page;
     for (title, rows) in [("## The transform", &problem), ("## Where it runs", &placement)] {
         let lines: String = rows.iter().map(Row::line).collect();
-        page = replaced(&page, &format!("{title}\n"), "\n<!-- end -->", &format!("\n{head}{lines}"));
+        page =
+            replaced(&page, &format!("{title}\n"), "\n<!-- end -->", &format!("\n{head}{lines}"));
     }
     current::check(&path, &page);
 }
