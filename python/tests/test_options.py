@@ -1,7 +1,10 @@
 """The options of plans are those of the library."""
 
+import contextlib
+import gc
 import inspect
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -70,6 +73,25 @@ def test_names_and_values_that_are_not_known():
         thriffty.Plan(4, howmany=3)
     with pytest.raises(thriffty.ArgumentError, match="memory: found most, expected ample or least"):
         thriffty.Plan(4, memory="most")
+
+
+@pytest.mark.parametrize("values", [{}, {"memory": "most"}])
+def test_options_are_destroyed_once(values):
+    destroyed = []
+    calls = SimpleNamespace(
+        thriffty_options_create=LIBRARY.c.thriffty_options_create,
+        thriffty_options_set=LIBRARY.c.thriffty_options_set,
+        thriffty_options_set_stream=LIBRARY.c.thriffty_options_set_stream,
+        thriffty_options_destroy=lambda handle: destroyed.append(handle.value),
+    )
+    library = SimpleNamespace(c=calls, check=LIBRARY.check, options=LIBRARY.options)
+    with contextlib.suppress(thriffty.ArgumentError):
+        options = Options(library, values)
+        assert not destroyed
+        del options
+    gc.collect()
+    (handle,) = destroyed
+    LIBRARY.check(LIBRARY.c.thriffty_options_destroy(handle))
 
 
 def test_norms_are_scales():

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from . import _arrays
-from ._library import Library, doubles
+from ._described import Described
+from ._library import doubles
 from ._mpi import Ranks, agree
 from ._options import argument
 
@@ -39,24 +40,16 @@ _PARAMETERS = {
 }
 
 
-class Spectra:
+class Spectra(Described):
     """What a plan does to spectra; none of it is collective.
 
     A call that fails on one of several ranks raises there, and the next transform raises the same
     error on all.
     """
 
-    _library: Library
     _ranks: Ranks | None
-    _kinds: tuple[str, ...]
-    _shapes: tuple[tuple[int, ...], ...]
-    _dtypes: tuple[np.dtype, np.dtype]
-    _spectral_order: tuple[int, ...]
     _on_device: bool
     _failed: Exception | None = None
-
-    def _open(self) -> ctypes.c_void_p:
-        raise NotImplementedError
 
     def empty_output(self) -> Any:
         raise NotImplementedError

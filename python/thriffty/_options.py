@@ -137,11 +137,13 @@ def _text(value: Any) -> str:
     """The value of an option as the library reads it."""
     if value is None:
         return "default"
+    if isinstance(value, str):
+        return value
     if isinstance(value, (bool, np.bool_)):
         return str(value).lower()
     if isinstance(value, (bytes, os.PathLike)):
         return os.fsdecode(value)
-    if isinstance(value, Iterable) and not isinstance(value, str):
+    if isinstance(value, Iterable):
         return ",".join(map(_text, value))
     return str(value)
 
