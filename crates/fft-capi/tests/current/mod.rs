@@ -6,7 +6,7 @@ use std::path::Path;
 const WRITE: &str = "THRIFFTY_WRITE_HEADER";
 
 /// Writes a file, or asserts that it holds what was made.
-pub fn check(path: &Path, made: &str) {
+pub(crate) fn check(path: &Path, made: &str) {
     if std::env::var_os(WRITE).is_some() {
         std::fs::write(path, made).unwrap();
     }
