@@ -33,7 +33,9 @@ class Problem:
     order: tuple
 
     def arguments(self):
-        return vars(self).copy()
+        named = vars(self).copy()
+        named["input_order"], named["output_order"] = named.pop("order")
+        return named
 
     def spectral(self):
         """Points of the spectral grid."""

@@ -30,7 +30,7 @@ def close(found, expected):
 def test_cupy(dtype, order):
     x = field(dtype)
     expected = (np.fft.fftn if x.dtype.kind == "c" else np.fft.rfftn)(x)
-    with thriffty.Plan(SHAPE, dtype, device=0, order=order) as plan:
+    with thriffty.Plan(SHAPE, dtype, device=0, input_order=order, output_order=order) as plan:
         there = cupy.asarray(x, order=order)
         y = plan.forward(there)
         assert isinstance(y, cupy.ndarray)
@@ -49,12 +49,12 @@ def test_cosines_and_batches():
 
 def test_padding_and_open_space():
     x, lengths = field("float64"), (24, 20, 28)
-    with thriffty.Plan(SHAPE, float, transform=lengths, device=0) as plan:
+    with thriffty.Plan(SHAPE, float, zero_padded=lengths, device=0) as plan:
         y = plan.forward(cupy.asarray(x))
         close(cupy.asnumpy(y), np.fft.rfftn(x, lengths, axes=(0, 1, 2)))
         close(cupy.asnumpy(plan.inverse(y)), x)
         kernel = plan.green_function(0.1)
-        with thriffty.Plan(SHAPE, float, transform=lengths) as host:
+        with thriffty.Plan(SHAPE, float, zero_padded=lengths) as host:
             close(cupy.asnumpy(kernel), host.green_function(0.1))
 
 

@@ -10,7 +10,7 @@ LENGTHS = (2.0, 3.0, 5.0)
 
 @pytest.fixture(params=[np.complex128, np.float64, np.float32])
 def plan(request):
-    with thriffty.Plan((8, 6, 10), request.param, order=("C", (1, 0, 2)), threads=2) as plan:
+    with thriffty.Plan((8, 6, 10), request.param, output_order=(1, 0, 2), threads=2) as plan:
         yield plan
 
 
@@ -143,7 +143,7 @@ def test_what_is_wrong_is_told_once(arguments, text, threads):
 def test_padding_and_truncation_are_numpys():
     rng = np.random.default_rng(3)
     x = rng.standard_normal((6, 5))
-    with thriffty.Plan((6, 5), float, transform=(12, 10), order=("C", "F")) as plan:
+    with thriffty.Plan((6, 5), float, zero_padded=(12, 10), output_order="F") as plan:
         y = plan.forward(x)
         np.testing.assert_allclose(y, np.fft.rfft2(x, (12, 10)), atol=1e-12)
         np.testing.assert_allclose(plan.inverse(y), x, atol=1e-12)
@@ -151,13 +151,14 @@ def test_padding_and_truncation_are_numpys():
         whole = np.fft.fft2(x)[np.ix_([0, 1, -1], [0, 1, 2, -1])]
         whole[:, 2] = 0  # the middle one of an even number
         np.testing.assert_allclose(plan.forward(x + 0j), whole, atol=1e-12)
-    for arguments in (dict(transform=(5, 5)), dict(modes=(7, 5)), dict(modes=0), dict(modes=(3,))):
-        with pytest.raises(thriffty.ArgumentError, match="transform|modes"):
+    wrong = [dict(zero_padded=(5, 5)), dict(modes=(7, 5)), dict(modes=0), dict(modes=(3,))]
+    for arguments in wrong:
+        with pytest.raises(thriffty.ArgumentError, match="length of the transform|modes"):
             thriffty.Plan((6, 5), **arguments)
 
 
 def test_charges_in_open_space_have_their_potential():
-    with thriffty.Plan((6, 8, 6), float, transform=(12, 16, 12)) as plan:
+    with thriffty.Plan((6, 8, 6), float, zero_padded=(12, 16, 12)) as plan:
         kernel = plan.green_function((0.1, 0.1, 0.2))
         x = np.zeros((6, 8, 6))
         x[1, 1, 1] = 2
@@ -168,6 +169,6 @@ def test_charges_in_open_space_have_their_potential():
     with thriffty.Plan((6, 8), float) as plan:
         with pytest.raises(thriffty.ArgumentError, match="in open space"):
             plan.green_function(1.0)
-    with thriffty.Plan((6, 8), float, batch=2, transform=16) as plan:
+    with thriffty.Plan((6, 8), float, batch=2, zero_padded=16) as plan:
         with pytest.raises(thriffty.ArgumentError, match="batch in open space: found 2"):
             plan.green_function(1.0)

@@ -20,6 +20,7 @@ from . import _library
 from ._apply import clear_plans, get_workers, set_workers
 from ._copies import Halo, ParallelCopy
 from ._cosines import dct, dctn, dst, dstn, idct, idctn, idst, idstn
+from ._described import WireError
 from ._dist_array import DistArray, newDistArray
 from ._functions import (
     fft,
@@ -51,7 +52,7 @@ from ._library import (
     TransportError,
 )
 from ._pfft import PFFT
-from ._plan import Plan, WireError
+from ._plan import Plan
 
 __all__ = [
     "ArgumentError",

@@ -28,7 +28,7 @@ import numpy as np
 from . import _library
 from ._arrays import address
 from ._library import AXES
-from ._options import COMPLEX, REAL, Request, argument, known_norm
+from ._options import COMPLEX, REAL, Request, argument, known_norm, scales
 
 # The kind of each transformed axis.
 Kinds = Mapping[int, str]
@@ -166,13 +166,15 @@ class _Call:
         batch: int,
         how: _How,
     ) -> None:
-        request = Request(shape, dtype, kinds, (None, None), None)
         self._library = _library.serial()
-        self._options = request.options(self._library, batch, how.norm, threads=how.threads)
+        options = {"kinds": kinds, "batch": batch, **scales(how.norm)}
+        options["threads"] = how.threads or None
+        request = Request(self._library, shape, dtype, options)
+        self._options = request.options
         self._shape = (ctypes.c_int64 * len(shape))(*shape)
         names = ("thriffty_forward_serial", "thriffty_inverse_serial")
         self._function = getattr(self._library.c, names[how.inverse])
-        places = (ctypes.addressof(self._shape), ctypes.addressof(self._options))
+        places = (ctypes.addressof(self._shape), self._options.handle.value)
         self._wanted = (request.transform, len(shape), *places)
 
     def run(self, x: np.ndarray, out: np.ndarray) -> None:

@@ -136,9 +136,9 @@ class DeviceArray:
         self._plan = plan
 
 
-def lent(address: int, size: int, device: int | None, plan: Any) -> Any:
+def lent(address: int, size: int, on_device: bool, plan: Any) -> Any:
     """Memory of a plan, which lives as long as what this returns."""
-    if device is not None:
+    if on_device:
         return DeviceArray(address, (size,), np.dtype(np.uint8), None, plan)
     room: Any = (ctypes.c_uint8 * size).from_address(address)
     room.plan = plan

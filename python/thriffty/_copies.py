@@ -187,7 +187,7 @@ class _Arrays:
         local = plan.input_shape
         self.batch = local[0] if len(local) > len(plan.shape) else 1
         self.written = written
-        self.device = plan._device is not None
+        self.device = plan._on_device
         self.axes = len(self.shape)
         # With the address of each.
         self.subarrays: list[tuple[Subarray, int]] = []

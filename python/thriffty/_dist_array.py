@@ -402,7 +402,9 @@ def _move(source: DistArray, target: DistArray) -> None:
     number = _MOVED_AS[source.dtype.itemsize]
     shape, inputs, outputs = _folded(before, after)
     count = prod(source.shape[: source.rank])
-    with Plan(shape, number, "none", before.comm, inputs, outputs, batch=count) as plan:
+    with Plan(
+        shape, number, comm=before.comm, input=inputs, output=outputs, kinds="none", batch=count
+    ) as plan:
         sent = np.ascontiguousarray(source.v).view(number).reshape(plan.input_shape)
         got = plan.forward(sent)
     target.v[...] = got.view(source.dtype).reshape(target.shape)

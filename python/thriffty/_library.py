@@ -7,10 +7,11 @@ the process has loaded, as handles and constants differ between them.
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 from collections.abc import Callable, Iterable
 from ctypes import POINTER, Structure, c_char_p, c_double, c_int32, c_int64, c_size_t, c_void_p
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -65,41 +66,6 @@ ERRORS: dict[int, type[Error]] = {
 _NO_PLAN = 7
 
 
-class Options(Structure):
-    """`thriffty_options`."""
-
-    _fields_ = [
-        ("struct_size", c_size_t),
-        ("precision", c_int32),
-        ("kinds", c_int32 * AXES),
-        ("input_order", c_int32 * AXES),
-        ("output_order", c_int32 * AXES),
-        ("forward_scale", c_int32),
-        ("inverse_scale", c_int32),
-        ("batch", c_int64),
-        ("exchange", c_char_p),
-        ("wire", c_char_p),
-        ("tolerance", c_double),
-        ("strict", c_int32),
-        ("ignore_shared_memory", c_int32),
-        ("tune", c_int32),
-        ("shared_arrays", c_int32),
-        ("tune_seconds", c_double),
-        ("tune_text", c_char_p),
-        ("device", c_int32),
-        ("stream", c_void_p),
-        ("transport", c_char_p),
-        ("memory", c_char_p),
-        ("layouts", c_char_p),
-        ("threads", c_int32),
-        ("transposed_output", c_int32),
-        ("transform", c_int64 * AXES),
-        ("modes", c_int64 * AXES),
-        ("transposed_input", c_int32),
-        ("machine", c_char_p),
-    ]
-
-
 class Brick(Structure):
     """`thriffty_brick`."""
 
@@ -137,6 +103,7 @@ class Sizes(Structure):
 
 
 _CREATED = [POINTER(c_void_p)]
+_OPTIONS = c_void_p
 _ASKED = [c_int32, c_int32, POINTER(c_int64)]
 _APART = [c_void_p, c_void_p, c_size_t, c_void_p, c_size_t]
 _IN_PLACE = [c_void_p, c_void_p, c_size_t]
@@ -147,12 +114,17 @@ _SUBARRAYS = [c_size_t, POINTER(Subarray)]
 _AROUND = [POINTER(c_int64), POINTER(c_int64), POINTER(c_int32)]
 
 _ARGUMENTS: dict[str, list] = {
-    "thriffty_options_init": [POINTER(Options), c_size_t],
-    "thriffty_plan_create_serial": _CREATED + _ASKED + [POINTER(Options)],
-    "thriffty_plan_create_f": _CREATED + [c_int32] + _ASKED + _BRICKS + [POINTER(Options)],
-    # Addresses of the shape and of options.
-    "thriffty_forward_serial": [c_int32, c_int32, c_void_p, c_void_p, *_APART[1:]],
-    "thriffty_inverse_serial": [c_int32, c_int32, c_void_p, c_void_p, *_APART[1:]],
+    "thriffty_options_create": _CREATED,
+    "thriffty_options_destroy": [_OPTIONS],
+    "thriffty_options_set": [_OPTIONS, c_char_p, c_char_p],
+    "thriffty_options_set_stream": [_OPTIONS, c_void_p],
+    "thriffty_options_get": [_OPTIONS, c_char_p, c_char_p, c_size_t],
+    "thriffty_options_describe": [c_char_p, c_size_t],
+    "thriffty_plan_create_serial": _CREATED + _ASKED + [_OPTIONS],
+    "thriffty_plan_create_f": _CREATED + [c_int32] + _ASKED + _BRICKS + [_OPTIONS],
+    # With the address of the shape.
+    "thriffty_forward_serial": [c_int32, c_int32, c_void_p, _OPTIONS, *_APART[1:]],
+    "thriffty_inverse_serial": [c_int32, c_int32, c_void_p, _OPTIONS, *_APART[1:]],
     "thriffty_clear_plans": [],
     "thriffty_default_threads": [],
     "thriffty_plan_destroy": [c_void_p],
@@ -184,6 +156,13 @@ _ARGUMENTS: dict[str, list] = {
     ],
 }
 
+_TEXTS = (
+    "thriffty_options_get",
+    "thriffty_options_describe",
+    "thriffty_plan_recipe",
+    "thriffty_plan_report",
+)
+
 
 def doubles(numbers: Iterable[float]) -> Any:
     """An array of C."""
@@ -198,14 +177,14 @@ class Library:
         self.path = os.fspath(path)
         self.c = ctypes.CDLL(self.path)
         # The youngest call that the package needs.
-        if not hasattr(self.c, "thriffty_forward_serial"):
+        if not hasattr(self.c, "thriffty_options_create"):
             raise ImportError(f"{self.path} is no library of thriffty, or too old for this package")
         self.c.thriffty_version.restype = c_char_p
         self.c.thriffty_last_error.restype = c_char_p
         for name, arguments in _ARGUMENTS.items():
             if hasattr(self.c, name):
                 getattr(self.c, name).argtypes = arguments
-        for name in ("thriffty_plan_recipe", "thriffty_plan_report"):
+        for name in _TEXTS:
             getattr(self.c, name).restype = c_int64
 
     @property
@@ -227,6 +206,12 @@ class Library:
         ask(words, ctypes.byref(length))
         return words.value.decode(errors="replace")
 
+    @cached_property
+    def options(self) -> dict[str, dict[str, Any]]:
+        """What the library says of its options, by their names."""
+        rows = json.loads(self.text(self.c.thriffty_options_describe))
+        return {row["name"]: row for row in rows}
+
     def check(self, status: int) -> None:
         """Raises the error that a status stands for."""
         if status != 0:
@@ -238,12 +223,12 @@ class Library:
         if status != _NO_PLAN:
             self.check(status)
 
-    def text(self, call: Callable[..., int], plan: c_void_p) -> str:
+    def text(self, call: Callable[..., int], *asked: Any) -> str:
         """The text that a call writes as snprintf does."""
-        length = call(plan, None, 0)
+        length = call(*asked, None, 0)
         self.check(max(-length, 0))
         room = ctypes.create_string_buffer(length + 1)
-        call(plan, room, length + 1)
+        call(*asked, room, length + 1)
         return room.value.decode()
 
 

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from . import _arrays
-from ._library import Library, doubles
+from ._described import Described
+from ._library import doubles
 from ._mpi import Ranks, agree
 from ._options import argument
 
@@ -39,24 +40,16 @@ _PARAMETERS = {
 }
 
 
-class Spectra:
+class Spectra(Described):
     """What a plan does to spectra; none of it is collective.
 
     A call that fails on one of several ranks raises there, and the next transform raises the same
     error on all.
     """
 
-    _library: Library
     _ranks: Ranks | None
-    _kinds: tuple[str, ...]
-    _shapes: tuple[tuple[int, ...], ...]
-    _dtypes: tuple[np.dtype, np.dtype]
-    _spectral_order: tuple[int, ...]
-    _device: int | None
+    _on_device: bool
     _failed: Exception | None = None
-
-    def _open(self) -> ctypes.c_void_p:
-        raise NotImplementedError
 
     def empty_output(self) -> Any:
         raise NotImplementedError
@@ -167,7 +160,7 @@ class Spectra:
         Examples
         --------
         >>> import numpy as np, thriffty
-        >>> with thriffty.Plan((8, 8, 8), float, transform=16) as plan:
+        >>> with thriffty.Plan((8, 8, 8), float, zero_padded=16) as plan:
         ...     kernel, charge = plan.green_function(0.1), np.zeros((8, 8, 8))
         ...     charge[4, 4, 4] = 1
         ...     phi = plan.inverse(plan.convolve(kernel, plan.forward(charge)))
@@ -175,9 +168,8 @@ class Spectra:
         True
         """
         call, handle = self._library.c.thriffty_green_function, self._open()
-        on_device = self._device is not None
         given = agree(self._ranks, lambda: self._open_space(spacing))
-        if on_device:
+        if self._on_device:
             kernel = self.empty_output()
         else:
             shape = self._shapes[1][-len(given) :]
@@ -262,7 +254,7 @@ class Spectra:
         if not _arrays.is_packed(found, self._behind(leading)):
             strides = f"strides of {found.strides} bytes"
             raise argument(f"memory of {what}", strides, f"the order {self._behind(leading)}")
-        if found.device != (self._device is not None):
+        if found.device != self._on_device:
             places = ("on the host", "on a device")
             raise argument(what, places[found.device], places[not found.device])
         return found

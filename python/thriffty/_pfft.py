@@ -16,32 +16,36 @@ distributions are the same. What differs:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ._dist_array import DistArray
 from ._layout import Layout
-from ._library import Uncopied
+from ._library import Uncopied, over_mpi, serial
 from ._mpi import Ranks, agree
 from ._options import argument
 from ._pfft_request import Request, stages_of
 from ._pfft_stages import Stage
 from ._plan import Plan
 
-_PLAN_OPTIONS = (
-    "tolerance",
-    "strict",
-    "wire",
-    "ignore_shared_memory",
-    "exchange",
-    "tune",
-    "wisdom",
-    "threads",
-    "memory",
-    "layouts",
-    "machine",
+# Options of plans that follow from the arguments.
+_DECIDED = (
+    "kinds",
+    "input_order",
+    "output_order",
+    "batch",
+    "forward_scale",
+    "inverse_scale",
+    "zero_padded",
+    "modes",
+    "transposed_input",
+    "transposed_output",
+    "shared_arrays",
+    "precision",
+    "device",
+    "transport",
 )
 _WITHOUT_EFFECT = ("planner_effort", "overwrite_input")
 
@@ -210,8 +214,8 @@ class PFFT(Uncopied):
     slab
         True, or the only axis along which the array is cut. `grid` can say the same.
     **kw
-        Options of `thriffty.Plan`: tolerance, strict, wire, ignore_shared_memory, exchange, tune,
-        wisdom, threads, memory, layouts, machine. Several plans share the tolerance.
+        Options of `thriffty.Plan` that say how a transform is done, such as tolerance, tuning or
+        threads. Several plans share the tolerance.
 
     Attributes
     ----------
@@ -276,7 +280,8 @@ class PFFT(Uncopied):
             if collapse:
                 request.collapse(layout.subcomm)
             stages, points = stages_of(request, layout, transforms or {})
-            return request, stages, points, _options(kw, len(stages))
+            known = (serial() if comm is None else over_mpi()).options
+            return request, stages, points, _options(kw, known, len(stages))
 
         agreed = agree(None if comm is None else Ranks.of(comm), asked)
         request, self._stages, self._points, options = agreed
@@ -338,13 +343,15 @@ class PFFT(Uncopied):
         return self._steps
 
 
-def _options(given: dict[str, Any], stages: int) -> dict[str, Any]:
+def _options(given: dict[str, Any], known: Iterable[str], stages: int) -> dict[str, Any]:
     """Options of each plan."""
+    possible = [name for name in known if name not in _DECIDED]
     for name in given:
-        if name not in (*_PLAN_OPTIONS, *_WITHOUT_EFFECT):
-            raise argument("keyword", name, "one of " + ", ".join(_PLAN_OPTIONS))
-    options = {name: value for name, value in given.items() if name in _PLAN_OPTIONS}
-    if options.get("tolerance"):
+        if name not in (*possible, *_WITHOUT_EFFECT):
+            raise argument("keyword", name, "one of " + ", ".join(possible))
+    options = {name: value for name, value in given.items() if name in possible}
+    if options.get("tolerance") not in (None, "default"):
         # Errors of the plans add up.
-        options["tolerance"] = options["tolerance"] / stages
+        number, *strict = str(options["tolerance"]).split()
+        options["tolerance"] = " ".join([str(float(number) / stages), *strict])
     return options

@@ -64,7 +64,8 @@ class Stage:
         if self.before.comm is not None:
             bricks = {"input": self.before.slices, "output": self.after.slices}
             options = {**options, **bricks, "comm": self.before.comm}
-        self.plan = Plan(self.before.shape, self.dtype, self._kinds, norm="forward", **options)
+        options = {**options, "kinds": self._kinds, "norm": "forward"}
+        self.plan = Plan(self.before.shape, self.dtype, **options)
 
     def forward(self, source: np.ndarray, target: np.ndarray) -> None:
         """Transforms and truncates. Collective."""

@@ -5,31 +5,13 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from . import _arrays, _library, _mpi
-from ._library import Brick
 from ._operators import Spectra
-from ._options import (
-    Order,
-    Request,
-    Slices,
-    argument,
-    as_path,
-    device_number,
-    integer,
-    stream_address,
-    tuning,
-)
-
-
-class WireError(NamedTuple):
-    """What encoded messages have lost, relative to the l2 norm of the result."""
-
-    estimate: float
-    bound: float
+from ._options import NORMS, Request, Slices, argument, as_path, scales
 
 
 class Plan(Spectra, _library.Uncopied):
@@ -45,66 +27,98 @@ class Plan(Spectra, _library.Uncopied):
         Points along each of 1 to 4 axes.
     dtype : dtype
         Of physical data: complex128, complex64, float64 or float32.
-    kinds : str or sequence of str, optional
-        What is done along each axis: "c2c", "r2c", "dct1" to "dct4", "dst1" to "dst4", "none". By
-        default "c2c", and for real data "r2c" along the last axis, which then has ``n // 2 + 1``
-        frequencies.
     comm : mpi4py.MPI.Comm, optional
         The ranks. They all make the plan, with equal arguments except `input` and `output`.
     input, output : sequence of slice, optional
         This rank's brick of physical and of spectral data, one slice for each axis; an even cut by
         default. A brick may be empty. The bricks of all ranks tile the grid.
-    order : str or tuple, optional
-        The order of axes in memory: "C", "F", or the axes, slowest first; or a pair of those, for
-        physical and spectral data. Indices of arrays are those of the grid in any order.
-    transform : int or sequence of int, optional
-        The lengths of the transform. Data is 0 beyond `shape`; the inverse leaves that out.
-    modes : int or sequence of int, optional
-        Only the lowest frequencies, those of a transform of these lengths.
-    batch : int
-        So many transforms at once. With more than 1, arrays have one more axis, the first.
-    norm : {"backward", "ortho", "forward"}
-        As in NumPy.
-    tolerance : float
-        The largest relative error by encoded messages, in the l2 norm; 0 for none.
-    strict : bool
-        The tolerance holds for any data, at some more bits.
-    wire : str, optional
-        The encoding of messages: "raw", "f32", "f16", "bf16", "mantissa:40", "bits:16",
-        "lossless" or "tolerance".
-    ignore_shared_memory : bool
-        Ranks of one host send messages as well.
-    exchange : str, optional
-        "shared", "hosts", "p2p", "pipelined", "alltoallv", "kway4", "ring" or "ring-flush".
-    tune : {"model", "measure"} or float
-        How the recipe is chosen: by a model of the machine, by timings, or by timings within so
-        many seconds.
-    wisdom : path, optional
-        A file of :meth:`save_wisdom`, from which the recipe is taken if it is there.
-    recipe : str, optional
-        The recipe itself, as :attr:`recipe` prints it.
-    machine : path or str, optional
-        The machine of the model: a file of ``fft-cli calibrate``, or "summit", "frontier" or
-        "ethernet".
-    threads : int, optional
-        Threads of this process that share its work. With a communicator, one by default. Without,
-        :func:`get_workers` says how many.
-    transposed_input, transposed_output : bool
-        Physical or spectral data is in the bricks and the order of axes that cost least:
-        :attr:`input_slices`, :attr:`output_slices`, :attr:`orders`. With a communicator.
-    shared_arrays : bool
-        All arrays are those of :meth:`empty_input` and :meth:`empty_output`, in memory that the
-        processes of a host share. Nothing is copied then.
-    memory : {"ample", "least"}, optional
-        "least": messages go in rounds, in less memory.
-    layouts : {"any", "slabs", "pencils"}, optional
-        The layouts between input and output that are considered.
-    device : int, optional
-        The CUDA device on which arrays are.
+    norm : {"backward", "ortho", "forward"}, optional
+        As in NumPy, in place of `forward_scale` and `inverse_scale`.
     stream : int or stream, optional
         On a device: the CUDA stream for all work, of CuPy, of torch, or its address.
-    transport : str, optional
-        On a device: "peer_to_peer", "gpu_direct" or "host_staged".
+
+    Other Parameters
+    ----------------
+    kinds : str or sequence of str, optional
+        The transform along each axis: c2c, r2c, dct1 to dct4, dst1 to dst4, or none. By default
+        c2c for complex data, for real data with a complex spectrum r2c along the last axis and c2c
+        along the others, and otherwise dct2.
+    input_order : "C", "F" or sequence of int, optional
+        The order of the axes of physical data in memory, slowest first. By default the last axis
+        is contiguous.
+    output_order : "C", "F" or sequence of int, optional
+        The order of the axes of spectral data in memory, slowest first. By default the last axis
+        is contiguous.
+    batch : int
+        Transforms this number of arrays at once, stored one after another. They share messages,
+        and one tolerance.
+    forward_scale : {"none", "full", "symmetric"}
+        The factor of forward transforms: none is 1, full is 1/N and symmetric is 1/sqrt(N), where
+        N is the number of points, or for cosine and sine transforms the product of FFTW's logical
+        lengths.
+    inverse_scale : {"none", "full", "symmetric"}
+        The factor of inverse transforms, as of forward_scale.
+    zero_padded : int or sequence of int, optional
+        The length of the transform along each axis. Physical data is 0 beyond its points, and the
+        inverse discards that part; zeros are neither sent nor transformed. For axes of kind c2c
+        and r2c, and messages that lose nothing. By default the lengths are those of physical data.
+    modes : int or sequence of int, optional
+        The number of lowest frequencies that are kept along each axis. The spectrum has the shape
+        of one of that many points, and the inverse takes the others as 0. Of an even number of
+        modes below the length, the middle one is 0. By default all are kept.
+    exchange : str, number or path, optional
+        The exchange, the algorithm that carries messages: shared, hosts, p2p, pipelined,
+        alltoallv, kway2 to kway255, ring or ring-flush. By default it is chosen with the recipe.
+    wire : str, number or path, optional
+        The encoding of messages to other hosts: raw, f32, f16, bf16, mantissa:0 to mantissa:52,
+        bits:2 to bits:52, lossless or tolerance. By default tolerance, if there is one, and
+        otherwise raw.
+    tolerance : str, number or path, optional
+        The relative error that encoded messages may add to the transform, in the l2 norm, as in
+        1e-6. As few bits are sent as that takes. `1e-6 strict` is a bound for any data, at one or
+        two more bits per number. For real transforms, which store half the spectrum, the error is
+        measured over the full spectrum. By default messages lose nothing.
+    ignore_shared_memory : bool
+        Sends and encodes all data that changes ranks, as if each rank were on a host of its own.
+    tuning : str, number or path
+        How the recipe is chosen. model: by a model of the machine, and nothing is run. measure: by
+        timings, within 10 s or the time of, for example, measure:500ms. wisdom:FILE: by earlier
+        timings that were saved in this file, or by the model if it has none of this transform on
+        this machine. recipe:TEXT: the recipe that prints as this text.
+    machine : str, number or path, optional
+        The machine of the model: default, summit, frontier, ethernet, or a file that `fft-cli
+        calibrate` has written.
+    layouts : {"any", "slabs", "pencils"}
+        The layouts between input and output that are considered: any, slabs or pencils.
+    memory : {"ample", "least"}
+        The memory of a plan on the host besides input and output. ample: as much as is fast.
+        least: little more than once the data; messages go in rounds, each of which ends before the
+        next.
+    shared_arrays : bool
+        Promises that all arrays are ones that the plan has allocated as shared arrays. The
+        processes of a host then read and write each other's arrays directly, without copies.
+        Threads, and ranks that share a device, see all memory anyway.
+    transposed_input : bool
+        Takes physical data in the bricks and the order of axes that cost least, which the plan
+        tells. A brick or an order of the input is refused with it, and one process with several
+        threads ignores it.
+    transposed_output : bool
+        Leaves spectral data in the bricks and the order of axes that cost least, which the plan
+        tells, for programs that work on spectra mode by mode. A brick or an order of the output is
+        refused with it, and one process with several threads ignores it.
+    threads : int, optional
+        The threads of this process that share its work. By default a process without a
+        communicator has as many as THRIFFTY_THREADS or OMP_NUM_THREADS say, or as there are cores;
+        with a communicator it has one. Plans of a process share their threads. A single axis of
+        one process has one thread. With MPI, the thread that makes the plan sends for the others,
+        so that MPI_THREAD_FUNNELED is enough; transposed data is refused there.
+    device : str, number or path
+        Where the data is: host; the number of a CUDA device, which ranks may share; or cuda, the
+        host's CUDA devices, which its ranks use in rotation.
+    transport : {"peer_to_peer", "gpu_direct", "host_staged"}
+        How data on devices gets to other ranks. peer_to_peer: it is read from their devices if
+        possible, and otherwise sent in messages, from the device if the MPI is CUDA-aware.
+        gpu_direct, host_staged: all in messages, from the device or from the host.
 
     Raises
     ------
@@ -129,78 +143,66 @@ class Plan(Spectra, _library.Uncopied):
         self,
         shape: int | Sequence[int],
         dtype: Any = complex,
-        kinds: str | Sequence[str | None] | None = None,
+        *,
         comm: Any = None,
         input: Slices | None = None,
         output: Slices | None = None,
-        order: Order | tuple[Order, Order] | None = None,
-        transform: int | Sequence[int] | None = None,
-        modes: int | Sequence[int] | None = None,
+        norm: str | None = None,
+        stream: Any = None,
+        # The options, as `cargo xtask header` writes them.
+        kinds: str | Sequence[str | None] | None = None,
+        input_order: str | Sequence[int] | None = None,
+        output_order: str | Sequence[int] | None = None,
         batch: int = 1,
-        norm: str | None = "backward",
-        tolerance: float = 0.0,
-        strict: bool = False,
-        wire: str | None = None,
+        forward_scale: str = "none",
+        inverse_scale: str = "full",
+        zero_padded: int | Sequence[int] | None = None,
+        modes: int | Sequence[int] | None = None,
+        exchange: str | float | os.PathLike[str] | None = None,
+        wire: str | float | os.PathLike[str] | None = None,
+        tolerance: str | float | os.PathLike[str] | None = None,
         ignore_shared_memory: bool = False,
-        exchange: str | None = None,
-        tune: str | float = "model",
-        wisdom: str | os.PathLike[str] | None = None,
-        recipe: str | None = None,
-        machine: str | os.PathLike[str] | None = None,
-        threads: int | None = None,
+        tuning: str | float | os.PathLike[str] | None = "model",
+        machine: str | float | os.PathLike[str] | None = None,
+        layouts: str = "any",
+        memory: str = "ample",
+        shared_arrays: bool = False,
         transposed_input: bool = False,
         transposed_output: bool = False,
-        shared_arrays: bool = False,
-        memory: str | None = None,
-        layouts: str | None = None,
-        device: int | None = None,
-        stream: Any = None,
-        transport: str | None = None,
+        threads: int | None = None,
+        device: str | float | os.PathLike[str] | None = "host",
+        transport: str = "peer_to_peer",
     ) -> None:
+        given = locals()
         self._handle: ctypes.c_void_p | None = None
         self._comm = comm
         self._library = _library.serial() if comm is None else _library.over_mpi()
         self._ranks = None if comm is None else _mpi.Ranks.of(comm)
         self._lent = False
 
-        def asked() -> tuple[Request, _library.Options]:
+        def asked() -> Request:
             if comm is None and (input is not None or output is not None):
                 raise argument("input, output", "slices", "none without a communicator")
-            request = Request(shape, dtype, kinds, (input, output), order, (transform, modes))
-            options = request.options(
-                self._library,
-                batch,
-                norm,
-                tolerance=float(tolerance),
-                strict=int(strict),
-                wire=wire,
-                ignore_shared_memory=int(ignore_shared_memory),
-                exchange=exchange,
-                threads=_threads(threads, comm is None and device is None),
-                transposed_input=int(transposed_input),
-                transposed_output=int(transposed_output),
-                shared_arrays=int(shared_arrays),
-                memory=memory,
-                layouts=layouts,
-                device=device_number(device),
-                stream=stream_address(stream),
-                transport=transport,
-                machine=None if machine is None else as_path("machine", machine),
-                **tuning(tune, wisdom, recipe),
-            )
-            return request, options
+            options = {name: given[name] for name in self._library.options if name in given}
+            if norm is not None:
+                if (forward_scale, inverse_scale) != NORMS["backward"]:
+                    raise argument("norm", f"{norm!r} and a scale", "one of them")
+                options.update(scales(norm))
+            return Request(self._library, shape, dtype, options, (input, output), stream)
 
-        request, options = _mpi.agree(self._ranks, asked)
-        self._shared = bool(options.shared_arrays) or options.device >= 0
-        self._device = options.device if options.device >= 0 else None
-        self._handle = self._create(request, options)
+        request = _mpi.agree(self._ranks, asked)
+        options = request.options
+        self._on_device = options["device"] != "host"
+        self._shared = self._on_device or options["shared_arrays"] == "true"
+        self._handle = self._create(request)
         self._number = 0 if self._ranks is None else self._ranks.number()
-        self._describe(request, options.batch)
+        self._describe(request)
 
-    def _create(self, request: Request, options: _library.Options) -> ctypes.c_void_p:
+    def _create(self, request: Request) -> ctypes.c_void_p:
         handle, axes = ctypes.c_void_p(), len(request.shape)
         shape = (ctypes.c_int64 * axes)(*request.shape)
         c, asked = self._library.c, (request.transform, axes, shape)
+        options = request.options.handle
         if self._comm is None:
             status = c.thriffty_plan_create_serial(handle, *asked, options)
         else:
@@ -209,99 +211,10 @@ class Plan(Spectra, _library.Uncopied):
         self._library.check(status)
         return handle
 
-    def _describe(self, request: Request, batch: int) -> None:
-        sizes = _library.Sizes()
-        c = self._library.c
-        self._library.check(c.thriffty_plan_sizes(self._handle, sizes, ctypes.sizeof(sizes)))
-        axes = len(request.shape)
-        batches = (batch,) if batch > 1 else ()
-        self._global_shapes, self._dtypes = request.shapes, request.dtypes
-        self._slices = (_slices(sizes.input, axes), _slices(sizes.output, axes))
-        self._shapes = tuple(
-            batches + tuple(part.stop - part.start for part in slices) for slices in self._slices
-        )
-        orders = (tuple(sizes.input_order[:axes]), tuple(sizes.output_order[:axes]))
-        self._kinds, (self._physical_order, self._spectral_order) = request.kinds, orders
-        self._orders: tuple[tuple[int, ...], ...] = orders
-        if batches:
-            self._orders = tuple((0, *(axis + 1 for axis in order)) for order in orders)
-        self._in_place_bytes: int = sizes.in_place_bytes
-        self._workspace_bytes: int = sizes.workspace_bytes
-
-    # -- what it transforms ---------------------------------------------------------------------
-
     @property
     def comm(self) -> Any:
         """The communicator that the plan was made on, or None."""
         return self._comm
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Points of the physical grid, of all ranks together."""
-        return self._global_shapes[0]
-
-    @property
-    def spectral_shape(self) -> tuple[int, ...]:
-        """Points of the spectral grid, of all ranks together."""
-        return self._global_shapes[1]
-
-    @property
-    def input_slices(self) -> tuple[slice, ...]:
-        """This rank's brick of the physical grid."""
-        return self._slices[0]
-
-    @property
-    def output_slices(self) -> tuple[slice, ...]:
-        """This rank's brick of the spectral grid."""
-        return self._slices[1]
-
-    @property
-    def orders(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """The order of axes in memory of physical and of spectral data, slowest first."""
-        return (self._physical_order, self._spectral_order)
-
-    @property
-    def input_shape(self) -> tuple[int, ...]:
-        """The shape of this rank's physical array."""
-        return self._shapes[0]
-
-    @property
-    def output_shape(self) -> tuple[int, ...]:
-        """The shape of this rank's spectral array."""
-        return self._shapes[1]
-
-    @property
-    def input_dtype(self) -> np.dtype:
-        """The type of physical data."""
-        return self._dtypes[0]
-
-    @property
-    def output_dtype(self) -> np.dtype:
-        """The type of spectral data."""
-        return self._dtypes[1]
-
-    @property
-    def workspace_bytes(self) -> int:
-        """Bytes that the plan holds on this rank beside input and output."""
-        return self._workspace_bytes
-
-    @property
-    def recipe(self) -> str:
-        """How the transform is done, in one line."""
-        return self._library.text(self._library.c.thriffty_plan_recipe, self._open())
-
-    @property
-    def report(self) -> str:
-        """Why the recipe was chosen, and the candidates with expected and measured times."""
-        return self._library.text(self._library.c.thriffty_plan_report, self._open())
-
-    @property
-    def error(self) -> WireError:
-        """What encoded messages lost in the last transform; zeros if none lost anything."""
-        estimate, bound = ctypes.c_double(), ctypes.c_double()
-        c = self._library.c
-        self._library.check(c.thriffty_plan_error(self._open(), estimate, bound))
-        return WireError(estimate.value, bound.value)
 
     # -- arrays ---------------------------------------------------------------------------------
 
@@ -331,7 +244,7 @@ class Plan(Spectra, _library.Uncopied):
         handle, c = self._open(), self._library.c
         self._library.check(c.thriffty_allocate(handle, address))
         self._lent = True
-        return _arrays.lent(address.value or 0, self._in_place_bytes, self._device, self)
+        return _arrays.lent(address.value or 0, self._in_place_bytes, self._on_device, self)
 
     def _view(self, room: Any, side: int) -> Any:
         return _arrays.view(room, self._shapes[side], self._dtypes[side], self._orders[side])
@@ -413,7 +326,7 @@ class Plan(Spectra, _library.Uncopied):
             expected = "axes in the order {}, slowest first, without gaps".format
             strides = f"strides of {found.strides} bytes"
             raise argument(f"memory of {what}", strides, expected(self._orders[side]))
-        if found.device != (self._device is not None):
+        if found.device != self._on_device:
             places = ("on the host", "on a device")
             raise argument(what, places[found.device], places[not found.device])
         return found
@@ -438,7 +351,7 @@ class Plan(Spectra, _library.Uncopied):
         self._library.check(self._library.c.thriffty_plan_refuse(handle, *words))
 
     def save_wisdom(self, path: str | os.PathLike[str]) -> None:
-        """Adds what ``tune="measure"`` has timed to a file for ``wisdom=``."""
+        """Adds what ``tuning="measure"`` has timed to a file, for ``tuning=f"wisdom:{path}"``."""
         save, handle = self._library.c.thriffty_plan_save_wisdom, self._open()
         text = _mpi.agree(self._ranks, lambda: as_path("path", path))
         self._library.check(save(handle, os.fsencode(text)))
@@ -480,15 +393,3 @@ class Plan(Spectra, _library.Uncopied):
     def __repr__(self) -> str:
         kind = "closed" if self._handle is None else self.recipe
         return f"<thriffty.Plan {self.shape} {self.input_dtype}: {kind}>"
-
-
-def _threads(threads: int | None, is_local: bool) -> int | None:
-    """The option: 0 is the default of plans of one process, None that of the others."""
-    if threads is not None:
-        return integer("threads", threads, 32)
-    return 0 if is_local else None
-
-
-def _slices(brick: Brick, axes: int) -> tuple[slice, ...]:
-    pairs = zip(brick.lo[:axes], brick.hi[:axes])
-    return tuple(slice(lo, max(lo, hi)) for lo, hi in pairs)

@@ -142,10 +142,11 @@ fn fortran(prefix: &mut Prefix, mpi: bool) -> Result<bool> {
     Ok(true)
 }
 
-/// Writes `include/thriffty.h` anew.
+/// Writes anew what is made from the source of the C library: its header, and the texts of options
+/// in Python and in `docs/options.md`.
 pub(crate) fn header() -> Result {
     let mut test = cargo();
-    test.args(["test", "--package", "fft-capi", "--test", "header"]);
+    test.args(["test", "--package", "fft-capi", "--test", "header", "--test", "options"]);
     run(test.env("THRIFFTY_WRITE_HEADER", "1"))
 }
 

@@ -75,7 +75,8 @@ enum Task {
     /// Build the Python package with a library for each MPI, into target/wheels, and try it under
     /// Open MPI and MPICH.
     Wheel,
-    /// Write include/thriffty.h anew.
+    /// Write anew what is made from the source: include/thriffty.h, and the options in Python and
+    /// in docs/options.md.
     Header,
     /// Build and run C, C++ and Fortran programs with the libraries; a part of test.
     Programs {

@@ -1,8 +1,8 @@
 //! Options by name: what `thriffty_options_set` and its kin do.
 
 use serde_json::{Value, json};
-use thriffty::Error;
 use thriffty::planning::{self, Form, MAX_AXES, Placement, Setting};
+use thriffty::{Error, Kind};
 
 use crate::values::Options;
 
@@ -89,14 +89,14 @@ pub(crate) fn describe() -> String {
 }
 
 fn described<O: Default>(row: &Setting<O>) -> Value {
-    let (form, names): (_, &[&str]) = match row.form {
-        Form::Flag => ("flag", &[]),
-        Form::Count => ("count", &[]),
-        Form::Names(names) => ("name", names),
-        Form::Lengths => ("lengths", &[]),
-        Form::Order => ("order", &[]),
-        Form::Kinds => ("kinds", &[]),
-        _ => ("text", &[]),
+    let (form, names) = match row.form {
+        Form::Flag => ("flag", Vec::new()),
+        Form::Count => ("count", Vec::new()),
+        Form::Names(names) => ("name", names.to_vec()),
+        Form::Lengths => ("lengths", Vec::new()),
+        Form::Order => ("order", Vec::new()),
+        Form::Kinds => ("kinds", Kind::ALL.map(Kind::name).to_vec()),
+        _ => ("text", Vec::new()),
     };
     let (default, meaning) = (row.default_text(), row.meaning());
     json!({"name": row.name, "form": form, "names": names, "default": default, "meaning": meaning})

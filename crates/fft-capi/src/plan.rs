@@ -352,17 +352,6 @@ fn team(comm: &dyn Comm, request: Request, threads: usize) -> Result<Held, Error
     Ok(Held::new(Plan::Team(Box::new(plan)), false))
 }
 
-/// The draft of one process that transforms without a plan of the program's.
-///
-/// # Errors
-/// What is wrong with the request; [`Error::Argument`] for data on a device.
-pub(crate) fn local_draft(request: Request) -> Result<DynLocalDraft, Error> {
-    match request.place {
-        Some(_) => Err(Error::argument("device of a transform without a plan", "one", "none")),
-        None => Ok(request.local_draft()),
-    }
-}
-
 /// Refuses what some ranks ask for and others do not. Collective.
 fn all_or_none(comm: &dyn Comm, what: &str, mine: bool) -> Result<(), Error> {
     let mut some = [f64::from(mine), f64::from(!mine)];

@@ -78,13 +78,12 @@ pub unsafe extern "C" fn thriffty_plan_create_serial(
     options: *const Options,
 ) -> Status {
     status(|| {
-        let bricks = [std::ptr::null(); 2];
+        let (comm, bricks) = (thriffty::alone(), [std::ptr::null(); 2]);
         // SAFETY: the caller vouches for the pointers.
-        let asked =
-            unsafe { request(&thriffty::alone(), (transform, axes), shape, bricks, options) };
+        let asked = unsafe { request(Some(&comm), (transform, axes), shape, bricks, options) };
         let asked = asked.map(Request::with_useful_threads);
         // SAFETY: as above.
-        unsafe { create(plan, &thriffty::alone(), asked) }
+        unsafe { create(plan, &comm, asked) }
     })
 }
 
@@ -122,7 +121,7 @@ pub unsafe extern "C" fn thriffty_plan_create(
         // SAFETY: the caller vouches for the communicator and the pointers.
         unsafe {
             let comm = MpiComm::from_raw(comm)?;
-            let asked = request(&comm, (transform, axes), shape, [input, output], options);
+            let asked = request(Some(&comm), (transform, axes), shape, [input, output], options);
             create(plan, &comm, asked)
         }
     })
@@ -148,7 +147,7 @@ pub unsafe extern "C" fn thriffty_plan_create_f(
         // SAFETY: the caller vouches for the communicator and the pointers.
         unsafe {
             let comm = MpiComm::from_fortran(comm)?;
-            let asked = request(&comm, (transform, axes), shape, [input, output], options);
+            let asked = request(Some(&comm), (transform, axes), shape, [input, output], options);
             create(plan, &comm, asked)
         }
     })

@@ -96,12 +96,12 @@ pub(super) unsafe fn arrays<'a>(
     unsafe { Ok((bytes("input", input, input_bytes)?, bytes_mut("output", output, output_bytes)?)) }
 }
 
-/// The request of a program.
+/// The request of a program, for a plan of these ranks or a call without a plan.
 ///
 /// # Safety
 /// Pointers must be NULL or point at what their types say, with as many lengths as axes.
 pub(super) unsafe fn request(
-    comm: &dyn Comm,
+    comm: Option<&dyn Comm>,
     (transform, axes): (i32, i32),
     shape: *const i64,
     bricks: [*const Brick; 2],
@@ -119,11 +119,15 @@ pub(super) unsafe fn request(
     // SAFETY: the caller vouches for all of them.
     unsafe {
         let bricks = bricks.map(|brick| said(brick));
-        let usual = Options::default();
-        let options = options.as_ref().unwrap_or(&usual);
-        let place = match options.placement.device {
-            DeviceChoice::Host => None,
-            device => Some(place(comm, device, options)?),
+        let usual = options.is_null().then(Options::default);
+        let options = options.as_ref().or(usual.as_ref()).ok_or_else(|| null("options"))?;
+        let place = match (options.placement.device, comm) {
+            (DeviceChoice::Host, _) => None,
+            (device, Some(comm)) => Some(place(comm, device, options)?),
+            (device, None) => {
+                let what = "device of a transform without a plan";
+                return Err(Error::argument(what, device, "host"));
+            }
         };
         Request::new(family, &lens[..family.1], bricks, options, place)
     }

@@ -7,7 +7,6 @@ use thriffty::local;
 use thriffty::planning::Direction;
 
 use super::pointers::{arrays, bytes_mut, request};
-use crate::plan::local_draft;
 use crate::status::{Failure, Status, status};
 use crate::values::Options;
 
@@ -78,9 +77,8 @@ unsafe fn run(direction: Direction, call: &Call) -> Result<(), Failure> {
     let family = (call.transform, call.axes);
     let bricks = [std::ptr::null(); 2];
     // SAFETY: the caller vouches for the pointers.
-    let draft = local_draft(unsafe {
-        request(&thriffty::alone(), family, call.shape, bricks, call.options)
-    }?)?;
+    let asked = unsafe { request(None, family, call.shape, bricks, call.options) };
+    let draft = asked?.local_draft();
     if std::ptr::addr_eq(call.input.0, call.output.0) && call.output.1 > 0 {
         if call.input.1 != call.output.1 {
             let what = "bytes of the input of an array in place";

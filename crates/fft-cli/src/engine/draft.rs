@@ -21,6 +21,7 @@ pub(crate) fn draft<'a>(comm: &'a dyn Comm, problem: &Problem) -> Result<DynDraf
     let mut draft =
         DynDraft::new(comm, grid, family::transform(*kind), choices.placement.precision);
     draft.options = family::with_kinds(&choices.options, *kind, grid.axes());
+    draft.options.check_axes(grid)?;
     let spectral_grid = draft.spectral_grid();
     let cut = |grid: &DynGrid, name, ranks: &Option<Shape>| -> Result<_, Failure> {
         let Some(ranks) = ranks else { return Ok(None) };

@@ -71,7 +71,7 @@ fn layouts_are_those_asked_for() {
     assert_ne!(slabs, pencils);
     assert!(any == slabs || any == pencils || any.starts_with("(c2c 16x16x16"));
     let other = threads(2, &["bench", "c2c", "8", "--layouts", "bricks"]);
-    assert!(other.complaint().contains("any, slabs or pencils"));
+    assert!(other.complaint().contains("any, slabs, pencils"));
 }
 
 #[test]

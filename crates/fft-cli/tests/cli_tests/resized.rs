@@ -142,10 +142,10 @@ fn wisdom_is_of_these_lengths() {
 fn what_makes_no_sense_is_refused_by_all() {
     for (line, expected) in [
         ("c2c 8x8 --zero-padded 16", "--zero-padded 16 has 1 axes, expected 2"),
-        ("c2c 8x8 --modes 8x8x8", "--modes 8x8x8 has 3 axes, expected 2"),
+        ("c2c 8x8 --modes 8x8x8", "axes of modes: found 3, expected 2"),
         ("c2c 8x8 --zero-padded 4x8", "length of the transform along axis 0: found 4"),
         ("c2c 8x8 --modes 4x9", "number of modes along axis 1: found 9, expected 1 to 8"),
-        ("c2c 8x8 --modes 4x0", "--modes"),
+        ("c2c 8x8 --modes 4x0", "modes along axis 1: found 0"),
         ("dct2 8x8 --zero-padded 16x8", "kind of padding or truncation along axis 0: found dct2"),
         ("c2c 8x8 --modes 4x4 --wire f32", "wire beside padding or truncation: found f32"),
         ("c2c 8x8 --modes 4x4 --tolerance 1e-5", "truncation: found tolerance"),

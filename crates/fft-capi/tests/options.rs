@@ -1,0 +1,134 @@
+//! What Python and the documents say of options is what the tables say, today.
+
+mod current;
+
+use std::path::Path;
+
+use thriffty::planning::{Form, Options, Placement, Setting};
+
+/// What a table says of one option.
+struct Row {
+    name: &'static str,
+    form: Form,
+    default: String,
+    meaning: String,
+}
+
+impl Row {
+    fn of<O: Default>(setting: &Setting<O>) -> Self {
+        let (name, form) = (setting.name, setting.form);
+        Self { name, form, default: setting.default_text(), meaning: setting.meaning() }
+    }
+
+    /// The argument of Python: its name, type and default.
+    fn argument(&self) -> String {
+        let hint = match self.form {
+            Form::Flag => "bool",
+            Form::Count => "int",
+            Form::Number => "float",
+            Form::Names(_) => "str",
+            Form::Lengths => "int | Sequence[int]",
+            Form::Order => "str | Sequence[int]",
+            Form::Kinds => "str | Sequence[str | None]",
+            _ => "str | float | os.PathLike[str] | None",
+        };
+        let optional = if self.has_default() || hint.ends_with("| None") { "" } else { " | None" };
+        let default = match (self.form, self.default.as_str()) {
+            (_, "default") => "None".into(),
+            (Form::Flag, "true") => "True".into(),
+            (Form::Flag, _) => "False".into(),
+            (Form::Count | Form::Number, number) => number.into(),
+            (_, text) => format!("{text:?}"),
+        };
+        format!("        {}: {hint}{optional} = {default},\n", self.name)
+    }
+
+    /// Its entry in a docstring as NumPy has them.
+    fn entry(&self) -> String {
+        let hint = match self.form {
+            Form::Flag => "bool".into(),
+            Form::Count => "int".into(),
+            Form::Number => "float".into(),
+            Form::Names(names) => format!("{{\"{}\"}}", names.join("\", \"")),
+            Form::Lengths => "int or sequence of int".into(),
+            Form::Order => "\"C\", \"F\" or sequence of int".into(),
+            Form::Kinds => "str or sequence of str".into(),
+            _ => "str, number or path".to_owned(),
+        };
+        let optional = if self.has_default() { "" } else { ", optional" };
+        format!("    {} : {hint}{optional}\n{}", self.name, wrapped(&self.meaning, "        "))
+    }
+
+    /// Its line in the table of the documents.
+    fn line(&self) -> String {
+        let values = match self.form {
+            Form::Flag => "`true`, `false`".into(),
+            Form::Count => "a whole number".into(),
+            Form::Number => "a number".into(),
+            Form::Names(names) => format!("`{}`", names.join("`, `")),
+            Form::Lengths => "a length per axis: `64,32`".into(),
+            Form::Order => "axes: `1,0`".into(),
+            Form::Kinds => "a kind per axis: `c2c,r2c`".into(),
+            _ => "a text".to_owned(),
+        };
+        let default = if self.has_default() { format!("`{}`", self.default) } else { "–".into() };
+        let meaning = self.meaning.replace('\n', " ");
+        format!("| `{}` | {values} | {default} | {meaning} |\n", self.name)
+    }
+
+    /// Whether the default is a value, and not left to the library.
+    fn has_default(&self) -> bool {
+        self.default != "default"
+    }
+}
+
+/// Words in lines of at most 100 columns.
+fn wrapped(text: &str, indent: &str) -> String {
+    let (mut lines, mut line) = (String::new(), indent.to_owned());
+    for word in text.split_whitespace() {
+        if line.len() + 1 + word.len() > 100 {
+            lines += &format!("{}\n", line.trim_end());
+            line = indent.into();
+        }
+        line += word;
+        line.push(' ');
+    }
+    lines + line.trim_end() + "\n"
+}
+
+/// A text with other contents between two lines of it.
+fn replaced(text: &str, begin: &str, end: &str, contents: &str) -> String {
+    let (before, rest) = text.split_once(begin).unwrap_or_else(|| panic!("there is no {begin}"));
+    let (_, after) = rest.split_once(end).unwrap_or_else(|| panic!("there is no {end}"));
+    format!("{before}{begin}{contents}{end}{after}")
+}
+
+#[test]
+fn texts_of_options_are_current() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let problem: Vec<Row> = Options::TABLE.iter().map(Row::of).collect();
+    let placement: Vec<Row> = Placement::TABLE.iter().map(Row::of).collect();
+
+    // Python has the precision from the type of data.
+    let rows = || problem.iter().chain(&placement).filter(|row| row.name != "precision");
+    let path = root.join("python/thriffty/_plan.py");
+    let source = std::fs::read_to_string(&path).unwrap();
+    let entries: String = rows().map(Row::entry).collect();
+    let arguments: String = rows().map(Row::argument).collect();
+    let begin = "    Other Parameters\n    ----------------\n";
+    let source = replaced(&source, begin, "\n    Raises\n", &entries);
+    let begin = "        # The options, as `cargo xtask header` writes them.\n";
+    let source = replaced(&source, begin, "    ) -> None:\n", &arguments);
+    current::check(&path, &source);
+
+    let path = root.join("docs/options.md");
+    let page = std::fs::read_to_string(&path).unwrap();
+    let head = "| name | values | default | meaning |\n|---|---|---|---|\n";
+    let mut page = page;
+    for (title, rows) in [("## The transform", &problem), ("## Where it runs", &placement)] {
+        let lines: String = rows.iter().map(Row::line).collect();
+        page =
+            replaced(&page, &format!("{title}\n"), "\n<!-- end -->", &format!("\n{head}{lines}"));
+    }
+    current::check(&path, &page);
+}

@@ -1,0 +1,119 @@
+"""What a plan says of its grid, its arrays, and how it transforms."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import NamedTuple
+
+import numpy as np
+
+from ._library import Brick, Library, Sizes
+from ._options import Request
+
+
+class WireError(NamedTuple):
+    """What encoded messages have lost, relative to the l2 norm of the result."""
+
+    estimate: float
+    bound: float
+
+
+class Described:
+    """A plan, as far as it is described."""
+
+    _library: Library
+
+    def _open(self) -> ctypes.c_void_p:
+        raise NotImplementedError
+
+    def _describe(self, request: Request) -> None:
+        sizes = Sizes()
+        tell = self._library.c.thriffty_plan_sizes
+        self._library.check(tell(self._open(), sizes, ctypes.sizeof(sizes)))
+        axes, batch = len(request.shape), int(request.options["batch"])
+        batches = (batch,) if batch > 1 else ()
+        self._global_shapes, self._dtypes = request.shapes, request.dtypes
+        self._slices = (_slices(sizes.input, axes), _slices(sizes.output, axes))
+        self._shapes = tuple(
+            batches + tuple(part.stop - part.start for part in slices) for slices in self._slices
+        )
+        orders = (tuple(sizes.input_order[:axes]), tuple(sizes.output_order[:axes]))
+        self._kinds, (self._physical_order, self._spectral_order) = request.kinds, orders
+        self._orders: tuple[tuple[int, ...], ...] = orders
+        if batches:
+            self._orders = tuple((0, *(axis + 1 for axis in order)) for order in orders)
+        self._in_place_bytes: int = sizes.in_place_bytes
+        self._workspace_bytes: int = sizes.workspace_bytes
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Points of the physical grid, of all ranks together."""
+        return self._global_shapes[0]
+
+    @property
+    def spectral_shape(self) -> tuple[int, ...]:
+        """Points of the spectral grid, of all ranks together."""
+        return self._global_shapes[1]
+
+    @property
+    def input_slices(self) -> tuple[slice, ...]:
+        """This rank's brick of the physical grid."""
+        return self._slices[0]
+
+    @property
+    def output_slices(self) -> tuple[slice, ...]:
+        """This rank's brick of the spectral grid."""
+        return self._slices[1]
+
+    @property
+    def orders(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The order of axes in memory of physical and of spectral data, slowest first."""
+        return (self._physical_order, self._spectral_order)
+
+    @property
+    def input_shape(self) -> tuple[int, ...]:
+        """The shape of this rank's physical array."""
+        return self._shapes[0]
+
+    @property
+    def output_shape(self) -> tuple[int, ...]:
+        """The shape of this rank's spectral array."""
+        return self._shapes[1]
+
+    @property
+    def input_dtype(self) -> np.dtype:
+        """The type of physical data."""
+        return self._dtypes[0]
+
+    @property
+    def output_dtype(self) -> np.dtype:
+        """The type of spectral data."""
+        return self._dtypes[1]
+
+    @property
+    def workspace_bytes(self) -> int:
+        """Bytes that the plan holds on this rank beside input and output."""
+        return self._workspace_bytes
+
+    @property
+    def recipe(self) -> str:
+        """How the transform is done, in one line."""
+        return self._library.text(self._library.c.thriffty_plan_recipe, self._open())
+
+    @property
+    def report(self) -> str:
+        """Why the recipe was chosen, and the candidates with expected and measured times."""
+        return self._library.text(self._library.c.thriffty_plan_report, self._open())
+
+    @property
+    def error(self) -> WireError:
+        """What encoded messages lost in the last transform; zeros if none lost anything."""
+        estimate, bound = ctypes.c_double(), ctypes.c_double()
+        c = self._library.c
+        self._library.check(c.thriffty_plan_error(self._open(), estimate, bound))
+        return WireError(estimate.value, bound.value)
+
+
+def _slices(brick: Brick, axes: int) -> tuple[slice, ...]:
+    pairs = zip(brick.lo[:axes], brick.hi[:axes])
+    return tuple(slice(lo, max(lo, hi)) for lo, hi in pairs)
