@@ -121,6 +121,9 @@ pub(super) unsafe fn request(
         let bricks = bricks.map(|brick| said(brick));
         let usual = Options::default();
         let options = options.as_ref().unwrap_or(&usual);
+        if let Some(why) = &options.failed {
+            return Err(why.clone());
+        }
         let place = match options.placement.device {
             DeviceChoice::Host => None,
             device => Some(place(comm, device, options)?),
