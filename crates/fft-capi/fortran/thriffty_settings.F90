@@ -1,0 +1,178 @@
+! Options of plans, by name. MIT OR Apache-2.0.
+
+module thriffty_settings
+    use, intrinsic :: iso_c_binding, only: c_char, c_int32_t, c_null_char, c_null_ptr, c_ptr
+    use, intrinsic :: iso_fortran_env, only: int32, int64, real32, real64
+    implicit none
+    private
+    public :: c_options, free
+
+    !> Options of a plan: call options%set("tolerance", 1e-6). docs/options.md has their names and
+    !> defaults. A value is a text, a number, a logical, or a number for each axis. Values for each
+    !> axis begin with that of the first axis, also in texts; orders of axes are fastest first, with
+    !> axes from 1 on.
+    !>
+    !> A name or a value that is not known is an error of the call that makes the plan, on every
+    !> rank.
+    type, public :: thriffty_options
+        private
+        !> Names and values in turns, each of which ends with a zero.
+        character(:), allocatable :: texts
+        type(c_ptr) :: stream = c_null_ptr
+    contains
+        private
+        procedure :: set_text, set_integers_4, set_integers_8, set_integer_4, set_integer_8
+        procedure :: set_real_4, set_real_8, set_logical_4, set_logical_8
+        generic, public :: set => set_text, set_integers_4, set_integers_8, set_integer_4, set_integer_8, &
+            set_real_4, set_real_8, set_logical_4, set_logical_8
+        procedure, public :: set_stream
+    end type
+
+    interface
+        function c_options_create(options) result(status) bind(C, name="thriffty_options_create")
+            import :: c_int32_t, c_ptr
+            type(c_ptr), intent(out) :: options
+            integer(c_int32_t) :: status
+        end function
+        function c_options_destroy(options) result(status) bind(C, name="thriffty_options_destroy")
+            import :: c_int32_t, c_ptr
+            type(c_ptr), value :: options
+            integer(c_int32_t) :: status
+        end function
+        function c_options_set(options, name, text) result(status) bind(C, name="thriffty_options_set_f")
+            import :: c_char, c_int32_t, c_ptr
+            type(c_ptr), value :: options
+            character(kind=c_char), intent(in) :: name(*), text(*)
+            integer(c_int32_t) :: status
+        end function
+        function c_options_set_stream(options, stream) result(status) bind(C, name="thriffty_options_set_stream")
+            import :: c_int32_t, c_ptr
+            type(c_ptr), value :: options, stream
+            integer(c_int32_t) :: status
+        end function
+    end interface
+
+contains
+
+    subroutine set_text(self, name, value)
+        class(thriffty_options), intent(inout) :: self
+        character(*), intent(in) :: name, value
+
+        if (.not. allocated(self%texts)) self%texts = ""
+        self%texts = self%texts // ended(name) // ended(value)
+    end subroutine
+
+    subroutine set_integers_8(self, name, values)
+        class(thriffty_options), intent(inout) :: self
+        character(*), intent(in) :: name
+        integer(int64), intent(in) :: values(:)
+        character(21 * size(values)) :: text
+
+        write (text, "(*(i0, :, ','))") values
+        call self%set_text(name, text)
+    end subroutine
+
+    subroutine set_integers_4(self, name, values)
+        class(thriffty_options), intent(inout) :: self
+        character(*), intent(in) :: name
+        integer(int32), intent(in) :: values(:)
+
+        call self%set_integers_8(name, int(values, int64))
+    end subroutine
+
+    subroutine set_integer_8(self, name, value)
+        class(thriffty_options), intent(inout) :: self
+        character(*), intent(in) :: name
+        integer(int64), intent(in) :: value
+
+        call self%set_integers_8(name, [value])
+    end subroutine
+
+    subroutine set_integer_4(self, name, value)
+        class(thriffty_options), intent(inout) :: self
+        character(*), intent(in) :: name
+        integer(int32), intent(in) :: value
+
+        call self%set_integers_8(name, [int(value, int64)])
+    end subroutine
+
+    subroutine set_real_8(self, name, value)
+        class(thriffty_options), intent(inout) :: self
+        character(*), intent(in) :: name
+        real(real64), intent(in) :: value
+        character(24) :: text
+
+        write (text, "(es24.16e3)") value
+        call self%set_text(name, adjustl(text))
+    end subroutine
+
+    subroutine set_real_4(self, name, value)
+        class(thriffty_options), intent(inout) :: self
+        character(*), intent(in) :: name
+        real(real32), intent(in) :: value
+        character(16) :: text
+
+        write (text, "(es16.8e3)") value
+        call self%set_text(name, adjustl(text))
+    end subroutine
+
+    subroutine set_logical_4(self, name, value)
+        class(thriffty_options), intent(inout) :: self
+        character(*), intent(in) :: name
+        logical(int32), intent(in) :: value
+
+        call self%set_text(name, merge("true ", "false", value))
+    end subroutine
+
+    subroutine set_logical_8(self, name, value)
+        class(thriffty_options), intent(inout) :: self
+        character(*), intent(in) :: name
+        logical(int64), intent(in) :: value
+
+        call self%set_text(name, merge("true ", "false", value))
+    end subroutine
+
+    !> The CUDA stream for all work of plans on a device. It lives as long as the plans.
+    subroutine set_stream(self, stream)
+        class(thriffty_options), intent(inout) :: self
+        type(c_ptr), intent(in) :: stream
+
+        self%stream = stream
+    end subroutine
+
+    !> Options as C has them, to be freed: NULL if there are none. They keep the first failure, for
+    !> the call that makes a plan.
+    function c_options(options) result(handle)
+        type(thriffty_options), intent(in), optional :: options
+        type(c_ptr) :: handle
+        integer(c_int32_t) :: status
+        integer(int64) :: name, value
+
+        handle = c_null_ptr
+        if (.not. present(options)) return
+        status = c_options_create(handle)
+        status = c_options_set_stream(handle, options%stream)
+        if (.not. allocated(options%texts)) return
+        name = 1
+        do while (name <= len(options%texts, int64))
+            value = name + index(options%texts(name:), c_null_char, kind=int64)
+            status = c_options_set(handle, options%texts(name:), options%texts(value:))
+            name = value + index(options%texts(value:), c_null_char, kind=int64)
+        end do
+    end function
+
+    subroutine free(handle)
+        type(c_ptr), intent(in) :: handle
+        integer(c_int32_t) :: status
+
+        status = c_options_destroy(handle)
+    end subroutine
+
+    !> A text as C has it, up to the first zero or the blanks at its end.
+    pure function ended(text)
+        character(*), intent(in) :: text
+        character(:), allocatable :: ended
+
+        ended = trim(text(:index(text // c_null_char, c_null_char) - 1)) // c_null_char
+    end function
+end module
