@@ -7,6 +7,9 @@ module thriffty_settings
     private
     public :: c_options, free
 
+    !> Stands for a value that no option has.
+    character(*), parameter :: other = "a value of another type"
+
     !> Options of a plan: call options%set("tolerance", 1e-6). docs/options.md has their names and
     !> defaults. A value is a text, a number, a logical, or a number for each axis. Values for each
     !> axis begin with that of the first axis, also in texts; orders of axes are fastest first, with
@@ -21,10 +24,8 @@ module thriffty_settings
         type(c_ptr) :: stream = c_null_ptr
     contains
         private
-        procedure :: set_text, set_integers_4, set_integers_8, set_integer_4, set_integer_8
-        procedure :: set_real_4, set_real_8, set_logical_4, set_logical_8
-        generic, public :: set => set_text, set_integers_4, set_integers_8, set_integer_4, set_integer_8, &
-            set_real_4, set_real_8, set_logical_4, set_logical_8
+        procedure :: set_one, set_each
+        generic, public :: set => set_one, set_each
         procedure, public :: set_stream
     end type
 
@@ -54,82 +55,55 @@ module thriffty_settings
 
 contains
 
-    subroutine set_text(self, name, value)
-        class(thriffty_options), intent(inout) :: self
-        character(*), intent(in) :: name, value
-
-        if (.not. allocated(self%texts)) self%texts = ""
-        self%texts = self%texts // ended(name) // ended(value)
-    end subroutine
-
-    subroutine set_integers_8(self, name, values)
+    subroutine set_one(self, name, value)
         class(thriffty_options), intent(inout) :: self
         character(*), intent(in) :: name
-        integer(int64), intent(in) :: values(:)
-        character(21 * size(values)) :: text
-
-        write (text, "(*(i0, :, ','))") values
-        call self%set_text(name, text)
-    end subroutine
-
-    subroutine set_integers_4(self, name, values)
-        class(thriffty_options), intent(inout) :: self
-        character(*), intent(in) :: name
-        integer(int32), intent(in) :: values(:)
-
-        call self%set_integers_8(name, int(values, int64))
-    end subroutine
-
-    subroutine set_integer_8(self, name, value)
-        class(thriffty_options), intent(inout) :: self
-        character(*), intent(in) :: name
-        integer(int64), intent(in) :: value
-
-        call self%set_integers_8(name, [value])
-    end subroutine
-
-    subroutine set_integer_4(self, name, value)
-        class(thriffty_options), intent(inout) :: self
-        character(*), intent(in) :: name
-        integer(int32), intent(in) :: value
-
-        call self%set_integers_8(name, [int(value, int64)])
-    end subroutine
-
-    subroutine set_real_8(self, name, value)
-        class(thriffty_options), intent(inout) :: self
-        character(*), intent(in) :: name
-        real(real64), intent(in) :: value
+        class(*), intent(in) :: value
         character(24) :: text
 
-        write (text, "(es24.16e3)") value
-        call self%set_text(name, adjustl(text))
+        text = other
+        select type (value)
+        type is (character(*))
+            call keep(self, name, value)
+            return
+        type is (integer(int32))
+            write (text, "(i0)") value
+        type is (integer(int64))
+            write (text, "(i0)") value
+        type is (real(real32))
+            write (text, "(es16.8e3)") value
+        type is (real(real64))
+            write (text, "(es24.16e3)") value
+        type is (logical(int32))
+            text = merge("true ", "false", value)
+        type is (logical(int64))
+            text = merge("true ", "false", value)
+        end select
+        call keep(self, name, adjustl(text))
     end subroutine
 
-    subroutine set_real_4(self, name, value)
+    subroutine set_each(self, name, values)
         class(thriffty_options), intent(inout) :: self
         character(*), intent(in) :: name
-        real(real32), intent(in) :: value
-        character(16) :: text
+        class(*), intent(in) :: values(:)
+        character(24 * max(size(values), 1)) :: text
 
-        write (text, "(es16.8e3)") value
-        call self%set_text(name, adjustl(text))
+        text = other
+        select type (values)
+        type is (integer(int32))
+            write (text, "(*(i0, :, ','))") values
+        type is (integer(int64))
+            write (text, "(*(i0, :, ','))") values
+        end select
+        call keep(self, name, text)
     end subroutine
 
-    subroutine set_logical_4(self, name, value)
-        class(thriffty_options), intent(inout) :: self
-        character(*), intent(in) :: name
-        logical(int32), intent(in) :: value
+    subroutine keep(options, name, value)
+        class(thriffty_options), intent(inout) :: options
+        character(*), intent(in) :: name, value
 
-        call self%set_text(name, merge("true ", "false", value))
-    end subroutine
-
-    subroutine set_logical_8(self, name, value)
-        class(thriffty_options), intent(inout) :: self
-        character(*), intent(in) :: name
-        logical(int64), intent(in) :: value
-
-        call self%set_text(name, merge("true ", "false", value))
+        if (.not. allocated(options%texts)) options%texts = ""
+        options%texts = options%texts // ended(name) // ended(value)
     end subroutine
 
     !> The CUDA stream for all work of plans on a device. It lives as long as the plans.

@@ -38,7 +38,6 @@ contains
             x(:, j) = [(real(modulo(5 * i + 3 * j, 7), c_double), i = 1, n(1))]
         end do
         call options%set("batch", 1)
-        call options%set("zero_padded", n)
         call options%set("ignore_shared_memory", .false.)
         call options%set("forward_scale", "none  ")
         call thriffty_plan_create_serial(plan, THRIFFTY_TRANSFORM_R2C, n, options, status)
