@@ -12,8 +12,8 @@ const SOURCES: &str = "crates/fft-capi";
 /// Its Fortran modules; later ones use earlier ones.
 pub(crate) const MODULES: [&str; 5] = [
     "thriffty_types.F90",
-    "thriffty_settings.F90",
     "thriffty_c.F90",
+    "thriffty_settings.F90",
     "thriffty_calls.F90",
     "thriffty.F90",
 ];

@@ -10,6 +10,7 @@ module thriffty_c
     implicit none
     private
 
+    public :: c_options_create, c_options_destroy, c_options_set, c_options_set_stream
     public :: c_create_serial, c_destroy, c_allocate, c_sizes, c_error, c_refuse, c_save_wisdom
     public :: c_forward, c_inverse, c_forward_in_place, c_inverse_in_place, c_recipe, c_report
     public :: c_forward_serial, c_inverse_serial, c_clear_plans, c_default_threads
@@ -21,6 +22,22 @@ module thriffty_c
 #endif
 
     interface
+        function c_options_create(options) result(status) bind(C, name="thriffty_options_create")
+            import :: c_int32_t, c_ptr
+            type(c_ptr), intent(out) :: options
+            integer(c_int32_t) :: status
+        end function
+        function c_options_set(options, name, text) result(status) bind(C, name="thriffty_options_set_f")
+            import :: c_char, c_int32_t, c_ptr
+            type(c_ptr), value :: options
+            character(kind=c_char), intent(in) :: name(*), text(*)
+            integer(c_int32_t) :: status
+        end function
+        function c_options_set_stream(options, stream) result(status) bind(C, name="thriffty_options_set_stream")
+            import :: c_int32_t, c_ptr
+            type(c_ptr), value :: options, stream
+            integer(c_int32_t) :: status
+        end function
         function c_create_serial(plan, transform, axes, shape, options) result(status) &
                 bind(C, name="thriffty_plan_create_serial")
             import :: c_int32_t, c_int64_t, c_ptr
@@ -49,11 +66,6 @@ module thriffty_c
         function c_default_threads() result(threads) bind(C, name="thriffty_default_threads")
             import :: c_int32_t
             integer(c_int32_t) :: threads
-        end function
-        function c_destroy(plan) result(status) bind(C, name="thriffty_plan_destroy")
-            import :: c_int32_t, c_ptr
-            type(c_ptr), value :: plan
-            integer(c_int32_t) :: status
         end function
         function c_allocate(plan, array) result(status) bind(C, name="thriffty_allocate")
             import :: c_int32_t, c_ptr
@@ -181,14 +193,14 @@ module thriffty_c
             type(c_ptr), intent(in) :: arrays(*)
             integer(c_int32_t) :: status
         end function
-        function c_copy_destroy(copy) result(status) bind(C, name="thriffty_copy_destroy")
-            import :: c_int32_t, c_ptr
-            type(c_ptr), value :: copy
-            integer(c_int32_t) :: status
-        end function
     end interface
 
     abstract interface
+        function destroys(handle) result(status) bind(C)
+            import :: c_int32_t, c_ptr
+            type(c_ptr), value :: handle
+            integer(c_int32_t) :: status
+        end function
         function transforms_serially(transform, axes, shape, options, input, input_bytes, output, output_bytes) &
                 result(status) bind(C)
             import :: c_int32_t, c_int64_t, c_ptr, c_size_t
@@ -218,6 +230,9 @@ module thriffty_c
         end function
     end interface
 
+    procedure(destroys), bind(C, name="thriffty_plan_destroy") :: c_destroy
+    procedure(destroys), bind(C, name="thriffty_copy_destroy") :: c_copy_destroy
+    procedure(destroys), bind(C, name="thriffty_options_destroy") :: c_options_destroy
     procedure(transforms_serially), bind(C, name="thriffty_forward_serial") :: c_forward_serial
     procedure(transforms_serially), bind(C, name="thriffty_inverse_serial") :: c_inverse_serial
     procedure(transforms), bind(C, name="thriffty_forward") :: c_forward

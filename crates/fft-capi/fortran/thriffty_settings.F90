@@ -1,8 +1,9 @@
 ! Options of plans, by name. MIT OR Apache-2.0.
 
 module thriffty_settings
-    use, intrinsic :: iso_c_binding, only: c_char, c_int32_t, c_null_char, c_null_ptr, c_ptr
+    use, intrinsic :: iso_c_binding, only: c_int32_t, c_null_char, c_null_ptr, c_ptr
     use, intrinsic :: iso_fortran_env, only: int32, int64, real32, real64
+    use thriffty_c, only: c_options_create, c_options_destroy, c_options_set, c_options_set_stream
     implicit none
     private
     public :: c_options, free
@@ -28,30 +29,6 @@ module thriffty_settings
         generic, public :: set => set_one, set_each
         procedure, public :: set_stream
     end type
-
-    interface
-        function c_options_create(options) result(status) bind(C, name="thriffty_options_create")
-            import :: c_int32_t, c_ptr
-            type(c_ptr), intent(out) :: options
-            integer(c_int32_t) :: status
-        end function
-        function c_options_destroy(options) result(status) bind(C, name="thriffty_options_destroy")
-            import :: c_int32_t, c_ptr
-            type(c_ptr), value :: options
-            integer(c_int32_t) :: status
-        end function
-        function c_options_set(options, name, text) result(status) bind(C, name="thriffty_options_set_f")
-            import :: c_char, c_int32_t, c_ptr
-            type(c_ptr), value :: options
-            character(kind=c_char), intent(in) :: name(*), text(*)
-            integer(c_int32_t) :: status
-        end function
-        function c_options_set_stream(options, stream) result(status) bind(C, name="thriffty_options_set_stream")
-            import :: c_int32_t, c_ptr
-            type(c_ptr), value :: options, stream
-            integer(c_int32_t) :: status
-        end function
-    end interface
 
 contains
 

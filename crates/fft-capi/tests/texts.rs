@@ -1,7 +1,7 @@
 //! What `thriffty_last_error` says of hostile arguments: one short line, with the fault that it is.
 #![allow(unsafe_code)]
 
-use std::ffi::{CStr, CString};
+use std::ffi::CStr;
 use std::ptr::null_mut;
 
 use fft_capi::ffi::{

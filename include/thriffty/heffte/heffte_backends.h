@@ -73,11 +73,11 @@ struct device_instance {
         return NAME;                                                                      \
     }
 
-#define THRIFFTY_HEFFTE_BACKENDS(TAG, ENABLED, NAME)                                            \
-    THRIFFTY_HEFFTE_BACKEND(TAG, ENABLED, NAME, c2c)                          \
-    THRIFFTY_HEFFTE_BACKEND(TAG##_cos, ENABLED, NAME "-cos-type-II", dct2)        \
-    THRIFFTY_HEFFTE_BACKEND(TAG##_sin, ENABLED, NAME "-sin-type-II", dst2)        \
-    THRIFFTY_HEFFTE_BACKEND(TAG##_cos1, ENABLED, NAME "-cos-type-I", dct1)        \
+#define THRIFFTY_HEFFTE_BACKENDS(TAG, ENABLED, NAME)                       \
+    THRIFFTY_HEFFTE_BACKEND(TAG, ENABLED, NAME, c2c)                       \
+    THRIFFTY_HEFFTE_BACKEND(TAG##_cos, ENABLED, NAME "-cos-type-II", dct2) \
+    THRIFFTY_HEFFTE_BACKEND(TAG##_sin, ENABLED, NAME "-sin-type-II", dst2) \
+    THRIFFTY_HEFFTE_BACKEND(TAG##_cos1, ENABLED, NAME "-cos-type-I", dct1) \
     THRIFFTY_HEFFTE_BACKEND(TAG##_sin1, ENABLED, NAME "-sin-type-I", dst1)
 
 THRIFFTY_HEFFTE_BACKENDS(stock, std::true_type, "stock")

@@ -9,7 +9,6 @@
 #define THRIFFTY_HEFFTE_PLANS_H
 
 #include <cmath>
-#include <cstdint>
 #include <cstdlib>
 #include <limits>
 #include <list>
@@ -277,7 +276,7 @@ private:
         problem const &mine = world_.mine();
         named_options options;
         if (environment("THRIFFTY_HEFFTE") == "strict") {
-            options.set("exchange", exchange(mine.options.algorithm));
+            options.set("exchange", name(mine.options.algorithm));
             options.set("layouts", mine.options.use_pencils ? "pencils" : "slabs");
         }
         thriffty_options_read_environment(options.all());
@@ -313,19 +312,16 @@ private:
         return names[static_cast<int>(one)];
     }
 
+    static std::string name(reshape_algorithm one) {
+        char const *const names[] = {"alltoallv", "p2p", "pipelined", "alltoallv"};
+        return names[static_cast<int>(one)];
+    }
+
     /** The order of a box's axes, slowest first: axis 0 is dimension 2. */
     static std::string order(box3d<long long> const &box) {
         std::string axes;
         for (int place = 2; place >= 0; place--) axes += std::to_string(2 - box.order[place]) + (place > 0 ? "," : "");
         return axes;
-    }
-
-    static char const *exchange(reshape_algorithm algorithm) {
-        switch (algorithm) {
-        case reshape_algorithm::p2p: return "p2p";
-        case reshape_algorithm::p2p_plined: return "pipelined";
-        default: return "alltoallv";
-        }
     }
 
     world world_;
