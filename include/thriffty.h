@@ -145,7 +145,7 @@ typedef int32_t thriffty_side;
 
 /**
  * What `thriffty_apply` does to each mode of a spectrum, with the wavenumbers k of the axes that
- * are transformed. Derivatives of first order need axes of kind C2C and R2C; they are 0 for the
+ * are transformed. Derivatives of first order need axes of kind c2c and r2c; they are 0 for the
  * middle mode of an even number of points.
  */
 enum thriffty_operator
@@ -361,15 +361,15 @@ thriffty_status thriffty_plan_create_serial(struct thriffty_plan **plan,
  * `transform` is `THRIFFTY_TRANSFORM_C2C` or another, `axes` is 1 to 4, and `shape` has the points
  * along each axis, the last of which is contiguous. `input` and `output` are this rank's bricks of
  * physical and of spectral data; NULL is an even cut. The bricks of all ranks tile the grid. The
- * spectral grid has n/2 + 1 points along an axis of kind R2C. `options` may be NULL. On failure
+ * spectral grid has n/2 + 1 points along an axis of kind r2c. `options` may be NULL. On failure
  * `*plan` is NULL.
  *
  * MPI must be initialised and not finalised. MPI_COMM_NULL, inter-communicators and threads that
  * may not call MPI are refused with `THRIFFTY_STATUS_TRANSPORT`, on this rank alone. Freed
  * communicators are not detected.
  *
- * If `device` of the options names a CUDA device, the data is there; all ranks use devices, or
- * none does. Without such a device the status is `THRIFFTY_STATUS_DEVICE`.
+ * If the option "device" names a CUDA device, the data is there; all ranks use devices, or none
+ * does. Without such a device the status is `THRIFFTY_STATUS_DEVICE`.
  *
  * What the caller promises:
  * Pointers are NULL or point at what their types say. The communicator has not been freed, and the
@@ -459,8 +459,8 @@ thriffty_status thriffty_inverse_in_place(struct thriffty_plan *plan, void *data
 
 /**
  * Allocates an array of `in_place_bytes` bytes (see `thriffty_plan_sizes`), all 0: room for the
- * input or the output of this plan, in memory that the processes of a host share (`shared_arrays`
- * of the options), or on the plan's device. It lives as long as the plan, and MPI. Collective;
+ * input or the output of this plan, in memory that the processes of a host share (the option
+ * "shared_arrays"), or on the plan's device. It lives as long as the plan, and MPI. Collective;
  * `*array` is NULL on failure.
  *
  * What the caller promises:
@@ -633,6 +633,10 @@ thriffty_status thriffty_options_destroy(struct thriffty_options *options);
  * allowed. Names and values that are not known are refused with `THRIFFTY_STATUS_ARGUMENT`, and a
  * text that has those that are. Not collective.
  *
+ * The options keep the first failure of this and the following calls, and every plan that is made
+ * with them fails with it, on all ranks. So you need to check the plan's status alone, and no rank
+ * waits for one that gave up.
+ *
  * What the caller promises:
  * `options` is NULL or of `thriffty_options_create`; each text is NULL or ends with a zero.
  */
@@ -682,7 +686,7 @@ thriffty_status thriffty_options_read_environment(struct thriffty_options *optio
 /**
  * Writes the value of the option of this name, as snprintf does: at most `room` bytes with the
  * final zero. Returns the length of the whole text without the zero or, on failure, a status times
- * -1.
+ * -1. So you can ask whether a library has an option: the options do not keep this failure.
  *
  * What the caller promises:
  * `options` is NULL or of `thriffty_options_create`, `name` is NULL or ends with a zero, and
@@ -709,7 +713,7 @@ int64_t thriffty_options_describe(char *json, size_t room);
  * one array: then `input` is `output`, and both sizes are those of the longer side. Plans are kept
  * while they hold at most 256 MiB together, not counting the last one; `thriffty_clear_plans`
  * gives them up. Small arrays are transformed on the calling thread, others on `threads` of the
- * options. Data on devices needs a plan. A machine file of the options is read in each call.
+ * options. Data on devices needs a plan.
  *
  * What the caller promises:
  * Pointers are NULL or point at what their types say. `input` has `input_bytes` bytes, which
@@ -746,7 +750,7 @@ thriffty_status thriffty_inverse_serial(int32_t transform,
 thriffty_status thriffty_clear_plans(void);
 
 /**
- * The number of threads of a plan of one process with `threads` 0 in its options: the environment
+ * The most threads of a plan of one process whose option "threads" is "default": the environment
  * variable `THRIFFTY_THREADS`, or `OMP_NUM_THREADS`, or the number of cores that this process may
  * use by its affinity and the quota of its control group.
  */
@@ -819,7 +823,7 @@ thriffty_status thriffty_multiply(struct thriffty_plan *plan,
  * for `thriffty_multiply`, with which -laplacian(phi) = rho is solved without walls or periods.
  * Collective.
  *
- * The plan has 2 or 3 axes, and `transform` of its options is twice the shape, or more. The kernel
+ * The plan has 2 or 3 axes, and its option "zero_padded" is twice the shape, or more. The kernel
  * has `output_bytes` of `thriffty_plan_sizes`, where the plan's data is. Densities are taken as
  * constant in each cell; in two dimensions the potential of a point is -ln(r)/2 pi.
  *

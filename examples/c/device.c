@@ -75,18 +75,24 @@ int main(int argc, char **argv) {
     if (find_driver() && driver.cuInit(0) == 0) driver.cuDeviceGetCount(&devices);
 
     const int64_t shape[] = {N0, N1, N2};
-    thriffty_options options;
-    check(thriffty_options_init(&options, sizeof options));
-    options.device = devices > 0 ? rank % devices : 0;
+    thriffty_options *options;
+    check(thriffty_options_create(&options));
+    const int device = devices > 0 ? rank % devices : 0;
+    char number[12];
+    snprintf(number, sizeof number, "%d", device);
+    check(thriffty_options_set(options, "device", number));
+    void *stream = NULL;
     if (devices > 0) {
         void *context;
-        cuda(driver.cuDevicePrimaryCtxRetain(&context, options.device));
+        cuda(driver.cuDevicePrimaryCtxRetain(&context, device));
         cuda(driver.cuCtxSetCurrent(context));
-        cuda(driver.cuStreamCreate(&options.stream, 1)); /* one that waits for no other */
+        cuda(driver.cuStreamCreate(&stream, 1)); /* one that waits for no other */
+        check(thriffty_options_set_stream(options, stream));
     }
     thriffty_plan *there, *here;
     thriffty_status status =
-        thriffty_plan_create(&there, MPI_COMM_WORLD, THRIFFTY_TRANSFORM_R2C, 3, shape, NULL, NULL, &options);
+        thriffty_plan_create(&there, MPI_COMM_WORLD, THRIFFTY_TRANSFORM_R2C, 3, shape, NULL, NULL, options);
+    check(thriffty_options_destroy(options));
     if (status == THRIFFTY_STATUS_DEVICE) {
         if (rank == 0) printf("without a GPU: %s\n", thriffty_last_error());
         MPI_Finalize();
@@ -103,7 +109,7 @@ int main(int argc, char **argv) {
     check(thriffty_forward(here, x, in, y, out));
 
     /* Everything is queued: the program waits once, for what it fetches. */
-    void *stream = options.stream, *x_there = array(in), *y_there = array(out);
+    void *x_there = array(in), *y_there = array(out);
     cuda(driver.cuMemcpyHtoDAsync_v2((size_t)x_there, x, in, stream));
     check(thriffty_forward(there, x_there, in, y_there, out));
     cuda(driver.cuMemcpyDtoHAsync_v2(found, (size_t)y_there, out, stream));

@@ -20,14 +20,15 @@ int main(void) {
             x[i * COLUMNS + j] = cos(pi * A * (i + 0.5) / ROWS) * cos(pi * B * (j + 0.5) / COLUMNS);
 
     const int64_t shape[] = {ROWS, COLUMNS};
-    thriffty_options options;
+    thriffty_options *options = NULL;
     thriffty_plan *plan = NULL;
-    thriffty_status status = thriffty_options_init(&options, sizeof options);
-    options.kinds[0] = options.kinds[1] = THRIFFTY_KIND_DCT2;
-    if (!status) status = thriffty_plan_create_serial(&plan, THRIFFTY_TRANSFORM_R2R, 2, shape, &options);
+    thriffty_status status = thriffty_options_create(&options);
+    if (!status) status = thriffty_options_set(options, "kinds", "dct2,dct2");
+    if (!status) status = thriffty_plan_create_serial(&plan, THRIFFTY_TRANSFORM_R2R, 2, shape, options);
     if (!status) status = thriffty_forward(plan, x, sizeof x, y, sizeof y);
     if (!status) status = thriffty_inverse(plan, y, sizeof y, back, sizeof back);
     if (!status) status = thriffty_plan_destroy(plan);
+    if (!status) status = thriffty_options_destroy(options);
     if (status) {
         fprintf(stderr, "thriffty: %s\n", thriffty_last_error());
         return 1;

@@ -46,16 +46,18 @@ int main(int argc, char **argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 
     const int64_t shape[] = {N0, N1, N2};
-    thriffty_options options;
-    check(thriffty_options_init(&options, sizeof options));
+    thriffty_options *options;
+    check(thriffty_options_create(&options));
     for (int round = 0; round < 2; round++) {
         if (round == 1) {
-            options.tolerance = 1e-6;
-            options.ignore_shared_memory = 1; /* as if each rank were on a host of its own */
-            options.memory = "least";    /* messages in rounds, each in the memory of the one before */
+            check(thriffty_options_set(options, "tolerance", "1e-6"));
+            /* As if each rank were on a host of its own. */
+            check(thriffty_options_set(options, "ignore_shared_memory", "true"));
+            /* Messages in rounds, each in the memory of the one before. */
+            check(thriffty_options_set(options, "memory", "least"));
         }
         thriffty_plan *plan;
-        check(thriffty_plan_create(&plan, MPI_COMM_WORLD, THRIFFTY_TRANSFORM_R2C, 3, shape, NULL, NULL, &options));
+        check(thriffty_plan_create(&plan, MPI_COMM_WORLD, THRIFFTY_TRANSFORM_R2C, 3, shape, NULL, NULL, options));
         thriffty_sizes sizes;
         check(thriffty_plan_sizes(plan, &sizes, sizeof sizes));
         double *x = malloc(sizes.input_bytes), *y = malloc(sizes.output_bytes), *back = malloc(sizes.input_bytes);
@@ -78,6 +80,7 @@ int main(int argc, char **argv) {
         free(x), free(y), free(back);
         check(thriffty_plan_destroy(plan));
     }
+    check(thriffty_options_destroy(options));
     MPI_Finalize();
     return 0;
 }

@@ -10,8 +10,13 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The folder of the interface.
 const SOURCES: &str = "crates/fft-capi";
 /// Its Fortran modules; later ones use earlier ones.
-pub(crate) const MODULES: [&str; 4] =
-    ["thriffty_types.F90", "thriffty_c.F90", "thriffty_calls.F90", "thriffty.F90"];
+pub(crate) const MODULES: [&str; 5] = [
+    "thriffty_types.F90",
+    "thriffty_c.F90",
+    "thriffty_settings.F90",
+    "thriffty_calls.F90",
+    "thriffty.F90",
+];
 /// Their folder in a prefix.
 pub(crate) const FORTRAN: &str = "include/thriffty/fortran";
 /// System libraries of the static library.

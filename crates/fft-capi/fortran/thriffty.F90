@@ -2,8 +2,9 @@
 !
 ! Axes are those of Fortran arrays: R2C transforms keep n/2 + 1 points of the first, contiguous one.
 ! Bricks are half-open and from 0: brick%lo(a) + 1 is the first index along axis a of an array from
-! 1 on, brick%hi(a) the last. Otherwise everything is as include/thriffty.h says; options need no
-! init. Subroutines end with a status, of which thriffty_last_error() is the text.
+! 1 on, brick%hi(a) the last. Options are set by name: call options%set("tolerance", 1e-6).
+! Otherwise everything is as include/thriffty.h says. Subroutines end with a status, of which
+! thriffty_last_error() is the text.
 !
 ! A status has 4 or 8 bytes. So have the other integers and logicals of a call, all of them the same
 ! number, except constants of this module and numbers of bytes.
@@ -12,6 +13,7 @@
 
 module thriffty
     use thriffty_types
+    use thriffty_settings, only: thriffty_options
     use thriffty_calls_4
     use thriffty_calls_8
     use thriffty_calls_4_4

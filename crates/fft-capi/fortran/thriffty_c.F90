@@ -1,74 +1,61 @@
-! C's side of the Fortran modules: its structs and calls, as include/thriffty.h has them, and texts.
+! C's side of the Fortran modules: its calls, as include/thriffty.h has them, and texts.
 ! MIT OR Apache-2.0.
 !
 ! THRIFFTY_WITH_MPI is defined for a library with plans over MPI.
 
 module thriffty_c
     use, intrinsic :: iso_c_binding, only: c_char, c_double, c_f_pointer, c_int, c_int32_t, c_int64_t, &
-        c_loc, c_null_char, c_null_ptr, c_ptr, c_size_t, c_sizeof
-    use, intrinsic :: iso_fortran_env, only: int32
-    use thriffty_types, only: thriffty_brick, thriffty_options, thriffty_sizes, thriffty_subarray
+        c_loc, c_null_char, c_null_ptr, c_ptr, c_size_t
+    use thriffty_types, only: thriffty_brick, thriffty_sizes, thriffty_subarray
     implicit none
     private
 
-    !> thriffty_options as C has it.
-    type, public, bind(C) :: c_options
-        integer(c_size_t) :: struct_size
-        integer(c_int32_t) :: precision, kinds(4), input_order(4), output_order(4)
-        integer(c_int32_t) :: forward_scale, inverse_scale
-        integer(c_int64_t) :: batch
-        type(c_ptr) :: exchange, wire
-        real(c_double) :: tolerance
-        integer(c_int32_t) :: strict, ignore_shared_memory, tune, shared_arrays
-        real(c_double) :: tune_seconds
-        type(c_ptr) :: tune_text
-        integer(c_int32_t) :: device
-        type(c_ptr) :: stream, transport, memory, layouts
-        integer(c_int32_t) :: threads, transposed_output
-        integer(c_int64_t) :: transform(4), modes(4)
-        integer(c_int32_t) :: transposed_input
-        type(c_ptr) :: machine
-    end type
-
-    !> What C reads while a plan is made: kept alive here.
-    type, public :: request
-        type(c_options) :: options
-        integer(c_int64_t) :: shape(4)
-        type(thriffty_brick) :: input, output
-        character(kind=c_char), allocatable :: exchange(:), wire(:), tune_text(:), transport(:)
-        character(kind=c_char), allocatable :: memory(:), layouts(:), machine(:)
-    end type
-
+    public :: c_options_create, c_options_destroy, c_options_set, c_options_set_stream
     public :: c_create_serial, c_destroy, c_allocate, c_sizes, c_error, c_refuse, c_save_wisdom
     public :: c_forward, c_inverse, c_forward_in_place, c_inverse_in_place, c_recipe, c_report
     public :: c_forward_serial, c_inverse_serial, c_clear_plans, c_default_threads
     public :: c_apply, c_multiply, c_wavenumbers, c_green_function, c_next_fast_len
     public :: c_subarray_init, c_copy_create, c_halo_create, c_copy_run, c_copy_run_in_place, c_copy_destroy
-    public :: ask, ended, last_error, reversed, turned, written
+    public :: c_shape, ended, last_error, reversed, turned, written
 #ifdef THRIFFTY_WITH_MPI
     public :: c_create
 #endif
 
     interface
+        function c_options_create(options) result(status) bind(C, name="thriffty_options_create")
+            import :: c_int32_t, c_ptr
+            type(c_ptr), intent(out) :: options
+            integer(c_int32_t) :: status
+        end function
+        function c_options_set(options, name, text) result(status) bind(C, name="thriffty_options_set_f")
+            import :: c_char, c_int32_t, c_ptr
+            type(c_ptr), value :: options
+            character(kind=c_char), intent(in) :: name(*), text(*)
+            integer(c_int32_t) :: status
+        end function
+        function c_options_set_stream(options, stream) result(status) bind(C, name="thriffty_options_set_stream")
+            import :: c_int32_t, c_ptr
+            type(c_ptr), value :: options, stream
+            integer(c_int32_t) :: status
+        end function
         function c_create_serial(plan, transform, axes, shape, options) result(status) &
                 bind(C, name="thriffty_plan_create_serial")
-            import :: c_int32_t, c_int64_t, c_options, c_ptr
+            import :: c_int32_t, c_int64_t, c_ptr
             type(c_ptr), intent(out) :: plan
             integer(c_int32_t), value :: transform, axes
             integer(c_int64_t), intent(in) :: shape(*)
-            type(c_options), intent(in) :: options
+            type(c_ptr), value :: options
             integer(c_int32_t) :: status
         end function
 #ifdef THRIFFTY_WITH_MPI
         function c_create(plan, comm, transform, axes, shape, input, output, options) result(status) &
                 bind(C, name="thriffty_plan_create_f")
-            import :: c_int, c_int32_t, c_int64_t, c_options, c_ptr
+            import :: c_int, c_int32_t, c_int64_t, c_ptr
             type(c_ptr), intent(out) :: plan
             integer(c_int), value :: comm
             integer(c_int32_t), value :: transform, axes
             integer(c_int64_t), intent(in) :: shape(*)
-            type(c_ptr), value :: input, output
-            type(c_options), intent(in) :: options
+            type(c_ptr), value :: input, output, options
             integer(c_int32_t) :: status
         end function
 #endif
@@ -79,11 +66,6 @@ module thriffty_c
         function c_default_threads() result(threads) bind(C, name="thriffty_default_threads")
             import :: c_int32_t
             integer(c_int32_t) :: threads
-        end function
-        function c_destroy(plan) result(status) bind(C, name="thriffty_plan_destroy")
-            import :: c_int32_t, c_ptr
-            type(c_ptr), value :: plan
-            integer(c_int32_t) :: status
         end function
         function c_allocate(plan, array) result(status) bind(C, name="thriffty_allocate")
             import :: c_int32_t, c_ptr
@@ -211,21 +193,20 @@ module thriffty_c
             type(c_ptr), intent(in) :: arrays(*)
             integer(c_int32_t) :: status
         end function
-        function c_copy_destroy(copy) result(status) bind(C, name="thriffty_copy_destroy")
-            import :: c_int32_t, c_ptr
-            type(c_ptr), value :: copy
-            integer(c_int32_t) :: status
-        end function
     end interface
 
     abstract interface
+        function destroys(handle) result(status) bind(C)
+            import :: c_int32_t, c_ptr
+            type(c_ptr), value :: handle
+            integer(c_int32_t) :: status
+        end function
         function transforms_serially(transform, axes, shape, options, input, input_bytes, output, output_bytes) &
                 result(status) bind(C)
-            import :: c_int32_t, c_int64_t, c_options, c_ptr, c_size_t
+            import :: c_int32_t, c_int64_t, c_ptr, c_size_t
             integer(c_int32_t), value :: transform, axes
             integer(c_int64_t), intent(in) :: shape(*)
-            type(c_options), intent(in) :: options
-            type(c_ptr), value :: input, output
+            type(c_ptr), value :: options, input, output
             integer(c_size_t), value :: input_bytes, output_bytes
             integer(c_int32_t) :: status
         end function
@@ -249,6 +230,9 @@ module thriffty_c
         end function
     end interface
 
+    procedure(destroys), bind(C, name="thriffty_plan_destroy") :: c_destroy
+    procedure(destroys), bind(C, name="thriffty_copy_destroy") :: c_copy_destroy
+    procedure(destroys), bind(C, name="thriffty_options_destroy") :: c_options_destroy
     procedure(transforms_serially), bind(C, name="thriffty_forward_serial") :: c_forward_serial
     procedure(transforms_serially), bind(C, name="thriffty_inverse_serial") :: c_inverse_serial
     procedure(transforms), bind(C, name="thriffty_forward") :: c_forward
@@ -260,54 +244,15 @@ module thriffty_c
 
 contains
 
-    !> Options and shape as C has them.
-    subroutine ask(asked, shape, options)
-        type(request), intent(inout), target :: asked
+    !> The points along each axis in C's order, those of four axes at most.
+    pure function c_shape(shape)
         integer(c_int64_t), intent(in) :: shape(:)
-        type(thriffty_options), intent(in), optional :: options
-        type(thriffty_options) :: o
+        integer(c_int64_t) :: c_shape(4)
         integer(c_int32_t) :: axes
 
-        if (present(options)) o = options
         axes = min(size(shape, kind=c_int32_t), 4_c_int32_t)
-        asked%shape = 1
-        asked%shape(:axes) = shape(axes:1:-1)
-        asked%options = c_options(c_sizeof(asked%options), o%precision, o%kinds, o%input_order, o%output_order, &
-            o%forward_scale, o%inverse_scale, o%batch, c_null_ptr, c_null_ptr, o%tolerance, flag(o%strict), &
-            flag(o%ignore_shared_memory), o%tune, flag(o%shared_arrays), o%tune_seconds, c_null_ptr, &
-            o%device, o%stream, c_null_ptr, c_null_ptr, c_null_ptr, o%threads, flag(o%transposed_output), &
-            o%transform, o%modes, flag(o%transposed_input), c_null_ptr)
-        asked%options%transform(:axes) = o%transform(axes:1:-1)
-        asked%options%modes(:axes) = o%modes(axes:1:-1)
-        asked%options%kinds(:axes) = o%kinds(axes:1:-1)
-        asked%options%input_order(:axes) = axes - o%input_order(axes:1:-1)
-        asked%options%output_order(:axes) = axes - o%output_order(axes:1:-1)
-        call keep(o%exchange, asked%exchange, asked%options%exchange)
-        call keep(o%wire, asked%wire, asked%options%wire)
-        call keep(o%tune_text, asked%tune_text, asked%options%tune_text)
-        call keep(o%transport, asked%transport, asked%options%transport)
-        call keep(o%memory, asked%memory, asked%options%memory)
-        call keep(o%layouts, asked%layouts, asked%options%layouts)
-        call keep(o%machine, asked%machine, asked%options%machine)
-    end subroutine
-
-    !> Keeps a text as C has it, and its address.
-    subroutine keep(text, letters, address)
-        character(:), allocatable, intent(in) :: text
-        character(kind=c_char), allocatable, target, intent(inout) :: letters(:)
-        type(c_ptr), intent(inout) :: address
-
-        if (.not. allocated(text)) return
-        letters = ended(text)
-        address = c_loc(letters)
-    end subroutine
-
-    !> A flag as C has it.
-    elemental function flag(given)
-        logical(int32), intent(in) :: given
-        integer(c_int32_t) :: flag
-
-        flag = merge(1_c_int32_t, 0_c_int32_t, given)
+        c_shape = 1
+        c_shape(:axes) = shape(axes:1:-1)
     end function
 
     !> The text that a call writes as snprintf does.

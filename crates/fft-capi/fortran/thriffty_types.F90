@@ -4,23 +4,16 @@
 ! bytes: the modules are the same with -fdefault-integer-8 and without.
 
 module thriffty_types
-    use, intrinsic :: iso_c_binding, only: c_double, c_int32_t, c_int64_t, c_null_ptr, c_ptr, c_size_t
-    use, intrinsic :: iso_fortran_env, only: int32
+    use, intrinsic :: iso_c_binding, only: c_int32_t, c_int64_t, c_null_ptr, c_ptr, c_size_t
     implicit none
-    private :: int32, c_double, c_int32_t, c_int64_t, c_null_ptr, c_ptr, c_size_t
+    private :: c_int32_t, c_int64_t, c_null_ptr, c_ptr, c_size_t
 
     integer(c_int32_t), parameter :: &
         THRIFFTY_STATUS_OK = 0, THRIFFTY_STATUS_GEOMETRY = 1, THRIFFTY_STATUS_ARGUMENT = 2, &
         THRIFFTY_STATUS_MEMORY = 3, THRIFFTY_STATUS_MESSAGE = 4, THRIFFTY_STATUS_TRANSPORT = 5, &
         THRIFFTY_STATUS_SHARED_MEMORY = 6, THRIFFTY_STATUS_PLAN = 7, THRIFFTY_STATUS_INTERNAL = 8, &
         THRIFFTY_STATUS_DEVICE = 9, THRIFFTY_STATUS_THREADS = 10, &
-        THRIFFTY_TRANSFORM_C2C = 0, THRIFFTY_TRANSFORM_R2C = 1, THRIFFTY_TRANSFORM_R2R = 2, &
-        THRIFFTY_KIND_DEFAULT = 0, THRIFFTY_KIND_NONE = 1, THRIFFTY_KIND_C2C = 2, THRIFFTY_KIND_R2C = 3, &
-        THRIFFTY_KIND_DCT1 = 4, THRIFFTY_KIND_DCT2 = 5, THRIFFTY_KIND_DCT3 = 6, THRIFFTY_KIND_DCT4 = 7, &
-        THRIFFTY_KIND_DST1 = 8, THRIFFTY_KIND_DST2 = 9, THRIFFTY_KIND_DST3 = 10, THRIFFTY_KIND_DST4 = 11, &
-        THRIFFTY_PRECISION_F32 = 32, THRIFFTY_PRECISION_F64 = 64, &
-        THRIFFTY_SCALE_NONE = 0, THRIFFTY_SCALE_FULL = 1, THRIFFTY_SCALE_SYMMETRIC = 2, &
-        THRIFFTY_TUNE_MODEL = 0, THRIFFTY_TUNE_MEASURE = 1, THRIFFTY_TUNE_WISDOM = 2, THRIFFTY_TUNE_EXACT = 3
+        THRIFFTY_TRANSFORM_C2C = 0, THRIFFTY_TRANSFORM_R2C = 1, THRIFFTY_TRANSFORM_R2R = 2
 
     integer(c_int32_t), parameter :: &
         THRIFFTY_OPERATOR_DERIVATIVE = 0, THRIFFTY_OPERATOR_GRADIENT = 1, THRIFFTY_OPERATOR_DIVERGENCE = 2, &
@@ -35,34 +28,14 @@ module thriffty_types
         integer(c_int64_t) :: lo(4) = 0, hi(4) = 0
     end type
 
-    !> What a plan needs of this rank, all arrays of a batch together. Orders are as in the options.
+    !> What a plan needs of this rank, all arrays of a batch together. Orders of axes are
+    !> fastest first, with axes from 1 on.
     type, bind(C) :: thriffty_sizes
         integer(c_size_t) :: struct_size = 0
         type(thriffty_brick) :: input, output
         integer(c_size_t) :: input_points = 0, output_points = 0, input_bytes = 0, output_bytes = 0
         integer(c_size_t) :: in_place_bytes = 0, workspace_bytes = 0
         integer(c_int32_t) :: input_order(4) = 0, output_order(4) = 0
-    end type
-
-    !> Options of a plan. Orders of axes in memory are fastest first, with axes from 1 on.
-    type :: thriffty_options
-        integer(c_int32_t) :: precision = THRIFFTY_PRECISION_F64
-        integer(c_int32_t) :: kinds(4) = THRIFFTY_KIND_DEFAULT
-        integer(c_int32_t) :: input_order(4) = [integer(c_int32_t) :: 1, 2, 3, 4]
-        integer(c_int32_t) :: output_order(4) = [integer(c_int32_t) :: 1, 2, 3, 4]
-        integer(c_int32_t) :: forward_scale = THRIFFTY_SCALE_NONE, inverse_scale = THRIFFTY_SCALE_FULL
-        integer(c_int64_t) :: batch = 1
-        character(:), allocatable :: exchange, wire
-        real(c_double) :: tolerance = 0, tune_seconds = 10
-        logical(int32) :: strict = .false., ignore_shared_memory = .false., shared_arrays = .false.
-        integer(c_int32_t) :: tune = THRIFFTY_TUNE_MODEL
-        character(:), allocatable :: tune_text
-        integer(c_int32_t) :: device = -1
-        type(c_ptr) :: stream = c_null_ptr
-        character(:), allocatable :: transport, memory, layouts, machine
-        integer(c_int32_t) :: threads = 1
-        logical(int32) :: transposed_input = .false., transposed_output = .false.
-        integer(c_int64_t) :: transform(4) = 0, modes(4) = 0
     end type
 
     !> A distributed transform. Copies are the same plan. `handle` is the plan as C has it.

@@ -63,11 +63,11 @@ fn find(name: &str) -> Result<Row, Error> {
 /// Values for each axis in the order of C, where axes are counted from 0, of those in the order of
 /// Fortran, where they are counted from 1.
 fn in_c_order(name: &str, form: Form, text: &str) -> Result<String, Error> {
-    let mut values: Vec<String> = text.split(',').map(|value| value.trim().to_owned()).collect();
     if text == "default" || !matches!(form, Form::Lengths | Form::Kinds | Form::Order) {
         return Ok(text.into());
     }
-    values.reverse();
+    let values = text.split([',', 'x']).rev();
+    let mut values: Vec<String> = values.map(|value| value.trim().to_owned()).collect();
     if form == Form::Order {
         let axes = values.len();
         for value in &mut values {
@@ -111,6 +111,8 @@ mod tests {
         let mut options = Options::default();
         for (name, fortran, c) in [
             ("zero_padded", "8, 16,32", "32,16,8"),
+            ("modes", "8x16", "16,8"),
+            ("modes", "8^3", "8,8,8"),
             ("kinds", "r2c,c2c", "c2c,r2c"),
             ("input_order", "1,2,3", "0,1,2"),
             ("input_order", "3,1,2", "1,2,0"),

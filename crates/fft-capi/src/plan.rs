@@ -38,27 +38,28 @@ pub(crate) enum Plan {
     Team(Box<DynLocalPlan>),
 }
 
+/// The same of either kind of plan.
+macro_rules! either {
+    ($plan:expr, $name:ident => $value:expr) => {
+        match $plan {
+            Plan::Rank($name) => $value,
+            Plan::Team($name) => $value,
+        }
+    };
+}
+
 impl Plan {
     fn run(&mut self, direction: Direction, input: &[u8], output: &mut [u8]) -> Result<(), Error> {
-        match self {
-            Self::Rank(plan) => plan.run(direction, input, output),
-            Self::Team(plan) => plan.run(direction, input, output),
-        }
+        either!(self, plan => plan.run(direction, input, output))
     }
 
     fn run_in_place(&mut self, direction: Direction, array: &mut [u8]) -> Result<(), Error> {
-        match self {
-            Self::Rank(plan) => plan.run_in_place(direction, array),
-            Self::Team(plan) => plan.run_in_place(direction, array),
-        }
+        either!(self, plan => plan.run_in_place(direction, array))
     }
 
     /// Bytes of physical data, of spectral data, and of an array in place.
     pub(crate) fn bytes(&self) -> [usize; 3] {
-        match self {
-            Self::Rank(plan) => [plan.input_bytes(), plan.output_bytes(), plan.in_place_bytes()],
-            Self::Team(plan) => [plan.input_bytes(), plan.output_bytes(), plan.in_place_bytes()],
-        }
+        either!(self, plan => [plan.input_bytes(), plan.output_bytes(), plan.in_place_bytes()])
     }
 
     /// The plan, which has a device if arrays are there.
@@ -72,10 +73,7 @@ impl Plan {
 
     /// Whether all ranks can go on.
     fn agree<R>(&mut self, mine: Result<R, Error>) -> Result<R, Error> {
-        match self {
-            Self::Rank(plan) => plan.agree(mine),
-            Self::Team(plan) => plan.agree(mine),
-        }
+        either!(self, plan => plan.agree(mine))
     }
 
     fn zeros(&mut self) -> Result<DynArray, Error> {
@@ -219,24 +217,14 @@ impl Held {
 
     pub(crate) fn sizes(&self) -> Sizes {
         let [input_bytes, output_bytes, in_place_bytes] = self.plan().bytes();
-        let (bricks, points, workspace_bytes) = match self.plan() {
-            Plan::Rank(plan) => (
-                [plan.input_brick(), plan.output_brick()],
-                [plan.input_len(), plan.output_len()],
-                plan.workspace_bytes(),
-            ),
-            Plan::Team(plan) => (
-                [plan.input_brick(), plan.output_brick()],
-                [plan.input_len(), plan.output_len()],
-                plan.workspace_bytes(),
-            ),
-        };
+        let plan = self.plan();
+        let bricks = either!(plan, it => [it.input_brick(), it.output_brick()]);
+        let points = either!(plan, it => [it.input_len(), it.output_len()]);
+        let workspace_bytes = either!(plan, it => it.workspace_bytes());
         let ([input, output], [input_points, output_points]) = (bricks.map(told), points);
-        let [input_order, output_order] = match self.plan() {
-            Plan::Rank(plan) => [plan.input_order(), plan.output_order()],
-            Plan::Team(plan) => [plan.input_order(), plan.output_order()],
-        }
-        .map(|order| std::array::from_fn(|at| order.get(at).map_or(at, |axis| *axis) as i32));
+        let orders = either!(plan, it => [it.input_order(), it.output_order()]);
+        let [input_order, output_order] = orders
+            .map(|order| std::array::from_fn(|at| order.get(at).map_or(at, |axis| *axis) as i32));
         Sizes {
             struct_size: size_of::<Sizes>(),
             input,
@@ -253,17 +241,11 @@ impl Held {
     }
 
     pub(crate) fn recipe(&self) -> String {
-        match self.plan() {
-            Plan::Rank(plan) => plan.recipe().to_string(),
-            Plan::Team(plan) => plan.recipe().to_string(),
-        }
+        either!(self.plan(), plan => plan.recipe().to_string())
     }
 
     pub(crate) fn report(&self) -> String {
-        match self.plan() {
-            Plan::Rank(plan) => plan.report().to_string(),
-            Plan::Team(plan) => plan.report().to_string(),
-        }
+        either!(self.plan(), plan => plan.report().to_string())
     }
 
     pub(crate) fn is_on_device(&self) -> bool {
@@ -282,10 +264,7 @@ impl Held {
     }
 
     pub(crate) fn wire_error(&self) -> Option<WireError> {
-        match self.plan() {
-            Plan::Rank(plan) => plan.wire_error(),
-            Plan::Team(plan) => plan.wire_error(),
-        }
+        either!(self.plan(), plan => plan.wire_error())
     }
 
     /// Saves what was measured. Collective.

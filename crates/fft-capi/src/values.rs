@@ -1,5 +1,6 @@
 //! Numbers and structs of the C interface, laid out as in C.
 
+use thriffty::Error;
 use thriffty::planning::{self, Placement};
 
 /// The family of a transform: the types of physical and of spectral data.
@@ -16,7 +17,7 @@ pub enum Transform {
 }
 
 /// What `thriffty_apply` does to each mode of a spectrum, with the wavenumbers k of the axes that
-/// are transformed. Derivatives of first order need axes of kind C2C and R2C; they are 0 for the
+/// are transformed. Derivatives of first order need axes of kind c2c and r2c; they are 0 for the
 /// middle mode of an even number of points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
@@ -94,6 +95,8 @@ pub struct Options {
     pub(crate) placement: Placement,
     /// On a device: a `CUstream`, as a number.
     pub(crate) stream: usize,
+    /// The first option that could not be set.
+    pub(crate) failed: Option<Error>,
 }
 
 /// Sizes of a plan on this rank, all arrays of a batch together. Later versions have more fields at

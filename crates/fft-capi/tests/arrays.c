@@ -36,11 +36,10 @@ int main(int argc, char **argv) {
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
 
     /* The plan takes data where its first transform is cheapest. */
-    thriffty_options options;
-    expect(thriffty_options_init(&options, sizeof options), OK);
-    options.transposed_input = 1;
+    thriffty_options *options = options_with("transposed_input", "true");
     thriffty_plan *plan;
-    expect(thriffty_plan_create(&plan, MPI_COMM_WORLD, THRIFFTY_TRANSFORM_R2C, 3, SHAPE, NULL, NULL, &options), OK);
+    expect(thriffty_plan_create(&plan, MPI_COMM_WORLD, THRIFFTY_TRANSFORM_R2C, 3, SHAPE, NULL, NULL, options), OK);
+    expect(thriffty_options_destroy(options), OK);
     thriffty_sizes sizes;
     expect(thriffty_plan_sizes(plan, &sizes, sizeof sizes), OK);
     thriffty_subarray own;

@@ -1,4 +1,5 @@
-/* What the C tests share: a status or a truth that ends the program where it is not as expected. */
+/* What the C tests share: a status or a truth that ends the program where it is not as expected, and
+ * options. */
 #include <stdio.h>
 #include <string.h>
 
@@ -23,3 +24,12 @@ static void that_(int line, int holds) {
     }
 }
 #define that(holds) that_(__LINE__, holds)
+
+/* Options with these names and values in turns. What is wrong with them is an error of the plan. */
+static thriffty_options *options_with_(const char *const *settings) {
+    thriffty_options *options;
+    expect(thriffty_options_create(&options), OK);
+    for (; *settings != NULL; settings += 2) thriffty_options_set(options, settings[0], settings[1]);
+    return options;
+}
+#define options_with(...) options_with_((const char *const[]){__VA_ARGS__, NULL})

@@ -5,15 +5,19 @@ use std::ffi::{CStr, c_void};
 use std::ptr::{null, null_mut, without_provenance, without_provenance_mut};
 use std::sync::Arc;
 
+use fft_capi::ffi::options::thriffty_options_set_stream;
 use fft_capi::ffi::{
     Plan, thriffty_allocate, thriffty_forward, thriffty_forward_in_place, thriffty_inverse,
     thriffty_last_error, thriffty_plan_create_serial, thriffty_plan_destroy, thriffty_plan_recipe,
     thriffty_plan_sizes,
 };
 use fft_capi::status::Status;
-use fft_capi::values::{Options, Sizes, Transform};
+use fft_capi::values::{Sizes, Transform};
 use thriffty::gpu::Gpu;
 use thriffty::gpu::cudarc::driver::{CudaContext, CudaSlice, CudaStream, DevicePtr};
+
+mod common;
+use common::options;
 
 const SHAPE: [i64; 3] = [6, 5, 8];
 
@@ -22,15 +26,13 @@ fn said() -> String {
     unsafe { CStr::from_ptr(thriffty_last_error()) }.to_string_lossy().into_owned()
 }
 
-fn create(stream: *mut c_void, device: i32) -> (Status, *mut Plan) {
-    create_by(Options { device, stream, ..Options::default() })
-}
-
-fn create_by(options: Options) -> (Status, *mut Plan) {
+fn create(stream: *mut c_void, settings: &[(&str, &str)]) -> (Status, *mut Plan) {
+    let mut options = options(settings);
     let mut plan = null_mut();
     let r2c = Transform::R2c as i32;
-    // SAFETY: the pointers are to what the header says.
+    // SAFETY: the pointers are to what the header says; a stream is NULL or lives as long as plans.
     let made = unsafe {
+        assert_eq!(thriffty_options_set_stream(&raw mut options, stream), Status::Ok);
         thriffty_plan_create_serial(&raw mut plan, r2c, 3, SHAPE.as_ptr(), &raw const options)
     };
     (made, plan)
@@ -38,12 +40,11 @@ fn create_by(options: Options) -> (Status, *mut Plan) {
 
 #[test]
 fn a_device_that_is_not_there_is_a_status_with_its_reason() {
-    let (status, plan) = create(null_mut(), 4096);
+    let (status, plan) = create(null_mut(), &[("device", "4096")]);
     assert_eq!(status, Status::Device, "{}", said());
     assert!(plan.is_null());
     assert!(said().contains("CUDA"), "{}", said());
-    let transport = c"horse".as_ptr();
-    let (status, _) = create_by(Options { device: 0, transport, ..Options::default() });
+    let (status, _) = create(null_mut(), &[("device", "0"), ("transport", "horse")]);
     assert_eq!(status, Status::Argument, "{}", said());
     assert!(said().contains("peer_to_peer, gpu_direct or host_staged"), "{}", said());
 }
@@ -63,13 +64,13 @@ fn arrays_and_streams_of_the_program() {
     // A program's own context, which calls leave as it is.
     let other = CudaContext::new_non_primary(0, 0).unwrap();
     let strange = other.new_stream().unwrap();
-    let (status, _) = create(strange.cu_stream().cast(), 0);
+    let (status, _) = create(strange.cu_stream().cast(), &[("device", "0")]);
     assert_eq!(status, Status::Argument, "{}", said());
     assert!(said().contains("stream"), "{}", said());
 
     // CUDA's default stream, and one of the program's.
     for stream in [gpu.stream(), own.clone()] {
-        let (status, plan) = create(stream.cu_stream().cast(), 0);
+        let (status, plan) = create(stream.cu_stream().cast(), &[("device", "0")]);
         assert_eq!(status, Status::Ok, "{}", said());
         let mut sizes = Sizes::default();
         // SAFETY: the pointers are to what the header says.

@@ -22,7 +22,7 @@ program arrays
     call thriffty_plan_create(bricks, MPI_COMM_WORLD, THRIFFTY_TRANSFORM_R2C, n, status=status)
     call check(status)
     call thriffty_plan_sizes(bricks, even, status)
-    options%transposed_input = .true.
+    call options%set("transposed_input", .true.)
     call thriffty_plan_create(plan, MPI_COMM_WORLD, THRIFFTY_TRANSFORM_R2C, n, options=options, status=status)
     call check(status)
     call thriffty_plan_sizes(plan, sizes, status)

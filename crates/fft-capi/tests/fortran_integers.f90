@@ -4,7 +4,7 @@
 program integers
     use, intrinsic :: iso_c_binding
     use, intrinsic :: iso_fortran_env, only: int32, int64
-    use mpi_f08, only: MPI_Abort, MPI_COMM_WORLD, MPI_Finalize, MPI_Init
+    use mpi_f08, only: MPI_Abort, MPI_COMM_WORLD, MPI_Comm_rank, MPI_Comm_size, MPI_Finalize, MPI_Init
     use thriffty
     implicit none
 
@@ -20,6 +20,7 @@ program integers
     call alone()
     call over_ranks()
     call copies()
+    call settings()
     if (thriffty_next_fast_len(97) /= 100) call fail("the next fast length")
     if (thriffty_next_fast_len(97_int64) /= 100_int64) call fail("the next fast length of 8 bytes")
     call MPI_Finalize()
@@ -36,8 +37,9 @@ contains
         do j = 1, n(2)
             x(:, j) = [(real(modulo(5 * i + 3 * j, 7), c_double), i = 1, n(1))]
         end do
-        options%strict = .true.
-        options%batch = 1
+        call options%set("batch", 1)
+        call options%set("ignore_shared_memory", .false.)
+        call options%set("forward_scale", "none  ")
         call thriffty_plan_create_serial(plan, THRIFFTY_TRANSFORM_R2C, n, options, status)
         call check(status)
         call thriffty_plan_sizes(plan, sizes, status)
@@ -155,6 +157,53 @@ contains
         call thriffty_copy_destroy(load, long)
         call check(int(long))
         call settle()
+    end subroutine
+
+    !> Values of all types, in Fortran's order of axes, and what is wrong on one rank.
+    subroutine settings()
+        type(thriffty_options) :: other
+        integer(int32) :: rank, ranks
+
+        call MPI_Comm_rank(MPI_COMM_WORLD, rank)
+        call MPI_Comm_size(MPI_COMM_WORLD, ranks)
+        call other%set("kinds", "r2c,c2c")
+        call other%set("zero_padded", [12_int64, 8_int64])
+        call other%set("modes", [10_int32, 4_int32])
+        call other%set("output_order", [2, 1])
+        call other%set("batch", 2_int64)
+        call other%set("shared_arrays", .true._int32)
+        call other%set("ignore_shared_memory", .true._int64)
+        call other%set("ignore_shared_memory", "default" // c_null_char)
+        call other%set_stream(c_null_ptr)
+        call thriffty_plan_create(plan, MPI_COMM_WORLD, THRIFFTY_TRANSFORM_R2C, n, options=other, status=status)
+        call check(status)
+        call thriffty_plan_sizes(plan, sizes, status)
+        call check(status)
+        if (any(sizes%output_order(:2) /= [2, 1])) call fail("an order of axes")
+        if (ranks == 1 .and. sizes%output_points /= 2 * 6 * 4) call fail("modes")
+        if (ranks == 1 .and. any(sizes%output%hi(:2) /= [6, 4])) call fail("modes along each axis")
+        call settle()
+        options = other
+        if (rank == 0) call options%set("howmany", 2)
+        call refused("howmany")
+        options = other
+        if (rank == ranks - 1) call options%set("modes", [1, 2, 3, 4, 5])
+        call refused("modes")
+        options = other
+        call options%set("tolerance", 2.5_c_float)
+        call refused("found 2.5")
+        options = other
+        call options%set("tolerance", 1.5_c_double)
+        call refused("found 1.5")
+    end subroutine
+
+    !> The options are an error of all ranks.
+    subroutine refused(why)
+        character(*), intent(in) :: why
+
+        call thriffty_plan_create(plan, MPI_COMM_WORLD, THRIFFTY_TRANSFORM_R2C, n, options=options, status=status)
+        if (status /= THRIFFTY_STATUS_ARGUMENT) call fail("an option that is wrong: " // why)
+        if (index(thriffty_last_error(), why) == 0) call fail(thriffty_last_error())
     end subroutine
 
     subroutine check(status)

@@ -64,13 +64,13 @@ program operators
 
     call MPI_Init()
     call MPI_Comm_size(MPI_COMM_WORLD, ranks)
-    options%transposed_output = .true.
+    call options%set("transposed_output", .true.)
     call thriffty_plan_create(scalar, MPI_COMM_WORLD, THRIFFTY_TRANSFORM_R2C, n, options=options, status=status)
     call check(status)
     call thriffty_plan_sizes(scalar, one, status)
-    options%transposed_output = .false.
-    options%batch = 3
-    options%output_order(:3) = one%output_order(:3)
+    call options%set("transposed_output", .false.)
+    call options%set("batch", 3)
+    call options%set("output_order", one%output_order(:3))
     call thriffty_plan_create(vector, MPI_COMM_WORLD, THRIFFTY_TRANSFORM_R2C, n, one%input, one%output, options, status)
     call check(status)
     call thriffty_plan_sizes(vector, three, status)

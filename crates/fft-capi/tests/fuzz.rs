@@ -11,14 +11,19 @@ use std::ffi::{CString, c_char, c_void};
 use std::ptr::{null, null_mut, without_provenance_mut};
 
 use fastrand::Rng;
+use fft_capi::ffi::options::{
+    thriffty_options_create, thriffty_options_describe, thriffty_options_destroy,
+    thriffty_options_get, thriffty_options_set, thriffty_options_set_f,
+    thriffty_options_set_integers,
+};
 use fft_capi::ffi::spectral::{
     thriffty_apply, thriffty_green_function, thriffty_multiply, thriffty_wavenumbers,
 };
 use fft_capi::ffi::{
     Plan, thriffty_allocate, thriffty_forward, thriffty_forward_in_place, thriffty_inverse,
-    thriffty_inverse_in_place, thriffty_last_error, thriffty_options_init,
-    thriffty_plan_create_serial, thriffty_plan_destroy, thriffty_plan_error, thriffty_plan_recipe,
-    thriffty_plan_refuse, thriffty_plan_report, thriffty_plan_save_wisdom, thriffty_plan_sizes,
+    thriffty_inverse_in_place, thriffty_last_error, thriffty_plan_create_serial,
+    thriffty_plan_destroy, thriffty_plan_error, thriffty_plan_recipe, thriffty_plan_refuse,
+    thriffty_plan_report, thriffty_plan_save_wisdom, thriffty_plan_sizes,
 };
 use fft_capi::status::Status;
 use fft_capi::values::{Options, Sizes};
@@ -27,30 +32,29 @@ const CALLS: usize = 10_000;
 /// Bytes of each array, more than the largest plan that is made wants.
 const ROOM: usize = 1 << 19;
 
-/// Texts for options, none of them always right.
+/// The names of options, and two that are none.
+const NAMES: &str = "kinds|input_order|output_order|batch|forward_scale|inverse_scale|zero_padded|\
+    modes|exchange|wire|tolerance|ignore_shared_memory|tuning|machine|layouts|memory|shared_arrays|\
+    transposed_input|transposed_output|precision|threads|device|transport||howmany";
+
+/// Values of options, most of them right for some. Devices are beyond what any machine has: arrays
+/// here are on the host.
+const VALUES: &str = "default|true|false|0|1|2|3|-1|9223372036854775807|1099511627776|none|full|\
+    symmetric|c2c|c2c,r2c|r2c,r2c|dct1,dst1,dct4|dct2,none|0,1|1,0|2,1,0|0,2,1|3,2,1,0|0,0|8,16|\
+    16,16,16|8x8|8^3|8^999999999|3,-1|99|shared|p2p|kway3|kway1|ring|hosts|raw|bits:16|bits:99|f16|\
+    tolerance|lossless|1e-6|1e-3 strict|1e-20|nan|inf|model|measure:0s|measure:1ms|measure:nan|\
+    measure:1e300|wisdom:|recipe:(r2c 4x4 f64 ranks=1)|recipe:x|summit|any|slabs|pencils|ample|\
+    least|f32|f64|host|4096|2147483647|peer_to_peer|host_staged";
+
+/// Texts for anything, none of them always right.
 fn texts(folder: &std::path::Path) -> Vec<CString> {
-    let file = folder.join("wisdom.toml").into_os_string().into_encoded_bytes();
+    let wisdom = folder.join("wisdom.toml").into_os_string().into_encoded_bytes();
     let broken = folder.join("no/such/file").into_os_string().into_encoded_bytes();
-    let known: [&[u8]; 15] = [
-        b"",
-        b"shared",
-        b"p2p",
-        b"kway3",
-        b"kway1",
-        b"ring",
-        b"raw",
-        b"bits:16",
-        b"bits:99",
-        b"f16",
-        b"tolerance",
-        b"lossless",
-        b"least",
-        b"\xff\xfe",
-        b"(r2c 4x4 f64 ranks=1)",
-    ];
+    let tuning = [b"wisdom:", &wisdom[..]].concat();
     let long = [b'('; 5000];
-    let all = known.into_iter().chain([&long[..], &file, &broken]);
-    all.map(|text| CString::new(text).unwrap()).collect()
+    let odd = [&b""[..], b"\xff\xfe", &long, &tuning, &wisdom, &broken];
+    let texts = VALUES.split('|').map(str::as_bytes).chain(odd);
+    texts.map(|text| CString::new(text).unwrap()).collect()
 }
 
 struct Fuzz {
@@ -80,54 +84,43 @@ impl Fuzz {
         }
     }
 
-    fn options(&mut self) -> Options {
-        let mut options = Options::default();
-        for _ in 0..self.rng.usize(..5) {
-            match self.rng.u8(..21) {
-                18 => {
-                    options.transform = std::array::from_fn(|_| self.one_of(&[0, 8, 16, -1, 3]));
-                    options.modes = std::array::from_fn(|_| self.one_of(&[0, 0, 3, 8, -1, 99]));
-                }
-                19 => {
-                    let sides = [self.number(1), self.number(1)];
-                    [options.transposed_input, options.transposed_output] = sides;
-                }
-                0 => options.struct_size = self.one_of(&[0, 8, 135, 136, 137, usize::MAX]),
-                1 => options.precision = self.one_of(&[32, 32, 64, 0, -1]),
-                2 => options.kinds = std::array::from_fn(|_| self.number(12)),
-                3 => options.input_order = std::array::from_fn(|_| self.number(4)),
-                4 => {
-                    options.output_order = self.one_of(&[[1, 0, 2, 3], [3, 2, 1, 0], [2, 1, 0, 3]])
-                }
-                5 => options.forward_scale = self.number(3),
-                6 => options.inverse_scale = self.number(3),
-                7 => options.batch = self.one_of(&[0, 2, 3, -1, i64::MAX, 1 << 40]),
-                8 => options.exchange = self.text(),
-                9 => options.wire = self.text(),
-                10 => {
-                    options.tolerance =
-                        self.one_of(&[1e-6, 1e-3, 1e-20, -1.0, f64::NAN, f64::INFINITY])
-                }
-                11 => {
-                    (options.strict, options.ignore_shared_memory) =
-                        (self.number(1), self.number(1))
-                }
-                12 => {
-                    options.tune = self.number(4);
-                    options.tune_text = self.text();
-                    options.tune_seconds = self.one_of(&[0.0, 1e-3, -1.0, f64::NAN, 1e300]);
-                    if options.tune_seconds > 1.0 {
-                        options.tune = 0;
-                    }
-                }
-                13 => options.shared_arrays = self.number(1),
-                14 => options.memory = self.text(),
-                15 => options.layouts = self.text(),
-                16 => options.machine = self.text(),
-                17 => options.threads = self.one_of(&[0, 1, 2, 3, -1, i32::MIN]),
-                // Beyond what any machine has: arrays here are on the host.
-                _ => options.device = self.one_of(&[-1, -1, -2, 4096, i32::MAX, i32::MIN]),
+    fn name(&mut self) -> CString {
+        CString::new(self.one_of(&NAMES.split('|').collect::<Vec<_>>())).unwrap()
+    }
+
+    /// Sets an option, in one of the ways there are.
+    fn set(&mut self, options: *mut Options) -> Status {
+        let name = self.name();
+        let numbers = std::array::from_fn::<i64, 4, _>(|_| self.one_of(&[0, 1, 2, 8, 16, -1]));
+        let numbers = self.one_of(&[&raw const numbers, null()]);
+        // SAFETY: pointers are NULL or point at what the header says.
+        let set = |text: *const c_char, way: u8| unsafe {
+            match way {
+                0 => thriffty_options_set_f(options, name.as_ptr(), text),
+                1 => thriffty_options_set_integers(options, name.as_ptr(), 3, numbers.cast()),
+                2 => thriffty_options_set(options, null(), text),
+                _ => thriffty_options_set(options, name.as_ptr(), text),
             }
+        };
+        let (text, way) = (self.text(), self.rng.u8(..30));
+        set(text, way)
+    }
+
+    /// Options of which some are changed, or none. Most failures are taken back, so that plans are made.
+    fn options(&mut self) -> *mut Options {
+        let mut options = Box::into_raw(Box::<Options>::default());
+        for _ in 0..self.rng.usize(..40) {
+            // SAFETY: the options are ours.
+            let before = unsafe { (*options).clone() };
+            if self.set(options) != Status::Ok && self.rng.u8(..20) > 0 {
+                // SAFETY: as above.
+                unsafe { *options = before };
+            }
+        }
+        if self.rng.u8(..9) == 0 {
+            // SAFETY: as above, and nobody has them.
+            unsafe { thriffty_options_destroy(options) };
+            options = null_mut();
         }
         options
     }
@@ -209,7 +202,6 @@ impl Fuzz {
                 }
                 0..6 => {
                     let (options, shape) = (self.options(), self.shape());
-                    let options = self.one_of(&[&raw const options, null()]);
                     let shape = if self.rng.u8(..40) == 0 { null() } else { shape.as_ptr() };
                     let mut plan = null_mut();
                     let place = if self.rng.u8(..40) == 0 { null_mut() } else { &raw mut plan };
@@ -217,6 +209,7 @@ impl Fuzz {
                     let made =
                         thriffty_plan_create_serial(place, self.number(3), axes, shape, options);
                     assert_eq!(made == Status::Ok, !plan.is_null());
+                    assert_eq!(thriffty_options_destroy(options), Status::Ok);
                     if made == Status::Ok {
                         self.plans.push(plan);
                     }
@@ -281,9 +274,17 @@ impl Fuzz {
                     thriffty_plan_refuse(plan, what, found, expected)
                 }
                 _ => {
-                    let mut options = Options::default();
-                    let size = self.one_of(&[size_of::<Options>(), 0, 7, usize::MAX]);
-                    thriffty_options_init(self.one_of(&[&raw mut options, null_mut()]), size)
+                    let mut options = null_mut();
+                    let place = self.one_of(&[&raw mut options, null_mut()]);
+                    let made = thriffty_options_create(place);
+                    assert_eq!(made == Status::Ok, !options.is_null());
+                    self.set(options);
+                    let mut text = [0; 300];
+                    let (name, room) = (self.name(), self.one_of(&[0, 1, 300]));
+                    thriffty_options_get(options, name.as_ptr(), text.as_mut_ptr(), room);
+                    thriffty_options_describe(text.as_mut_ptr(), room);
+                    assert_eq!(thriffty_options_destroy(options), Status::Ok);
+                    made
                 }
             }
         }

@@ -14,7 +14,7 @@ static const int32_t PERIODIC[] = {1, 1, 1};
 
 /* What the threads work on. */
 struct work {
-    thriffty_options options;
+    thriffty_options *options;
     thriffty_sizes sizes;
     thriffty_plan *plan;
     thriffty_copy *halo;
@@ -45,7 +45,7 @@ static struct step elsewhere(thriffty_status (*call)(struct work *), struct work
 
 static thriffty_status make(struct work *w) {
     const thriffty_status status =
-        thriffty_plan_create(&w->plan, MPI_COMM_WORLD, THRIFFTY_TRANSFORM_C2C, 3, SHAPE, NULL, NULL, &w->options);
+        thriffty_plan_create(&w->plan, MPI_COMM_WORLD, THRIFFTY_TRANSFORM_C2C, 3, SHAPE, NULL, NULL, w->options);
     return status ? status : thriffty_plan_sizes(w->plan, &w->sizes, sizeof w->sizes);
 }
 
@@ -86,7 +86,7 @@ int main(int argc, char **argv) {
     struct work w = {0};
     w.x = calloc(1, 1 << 16);
     w.y = calloc(1, 1 << 16);
-    that(w.x && w.y && thriffty_options_init(&w.options, sizeof w.options) == THRIFFTY_STATUS_OK);
+    that(w.x && w.y && thriffty_options_create(&w.options) == THRIFFTY_STATUS_OK);
     /* `expect` would call MPI. */
     if (make(&w) != THRIFFTY_STATUS_TRANSPORT || !strstr(thriffty_last_error(), "MPI has not been initialised")) return 1;
 
@@ -94,10 +94,10 @@ int main(int argc, char **argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     that(level == (serial ? MPI_THREAD_SERIALIZED : MPI_THREAD_FUNNELED));
-    const char *exchanges[] = {NULL, "p2p", "alltoallv", "shared", "hosts", "ring", "ring-flush"};
+    const char *exchanges[] = {"default", "p2p", "alltoallv", "shared", "hosts", "ring", "ring-flush"};
     for (int i = 0; i < 14; i++) {
-        w.options.exchange = exchanges[i / 2];
-        w.options.threads = 1 + i % 2;
+        expect(thriffty_options_set(w.options, "exchange", exchanges[i / 2]), OK);
+        expect(thriffty_options_set(w.options, "threads", i % 2 ? "2" : "1"), OK);
         if (serial) {
             that(elsewhere(make, &w).status == THRIFFTY_STATUS_OK);
             that(elsewhere(plan_halo, &w).status == THRIFFTY_STATUS_OK);
@@ -131,10 +131,10 @@ int main(int argc, char **argv) {
     struct work kept[4];
     for (int i = 0; i < 4; i++) {
         kept[i] = w;
-        kept[i].options.exchange = i == 3 ? "ring" : NULL;
-        kept[i].options.shared_arrays = i == 1;
-        kept[i].options.threads = i == 2 ? 2 : 1;
+        kept[i].options = options_with("exchange", i == 3 ? "ring" : "default", "shared_arrays", i == 1 ? "true" : "false",
+                                       "threads", i == 2 ? "2" : "1");
         expect(make(&kept[i]), OK);
+        expect(thriffty_options_destroy(kept[i].options), OK);
         if (i == 1) expect(allocate(&kept[i]), OK);
         expect(plan_halo(&kept[i]), OK);
     }
@@ -161,6 +161,7 @@ int main(int argc, char **argv) {
         THRIFFTY_STATUS_TRANSPORT || !is_ended();
     failed += thriffty_plan_create_serial(&w.plan, THRIFFTY_TRANSFORM_C2C, 3, SHAPE, NULL) != THRIFFTY_STATUS_OK;
     failed += thriffty_plan_destroy(w.plan) != THRIFFTY_STATUS_OK;
+    failed += thriffty_options_destroy(w.options) != THRIFFTY_STATUS_OK;
     free(w.x);
     free(w.y);
     if (failed) fprintf(stderr, "rank %d: %d calls are not as expected after MPI_Finalize\n", rank, failed);

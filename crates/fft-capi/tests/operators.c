@@ -59,27 +59,26 @@ int main(int argc, char **argv) {
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     const double lengths[] = {2 * PI, 2 * PI, 2 * PI};
 
-    thriffty_options options;
-    expect(thriffty_options_init(&options, sizeof options), OK);
-    options.transposed_output = 1;
+    thriffty_options *options = options_with("transposed_output", "true");
     thriffty_plan *scalar, *vector;
-    expect(thriffty_plan_create(&scalar, MPI_COMM_WORLD, THRIFFTY_TRANSFORM_R2C, 3, SHAPE, NULL, NULL, &options), OK);
+    expect(thriffty_plan_create(&scalar, MPI_COMM_WORLD, THRIFFTY_TRANSFORM_R2C, 3, SHAPE, NULL, NULL, options), OK);
     thriffty_sizes one, three;
     expect(thriffty_plan_sizes(scalar, &one, sizeof one), OK);
-    options.transposed_output = 0;
-    options.batch = 3;
-    memcpy(options.output_order, one.output_order, sizeof options.output_order);
+    const int64_t order[] = {one.output_order[0], one.output_order[1], one.output_order[2]};
+    expect(thriffty_options_set(options, "transposed_output", "false"), OK);
+    expect(thriffty_options_set(options, "batch", "3"), OK);
+    expect(thriffty_options_set_integers(options, "output_order", 3, order), OK);
     expect(thriffty_plan_create(&vector, MPI_COMM_WORLD, THRIFFTY_TRANSFORM_R2C, 3, SHAPE, &one.input, &one.output,
-                                &options), OK);
+                                options), OK);
     expect(thriffty_plan_sizes(vector, &three, sizeof three), OK);
     that(memcmp(one.output_order, three.output_order, sizeof one.output_order) == 0);
     that(three.input_order[0] == 0 && three.output_bytes == 3 * one.output_bytes);
     /* Both in one, though not both at once. */
-    options.transposed_output = 1;
-    options.output_order[0] = 1;
-    options.output_order[1] = 0;
+    expect(thriffty_options_set(options, "transposed_output", "true"), OK);
+    expect(thriffty_options_set(options, "output_order", "1,0,2"), OK);
     thriffty_plan *none;
-    expect(thriffty_plan_create(&none, MPI_COMM_WORLD, THRIFFTY_TRANSFORM_R2C, 3, SHAPE, NULL, NULL, &options), ARGUMENT);
+    expect(thriffty_plan_create(&none, MPI_COMM_WORLD, THRIFFTY_TRANSFORM_R2C, 3, SHAPE, NULL, NULL, options), ARGUMENT);
+    expect(thriffty_options_destroy(options), OK);
 
     double *x = malloc(three.input_bytes + 8), *y = malloc(three.output_bytes + 8), *z = malloc(three.output_bytes + 8);
     visit(&three.input, 3, x, velocity, 0);

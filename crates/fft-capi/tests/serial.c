@@ -32,10 +32,11 @@ static void that_(int line, int holds) {
 }
 #define that(holds) that_(__LINE__, holds)
 
-static thriffty_options options_with(int threads) {
-    thriffty_options options;
-    expect(thriffty_options_init(&options, sizeof options), OK);
-    options.threads = threads;
+/* Options with so many threads; NULL is their usual number. */
+static thriffty_options *options_with(const char *threads) {
+    thriffty_options *options;
+    expect(thriffty_options_create(&options), OK);
+    expect(thriffty_options_set(options, "threads", threads ? threads : "default"), OK);
     return options;
 }
 
@@ -47,31 +48,32 @@ static void fill(double *x, size_t numbers, unsigned seed) {
 }
 
 /* Both directions of one shape, without a plan and with one: the same bits. */
-static void same_as_a_plan(int transform, int axes, const int64_t *shape, int threads, unsigned seed) {
-    thriffty_options options = options_with(threads);
+static void same_as_a_plan(int transform, int axes, const int64_t *shape, const char *threads, unsigned seed) {
+    thriffty_options *options = options_with(threads);
     thriffty_sizes sizes;
     thriffty_plan *plan;
-    expect(thriffty_plan_create_serial(&plan, transform, axes, shape, &options), OK);
+    expect(thriffty_plan_create_serial(&plan, transform, axes, shape, options), OK);
     expect(thriffty_plan_sizes(plan, &sizes, sizeof sizes), OK);
     const size_t in = sizes.input_bytes, out = sizes.output_bytes, both = sizes.in_place_bytes;
     double *x = malloc(in), *expected = malloc(out), *found = malloc(out), *data = calloc(both, 1);
     fill(x, in / sizeof *x, seed);
     expect(thriffty_forward(plan, x, in, expected, out), OK);
-    expect(thriffty_forward_serial(transform, axes, shape, &options, x, in, found, out), OK);
+    expect(thriffty_forward_serial(transform, axes, shape, options, x, in, found, out), OK);
     that(memcmp(expected, found, out) == 0);
 
     memcpy(data, x, in);
-    expect(thriffty_forward_serial(transform, axes, shape, &options, data, both, data, both), OK);
+    expect(thriffty_forward_serial(transform, axes, shape, options, data, both, data, both), OK);
     that(memcmp(expected, data, out) == 0);
-    expect(thriffty_inverse_serial(transform, axes, shape, &options, expected, out, data, in), OK);
+    expect(thriffty_inverse_serial(transform, axes, shape, options, expected, out, data, in), OK);
     for (size_t i = 0; i < in / sizeof *x; i++) that(fabs(data[i] - x[i]) < 1e-13);
 
     /* Other lengths, and arrays that overlap. */
-    expect(thriffty_forward_serial(transform, axes, shape, &options, x, in - 8, found, out), ARGUMENT);
-    expect(thriffty_forward_serial(transform, axes, shape, &options, x, in, found, out - 8), ARGUMENT);
-    expect(thriffty_forward_serial(transform, axes, shape, &options, data, in, data + 1, out), ARGUMENT);
-    expect(thriffty_forward_serial(transform, axes, shape, &options, data, both - 8, data, both), ARGUMENT);
+    expect(thriffty_forward_serial(transform, axes, shape, options, x, in - 8, found, out), ARGUMENT);
+    expect(thriffty_forward_serial(transform, axes, shape, options, x, in, found, out - 8), ARGUMENT);
+    expect(thriffty_forward_serial(transform, axes, shape, options, data, in, data + 1, out), ARGUMENT);
+    expect(thriffty_forward_serial(transform, axes, shape, options, data, both - 8, data, both), ARGUMENT);
     expect(thriffty_plan_destroy(plan), OK);
+    expect(thriffty_options_destroy(options), OK);
     free(x), free(expected), free(found), free(data);
 }
 
@@ -80,8 +82,8 @@ static void *many_lengths(void *seed) {
     for (int again = 0; again < 2; again++)
         for (int64_t n = 2; n < 60; n++) {
             const int64_t square[] = {n, n};
-            same_as_a_plan(THRIFFTY_TRANSFORM_C2C, 2, square, 1, (unsigned)n + *(unsigned *)seed);
-            same_as_a_plan(THRIFFTY_TRANSFORM_R2C, 1, &n, 0, (unsigned)n);
+            same_as_a_plan(THRIFFTY_TRANSFORM_C2C, 2, square, "1", (unsigned)n + *(unsigned *)seed);
+            same_as_a_plan(THRIFFTY_TRANSFORM_R2C, 1, &n, NULL, (unsigned)n);
         }
     return NULL;
 }
@@ -96,18 +98,19 @@ static int threads_of_process(void) {
 
 /* Twenty shapes on more threads than there are cores: the plans share them. */
 static void threads_are_shared(void) {
-    thriffty_options options = options_with(9);
+    thriffty_options *options = options_with("9");
     thriffty_plan *plans[20];
     static double complex x[MOST], y[MOST];
     for (int64_t i = 0; i < 20; i++) {
         const int64_t shape[] = {160 + i, 200};
         const size_t bytes = sizeof *x * (size_t)(shape[0] * shape[1]);
-        expect(thriffty_plan_create_serial(&plans[i], THRIFFTY_TRANSFORM_C2C, 2, shape, &options), OK);
+        expect(thriffty_plan_create_serial(&plans[i], THRIFFTY_TRANSFORM_C2C, 2, shape, options), OK);
         expect(thriffty_forward(plans[i], x, bytes, y, bytes), OK);
-        expect(thriffty_inverse_serial(THRIFFTY_TRANSFORM_C2C, 2, shape, &options, x, bytes, y, bytes), OK);
+        expect(thriffty_inverse_serial(THRIFFTY_TRANSFORM_C2C, 2, shape, options, x, bytes, y, bytes), OK);
     }
     that(threads_of_process() == 9);
     for (int i = 0; i < 20; i++) expect(thriffty_plan_destroy(plans[i]), OK);
+    expect(thriffty_options_destroy(options), OK);
     expect(thriffty_clear_plans(), OK);
     /* A thread takes a moment to end. */
     for (int wait = 0; threads_of_process() > 1 && wait < 10000; wait++) usleep(1000);
@@ -118,12 +121,12 @@ static void threads_are_shared(void) {
 static void forked(void) {
     const int64_t shape[] = {160, 200}, small = 48;
     const size_t bytes = sizeof(double complex) * 160 * 200;
-    thriffty_options options = options_with(3);
+    thriffty_options *options = options_with("3");
     thriffty_plan *plan;
     static double complex x[MOST], y[MOST];
-    expect(thriffty_plan_create_serial(&plan, THRIFFTY_TRANSFORM_C2C, 2, shape, &options), OK);
+    expect(thriffty_plan_create_serial(&plan, THRIFFTY_TRANSFORM_C2C, 2, shape, options), OK);
     expect(thriffty_forward(plan, x, bytes, y, bytes), OK);
-    expect(thriffty_forward_serial(THRIFFTY_TRANSFORM_C2C, 2, shape, &options, x, bytes, y, bytes), OK);
+    expect(thriffty_forward_serial(THRIFFTY_TRANSFORM_C2C, 2, shape, options, x, bytes, y, bytes), OK);
     const pid_t child = fork();
     that(child >= 0);
     if (child == 0) {
@@ -133,8 +136,8 @@ static void forked(void) {
         that(strstr(thriffty_last_error(), "forked") != NULL);
         expect(thriffty_plan_sizes(plan, &sizes, sizeof sizes), PLAN);
         expect(thriffty_plan_destroy(plan), PLAN);
-        same_as_a_plan(THRIFFTY_TRANSFORM_C2C, 2, shape, 3, 5);
-        same_as_a_plan(THRIFFTY_TRANSFORM_R2C, 1, &small, 0, 6);
+        same_as_a_plan(THRIFFTY_TRANSFORM_C2C, 2, shape, "3", 5);
+        same_as_a_plan(THRIFFTY_TRANSFORM_R2C, 1, &small, NULL, 6);
         that(threads_of_process() == 3);
         _exit(0);
     }
@@ -142,6 +145,7 @@ static void forked(void) {
     that(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
     expect(thriffty_inverse(plan, y, bytes, x, bytes), OK);
     expect(thriffty_plan_destroy(plan), OK);
+    expect(thriffty_options_destroy(options), OK);
 }
 
 static size_t bytes_of_process(void) {
@@ -185,9 +189,9 @@ int main(void) {
     that(thriffty_default_threads() == 2);
 
     const int64_t box[] = {30, 28, 50};
-    same_as_a_plan(THRIFFTY_TRANSFORM_C2C, 3, box, 2, 1);
-    same_as_a_plan(THRIFFTY_TRANSFORM_R2C, 3, box, 0, 2);
-    same_as_a_plan(THRIFFTY_TRANSFORM_R2R, 3, box, 1, 3);
+    same_as_a_plan(THRIFFTY_TRANSFORM_C2C, 3, box, "2", 1);
+    same_as_a_plan(THRIFFTY_TRANSFORM_R2C, 3, box, NULL, 2);
+    same_as_a_plan(THRIFFTY_TRANSFORM_R2R, 3, box, "1", 3);
 
     unsigned seeds[] = {1, 2};
     pthread_t other;

@@ -1,7 +1,7 @@
 //! What `thriffty_last_error` says of hostile arguments: one short line, with the fault that it is.
 #![allow(unsafe_code)]
 
-use std::ffi::{CStr, CString};
+use std::ffi::CStr;
 use std::ptr::null_mut;
 
 use fft_capi::ffi::{
@@ -10,6 +10,9 @@ use fft_capi::ffi::{
 };
 use fft_capi::status::Status;
 use fft_capi::values::Options;
+
+mod common;
+use common::{options, set};
 
 /// The status and the text of a plan of one process.
 fn refusal(transform: i32, shape: &[i64], options: &Options) -> (Status, String) {
@@ -42,25 +45,20 @@ fn a_grid_that_cannot_be_counted_is_no_lack_of_memory() {
 #[test]
 fn hostile_texts_are_short_and_escaped() {
     let long = "x".repeat(100_000);
+    let names = ["exchange", "wire", "memory", "layouts", "machine", "tuning", "kinds", "no such"];
     for text in ["\u{1b}[2J\u{7}\r\n", &long, "", "(fft z)", "\u{202e}é"] {
-        let text = CString::new(text).unwrap();
-        for option in 0..6 {
-            let mut options = Options::default();
-            match option {
-                0 => options.exchange = text.as_ptr(),
-                1 => options.wire = text.as_ptr(),
-                2 => options.memory = text.as_ptr(),
-                3 => options.layouts = text.as_ptr(),
-                4 => options.machine = text.as_ptr(),
-                _ => (options.tune, options.tune_text) = (3, text.as_ptr()),
-            }
-            let (status, _) = refusal(0, &[4, 4], &options);
-            assert_eq!(status, Status::Argument);
+        for name in names {
+            let (status, said) = refusal(0, &[4, 4], &options(&[(name, text)]));
+            assert_eq!(status, Status::Argument, "{said}");
         }
+        let (status, _) = refusal(0, &[4, 4], &options(&[(text, "1")]));
+        assert_eq!(status, Status::Argument);
+        let tuning = format!("recipe:{text}");
+        assert_eq!(refusal(0, &[4, 4], &options(&[("tuning", &tuning)])).0, Status::Argument);
     }
-    let latin = CString::new([0xe9_u8]).unwrap();
-    let options = Options { exchange: latin.as_ptr(), ..Options::default() };
-    assert_eq!(refusal(0, &[4], &options).0, Status::Argument);
+    let mut latin = Options::default();
+    assert_eq!(set(&mut latin, "exchange", [0xe9]), Status::Argument);
+    assert_eq!(refusal(0, &[4], &latin).0, Status::Argument);
 }
 
 #[test]
@@ -77,19 +75,27 @@ fn hostile_numbers_are_told() {
         let (_, said) = refusal(transform, shape, &Options::default());
         assert!(said.contains(wanted), "{said}");
     }
-    for tolerance in [f64::NAN, -1.0, 2.0, f64::INFINITY] {
-        let options = Options { tolerance, ..Options::default() };
-        let (status, said) = refusal(0, &[4, 4], &options);
+    for tolerance in ["nan", "-1", "2", "inf", "0", "1e-6 very strict"] {
+        let (status, said) = refusal(0, &[4, 4], &options(&[("tolerance", tolerance)]));
         assert!(status == Status::Argument && said.contains("above 0 and at most 1"), "{said}");
     }
+}
+
+/// The first option that cannot be set is an error of the plan, whatever is set later.
+#[test]
+fn options_keep_their_first_failure() {
+    let options = options(&[("batch", "many"), ("wire", "bits:99"), ("batch", "2")]);
+    let (status, said) = refusal(0, &[4, 4], &options);
+    assert_eq!(status, Status::Argument);
+    assert!(said.contains("batch: found many, expected a whole number"), "{said}");
 }
 
 /// A program's own check fails in the words that it gives, and the report has a line per candidate.
 #[test]
 fn programs_refuse_in_their_own_words() {
     let [what, found, expected] = [c"dtype of x", c"int16", c"float64"].map(CStr::as_ptr);
-    for threads in [1, 2] {
-        let options = Options { threads, ..Options::default() };
+    for threads in ["1", "2"] {
+        let options = options(&[("threads", threads)]);
         let mut plan = null_mut();
         let mut table = vec![0_u8; 10_000];
         // SAFETY: as above; there is room for the table.

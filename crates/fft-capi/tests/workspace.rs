@@ -1,7 +1,7 @@
 //! `workspace_bytes` against the allocator's count, for random plans and for long lines.
 #![allow(unsafe_code)]
 
-use std::ffi::{CStr, c_char};
+use std::ffi::CStr;
 use std::ptr::null_mut;
 
 use fastrand::Rng;
@@ -10,36 +10,37 @@ use fft_capi::ffi::{
     thriffty_plan_destroy, thriffty_plan_sizes,
 };
 use fft_capi::status::Status;
-use fft_capi::values::{Kind, Options, Precision, Sizes, Transform};
+use fft_capi::values::{Options, Sizes, Transform};
 
+mod common;
 #[path = "../../../tests/common/counting.rs"]
 mod counting;
+use common::set;
 
 /// Bytes of each thread that are not counted: layouts, the recipe and its report, mailboxes.
 const DESCRIPTION: usize = 40 << 10;
 
-const EXCHANGES: [&CStr; 7] =
-    [c"shared", c"hosts", c"p2p", c"pipelined", c"alltoallv", c"ring", c"kway2"];
+const EXCHANGES: [&str; 7] = ["shared", "hosts", "p2p", "pipelined", "alltoallv", "ring", "kway2"];
 /// Without the lossless one, whose compressor has an allocator of its own.
-const WIRES: [&CStr; 3] = [c"f32", c"bf16", c"bits:12"];
+const WIRES: [&str; 3] = ["f32", "bf16", "bits:12"];
+const SINES_AND_COSINES: [&str; 8] =
+    ["dct1", "dct2", "dct3", "dct4", "dst1", "dst2", "dst3", "dst4"];
 
-/// Half of the time one of these.
-fn one_of(rng: &mut Rng, texts: &[&'static CStr]) -> Option<&'static CStr> {
-    rng.bool().then(|| texts[rng.usize(..texts.len())])
+fn one_of<'a>(rng: &mut Rng, texts: &[&'a str]) -> &'a str {
+    texts[rng.usize(..texts.len())]
 }
 
-fn pointer(text: Option<&CStr>) -> *const c_char {
-    text.map_or(std::ptr::null(), CStr::as_ptr)
+/// A value for each axis, as the text of an option.
+fn per_axis(values: impl IntoIterator<Item = impl ToString>) -> String {
+    let texts: Vec<_> = values.into_iter().map(|value| value.to_string()).collect();
+    texts.join(",")
 }
 
 #[derive(Debug)]
 struct Case {
     transform: Transform,
     shape: Vec<i64>,
-    exchange: Option<&'static CStr>,
-    wire: Option<&'static CStr>,
-    memory: Option<&'static CStr>,
-    /// Without texts.
+    threads: usize,
     options: Options,
 }
 
@@ -51,23 +52,22 @@ struct Found {
 
 impl Case {
     fn new(transform: Transform, shape: &[i64]) -> Self {
-        let (shape, options) = (shape.to_vec(), Options::default());
-        Self { transform, shape, exchange: None, wire: None, memory: None, options }
+        let case =
+            Self { transform, shape: shape.to_vec(), threads: 1, options: Options::default() };
+        case.threads(1)
     }
 
-    fn threads(mut self, threads: i32) -> Self {
-        self.options.threads = threads;
+    fn with(mut self, name: &str, value: &str) -> Self {
+        assert_eq!(set(&mut self.options, name, value), Status::Ok, "{name}={value}");
         self
     }
 
-    fn single(mut self) -> Self {
-        self.options.precision = Precision::F32 as i32;
-        self
+    fn threads(self, threads: usize) -> Self {
+        Self { threads, ..self }.with("threads", &threads.to_string())
     }
 
-    fn kind(mut self, kind: Kind) -> Self {
-        self.options.kinds = [kind as i32; 4];
-        self
+    fn single(self) -> Self {
+        self.with("precision", "f32")
     }
 
     /// A plan of up to four axes, of some ten thousand points or more.
@@ -77,50 +77,46 @@ impl Case {
         let longest = [60_000.0_f64, 600.0, 70.0, 24.0][axes - 1];
         let length = |rng: &mut Rng| (longest * (0.4 + 0.6 * rng.f64())) as i64;
         let shape: Vec<_> = (0..axes).map(|_| length(rng)).collect();
-        let mut order = [0, 1, 2, 3];
-        let mut any_order = |rng: &mut Rng| {
+        let mut case = Self::new(transform, &shape).threads(rng.usize(1..=2));
+        case = case.with("precision", one_of(rng, &["f32", "f64"]));
+        case = case.with("batch", one_of(rng, &["1", "1", "1", "2", "3", "5"]));
+        case = case.with("ignore_shared_memory", one_of(rng, &["true", "false"]));
+        for side in ["input_order", "output_order"] {
             if rng.bool() {
-                rng.shuffle(&mut order[..axes]);
-            }
-            order
-        };
-        let mut options = Options {
-            precision: [Precision::F32, Precision::F64][rng.usize(..2)] as i32,
-            threads: rng.i32(1..=2),
-            batch: [1, 1, 1, 2, 3, 5][rng.usize(..6)],
-            input_order: any_order(rng),
-            output_order: any_order(rng),
-            ignore_shared_memory: i32::from(rng.bool()),
-            ..Options::default()
-        };
-        if transform == Transform::R2r {
-            let any = Kind::Dct1 as i32..=Kind::Dst4 as i32;
-            options.kinds = std::array::from_fn(|_| rng.i32(any.clone()));
-        } else if rng.u8(..4) == 0 {
-            for (longer, points) in options.transform.iter_mut().zip(&shape) {
-                *longer = points * 3 / 2;
+                let mut order: Vec<_> = (0..axes).collect();
+                rng.shuffle(&mut order);
+                case = case.with(side, &per_axis(order));
             }
         }
-        let (exchange, memory) = (one_of(rng, &EXCHANGES), one_of(rng, &[c"least"]));
+        let is_padded = transform != Transform::R2r && rng.u8(..4) == 0;
+        if is_padded {
+            case = case.with("zero_padded", &per_axis(shape.iter().map(|points| points * 3 / 2)));
+        }
+        if transform == Transform::R2r {
+            let kinds = shape.iter().map(|_| one_of(rng, &SINES_AND_COSINES));
+            case = case.with("kinds", &per_axis(kinds));
+        }
+        if rng.bool() {
+            case = case.with("exchange", one_of(rng, &EXCHANGES));
+        }
+        if rng.bool() {
+            case = case.with("memory", "least");
+        }
         // Longer transforms take messages that lose nothing.
-        let wire = one_of(rng, &WIRES).filter(|_| options.transform == [0; 4]);
-        Self { transform, shape, exchange, wire, memory, options }
+        if rng.bool() && !is_padded {
+            case = case.with("wire", one_of(rng, &WIRES));
+        }
+        case
     }
 
     /// Makes the plan, and runs it once each way: what it takes on first use counts, too.
     fn run(&self) -> Found {
         let mut plan: *mut Plan = null_mut();
         let (shape, axes) = (self.shape.as_ptr(), self.shape.len() as i32);
-        let options = Options {
-            exchange: pointer(self.exchange),
-            wire: pointer(self.wire),
-            memory: pointer(self.memory),
-            ..self.options
-        };
         let before = counting::bytes();
         // SAFETY: pointers are those of values that live until the calls return, of these sizes.
         unsafe {
-            let (transform, options) = (self.transform as i32, &raw const options);
+            let (transform, options) = (self.transform as i32, &raw const self.options);
             let made = thriffty_plan_create_serial(&raw mut plan, transform, axes, shape, options);
             let why = CStr::from_ptr(thriffty_last_error());
             assert_eq!(made, Status::Ok, "{why:?}: {self:?}");
@@ -142,7 +138,7 @@ impl Case {
     /// Whether the plan is so large that its description is a small part of it.
     fn check(&self) -> bool {
         let Found { told, taken } = self.run();
-        let described = DESCRIPTION * self.options.threads as usize;
+        let described = DESCRIPTION * self.threads;
         assert!(
             taken.abs_diff(told) <= taken / 10 + described,
             "{told} bytes are told, {taken} are taken: {self:?}"
@@ -172,9 +168,9 @@ fn what_is_told_is_what_is_taken() {
         Case::new(Transform::R2c, &[2 * 100_003]),
         Case::new(Transform::R2c, &[600_000]).single(),
         Case::new(Transform::R2c, &[300_000, 2]).threads(2),
-        Case::new(Transform::R2r, &[200_003]).kind(Kind::Dct2),
-        Case::new(Transform::R2r, &[262_144]).kind(Kind::Dct4),
-        Case::new(Transform::R2r, &[100_000]).kind(Kind::Dst1).single(),
+        Case::new(Transform::R2r, &[200_003]).with("kinds", "dct2"),
+        Case::new(Transform::R2r, &[262_144]).with("kinds", "dct4"),
+        Case::new(Transform::R2r, &[100_000]).with("kinds", "dst1").single(),
     ];
     assert!(long.iter().all(Case::check), "long lines are large");
 }

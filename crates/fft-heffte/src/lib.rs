@@ -14,9 +14,9 @@
 //!   with complex data and a plan of real data, the output is left unchanged.
 //! - An unknown backend is refused on this rank alone: others wait.
 //! - The CPU backends (stock, FFTW, MKL) are the same, and options are ignored. The environment has
-//!   `THRIFFTY_TOLERANCE=1e-6`, `THRIFFTY_EXCHANGE=p2p`, `THRIFFTY_WIRE_EVERYWHERE=1`,
-//!   `THRIFFTY_TUNE=10` and `THRIFFTY_WISDOM=FILE`. A tolerance finer than the rounding of single
-//!   precision holds for double precision alone.
+//!   thriffty's options, as in `THRIFFTY_TOLERANCE=1e-6`, and `THRIFFTY_WISDOM=FILE`, to which
+//!   measured recipes are saved. A tolerance finer than the rounding of single precision holds for
+//!   double precision alone.
 //! - The size of the workspace follows heFFTe's rule. It is not used.
 #![deny(unsafe_code)]
 

@@ -1,55 +1,24 @@
 //! A plan of heFFTe: both precisions, real data of complex transforms, a scale for each call.
 
-use std::path::PathBuf;
-use std::time::Duration;
-
 use bytemuck::{cast_slice, cast_slice_mut};
 use thriffty::planning::{
     Algorithm, Direction, DynDraft, DynPlan, DynTransform, Element, Family, Options, PerAxis,
     Precision, Real, Recipe, Step, agree,
 };
-use thriffty::{Comm, Error, ErrorKind, Kind, Scale, Tolerance, Tune, Wire};
+use thriffty::{Comm, Error, ErrorKind, Kind, Scale, Tuning, Wire};
 
 use crate::boxes::{Extent, Geometry};
 
-/// Options of messages from the environment.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Wishes {
-    pub(crate) tolerance: Option<Tolerance>,
-    pub(crate) exchange: Option<Algorithm>,
-    pub(crate) everywhere: bool,
-    pub(crate) tune: Tune,
-    /// The file for what [`Tune::Measure`] finds.
-    pub(crate) wisdom: Option<PathBuf>,
+/// The file for what measurements find, if the environment names one.
+fn wisdom_file() -> Option<std::ffi::OsString> {
+    std::env::var_os("THRIFFTY_WISDOM").filter(|path| !path.is_empty())
 }
 
-impl Wishes {
-    /// # Errors
-    /// [`Error::Argument`] for what cannot be wished.
-    pub(crate) fn of_environment() -> Result<Self, Error> {
-        let said = |name| std::env::var(name).ok().filter(|text: &String| !text.is_empty());
-        let tolerance = |text: String| {
-            let name = "THRIFFTY_TOLERANCE";
-            let number = text.parse().map_err(|_| Error::argument(name, &text, "a number"))?;
-            Tolerance::relative(number)
-        };
-        Ok(Self {
-            tolerance: said("THRIFFTY_TOLERANCE").map(tolerance).transpose()?,
-            exchange: said("THRIFFTY_EXCHANGE").map(|text| text.parse()).transpose()?,
-            everywhere: said("THRIFFTY_WIRE_EVERYWHERE").is_some_and(|text| text != "0"),
-            tune: match (said("THRIFFTY_TUNE"), said("THRIFFTY_WISDOM")) {
-                (Some(text), _) => Tune::Measure { budget: seconds(&text)? },
-                (None, Some(path)) => Tune::Wisdom(path.into()),
-                (None, None) => Tune::Model,
-            },
-            wisdom: said("THRIFFTY_WISDOM").map(PathBuf::from),
-        })
-    }
-}
-
-fn seconds(text: &str) -> Result<Duration, Error> {
-    let found = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    found.ok_or_else(|| Error::argument("THRIFFTY_TUNE", text, "seconds, 0 or more"))
+/// The options that the environment names.
+fn options_of_environment() -> Result<Options, Error> {
+    let mut options = Options::default();
+    options.read_environment()?;
+    Ok(options)
 }
 
 /// What a program holds.
@@ -78,18 +47,16 @@ pub(crate) fn build(
         Some(d @ 0..=2) => Ok(Some(2 - d as usize)),
         Some(d) => Err(Error::argument("r2c_direction", d, "0, 1 or 2")),
     };
-    let wishes = Wishes::of_environment();
-    let asked = geometry.and_then(|geometry| Ok((geometry, axis?, wishes?)));
-    let (geometry, axis, wishes) = agree(comm, asked)?;
-    let make =
-        |precision, wishes: &Wishes| Transformer::new(comm, &geometry, (axis, precision), wishes);
-    let double = make(Precision::F64, &wishes)?;
+    let options = options_of_environment();
+    let asked = geometry.and_then(|geometry| Ok((geometry, axis?, options?)));
+    let (geometry, axis, options) = agree(comm, asked)?;
+    let make = |precision, options| Transformer::new(comm, &geometry, (axis, precision), options);
+    let double = make(Precision::F64, options.clone())?;
     let workspace = workspace(double.plan.recipe(), comm.rank());
-    // A tolerance below the rounding of single precision is refused: these messages are sent raw.
-    let coarse = Wishes { tolerance: None, ..wishes.clone() };
-    let single = match make(Precision::F32, &wishes) {
-        Err(error) if error.kind() == ErrorKind::Argument && wishes.tolerance.is_some() => {
-            make(Precision::F32, &coarse)
+    let single = match make(Precision::F32, options.clone()) {
+        // A tolerance below the rounding of single precision is refused: its messages lose nothing.
+        Err(error) if error.kind() == ErrorKind::Argument && options.tolerance.is_some() => {
+            make(Precision::F32, Options { tolerance: None, ..options })
         }
         made => made,
     };
@@ -107,27 +74,24 @@ impl Transformer {
         comm: &dyn Comm,
         geometry: &Geometry,
         (halved, precision): (Option<usize>, Precision),
-        wishes: &Wishes,
+        options: Options,
     ) -> Result<Self, Error> {
         let transform = if halved.is_some() { DynTransform::R2c } else { DynTransform::C2c };
-        let mut draft = DynDraft::new(comm, geometry.grid, transform, precision);
         let kind = |axis| if halved == Some(axis) { Kind::R2C } else { Kind::C2C };
-        draft.options = Options {
-            kinds: PerAxis::from_fn(3, kind),
+        let options = Options {
+            kinds: Some(PerAxis::from_fn(3, kind)),
             input: Some(geometry.input.into()),
             output: Some(geometry.output.into()),
-            input_order: geometry.orders[0].into(),
-            output_order: geometry.orders[1].into(),
-            forward: Scale::None,
-            inverse: Scale::None,
-            exchange: wishes.exchange,
-            tolerance: wishes.tolerance,
-            ignore_shared_memory: wishes.everywhere,
-            tune: wishes.tune.clone(),
-            ..draft.options
+            input_order: Some(geometry.orders[0].into()),
+            output_order: Some(geometry.orders[1].into()),
+            forward_scale: Scale::None,
+            inverse_scale: Scale::None,
+            ..options
         };
-        let plan = draft.build()?;
-        if let (Tune::Measure { .. }, Some(path)) = (&wishes.tune, &wishes.wisdom) {
+        let wisdom = wisdom_file().filter(|_| matches!(options.tuning, Tuning::Measure { .. }));
+        let draft = DynDraft::new(comm, geometry.grid, transform, precision);
+        let plan = draft.with(|it| *it = options).build()?;
+        if let Some(path) = wisdom {
             plan.save_wisdom(path)?;
         }
         Ok(Self { plan, is_complex: halved.is_none() })

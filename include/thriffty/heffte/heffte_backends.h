@@ -15,6 +15,13 @@
 
 namespace heffte {
 
+namespace detail {
+
+/** What is done along a dimension. */
+enum class kind { none, c2c, r2c, dct1, dct2, dst1, dst2 };
+
+} // namespace detail
+
 /** Where data is. */
 namespace tag {
 struct cpu {};
@@ -28,12 +35,9 @@ namespace backend {
 template <typename backend_tag>
 struct is_enabled : std::false_type {};
 
-/**
- * What a backend does along each axis: a kind of r2r transforms, or the default for complex
- * ones.
- */
+/** What a backend does along each axis: real transforms of this kind, or complex ones. */
 template <typename backend_tag>
-struct kind : std::integral_constant<int32_t, THRIFFTY_KIND_DEFAULT> {};
+struct kind : std::integral_constant<detail::kind, detail::kind::c2c> {};
 
 template <typename backend_tag>
 std::string name() {
@@ -63,18 +67,18 @@ struct device_instance {
     template <>                                                                           \
     struct is_enabled<TAG> : ENABLED {};                                                  \
     template <>                                                                           \
-    struct kind<TAG> : std::integral_constant<int32_t, KIND> {};                          \
+    struct kind<TAG> : std::integral_constant<detail::kind, detail::kind::KIND> {};       \
     template <>                                                                           \
     inline std::string name<TAG>() {                                                      \
         return NAME;                                                                      \
     }
 
-#define THRIFFTY_HEFFTE_BACKENDS(TAG, ENABLED, NAME)                                            \
-    THRIFFTY_HEFFTE_BACKEND(TAG, ENABLED, NAME, THRIFFTY_KIND_DEFAULT)                          \
-    THRIFFTY_HEFFTE_BACKEND(TAG##_cos, ENABLED, NAME "-cos-type-II", THRIFFTY_KIND_DCT2)        \
-    THRIFFTY_HEFFTE_BACKEND(TAG##_sin, ENABLED, NAME "-sin-type-II", THRIFFTY_KIND_DST2)        \
-    THRIFFTY_HEFFTE_BACKEND(TAG##_cos1, ENABLED, NAME "-cos-type-I", THRIFFTY_KIND_DCT1)        \
-    THRIFFTY_HEFFTE_BACKEND(TAG##_sin1, ENABLED, NAME "-sin-type-I", THRIFFTY_KIND_DST1)
+#define THRIFFTY_HEFFTE_BACKENDS(TAG, ENABLED, NAME)                       \
+    THRIFFTY_HEFFTE_BACKEND(TAG, ENABLED, NAME, c2c)                       \
+    THRIFFTY_HEFFTE_BACKEND(TAG##_cos, ENABLED, NAME "-cos-type-II", dct2) \
+    THRIFFTY_HEFFTE_BACKEND(TAG##_sin, ENABLED, NAME "-sin-type-II", dst2) \
+    THRIFFTY_HEFFTE_BACKEND(TAG##_cos1, ENABLED, NAME "-cos-type-I", dct1) \
+    THRIFFTY_HEFFTE_BACKEND(TAG##_sin1, ENABLED, NAME "-sin-type-I", dst1)
 
 THRIFFTY_HEFFTE_BACKENDS(stock, std::true_type, "stock")
 THRIFFTY_HEFFTE_BACKENDS(fftw, std::true_type, "fftw")
@@ -128,7 +132,7 @@ struct fft_output<double> {
 /** As `fft_output`; cosine and sine transforms of real numbers are real. */
 template <typename scalar_type, typename backend_tag>
 struct transform_output {
-    using type = typename std::conditional<backend::kind<backend_tag>::value == THRIFFTY_KIND_DEFAULT,
+    using type = typename std::conditional<backend::kind<backend_tag>::value == detail::kind::c2c,
                                            typename fft_output<scalar_type>::type, scalar_type>::type;
 };
 
@@ -154,13 +158,11 @@ namespace detail {
 template <typename scalar_type>
 struct width : std::integral_constant<int, is_ccomplex<scalar_type>::value || is_zcomplex<scalar_type>::value ? 2 : 1> {};
 
-/** A value of `thriffty_precision`; 0 for no number that can be transformed. */
+/** Bits of a real number; 0 for no number that can be transformed. */
 template <typename scalar_type>
-struct precision : std::integral_constant<int32_t, std::is_same<scalar_type, float>::value || is_ccomplex<scalar_type>::value
-                                                       ? THRIFFTY_PRECISION_F32
-                                                   : std::is_same<scalar_type, double>::value || is_zcomplex<scalar_type>::value
-                                                       ? THRIFFTY_PRECISION_F64
-                                                       : 0> {};
+struct precision : std::integral_constant<int, std::is_same<scalar_type, float>::value || is_ccomplex<scalar_type>::value    ? 32
+                                               : std::is_same<scalar_type, double>::value || is_zcomplex<scalar_type>::value ? 64
+                                                                                                                             : 0> {};
 
 } // namespace detail
 

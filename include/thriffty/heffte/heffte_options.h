@@ -85,7 +85,7 @@ MPI_Datatype type_from() {
                   "int, long long, or real or complex numbers");
     if (std::is_same<scalar_type, int>::value) return MPI_INT;
     if (std::is_same<scalar_type, long long>::value) return MPI_LONG_LONG;
-    bool const single = detail::precision<scalar_type>::value == THRIFFTY_PRECISION_F32;
+    bool const single = detail::precision<scalar_type>::value == 32;
     if (detail::width<scalar_type>::value == 2) return single ? MPI_C_FLOAT_COMPLEX : MPI_C_DOUBLE_COMPLEX;
     return single ? MPI_FLOAT : MPI_DOUBLE;
 }

@@ -40,7 +40,7 @@ using thriffty_handle = std::unique_ptr<thriffty_plan, thriffty_status (*)(thrif
 struct problem {
     box3d<long long> in, out;
     /** What is done along each dimension. */
-    std::array<int32_t, 3> kinds;
+    std::array<kind, 3> kinds;
     int32_t transform;
     plan_options options;
     /** The device of this rank's data, or -1, and its queue. */
@@ -48,24 +48,31 @@ struct problem {
     void *stream;
 };
 
-/** Options from the environment, as `thriffty_options` has them. */
-struct environment {
-    static char const *text(char const *name) {
-        char const *const found = std::getenv(name);
-        return found == nullptr || *found == '\0' ? nullptr : found;
+/** A variable of the environment; empty if there is none. */
+inline std::string environment(char const *name) {
+    char const *const found = std::getenv(name);
+    return found == nullptr ? "" : found;
+}
+
+/** Options of a plan. What is wrong with them is an error of `thriffty_plan_create`, on all ranks. */
+class named_options {
+public:
+    named_options() { check(thriffty_options_create(&all_)); }
+    ~named_options() { thriffty_options_destroy(all_); }
+    named_options(named_options const &) = delete;
+    named_options &operator=(named_options const &) = delete;
+
+    void set(char const *name, std::string const &value) { thriffty_options_set(all_, name, value.c_str()); }
+    /** The beginning of a value. */
+    std::string get(char const *name) const {
+        char value[64] = "";
+        thriffty_options_get(all_, name, value, sizeof value);
+        return value;
     }
-    /** 0 without a value; NaN, which thriffty refuses on every rank, for what is no number. */
-    static double number(char const *name) {
-        char const *const found = text(name);
-        if (found == nullptr) return 0.0;
-        char *end = nullptr;
-        double const number = std::strtod(found, &end);
-        return *end == '\0' ? number : std::numeric_limits<double>::quiet_NaN();
-    }
-    static bool is(char const *name, char const *value) {
-        char const *const found = text(name);
-        return found != nullptr && std::string(found) == value;
-    }
+    thriffty_options *all() const { return all_; }
+
+private:
+    thriffty_options *all_ = nullptr;
 };
 
 /** The grid that the input boxes of all ranks cover. */
@@ -79,7 +86,7 @@ public:
             own.insert(own.end(), box.high.begin(), box.high.end());
             own.insert(own.end(), box.order.begin(), box.order.end());
         }
-        own.insert(own.end(), mine.kinds.begin(), mine.kinds.end());
+        for (kind one : mine.kinds) own.push_back(static_cast<long long>(one));
         own.push_back(mine.transform);
         own.push_back(static_cast<long long>(mine.options.algorithm));
         own.push_back(mine.options.use_pencils);
@@ -98,7 +105,7 @@ public:
         }
         whole_ = find_world(in_);
         // Of planes, nothing is done along dimension 2.
-        if (mine_.transform == THRIFFTY_TRANSFORM_R2R && whole_.is2d()) mine_.kinds[2] = THRIFFTY_KIND_NONE;
+        if (mine_.transform == THRIFFTY_TRANSFORM_R2R && whole_.is2d()) mine_.kinds[2] = kind::none;
         validate(own.size());
     }
 
@@ -139,13 +146,13 @@ private:
         return box3d<long long>({{words[0], words[1], words[2]}}, {{words[3], words[4], words[5]}}, order);
     }
 
-    static double logical(int32_t kind, double n) {
-        switch (kind) {
-        case THRIFFTY_KIND_NONE: return 1.0;
-        case THRIFFTY_KIND_DCT1: return 2.0 * (n - 1.0);
-        case THRIFFTY_KIND_DST1: return 2.0 * (n + 1.0);
-        case THRIFFTY_KIND_DCT2:
-        case THRIFFTY_KIND_DST2: return 2.0 * n;
+    static double logical(kind one, double n) {
+        switch (one) {
+        case kind::none: return 1.0;
+        case kind::dct1: return 2.0 * (n - 1.0);
+        case kind::dst1: return 2.0 * (n + 1.0);
+        case kind::dct2:
+        case kind::dst2: return 2.0 * n;
         default: return n;
         }
     }
@@ -168,7 +175,7 @@ private:
         box3d<long long> spectrum = whole_;
         bool halved = false;
         for (int d = 0; d < 3; d++)
-            if (mine_.kinds[d] == THRIFFTY_KIND_R2C) {
+            if (mine_.kinds[d] == kind::r2c) {
                 spectrum = spectrum.r2c(d);
                 halved = true;
             }
@@ -209,7 +216,7 @@ public:
     world const &boxes() const { return world_; }
 
     /** The plan for these arguments. Collective where it is the first call with them. */
-    thriffty_plan *find(int32_t precision, int64_t count, direction way, scale scaling) {
+    thriffty_plan *find(int precision, int64_t count, direction way, scale scaling) {
         size_t const side = way == direction::forward ? 0 : 1;
         auto found = variants_.end();
         for (auto at = variants_.begin(); at != variants_.end(); ++at) {
@@ -244,10 +251,10 @@ public:
 
 private:
     struct variant {
-        variant(int32_t bits, int64_t arrays)
+        variant(int bits, int64_t arrays)
             : precision(bits), count(arrays), scales{{scale::none, scale::none}}, used{{false, false}},
               plan(nullptr, thriffty_plan_destroy) {}
-        int32_t precision;
+        int precision;
         int64_t count;
         /** Forward and backward. */
         std::array<scale, 2> scales;
@@ -267,53 +274,54 @@ private:
     thriffty_handle make(variant &wanted) const {
         wanted.plan.reset();
         problem const &mine = world_.mine();
-        thriffty_options options;
-        check(thriffty_options_init(&options, sizeof options));
-        options.precision = wanted.precision;
-        options.batch = wanted.count;
-        options.forward_scale = static_cast<int32_t>(wanted.scales[0]);
-        options.inverse_scale = static_cast<int32_t>(wanted.scales[1]);
-        for (int d = 0; d < 3; d++) {
-            options.kinds[2 - d] = mine.kinds[d];
-            options.input_order[2 - d] = 2 - mine.in.order[d];
-            options.output_order[2 - d] = 2 - mine.out.order[d];
+        named_options options;
+        if (environment("THRIFFTY_HEFFTE") == "strict") {
+            options.set("exchange", name(mine.options.algorithm));
+            options.set("layouts", mine.options.use_pencils ? "pencils" : "slabs");
         }
-        options.device = mine.device;
-        options.stream = mine.stream;
-        options.tolerance = environment::number("THRIFFTY_TOLERANCE");
+        thriffty_options_read_environment(options.all());
+        bool const measures = options.get("tuning").compare(0, 7, "measure") == 0;
         // Messages of single precision are no more exact than its rounding.
-        if (wanted.precision == THRIFFTY_PRECISION_F32 && options.tolerance < std::numeric_limits<float>::epsilon())
-            options.tolerance = 0.0;
-        if (environment::is("THRIFFTY_HEFFTE", "strict")) {
-            options.exchange = exchange(mine.options.algorithm);
-            options.layouts = mine.options.use_pencils ? "pencils" : "slabs";
-        }
-        if (environment::text("THRIFFTY_EXCHANGE") != nullptr) options.exchange = environment::text("THRIFFTY_EXCHANGE");
-        char const *const everywhere = environment::text("THRIFFTY_WIRE_EVERYWHERE");
-        options.ignore_shared_memory = everywhere != nullptr && std::string(everywhere) != "0";
-        char const *const wisdom = environment::text("THRIFFTY_WISDOM");
-        bool const measures = environment::text("THRIFFTY_TUNE") != nullptr;
-        if (measures) {
-            options.tune = THRIFFTY_TUNE_MEASURE;
-            options.tune_seconds = environment::number("THRIFFTY_TUNE");
-        } else if (wisdom != nullptr) {
-            options.tune = THRIFFTY_TUNE_WISDOM;
-            options.tune_text = wisdom;
-        }
+        if (wanted.precision == 32 && std::atof(options.get("tolerance").c_str()) < std::numeric_limits<float>::epsilon())
+            options.set("tolerance", "default");
+        options.set("precision", "f" + std::to_string(wanted.precision));
+        options.set("batch", std::to_string(wanted.count));
+        options.set("forward_scale", name(wanted.scales[0]));
+        options.set("inverse_scale", name(wanted.scales[1]));
+        options.set("kinds", name(mine.kinds[2]) + "," + name(mine.kinds[1]) + "," + name(mine.kinds[0]));
+        options.set("input_order", order(mine.in));
+        options.set("output_order", order(mine.out));
+        options.set("device", mine.device < 0 ? "host" : std::to_string(mine.device));
+        thriffty_options_set_stream(options.all(), mine.stream);
         thriffty_brick const in = world_.brick(mine.in), out = world_.brick(mine.out);
         thriffty_plan *made = nullptr;
-        check(thriffty_plan_create(&made, comm_->get(), mine.transform, 3, world_.shape().data(), &in, &out, &options));
+        check(thriffty_plan_create(&made, comm_->get(), mine.transform, 3, world_.shape().data(), &in, &out, options.all()));
         thriffty_handle handle(made, thriffty_plan_destroy);
-        if (measures && wisdom != nullptr) check(thriffty_plan_save_wisdom(made, wisdom));
+        std::string const wisdom = environment("THRIFFTY_WISDOM");
+        if (measures && !wisdom.empty()) check(thriffty_plan_save_wisdom(made, wisdom.c_str()));
         return handle;
     }
 
-    static char const *exchange(reshape_algorithm algorithm) {
-        switch (algorithm) {
-        case reshape_algorithm::p2p: return "p2p";
-        case reshape_algorithm::p2p_plined: return "pipelined";
-        default: return "alltoallv";
-        }
+    static std::string name(kind one) {
+        char const *const names[] = {"none", "c2c", "r2c", "dct1", "dct2", "dst1", "dst2"};
+        return names[static_cast<int>(one)];
+    }
+
+    static std::string name(scale one) {
+        char const *const names[] = {"none", "full", "symmetric"};
+        return names[static_cast<int>(one)];
+    }
+
+    static std::string name(reshape_algorithm one) {
+        char const *const names[] = {"alltoallv", "p2p", "pipelined", "alltoallv"};
+        return names[static_cast<int>(one)];
+    }
+
+    /** The order of a box's axes, slowest first: axis 0 is dimension 2. */
+    static std::string order(box3d<long long> const &box) {
+        std::string axes;
+        for (int place = 2; place >= 0; place--) axes += std::to_string(2 - box.order[place]) + (place > 0 ? "," : "");
+        return axes;
     }
 
     world world_;

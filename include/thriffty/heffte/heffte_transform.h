@@ -199,7 +199,7 @@ protected:
 
 private:
     /** Cosine and sine transforms. */
-    static constexpr bool is_real = backend::kind<backend_tag>::value != THRIFFTY_KIND_DEFAULT;
+    static constexpr bool is_real = backend::kind<backend_tag>::value != kind::c2c;
 
 #ifdef THRIFFTY_HEFFTE_ONE_WAY
     static constexpr bool one_way = !is_real;
@@ -216,18 +216,18 @@ private:
 
     static problem whole(box3d<index> const &inbox, box3d<index> const &outbox, plan_options const &options,
                          stream_type stream) {
-        problem wanted = {wide(inbox), wide(outbox), {{0, 0, 0}}, THRIFFTY_TRANSFORM_C2C, options, place::device(), stream};
+        problem wanted = {wide(inbox), wide(outbox), {}, THRIFFTY_TRANSFORM_C2C, options, place::device(), stream};
         if (is_real) wanted.transform = THRIFFTY_TRANSFORM_R2R;
-        wanted.kinds.fill(is_real ? int32_t(backend::kind<backend_tag>::value) : int32_t(THRIFFTY_KIND_C2C));
+        wanted.kinds.fill(backend::kind<backend_tag>::value);
         return wanted;
     }
 
     static problem half(box3d<index> const &inbox, box3d<index> const &outbox, int halved, plan_options const &options,
                         stream_type stream) {
-        problem wanted = {wide(inbox), wide(outbox), {{0, 0, 0}}, THRIFFTY_TRANSFORM_R2C, options, place::device(), stream};
-        wanted.kinds.fill(THRIFFTY_KIND_C2C);
+        problem wanted = {wide(inbox), wide(outbox), {}, THRIFFTY_TRANSFORM_R2C, options, place::device(), stream};
+        wanted.kinds.fill(kind::c2c);
         // Another number is no dimension: all ranks refuse a problem without one.
-        if (halved >= 0 && halved < 3) wanted.kinds[static_cast<size_t>(halved)] = THRIFFTY_KIND_R2C;
+        if (halved >= 0 && halved < 3) wanted.kinds[static_cast<size_t>(halved)] = kind::r2c;
         return wanted;
     }
 

@@ -181,7 +181,7 @@ impl Lammps {
             let [first, last] = log.ends("TotEng")?;
             Ok::<_, String>((last - first) / first.abs())
         };
-        let (exact, log) = found(&[("THRIFFTY_WIRE_EVERYWHERE", "1")])?;
+        let (exact, log) = found(&[("THRIFFTY_IGNORE_SHARED_MEMORY", "true")])?;
         let mut table = format!(
             "\n{ranks} ranks that send messages, {} steps at constant energy\n\
              tolerance  error of forces  drift of energy   k-space\n\
@@ -191,7 +191,8 @@ impl Lammps {
             log.kspace
         );
         for tolerance in TOLERANCES {
-            let settings = [("THRIFFTY_WIRE_EVERYWHERE", "1"), ("THRIFFTY_TOLERANCE", tolerance)];
+            let settings =
+                [("THRIFFTY_IGNORE_SHARED_MEMORY", "true"), ("THRIFFTY_TOLERANCE", tolerance)];
             let (found, log) = found(&settings)?;
             table += &format!(
                 "{tolerance:9}  {:15.1e}  {:15.2e}  {:6.2} s\n",

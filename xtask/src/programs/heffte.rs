@@ -20,7 +20,7 @@ impl Bench {
         compile.arg(format!("-L{}", lib.display())).args(["-l:libheffte.so.2", "-lfftw3", "-lm"]);
         run(&mut compile)?;
         let quiet = [("THRIFFTY_TOLERANCE", ""), ("THRIFFTY_EXCHANGE", "")];
-        let lossy = [("THRIFFTY_TOLERANCE", "1e-6"), ("THRIFFTY_WIRE_EVERYWHERE", "1")];
+        let lossy = [("THRIFFTY_TOLERANCE", "1e-6"), ("THRIFFTY_IGNORE_SHARED_MEMORY", "true")];
         let p2p = [("THRIFFTY_TOLERANCE", ""), ("THRIFFTY_EXCHANGE", "p2p")];
         for (ranks, wishes) in [("1", quiet), ("2", quiet), ("4", quiet), ("2", lossy), ("4", p2p)]
         {
@@ -128,16 +128,17 @@ impl Bench {
         let wisdom = self.built("heffte_wisdom.toml");
         let _ = std::fs::remove_file(&wisdom);
         let words = "fftw double";
-        for settings in [&[("THRIFFTY_TUNE", "0.1")][..], &[("THRIFFTY_HEFFTE", "strict")]] {
+        for tuning in ["measure:100ms".into(), format!("wisdom:{}", wisdom.display())] {
             let mut job = job("speed3d_c2c", words);
-            run(job.env("THRIFFTY_WISDOM", &wisdom).envs(settings.iter().copied()))?;
+            job.env("THRIFFTY_WISDOM", &wisdom).env("THRIFFTY_HEFFTE", "strict");
+            run(job.env("THRIFFTY_TUNING", tuning))?;
         }
         let kept = tools::read_text(&wisdom)?;
         if !kept.contains("16x24x20") {
             return Err(format!("no wisdom was saved: {kept}"));
         }
         let mut lossy = job("speed3d_c2c", words);
-        lossy.envs([("THRIFFTY_TOLERANCE", "1e-6"), ("THRIFFTY_WIRE_EVERYWHERE", "1")]);
+        lossy.envs([("THRIFFTY_TOLERANCE", "1e-6"), ("THRIFFTY_IGNORE_SHARED_MEMORY", "true")]);
         let (said, outcome) = tools::run_and_keep(&mut lossy);
         let line = "ERROR: observed error after heFFTe benchmark exceeds the tolerance";
         match outcome.is_err() && said.lines().any(|said| said == line) {

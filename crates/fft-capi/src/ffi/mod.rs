@@ -92,15 +92,15 @@ pub unsafe extern "C" fn thriffty_plan_create_serial(
 /// `transform` is `THRIFFTY_TRANSFORM_C2C` or another, `axes` is 1 to 4, and `shape` has the points
 /// along each axis, the last of which is contiguous. `input` and `output` are this rank's bricks of
 /// physical and of spectral data; NULL is an even cut. The bricks of all ranks tile the grid. The
-/// spectral grid has n/2 + 1 points along an axis of kind R2C. `options` may be NULL. On failure
+/// spectral grid has n/2 + 1 points along an axis of kind r2c. `options` may be NULL. On failure
 /// `*plan` is NULL.
 ///
 /// MPI must be initialised and not finalised. MPI_COMM_NULL, inter-communicators and threads that
 /// may not call MPI are refused with `THRIFFTY_STATUS_TRANSPORT`, on this rank alone. Freed
 /// communicators are not detected.
 ///
-/// If `device` of the options names a CUDA device, the data is there; all ranks use devices, or
-/// none does. Without such a device the status is `THRIFFTY_STATUS_DEVICE`.
+/// If the option "device" names a CUDA device, the data is there; all ranks use devices, or none
+/// does. Without such a device the status is `THRIFFTY_STATUS_DEVICE`.
 ///
 /// # Safety
 /// Pointers are NULL or point at what their types say. The communicator has not been freed, and the
@@ -301,8 +301,8 @@ unsafe fn run_in_place(
 }
 
 /// Allocates an array of `in_place_bytes` bytes (see `thriffty_plan_sizes`), all 0: room for the
-/// input or the output of this plan, in memory that the processes of a host share (`shared_arrays`
-/// of the options), or on the plan's device. It lives as long as the plan, and MPI. Collective;
+/// input or the output of this plan, in memory that the processes of a host share (the option
+/// "shared_arrays"), or on the plan's device. It lives as long as the plan, and MPI. Collective;
 /// `*array` is NULL on failure.
 ///
 /// # Safety

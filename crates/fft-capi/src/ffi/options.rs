@@ -3,11 +3,13 @@
 use std::ffi::{c_char, c_void};
 
 use thriffty::Error;
+use thriffty::planning::MAX_AXES;
 
 use super::addresses::null;
-use super::pointers::{tell, tell_text, text};
+use super::pointers::{tell, text};
+use super::write_text;
 use crate::options::describe;
-use crate::status::{Status, attempt, status};
+use crate::status::{Status, status};
 use crate::values::Options;
 
 /// Makes options, all of which have their defaults. On failure `*options` is NULL.
@@ -48,6 +50,10 @@ pub unsafe extern "C" fn thriffty_options_destroy(options: *mut Options) -> Stat
 /// allowed. Names and values that are not known are refused with `THRIFFTY_STATUS_ARGUMENT`, and a
 /// text that has those that are. Not collective.
 ///
+/// The options keep the first failure of this and the following calls, and every plan that is made
+/// with them fails with it, on all ranks. So you need to check the plan's status alone, and no rank
+/// waits for one that gave up.
+///
 /// # Safety
 /// `options` is NULL or of `thriffty_options_create`; each text is NULL or ends with a zero.
 #[unsafe(no_mangle)]
@@ -57,7 +63,7 @@ pub unsafe extern "C" fn thriffty_options_set(
     value: *const c_char,
 ) -> Status {
     // SAFETY: the caller vouches for the pointers.
-    unsafe { set(options, name, value, Options::set) }
+    unsafe { change(options, |it| it.set(&needed("name", name)?, &needed("value", value)?)) }
 }
 
 /// As `thriffty_options_set`, but values for each axis are in the order of Fortran, and axes are
@@ -72,26 +78,9 @@ pub unsafe extern "C" fn thriffty_options_set_f(
     value: *const c_char,
 ) -> Status {
     // SAFETY: the caller vouches for the pointers.
-    unsafe { set(options, name, value, Options::set_reversed) }
-}
-
-/// # Safety
-/// As of [`thriffty_options_set`].
-unsafe fn set(
-    options: *mut Options,
-    name: *const c_char,
-    value: *const c_char,
-    set: fn(&mut Options, &str, &str) -> Result<(), Error>,
-) -> Status {
-    status(|| {
-        // SAFETY: the caller vouches for the pointers.
-        let (options, name, value) =
-            unsafe { (options.as_mut(), text("name", name)?, text("value", value)?) };
-        let options = options.ok_or_else(|| null("options"))?;
-        let (name, value) =
-            (name.ok_or_else(|| null("name"))?, value.ok_or_else(|| null("value"))?);
-        Ok(set(options, &name, &value)?)
-    })
+    unsafe {
+        change(options, |it| it.set_reversed(&needed("name", name)?, &needed("value", value)?))
+    }
 }
 
 /// Sets an option that has a whole number for each axis, such as "zero_padded" or "input_order", to
@@ -106,21 +95,25 @@ pub unsafe extern "C" fn thriffty_options_set_integers(
     count: usize,
     values: *const i64,
 ) -> Status {
-    status(|| {
-        // SAFETY: the caller vouches for the pointers.
-        let (options, name) = unsafe { (options.as_mut(), text("name", name)?) };
-        let options = options.ok_or_else(|| null("options"))?;
-        let name = name.ok_or_else(|| null("name"))?;
+    let set = |options: &mut Options| {
+        // SAFETY: the caller vouches for the text.
+        let name = unsafe { needed("name", name) }?;
         if values.is_null() {
-            return Err(null("values").into());
+            return Err(null("values"));
+        }
+        if count > MAX_AXES {
+            let expected = format!("1 to {MAX_AXES}");
+            return Err(Error::argument(format!("axes of {name}"), count, expected));
         }
         let mut numbers = Vec::new();
         for place in 0..count {
-            // SAFETY: there are so many numbers; alignment is not needed.
+            // SAFETY: there are `count` numbers; alignment is not needed.
             numbers.push(unsafe { values.add(place).read_unaligned() }.to_string());
         }
-        Ok(options.set(&name, &numbers.join(","))?)
-    })
+        options.set(&name, &numbers.join(","))
+    };
+    // SAFETY: the caller vouches for the options.
+    unsafe { change(options, set) }
 }
 
 /// Sets the CUDA stream for all work of plans on a device: a `CUstream` or `cudaStream_t` of the
@@ -134,12 +127,12 @@ pub unsafe extern "C" fn thriffty_options_set_stream(
     options: *mut Options,
     stream: *mut c_void,
 ) -> Status {
-    status(|| {
-        // SAFETY: the caller vouches for it.
-        let options = unsafe { options.as_mut() }.ok_or_else(|| null("options"))?;
+    let set = |options: &mut Options| {
         options.stream = stream.expose_provenance();
         Ok(())
-    })
+    };
+    // SAFETY: the caller vouches for the options.
+    unsafe { change(options, set) }
 }
 
 /// Sets each option whose name the environment has, as in `THRIFFTY_TOLERANCE=1e-6`: those that
@@ -150,16 +143,41 @@ pub unsafe extern "C" fn thriffty_options_set_stream(
 /// `options` is NULL or of `thriffty_options_create`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn thriffty_options_read_environment(options: *mut Options) -> Status {
+    // SAFETY: the caller vouches for the options.
+    unsafe { change(options, |options| options.plan.read_environment()) }
+}
+
+/// Changes options, which keep the first failure.
+///
+/// # Safety
+/// `options` is NULL or of `thriffty_options_create`.
+unsafe fn change(
+    options: *mut Options,
+    change: impl FnOnce(&mut Options) -> Result<(), Error>,
+) -> Status {
     status(|| {
         // SAFETY: the caller vouches for it.
         let options = unsafe { options.as_mut() }.ok_or_else(|| null("options"))?;
-        Ok(options.plan.read_environment()?)
+        let outcome = change(options);
+        if options.failed.is_none() {
+            options.failed = outcome.clone().err();
+        }
+        Ok(outcome?)
     })
+}
+
+/// A text that may not be NULL.
+///
+/// # Safety
+/// `place` is NULL or ends with a zero.
+unsafe fn needed(what: &str, place: *const c_char) -> Result<String, Error> {
+    // SAFETY: the caller vouches for it.
+    unsafe { text(what, place) }?.ok_or_else(|| null(what))
 }
 
 /// Writes the value of the option of this name, as snprintf does: at most `room` bytes with the
 /// final zero. Returns the length of the whole text without the zero or, on failure, a status times
-/// -1.
+/// -1. So you can ask whether a library has an option: the options do not keep this failure.
 ///
 /// # Safety
 /// `options` is NULL or of `thriffty_options_create`, `name` is NULL or ends with a zero, and
@@ -171,14 +189,13 @@ pub unsafe extern "C" fn thriffty_options_get(
     value: *mut c_char,
     room: usize,
 ) -> i64 {
-    let found = attempt(|| {
+    let found = || {
         // SAFETY: the caller vouches for the pointers.
-        let (options, name) = unsafe { (options.as_ref(), text("name", name)?) };
-        let name = name.ok_or_else(|| null("name"))?;
+        let (options, name) = unsafe { (options.as_ref(), needed("name", name)?) };
         Ok(options.ok_or_else(|| null("options"))?.get(&name)?)
-    });
+    };
     // SAFETY: the caller vouches for the room.
-    found.map_or_else(|status| -(status as i64), |text| unsafe { tell_text(value, room, &text) })
+    unsafe { write_text(value, room, found) }
 }
 
 /// Writes all options as JSON, as `thriffty_options_get` writes one: an array of objects with
@@ -189,7 +206,6 @@ pub unsafe extern "C" fn thriffty_options_get(
 /// `json` is NULL or has room for `room` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn thriffty_options_describe(json: *mut c_char, room: usize) -> i64 {
-    let found = attempt(|| Ok(describe()));
     // SAFETY: the caller vouches for the room.
-    found.map_or_else(|status| -(status as i64), |text| unsafe { tell_text(json, room, &text) })
+    unsafe { write_text(json, room, || Ok(describe())) }
 }

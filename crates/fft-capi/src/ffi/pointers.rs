@@ -121,6 +121,9 @@ pub(super) unsafe fn request(
         let bricks = bricks.map(|brick| said(brick));
         let usual = options.is_null().then(Options::default);
         let options = options.as_ref().or(usual.as_ref()).ok_or_else(|| null("options"))?;
+        if let Some(why) = &options.failed {
+            return Err(why.clone());
+        }
         let place = match (options.placement.device, comm) {
             (DeviceChoice::Host, _) => None,
             (device, Some(comm)) => Some(place(comm, device, options)?),

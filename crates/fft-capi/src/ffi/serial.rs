@@ -28,7 +28,7 @@ struct Call {
 /// one array: then `input` is `output`, and both sizes are those of the longer side. Plans are kept
 /// while they hold at most 256 MiB together, not counting the last one; `thriffty_clear_plans`
 /// gives them up. Small arrays are transformed on the calling thread, others on `threads` of the
-/// options. Data on devices needs a plan. A machine file of the options is read in each call.
+/// options. Data on devices needs a plan.
 ///
 /// # Safety
 /// Pointers are NULL or point at what their types say. `input` has `input_bytes` bytes, which
@@ -103,7 +103,7 @@ pub extern "C" fn thriffty_clear_plans() -> Status {
     })
 }
 
-/// The number of threads of a plan of one process with `threads` 0 in its options: the environment
+/// The most threads of a plan of one process whose option "threads" is "default": the environment
 /// variable `THRIFFTY_THREADS`, or `OMP_NUM_THREADS`, or the number of cores that this process may
 /// use by its affinity and the quota of its control group.
 #[unsafe(no_mangle)]

@@ -166,7 +166,7 @@ pub unsafe extern "C" fn thriffty_multiply(
 /// for `thriffty_multiply`, with which -laplacian(phi) = rho is solved without walls or periods.
 /// Collective.
 ///
-/// The plan has 2 or 3 axes, and `transform` of its options is twice the shape, or more. The kernel
+/// The plan has 2 or 3 axes, and its option "zero_padded" is twice the shape, or more. The kernel
 /// has `output_bytes` of `thriffty_plan_sizes`, where the plan's data is. Densities are taken as
 /// constant in each cell; in two dimensions the potential of a point is -ln(r)/2 pi.
 ///

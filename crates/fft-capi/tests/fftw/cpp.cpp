@@ -12,6 +12,7 @@
 
 using Complex = std::complex<double>;
 using Plan = std::unique_ptr<thriffty_plan, decltype(&thriffty_plan_destroy)>;
+using Options = std::unique_ptr<thriffty_options, decltype(&thriffty_options_destroy)>;
 
 constexpr std::int64_t ROWS = 30, COLUMNS = 28;
 
@@ -27,11 +28,13 @@ Plan make_plan(int rank, int ranks) {
     const thriffty_brick input{{ROWS * rank / ranks, 0, 0, 0}, {ROWS * (rank + 1) / ranks, COLUMNS, 0, 0}};
     const thriffty_brick output{{0, cut(COLUMNS, rank - first), 0, 0}, {ROWS, cut(COLUMNS, rank - first + 1), 0, 0}};
     const std::int64_t shape[] = {ROWS, COLUMNS};
-    thriffty_options options;
-    check(thriffty_options_init(&options, sizeof options));
-    options.forward_scale = options.inverse_scale = THRIFFTY_SCALE_SYMMETRIC;
+    thriffty_options *made = nullptr;
+    check(thriffty_options_create(&made));
+    const Options options(made, thriffty_options_destroy);
+    check(thriffty_options_set(options.get(), "forward_scale", "symmetric"));
+    check(thriffty_options_set(options.get(), "inverse_scale", "symmetric"));
     thriffty_plan *plan = nullptr;
-    check(thriffty_plan_create(&plan, MPI_COMM_WORLD, THRIFFTY_TRANSFORM_C2C, 2, shape, &input, &output, &options));
+    check(thriffty_plan_create(&plan, MPI_COMM_WORLD, THRIFFTY_TRANSFORM_C2C, 2, shape, &input, &output, options.get()));
     return Plan(plan, thriffty_plan_destroy);
 }
 

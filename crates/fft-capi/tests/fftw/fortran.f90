@@ -67,9 +67,9 @@ contains
         integer :: i, j, k
         real(c_double) :: error, largest
 
-        options%exchange = "p2p"
-        options%memory = "least"
-        options%threads = 2
+        call options%set("exchange", "p2p")
+        call options%set("memory", "least")
+        call options%set("threads", 2)
         if (f08) then
             call thriffty_plan_create(plan, MPI_COMM_WORLD, THRIFFTY_TRANSFORM_R2C, n, options=options, status=status)
         else
@@ -129,7 +129,7 @@ contains
         integer :: i, j, k
         real(c_double) :: error, largest
 
-        options%shared_arrays = .true.
+        call options%set("shared_arrays", .true.)
         call thriffty_plan_create(plan, MPI_COMM_WORLD, THRIFFTY_TRANSFORM_R2C, n, options=options, status=status)
         call check(status)
         call thriffty_plan_sizes(plan, sizes, status)

@@ -16,6 +16,19 @@ static int failed(thriffty_status status) {
     return status != THRIFFTY_STATUS_OK;
 }
 
+/* A plan of one process with an option of this name, and so many threads; 0 is their usual number. */
+static thriffty_status create(thriffty_plan **plan, int transform, const char *name, const char *value, int threads) {
+    char number[12] = "default";
+    if (threads != 0) snprintf(number, sizeof number, "%d", threads);
+    thriffty_options *options;
+    thriffty_status status = thriffty_options_create(&options);
+    thriffty_options_set(options, name, value);
+    thriffty_options_set(options, "threads", number);
+    if (!status) status = thriffty_plan_create_serial(plan, transform, 2, shape, options);
+    thriffty_options_destroy(options);
+    return status;
+}
+
 static double largest(const double *a, const double *b, int count) {
     double error = 0.0;
     for (int i = 0; i < count; i++) error = fmax(error, fabs(a[i] - b[i]));
@@ -29,13 +42,8 @@ static double cosines(int threads) {
     fftw_execute(whole);
     fftw_destroy_plan(whole);
 
-    thriffty_options options;
     thriffty_plan *plan = NULL;
-    thriffty_status status = thriffty_options_init(&options, sizeof options);
-    options.kinds[0] = THRIFFTY_KIND_DCT2;
-    options.kinds[1] = THRIFFTY_KIND_DCT1;
-    options.threads = threads;
-    if (!status) status = thriffty_plan_create_serial(&plan, THRIFFTY_TRANSFORM_R2R, 2, shape, &options);
+    thriffty_status status = create(&plan, THRIFFTY_TRANSFORM_R2R, "kinds", "dct2,dct1", threads);
     if (!status) status = thriffty_forward(plan, x, sizeof x, y, sizeof y);
     if (!status) status = thriffty_inverse(plan, y, sizeof y, back, sizeof back);
     if (!status) status = thriffty_plan_destroy(plan);
@@ -51,14 +59,10 @@ static double batches(int threads) {
     fftw_execute(whole);
     fftw_destroy_plan(whole);
 
-    thriffty_options options;
     thriffty_plan *plan = NULL;
     thriffty_sizes sizes;
     void *array = NULL;
-    thriffty_status status = thriffty_options_init(&options, sizeof options);
-    options.batch = ARRAYS;
-    options.threads = threads;
-    if (!status) status = thriffty_plan_create_serial(&plan, THRIFFTY_TRANSFORM_R2C, 2, shape, &options);
+    thriffty_status status = create(&plan, THRIFFTY_TRANSFORM_R2C, "batch", "3", threads);
     if (!status) status = thriffty_plan_sizes(plan, &sizes, sizeof sizes);
     if (!status) status = thriffty_forward(plan, x, sizeof x, y, sizeof y);
     if (!status) status = thriffty_inverse(plan, y, sizeof y, back, sizeof back);
@@ -81,11 +85,8 @@ static double batches(int threads) {
 int main(void) {
     double error = 0.0;
     for (int threads = 0; threads <= 3; threads++) error = fmax(error, fmax(cosines(threads), batches(threads)));
-    thriffty_options options;
     thriffty_plan *plan = NULL;
-    thriffty_options_init(&options, sizeof options);
-    options.threads = -1;
-    if (thriffty_plan_create_serial(&plan, THRIFFTY_TRANSFORM_C2C, 2, shape, &options) != THRIFFTY_STATUS_ARGUMENT) return 1;
+    if (create(&plan, THRIFFTY_TRANSFORM_C2C, "batch", "1", -1) != THRIFFTY_STATUS_ARGUMENT) return 1;
     printf("from FFTW %.1e\n", error);
     return error < 1e-13 ? 0 : 1;
 }

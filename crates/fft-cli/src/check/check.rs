@@ -105,7 +105,9 @@ impl Errors {
             if let Some(tolerance) = lost.tolerance {
                 let what = match tolerance.is_strict() {
                     true => "error by the wire, beyond the strict tolerance",
-                    _ => "error by the wire, beyond the tolerance (a strict one holds for any data)",
+                    _ => {
+                        "error by the wire, beyond the tolerance (a strict one holds for any data)"
+                    }
                 };
                 all.push((what, lost.error, tolerance.value() + grain));
             }

@@ -205,7 +205,10 @@ fn what_makes_no_sense_is_refused() {
             "plan c2c 8^3 --ranks 4 --machine sumit".into(),
             "one of default, summit, frontier, ethernet",
         ),
-        ("plan c2c 8^3 --ranks 4 --layouts sheets".into(), "[possible values: any, slabs, pencils]"),
+        (
+            "plan c2c 8^3 --ranks 4 --layouts sheets".into(),
+            "[possible values: any, slabs, pencils]",
+        ),
         ("plan c2c 8^3 --ranks 4 --bandwidth 0".into(), "expected a number above 0"),
         ("plan c2c 8^3 --ranks 4 --latency fast".into(), "expected a time of 0 or more"),
         ("plan c2c 8^3 --ranks 4 --machine /nowhere/x.toml".into(), "machine file /nowhere/x.toml"),

@@ -120,9 +120,11 @@ fn forecasts_are_of_the_padded_transform() {
 
     let scale = "scale r2c 64^3 --zero-padded 96^3 --machine ethernet --ranks-list 2,4";
     let text = unsaid(&scale.split(' ').collect::<Vec<_>>()).ok();
-    for part in
-        ["encoded is lossless", " 64x64x64 zero_padded=96x96x96 ", " 80x80x80 zero_padded=120x120x120 "]
-    {
+    for part in [
+        "encoded is lossless",
+        " 64x64x64 zero_padded=96x96x96 ",
+        " 80x80x80 zero_padded=120x120x120 ",
+    ] {
         assert!(text.contains(part), "{part} in {text}");
     }
 }

@@ -112,7 +112,8 @@ fn eight_jobs_at_once_leave_eight_entries() {
             let path = &path;
             scope.spawn(move || {
                 let shape = format!("{n}x4");
-                threads(1, &["tune", "c2c", &shape, "--tuning", "measure:20ms", "--wisdom", path]).ok()
+                threads(1, &["tune", "c2c", &shape, "--tuning", "measure:20ms", "--wisdom", path])
+                    .ok()
             });
         }
     });

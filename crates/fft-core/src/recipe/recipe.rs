@@ -147,7 +147,8 @@ impl fmt::Display for Recipe {
             _ => kinds.map(Kind::name).join(","),
         };
         write!(f, "({name} {} {precision}", times(&input.grid().shape()))?;
-        for (what, lens) in [("zero_padded", self.problem.transform), ("modes", self.problem.modes)] {
+        for (what, lens) in [("zero_padded", self.problem.transform), ("modes", self.problem.modes)]
+        {
             if self.problem.is_any_resized() {
                 write!(f, " {what}={}", times(&lens))?;
             }
