@@ -63,7 +63,10 @@ impl Options {
         self.wire.unwrap_or(if self.tolerance.is_some() { Wire::Tolerance } else { Wire::Raw })
     }
 
-    /// Whether whatever has a value for each axis has as many as the grid.
+    /// Checks that what has a value for each axis has as many as the grid.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for an option or a brick with another number.
     pub fn check_axes(&self, grid: DynGrid) -> Result<(), Error> {
         let axes = grid.axes();
         let check = |name: &str, found: Option<usize>| match found.filter(|found| *found != axes) {

@@ -234,7 +234,7 @@ impl<K: Family> Prepared<K> {
                 transform.grids()
             ),
             field: options.field.name(),
-            batch: batch,
+            batch,
             direction: options.direction.choose("forward", "inverse"),
             ranks: plan.recipe().problem().input.ranks(),
             transport: plan.comm().name(),
