@@ -105,8 +105,9 @@ pub mod planning {
 ///
 /// A machine file is TOML with the fields of [`Machine`](machine::Machine): each number has a
 /// `value`, how it is known (measured, fitted or assumed) and its `source`. `measure` and `save`
-/// make one; `load` and `read` read it on all ranks, `read_file` on this one alone. With the feature
-/// `cuda`, `measure_on_device`, `load_on_device` and `read_on_device` do so for plans on GPUs.
+/// make one; `load` and `read` read it on all ranks, `read_file` on this one alone. With the
+/// feature `cuda`, `measure_on_device`, `load_on_device` and `read_on_device` do so for plans on
+/// GPUs.
 pub mod machine {
     pub use crate::calibration::measure;
     #[cfg(feature = "cuda")]

@@ -20,8 +20,8 @@ define_options! {
         /// axis of one process has one thread. With MPI, the thread that makes the plan sends for
         /// the others, so that MPI_THREAD_FUNNELED is enough; transposed data is refused there.
         threads: Option<usize> = None, |threads: usize| Some(threads);
-        /// Where the data is: host; the number of a CUDA device, which ranks may share; or cuda, the
-        /// host's CUDA devices, which its ranks use in rotation.
+        /// Where the data is: host; the number of a CUDA device, which ranks may share; or cuda,
+        /// the host's CUDA devices, which its ranks use in rotation.
         device: DeviceChoice = DeviceChoice::Host, |device: DeviceChoice| device;
         /// How data on devices gets to other ranks. peer_to_peer: it is read from their devices if
         /// possible, and otherwise sent in messages, from the device if the MPI is CUDA-aware.

@@ -109,7 +109,8 @@ impl DynPlan {
     }
 
     /// The candidates for the recipe, with the times that the model expects of each and, after
-    /// [`Tuning::Measure`](crate::Tuning::Measure), those that were measured. The same on all ranks.
+    /// [`Tuning::Measure`](crate::Tuning::Measure), those that were measured. The same on all
+    /// ranks.
     pub fn report(&self) -> &Report {
         &self.report
     }

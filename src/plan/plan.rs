@@ -160,10 +160,10 @@ impl<K: Transform, const D: usize, L: Location> Plan<K, D, L> {
     /// As [`Plan::input`], in memory that the ranks of a host share, as
     /// [`Draft::shared_arrays`](crate::Draft::shared_arrays) needs it. Collective.
     ///
-    /// When the field is dropped, the plan keeps its memory for the next one; [`DynPlan::workspace_bytes`]
-    /// does not count it. A field that outlives its plan on any rank keeps all such memory of its
-    /// host until the processes end. MPI processes may use it until MPI is finalized: later
-    /// accesses panic.
+    /// When the field is dropped, the plan keeps its memory for the next one, which
+    /// [`DynPlan::workspace_bytes`] does not count. A field that outlives its plan on any rank
+    /// keeps all such memory of its host until the processes end. MPI processes may use it until
+    /// MPI is finalized: later accesses panic.
     ///
     /// # Errors
     /// On every rank: [`Error::OnRank`] when one does not get the memory, its host has too little

@@ -6,9 +6,8 @@
 //!    texts, or an error.
 //! 2. `status.rs` turns an error or a panic into a status, and a text for
 //!    [`ffi::thriffty_last_error`].
-//! 3. `options.rs` sets options by name, `request.rs` turns arguments into what they mean, `plan.rs`
-//!    makes a [`DynPlan`](thriffty::planning::DynPlan), `arrays.rs` plans copies, and `registry.rs` gives
-//!    them handles.
+//! 3. `options.rs` sets options by name, `request.rs` says what arguments mean, `plan.rs` makes
+//!    plans of them, `arrays.rs` plans copies, and `registry.rs` gives both handles.
 //!
 //! A handle is a number in place of a pointer. No number is used twice, so that handles of
 //! destroyed plans are detected.

@@ -1,4 +1,4 @@
-/* What the C tests share: a status or a truth that ends the program where it is not as expected, and
+/* What the C tests share: a status or a truth that ends the program if it is not as expected, and
  * options. */
 #include <stdio.h>
 #include <string.h>

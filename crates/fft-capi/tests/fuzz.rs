@@ -106,7 +106,8 @@ impl Fuzz {
         set(text, way)
     }
 
-    /// Options of which some are changed, or none. Most failures are taken back, so that plans are made.
+    /// Options of which some are changed, or none. Most failures are taken back, so that plans are
+    /// made.
     fn options(&mut self) -> *mut Options {
         let mut options = Box::into_raw(Box::<Options>::default());
         for _ in 0..self.rng.usize(..40) {

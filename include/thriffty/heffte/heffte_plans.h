@@ -54,7 +54,7 @@ inline std::string environment(char const *name) {
     return found == nullptr ? "" : found;
 }
 
-/** Options of a plan. What is wrong with them is an error of `thriffty_plan_create`, on all ranks. */
+/** Options of a plan. `thriffty_plan_create` reports what is wrong with them, on all ranks. */
 class named_options {
 public:
     named_options() { check(thriffty_options_create(&all_)); }

@@ -34,7 +34,7 @@ mod pointers;
 pub mod serial;
 pub mod spectral;
 
-use pointers::{arrays, bytes_mut, request, tell, tell_sizes, tell_text, text};
+use pointers::{arrays, bytes_mut, request, tell, tell_sizes, text, write_text};
 
 /// A distributed transform, ready to run any number of times in both directions.
 ///
@@ -389,22 +389,6 @@ pub unsafe extern "C" fn thriffty_plan_report(
 ) -> i64 {
     // SAFETY: the caller vouches for the room.
     unsafe { write_text(report, room, || plans().with(plan.addr(), |plan| Ok(plan.report()))) }
-}
-
-/// Writes a text as snprintf does; its length, or a status times -1.
-///
-/// # Safety
-/// `place` is NULL or has room for `room` bytes.
-unsafe fn write_text(
-    place: *mut c_char,
-    room: usize,
-    text: impl FnOnce() -> Result<String, Failure>,
-) -> i64 {
-    match attempt(text) {
-        // SAFETY: the caller vouches for the room.
-        Ok(text) => unsafe { tell_text(place, room, &text) },
-        Err(status) => -(status as i64),
-    }
 }
 
 /// Fails on this rank in place of a transform. Every rank, also those that transform, returns

@@ -6,8 +6,7 @@ use thriffty::Error;
 use thriffty::planning::MAX_AXES;
 
 use super::addresses::null;
-use super::pointers::{tell, text};
-use super::write_text;
+use super::pointers::{tell, text, write_text};
 use crate::options::describe;
 use crate::status::{Status, status};
 use crate::values::Options;

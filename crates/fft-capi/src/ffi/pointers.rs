@@ -182,3 +182,19 @@ pub(super) unsafe fn tell_text(place: *mut c_char, room: usize, text: &str) -> i
     }
     text.len() as i64
 }
+
+/// Writes a text as snprintf does; its length, or a status times -1.
+///
+/// # Safety
+/// `place` is NULL or has room for `room` bytes.
+pub(super) unsafe fn write_text(
+    place: *mut c_char,
+    room: usize,
+    text: impl FnOnce() -> Result<String, Failure>,
+) -> i64 {
+    match attempt(text) {
+        // SAFETY: the caller vouches for the room.
+        Ok(text) => unsafe { tell_text(place, room, &text) },
+        Err(status) => -(status as i64),
+    }
+}

@@ -16,7 +16,7 @@ static int failed(thriffty_status status) {
     return status != THRIFFTY_STATUS_OK;
 }
 
-/* A plan of one process with an option of this name, and so many threads; 0 is their usual number. */
+/* A plan of one process with an option of this name, and this number of threads, or 0. */
 static thriffty_status create(thriffty_plan **plan, int transform, const char *name, const char *value, int threads) {
     char number[12] = "default";
     if (threads != 0) snprintf(number, sizeof number, "%d", threads);
