@@ -9,7 +9,7 @@ use bytemuck::cast_slice;
 use thriffty::planning::{
     Direction, DynBrick, DynPlan, Element, Layout, PerAxis, Problem, Real, Reduce, Transform,
 };
-use thriffty::{Complex, Error, Kind};
+use thriffty::{Complex, Error, Kind, Scale};
 
 use crate::data::bricks::{for_each_row, holds, place};
 use crate::data::noise::scramble;
@@ -39,8 +39,17 @@ pub(crate) fn inverse_error<K: Transform>(
 }
 
 /// Whether the spectrum has fewer modes than the transform.
-pub(crate) fn is_truncated(problem: &Problem) -> bool {
+fn is_truncated(problem: &Problem) -> bool {
     problem.modes != problem.transform
+}
+
+/// Whether the inverse of the transform gives the input back: with all modes, and scales that
+/// divide by the number of points once.
+pub(crate) fn gives_back_its_input(problem: &Problem) -> bool {
+    use Scale::{Full, None, Symmetric};
+    let scales = (problem.forward, problem.inverse);
+    let is_inverse = matches!(scales, (None, Full) | (Full, None) | (Symmetric, Symmetric));
+    is_inverse && !is_truncated(problem)
 }
 
 /// This rank's data before or after a transform.

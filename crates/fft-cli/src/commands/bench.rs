@@ -13,7 +13,7 @@ use crate::args::encoding::Encoding;
 use crate::args::options::{Problem, Transform};
 use crate::args::parse::{choice, count};
 use crate::check::check::{self, Errors, RoundTrip};
-use crate::check::reference::{self, is_truncated};
+use crate::check::reference::{self, gives_back_its_input};
 use crate::check::wires::{Lost, relative};
 use crate::data::fields::{Distance, Field, Source};
 use crate::engine::engine::{Array, Engine};
@@ -29,7 +29,7 @@ use crate::ranks::world::{Failure, print, refused, zeros};
 /// FFTW's benchmarks; N counts padding, too. Fails when an l2 error exceeds 2ε·max(4, log2 N), or
 /// the error of a point 8 times that.
 ///
-/// Where --modes leaves some out, the inverse does not give the input back: 32 of its points are
+/// Where --modes or the scales leave something out, the inverse does not give the input back: 32 of its points are
 /// compared with their definition instead.
 ///
 /// With --tolerance or --wire, the forward transform is compared with that of the same plan
@@ -119,7 +119,7 @@ impl<K: Family> Prepared<K> {
         let source = Source::new(options.field, &plan)?;
         let host = options.check
             || Encoding::of(problem.options()).is_asked_for()
-            || is_truncated(plan.recipe().problem());
+            || !gives_back_its_input(plan.recipe().problem());
         if let Some(scale) = options.field.noise_scale().filter(|_| !host)
             && plan.noise_on_device(scale)?
         {
@@ -207,9 +207,9 @@ impl<K: Family> Prepared<K> {
         plan.run(Direction::Inverse, cast_slice(spectral), cast_slice_mut(physical))?;
         let inverse = plan.wire_error().unwrap_or_default();
         let lost = lost.map(|(lost, _)| Lost { inverse, ..lost });
-        let (round_trip, inverse) = match is_truncated(plan.recipe().problem()) {
-            true => (None, Some(reference::inverse_error::<K>(plan, spectral, physical)?)),
-            false => (Some(RoundTrip::after(plan, source, &physical[..])?), None),
+        let (round_trip, inverse) = match gives_back_its_input(plan.recipe().problem()) {
+            true => (Some(RoundTrip::after(plan, source, &physical[..])?), None),
+            false => (None, Some(reference::inverse_error::<K>(plan, spectral, physical)?)),
         };
         Ok(Errors { round_trip, inverse, forward, lost, grain })
     }

@@ -143,7 +143,7 @@ fn wisdom_is_of_these_lengths() {
 #[test]
 fn what_makes_no_sense_is_refused_by_all() {
     for (line, expected) in [
-        ("c2c 8x8 --zero-padded 16", "--zero-padded 16 has 1 axes, expected 2"),
+        ("c2c 8x8 --zero-padded 16", "axes of zero_padded: found 1, expected 2"),
         ("c2c 8x8 --modes 8x8x8", "axes of modes: found 3, expected 2"),
         ("c2c 8x8 --zero-padded 4x8", "length of the transform along axis 0: found 4"),
         ("c2c 8x8 --modes 4x9", "number of modes along axis 1: found 9, expected 1 to 8"),
