@@ -221,7 +221,7 @@ impl<'a, K: Transform, const D: usize, L: Location> Draft<'a, K, D, L> {
 
     options_table!(setters);
 
-    /// Calls this on every rank before each turn of [`Tuning::Measure`].
+    /// Calls this on every rank before each turn of [`Tuning::Measure`](crate::Tuning::Measure).
     pub fn watch(self, news: impl Fn(Progress) + 'a) -> Self {
         Self::of(self.draft.watch(news))
     }
@@ -232,7 +232,7 @@ impl<'a, K: Transform, const D: usize, L: Location> Draft<'a, K, D, L> {
     }
 
     /// The recipe that [`Draft::build`] would bind. Collective: every rank gets the same.
-    /// [`Tuning::Measure`] measures for it.
+    /// [`Tuning::Measure`](crate::Tuning::Measure) measures for it.
     ///
     /// # Errors
     /// The same on every rank: [`Error::Disagreement`] when they were given different options;
@@ -244,13 +244,13 @@ impl<'a, K: Transform, const D: usize, L: Location> Draft<'a, K, D, L> {
 
     /// Makes the plan. Collective; the same `Ok` or error on every rank.
     ///
-    /// Where the ranks of a host cannot share as much memory as [`Algorithm::Shared`] needs, they
+    /// If the ranks of a host cannot share as much memory as the exchange `shared` needs, they
     /// exchange messages, with one warning.
     ///
     /// # Errors
     /// Those of [`Draft::recipe`]; [`Error::OnRank`] when a rank lacks memory, or the transport or
-    /// the driver fails. On a device also [`Error::Argument`] for [`Memory::Least`] and a transport
-    /// that is not there.
+    /// the driver fails. On a device also [`Error::Argument`] for least memory and a transport that
+    /// is not there.
     pub fn build(self) -> Result<Plan<K, D, L>, Error> {
         self.draft.build().map(Plan::of)
     }

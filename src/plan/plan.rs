@@ -20,8 +20,8 @@ use crate::spectral::Domain;
 ///
 /// Data is this rank's brick of the grid, row-major by default, one array after the other for
 /// batches. Forward uses `exp(-2πi jk/n)` and is unscaled, inverse divides by the number of points,
-/// unless [`Draft::scale`](crate::Draft::scale) says otherwise. Frequencies are in natural order:
-/// 0, 1, ..., -2, -1.
+/// unless you set [other scales](crate::Draft::forward_scale). Frequencies are in natural order: 0,
+/// 1, ..., -2, -1.
 ///
 /// Executing is collective, allocates nothing, and returns the same `Ok` or error on every rank.
 /// Dropping a plan is collective for MPI processes: they free communicators and windows together.

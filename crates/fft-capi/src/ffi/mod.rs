@@ -20,7 +20,7 @@ use thriffty::{
 use crate::plan;
 use crate::registry::plans;
 use crate::request::Request;
-use crate::status::{Failure, Status, attempt, last, status};
+use crate::status::{Failure, Status, last, status};
 #[cfg(feature = "mpi")]
 use crate::values::Brick;
 use crate::values::{Options, Sizes};

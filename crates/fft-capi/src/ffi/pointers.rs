@@ -11,6 +11,7 @@ use super::device::place;
 #[cfg(not(feature = "cuda"))]
 use crate::request::Place;
 use crate::request::{Request, family};
+use crate::status::{Failure, attempt};
 use crate::values::{Brick, Options, SIZES_BYTES, Sizes};
 
 /// Writes a value of a call.
