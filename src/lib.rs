@@ -90,7 +90,7 @@ pub mod planning {
         Algorithm, BytesMoved, Capabilities, Direction, DynBrick, DynGrid, Element, Epochs,
         Expected, Family, Flight, Layout, MAX_AXES, Memory, Message, Node, Order, PerAxis, Played,
         Precision, Prediction, Problem, ProcGrid, Program, Real, Recipe, Reduce, Schedule,
-        Simulation, Simulator, Step, Summary, Timings, WireError, agree, assert_same,
+        Simulation, Simulator, Step, Summary, Timings, Travel, WireError, agree, assert_same,
     };
 }
 

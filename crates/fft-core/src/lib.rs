@@ -59,7 +59,7 @@ pub use planner::cost;
 pub use planner::{BytesMoved, Expected, Family, Prediction};
 pub use problem::{
     Access, Algorithm, Chunking, Codecs, Direction, Epochs, GpuTransport, How, Kind, Link, Machine,
-    Memory, Messages, Problem, Quantity, Rate, Scale, TransportOptions, TransportPolicy,
+    Memory, Messages, Problem, Quantity, Rate, Scale, TransportOptions, TransportPolicy, Travel,
 };
 pub use recipe::{LineSide, LocalFft, Loss, Node, Pass, Recipe, Step};
 pub use redistribute::{

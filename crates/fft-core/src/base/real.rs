@@ -5,6 +5,8 @@ use std::fmt::Debug;
 use bytemuck::Pod;
 use num_complex::Complex;
 
+use super::named::names;
+
 /// `f32` or `f64`.
 pub trait Real:
     Pod + fft_lines::Number + Debug + Default + PartialOrd + Send + Sync + sealed::Sealed
@@ -46,14 +48,7 @@ impl Precision {
     }
 }
 
-impl std::fmt::Display for Precision {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::F32 => "f32",
-            Self::F64 => "f64",
-        })
-    }
-}
+names!(Precision, "precision", { F32 = "f32", F64 = "f64" });
 
 mod sealed {
     pub trait Sealed {}

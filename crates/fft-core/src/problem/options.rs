@@ -1,10 +1,8 @@
 //! Options of execution, which leave the result's meaning unchanged.
 
-use std::fmt;
-use std::str::FromStr;
-
 use super::algorithm::Algorithm;
-use crate::base::{Error, Tolerance};
+use crate::base::Tolerance;
+use crate::base::named::names;
 use crate::codec::Wire;
 
 /// Execution options, equal on all ranks.
@@ -71,40 +69,7 @@ pub enum Memory {
     Least,
 }
 
-impl Memory {
-    /// Maximum rounds of a chunked reshape. Each round completes before the next begins.
-    pub fn rounds(self, exchange: Algorithm) -> usize {
-        use Algorithm::{Alltoallv, KWay, Ring};
-        match (self, exchange) {
-            // The last messages are unpacked after all others and delay the end.
-            (Self::Ample, Ring(_)) => 4,
-            // One message to a rank at a time.
-            (_, Alltoallv | KWay(_)) => usize::MAX,
-            (Self::Ample, _) => 1,
-            (Self::Least, _) => 128,
-        }
-    }
-}
-
-/// `ample` or `least`.
-impl fmt::Display for Memory {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Ample => "ample",
-            Self::Least => "least",
-        })
-    }
-}
-
-/// Parses the names that [`Display`](fmt::Display) writes.
-impl FromStr for Memory {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self, Error> {
-        let found = [Self::Ample, Self::Least].into_iter().find(|known| known.to_string() == name);
-        found.ok_or_else(|| Error::argument("memory", name, "ample or least"))
-    }
-}
+names!(Memory, "memory", { Ample = "ample", Least = "least" });
 
 /// Memory access of local transforms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

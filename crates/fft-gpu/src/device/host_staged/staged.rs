@@ -39,11 +39,11 @@ pub(crate) struct StagedOptions<'a> {
 impl StagedOptions<'_> {
     /// The most bytes of a chunk, of elements of `element` bytes; `None` for one chunk.
     fn most_bytes(&self, pass: &ExchangePass<'_>, element: usize) -> Option<usize> {
-        match (self.exchange, self.transport) {
-            // These take one message to each rank.
-            (Algorithm::Alltoallv | Algorithm::KWay(_), _) => None,
-            (Algorithm::P2p, GpuTransport::GpuDirect) => None,
-            (_, GpuTransport::GpuDirect) => {
+        match self.transport {
+            // One message to each rank.
+            _ if self.exchange.travel().is_collective() => None,
+            GpuTransport::GpuDirect if !self.exchange.is_chunked() => None,
+            GpuTransport::GpuDirect => {
                 let layout = &pass.from.layout;
                 let bricks = (0..layout.ranks()).map(|rank| layout.brick(rank).points());
                 let most = bricks.max().unwrap_or(0) * self.batch * element / CHUNKS;
