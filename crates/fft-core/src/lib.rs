@@ -47,7 +47,10 @@ pub use execute::{
     AnyExecutor, BindContext, BufferRequirement, CallerArrays, Device, Executor, MakeExchange,
     OpBuffers, Operation, Operations, RunContext, RunParts,
 };
-pub use fft_lines::{Costs, Layout as LineLayout, LineCosts, OneByOne, PerProcess, RADICES};
+pub use fft_lines::{
+    Costs, Layout as LineLayout, LineCosts, OneByOne, PerProcess, RADICES, Trigonometric,
+    TrigonometricType,
+};
 pub use geometry::{
     Brick, DIMS, DynBrick, DynGrid, Grid, Layout, MAX_AXES, Panel, PerAxis, Placed, ProcGrid,
     Topology, Transfer, View, check_axes,

@@ -17,6 +17,7 @@ pub(crate) use algorithm::{FlightCosts, Setting};
 pub(crate) use gain::Gain;
 pub use gpu_transport::GpuTransport;
 pub use kind::Kind;
+pub(crate) use kind::Lines;
 pub use link::Link;
 pub use machine::{Codecs, How, Machine, Messages, Quantity, Rate};
 pub use options::{Access, Memory, TransportOptions};
