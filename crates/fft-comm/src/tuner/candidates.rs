@@ -67,7 +67,7 @@ impl Choice {
     pub fn of_model(problem: &Problem, exchange: Option<Algorithm>) -> Self {
         Self {
             exchanges: exchange
-                .map_or_else(|| Algorithm::suited(problem, false), |given| vec![given]),
+                .map_or_else(|| problem.suited_exchanges(false), |given| vec![given]),
             families: vec![Family::Any],
             chunks: vec![problem.options.chunk],
             wires: vec![problem.options.wire],
@@ -94,7 +94,7 @@ impl Choice {
         }
         Self {
             exchanges: exchange
-                .map_or_else(|| Algorithm::suited(problem, can_put), |given| vec![given]),
+                .map_or_else(|| problem.suited_exchanges(can_put), |given| vec![given]),
             families: vec![Family::Any, Family::Slabs, Family::Pencils],
             chunks,
             wires,

@@ -3,10 +3,8 @@
 //! What an exchange is stands in its [`Traits`]. Planning, costs and simulation ask these, so that
 //! a new exchange needs a variant, a name and its traits here, and an implementation in fft-comm.
 
-use super::options::{Access, Memory};
-use super::problem::Problem;
+use super::memory::Memory;
 use crate::base::named::{Name, Named, text};
-use crate::geometry::Topology;
 
 /// The algorithm of an exchange.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -101,26 +99,6 @@ pub(crate) struct Setting {
     /// Mean bytes of a message in pencils, where each rank has one for each other rank of its row
     /// or column. As floating point: the search reports what cannot be counted.
     pub(crate) message_bytes: f64,
-}
-
-impl Setting {
-    /// The setting of a problem. Cost: O(ranks).
-    pub(crate) fn of(problem: &Problem) -> Self {
-        let ranks = problem.input.ranks();
-        let hosts = Topology::new(&problem.hosts, ranks);
-        let points: f64 = problem.grid().shape().iter().map(|&len| len as f64).product();
-        let reals = points * problem.batch as f64 * if problem.complex { 2.0 } else { 1.0 };
-        let bytes = reals * problem.precision.bytes() as f64;
-        Self {
-            ranks,
-            hosts: hosts.hosts(),
-            shares_hosts: hosts.ranks_per_host() > 1,
-            on_hosts: problem.options.access == Access::Cached,
-            memory: problem.options.memory,
-            can_put: false,
-            message_bytes: bytes / (ranks as f64).powf(1.5),
-        }
-    }
 }
 
 /// Costs of a reshape on the busiest rank, of which exchanges compose the time of their messages.
@@ -250,17 +228,16 @@ impl Algorithm {
         self.travel() == Travel::Read
     }
 
-    /// The algorithms that suit a problem, in the order in which ties are broken; the first is the
-    /// fallback. `can_put` is whether ranks can put into each other's memory.
-    pub fn suited(problem: &Problem, can_put: bool) -> Vec<Self> {
-        let setting = Setting { can_put, ..Setting::of(problem) };
+    /// The algorithms that suit a setting, in the order in which ties are broken; the first is the
+    /// fallback.
+    pub(crate) fn suited(setting: &Setting) -> Vec<Self> {
         if setting.ranks == 1 {
             return vec![Self::default()];
         }
         let suits = |algorithm: &Self| {
             let Traits { name, runs, suits, .. } = algorithm.traits();
             let fits = name.number.is_none_or(|number| usize::from(number.value) < setting.ranks);
-            *algorithm == Self::default() || fits && runs(&setting) && suits(&setting)
+            *algorithm == Self::default() || fits && runs(setting) && suits(setting)
         };
         Self::ALL.into_iter().chain([Self::KWay(8)]).filter(suits).collect()
     }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::kind::Kind;
 use super::machine::Machine;
-use super::options::{Access, TransportOptions};
+use super::memory::Access;
+use super::options::TransportOptions;
 use super::scale::{Direction, Scale};
 use crate::base::{Error, Precision};
 use crate::codec::Wire;

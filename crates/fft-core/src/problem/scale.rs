@@ -21,7 +21,8 @@ impl Direction {
     }
 }
 
-/// The scale of a result. `N` is the product of the logical lengths ([`Kind::logical_len`](crate::Kind::logical_len)).
+/// The scale of a result. `N` is the product of the logical lengths
+/// ([`Kind::logical_len`](crate::Kind::logical_len)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scale {
     /// 1: the default of the forward transform.

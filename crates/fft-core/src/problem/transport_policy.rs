@@ -1,11 +1,13 @@
 //! The transport of a problem's messages, derived from options and hosts.
 
 use super::algorithm::{Algorithm, Setting, Travel};
-use super::options::{Memory, TransportOptions};
+use super::memory::{Access, Memory};
+use super::options::TransportOptions;
 use super::problem::Problem;
 use crate::base::cache_sizes::{
     BUNDLE_BYTES, CACHED_CHUNK_BYTES, LONG_MESSAGE_BYTES, MESSAGE_BYTES,
 };
+use crate::geometry::Topology;
 
 /// Chunks of a rank's data at most, where hosts send as one.
 const MOST_BUNDLES: usize = 16;
@@ -108,6 +110,30 @@ impl Sizes {
 }
 
 impl Problem {
+    /// Where its exchanges run. Cost: O(ranks).
+    pub(crate) fn setting(&self) -> Setting {
+        let ranks = self.input.ranks();
+        let hosts = Topology::new(&self.hosts, ranks);
+        let points: f64 = self.grid().shape().iter().map(|&len| len as f64).product();
+        let reals = points * self.batch as f64 * if self.complex { 2.0 } else { 1.0 };
+        let bytes = reals * self.precision.bytes() as f64;
+        Setting {
+            ranks,
+            hosts: hosts.hosts(),
+            shares_hosts: hosts.ranks_per_host() > 1,
+            on_hosts: self.options.access == Access::Cached,
+            memory: self.options.memory,
+            can_put: false,
+            message_bytes: bytes / (ranks as f64).powf(1.5),
+        }
+    }
+
+    /// The exchanges that suit it, in the order in which ties are broken; the first is the
+    /// fallback. `can_put` is whether ranks can put into each other's memory.
+    pub fn suited_exchanges(&self, can_put: bool) -> Vec<Algorithm> {
+        Algorithm::suited(&Setting { can_put, ..self.setting() })
+    }
+
     /// The transport of its messages. Cost: O(ranks).
     pub fn policy(&self) -> TransportPolicy {
         TransportPolicy::of(self)
@@ -117,7 +143,7 @@ impl Problem {
 impl TransportPolicy {
     /// The policy of a problem. Cost: O(ranks).
     pub fn of(problem: &Problem) -> Self {
-        let (named, setting) = (problem.options.exchange, Setting::of(problem));
+        let (named, setting) = (problem.options.exchange, problem.setting());
         // Planned as it is named, even on devices, where it does not run.
         let puts = named.travel() == Travel::Put;
         let exchange = if puts { named } else { named.executed(&setting) };

@@ -69,7 +69,8 @@ impl<T: GpuReal> DirectMessages<T> {
         let recvs: Vec<_> = (redistribution.recvs.iter().filter(|part| reached(part.0)))
             .map(|(peer, part)| (*peer, redistribution.scatter(part, &all).expect("not empty")))
             .collect();
-        // Ranks that are reached are on one host, and all raw or none. What the host codes is for others.
+        // Ranks that are reached are on one host, and all raw or none. What the host codes is for
+        // others.
         let any_raw = sends.iter().chain(&recvs).any(|(peer, _)| raw(*peer));
         let wire = if any_raw || !has_kernels(wire) { Wire::Raw } else { wire };
         let form = match wire {
