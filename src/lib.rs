@@ -97,7 +97,8 @@ pub mod planning {
         Access, Algorithm, BytesMoved, Capabilities, Direction, DynBrick, DynGrid, Element, Epochs,
         Expected, Family, Flight, GpuTransport, Layout, MAX_AXES, Memory, Message, Node, Order,
         PerAxis, Played, Precision, Prediction, Problem, ProcGrid, Program, Real, Recipe, Reduce,
-        Schedule, Simulation, Simulator, Step, Summary, Timings, WireError, agree, assert_same,
+        Schedule, Simulation, Simulator, Step, Summary, Timings, Travel, WireError, agree,
+        assert_same,
     };
 }
 

@@ -73,11 +73,11 @@ by_display! {
     Tuning: Form::Text;
     MachineChoice: Form::Text;
     DeviceChoice: Form::Text;
-    Family: Form::Names(&["any", "slabs", "pencils"]);
-    Memory: Form::Names(&["ample", "least"]);
-    GpuTransport: Form::Names(&["peer_to_peer", "gpu_direct", "host_staged"]);
-    Scale: Form::Names(&["none", "full", "symmetric"]);
-    Precision: Form::Names(&["f32", "f64"]);
+    Family: Form::Names(&Family::NAMES);
+    Memory: Form::Names(&Memory::NAMES);
+    GpuTransport: Form::Names(&GpuTransport::NAMES);
+    Scale: Form::Names(&Scale::NAMES);
+    Precision: Form::Names(&Precision::NAMES);
 }
 
 /// As `FromStr`, but errors name the option.
@@ -149,11 +149,7 @@ impl OptionValue for PerAxis<Kind> {
     const FORM: Form = Form::Kinds;
 
     fn parse(name: &str, text: &str) -> Result<Self, Error> {
-        let kind = |part: &str| {
-            let found = Kind::ALL.into_iter().find(|kind| kind.name() == part.trim());
-            let names = || Kind::ALL.map(Kind::name).join(", ");
-            found.ok_or_else(|| Error::argument(name, part, format!("one of {}", names())))
-        };
+        let kind = |part: &str| parse_as::<Kind>(name, part.trim());
         let kinds = text.split(',').map(kind).collect::<Result<Vec<_>, _>>()?;
         per_axis(name, &kinds)
     }

@@ -24,9 +24,6 @@ use std::process::Command;
 
 const VARIABLE: &str = "THRIFFTY_NETLAB";
 const PACKET: &str = "NETLAB_MTU";
-/// All of fft-cli's; those that do not run here are left out.
-const EXCHANGES: [&str; 7] =
-    ["p2p", "pipelined", "alltoallv", "kway2", "kway4", "ring", "ring-flush"];
 const PARTS: [&str; 5] = ["exchange", "pack", "unpack", "own", "fft"];
 
 /// The hosts, removed on drop.
@@ -125,7 +122,10 @@ fn start_all(lab: &Lab, options: &Options, peer: Option<&Path>, cli: &Path) -> R
     }
     // FFTW-MPI's slabs.
     let slabs = format!("{}x1x1", options.hosts);
-    for (name, words) in ours(options) {
+    // Those that do not run here are left out.
+    let known = tools::output(command(cli).args(["list", "exchanges"]))?;
+    let known: Vec<_> = known.lines().map(String::from).collect();
+    for (name, words) in ours(options, &known) {
         let mut ours = lab.run(options.hosts, &absolute(cli)?);
         ours.arg("bench").args(&problem).args(["--in-grid", &slabs, "--out-grid", &slabs]);
         match start(&name, ours.arg("--serve").args(words)) {
@@ -150,14 +150,14 @@ fn record_name(options: &Options, machine: &machine::Description) -> String {
     name
 }
 
-/// Names and options of our contenders. With wires, one exchange with raw messages and with each.
-fn ours(options: &Options) -> Vec<(String, Vec<String>)> {
+/// Names and options of our contenders: `known` exchanges, unless some are named. With wires, one
+/// exchange with raw messages and with each.
+fn ours(options: &Options, known: &[String]) -> Vec<(String, Vec<String>)> {
     let words = |words: &[&str]| words.iter().map(|word| String::from(*word)).collect::<Vec<_>>();
     let field = options.field.as_deref().map_or(vec![], |field| words(&["--field", field]));
     let mut all = Vec::new();
     if options.wires.is_empty() {
-        let known = EXCHANGES.map(String::from);
-        let asked = if options.exchanges.is_empty() { &known[..] } else { &options.exchanges };
+        let asked = if options.exchanges.is_empty() { known } else { &options.exchanges };
         for exchange in asked {
             all.push((format!("thriffty-{exchange}"), words(&bench::way(exchange))));
         }
@@ -292,8 +292,10 @@ mod tests {
     #[test]
     fn wires_are_timed_beside_raw_messages() {
         let options = parse("--net --wires bits:16,1e-6 --field smooth").unwrap();
-        let lines: Vec<_> =
-            ours(&options).iter().map(|(name, w)| format!("{name}: {}", w.join(" "))).collect();
+        let lines: Vec<_> = ours(&options, &[])
+            .iter()
+            .map(|(name, w)| format!("{name}: {}", w.join(" ")))
+            .collect();
         assert_eq!(
             lines,
             [
@@ -302,7 +304,8 @@ mod tests {
                 "thriffty-pipelined 1e-6: --exchange pipelined --tolerance 1e-6 --field smooth",
             ]
         );
-        assert_eq!(ours(&parse("--net").unwrap()).len(), EXCHANGES.len());
+        let known = ["p2p", "ring"].map(String::from);
+        assert_eq!(ours(&parse("--net").unwrap(), &known).len(), 2);
     }
 
     #[test]

@@ -95,7 +95,7 @@ fn described<O: Default>(row: &Setting<O>) -> Value {
         Form::Names(names) => ("name", names.to_vec()),
         Form::Lengths => ("lengths", Vec::new()),
         Form::Order => ("order", Vec::new()),
-        Form::Kinds => ("kinds", Kind::ALL.map(Kind::name).to_vec()),
+        Form::Kinds => ("kinds", Kind::NAMES.to_vec()),
         _ => ("text", Vec::new()),
     };
     let (default, meaning) = (row.default_text(), row.meaning());

@@ -63,7 +63,7 @@ fn exchanges_are_those_that_make_sense() {
     assert_eq!(of([8; 3], &[0; 9], false), "shared p2p pipelined alltoallv kway2 kway4 kway8");
     assert_eq!(of([256; 3], &[0, 1], true), "shared p2p alltoallv ring ring-flush");
     assert_eq!(of([256; 3], &[0, 1], false), "shared p2p alltoallv");
-    assert_eq!(of([256; 3], &[0, 0, 1], false), "shared p2p pipelined hosts alltoallv");
+    assert_eq!(of([256; 3], &[0, 0, 1], false), "shared hosts p2p pipelined alltoallv");
 }
 
 #[test]

@@ -47,7 +47,10 @@ pub use execute::{
     AnyExecutor, BindContext, BufferRequirement, CallerArrays, Device, Executor, MakeExchange,
     OpBuffers, Operation, Operations, RunContext, RunParts,
 };
-pub use fft_lines::{Costs, Layout as LineLayout, LineCosts, OneByOne, PerProcess, RADICES};
+pub use fft_lines::{
+    Costs, Layout as LineLayout, LineCosts, OneByOne, PerProcess, RADICES, Trigonometric,
+    TrigonometricType,
+};
 pub use geometry::{
     Brick, DIMS, DynBrick, DynGrid, Grid, Layout, MAX_AXES, Panel, PerAxis, Placed, ProcGrid,
     Topology, Transfer, View, check_axes,
@@ -59,7 +62,7 @@ pub use planner::cost;
 pub use planner::{BytesMoved, Expected, Family, Prediction};
 pub use problem::{
     Access, Algorithm, Chunking, Codecs, Direction, Epochs, GpuTransport, How, Kind, Link, Machine,
-    Memory, Messages, Problem, Quantity, Rate, Scale, TransportOptions, TransportPolicy,
+    Memory, Messages, Problem, Quantity, Rate, Scale, TransportOptions, TransportPolicy, Travel,
 };
 pub use recipe::{LineSide, LocalFft, Loss, Node, Pass, Recipe, Step};
 pub use redistribute::{

@@ -119,35 +119,22 @@ fn cosine_times<T: Number>(n: usize, of: impl Fn(f64) -> T) {
     let numbers: Vec<T> =
         (0..n * LINES).map(|i| of((i * 7919 % 1009) as f64 / 1009.0 - 0.5)).collect();
     let mut planner = T::planner();
-    let (dct1, dct2, dct4) = (planner.dct1(n), planner.type2_and_3(n), planner.type4(n));
     let mut scratch = vec![zero; 8 * n + 64];
     for kind in
         [TrigonometricType::I, TrigonometricType::II, TrigonometricType::III, TrigonometricType::IV]
     {
+        let transform = Trigonometric { kind, sine: false };
+        let line_by_line = planner.trigonometric(transform, n);
         let mut results = numbers.clone();
         let mut all: Vec<(&str, Run<'_>)> = vec![(
             "lines",
             Box::new(|| {
                 results.copy_from_slice(&numbers);
                 for line in results.chunks_exact_mut(n) {
-                    match kind {
-                        TrigonometricType::I => {
-                            dct1.process_dct1_with_scratch(line, &mut scratch);
-                        }
-                        TrigonometricType::II => {
-                            dct2.process_dct2_with_scratch(line, &mut scratch);
-                        }
-                        TrigonometricType::III => {
-                            dct2.process_dct3_with_scratch(line, &mut scratch);
-                        }
-                        TrigonometricType::IV => {
-                            dct4.process_dct4_with_scratch(line, &mut scratch);
-                        }
-                    }
+                    (line_by_line.run)(line, &mut scratch);
                 }
             }),
         )];
-        let transform = Trigonometric { kind, sine: false };
         for (name, layout, at) in [
             ("rows", Layout::Rows, Strides { stride: 1, dist: n }),
             ("columns", Layout::Columns, Strides { stride: LINES, dist: 1 }),

@@ -18,9 +18,9 @@ pub use complex_fft::ComplexFft;
 pub use costs::{Costs, Layout, LineCosts, OneByOne, RADICES};
 pub use lanes::{BatchFft, Lines, Strides, Trigonometric, TrigonometricType};
 pub use per_process::PerProcess;
-pub use planner::Planner;
+pub use planner::{Planner, RealTransform};
 pub use real_fft::RealFft;
-pub use rustdct::{Dct1, DctNum, Dst1, TransformType2And3, TransformType4};
+pub use rustdct::DctNum;
 
 use planners::Planners;
 

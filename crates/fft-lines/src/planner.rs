@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use rustdct::{Dct1, Dst1, TransformType2And3, TransformType4};
-
 use crate::complex_fft::ComplexFft;
 use crate::costs::Layout;
 use crate::lanes::{BatchFft, Trigonometric};
@@ -42,12 +40,17 @@ pub trait Planner<T>: Send {
         complex: bool,
         layout: Layout,
     ) -> Option<Arc<dyn BatchFft<T>>>;
-    /// DCT-I.
-    fn dct1(&mut self, n: usize) -> Arc<dyn Dct1<T>>;
-    /// DCT-II, DCT-III, DST-II and DST-III.
-    fn type2_and_3(&mut self, n: usize) -> Arc<dyn TransformType2And3<T>>;
-    /// DCT-IV and DST-IV.
-    fn type4(&mut self, n: usize) -> Arc<dyn TransformType4<T>>;
-    /// DST-I.
-    fn dst1(&mut self, n: usize) -> Arc<dyn Dst1<T>>;
+    /// A cosine or sine transform of real numbers: half of SciPy's.
+    fn trigonometric(&mut self, transform: Trigonometric, n: usize) -> RealTransform<T>;
+}
+
+/// Transforms a line with scratch.
+type RunLine<T> = dyn Fn(&mut [T], &mut [T]) + Send + Sync;
+
+/// A transform of real numbers in place.
+pub struct RealTransform<T> {
+    /// Numbers of scratch.
+    pub scratch_len: usize,
+    /// Transforms a line with this scratch.
+    pub run: Box<RunLine<T>>,
 }

@@ -14,9 +14,10 @@ use rustfft::num_complex::Complex;
 use crate::bluestein::{Bluestein, convolution_len};
 use crate::complex_fft::ComplexFft;
 use crate::costs::{Costs, Layout};
+use crate::lanes::TrigonometricType::{I, II, III, IV};
 use crate::lanes::{self, Batch, BatchFft, Real, Trigonometric};
 use crate::one_by_one::{self, LONG};
-use crate::planner::Planner;
+use crate::planner::{Planner, RealTransform};
 use crate::real_fft::{RealFft, inner_len, real_fft};
 use crate::shared::{Held, Made, Transform};
 
@@ -70,6 +71,59 @@ impl Planners {
             Made { transform: Arc::new(fft), bytes }
         })
     }
+
+    fn dct1<T: DctNum + Real>(&mut self, n: usize) -> Arc<dyn Dct1<T>> {
+        let fft = (n >= 10).then(|| self.forward(2 * (n - 1)));
+        self.held.get::<T, Arc<dyn Dct1<T>>>(Transform::Dct1, n, || match fft {
+            Some(fft) => Made { transform: Arc::new(Dct1ConvertToFft::new(fft)), bytes: 0 },
+            None => Made { transform: Arc::new(Dct1Naive::new(n)), bytes: 0 },
+        })
+    }
+
+    fn type2_and_3<T: DctNum + Real>(&mut self, n: usize) -> Arc<dyn TransformType2And3<T>> {
+        let by_halves = n == 3 || n > 1 && n.is_power_of_two();
+        let fft = (!by_halves).then(|| self.forward(n));
+        let bytes = complex_bytes::<T>(if by_halves { n / 2 } else { n });
+        self.held.get::<T, Arc<dyn TransformType2And3<T>>>(Transform::Type2And3, n, || match fft {
+            Some(fft) => Made { transform: Arc::new(Type2And3ConvertToFft::new(fft)), bytes },
+            None => Made { transform: DctPlanner::new().plan_dct2(n), bytes },
+        })
+    }
+
+    fn type4<T: DctNum + Real>(&mut self, n: usize) -> Arc<dyn TransformType4<T>> {
+        let (is_even, by_fft) = (n.is_multiple_of(2), n >= 6);
+        let half = (by_fft && is_even).then(|| self.type2_and_3(n / 2));
+        let fft = (by_fft && !is_even).then(|| self.forward(n));
+        self.held.get::<T, Arc<dyn TransformType4<T>>>(Transform::Type4, n, || match (half, fft) {
+            (Some(half), _) => {
+                let bytes = complex_bytes::<T>(n / 2);
+                Made { transform: Arc::new(Type4ConvertToType3Even::new(half)), bytes }
+            }
+            (_, Some(fft)) => {
+                Made { transform: Arc::new(Type4ConvertToFftOdd::new(fft)), bytes: 0 }
+            }
+            (None, None) => Made { transform: Arc::new(Type4Naive::new(n)), bytes: 0 },
+        })
+    }
+
+    fn dst1<T: DctNum + Real>(&mut self, n: usize) -> Arc<dyn Dst1<T>> {
+        let fft = (n >= 25).then(|| self.forward(2 * (n + 1)));
+        self.held.get::<T, Arc<dyn Dst1<T>>>(Transform::Dst1, n, || match fft {
+            Some(fft) => Made { transform: Arc::new(Dst1ConvertToFft::new(fft)), bytes: 0 },
+            None => Made { transform: Arc::new(Dst1Naive::new(n)), bytes: 0 },
+        })
+    }
+}
+
+/// A transform, each of which has its own trait in rustdct.
+macro_rules! real_transform {
+    ($plan:expr, $run:ident) => {{
+        let plan = $plan;
+        RealTransform {
+            scratch_len: plan.get_scratch_len(),
+            run: Box::new(move |line: &mut [T], scratch: &mut [T]| plan.$run(line, scratch)),
+        }
+    }};
 }
 
 impl<T: DctNum + Real> Planner<T> for Planners {
@@ -124,46 +178,27 @@ impl<T: DctNum + Real> Planner<T> for Planners {
         self.batch(Batch::Trigonometric(transform, complex), n, layout)
     }
 
-    fn dct1(&mut self, n: usize) -> Arc<dyn Dct1<T>> {
-        let fft = (n >= 10).then(|| self.forward(2 * (n - 1)));
-        self.held.get::<T, Arc<dyn Dct1<T>>>(Transform::Dct1, n, || match fft {
-            Some(fft) => Made { transform: Arc::new(Dct1ConvertToFft::new(fft)), bytes: 0 },
-            None => Made { transform: Arc::new(Dct1Naive::new(n)), bytes: 0 },
-        })
-    }
-
-    fn type2_and_3(&mut self, n: usize) -> Arc<dyn TransformType2And3<T>> {
-        let by_halves = n == 3 || n > 1 && n.is_power_of_two();
-        let fft = (!by_halves).then(|| self.forward(n));
-        let bytes = complex_bytes::<T>(if by_halves { n / 2 } else { n });
-        self.held.get::<T, Arc<dyn TransformType2And3<T>>>(Transform::Type2And3, n, || match fft {
-            Some(fft) => Made { transform: Arc::new(Type2And3ConvertToFft::new(fft)), bytes },
-            None => Made { transform: DctPlanner::new().plan_dct2(n), bytes },
-        })
-    }
-
-    fn type4(&mut self, n: usize) -> Arc<dyn TransformType4<T>> {
-        let (is_even, by_fft) = (n.is_multiple_of(2), n >= 6);
-        let half = (by_fft && is_even).then(|| self.type2_and_3(n / 2));
-        let fft = (by_fft && !is_even).then(|| self.forward(n));
-        self.held.get::<T, Arc<dyn TransformType4<T>>>(Transform::Type4, n, || match (half, fft) {
-            (Some(half), _) => {
-                let bytes = complex_bytes::<T>(n / 2);
-                Made { transform: Arc::new(Type4ConvertToType3Even::new(half)), bytes }
+    fn trigonometric(&mut self, transform: Trigonometric, n: usize) -> RealTransform<T> {
+        let Trigonometric { kind, sine } = transform;
+        match (kind, sine) {
+            (I, false) => real_transform!(self.dct1(n), process_dct1_with_scratch),
+            (II, false) => real_transform!(self.type2_and_3(n), process_dct2_with_scratch),
+            (III, false) => real_transform!(self.type2_and_3(n), process_dct3_with_scratch),
+            (IV, false) => real_transform!(self.type4(n), process_dct4_with_scratch),
+            (I, true) => {
+                let RealTransform { scratch_len, run } =
+                    real_transform!(self.dst1(n), process_dst1_with_scratch);
+                let run = move |line: &mut [T], scratch: &mut [T]| {
+                    // rustdct assumes zeros where it does not write.
+                    scratch.fill(T::zero());
+                    run(line, scratch);
+                };
+                RealTransform { scratch_len, run: Box::new(run) }
             }
-            (_, Some(fft)) => {
-                Made { transform: Arc::new(Type4ConvertToFftOdd::new(fft)), bytes: 0 }
-            }
-            (None, None) => Made { transform: Arc::new(Type4Naive::new(n)), bytes: 0 },
-        })
-    }
-
-    fn dst1(&mut self, n: usize) -> Arc<dyn Dst1<T>> {
-        let fft = (n >= 25).then(|| self.forward(2 * (n + 1)));
-        self.held.get::<T, Arc<dyn Dst1<T>>>(Transform::Dst1, n, || match fft {
-            Some(fft) => Made { transform: Arc::new(Dst1ConvertToFft::new(fft)), bytes: 0 },
-            None => Made { transform: Arc::new(Dst1Naive::new(n)), bytes: 0 },
-        })
+            (II, true) => real_transform!(self.type2_and_3(n), process_dst2_with_scratch),
+            (III, true) => real_transform!(self.type2_and_3(n), process_dst3_with_scratch),
+            (IV, true) => real_transform!(self.type4(n), process_dst4_with_scratch),
+        }
     }
 }
 

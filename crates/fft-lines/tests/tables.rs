@@ -3,6 +3,7 @@
 #[path = "../../../tests/common/counting.rs"]
 mod counting;
 
+use fft_lines::TrigonometricType::{I, II, III, IV};
 use fft_lines::{Layout, Number, Planner, Trigonometric, TrigonometricType};
 
 /// What is not counted: the planner and the structs of transforms.
@@ -23,6 +24,14 @@ fn check<T: Number>(name: &str, n: usize, make: Make<T>) {
     assert!(counting::bytes() < before + SMALL, "{name} of {n}");
 }
 
+fn cosines(kind: TrigonometricType) -> Trigonometric {
+    Trigonometric { kind, sine: false }
+}
+
+fn sines(kind: TrigonometricType) -> Trigonometric {
+    Trigonometric { kind, sine: true }
+}
+
 fn check_all<T: Number>(n: usize) {
     check::<T>("complex", n, |planner, n| drop(planner.complex(n, true)));
     check::<T>("both directions", n, |planner, n| {
@@ -30,17 +39,21 @@ fn check_all<T: Number>(n: usize) {
     });
     check::<T>("real", n, |planner, n| drop(planner.real(n)));
     check::<T>("real of even length", 2 * n, |planner, n| drop(planner.real(n)));
-    check::<T>("I", n, |planner, n| drop((planner.dct1(n + 1), planner.dst1(n))));
-    check::<T>("II and III", n, |planner, n| drop(planner.type2_and_3(n)));
-    check::<T>("IV", n, |planner, n| drop(planner.type4(n)));
-    check::<T>("IV of even length", 2 * n, |planner, n| drop(planner.type4(n)));
+    check::<T>("I", n, |planner, n| {
+        drop(planner.trigonometric(cosines(I), n + 1));
+        drop(planner.trigonometric(sines(I), n));
+    });
+    check::<T>("II", n, |planner, n| drop(planner.trigonometric(cosines(II), n)));
+    check::<T>("III", n, |planner, n| drop(planner.trigonometric(cosines(III), n)));
+    check::<T>("IV", n, |planner, n| drop(planner.trigonometric(cosines(IV), n)));
+    check::<T>("IV of even length", 2 * n, |planner, n| {
+        drop(planner.trigonometric(cosines(IV), n))
+    });
     check::<T>("batch", n, |planner, n| drop(planner.complex_batch(n, true, Layout::Columns)));
     check::<T>("real batches", 2 * n, |planner, n| {
         drop((planner.real_to_complex_batch(n), planner.complex_to_real_batch(n)));
     });
-    for kind in
-        [TrigonometricType::I, TrigonometricType::II, TrigonometricType::III, TrigonometricType::IV]
-    {
+    for kind in [I, II, III, IV] {
         let before = counting::bytes();
         let mut planner = T::planner();
         let transform = Trigonometric { kind, sine: n.is_multiple_of(3) };

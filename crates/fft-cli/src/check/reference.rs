@@ -192,13 +192,13 @@ fn along(problem: &Problem, direction: Direction, axis: usize, [from, to]: [usiz
     };
     let Some(k) = frequency(n, problem.modes[axis], index) else { return C::default() };
     match (direction, kind) {
-        (Direction::Forward, _) => weight(kind, n, j, k),
-        (Direction::Inverse, Kind::C2C) => weight(kind, n, j, k).conj(),
+        (Direction::Forward, _) => kind.basis(n, j, k),
+        (Direction::Inverse, Kind::C2C) => kind.basis(n, j, k).conj(),
         (Direction::Inverse, Kind::R2C) => {
             let conjugates = if k == 0 || 2 * k == n { 1.0 } else { 2.0 };
-            weight(kind, n, j, k).conj() * conjugates
+            kind.basis(n, j, k).conj() * conjugates
         }
-        (Direction::Inverse, _) => weight(kind.undone_by(), n, k, j),
+        (Direction::Inverse, _) => kind.undone_by().basis(n, k, j),
     }
 }
 
@@ -254,64 +254,9 @@ impl Sum {
     }
 }
 
-/// The factor of point `j` of an axis of `n` points in spectral point `k`.
-fn weight(kind: Kind, n: usize, j: usize, k: usize) -> C {
-    let (n, j, k) = (n as u128, j as u128, k as u128);
-    let cos = |factor: f64, m, d| C::from(factor * turn(m, d).re);
-    let sin = |factor: f64, m, d| C::from(factor * turn(m, d).im);
-    match kind {
-        Kind::None => C::from(if j == k { 1.0 } else { 0.0 }),
-        Kind::C2C | Kind::R2C => turn(j * k, n).conj(),
-        Kind::Dct1 => cos(if j == 0 || j == n - 1 { 1.0 } else { 2.0 }, j * k, 2 * (n - 1)),
-        Kind::Dct2 => cos(2.0, (2 * j + 1) * k, 4 * n),
-        Kind::Dct3 => cos(if j == 0 { 1.0 } else { 2.0 }, j * (2 * k + 1), 4 * n),
-        Kind::Dct4 => cos(2.0, (2 * j + 1) * (2 * k + 1), 8 * n),
-        Kind::Dst1 => sin(2.0, (j + 1) * (k + 1), 2 * (n + 1)),
-        Kind::Dst2 => sin(2.0, (2 * j + 1) * (k + 1), 4 * n),
-        Kind::Dst3 => sin(if j == n - 1 { 1.0 } else { 2.0 }, (j + 1) * (2 * k + 1), 4 * n),
-        Kind::Dst4 => sin(2.0, (2 * j + 1) * (2 * k + 1), 8 * n),
-    }
-}
-
-/// `exp(2πi m/d)`. Whole numbers reduce the angle to the first eighth of a turn without rounding.
-fn turn(m: u128, d: u128) -> C {
-    // In units of 1/(8d) of a turn.
-    let mut angle = 8 * (m % d);
-    let below = angle > 4 * d;
-    if below {
-        angle = 8 * d - angle;
-    }
-    let left = angle > 2 * d;
-    if left {
-        angle = 4 * d - angle;
-    }
-    let steep = angle > d;
-    if steep {
-        angle = 2 * d - angle;
-    }
-    let (sin, cos) = (std::f64::consts::TAU * angle as f64 / (8 * d) as f64).sin_cos();
-    let (x, y) = if steep { (sin, cos) } else { (cos, sin) };
-    C::new(if left { -x } else { x }, if below { -y } else { y })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn turns_are_exact_where_they_can_be() {
-        let found = [0, 1, 2, 3, 4, 5, 6, 7, 8].map(|m| turn(m, 8));
-        let h = std::f64::consts::FRAC_1_SQRT_2;
-        let expected =
-            [(1.0, 0.0), (h, h), (0.0, 1.0), (-h, h), (-1.0, 0.0), (-h, -h), (0.0, -1.0), (h, -h)];
-        for (m, (found, (re, im))) in found.into_iter().zip(expected.iter().cycle()).enumerate() {
-            assert!((found - C::new(*re, *im)).norm() < 2e-16, "{m}/8: {found}");
-        }
-        for m in 0..1000 {
-            let angle = std::f64::consts::TAU * m as f64 / 1000.0;
-            assert!((turn(m, 1000) - C::from_polar(1.0, angle)).norm() < 1e-14);
-        }
-    }
 
     #[test]
     fn the_lowest_frequencies_are_kept() {
@@ -328,18 +273,5 @@ mod tests {
             sum += C::new(x, -x);
         }
         assert_eq!(sum.value(), C::new(3.0, -3.0));
-    }
-
-    #[test]
-    fn a_transform_and_the_one_that_undoes_it_give_the_logical_length() {
-        for kind in Kind::ALL.into_iter().filter(|kind| kind.is_real()) {
-            let n = 7;
-            for (a, b) in (0..n).flat_map(|a| (0..n).map(move |b| (a, b))) {
-                let through = |k| weight(kind, n, a, k) * weight(kind.undone_by(), n, k, b);
-                let found: C = (0..n).map(through).sum();
-                let expected = if a == b { kind.logical_len(n) as f64 } else { 0.0 };
-                assert!((found - expected).norm() < 1e-13, "{kind} {a} {b}: {found}");
-            }
-        }
     }
 }

@@ -7,7 +7,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use thriffty::Comm;
 use thriffty::warnings::shown;
 
-use super::{bench, calibrate, plan, sample, spectrum, study, transform, tune, verify};
+use super::{bench, calibrate, list, plan, sample, spectrum, study, transform, tune, verify};
 use crate::args::parse::count;
 use crate::ranks::world::Failure;
 
@@ -38,6 +38,7 @@ enum Command {
     Study(study::Options),
     Plan(plan::Options),
     Scale(plan::Scaling),
+    List(list::Options),
 }
 
 impl Cli {
@@ -46,6 +47,7 @@ impl Cli {
         match &self.command {
             Command::Plan(options) => Some(Box::new(|| plan::run(options, self.ranks))),
             Command::Scale(options) => Some(Box::new(|| plan::run_scale(options, self.ranks))),
+            Command::List(options) => Some(Box::new(|| list::run(options))),
             _ => None,
         }
     }
@@ -61,7 +63,9 @@ impl Cli {
             Command::Sample(options) => sample::run(comm, options),
             Command::Spectrum(options) => spectrum::run(comm, options),
             Command::Study(options) => study::run(comm, options, self.ranks.is_some()),
-            Command::Plan(_) | Command::Scale(_) => unreachable!("run without ranks"),
+            Command::Plan(_) | Command::Scale(_) | Command::List(_) => {
+                unreachable!("run without ranks")
+            }
         }
     }
 }

@@ -1,10 +1,11 @@
 //! The commands, one file or folder each, with their options. Each `run` is collective, but those
-//! of `plan` and `scale`, which need no ranks.
+//! of `list`, `plan` and `scale`, which need no ranks.
 
 pub(crate) mod cli;
 
 mod bench;
 mod calibrate;
+mod list;
 mod plan;
 mod sample;
 mod serve;

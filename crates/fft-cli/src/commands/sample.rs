@@ -33,7 +33,7 @@ pub(crate) struct Options {
     /// The folder to write to, created if missing.
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    #[arg(long, default_value = "f64", value_parser = choice([("f32", Precision::F32), ("f64", Precision::F64)]))]
+    #[arg(long, default_value = "f64", value_parser = choice(Precision::ALL.map(|it| (it.name(), it))))]
     precision: Precision,
 }
 

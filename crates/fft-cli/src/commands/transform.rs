@@ -56,7 +56,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "N", value_parser = parse::count)]
     last: Option<NonZeroUsize>,
     /// The divisor of the result: 1 (forward's default), the logical size (inverse's), or its root.
-    #[arg(long, value_parser = parse::choice([("none", Scale::None), ("full", Scale::Full), ("symmetric", Scale::Symmetric)]))]
+    #[arg(long, value_parser = parse::choice(Scale::ALL.map(|it| (it.name(), it))))]
     scale: Option<Scale>,
     #[command(flatten)]
     grids: Grids,

@@ -2,8 +2,9 @@
 
 use std::process::Command;
 
-use crate::common::{Folder, Run, run};
+use crate::common::{Folder, Run, run, unsaid};
 use serde_json::Value;
+use thriffty::{Kind, Wire};
 
 fn cli(line: &str) -> Run {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fft-cli"));
@@ -263,4 +264,16 @@ fn any_problem_is_planned_in_little_memory() {
     assert!(reshape["messages"].is_null() && reshape["seconds"]["simulated"].is_null(), "{found}");
     assert!(number(reshape, "/busiest/near_messages") > 0.0);
     assert!(found["gflops"]["simulated"].is_null());
+}
+
+#[test]
+fn names_that_are_listed_can_be_chosen() {
+    let of = |what: &str| unsaid(&["list", what]).ok();
+    assert!(of("kinds").lines().eq(Kind::ALL.map(Kind::name)));
+    for exchange in of("exchanges").lines() {
+        let words = ["plan", "c2c", "8x8", "--ranks", "2", "--per-host", "1"];
+        unsaid(&[&words[..], &["--exchange", exchange]].concat()).ok();
+    }
+    let wires = of("wires");
+    assert!(wires.lines().all(|wire| wire.parse::<Wire>().is_ok()) && wires.contains("bits:16"));
 }

@@ -48,6 +48,7 @@ fn a_text_that_is_the_result_and_cannot_be_written_is_an_error() {
         &["bench", "c2c", "8x8", "--reps", "1"],
         &["bench", "c2c", "8x8", "--reps", "1", "--json", "--ranks", "3"],
         &["bench", "c2c", "8x8", "--serve", "--ranks", "3"],
+        &["list", "wires"],
         &["plan", "c2c", "8x8", "--ranks", "3"],
         &["scale", "c2c", "8x8", "--ranks-list", "2"],
         &["study", "table", "--shape", "8x8", "--ranks-list", "2"],

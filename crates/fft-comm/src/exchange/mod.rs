@@ -9,7 +9,7 @@ mod pairwise;
 mod ring;
 mod rounds;
 
-use fft_core::{Algorithm, Comm, Error, Exchange, MakeExchange, Memory, agree};
+use fft_core::{Algorithm, Comm, Error, Exchange, MakeExchange, Memory, Travel};
 
 pub(crate) use pairwise::{pairwise, reserve_pairwise};
 
@@ -32,38 +32,22 @@ pub fn exchange_in(memory: Memory) -> MakeExchange<'static> {
     }
 }
 
-/// Whether ranks share slots of messages: several are on a host, with memory for all messages.
-fn shares_slots(memory: Memory, comm: &dyn Comm) -> bool {
-    memory != Memory::Least && comm.topology().ranks_per_host() > 1
-}
-
-fn hosts(comm: &dyn Comm) -> Result<Box<dyn Exchange>, Error> {
-    match hosts::Hosts::new(comm)? {
-        Some(hosts) => Ok(Box::new(hosts)),
-        None => Ok(Box::new(p2p::P2p::new(Algorithm::Pipelined, comm)?)),
-    }
-}
-
 /// Exchanges are in rounds of a few chunks with least memory, and where messages are forwarded.
 /// Collective.
 fn make(memory: Memory, algorithm: Algorithm, comm: &dyn Comm) -> Result<Box<dyn Exchange>, Error> {
-    let most = memory.rounds(algorithm);
-    let inner: Box<dyn Exchange> = match algorithm {
+    let most = algorithm.travel().rounds(memory);
+    let made: Option<Box<dyn Exchange>> = match algorithm {
         Algorithm::Shared | Algorithm::P2p | Algorithm::Pipelined => {
-            Box::new(p2p::P2p::new(algorithm, comm)?)
+            Some(Box::new(p2p::P2p::new(algorithm, comm)?))
         }
-        Algorithm::Alltoallv => Box::new(alltoallv::Alltoallv::new(comm)?),
-        Algorithm::KWay(k) => Box::new(kway::KWay::new(k, comm)?),
-        Algorithm::Hosts => match shares_slots(memory, comm) {
-            true => hosts(comm)?,
-            false => Box::new(p2p::P2p::new(Algorithm::Pipelined, comm)?),
-        },
-        Algorithm::Ring(epochs) => match agree(comm, comm.window())? {
-            Some(window) => return Ok(Box::new(ring::Ring::new(comm, window, epochs, most)?)),
-            None => Box::new(p2p::P2p::new(Algorithm::Pipelined, comm)?),
-        },
+        Algorithm::Alltoallv => Some(Box::new(alltoallv::Alltoallv::new(comm)?)),
+        Algorithm::KWay(k) => Some(Box::new(kway::KWay::new(k, comm)?)),
+        Algorithm::Hosts => hosts::make(memory, comm)?,
+        Algorithm::Ring(epochs) => ring::make(comm, epochs, most)?,
         other => return Err(Error::argument("exchange", other, "one that is known")),
     };
-    let in_rounds = memory == Memory::Least || matches!(algorithm, Algorithm::KWay(_));
-    Ok(if in_rounds { Box::new(rounds::Rounds::new(inner, most)) } else { inner })
+    let Some(inner) = made else { return make(memory, Algorithm::Pipelined, comm) };
+    let own_rounds = inner.algorithm().travel() == Travel::Put;
+    let in_rounds = memory == Memory::Least || algorithm.travel() == Travel::Forwarded;
+    Ok(if in_rounds && !own_rounds { Box::new(rounds::Rounds::new(inner, most)) } else { inner })
 }

@@ -50,8 +50,19 @@ impl Reserved {
     }
 }
 
+/// The exchange in at most `most` rounds; `None` where ranks cannot put into each other's memory.
+/// Collective.
+pub(super) fn make(
+    comm: &dyn Comm,
+    epochs: Epochs,
+    most: usize,
+) -> Result<Option<Box<dyn Exchange>>, Error> {
+    let Some(window) = agree(comm, comm.window())? else { return Ok(None) };
+    Ok(Some(Box::new(Ring::new(comm, window, epochs, most)?)))
+}
+
 impl Ring {
-    pub(crate) fn new(
+    fn new(
         comm: &dyn Comm,
         window: Box<dyn RmaWindow>,
         epochs: Epochs,

@@ -1,9 +1,7 @@
 //! The candidates: recipes in the order of predicted times.
 
 use super::units::time;
-use fft_core::{
-    Algorithm, Epochs, Error, Family, How, Machine, Memory, Problem, Recipe, Topology, Wire,
-};
+use fft_core::{Algorithm, Error, Family, How, Machine, Memory, Problem, Recipe, Wire};
 
 /// A recipe and its predicted time.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,8 +59,6 @@ pub struct Choice {
     pub wires: Vec<Wire>,
 }
 
-/// Mean bytes of a message below which forwarding is considered.
-const SMALL: f64 = 65_536.0;
 /// Chunks that are timed.
 const CHUNKS: [usize; 3] = [1 << 19, 1 << 17, 1 << 21];
 
@@ -70,7 +66,8 @@ impl Choice {
     /// The options of a choice by the model: exchanges, unless one is given.
     pub fn of_model(problem: &Problem, exchange: Option<Algorithm>) -> Self {
         Self {
-            exchanges: exchange.map_or_else(|| exchanges(problem, false), |given| vec![given]),
+            exchanges: exchange
+                .map_or_else(|| problem.suited_exchanges(false), |given| vec![given]),
             families: vec![Family::Any],
             chunks: vec![problem.options.chunk],
             wires: vec![problem.options.wire],
@@ -96,7 +93,8 @@ impl Choice {
             chunks.extend(CHUNKS.into_iter().filter(|chunk| *chunk != problem.options.chunk));
         }
         Self {
-            exchanges: exchange.map_or_else(|| exchanges(problem, can_put), |given| vec![given]),
+            exchanges: exchange
+                .map_or_else(|| problem.suited_exchanges(can_put), |given| vec![given]),
             families: vec![Family::Any, Family::Slabs, Family::Pencils],
             chunks,
             wires,
@@ -107,40 +105,6 @@ impl Choice {
     pub fn of_family(self, family: Family) -> Self {
         if family == Family::Any { self } else { Self { families: vec![family], ..self } }
     }
-}
-
-/// Exchanges that suit a problem; the first is the fallback.
-fn exchanges(problem: &Problem, can_put: bool) -> Vec<Algorithm> {
-    let ranks = problem.input.ranks();
-    let mut found = vec![Algorithm::Shared];
-    if ranks == 1 {
-        return found;
-    }
-    let hosts = Topology::new(&problem.hosts, ranks).hosts();
-    found.push(Algorithm::P2p);
-    if hosts < ranks {
-        // Otherwise it is the same as sharing.
-        found.push(Algorithm::Pipelined);
-    }
-    let mut as_hosts = problem.clone();
-    as_hosts.options.exchange = Algorithm::Hosts;
-    if as_hosts.policy().bundles {
-        found.push(Algorithm::Hosts);
-    }
-    found.push(Algorithm::Alltoallv);
-    if can_put && hosts > 1 {
-        found.extend([Algorithm::Ring(Epochs::Fence), Algorithm::Ring(Epochs::Flush)]);
-    }
-    // As floating point: the search reports what cannot be counted.
-    let points: f64 = problem.grid().shape().iter().map(|&len| len as f64).product();
-    let reals = points * problem.batch as f64 * if problem.complex { 2.0 } else { 1.0 };
-    let bytes = reals * problem.precision.bytes() as f64;
-    // In pencils, each rank has a message for each other rank of its row or column.
-    if bytes / (ranks as f64).powf(1.5) < SMALL {
-        let fewer = [2, 4, 8].into_iter().filter(|&k| usize::from(k) < ranks);
-        found.extend(fewer.map(Algorithm::KWay));
-    }
-    found
 }
 
 /// The recipes of all combinations of a choice, without duplicates, in the order of predicted

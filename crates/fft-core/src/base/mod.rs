@@ -2,6 +2,7 @@
 
 pub(crate) mod cache_sizes;
 pub(crate) mod error;
+pub(crate) mod named;
 pub(crate) mod real;
 pub(crate) mod text;
 pub(crate) mod timings;

@@ -1,10 +1,11 @@
 //! Scalar types.
 
-use super::error::Error;
 use std::fmt::Debug;
 
 use bytemuck::Pod;
 use num_complex::Complex;
+
+use super::named::names;
 
 /// `f32` or `f64`.
 pub trait Real:
@@ -47,27 +48,7 @@ impl Precision {
     }
 }
 
-impl std::fmt::Display for Precision {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::F32 => "f32",
-            Self::F64 => "f64",
-        })
-    }
-}
-
-/// Parses the names that [`Display`](std::fmt::Display) writes.
-impl std::str::FromStr for Precision {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self, Error> {
-        match name {
-            "f32" => Ok(Self::F32),
-            "f64" => Ok(Self::F64),
-            _ => Err(Error::argument("precision", name, "f32 or f64")),
-        }
-    }
-}
+names!(Precision, "precision", { F32 = "f32", F64 = "f64" });
 
 mod sealed {
     pub trait Sealed {}

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::codec::{BadMessage, Codec, Packed, pairs, pairs_mut};
 use super::codes::BLOCK;
-use super::header::{self, HEADER, Kind, Known};
+use super::header::{self, HEADER, Known};
 use super::number::{from_word, word};
 use crate::base::Real;
 use crate::geometry::Transfer;
@@ -76,8 +76,7 @@ pub(super) trait Scheme<T: Real>: Send + Sync {
 
 /// A scheme as a codec. Boxes are gathered and scattered in pieces that stay in cache.
 pub(super) struct Frame<T, S> {
-    kind: Kind,
-    bits: u8,
+    code: u64,
     scheme: S,
     /// The instruction set. Loops are compiled for several, with identical results.
     pub(super) arch: pulp::Arch,
@@ -85,15 +84,14 @@ pub(super) struct Frame<T, S> {
 }
 
 impl<T: Real, S: Scheme<T>> Frame<T, S> {
-    pub(super) fn new(kind: Kind, bits: u8, scheme: S) -> Self {
+    pub(super) fn new(code: u64, scheme: S) -> Self {
         let scratch = Mutex::new(vec![T::default(); 2 * S::PIECE]);
-        Self { kind, bits, scheme, arch: pulp::Arch::new(), scratch }
+        Self { code, scheme, arch: pulp::Arch::new(), scratch }
     }
 
     fn known(&self, shape: Shape) -> Known {
         Known {
-            kind: self.kind,
-            bits: self.bits,
+            code: self.code,
             real: size_of::<T>() as u8,
             width: shape.width as u8,
             elements: shape.elements,

@@ -7,25 +7,11 @@ pub(super) const HEADER: usize = 8;
 /// The version of the format in `docs/wire.md`.
 const VERSION: u8 = 2;
 
-/// The number of a wire. Raw messages have no header.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(super) enum Kind {
-    F32 = 1,
-    F16 = 2,
-    Bf16 = 3,
-    Mantissa = 4,
-    Bits = 5,
-    Tolerance = 6,
-    Lossless = 7,
-}
-
 /// The fields of a header, which the receiver knows before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Known {
-    pub(super) kind: Kind,
-    /// The bits of the wire, or 0.
-    pub(super) bits: u8,
+    /// The number and the bits of the wire ([`Wire::code`](super::Wire::code)).
+    pub(super) code: u64,
     /// Bytes of a real number.
     pub(super) real: u8,
     /// Reals per element.
@@ -34,8 +20,9 @@ pub(super) struct Known {
 }
 
 pub(super) fn write(known: Known, message: &mut [u8]) {
-    let Known { kind, bits, real, width, elements } = known;
-    message[..4].copy_from_slice(&[VERSION, kind as u8, bits, width << 4 | real]);
+    let Known { code, real, width, elements } = known;
+    let [bits, wire, ..] = code.to_le_bytes();
+    message[..4].copy_from_slice(&[VERSION, wire, bits, width << 4 | real]);
     message[4..8].copy_from_slice(&(elements as u32).to_le_bytes());
 }
 
@@ -44,11 +31,12 @@ pub(super) fn read(known: Known, message: &[u8]) -> Result<&[u8], BadMessage> {
     let Some((header, body)) = message.split_first_chunk::<HEADER>() else {
         return Err(BadMessage::Length { found: message.len(), expected: HEADER });
     };
-    let Known { kind, bits, real, width, elements } = known;
+    let Known { code, real, width, elements } = known;
+    let [bits, wire, ..] = code.to_le_bytes();
     let low = u32::from_le_bytes([0, 1, 2, 3].map(|i| header[4 + i]));
     for (field, found, expected) in [
         ("format version", header[0].into(), VERSION.into()),
-        ("wire", header[1].into(), kind as u64),
+        ("wire", header[1].into(), wire.into()),
         ("bits", header[2].into(), bits.into()),
         ("reals per element", u64::from(header[3] >> 4), width.into()),
         ("bytes per real", u64::from(header[3] & 15), real.into()),

@@ -27,4 +27,5 @@ mod wire;
 mod tests;
 
 pub use codec::{BadMessage, Codec, Packed};
+pub(crate) use wire::CodecRate;
 pub use wire::Wire;

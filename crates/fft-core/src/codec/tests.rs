@@ -5,7 +5,6 @@ use proptest::prelude::*;
 use super::bits::Bits;
 use super::codec::{Codec, copy};
 use super::frame::{Frame, Scheme};
-use super::header::Kind;
 use super::rounded::{Format, Rounded};
 use super::tolerance::Tolerance;
 use super::wire::Wire;
@@ -85,11 +84,11 @@ proptest! {
     }
 }
 
-fn same_bits<T: Real, S: Scheme<T>>(kind: Kind, scheme: impl Fn() -> S) {
+fn same_bits<T: Real, S: Scheme<T>>(wire: Wire, scheme: impl Fn() -> S) {
     let mut x = numbers::<T>(5000);
     (x[77], x[2000]) = (T::of(f64::NAN), T::of(1e-30));
-    let here = Frame::new(kind, 16, scheme());
-    let mut plain = Frame::new(kind, 16, scheme());
+    let here = Frame::new(wire.code(), scheme());
+    let mut plain = Frame::new(wire.code(), scheme());
     plain.arch = pulp::Arch::Scalar;
     let transfer = Transfer::run_of(2500);
     let [mut a, mut b] = [(); 2].map(|()| vec![0; Codec::<T>::bound(&here, 5000)]);
@@ -105,13 +104,13 @@ fn same_bits<T: Real, S: Scheme<T>>(kind: Kind, scheme: impl Fn() -> S) {
 #[test]
 fn every_instruction_set_gives_the_same_bits() {
     for bits in [3, 8, 15, 16, 32, 43] {
-        same_bits::<f64, _>(Kind::Bits, || Bits::new(bits));
-        same_bits::<f32, _>(Kind::Bits, || Bits::new(bits));
+        same_bits::<f64, _>(Wire::Bits(16), || Bits::new(bits));
+        same_bits::<f32, _>(Wire::Bits(16), || Bits::new(bits));
     }
     for format in [Format::F32, Format::F16, Format::Bf16, Format::Mantissa(16)] {
-        same_bits::<f64, _>(Kind::Mantissa, || Rounded(format));
-        same_bits::<f32, _>(Kind::Mantissa, || Rounded(format));
+        same_bits::<f64, _>(Wire::Mantissa(16), || Rounded(format));
+        same_bits::<f32, _>(Wire::Mantissa(16), || Rounded(format));
     }
-    same_bits::<f64, _>(Kind::Tolerance, || Tolerance);
-    same_bits::<f32, _>(Kind::Tolerance, || Tolerance);
+    same_bits::<f64, _>(Wire::Tolerance, || Tolerance);
+    same_bits::<f32, _>(Wire::Tolerance, || Tolerance);
 }

@@ -1,18 +1,20 @@
 //! The representation of messages.
+//!
+//! What a wire is stands in its [`Traits`], and [`Wire::codec`] makes its scheme. A new wire needs
+//! a variant, a name and its traits here, and a scheme. Devices send the wires for which they have
+//! no kernels through the host.
 
 use std::any::Any;
-use std::fmt;
-use std::str::FromStr;
 
 use super::bits::Bits;
 use super::codec::Codec;
-use super::frame::Frame;
-use super::header::Kind;
+use super::frame::{Frame, Scheme};
 use super::lossless::Lossless;
 use super::raw::Raw;
 use super::rounded::{Format, Rounded};
 use super::tolerance::{self, Tolerance};
-use crate::base::{Error, Precision, Real};
+use crate::base::named::{Name, Named, Number, text};
+use crate::base::{self, Error, Precision, Real};
 
 /// The representation of numbers in messages. By default every bit arrives.
 ///
@@ -45,6 +47,39 @@ pub enum Wire {
     Lossless,
 }
 
+/// What a wire is.
+struct Traits {
+    name: Name,
+    /// Its number in headers. Raw messages have no header.
+    code: u8,
+    /// Whether numbers may change.
+    is_lossy: bool,
+    /// Which measured rate it has.
+    rate: Option<CodecRate>,
+    /// Bits of a number in a message.
+    bits: fn(&Reals) -> f64,
+}
+
+/// The measured rates of codecs ([`Machine::encode`](crate::Machine::encode)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CodecRate {
+    Rounded,
+    Bits,
+    Tolerance,
+    Lossless,
+}
+
+/// The numbers of a message.
+struct Reals {
+    /// Bits in memory.
+    full: f64,
+    /// Bits of sign and exponent.
+    exponent: f64,
+    /// The number in the name of the wire.
+    parameter: f64,
+    tolerance: Option<base::Tolerance>,
+}
+
 // Not generic, so that other crates do not compile the codecs.
 
 fn single(wire: Wire) -> Box<dyn Codec<f32>> {
@@ -56,6 +91,84 @@ fn double(wire: Wire) -> Box<dyn Codec<f64>> {
 }
 
 impl Wire {
+    /// All wires, with one number of each that has one.
+    pub const ALL: [Self; 8] = [
+        Self::Raw,
+        Self::F32,
+        Self::F16,
+        Self::Bf16,
+        Self::Mantissa(40),
+        Self::Bits(16),
+        Self::Tolerance,
+        Self::Lossless,
+    ];
+
+    fn traits(self) -> Traits {
+        let rounded = Traits {
+            name: Name::plain(""),
+            code: 0,
+            is_lossy: true,
+            rate: Some(CodecRate::Rounded),
+            bits: |reals| reals.full,
+        };
+        match self {
+            Self::Raw => {
+                Traits { name: Name::plain("raw"), is_lossy: false, rate: None, ..rounded }
+            }
+            Self::F32 => Traits { name: Name::plain("f32"), code: 1, bits: |_| 32.0, ..rounded },
+            Self::F16 => Traits { name: Name::plain("f16"), code: 2, bits: |_| 16.0, ..rounded },
+            Self::Bf16 => Traits { name: Name::plain("bf16"), code: 3, bits: |_| 16.0, ..rounded },
+            Self::Mantissa(bits) => Traits {
+                name: Name::numbered("mantissa:", bits, 0..=52),
+                code: 4,
+                bits: |reals| reals.exponent + reals.parameter,
+                ..rounded
+            },
+            Self::Bits(bits) => Traits {
+                name: Name::numbered("bits:", bits, 2..=52),
+                code: 5,
+                rate: Some(CodecRate::Bits),
+                // 16 bits more per block of 64.
+                bits: |reals| reals.parameter + 0.25,
+                ..rounded
+            },
+            Self::Tolerance => Traits {
+                name: Name::plain("tolerance"),
+                code: 6,
+                rate: Some(CodecRate::Tolerance),
+                bits: |reals| reals.tolerance.map_or(reals.full, bits_of_tolerance),
+                ..rounded
+            },
+            Self::Lossless => Traits {
+                name: Name::plain("lossless"),
+                code: 7,
+                is_lossy: false,
+                rate: Some(CodecRate::Lossless),
+                bits: |reals| 0.9 * reals.full,
+            },
+        }
+    }
+
+    fn codec_of<T: Real>(self) -> Box<dyn Codec<T>> {
+        if let Err(error) = self.check() {
+            panic!("{error}");
+        }
+        match self {
+            Self::Raw => Box::new(Raw),
+            Self::F32 => self.frame(Rounded(Format::F32)),
+            Self::F16 => self.frame(Rounded(Format::F16)),
+            Self::Bf16 => self.frame(Rounded(Format::Bf16)),
+            Self::Mantissa(bits) => self.frame(Rounded(Format::Mantissa(bits.into()))),
+            Self::Bits(bits) => self.frame(Bits::new(bits.into())),
+            Self::Tolerance => self.frame(Tolerance),
+            Self::Lossless => self.frame(Lossless::default()),
+        }
+    }
+
+    fn frame<T: Real>(self, scheme: impl Scheme<T> + 'static) -> Box<dyn Codec<T>> {
+        Box::new(Frame::new(self.code(), scheme))
+    }
+
     /// The codec of this representation.
     ///
     /// # Panics
@@ -66,24 +179,6 @@ impl Wire {
             Precision::F64 => Box::new(double(self)),
         };
         *made.downcast().expect("the precision names the type")
-    }
-
-    fn codec_of<T: Real>(self) -> Box<dyn Codec<T>> {
-        if let Err(error) = self.check() {
-            panic!("{error}");
-        }
-        match self {
-            Self::Raw => Box::new(Raw),
-            Self::F32 => Box::new(Frame::new(Kind::F32, 0, Rounded(Format::F32))),
-            Self::F16 => Box::new(Frame::new(Kind::F16, 0, Rounded(Format::F16))),
-            Self::Bf16 => Box::new(Frame::new(Kind::Bf16, 0, Rounded(Format::Bf16))),
-            Self::Mantissa(bits) => {
-                Box::new(Frame::new(Kind::Mantissa, bits, Rounded(Format::Mantissa(bits.into()))))
-            }
-            Self::Bits(bits) => Box::new(Frame::new(Kind::Bits, bits, Bits::new(bits.into()))),
-            Self::Tolerance => Box::new(Frame::new(Kind::Tolerance, 0, Tolerance)),
-            Self::Lossless => Box::new(Frame::new(Kind::Lossless, 0, Lossless::default())),
-        }
     }
 
     /// The step of messages for a wanted one ([`Codec::pack`]).
@@ -98,80 +193,72 @@ impl Wire {
     /// # Errors
     /// [`Error::Argument`] for a number out of range.
     pub fn check(self) -> Result<(), Error> {
-        let (bits, range) = match self {
-            Self::Mantissa(bits) => (bits, 0..=52),
-            Self::Bits(bits) => (bits, 2..=52),
-            _ => return Ok(()),
-        };
-        if range.contains(&bits) {
-            return Ok(());
+        let name = self.traits().name;
+        match &name.number {
+            Some(Number { value, range }) if !range.contains(value) => {
+                Err(Error::argument(Self::WHAT, self, name.listed()))
+            }
+            _ => Ok(()),
         }
-        let expected = format!("from {} to {}", range.start(), range.end());
-        Err(Error::argument(format!("bits of the wire {self}"), bits, expected))
     }
 
     /// Whether numbers may change.
     pub fn is_lossy(self) -> bool {
-        !matches!(self, Self::Raw | Self::Lossless)
+        self.traits().is_lossy
     }
 
-    /// A unique number of this wire.
+    /// A unique number of this wire: that in headers, and the number in its name.
     pub fn code(self) -> u64 {
-        let (kind, bits) = match self {
-            Self::Raw => return 0,
-            Self::F32 => (Kind::F32, 0),
-            Self::F16 => (Kind::F16, 0),
-            Self::Bf16 => (Kind::Bf16, 0),
-            Self::Mantissa(bits) => (Kind::Mantissa, bits),
-            Self::Bits(bits) => (Kind::Bits, bits),
-            Self::Tolerance => (Kind::Tolerance, 0),
-            Self::Lossless => (Kind::Lossless, 0),
-        };
-        (kind as u64) << 8 | u64::from(bits)
+        let Traits { code, name, .. } = self.traits();
+        u64::from(code) << 8 | name.number.map_or(0, |number| number.value.into())
+    }
+
+    pub(crate) fn rate(self) -> Option<CodecRate> {
+        self.traits().rate
+    }
+
+    /// The share of bits that messages have, for uncorrelated numbers: smooth data takes less.
+    pub(crate) fn share(self, precision: Precision, tolerance: Option<base::Tolerance>) -> f64 {
+        let Traits { name, bits, .. } = self.traits();
+        let full = 8.0 * precision.bytes() as f64;
+        let exponent = if precision == Precision::F64 { 12.0 } else { 9.0 };
+        let parameter = name.number.map_or(0.0, |number| number.value.into());
+        let bits = bits(&Reals { full, exponent, parameter, tolerance });
+        (bits / full).clamp(1.0 / full, 1.0)
     }
 }
 
-/// `raw`, `mantissa:40`, `bits:16`, `tolerance`.
-impl fmt::Display for Wire {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+/// Shannon's bound log₂(1/e) + ½log₂(reshapes), and an overhead.
+///
+/// Not inline: compilers would take the logarithm before they know whether there is a tolerance,
+/// and valgrind would report a number that nobody set.
+#[inline(never)]
+fn bits_of_tolerance(tolerance: base::Tolerance) -> f64 {
+    let strict = if tolerance.is_strict() { 1.7 } else { 0.0 };
+    2.1 + strict - tolerance.value().log2()
+}
+
+impl Named for Wire {
+    const WHAT: &'static str = "wire";
+
+    fn all() -> &'static [Self] {
+        &Self::ALL
+    }
+
+    fn full_name(self) -> Name {
+        self.traits().name
+    }
+
+    fn with_number(self, number: u8) -> Self {
         match self {
-            Self::Raw => f.pad("raw"),
-            Self::F32 => f.pad("f32"),
-            Self::F16 => f.pad("f16"),
-            Self::Bf16 => f.pad("bf16"),
-            Self::Mantissa(bits) => f.pad(&format!("mantissa:{bits}")),
-            Self::Bits(bits) => f.pad(&format!("bits:{bits}")),
-            Self::Tolerance => f.pad("tolerance"),
-            Self::Lossless => f.pad("lossless"),
+            Self::Mantissa(_) => Self::Mantissa(number),
+            Self::Bits(_) => Self::Bits(number),
+            other => other,
         }
     }
 }
 
-/// Parses the names that [`Display`](fmt::Display) writes.
-impl FromStr for Wire {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self, Error> {
-        let bits = |prefix| name.strip_prefix(prefix).and_then(|bits| bits.parse().ok());
-        let wire = match name {
-            "raw" => Self::Raw,
-            "f32" => Self::F32,
-            "f16" => Self::F16,
-            "bf16" => Self::Bf16,
-            "tolerance" => Self::Tolerance,
-            "lossless" => Self::Lossless,
-            _ => {
-                let mantissa = bits("mantissa:").map(Self::Mantissa);
-                mantissa.or(bits("bits:").map(Self::Bits)).ok_or_else(|| {
-                    let all =
-                        "raw, f32, f16, bf16, mantissa:0 to 52, bits:2 to 52, tolerance, lossless";
-                    Error::argument("wire", name, format!("one of {all}"))
-                })?
-            }
-        };
-        wire.check().map(|()| wire)
-    }
-}
+text!(Wire);
 
 #[cfg(test)]
 mod tests {
@@ -179,11 +266,11 @@ mod tests {
 
     #[test]
     fn names_are_read_as_they_are_written() {
-        let plain = [Wire::Raw, Wire::F32, Wire::F16, Wire::Bf16, Wire::Tolerance, Wire::Lossless];
-        let all: Vec<_> = (plain.into_iter())
-            .chain((0..=52).map(Wire::Mantissa))
-            .chain((2..=52).map(Wire::Bits))
-            .collect();
+        let numbers = |wire: Wire| match wire.full_name().number {
+            Some(Number { range, .. }) => range.map(|number| wire.with_number(number)).collect(),
+            None => vec![wire],
+        };
+        let all: Vec<_> = Wire::ALL.into_iter().flat_map(numbers).collect();
         for (n, wire) in all.iter().enumerate() {
             assert_eq!(wire.to_string().parse(), Ok(*wire));
             assert!(all[..n].iter().all(|other| other.code() != wire.code()));
@@ -193,12 +280,10 @@ mod tests {
     #[test]
     fn what_cannot_be_had_is_an_error_with_both_values() {
         let error = |name: &str| name.parse::<Wire>().unwrap_err().to_string();
-        assert_eq!(error("bits:1"), "bits of the wire bits:1: found 1, expected from 2 to 52");
-        assert_eq!(
-            error("mantissa:53"),
-            "bits of the wire mantissa:53: found 53, expected from 0 to 52"
-        );
+        let all = "raw, f32, f16, bf16, mantissa:0 to mantissa:52, bits:2 to bits:52, tolerance, lossless";
+        assert_eq!(error("bits:1"), format!("wire: found bits:1, expected one of {all}"));
         assert!(error("zip").starts_with("wire: found zip, expected one of raw, f32,"));
-        assert!(error("bits:300").starts_with("wire: found bits:300"));
+        let error = Wire::Mantissa(53).check().unwrap_err().to_string();
+        assert_eq!(error, "wire: found mantissa:53, expected mantissa:0 to mantissa:52");
     }
 }

@@ -13,9 +13,10 @@ use crate::base::{Energy, Error, Real, Tolerance, WireError};
 use crate::comm::{Comm, Reduce};
 use crate::geometry::Placed;
 use crate::geometry::Transfer;
+use crate::problem::Gain;
 use crate::problem::{Direction, Problem};
 use crate::recipe::norm_gain::Loss;
-use crate::recipe::norm_gain::{Gain, gain_of};
+use crate::recipe::norm_gain::gain_of;
 use crate::recipe::{Node, Recipe, Step};
 
 /// Margin below the tolerance, as errors of different reshapes are not quite independent. Its

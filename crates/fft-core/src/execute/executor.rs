@@ -8,8 +8,7 @@ use super::program::BoundProgram;
 use crate::base::Timings;
 use crate::base::{Error, Real, WireError};
 use crate::comm::{Comm, Exchange, SharedMemory, Unwinding, agree, agree_by_memory, matching};
-use crate::problem::Algorithm;
-use crate::problem::Direction;
+use crate::problem::{Algorithm, Direction};
 use crate::recipe::Recipe;
 
 /// A bound recipe. Data is passed as arrays of real numbers, each rank its own bricks. Callers
@@ -88,9 +87,10 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
         exchange: MakeExchange<'_>,
     ) -> Result<Self, Error> {
         let algorithms = recipe.algorithms();
+        let setting = recipe.problem().setting();
         let mut exchanges = Vec::with_capacity(algorithms.len());
         for algorithm in algorithms {
-            let bound = recipe.problem().bound_exchange(algorithm);
+            let bound = algorithm.executed(&setting);
             exchanges.push((algorithm, agree(comm.as_ref(), exchange(bound, comm.as_ref()))?));
         }
         let mut node_memory = device.connect(recipe, comm.as_ref())?;

@@ -8,8 +8,7 @@ use crate::base::{Energy, Error, Real};
 use crate::comm::{Comm, NodeMemory, Reduce, SLOT_ALIGN, SharedMemory, agree};
 use crate::execute::{BindContext, Device, Operations};
 use crate::geometry::Transfer;
-use crate::problem::Algorithm;
-use crate::recipe::Recipe;
+use crate::recipe::{Recipe, Step};
 
 impl<T: Real> Device<T> for Cpu<T> {
     type Memory = [T];
@@ -22,7 +21,7 @@ impl<T: Real> Device<T> for Cpu<T> {
         comm: &dyn Comm,
     ) -> Result<Option<Box<dyn NodeMemory>>, Error> {
         let hosts = &recipe.problem().hosts;
-        if !recipe.algorithms().contains(&Algorithm::Shared) || hosts.is_empty() {
+        if !recipe.steps().iter().any(Step::reads_peers) || hosts.is_empty() {
             return Ok(None);
         }
         agree(comm, check_hosts(hosts, comm))?;

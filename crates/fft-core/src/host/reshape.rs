@@ -14,8 +14,9 @@ use crate::comm::{
     Exchange, Expose, MessageHandler, MessagePlan, MessageSpec, NodeMemory, PeerMemory,
 };
 use crate::geometry::{DynBrick, Transfer};
+use crate::problem::Gain;
 use crate::recipe::Pass;
-use crate::recipe::norm_gain::{Gain, Loss};
+use crate::recipe::norm_gain::Loss;
 use crate::redistribute::spill::BufferOffset;
 use crate::redistribute::{Chunk, LocalRead, Redistribution, redistribution::Blocks};
 

@@ -1,6 +1,6 @@
 //! What a device can do, the same on all ranks.
 
-use crate::problem::{Access, Algorithm, Problem};
+use crate::problem::{Access, Problem};
 
 /// What a device can do, the same on all ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,8 +26,8 @@ impl Capabilities {
 
     /// The capabilities of threads, for a problem that is not bound yet.
     pub fn of_threads(problem: &Problem) -> Self {
-        let shared = problem.options.exchange == Algorithm::Shared
-            && problem.options.access == Access::Cached;
+        let shared =
+            problem.options.exchange.reads_peers() && problem.options.access == Access::Cached;
         let shares_memory = shared && problem.all_near() && problem.input.ranks() > 1;
         Self { shares_memory, exposes_all: true, fuses_in_cache: true }
     }

@@ -17,7 +17,7 @@ use super::memory_plan::MemoryPlan;
 use super::program::{AxisFft, ExchangePass, LocalPass, Op, Program, SharedFft};
 use super::stages::{Lowering, Stage, Walked};
 use crate::codec::Wire;
-use crate::problem::{Algorithm, Direction};
+use crate::problem::Direction;
 use crate::recipe::norm_gain::gain_after;
 use crate::recipe::{Recipe, Step};
 use crate::redistribute::spill::BufferSplit;
@@ -184,7 +184,7 @@ impl<'a> Builder<'a> {
             to: lowering.node(walked.to),
             wire,
             exchange,
-            direct: exchange == Algorithm::Shared && !self.plan.messages,
+            direct: exchange.reads_peers() && !self.plan.messages,
             whole,
             chunking: policy.chunking.filter(|_| lowering.capabilities.fuses_in_cache),
             fuse_before,

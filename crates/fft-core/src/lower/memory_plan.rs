@@ -4,7 +4,7 @@ use super::fusion::fusable_suffix;
 use super::stages::{Lowering, Stage};
 use crate::geometry::Topology;
 use crate::geometry::exclusive::Exclusive;
-use crate::problem::{Algorithm, Direction, Kind, Memory};
+use crate::problem::{Direction, Kind, Memory};
 use crate::recipe::Step;
 use crate::redistribute::spill::{BufferSplit, Spill};
 
@@ -86,9 +86,7 @@ impl Lowering<'_> {
         }
         let found = two_buffers();
         let all_direct = found.0.iter().all(|stage| match stage {
-            Stage::Reshape { reshape, .. } => {
-                matches!(reshape.step, Step::Reshape { exchange: Algorithm::Shared, .. })
-            }
+            Stage::Reshape { reshape, .. } => reshape.step.reads_peers(),
             _ => true,
         });
         let all_near = self.policy.all_near;
@@ -188,9 +186,7 @@ impl Lowering<'_> {
                     }
                 }
                 Stage::Reshape { reshape, .. } => {
-                    let shared =
-                        matches!(reshape.step, Step::Reshape { exchange: Algorithm::Shared, .. });
-                    now.read |= shared && visited;
+                    now.read |= reshape.step.reads_peers() && visited;
                     now.moves = true;
                     stored.push(new(reshape.to, reshapes + 1));
                     whole.push(Vec::new());

@@ -5,8 +5,9 @@ use std::fmt;
 use crate::codec::Wire;
 use crate::geometry::exclusive::Exclusive;
 use crate::geometry::layout::axis_names;
+use crate::problem::Gain;
 use crate::problem::{Algorithm, Chunking, Direction, Kind, TransportPolicy};
-use crate::recipe::norm_gain::{Gain, Loss};
+use crate::recipe::norm_gain::Loss;
 use crate::recipe::{Node, Pass, Recipe};
 use crate::redistribute::spill::BufferSplit;
 

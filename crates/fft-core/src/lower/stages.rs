@@ -16,7 +16,7 @@ use super::Capabilities;
 use super::fusion::fit_in_cache;
 use crate::geometry::DynBrick;
 use crate::geometry::exclusive::Exclusive;
-use crate::problem::{Algorithm, Direction, Kind, Problem, TransportPolicy};
+use crate::problem::{Direction, Kind, Problem, TransportPolicy};
 use crate::recipe::{Node, Recipe, Step};
 
 /// One direction of a recipe to be lowered.
@@ -127,8 +127,8 @@ impl<'a> Lowering<'a> {
     /// Whether a step works in place on data at `home`.
     fn stays(&self, walked: &Walked, home: usize) -> bool {
         match walked.step {
-            Step::Reshape { exchange: Algorithm::Shared, .. } | Step::Scale { .. } => true,
-            Step::Reshape { .. } => false,
+            Step::Reshape { exchange, .. } => exchange.reads_peers(),
+            Step::Scale { .. } => true,
             Step::Fft { axis, kind } => {
                 kind != Kind::R2C
                     && !self.problem().is_resized(axis)
@@ -174,8 +174,7 @@ impl<'a> Lowering<'a> {
     /// The number of in-place steps after a reshape, up to one that leads back or, if `saves`, the
     /// last reshape.
     fn staying(&self, reshape: &Walked, rest: &[Walked], saves: bool) -> Option<usize> {
-        let shared = matches!(reshape.step, Step::Reshape { exchange: Algorithm::Shared, .. });
-        if !self.capabilities.shares_memory || !shared {
+        if !self.capabilities.shares_memory || !reshape.step.reads_peers() {
             return None;
         }
         let steps = rest.iter().take_while(|step| self.stays(step, reshape.from)).count();

@@ -5,11 +5,8 @@
 //! ([`crate::geometry::placed_cut`]). Each whole axis in turn is contiguous in memory. Small
 //! messages add cuts over fewer ranks. Slabs, pencils and bricks are no special cases.
 
-use std::fmt;
-use std::str::FromStr;
-
-use crate::base::Error;
 use crate::base::cache_sizes::{CHUNK_RUN_BYTES, LINE_BYTES, TILE_BYTES};
+use crate::base::named::names;
 use crate::geometry::cut::{Cut, NearLayout};
 use crate::geometry::{DynGrid, Layout, PerAxis, ProcGrid, Topology};
 use crate::lower::fusion::{block_axes, tile_bytes};
@@ -30,29 +27,7 @@ pub enum Family {
     Pencils,
 }
 
-impl Family {
-    const NAMES: [(&str, Self); 3] =
-        [("any", Self::Any), ("slabs", Self::Slabs), ("pencils", Self::Pencils)];
-}
-
-/// `any`, `slabs` or `pencils`.
-impl fmt::Display for Family {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let named = Self::NAMES.into_iter().find(|(_, family)| family == self);
-        f.pad(named.map_or("", |(name, _)| name))
-    }
-}
-
-/// Parses the names that [`Display`](fmt::Display) writes.
-impl FromStr for Family {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self, Error> {
-        let found = Self::NAMES.into_iter().find(|(known, _)| *known == name);
-        let none = || Error::argument("layouts", name, "any, slabs or pencils");
-        found.map(|(_, family)| family).ok_or_else(none)
-    }
-}
+names!(Family, "layouts", { Any = "any", Slabs = "slabs", Pencils = "pencils" });
 
 /// A layout of the grids between the transforms: one for each set of transformed axes that change
 /// their length ([`Lengths::set`]).

@@ -6,10 +6,9 @@
 use super::peer_read_order;
 use super::volume::Volume;
 use crate::base::cache_sizes::MESSAGE_BYTES;
-use crate::base::{Precision, Tolerance};
 use crate::codec::Wire;
 use crate::geometry::Topology;
-use crate::problem::{Algorithm, Machine, Messages};
+use crate::problem::{Algorithm, FlightCosts, Machine, Messages, Travel};
 
 /// Bytes of the numbers whose transforms [`Machine::flops`] is about.
 const COMPLEX_BYTES: f64 = 16.0;
@@ -197,13 +196,8 @@ impl<'a> Model<'a> {
     /// Encoding and decoding of this many unencoded bytes.
     pub(crate) fn codec(&self, wire: Wire, bytes: f64) -> [f64; 2] {
         [&self.machine.encode, &self.machine.decode].map(|codecs| {
-            let rate = match wire {
-                Wire::Raw => return 0.0,
-                Wire::F32 | Wire::F16 | Wire::Bf16 | Wire::Mantissa(_) => &codecs.rounded,
-                Wire::Bits(_) => &codecs.bits,
-                Wire::Tolerance => &codecs.tolerance,
-                Wire::Lossless => &codecs.lossless,
-            };
+            let Some(rate) = wire.rate() else { return 0.0 };
+            let rate = codecs.of(rate);
             bytes * self.oversubscription() / rate.value
         })
     }
@@ -218,8 +212,9 @@ impl<'a> Model<'a> {
         let traffic = Traffic::new(order);
         let Traffic { far, near, read, packed, .. } = traffic;
         let [encode, decode] = self.codec(wire, far);
-        let pieces = match exchange {
-            Algorithm::P2p | Algorithm::KWay(_) if order.chunk.is_none() => {
+        let travel = exchange.travel();
+        let pieces = match order.chunk {
+            None if travel != Travel::Collective => {
                 ((load.near_messages + load.far_messages) / 2.0).max(1.0)
             }
             _ => traffic.chunks / traffic.waits,
@@ -234,11 +229,13 @@ impl<'a> Model<'a> {
         let mut pack = if packed > 0.0 { self.memory(near + far + packed) + encode } else { 0.0 };
         let mut unpack = self.pass(read) * self.strided();
         unpack += if packed > 0.0 { self.memory(near + far + packed) + decode } else { 0.0 };
-        if exchange == Algorithm::Shared && load.near > 0.0 {
-            unpack += 2.0 * self.meeting();
-        }
-        if exchange == Algorithm::Hosts && load.near + load.far > 0.0 {
+        let meets = match travel {
+            Travel::Read => load.near > 0.0,
             // Leaders wait for the ranks of their host, and these for them.
+            Travel::Bundled => load.near + load.far > 0.0,
+            _ => false,
+        };
+        if meets {
             unpack += 2.0 * self.meeting();
         }
         if packed > 0.0 {
@@ -251,40 +248,30 @@ impl<'a> Model<'a> {
         let Order { load, share, exchange, .. } = *order;
         let Traffic { far, near, packed, near_messages, rounds, .. } = *traffic;
         let machine = self.machine;
-        let all = self.ranks as f64;
-        let mut flight = match exchange {
-            // Read where they were packed.
-            Algorithm::Hosts => 0.0,
-            _ => self.over(&machine.near, near_messages, near, traffic),
-        };
+        let bundled = exchange.travel() == Travel::Bundled;
+        // Bundles are read where they were packed.
+        let within_hosts =
+            if bundled { 0.0 } else { self.over(&machine.near, near_messages, near, traffic) };
         let out_of_host = load.host * order.element * share / machine.host_rate(self.hosts);
-        let far_messages = match exchange {
-            Algorithm::Hosts => self.bundles(load.far_messages),
-            _ => load.far_messages,
-        };
+        let far_messages =
+            if bundled { self.bundles(load.far_messages) } else { load.far_messages };
         let abroad = self.over(&machine.far, far_messages, far * share, traffic);
-        flight += abroad.max(out_of_host);
-        match exchange {
-            // ⌈log_k P⌉ rounds forward (k-1)/k of the messages to all other ranks.
-            Algorithm::KWay(k) if packed > 0.0 => {
-                let k = f64::from(k);
-                let rounds = (all.ln() / k.ln() - 1e-9).ceil().max(1.0);
-                let each = packed * all / (all - 1.0) * (k - 1.0) / k;
-                let near_only = load.far == 0.0;
-                let link = if near_only { &machine.near } else { &machine.far };
-                let host = each * self.ranks_per_host / machine.host_rate(self.hosts);
-                let round = self.over(link, 2.0 * (k - 1.0), each, traffic);
-                let round = round.max(if near_only { 0.0 } else { host });
-                flight = rounds * (round + self.memory(2.0 * each));
-            }
-            Algorithm::Alltoallv => flight += self.collected(near),
-            Algorithm::Ring(_) if packed > 0.0 => {
-                let link = if load.far > 0.0 { &machine.far } else { &machine.near };
-                flight += rounds * link.latency.value * (1.0 + all.log2());
-            }
-            _ => {}
-        }
-        flight
+        let near_only = load.far == 0.0;
+        let link = if near_only { &machine.near } else { &machine.far };
+        let send = |messages: f64, bytes: f64| {
+            let host = bytes * self.ranks_per_host / machine.host_rate(self.hosts);
+            self.over(link, messages, bytes, traffic).max(if near_only { 0.0 } else { host })
+        };
+        exchange.flight(&FlightCosts {
+            ranks: self.ranks as f64,
+            packed,
+            rounds,
+            direct: within_hosts + abroad.max(out_of_host),
+            collected: self.collected(near),
+            latency: link.latency.value,
+            send: &send,
+            memory: &|bytes| self.memory(bytes),
+        })
     }
 
     /// Bundles to and from other hosts for each rank, in place of so many messages.
@@ -328,45 +315,17 @@ struct Traffic {
 impl Traffic {
     fn new(order: &Order) -> Self {
         let Order { load, element, share, exchange, chunk, rounds, .. } = *order;
-        let direct = exchange == Algorithm::Shared;
+        let direct = exchange.reads_peers();
         let bytes = |points: f64| points * element;
         let (far, near) = (bytes(load.far), if direct { 0.0 } else { bytes(load.near) });
         let read = bytes(load.own) + if direct { bytes(load.near) } else { 0.0 };
         let chunks = chunk.map_or(1.0, |chunk| (bytes(load.held) / chunk).ceil().max(1.0));
         let rounds = rounds.min(chunks);
         // Puts of a round complete independently; other exchanges wait for each round.
-        let waits = if matches!(exchange, Algorithm::Ring(_)) { 1.0 } else { rounds };
+        let waits = if exchange.travel() == Travel::Put { 1.0 } else { rounds };
         let near_messages = if direct { 0.0 } else { load.near_messages };
         Self { far, near, near_messages, read, packed: near + far * share, chunks, rounds, waits }
     }
-}
-
-/// The share of bits that an encoding sends, for uncorrelated numbers: smooth data takes less.
-pub(crate) fn share(wire: Wire, precision: Precision, tolerance: Option<Tolerance>) -> f64 {
-    let full = 8.0 * precision.bytes() as f64;
-    // Sign and exponent.
-    let exponent = if precision == Precision::F64 { 12.0 } else { 9.0 };
-    let bits = match wire {
-        Wire::Raw => full,
-        Wire::F32 => 32.0,
-        Wire::F16 | Wire::Bf16 => 16.0,
-        Wire::Mantissa(bits) => exponent + f64::from(bits),
-        // 16 bits more per block of 64.
-        Wire::Bits(bits) => f64::from(bits) + 0.25,
-        Wire::Tolerance => tolerance.map_or(full, bits_of_tolerance),
-        Wire::Lossless => 0.9 * full,
-    };
-    (bits / full).clamp(1.0 / full, 1.0)
-}
-
-/// Shannon's bound log₂(1/e) + ½log₂(reshapes), and an overhead.
-///
-/// Not inline: compilers would take the logarithm before they know whether there is a tolerance,
-/// and valgrind would report a number that nobody set.
-#[inline(never)]
-fn bits_of_tolerance(tolerance: Tolerance) -> f64 {
-    let strict = if tolerance.is_strict() { 1.7 } else { 0.0 };
-    2.1 + strict - tolerance.value().log2()
 }
 
 #[cfg(test)]

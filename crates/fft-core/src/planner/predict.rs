@@ -4,7 +4,7 @@
 //! [`Program`].
 
 use super::candidates::{AxisSet, adjacent_bytes};
-use super::cost::{self, Model, Order, Spent};
+use super::cost::{Model, Order, Spent};
 use super::volume::Volume;
 use crate::geometry::{Layout, Topology};
 use crate::lower::program::Op;
@@ -113,7 +113,7 @@ impl Predictor<'_> {
             let [from, to] = self.program.ends(number);
             let volume = self.volume(from, to);
             self.volumes[number] = Some(volume);
-            let share = cost::share(wire, self.problem.precision, self.problem.options.tolerance);
+            let share = wire.share(self.problem.precision, self.problem.options.tolerance);
             let expected = &mut self.steps[number];
             let element = bytes(self.problem, from);
             expected.volume = BytesMoved {
@@ -152,7 +152,7 @@ impl Predictor<'_> {
         let order = Order {
             load: self.volumes[pass.step].expect("an exchange executes a reshape"),
             element: bytes(problem, from),
-            share: cost::share(pass.wire, problem.precision, problem.options.tolerance),
+            share: pass.wire.share(problem.precision, problem.options.tolerance),
             wire: pass.wire,
             exchange: self.program.policy.exchange,
             chunk: pass.chunking.map(|chunking| chunking.bytes as f64),

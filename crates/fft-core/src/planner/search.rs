@@ -21,7 +21,6 @@ use super::volume::Volume;
 use crate::base::Error;
 use crate::base::cache_sizes;
 use crate::geometry::{Layout, PerAxis, Topology};
-use crate::planner::cost;
 use crate::planner::peer_read_order;
 use crate::problem::{Access, Direction, Kind, Problem, TransportPolicy};
 use crate::recipe::{Node, Step};
@@ -326,7 +325,7 @@ impl<'a> Costs<'a> {
         let problem = search.problem;
         let ranks = problem.input.ranks();
         let model = Model::of(&problem.machine, &search.hosts, ranks);
-        let share = cost::share(problem.options.wire, problem.precision, problem.options.tolerance);
+        let share = problem.options.wire.share(problem.precision, problem.options.tolerance);
         Self { search, model, share, reshapes: SmallKeys::default() }
     }
 

@@ -1,9 +1,10 @@
 //! Algorithms of exchanges.
+//!
+//! What an exchange is stands in its [`Traits`]. Planning, costs and simulation ask these, so that
+//! a new exchange needs a variant, a name and its traits here, and an implementation in fft-comm.
 
-use std::fmt;
-use std::str::FromStr;
-
-use crate::base::Error;
+use super::memory::Memory;
+use crate::base::named::{Name, Named, text};
 
 /// The algorithm of an exchange.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -16,8 +17,8 @@ pub enum Algorithm {
     /// [`Algorithm::Pipelined`] with one message from all ranks of a host to all ranks of another
     /// for each chunk. Ranks pack it in memory that they share, and unpack it there.
     ///
-    /// [`Algorithm::Pipelined`] replaces it with [`Memory::Least`](crate::Memory::Least), on
-    /// devices, and where each rank has a host of its own.
+    /// [`Algorithm::Pipelined`] replaces it with [`Memory::Least`], on devices, and where each rank
+    /// has a host of its own.
     Hosts,
     /// Non-blocking sends and receives. Each message is sent once packed and unpacked on arrival,
     /// or buffered for a fused unpack. Large data is split into chunks.
@@ -48,8 +49,95 @@ pub enum Epochs {
     Flush,
 }
 
+/// How the messages of an exchange reach their receivers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Travel {
+    /// Each to its receiver, once it is packed.
+    Direct,
+    /// The same, but ranks of a host read each other's memory.
+    Read,
+    /// Together with those of other ranks of the host, between ranks that lead their hosts.
+    Bundled,
+    /// All in one call that ends when they have arrived.
+    Collective,
+    /// Through other ranks, in rounds that begin once all are packed.
+    Forwarded,
+    /// Put into the receivers' memory, in epochs that all ranks begin and end together.
+    Put,
+}
+
+impl Travel {
+    /// Whether the messages of a chunk, one for each receiver, complete before the next chunk is
+    /// packed.
+    pub fn is_collective(self) -> bool {
+        matches!(self, Self::Collective | Self::Forwarded)
+    }
+
+    /// Maximum rounds of a chunked reshape. Each round completes before the next begins.
+    pub fn rounds(self, memory: Memory) -> usize {
+        match (self, memory) {
+            (Self::Collective | Self::Forwarded, _) => usize::MAX,
+            // The last messages are unpacked after all others and delay the end.
+            (Self::Put, Memory::Ample) => 4,
+            (_, Memory::Ample) => 1,
+            (_, Memory::Least) => 128,
+        }
+    }
+}
+
+/// Where an exchange is to run.
+pub(crate) struct Setting {
+    pub(crate) ranks: usize,
+    pub(crate) hosts: usize,
+    /// Whether some ranks share a host.
+    pub(crate) shares_hosts: bool,
+    /// Whether data is in memory of hosts, not of devices.
+    pub(crate) on_hosts: bool,
+    pub(crate) memory: Memory,
+    /// Whether ranks can put into each other's memory.
+    pub(crate) can_put: bool,
+    /// Mean bytes of a message in pencils, where each rank has one for each other rank of its row
+    /// or column. As floating point: the search reports what cannot be counted.
+    pub(crate) message_bytes: f64,
+}
+
+/// Costs of a reshape on the busiest rank, of which exchanges compose the time of their messages.
+pub(crate) struct FlightCosts<'a> {
+    pub(crate) ranks: f64,
+    /// Bytes of all messages as encoded.
+    pub(crate) packed: f64,
+    pub(crate) rounds: f64,
+    /// Seconds of messages that go straight to their receivers.
+    pub(crate) direct: f64,
+    /// Seconds of the additional copy of a collective call within a host.
+    pub(crate) collected: f64,
+    /// The latency of the slowest link.
+    pub(crate) latency: f64,
+    /// Seconds of a number of messages of these bytes in all, over the slowest link.
+    pub(crate) send: &'a dyn Fn(f64, f64) -> f64,
+    /// Seconds of memory accesses of these bytes.
+    pub(crate) memory: &'a dyn Fn(f64) -> f64,
+}
+
+/// What an exchange is.
+struct Traits {
+    name: Name,
+    travel: Travel,
+    /// Whether data is always cut in chunks, of which one is packed while others are in flight.
+    chunked: bool,
+    /// Where it runs; [`Algorithm::Pipelined`] replaces it elsewhere.
+    runs: fn(&Setting) -> bool,
+    /// Where it may be the fastest, of several ranks.
+    suits: fn(&Setting) -> bool,
+    /// Seconds of its messages.
+    flight: fn(&FlightCosts<'_>, Algorithm) -> f64,
+}
+
+/// Mean bytes of a message below which forwarding is considered.
+const SMALL: f64 = 65_536.0;
+
 impl Algorithm {
-    /// All algorithms, with two of the k-way exchange.
+    /// All algorithms, with two of the k-way exchange, in the order in which ties are broken.
     pub const ALL: [Self; 9] = [
         Self::Shared,
         Self::Hosts,
@@ -62,40 +150,143 @@ impl Algorithm {
         Self::Ring(Epochs::Flush),
     ];
 
-    /// Whether messages can be buffered until all have arrived, for a fused unpack.
-    pub fn keeps(self) -> bool {
-        !matches!(self, Self::Ring(_))
-    }
-}
-
-/// For example `shared`, `p2p`, `kway4`, `ring-flush`.
-impl fmt::Display for Algorithm {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn traits(self) -> Traits {
+        let plain = Traits {
+            name: Name::plain(""),
+            travel: Travel::Direct,
+            chunked: false,
+            runs: |_| true,
+            suits: |_| true,
+            flight: |costs, _| costs.direct,
+        };
         match self {
-            Self::Shared => f.pad("shared"),
-            Self::Hosts => f.pad("hosts"),
-            Self::P2p => f.pad("p2p"),
-            Self::Pipelined => f.pad("pipelined"),
-            Self::Alltoallv => f.pad("alltoallv"),
-            Self::KWay(k) => f.pad(&format!("kway{k}")),
-            Self::Ring(Epochs::Fence) => f.pad("ring"),
-            Self::Ring(Epochs::Flush) => f.pad("ring-flush"),
+            Self::Shared => Traits {
+                name: Name::plain("shared"),
+                travel: Travel::Read,
+                chunked: true,
+                runs: |setting| setting.on_hosts,
+                ..plain
+            },
+            Self::Hosts => Traits {
+                name: Name::plain("hosts"),
+                travel: Travel::Bundled,
+                chunked: true,
+                runs: |setting| {
+                    setting.on_hosts && setting.shares_hosts && setting.memory == Memory::Ample
+                },
+                suits: |setting| setting.hosts > 1,
+                ..plain
+            },
+            Self::P2p => Traits { name: Name::plain("p2p"), ..plain },
+            Self::Pipelined => Traits {
+                name: Name::plain("pipelined"),
+                chunked: true,
+                // Otherwise it is the same as sharing.
+                suits: |setting| setting.shares_hosts,
+                ..plain
+            },
+            Self::Alltoallv => Traits {
+                name: Name::plain("alltoallv"),
+                travel: Travel::Collective,
+                flight: |costs, _| costs.direct + costs.collected,
+                ..plain
+            },
+            Self::KWay(k) => Traits {
+                name: Name::numbered("kway", k, 2..=255),
+                travel: Travel::Forwarded,
+                suits: |setting| setting.message_bytes < SMALL,
+                flight: kway_flight,
+                ..plain
+            },
+            Self::Ring(epochs) => Traits {
+                name: Name::plain(match epochs {
+                    Epochs::Fence => "ring",
+                    Epochs::Flush => "ring-flush",
+                }),
+                travel: Travel::Put,
+                chunked: true,
+                // A window is memory of the host.
+                runs: |setting| setting.on_hosts,
+                suits: |setting| setting.can_put && setting.hosts > 1,
+                flight: ring_flight,
+            },
+        }
+    }
+
+    /// How messages reach their receivers.
+    pub fn travel(self) -> Travel {
+        self.traits().travel
+    }
+
+    /// Whether data is always cut in chunks, of which one is packed while others are in flight.
+    pub fn is_chunked(self) -> bool {
+        self.traits().chunked
+    }
+
+    /// Whether ranks of a host read each other's memory instead of messages.
+    pub fn reads_peers(self) -> bool {
+        self.travel() == Travel::Read
+    }
+
+    /// The algorithms that suit a setting, in the order in which ties are broken; the first is the
+    /// fallback.
+    pub(crate) fn suited(setting: &Setting) -> Vec<Self> {
+        if setting.ranks == 1 {
+            return vec![Self::default()];
+        }
+        let suits = |algorithm: &Self| {
+            let Traits { name, runs, suits, .. } = algorithm.traits();
+            let fits = name.number.is_none_or(|number| usize::from(number.value) < setting.ranks);
+            *algorithm == Self::default() || fits && runs(setting) && suits(setting)
+        };
+        Self::ALL.into_iter().chain([Self::KWay(8)]).filter(suits).collect()
+    }
+
+    /// The algorithm that runs instead of this one.
+    pub(crate) fn executed(self, setting: &Setting) -> Self {
+        if (self.traits().runs)(setting) { self } else { Self::Pipelined }
+    }
+
+    /// Seconds of the messages of a reshape.
+    pub(crate) fn flight(self, costs: &FlightCosts<'_>) -> f64 {
+        (self.traits().flight)(costs, self)
+    }
+}
+
+/// ⌈log_k P⌉ rounds forward (k-1)/k of the messages to all other ranks.
+fn kway_flight(costs: &FlightCosts<'_>, algorithm: Algorithm) -> f64 {
+    let (Algorithm::KWay(k), true) = (algorithm, costs.packed > 0.0) else { return costs.direct };
+    let (k, ranks) = (f64::from(k), costs.ranks);
+    let rounds = (ranks.ln() / k.ln() - 1e-9).ceil().max(1.0);
+    let each = costs.packed * ranks / (ranks - 1.0) * (k - 1.0) / k;
+    rounds * ((costs.send)(2.0 * (k - 1.0), each) + (costs.memory)(2.0 * each))
+}
+
+/// All ranks synchronize before and after each round.
+fn ring_flight(costs: &FlightCosts<'_>, _: Algorithm) -> f64 {
+    if costs.packed == 0.0 {
+        return costs.direct;
+    }
+    costs.direct + costs.rounds * costs.latency * (1.0 + costs.ranks.log2())
+}
+
+impl Named for Algorithm {
+    const WHAT: &'static str = "exchange";
+
+    fn all() -> &'static [Self] {
+        &Self::ALL
+    }
+
+    fn full_name(self) -> Name {
+        self.traits().name
+    }
+
+    fn with_number(self, number: u8) -> Self {
+        match self {
+            Self::KWay(_) => Self::KWay(number),
+            other => other,
         }
     }
 }
 
-/// Parses the names that [`Display`](fmt::Display) writes.
-impl FromStr for Algorithm {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self, Error> {
-        if let Some(found) = Self::ALL.into_iter().find(|known| known.to_string() == name) {
-            return Ok(found);
-        }
-        let k = name.strip_prefix("kway").and_then(|k| k.parse().ok()).filter(|k| *k >= 2);
-        k.map(Self::KWay).ok_or_else(|| {
-            let all = Self::ALL.map(|algorithm| algorithm.to_string()).join(", ");
-            Error::argument("exchange", name, format!("one of {all}; kwayK for K from 2 to 255"))
-        })
-    }
-}
+text!(Algorithm);

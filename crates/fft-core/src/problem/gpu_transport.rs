@@ -1,9 +1,6 @@
 //! Transports between devices.
 
-use std::fmt;
-use std::str::FromStr;
-
-use crate::base::Error;
+use crate::base::named::names;
 
 /// How data travels to other ranks.
 ///
@@ -25,30 +22,8 @@ pub enum GpuTransport {
     HostStaged,
 }
 
-impl GpuTransport {
-    /// All transports.
-    pub const ALL: [Self; 3] = [Self::PeerToPeer, Self::GpuDirect, Self::HostStaged];
-}
-
-/// `peer_to_peer`, `gpu_direct`, `host_staged`.
-impl fmt::Display for GpuTransport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::PeerToPeer => "peer_to_peer",
-            Self::GpuDirect => "gpu_direct",
-            Self::HostStaged => "host_staged",
-        })
-    }
-}
-
-/// Reads what [`Display`](fmt::Display) writes.
-impl FromStr for GpuTransport {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self, Error> {
-        let found = Self::ALL.into_iter().find(|known| known.to_string() == name);
-        found.ok_or_else(|| {
-            Error::argument("transport", name, "peer_to_peer, gpu_direct or host_staged")
-        })
-    }
-}
+names!(GpuTransport, "transport", {
+    PeerToPeer = "peer_to_peer",
+    GpuDirect = "gpu_direct",
+    HostStaged = "host_staged",
+});

@@ -3,6 +3,8 @@
 use fft_lines::{Costs, LineCosts, RADICES};
 use serde::{Deserialize, Serialize};
 
+use crate::codec::CodecRate;
+
 /// Parameters of a machine. Rates are per second, sizes in bytes. The processor of a rank is a core
 /// or a GPU.
 ///
@@ -113,6 +115,17 @@ pub struct Codecs {
     pub tolerance: Quantity,
     /// Byte shuffling and compression.
     pub lossless: Quantity,
+}
+
+impl Codecs {
+    pub(crate) fn of(&self, rate: CodecRate) -> &Quantity {
+        match rate {
+            CodecRate::Rounded => &self.rounded,
+            CodecRate::Bits => &self.bits,
+            CodecRate::Tolerance => &self.tolerance,
+            CodecRate::Lossless => &self.lossless,
+        }
+    }
 }
 
 impl Quantity {

@@ -1,19 +1,28 @@
 //! Problems: kinds, layouts, options, and the machine of the cost model.
 
 pub(crate) mod algorithm;
+pub(crate) mod gain;
 pub(crate) mod gpu_transport;
 pub(crate) mod kind;
 pub(crate) mod link;
 pub(crate) mod machine;
+pub(crate) mod memory;
 pub(crate) mod options;
 pub(crate) mod problem;
+pub(crate) mod scale;
 pub(crate) mod transport_policy;
+mod turn;
 
-pub use algorithm::{Algorithm, Epochs};
+pub(crate) use algorithm::FlightCosts;
+pub use algorithm::{Algorithm, Epochs, Travel};
+pub(crate) use gain::Gain;
 pub use gpu_transport::GpuTransport;
-pub use kind::{Direction, Kind, Scale};
+pub use kind::Kind;
+pub(crate) use kind::Lines;
 pub use link::Link;
 pub use machine::{Codecs, How, Machine, Messages, Quantity, Rate};
-pub use options::{Access, Memory, TransportOptions};
+pub use memory::{Access, Memory};
+pub use options::TransportOptions;
 pub use problem::Problem;
+pub use scale::{Direction, Scale};
 pub use transport_policy::{Chunking, TransportPolicy};

@@ -1,10 +1,8 @@
 //! Options of execution, which leave the result's meaning unchanged.
 
-use std::fmt;
-use std::str::FromStr;
-
 use super::algorithm::Algorithm;
-use crate::base::{Error, Tolerance};
+use super::memory::{Access, Memory};
+use crate::base::Tolerance;
 use crate::codec::Wire;
 
 /// Execution options, equal on all ranks.
@@ -43,81 +41,4 @@ impl Default for TransportOptions {
             access: Access::default(),
         }
     }
-}
-
-/// Memory of a plan besides input and output.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Memory {
-    /// As much memory as is fastest.
-    ///
-    /// Large data is sent in chunks, up to four in flight; one with [`Algorithm::KWay`].
-    /// [`Algorithm::Ring`] holds a quarter of a reshape's messages at once. Small data, and data of
-    /// many ranks, is held as whole messages.
-    ///
-    /// [`Algorithm::Shared`] on one host has no messages. It holds what does not fit into the
-    /// output, or a copy of the data where bricks are uneven.
-    #[default]
-    Ample,
-    /// Memory for intermediate data that does not fit into the output, and for short messages in
-    /// many rounds.
-    ///
-    /// Steps alternate between the output and one other buffer. Intermediate data exceeds the
-    /// output for half spectra of `n + 2` real numbers and for layouts less even than at the ends.
-    /// Bricks are cut in whole planes, so a plane may be added.
-    ///
-    /// With [`Algorithm::Shared`], peers cannot read a buffer split in two, nor the output under
-    /// MPI. Then the result is copied, or ranks of one host send messages.
-    Least,
-}
-
-impl Memory {
-    /// Maximum rounds of a chunked reshape. Each round completes before the next begins.
-    pub fn rounds(self, exchange: Algorithm) -> usize {
-        use Algorithm::{Alltoallv, KWay, Ring};
-        match (self, exchange) {
-            // The last messages are unpacked after all others and delay the end.
-            (Self::Ample, Ring(_)) => 4,
-            // One message to a rank at a time.
-            (_, Alltoallv | KWay(_)) => usize::MAX,
-            (Self::Ample, _) => 1,
-            (Self::Least, _) => 128,
-        }
-    }
-}
-
-/// `ample` or `least`.
-impl fmt::Display for Memory {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Ample => "ample",
-            Self::Least => "least",
-        })
-    }
-}
-
-/// Parses the names that [`Display`](fmt::Display) writes.
-impl FromStr for Memory {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self, Error> {
-        let found = [Self::Ample, Self::Least].into_iter().find(|known| known.to_string() == name);
-        found.ok_or_else(|| Error::argument("memory", name, "ample or least"))
-    }
-}
-
-/// Memory access of local transforms.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Access {
-    /// Lines at any stride, through caches: on hosts.
-    #[default]
-    Cached,
-    /// Contiguous lines only; messages are packed from memory: on devices.
-    Contiguous,
-    /// Lines at any stride as fast as contiguous ones; messages are packed from memory: on devices
-    /// with kernels for columns of these lengths, or where chunks make up for slower columns.
-    Strided,
-    /// As [`Access::Contiguous`]; in addition, transforms read their input from peers on the same
-    /// host (`planner/peer_read_order.rs`).
-    Fetched,
 }

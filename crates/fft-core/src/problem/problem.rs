@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use super::algorithm::Algorithm;
-use super::kind::{Direction, Kind, Scale};
+use super::kind::Kind;
 use super::machine::Machine;
-use super::options::{Access, TransportOptions};
+use super::memory::Access;
+use super::options::TransportOptions;
+use super::scale::{Direction, Scale};
 use crate::base::{Error, Precision};
 use crate::codec::Wire;
 use crate::geometry::{DynGrid, Layout, PerAxis};
@@ -133,25 +134,13 @@ impl Problem {
 
     /// Whether two ranks read each other's memory in a reshape. Devices decide when they connect.
     pub fn near(&self, a: usize, b: usize) -> bool {
-        let shared =
-            self.options.exchange == Algorithm::Shared && self.options.access == Access::Cached;
+        let shared = self.options.exchange.reads_peers() && self.options.access == Access::Cached;
         a == b || shared && self.is_raw_link(a, b)
     }
 
     /// Whether all ranks read each other's memory.
     pub fn all_near(&self) -> bool {
         (1..self.input.ranks()).all(|rank| self.near(0, rank))
-    }
-
-    /// The exchange bound for a named one. Windows and message slots are host memory, so devices
-    /// send chunks instead.
-    pub(crate) fn bound_exchange(&self, named: Algorithm) -> Algorithm {
-        match named {
-            Algorithm::Ring(_) | Algorithm::Hosts if self.options.access != Access::Cached => {
-                Algorithm::Pipelined
-            }
-            named => named,
-        }
     }
 
     /// Whether messages between two ranks stay unencoded, as between ranks of one host.
@@ -336,9 +325,8 @@ fn check_lengths(
         let expected = format!("1 to {transform}");
         return Err(Error::argument(what("number of modes"), modes, expected));
     }
-    match kind {
-        Kind::C2C | Kind::R2C => Ok(()),
-        _ if transform == n && modes == n => Ok(()),
-        _ => Err(Error::argument(what("kind of padding or truncation"), kind, "c2c or r2c")),
+    if kind.is_fourier() || transform == n && modes == n {
+        return Ok(());
     }
+    Err(Error::argument(what("kind of padding or truncation"), kind, "c2c or r2c"))
 }

@@ -1,7 +1,8 @@
 //! The transport of a problem's messages, derived from options and hosts.
 
-use super::algorithm::Algorithm;
-use super::options::{Access, Memory, TransportOptions};
+use super::algorithm::{Algorithm, Setting, Travel};
+use super::memory::{Access, Memory};
+use super::options::TransportOptions;
 use super::problem::Problem;
 use crate::base::cache_sizes::{
     BUNDLE_BYTES, CACHED_CHUNK_BYTES, LONG_MESSAGE_BYTES, MESSAGE_BYTES,
@@ -26,8 +27,7 @@ pub struct Chunking {
 /// The transport of messages, the same on all ranks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TransportPolicy {
-    /// The executed exchange: `pipelined` replaces `shared` on devices, and `hosts` also with least
-    /// memory or one rank per host.
+    /// The executed exchange: `pipelined` replaces exchanges that do not run here.
     pub exchange: Algorithm,
     /// Whether messages of all ranks of a host to all ranks of another are sent as one.
     pub bundles: bool,
@@ -62,25 +62,22 @@ struct Sizes {
 }
 
 impl Sizes {
-    fn of(problem: &Problem, hosts: Option<&Topology>) -> Self {
-        use Algorithm::{Alltoallv, Hosts, KWay, P2p, Pipelined, Shared};
-        let ranks = problem.input.ranks();
+    fn of(problem: &Problem, setting: &Setting, executed: Algorithm) -> Self {
+        let ranks = setting.ranks;
         let point = problem.precision.bytes() * if problem.complex { 2 } else { 1 };
         let point = point.saturating_mul(problem.batch);
         let share = problem.grid().points().saturating_mul(point) / ranks;
         let long = LONG_MESSAGE_BYTES.saturating_mul(ranks);
         let long_chunk = problem.options.chunk.max(long);
-        let can = match problem.options.exchange {
-            P2p | Pipelined | Alltoallv | KWay(_) => true,
-            Shared => hosts.is_none(),
-            _ => false,
+        let can = match problem.options.exchange.travel() {
+            Travel::Direct | Travel::Collective | Travel::Forwarded => true,
+            Travel::Read => !setting.shares_hosts,
+            Travel::Bundled | Travel::Put => false,
         };
-        let cached = problem.options.access == Access::Cached;
-        let ample = problem.options.memory == Memory::Ample;
-        let may_stream = can && ample && cached;
+        let may_stream = can && setting.memory == Memory::Ample && setting.on_hosts;
         let streams = may_stream && long <= CACHED_CHUNK_BYTES && share / long_chunk >= MANY_CHUNKS;
-        let bundles = cached && ample && problem.options.exchange == Hosts;
-        let bundling_hosts = hosts.map(Topology::hosts).filter(|hosts| bundles && *hosts > 1);
+        let bundles = executed.travel() == Travel::Bundled && setting.hosts > 1;
+        let bundling_hosts = bundles.then_some(setting.hosts);
         Self { ranks, bundling_hosts, share, long_chunk, may_stream, streams }
     }
 
@@ -103,7 +100,8 @@ impl Sizes {
             }
             Memory::Ample => given,
             Memory::Least => {
-                let parts = if is_collective(problem.options.exchange) { 128 } else { 256 };
+                let parts =
+                    if problem.options.exchange.travel().is_collective() { 128 } else { 256 };
                 given.min(self.share / parts).max(1)
             }
         };
@@ -111,12 +109,31 @@ impl Sizes {
     }
 }
 
-/// Whether a chunk's messages complete before the next chunk is packed.
-fn is_collective(exchange: Algorithm) -> bool {
-    matches!(exchange, Algorithm::Alltoallv | Algorithm::KWay(_))
-}
-
 impl Problem {
+    /// Where its exchanges run. Cost: O(ranks).
+    pub(crate) fn setting(&self) -> Setting {
+        let ranks = self.input.ranks();
+        let hosts = Topology::new(&self.hosts, ranks);
+        let points: f64 = self.grid().shape().iter().map(|&len| len as f64).product();
+        let reals = points * self.batch as f64 * if self.complex { 2.0 } else { 1.0 };
+        let bytes = reals * self.precision.bytes() as f64;
+        Setting {
+            ranks,
+            hosts: hosts.hosts(),
+            shares_hosts: hosts.ranks_per_host() > 1,
+            on_hosts: self.options.access == Access::Cached,
+            memory: self.options.memory,
+            can_put: false,
+            message_bytes: bytes / (ranks as f64).powf(1.5),
+        }
+    }
+
+    /// The exchanges that suit it, in the order in which ties are broken; the first is the
+    /// fallback. `can_put` is whether ranks can put into each other's memory.
+    pub fn suited_exchanges(&self, can_put: bool) -> Vec<Algorithm> {
+        Algorithm::suited(&Setting { can_put, ..self.setting() })
+    }
+
     /// The transport of its messages. Cost: O(ranks).
     pub fn policy(&self) -> TransportPolicy {
         TransportPolicy::of(self)
@@ -126,39 +143,30 @@ impl Problem {
 impl TransportPolicy {
     /// The policy of a problem. Cost: O(ranks).
     pub fn of(problem: &Problem) -> Self {
-        use Algorithm::{Hosts, Pipelined, Ring, Shared};
-        let (named, ranks) = (problem.options.exchange, problem.input.ranks());
-        // Hosts with several ranks, if there are any.
-        let hosts = (!problem.hosts.is_empty()).then(|| Topology::new(&problem.hosts, ranks));
-        let hosts = hosts.filter(|hosts| hosts.ranks_per_host() > 1);
-        let sizes = Sizes::of(problem, hosts.as_ref());
-        let cached = problem.options.access == Access::Cached;
-        let least = problem.options.memory == Memory::Least;
-        let apart = least || hosts.is_none();
-        let replaced = matches!(named, Shared | Hosts) && !cached || named == Hosts && apart;
-        let exchange = if replaced { Pipelined } else { named };
+        let (named, setting) = (problem.options.exchange, problem.setting());
+        // Planned as it is named, even on devices, where it does not run.
+        let puts = named.travel() == Travel::Put;
+        let exchange = if puts { named } else { named.executed(&setting) };
+        let sizes = Sizes::of(problem, &setting, exchange);
+        let least = setting.memory == Memory::Least;
         let all_near = problem.all_near();
-        let chunked =
-            matches!(named, Shared | Hosts | Pipelined | Ring(_)) || least || sizes.streams;
+        let chunked = named.is_chunked() || least || sizes.streams;
         let (bytes, bundles) = (sizes.chunk_bytes(problem), sizes.bundling_hosts.is_some());
-        let chunking = Chunking { bytes, fine: least || is_collective(named) || bundles };
-        let pipelined = match named {
-            Pipelined | Hosts | Ring(_) => true,
-            // Peers read transformed data in this rank's memory, so it is transformed there.
-            Shared => hosts.is_none(),
-            _ => least || sizes.streams,
-        };
+        let fine = least || named.travel().is_collective() || bundles;
+        // What peers read is transformed in this rank's memory.
+        let pipelined = chunked && !(named.reads_peers() && setting.shares_hosts);
         let tile_bytes = if least { bytes } else { usize::MAX };
-        let matters = (chunked || sizes.may_stream) && !all_near && ranks > 1;
+        let matters = (chunked || sizes.may_stream) && !all_near && setting.ranks > 1;
         Self {
             exchange,
             bundles,
             all_near,
-            chunking: chunked.then_some(chunking),
-            pipelined: cached && pipelined,
-            buffers_all: !least && named.keeps() && !sizes.streams,
+            chunking: chunked.then_some(Chunking { bytes, fine }),
+            pipelined: setting.on_hosts && pipelined,
+            // Messages that are put can be buffered only until the epoch ends.
+            buffers_all: !least && named.travel() != Travel::Put && !sizes.streams,
             tile_bytes,
-            rounds: problem.options.memory.rounds(exchange),
+            rounds: exchange.travel().rounds(setting.memory),
             uncommon_chunk: Some(problem.options.chunk)
                 .filter(|chunk| matters && *chunk != TransportOptions::CHUNK),
         }

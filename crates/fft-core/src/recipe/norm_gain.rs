@@ -4,77 +4,12 @@
 //! the end. Cosine and sine transforms weight one or two vectors differently, by at most √2.
 
 use super::recipe::{Node, Step};
-use crate::problem::{Direction, Kind, Problem};
-
-/// Factors of a vector's norm.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Gain {
-    /// Of the vector that shrinks most.
-    pub(crate) least: f64,
-    /// Root mean square for independent numbers of equal size, such as rounding errors.
-    pub(crate) typical: f64,
-    /// Of the vector that grows most.
-    pub(crate) most: f64,
-}
-
-impl Gain {
-    /// The same factor for all vectors.
-    pub(crate) fn all(factor: f64) -> Self {
-        let factor = factor.abs();
-        Self { least: factor, typical: factor, most: factor }
-    }
-
-    /// The gain of this operation followed by another.
-    pub(crate) fn then(self, next: Self) -> Self {
-        Self {
-            least: self.least * next.least,
-            typical: self.typical * next.typical,
-            most: self.most * next.most,
-        }
-    }
-
-    /// The gain of the unscaled transform of `n` points, of whole spectra.
-    pub(crate) fn of(kind: Kind, direction: Direction, n: usize) -> Self {
-        let points = n as f64;
-        let root = (kind.logical_len(n) as f64).sqrt();
-        let kind = direction.choose(kind, kind.undone_by());
-        match kind {
-            // Rows are orthogonal; one is √2 as long as the others.
-            Kind::Dct2 | Kind::Dst2 => Self {
-                least: root,
-                typical: root * (1.0 + 1.0 / points).sqrt(),
-                most: root * 2f64.sqrt(),
-            },
-            // Columns are orthogonal; one is shorter by √2.
-            Kind::Dct3 | Kind::Dst3 => Self {
-                least: root / 2f64.sqrt(),
-                typical: root * (1.0 - 0.5 / points).sqrt(),
-                most: root,
-            },
-            // An orthogonal matrix, with its ends weighted by √2 and 1/√2.
-            Kind::Dct1 => {
-                let m = points - 1.0;
-                Self {
-                    least: root / 2f64.sqrt(),
-                    typical: ((2.0 * m * m + 4.0 * m - 2.0) / points).sqrt(),
-                    most: root * 2f64.sqrt(),
-                }
-            }
-            _ => Self::all(root),
-        }
-    }
-
-    /// From the norm of `n/2 + 1` frequencies to that of all `n`, most of which occur twice.
-    pub(crate) fn of_half(n: usize) -> Self {
-        let twice = if n > 2 { 2f64.sqrt() } else { 1.0 };
-        Self { least: 1.0, typical: (n as f64 / (n / 2 + 1) as f64).sqrt(), most: twice }
-    }
-}
+use crate::problem::{Direction, Gain, Problem};
 
 pub(crate) fn gain_of(steps: &[Step], problem: &Problem, direction: Direction) -> Gain {
     steps.iter().fold(Gain::all(1.0), |gain, step| match *step {
         Step::Reshape { .. } => gain,
-        Step::Fft { axis, kind } => gain.then(Gain::of(kind, direction, problem.transform[axis])),
+        Step::Fft { axis, kind } => gain.then(kind.gain(direction, problem.transform[axis])),
         Step::Scale { forward, inverse } => {
             gain.then(Gain::all(direction.choose(forward, inverse)))
         }
@@ -120,6 +55,7 @@ impl Loss {
 mod tests {
     use super::*;
     use crate::host::Cpu;
+    use crate::problem::Kind;
     use crate::recipe::local_fft::{LocalFft, Pass};
 
     /// The matrix of a real transform, by columns.
@@ -171,12 +107,12 @@ mod tests {
     fn gains_are_those_of_the_matrices() {
         let real = Kind::ALL.into_iter().filter(|kind| kind.is_real());
         for (kind, n) in real.flat_map(|kind| [1, 2, 3, 5, 8, 13].map(|n| (kind, n))) {
-            if kind == Kind::Dct1 && n < 2 {
+            if n < kind.least_points() {
                 continue;
             }
             for direction in [Direction::Forward, Direction::Inverse] {
                 let columns = columns(kind, direction, n);
-                let gain = Gain::of(kind, direction, n);
+                let gain = kind.gain(direction, n);
                 let what = format!("{kind} {direction:?} {n}: {gain:?}");
                 let squares: f64 = columns.iter().map(|c| norm(c).powi(2)).sum();
                 let typical = (squares / n as f64).sqrt();

@@ -77,6 +77,13 @@ pub enum Step {
     },
 }
 
+impl Step {
+    /// Whether this is a reshape in which ranks of a host read each other's memory.
+    pub(crate) fn reads_peers(&self) -> bool {
+        matches!(self, Self::Reshape { exchange, .. } if exchange.reads_peers())
+    }
+}
+
 impl Recipe {
     pub(crate) fn from_parts(problem: Problem, nodes: Vec<Node>, steps: Vec<Step>) -> Self {
         Self { problem, nodes, steps }

@@ -190,7 +190,7 @@ impl<'a> EventLoop<'a> {
         let Some(number) = self.rest[from].clone().next() else { return };
         let most = match self.order {
             Order::Pairwise => 1,
-            Order::Posted | Order::Ring => usize::MAX,
+            Order::Posted | Order::Put => usize::MAX,
         };
         let message = self.schedule.messages()[number];
         let in_slot = self.schedule.is_in_slot(&message);
@@ -261,7 +261,7 @@ impl<'a> EventLoop<'a> {
         let (from, to) = (message.from as usize, message.to as usize);
         let overhead = match self.order {
             // Puts need no action of the receiver.
-            Order::Ring => 0,
+            Order::Put => 0,
             _ => self.link(&message).overhead,
         };
         let sender = &mut self.ranks[from];
@@ -271,7 +271,7 @@ impl<'a> EventLoop<'a> {
         let read = serve(&mut receiver.processor, now, overhead) + overhead;
         receiver.finished = receiver.finished.max(read);
         match self.order {
-            Order::Posted | Order::Ring => {}
+            Order::Posted | Order::Put => {}
             Order::Pairwise => {
                 self.steps.arrived(number as usize);
                 self.wake(from, now);
@@ -378,7 +378,7 @@ mod tests {
         let found = ns(&finished(&near, &machine(1e6), Order::Posted));
         assert_eq!(found, [27_500, 28_000]);
         // Puts need no action of the receiver.
-        let put = ns(&finished(&near, &machine(1e6), Order::Ring));
+        let put = ns(&finished(&near, &machine(1e6), Order::Put));
         assert_eq!(put, [27_500, 27_500]);
     }
 
@@ -454,7 +454,7 @@ mod tests {
         }
         let schedule = Schedule::of_messages(&hosts, &list);
         let to = |rank: u32| list.iter().filter(move |(_, to, _)| *to == rank);
-        for order in [Order::Posted, Order::Pairwise, Order::Ring] {
+        for order in [Order::Posted, Order::Pairwise, Order::Put] {
             let found = finished(&schedule, &machine(2e9), order);
             assert_eq!(found, finished(&schedule, &machine(2e9), order));
             for (rank, finished) in found.iter().enumerate() {

@@ -9,9 +9,8 @@ use crate::base::Precision;
 use crate::codec::Wire;
 use crate::geometry::{DynBrick, Layout, Topology};
 use crate::lower::Capabilities;
-use crate::planner::cost;
 use crate::planner::volume::Volume;
-use crate::problem::{Algorithm, Chunking, Direction, Problem};
+use crate::problem::{Chunking, Direction, Problem, Travel};
 use crate::recipe::{Node, Recipe, Step};
 use crate::redistribute::redistribution::chunks;
 use crate::redistribute::send_order;
@@ -116,7 +115,7 @@ impl Sizes {
     fn new(problem: &Problem, from: &Node, wire: Wire) -> Self {
         let (precision, width) = (problem.precision, from.width());
         let reals = width * problem.batch;
-        let share = cost::share(wire, precision, problem.options.tolerance);
+        let share = wire.share(precision, problem.options.tolerance);
         Self { element: reals * precision.bytes(), reals, width, wire, precision, share }
     }
 
@@ -136,7 +135,7 @@ struct Listing<'a> {
     hosts: &'a Topology,
     from: &'a Node,
     to: &'a Node,
-    exchange: Algorithm,
+    travel: Travel,
     /// Whether messages to other hosts are encoded.
     encoded: bool,
     /// Whether ranks of a host read each other's memory.
@@ -196,12 +195,11 @@ impl Listing<'_> {
         let parts = parts.filter(|(_, points)| *points > 0);
         let home = self.hosts.host_of(rank);
         let place = [home, self.hosts.ranks_of(home).partition_point(|other| *other < rank)];
-        let parts: Vec<_> = match self.exchange {
-            Algorithm::Ring(_) => {
-                let host = |peer| self.hosts.host_of(peer);
-                send_order::by_host(parts, |part| part.0, host, place).collect()
-            }
-            _ => parts.collect(),
+        let parts: Vec<_> = if self.travel == Travel::Put {
+            let host = |peer| self.hosts.host_of(peer);
+            send_order::by_host(parts, |part| part.0, host, place).collect()
+        } else {
+            parts.collect()
         };
         for (peer, points) in parts {
             let bytes = (points * self.sizes.element) as u64;
@@ -224,8 +222,9 @@ impl Schedule {
         let hosts = Topology::new(&problem.hosts, problem.input.ranks());
         let capabilities = Capabilities::of_threads(problem);
         let program = recipe.lower(Direction::Forward, capabilities);
+        let travel = program.policy.exchange.travel();
         let reshape = |(number, step): (usize, &Step)| {
-            let Step::Reshape { wire, exchange } = *step else { return None };
+            let Step::Reshape { wire, .. } = *step else { return None };
             let [from, to] = program.ends(number);
             let pass = program.exchange(number);
             let list = Listing {
@@ -233,7 +232,7 @@ impl Schedule {
                 hosts: &hosts,
                 from,
                 to,
-                exchange,
+                travel,
                 encoded: wire != Wire::Raw,
                 // Without an exchange, transforms read from peers.
                 direct: pass.is_none_or(|pass| pass.direct),
@@ -242,8 +241,7 @@ impl Schedule {
                 sizes: Sizes::new(problem, from, wire),
             };
             let all = list.messages();
-            let bundled = program.policy.exchange == Algorithm::Hosts;
-            Some((number, if bundled { all.bundled(&hosts) } else { all }))
+            Some((number, if travel == Travel::Bundled { all.bundled(&hosts) } else { all }))
         };
         recipe.steps().iter().enumerate().filter_map(reshape).collect()
     }

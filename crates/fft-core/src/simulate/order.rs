@@ -1,6 +1,6 @@
 //! Orders of sending.
 
-use crate::problem::Algorithm;
+use crate::problem::{Algorithm, Travel};
 
 /// The order in which a rank sends its messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,15 +11,12 @@ pub enum Order {
     /// is packed before, as in classic collectives of long messages.
     Pairwise,
     /// Puts into the receivers' memory, in rounds synchronized over all ranks.
-    Ring,
+    Put,
 }
 
 impl Order {
     /// The order of an exchange.
     pub fn of(exchange: Algorithm) -> Self {
-        match exchange {
-            Algorithm::Ring(_) => Self::Ring,
-            _ => Self::Posted,
-        }
+        if exchange.travel() == Travel::Put { Self::Put } else { Self::Posted }
     }
 }

@@ -13,8 +13,7 @@ use crate::codec::Wire;
 use crate::geometry::Topology;
 use crate::planner::Expected;
 use crate::planner::cost::Model;
-use crate::problem::Machine;
-use crate::problem::{Algorithm, Epochs};
+use crate::problem::{Machine, Travel};
 use crate::recipe::{Recipe, Step};
 
 /// The simulated times of one step of the recipe, in seconds.
@@ -83,7 +82,8 @@ impl<'a> Simulator<'a> {
     /// exchange. Deterministic. Cost: O(messages log ranks).
     pub fn run(&self, machine: &Machine, order: Option<Order>) -> Simulation {
         let ranks = self.hosts.ranks();
-        let policy = self.recipe.problem().policy();
+        let problem = self.recipe.problem();
+        let policy = problem.policy();
         let expected = self.recipe.predict_on(machine);
         let mut stage = Stage {
             model: Model::of(machine, &self.hosts, ranks),
@@ -98,22 +98,15 @@ impl<'a> Simulator<'a> {
             let expected = &expected.steps[number];
             let mut flight = 0;
             match *step {
-                Step::Reshape { wire, exchange } => {
-                    let replaced = exchange == Algorithm::Hosts;
-                    let exchange = if replaced { policy.exchange } else { exchange };
+                Step::Reshape { wire, .. } => {
+                    let travel = policy.exchange.travel();
                     let at = self.schedules.partition_point(|(step, _)| *step < number);
-                    let order = order.unwrap_or(Order::of(exchange));
-                    let forwards = matches!(exchange, Algorithm::KWay(_));
-                    rough |= forwards || order == Order::Pairwise;
-                    let like = match order {
-                        Order::Ring => Algorithm::Ring(Epochs::Fence),
-                        _ => exchange,
-                    };
-                    let problem = self.recipe.problem();
+                    let order = order.unwrap_or(Order::of(policy.exchange));
+                    rough |= travel == Travel::Forwarded || order == Order::Pairwise;
+                    let like = if order == Order::Put { Travel::Put } else { travel };
                     let chunked = policy.chunking.is_some();
-                    let rounds = if chunked { problem.options.memory.rounds(like) } else { 1 };
-                    let reshape =
-                        Reshape { schedule: &self.schedules[at].1, wire, exchange, rounds };
+                    let rounds = if chunked { like.rounds(problem.options.memory) } else { 1 };
+                    let reshape = Reshape { schedule: &self.schedules[at].1, wire, travel, rounds };
                     flight = stage.reshape(&reshape, order, expected);
                 }
                 _ => stage.local(&self.recipe.nodes()[number].layout, expected),
@@ -131,7 +124,7 @@ impl<'a> Simulator<'a> {
 struct Reshape<'a> {
     schedule: &'a Schedule,
     wire: Wire,
-    exchange: Algorithm,
+    travel: Travel,
     rounds: usize,
 }
 
@@ -174,10 +167,10 @@ impl Stage<'_> {
 
     /// Simulates a reshape. Returns the time from the first rank's start to the last arrival.
     fn reshape(&mut self, reshape: &Reshape<'_>, order: Order, expected: &Expected) -> Time {
-        let Reshape { schedule, wire, exchange, rounds } = *reshape;
+        let Reshape { schedule, wire, travel, rounds } = *reshape;
         let shared = (0..schedule.ranks()).any(|rank| schedule.read(rank) > 0);
         // Leaders send once all ranks of their host have packed.
-        let bundles = exchange == Algorithm::Hosts && !schedule.messages().is_empty();
+        let bundles = travel == Travel::Bundled && !schedule.messages().is_empty();
         if shared || bundles {
             self.barrier();
         }
@@ -200,7 +193,7 @@ impl Stage<'_> {
         }
         let timeline = match schedule.messages().is_empty() {
             true => Timeline::at(&self.clocks),
-            false => self.exchange(&work, &unpack, order, exchange, rounds),
+            false => self.exchange(&work, &unpack, order, travel, rounds),
         };
         for rank in 0..schedule.ranks() {
             // Local data is moved once everything is packed, while messages are in flight.
@@ -219,24 +212,24 @@ impl Stage<'_> {
         work: &Work<'_>,
         unpack: &[Time],
         order: Order,
-        exchange: Algorithm,
+        travel: Travel,
         rounds: usize,
     ) -> Timeline {
-        if matches!(exchange, Algorithm::KWay(_)) {
+        if travel == Travel::Forwarded {
             let packed = work.packed(&self.clocks);
             let last = latest(&packed) + picoseconds(work.expected.spent.flight);
             return Timeline { arrived: vec![last; packed.len()], packed, late: 1.0 };
         }
-        let is_collective = exchange == Algorithm::Alltoallv;
+        let is_collective = travel == Travel::Collective;
         let mut timeline = match order {
-            Order::Ring => return self.epochs(work, unpack, rounds),
+            Order::Put => return self.epochs(work, unpack, rounds),
             Order::Posted if rounds > 1 => self.in_rounds(work, order, rounds),
             Order::Posted if !is_collective => {
                 self.deliver(work, order, &self.clocks, &|message| work.pack(message))
             }
             _ => self.deliver(work, order, &work.packed(&self.clocks), &|_| 0),
         };
-        if exchange == Algorithm::Hosts {
+        if travel == Travel::Bundled {
             // All ranks of a host read what has arrived, and have packed what was sent.
             average_over_hosts(self.hosts, &mut timeline.packed, |sum, count| sum / count as Time);
             self.meet(&mut timeline.arrived);
@@ -284,7 +277,7 @@ impl Stage<'_> {
         for (round, rest) in rounds.into_iter().enumerate() {
             let start = vec![latest(&timeline.arrived) + wait; timeline.arrived.len()];
             let slowdown = self.model.oversubscription();
-            let events = EventLoop::new(work.schedule, self.machine, slowdown, Order::Ring, rest);
+            let events = EventLoop::new(work.schedule, self.machine, slowdown, Order::Put, rest);
             let outcome = events.run(&start, &|message| work.pack(message));
             (timeline.packed, timeline.arrived) = (outcome.packed, outcome.finished);
             if round > 0 {

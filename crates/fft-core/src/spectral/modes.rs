@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::operator::Operator;
-use super::wavenumbers::{is_nyquist, mode, wavenumber};
+use super::wavenumbers::{is_nyquist, wavenumber};
 use crate::base::{Error, Precision};
 use crate::geometry::{Layout, PerAxis};
 use crate::problem::{Kind, Problem};
@@ -72,7 +72,7 @@ impl AxisModes {
     fn new(spectrum: &Spectrum, rank: usize, axis: usize, length: f64) -> Self {
         let (kind, n) = (spectrum.kinds[axis], spectrum.modes[axis]);
         let range = spectrum.layout.brick(rank).range(axis);
-        let modes: Vec<_> = range.map(|index| mode(kind, n, index)).collect();
+        let modes: Vec<_> = range.map(|index| kind.mode(n, index)).collect();
         let k = |mode: &i64| wavenumber(kind, *mode, length);
         let odd = |mode: &i64| if is_nyquist(kind, n, *mode) { 0.0 } else { k(mode) };
         let highest = std::f64::consts::PI * n as f64 / length;
@@ -172,11 +172,10 @@ impl Modes {
             return Err(Error::argument("axis", axis, format!("0 to {}", kinds.len() - 1)));
         }
         for (axis, kind) in kinds.iter().enumerate() {
-            let may = match (kind, operator) {
-                (Kind::C2C | Kind::R2C, _) => true,
-                (_, Operator::Derivative(one)) => one != axis,
-                (Kind::None, _) => true,
-                _ => !operator.derives(),
+            let may = match operator {
+                _ if kind.is_fourier() => true,
+                Operator::Derivative(one) => one != axis,
+                _ => *kind == Kind::None || !operator.derives(),
             };
             if !may {
                 return Err(Error::argument(format!("kind of axis {axis}"), kind, "c2c or r2c"));

@@ -1,6 +1,6 @@
 //! Wavenumbers of modes.
 
-use std::f64::consts::{PI, TAU};
+use std::f64::consts::PI;
 
 use crate::problem::Kind;
 
@@ -29,26 +29,15 @@ impl<const D: usize> Wavenumbers<D> {
     }
 }
 
-/// The mode of a frequency's index, along an axis of so many modes.
+/// The mode of a frequency's index, along an axis of `n` modes.
 pub fn mode(kind: Kind, n: usize, index: usize) -> i64 {
-    match kind {
-        Kind::C2C if index >= n.div_ceil(2) => index as i64 - n as i64,
-        Kind::Dst1 | Kind::Dst2 | Kind::Dst3 | Kind::Dst4 => index as i64 + 1,
-        _ => index as i64,
-    }
+    kind.mode(n, index)
 }
 
 pub(super) fn wavenumber(kind: Kind, mode: i64, length: f64) -> f64 {
-    let mode = mode as f64;
-    match kind {
-        Kind::None => 0.0,
-        Kind::C2C | Kind::R2C => TAU * mode / length,
-        Kind::Dct3 | Kind::Dct4 => PI * (mode + 0.5) / length,
-        Kind::Dst3 | Kind::Dst4 => PI * (mode - 0.5) / length,
-        _ => PI * mode / length,
-    }
+    PI * kind.half_waves(mode) / length
 }
 
 pub(super) fn is_nyquist(kind: Kind, n: usize, mode: i64) -> bool {
-    matches!(kind, Kind::C2C | Kind::R2C) && 2 * mode.unsigned_abs() as usize == n
+    kind.is_fourier() && 2 * mode.unsigned_abs() as usize == n
 }

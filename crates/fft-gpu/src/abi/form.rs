@@ -32,6 +32,25 @@ pub const fn transposed_when_read(element: usize) -> TransposedWhenRead {
     TransposedWhenRead { block: BLOCK, short, few: few(element) }
 }
 
+/// A wire in names of kernels, if there are any.
+fn kernel_name(wire: Wire) -> Option<&'static str> {
+    Some(match wire {
+        Wire::F32 => "f32",
+        Wire::F16 => "f16",
+        Wire::Bf16 => "bf16",
+        Wire::Mantissa(_) => "mantissa",
+        Wire::Bits(_) => "bits",
+        Wire::Tolerance => "tolerance",
+        _ => return None,
+    })
+}
+
+/// Whether devices make messages of this wire. The host makes others, for which devices pack and
+/// unpack numbers as they are.
+pub(crate) fn has_kernels(wire: Wire) -> bool {
+    wire == Wire::Raw || kernel_name(wire).is_some()
+}
+
 /// The form of messages of a wire, of elements of `width` numbers of one precision.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Form {
@@ -55,15 +74,7 @@ impl Form {
 
     /// The wire in names of kernels.
     pub(crate) fn name(&self) -> Result<&'static str, GpuError> {
-        Ok(match self.wire {
-            Wire::F32 => "f32",
-            Wire::F16 => "f16",
-            Wire::Bf16 => "bf16",
-            Wire::Mantissa(_) => "mantissa",
-            Wire::Bits(_) => "bits",
-            Wire::Tolerance => "tolerance",
-            other => return Err(GpuError::Wire(other)),
-        })
+        kernel_name(self.wire).ok_or(GpuError::Wire(self.wire))
     }
 
     /// The parameter of `bits` and `mantissa`.

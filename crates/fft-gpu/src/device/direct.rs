@@ -5,7 +5,7 @@ use fft_core::{Comm, Error, Loss, Redistribution, Timings, Transfer, Wire};
 use super::cuda::Cuda;
 use super::epoch::EpochPeers;
 use super::host_staged::undecoded;
-use crate::abi::form::Form;
+use crate::abi::form::{Form, has_kernels};
 use crate::base::{GpuError, GpuReal};
 use crate::ffi::DeviceMemory;
 use crate::kernel::{Inbox, Outbox};
@@ -69,9 +69,10 @@ impl<T: GpuReal> DirectMessages<T> {
         let recvs: Vec<_> = (redistribution.recvs.iter().filter(|part| reached(part.0)))
             .map(|(peer, part)| (*peer, redistribution.scatter(part, &all).expect("not empty")))
             .collect();
-        // Ranks that are reached are on one host, and all raw or none. `lossless` is for others.
+        // Ranks that are reached are on one host, and all raw or none. What the host codes is for
+        // others.
         let any_raw = sends.iter().chain(&recvs).any(|(peer, _)| raw(*peer));
-        let wire = if any_raw || wire == Wire::Lossless { Wire::Raw } else { wire };
+        let wire = if any_raw || !has_kernels(wire) { Wire::Raw } else { wire };
         let form = match wire {
             Wire::Raw => None,
             _ => Some(Form::new::<T>(wire, width)?),

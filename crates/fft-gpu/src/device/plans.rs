@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fft_core::{
     BindContext, Capabilities, Comm, Device, Energy, Error, NodeMemory, Operations, Recipe, Step,
-    Transfer, Wire, agree,
+    Transfer, agree,
 };
 
 use super::binder::CudaBinder;
@@ -13,6 +13,8 @@ use super::cuda::Cuda;
 use super::energy::Squares;
 use super::op::CudaOp;
 use super::peer_info::PeerInfo;
+use super::trig::check_kinds;
+use crate::abi::form::has_kernels;
 use crate::base::{GpuError, GpuReal, GpuTransport, tried};
 use crate::ffi::{Block, DeviceMemory, Owned, Peers, RankExports, connect, device_buffer};
 
@@ -22,18 +24,19 @@ pub struct CudaWork<T> {
 }
 
 impl<T: GpuReal> Cuda<T> {
-    /// The transport to the ranks that are hardest to reach.
+    /// The transport to the ranks that are hardest to reach. `by_host` is whether the host codes
+    /// messages.
     fn transport_to(
         &self,
         comm: &dyn Comm,
         wanted: GpuTransport,
         peers: &Peers,
-        lossless: bool,
+        by_host: bool,
     ) -> Result<GpuTransport, Error> {
         if peers.all {
             return Ok(GpuTransport::PeerToPeer);
         }
-        if wanted == GpuTransport::HostStaged || lossless {
+        if wanted == GpuTransport::HostStaged || by_host {
             return Ok(GpuTransport::HostStaged);
         }
         let like = Block::new(self.gpu.context(), 1).map_err(|why| why.on(self.rank));
@@ -79,23 +82,25 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
         comm: &dyn Comm,
     ) -> Result<Option<Box<dyn NodeMemory>>, Error> {
         self.rank = comm.rank();
+        check_kinds(recipe.problem())?;
         let lossy = |step: &Step| matches!(step, Step::Reshape { wire, .. } if wire.is_lossy());
         if recipe.steps().iter().any(lossy) {
             let squares = Squares::new(&self.gpu).map_err(|why| why.on(self.rank));
             self.squares = Some(agree(comm, squares)?);
         }
-        let lossless = |step: &Step| matches!(step, Step::Reshape { wire: Wire::Lossless, .. });
-        let lossless = recipe.steps().iter().any(lossless);
+        let by_host =
+            |step: &Step| matches!(step, Step::Reshape { wire, .. } if !has_kernels(*wire));
+        let by_host = recipe.steps().iter().any(by_host);
         let wanted = match self.wanted {
             // The host codes what is coded even between ranks that reach each other.
-            GpuTransport::PeerToPeer if lossless && recipe.problem().hosts.is_empty() => {
+            GpuTransport::PeerToPeer if by_host && recipe.problem().hosts.is_empty() => {
                 GpuTransport::HostStaged
             }
             wanted => wanted,
         };
         let node_memory = self.connect_ranks(comm, wanted)?;
         let peers = &self.connections().peers;
-        self.taken = self.transport_to(comm, wanted, peers, lossless)?;
+        self.taken = self.transport_to(comm, wanted, peers, by_host)?;
         Ok(node_memory)
     }
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use cudarc::driver::{CudaStream, DeviceSlice};
-use fft_core::{Direction, Kind, Pass};
+use fft_core::{Direction, Error, Kind, Pass, Problem, Trigonometric, TrigonometricType};
 
 use super::group::{Group, LineLayout};
 use crate::abi::FftRun;
@@ -31,6 +31,18 @@ pub(super) struct Trig<T> {
     factor: f64,
 }
 
+/// Refuses transforms that devices have no kernels for. The same on all ranks.
+pub(super) fn check_kinds(problem: &Problem) -> Result<(), Error> {
+    for (axis, kind) in problem.kinds.iter().enumerate() {
+        let n = problem.transform[axis];
+        if kind.trigonometric().is_some_and(|transform| InnerFft::new(transform, n).is_none()) {
+            let what = format!("kind of axis {axis} of a plan on a device");
+            return Err(Error::argument(what, kind, "one that devices have kernels for"));
+        }
+    }
+    Ok(())
+}
+
 /// The Fourier transform inside.
 struct InnerFft {
     /// The type, I to IV, and whether it is a sine transform.
@@ -41,25 +53,24 @@ struct InnerFft {
 }
 
 impl InnerFft {
+    /// `None` for transforms without kernels.
+    fn new(Trigonometric { kind, sine }: Trigonometric, n: usize) -> Option<Self> {
+        let ends = if sine { 2 * (n + 1) } else { 2 * n.saturating_sub(1) };
+        let halves = if n.is_multiple_of(2) { n / 2 } else { 2 * n };
+        let (kind, points, run) = match kind {
+            TrigonometricType::I => (1, ends, FftRun::RealToComplex),
+            TrigonometricType::II => (2, n, FftRun::RealToComplex),
+            TrigonometricType::III => (3, n, FftRun::ComplexToReal),
+            TrigonometricType::IV => (4, halves, FftRun::Forward),
+            _ => return None,
+        };
+        Some(Self { kind, sine, points, run })
+    }
+
     fn of(pass: &Pass) -> Self {
-        let kind = match pass.direction {
-            Direction::Forward => pass.kind,
-            Direction::Inverse => pass.kind.undone_by(),
-        };
-        let n = pass.n;
-        let four = if n.is_multiple_of(2) { n / 2 } else { 2 * n };
-        let (kind, sine, points, run) = match kind {
-            Kind::Dct1 => (1, false, 2 * (n - 1), FftRun::RealToComplex),
-            Kind::Dst1 => (1, true, 2 * (n + 1), FftRun::RealToComplex),
-            Kind::Dct2 => (2, false, n, FftRun::RealToComplex),
-            Kind::Dst2 => (2, true, n, FftRun::RealToComplex),
-            Kind::Dct3 => (3, false, n, FftRun::ComplexToReal),
-            Kind::Dst3 => (3, true, n, FftRun::ComplexToReal),
-            Kind::Dct4 => (4, false, four, FftRun::Forward),
-            Kind::Dst4 => (4, true, four, FftRun::Forward),
-            other => unreachable!("{other} is neither a cosine nor a sine transform"),
-        };
-        Self { kind, sine, points, run }
+        let kind = pass.direction.choose(pass.kind, pass.kind.undone_by());
+        let transform = kind.trigonometric().and_then(|transform| Self::new(transform, pass.n));
+        transform.expect("plans of other kinds are refused")
     }
 
     /// Length and real numbers of an element, before and after.

@@ -36,6 +36,7 @@ pub struct Trigonometric {
 
 /// The type of a cosine or sine transform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum TrigonometricType {
     /// Symmetric about the first and the last point, or zero beyond them.
     I,

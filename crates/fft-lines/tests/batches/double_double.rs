@@ -108,6 +108,7 @@ pub(crate) fn trigonometric(transform: Trigonometric, numbers: &[f64]) -> Vec<f6
         (TrigonometricType::II, _) => (4 * n, [2, 1], [1, usize::from(sine)]),
         (TrigonometricType::III, _) => (4 * n, [1, usize::from(sine)], [2, 1]),
         (TrigonometricType::IV, _) => (8 * n, [2, 1], [2, 1]),
+        (other, _) => panic!("type {other:?} has no definition here"),
     };
     let is_end = |j: usize| match (kind, sine) {
         (TrigonometricType::I, false) => j == 0 || j == n - 1,

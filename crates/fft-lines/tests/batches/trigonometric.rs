@@ -15,19 +15,10 @@ fn transforms() -> impl Iterator<Item = Trigonometric> {
 }
 
 /// A line by rustdct, whose transforms are half of SciPy's.
-fn one<T: Convert>(Trigonometric { kind, sine }: Trigonometric, line: &[f64]) -> Vec<f64> {
-    let (mut planner, n) = (T::planner(), line.len());
+fn one<T: Convert>(transform: Trigonometric, line: &[f64]) -> Vec<f64> {
+    let (transform, zero) = (T::planner().trigonometric(transform, line.len()), T::of(0.0));
     let mut line: Vec<T> = line.iter().copied().map(T::of).collect();
-    match (kind, sine) {
-        (I, false) => planner.dct1(n).process_dct1(&mut line),
-        (I, true) => planner.dst1(n).process_dst1(&mut line),
-        (II, false) => planner.type2_and_3(n).process_dct2(&mut line),
-        (II, true) => planner.type2_and_3(n).process_dst2(&mut line),
-        (III, false) => planner.type2_and_3(n).process_dct3(&mut line),
-        (III, true) => planner.type2_and_3(n).process_dst3(&mut line),
-        (IV, false) => planner.type4(n).process_dct4(&mut line),
-        (IV, true) => planner.type4(n).process_dst4(&mut line),
-    }
+    (transform.run)(&mut line, &mut vec![zero; transform.scratch_len]);
     line.into_iter().map(|x| 2.0 * x.double()).collect()
 }
 

@@ -7,7 +7,7 @@ use thriffty::Wire;
 use thriffty::machine::{Machine, Quantity};
 use thriffty::planning::{
     Algorithm, Capabilities, Direction, Expected, Family, Order, Recipe, Schedule, Simulation,
-    Simulator, Step, Summary,
+    Simulator, Step, Summary, Travel,
 };
 use thriffty::tuning::{Candidate, Choice, Favourite, candidates, favourite};
 
@@ -109,8 +109,8 @@ fn guess_of(
         }
         None => {
             // The prediction assumes posted messages.
-            let exchange = recipe.problem().options.exchange;
-            let rough = order == Some(Order::Pairwise) || matches!(exchange, Algorithm::KWay(_));
+            let travel = recipe.problem().options.exchange.travel();
+            let rough = order == Some(Order::Pairwise) || travel == Travel::Forwarded;
             Guess { predicted, simulated: None, rough }
         }
     }

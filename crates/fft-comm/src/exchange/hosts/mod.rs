@@ -6,7 +6,7 @@ mod entry;
 use std::sync::Arc;
 
 use fft_core::{
-    Algorithm, BUNDLE_BYTES, Comm, Error, Exchange, Flight, MessageHandler, MessagePlan,
+    Algorithm, BUNDLE_BYTES, Comm, Error, Exchange, Flight, Memory, MessageHandler, MessagePlan,
     MessageSlots, MessageSpec, PinnedMemory, SlotParts, SlotSpec, Topology, UsedBytes, agree,
 };
 
@@ -64,15 +64,17 @@ struct Progress {
     unpacked: Vec<bool>,
 }
 
-impl Hosts {
-    /// The exchange; `None` where ranks cannot share slots, on all ranks. Collective.
-    pub(crate) fn new(comm: &dyn Comm) -> Result<Option<Self>, Error> {
-        let Some(slots) = agree(comm, comm.message_slots())? else { return Ok(None) };
-        let flight = agree(comm, comm.flight_in_pieces(BUNDLE_BYTES))?;
-        let topology = comm.topology();
-        let (comm, transport) = (agree(comm, comm.dup())?, Some(Transport { flight, slots }));
-        Ok(Some(Self { comm, topology, transport, reshapes: Vec::new(), forwarded: 0 }))
+/// The exchange; `None` where ranks cannot share slots or have no memory for all messages, on all
+/// ranks. Collective.
+pub(super) fn make(memory: Memory, comm: &dyn Comm) -> Result<Option<Box<dyn Exchange>>, Error> {
+    let topology = comm.topology();
+    if memory == Memory::Least || topology.ranks_per_host() == 1 {
+        return Ok(None);
     }
+    let Some(slots) = agree(comm, comm.message_slots())? else { return Ok(None) };
+    let flight = agree(comm, comm.flight_in_pieces(BUNDLE_BYTES))?;
+    let (comm, transport) = (agree(comm, comm.dup())?, Some(Transport { flight, slots }));
+    Ok(Some(Box::new(Hosts { comm, topology, transport, reshapes: Vec::new(), forwarded: 0 })))
 }
 
 impl Exchange for Hosts {

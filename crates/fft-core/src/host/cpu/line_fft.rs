@@ -5,11 +5,11 @@
 
 use std::sync::Arc;
 
-use fft_lines::{BatchFft, ComplexFft, Layout, LineCosts, Planner, RealFft, TrigonometricType};
+use fft_lines::{BatchFft, ComplexFft, Layout, LineCosts, Planner, RealFft, RealTransform};
 use num_complex::Complex;
 
 use crate::base::Real;
-use crate::problem::{Direction, Kind};
+use crate::problem::{Direction, Kind, Lines};
 
 /// A transform of one line, applied to many lines at once.
 ///
@@ -31,17 +31,6 @@ pub trait LineFft<T: Real>: Send + Sync {
     fn pitch(&self) -> usize {
         self.len_in().max(self.len_out())
     }
-}
-
-/// A cosine or sine transform of a line, with scratch.
-type RealFn<T> = Box<dyn Fn(&mut [T], &mut [T]) + Send + Sync>;
-
-/// The length of its scratch and the transform, each of which has its own trait in rustdct.
-macro_rules! trigonometric {
-    ($plan:expr, $run:ident) => {{
-        let plan = $plan;
-        (plan.get_scratch_len(), Box::new(move |line, scratch| plan.$run(line, scratch)))
-    }};
 }
 
 /// Makes line transforms. Planners of a process share tables.
@@ -73,37 +62,18 @@ impl<T: Real> LinePlanner<T> {
         n: usize,
         complex: bool,
     ) -> Option<Arc<dyn LineFft<T>>> {
-        let kind = if direction == Direction::Inverse { kind.undone_by() } else { kind };
-        let planner = &mut self.0;
-        let (scratch_len, transform): (usize, RealFn<T>) = match (kind, direction) {
-            (Kind::None, _) => return None,
-            (Kind::C2C, _) => {
-                let forward = direction == Direction::Forward;
-                return Some(Arc::new(ComplexLine(planner.complex(n, forward))));
+        let kind = direction.choose(kind, kind.undone_by());
+        Some(match kind.lines() {
+            Lines::None => return None,
+            Lines::Complex => {
+                Arc::new(ComplexLine(self.0.complex(n, direction == Direction::Forward)))
             }
-            (Kind::R2C, _) => {
-                return Some(Arc::new(HalfLine { fft: planner.real(n), direction }));
+            Lines::HalfSpectrum => Arc::new(HalfLine { fft: self.0.real(n), direction }),
+            Lines::Real(transform) => {
+                let parts = if complex { 2 } else { 1 };
+                Arc::new(RealLine { transform: self.0.trigonometric(transform, n), n, parts })
             }
-            (Kind::Dct1, _) => trigonometric!(planner.dct1(n), process_dct1_with_scratch),
-            (Kind::Dct2, _) => trigonometric!(planner.type2_and_3(n), process_dct2_with_scratch),
-            (Kind::Dct3, _) => trigonometric!(planner.type2_and_3(n), process_dct3_with_scratch),
-            (Kind::Dct4, _) => trigonometric!(planner.type4(n), process_dct4_with_scratch),
-            (Kind::Dst1, _) => {
-                let plan = planner.dst1(n);
-                let scratch_len = plan.get_scratch_len();
-                let run = move |line: &mut [T], scratch: &mut [T]| {
-                    // rustdct assumes zeros where it does not write.
-                    scratch.fill(T::default());
-                    plan.process_dst1_with_scratch(line, scratch);
-                };
-                (scratch_len, Box::new(run))
-            }
-            (Kind::Dst2, _) => trigonometric!(planner.type2_and_3(n), process_dst2_with_scratch),
-            (Kind::Dst3, _) => trigonometric!(planner.type2_and_3(n), process_dst3_with_scratch),
-            (Kind::Dst4, _) => trigonometric!(planner.type4(n), process_dst4_with_scratch),
-        };
-        let parts = if complex { 2 } else { 1 };
-        Some(Arc::new(RealLine { transform, scratch_len, n, parts }))
+        })
     }
 
     /// A transform of several lines at once, or `None` if there is none or if it is slower.
@@ -115,30 +85,24 @@ impl<T: Real> LinePlanner<T> {
         complex: bool,
         layout: Layout,
     ) -> Option<Arc<dyn BatchFft<T>>> {
-        let kind = if direction == Direction::Inverse { kind.undone_by() } else { kind };
+        let kind = direction.choose(kind, kind.undone_by());
         let (planner, contiguous) = (&mut self.0, layout == Layout::Rows);
-        match (kind, direction) {
-            (Kind::C2C, _) => planner.complex_batch(n, direction == Direction::Forward, layout),
-            (Kind::R2C, Direction::Forward) if contiguous => planner.real_to_complex_batch(n),
-            (Kind::R2C, Direction::Inverse) if contiguous => planner.complex_to_real_batch(n),
-            _ => planner.trigonometric_batch(trigonometric(kind)?, n, complex, layout),
+        match (kind.lines(), direction) {
+            (Lines::Complex, _) => {
+                planner.complex_batch(n, direction == Direction::Forward, layout)
+            }
+            (Lines::HalfSpectrum, Direction::Forward) if contiguous => {
+                planner.real_to_complex_batch(n)
+            }
+            (Lines::HalfSpectrum, Direction::Inverse) if contiguous => {
+                planner.complex_to_real_batch(n)
+            }
+            (Lines::Real(transform), _) => {
+                planner.trigonometric_batch(transform, n, complex, layout)
+            }
+            (Lines::None | Lines::HalfSpectrum, _) => None,
         }
     }
-}
-
-fn trigonometric(kind: Kind) -> Option<fft_lines::Trigonometric> {
-    let (kind, sine) = match kind {
-        Kind::None | Kind::C2C | Kind::R2C => return None,
-        Kind::Dct1 => (TrigonometricType::I, false),
-        Kind::Dct2 => (TrigonometricType::II, false),
-        Kind::Dct3 => (TrigonometricType::III, false),
-        Kind::Dct4 => (TrigonometricType::IV, false),
-        Kind::Dst1 => (TrigonometricType::I, true),
-        Kind::Dst2 => (TrigonometricType::II, true),
-        Kind::Dst3 => (TrigonometricType::III, true),
-        Kind::Dst4 => (TrigonometricType::IV, true),
-    };
-    Some(fft_lines::Trigonometric { kind, sine })
 }
 
 fn as_complex<T: Real>(numbers: &mut [T]) -> &mut [Complex<T>] {
@@ -191,8 +155,7 @@ impl<T: Real> LineFft<T> for HalfLine<T> {
 
 /// A cosine or sine transform of real lines, or of both parts of complex ones.
 struct RealLine<T> {
-    transform: RealFn<T>,
-    scratch_len: usize,
+    transform: RealTransform<T>,
     n: usize,
     parts: usize,
 }
@@ -206,15 +169,15 @@ impl<T: Real> LineFft<T> for RealLine<T> {
     }
     fn scratch_len(&self) -> usize {
         // Parts of complex lines are copied to be contiguous.
-        self.scratch_len + if self.parts == 1 { 0 } else { self.n }
+        self.transform.scratch_len + if self.parts == 1 { 0 } else { self.n }
     }
     fn run(&self, tile: &mut [T], scratch: &mut [T], factor: T) {
-        let (scratch, part_line) = scratch.split_at_mut(self.scratch_len);
+        let (scratch, part_line) = scratch.split_at_mut(self.transform.scratch_len);
         // rustdct's transforms are half of SciPy's.
         let factor = T::of(2.0) * factor;
         for line in tile.chunks_exact_mut(self.pitch()) {
             if self.parts == 1 {
-                (self.transform)(line, scratch);
+                (self.transform.run)(line, scratch);
                 line.iter_mut().for_each(|x| *x = *x * factor);
                 continue;
             }
@@ -222,7 +185,7 @@ impl<T: Real> LineFft<T> for RealLine<T> {
                 for (x, y) in part_line.iter_mut().zip(line[part..].iter().step_by(self.parts)) {
                     *x = *y;
                 }
-                (self.transform)(part_line, scratch);
+                (self.transform.run)(part_line, scratch);
                 for (x, y) in part_line.iter().zip(line[part..].iter_mut().step_by(self.parts)) {
                     *y = *x * factor;
                 }

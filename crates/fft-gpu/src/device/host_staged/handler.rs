@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
-use fft_core::{Error, Loss, MessageHandler, MessagePlan, PackRequest, Timings, Wire};
+use fft_core::{Error, Loss, MessageHandler, MessagePlan, PackRequest, Timings};
 
 use super::chunk::{InChunk, OutChunk};
 use super::host_codec::HostCodec;
@@ -85,9 +85,7 @@ impl<T: GpuReal> MessageHandler for StagedHandler<'_, T> {
         let fetch = |to: &mut [u8]| memory.read(&copies, [(part.place, to)]);
         let copied = match self.host_codec {
             _ if self.message_plan.buffers.is_some() => Ok(bytes),
-            Some(host_codec) if part.wire == Wire::Lossless => {
-                host_codec.pack(part, message, fetch)
-            }
+            Some(host_codec) if part.is_coded_by_host() => host_codec.pack(part, message, fetch),
             _ => fetch(&mut message[..bytes]).map(|()| bytes),
         };
         let bytes = *copied.as_ref().unwrap_or(&bytes);
@@ -123,16 +121,14 @@ impl<T: GpuReal> MessageHandler for StagedHandler<'_, T> {
         let (spec, part) = (self.message_plan.recvs[number], &self.messages.1[number]);
         let memory = self.device.staging[1].as_ref().expect("memory for messages");
         let message = match self.host_codec {
-            Some(host_codec) if part.wire == Wire::Lossless => {
-                match host_codec.unpack(part, message) {
-                    Ok(numbers) => numbers,
-                    Err(why) => {
-                        let bad = Err(why.at(self.device.rank, spec.peer));
-                        self.damage = std::mem::replace(&mut self.damage, Ok(())).and(bad);
-                        return true;
-                    }
+            Some(host_codec) if part.is_coded_by_host() => match host_codec.unpack(part, message) {
+                Ok(numbers) => numbers,
+                Err(why) => {
+                    let bad = Err(why.at(self.device.rank, spec.peer));
+                    self.damage = std::mem::replace(&mut self.damage, Ok(())).and(bad);
+                    return true;
                 }
-            }
+            },
             _ => message,
         };
         let most = message.len().min(spec.bytes);

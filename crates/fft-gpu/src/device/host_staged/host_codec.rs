@@ -1,8 +1,8 @@
-//! The codec of `lossless`, which runs on the host.
+//! The codec of wires without kernels, which runs on the host.
 
 use std::collections::TryReserveError;
 
-use fft_core::{BadMessage, Codec, Transfer, Wire};
+use fft_core::{BadMessage, Codec, Transfer};
 
 use super::message::StagedMessage;
 use crate::base::{GpuError, GpuReal};
@@ -12,17 +12,19 @@ pub(super) struct HostCodec<T> {
     codec: Box<dyn Codec<T>>,
     width: usize,
     reals: Vec<T>,
+    /// Of the messages of a run.
+    pub(super) squared_error: f64,
 }
 
 impl<T: GpuReal> HostCodec<T> {
-    /// For messages of at most so many elements.
-    pub(super) fn new(wire: Wire, width: usize, elements: usize) -> Result<Self, GpuError> {
-        let (mut reals, len) = (Vec::new(), elements * width);
+    /// For messages of the wire of this one, which is the longest.
+    pub(super) fn new(longest: &StagedMessage, width: usize) -> Result<Self, GpuError> {
+        let (mut reals, len) = (Vec::new(), longest.transfer.elements() * width);
         let why = |why: TryReserveError| why.to_string();
         let found = reals.try_reserve_exact(len);
         found.map_err(|e| GpuError::Memory { bytes: len * size_of::<T>(), why: why(e) })?;
         reals.resize(len, T::default());
-        Ok(Self { codec: wire.codec(), width, reals })
+        Ok(Self { codec: longest.wire.codec(), width, reals, squared_error: 0.0 })
     }
 
     pub(super) fn memory(&self) -> usize {
@@ -44,7 +46,9 @@ impl<T: GpuReal> HostCodec<T> {
     ) -> Result<usize, GpuError> {
         let (reals, all) = self.numbers(message);
         fetch(bytemuck::cast_slice_mut(reals))?;
-        Ok(self.codec.pack(&self.reals, &all, self.width, 0.0, bytes).bytes)
+        let packed = self.codec.pack(&self.reals, &all, self.width, 0.0, bytes);
+        self.squared_error += packed.squared_error;
+        Ok(packed.bytes)
     }
 
     /// Decodes a message to its numbers, as bytes.

@@ -2,6 +2,8 @@
 
 use fft_core::{Error, Transfer, Wire};
 
+use crate::abi::form::has_kernels;
+
 /// The alignment of messages.
 pub(super) const ALIGN: usize = 128;
 
@@ -14,9 +16,13 @@ pub(super) struct StagedMessage {
 }
 
 impl StagedMessage {
-    /// The wire on the device, which packs and unpacks `lossless` raw.
+    /// The wire on the device.
     pub(super) fn on_device(&self) -> Wire {
-        if self.wire == Wire::Lossless { Wire::Raw } else { self.wire }
+        if self.is_coded_by_host() { Wire::Raw } else { self.wire }
+    }
+
+    pub(super) fn is_coded_by_host(&self) -> bool {
+        !has_kernels(self.wire)
     }
 
     /// Whether the device codes it.

@@ -3,7 +3,7 @@
 //! The device packs all chunks into message memory, one after the other. An exchange that takes
 //! device buffers sends from there and receives there. Otherwise a second stream copies each chunk
 //! to the host when it is packed, while the next is being packed and the previous one is sent.
-//! The host codes and decodes messages of `lossless`.
+//! The host codes and decodes messages of wires without kernels.
 
 mod chunk;
 mod handler;

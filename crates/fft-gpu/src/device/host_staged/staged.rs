@@ -39,11 +39,11 @@ pub(crate) struct StagedOptions<'a> {
 impl StagedOptions<'_> {
     /// The most bytes of a chunk, of elements of `element` bytes; `None` for one chunk.
     fn most_bytes(&self, pass: &ExchangePass<'_>, element: usize) -> Option<usize> {
-        match (self.exchange, self.transport) {
-            // These take one message to each rank.
-            (Algorithm::Alltoallv | Algorithm::KWay(_), _) => None,
-            (Algorithm::P2p, GpuTransport::GpuDirect) => None,
-            (_, GpuTransport::GpuDirect) => {
+        match self.transport {
+            // One message to each rank.
+            _ if self.exchange.travel().is_collective() => None,
+            GpuTransport::GpuDirect if !self.exchange.is_chunked() => None,
+            GpuTransport::GpuDirect => {
                 let layout = &pass.from.layout;
                 let bricks = (0..layout.ranks()).map(|rank| layout.brick(rank).points());
                 let most = bricks.max().unwrap_or(0) * self.batch * element / CHUNKS;
@@ -161,7 +161,8 @@ impl<T: GpuReal> HostStaged<T> {
     /// The squared error of the last run's outgoing messages, which are done.
     pub(crate) fn squared_error(&self) -> f64 {
         let loads = self.out.iter().flat_map(|chunk| &chunk.loads);
-        loads.map(|load| load.boxed.squared_error()).sum()
+        let by_host = self.host_codec.as_ref().map_or(0.0, |codec| codec.squared_error);
+        by_host + loads.map(|load| load.boxed.squared_error()).sum::<f64>()
     }
 
     /// The first message of the last run, which is done, that did not decode.
@@ -199,12 +200,11 @@ impl<T: GpuReal> HostStaged<T> {
         exchange.reserve(&self.message_plan).and(boxes)
     }
 
-    /// Makes the codec of messages of `lossless`, if there are any.
+    /// Makes the codec of messages that the host codes, if there are any. They have one wire.
     fn make_host_codec(&mut self) -> Result<(), GpuError> {
-        let all = self.sends.iter().chain(&self.recvs);
-        let lossless = all.filter(|message| message.wire == Wire::Lossless);
-        if let Some(most) = lossless.map(|message| message.transfer.elements()).max() {
-            self.host_codec = Some(HostCodec::new(Wire::Lossless, self.width, most)?);
+        let all = self.sends.iter().chain(&self.recvs).filter(|message| message.is_coded_by_host());
+        if let Some(longest) = all.max_by_key(|message| message.transfer.elements()) {
+            self.host_codec = Some(HostCodec::new(longest, self.width)?);
         }
         Ok(())
     }
@@ -271,6 +271,9 @@ impl<T: GpuReal> HostStaged<T> {
         device.record_error(held);
         self.out.iter_mut().for_each(|chunk| chunk.waited = false);
         self.come.iter_mut().for_each(|chunk| chunk.missing = chunk.range.len());
+        if let Some(codec) = &mut self.host_codec {
+            codec.squared_error = 0.0;
+        }
         let Self { message_plan, width, sends, recvs, out, come, packed_by, lengths, .. } = self;
         let mut handler = StagedHandler {
             message_plan,
