@@ -69,6 +69,8 @@ pub mod spectral;
 pub mod tuning;
 pub mod warnings;
 
+#[cfg(target_os = "linux")]
+pub use fft_comm::group;
 #[cfg(feature = "mpi")]
 pub use fft_comm::mpi;
 pub use fft_comm::{ThreadComm, alone};

@@ -34,8 +34,8 @@ pub(crate) fn by_clock(
         && problem.input.ranks() > 1
         && !problem.all_near()
         && agree(comm, comm.window())?.is_some();
-    let choice =
-        Choice::of_clock(problem, wanted.exchange, can_put, wanted.fixed).of_family(wanted.layouts);
+    let choice = Choice::of_clock(problem, wanted.exchange, can_put, wanted.fixed);
+    let choice = choice.of_messages(comm.has_messages()).of_family(wanted.layouts);
     let all = shortlist(candidates(problem, &choice)?, TIMED);
     let bind: Bind<'_> = &|recipe| {
         let bound = HostBound::bind(comm, recipe)?;

@@ -92,8 +92,13 @@ pub(crate) unsafe trait AddressSpace: Send {
         Ok(())
     }
 
-    /// Called while waiting, so that messages between hosts proceed.
+    /// Called while waiting, so that messages between hosts proceed and ranks that end are noticed.
     fn progress(&self) {}
+
+    /// Whether a rank will enter no more epochs, or its process has ended.
+    fn is_gone(&self, i: usize) -> bool {
+        self.flags(i).gone.load(Ordering::Acquire)
+    }
 
     /// The shared allocation that holds these bytes, and their address there.
     fn locate(&self, bytes: *const [u8]) -> Option<(usize, usize)>;

@@ -1,0 +1,15 @@
+//! All that is tested with a process group: tests start this very program again as several
+//! processes, which are connected by sockets and where only the body that they name runs.
+#![cfg(target_os = "linux")]
+
+#[path = "../common/mod.rs"]
+mod common;
+#[path = "../mpi/leaving.rs"]
+mod leaving;
+mod processes;
+mod sockets;
+
+mod checks;
+//mod endings;
+//mod hosts;
+//mod properties;
