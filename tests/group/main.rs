@@ -10,6 +10,5 @@ mod processes;
 mod sockets;
 
 mod checks;
-//mod endings;
-//mod hosts;
-//mod properties;
+mod endings;
+mod hosts;

@@ -21,7 +21,7 @@ pub(crate) struct SocketGroup {
     /// What it says to be its host, and whether it offers messages.
     host: Option<String>,
     has_messages: bool,
-    lost: Cell<Option<usize>>,
+    has_failed: Cell<bool>,
 }
 
 impl SocketGroup {
@@ -60,7 +60,14 @@ impl SocketGroup {
             stream.set_nonblocking(true).expect("a socket");
         }
         let mail = RefCell::new(Mail::new(mail));
-        Self { rank, collectives, mail, host: None, has_messages: false, lost: Cell::new(None) }
+        Self {
+            rank,
+            collectives,
+            mail,
+            host: None,
+            has_messages: false,
+            has_failed: Cell::new(false),
+        }
     }
 
     /// The same group with messages.
@@ -91,11 +98,7 @@ impl SocketGroup {
                 }
                 Ok(())
             };
-            both().inspect_err(|why: &std::io::Error| {
-                if matches!(why.kind(), ErrorKind::UnexpectedEof | ErrorKind::BrokenPipe) {
-                    self.lost.set(self.lost.get().or(Some(peer)));
-                }
-            })?;
+            both().inspect_err(|_: &std::io::Error| self.has_failed.set(true))?;
         }
         Ok(())
     }
@@ -147,14 +150,31 @@ impl ProcessGroup for SocketGroup {
         }
     }
 
+    /// A rank whose sockets are closed without a farewell. The two of a pair close one after the
+    /// other.
     fn lost(&self) -> Option<usize> {
-        self.lost.get().or_else(|| self.mail.borrow().lost)
+        for _ in 0..if self.has_failed.get() { PATIENCE } else { 1 } {
+            let mail = &mut *self.mail.borrow_mut();
+            (0..self.size()).for_each(|peer| mail.pump(peer));
+            let lost = (0..self.size()).find(|&peer| mail.is_closed[peer] && !mail.farewell[peer]);
+            if lost.is_some() {
+                return lost;
+            }
+            std::thread::sleep(POLL);
+        }
+        None
     }
 
+    /// Says farewell, and closes the sockets.
     fn abandon(&self) {
-        for stream in self.collectives.iter().chain(&self.mail.borrow().streams).flatten() {
-            // It may be closed at the other end.
-            let _ = stream.shutdown(std::net::Shutdown::Both);
+        for peer in (0..self.size()).filter(|&peer| peer != self.rank) {
+            let mail = &mut *self.mail.borrow_mut();
+            mail.queue(peer, FAREWELL, &[]);
+            mail.pump(peer);
+            for stream in [&self.collectives[peer], &mail.streams[peer]].into_iter().flatten() {
+                // It may be closed at the other end.
+                let _ = stream.shutdown(std::net::Shutdown::Write);
+            }
         }
     }
 }
@@ -173,8 +193,15 @@ impl Messages for SocketGroup {
     }
 }
 
+/// How often a failed group looks for the rank that has ended, and the time between two looks.
+const PATIENCE: usize = 200;
+const POLL: Duration = Duration::from_millis(5);
+
 /// Tag and length, before each message.
 const HEADER: usize = 12;
+
+/// The tag of the last message of a rank that gives up.
+const FAREWELL: u32 = u32::MAX;
 
 /// Messages under way.
 struct Mail {
@@ -189,7 +216,8 @@ struct Mail {
     coming: Vec<VecDeque<u8>>,
     arrived: HashMap<(usize, u32), VecDeque<Vec<u8>>>,
     rooms: HashMap<Request, (usize, u32, Slot)>,
-    lost: Option<usize>,
+    is_closed: Vec<bool>,
+    farewell: Vec<bool>,
 }
 
 impl Mail {
@@ -206,16 +234,20 @@ impl Mail {
             coming: bytes(),
             arrived: HashMap::new(),
             rooms: HashMap::new(),
-            lost: None,
+            is_closed: vec![false; size],
+            farewell: vec![false; size],
         }
     }
 
-    fn send(&mut self, to: usize, tag: u32, message: Slot) -> Request {
-        let bytes = message.bytes();
+    fn queue(&mut self, to: usize, tag: u32, bytes: &[u8]) {
         self.leaving[to].extend(tag.to_le_bytes());
         self.leaving[to].extend((bytes.len() as u64).to_le_bytes());
         self.leaving[to].extend(bytes);
         self.queued[to] += (HEADER + bytes.len()) as u64;
+    }
+
+    fn send(&mut self, to: usize, tag: u32, message: Slot) -> Request {
+        self.queue(to, tag, message.bytes());
         self.next += 1;
         self.ends.insert(self.next, (to, self.queued[to], message));
         self.next
@@ -233,7 +265,7 @@ impl Mail {
         }
         if let Some((to, end, _)) = self.ends.get(&request) {
             let (to, is_sent) = (*to, self.sent[*to] >= *end);
-            if !is_sent && self.lost != Some(to) {
+            if !is_sent && !self.is_closed[to] {
                 return Ok(None);
             }
             let (_, _, message) = self.ends.remove(&request).expect("just found");
@@ -241,7 +273,7 @@ impl Mail {
         }
         let (from, tag, _) = self.rooms[&request];
         let Some(bytes) = self.arrived.get_mut(&(from, tag)).and_then(VecDeque::pop_front) else {
-            if self.lost == Some(from) {
+            if self.is_closed[from] {
                 self.rooms.remove(&request);
                 return Err("the sender has ended".into());
             }
@@ -268,7 +300,7 @@ impl Mail {
                 }
                 Err(why) if why.kind() == ErrorKind::WouldBlock => break,
                 Err(_) => {
-                    self.lost = self.lost.or(Some(peer));
+                    self.is_closed[peer] = true;
                     break;
                 }
             }
@@ -278,13 +310,13 @@ impl Mail {
         loop {
             match stream.read(&mut bytes) {
                 Ok(0) => {
-                    self.lost = self.lost.or(Some(peer));
+                    self.is_closed[peer] = true;
                     break;
                 }
                 Ok(n) => coming.extend(&bytes[..n]),
                 Err(why) if why.kind() == ErrorKind::WouldBlock => break,
                 Err(_) => {
-                    self.lost = self.lost.or(Some(peer));
+                    self.is_closed[peer] = true;
                     break;
                 }
             }
@@ -298,6 +330,7 @@ impl Mail {
             }
             coming.drain(..HEADER);
             let message = coming.drain(..len).collect();
+            self.farewell[peer] |= tag == FAREWELL;
             self.arrived.entry((peer, tag)).or_default().push_back(message);
         }
     }

@@ -12,8 +12,8 @@
 //! wait. What it did before is the same for all of them, so that all get the same result.
 #![allow(unsafe_code)]
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use fft_core::{Error, Reduce, agree_by};
 
@@ -76,6 +76,8 @@ pub(super) struct Board {
     own: usize,
     ranks: Arc<[usize]>,
     round: AtomicU64,
+    /// The rank that was missing first. Others leave because of it, and later calls still name it.
+    missing: OnceLock<usize>,
     /// A forked process has a copy of this object, but is no rank.
     process: u32,
 }
@@ -99,8 +101,16 @@ impl Board {
         let places = Places::new(ranks.len());
         let bytes = if own == 0 { places.bytes() } else { 0 };
         let memory = share(&processes, own, bytes, ranks[own], gather)?.swap_remove(0);
-        let (round, process) = (AtomicU64::new(0), std::process::id());
-        Ok(Self { processes, memory, places, own, ranks, round, process })
+        Ok(Self {
+            processes,
+            memory,
+            places,
+            own,
+            ranks,
+            round: AtomicU64::new(0),
+            missing: OnceLock::new(),
+            process: std::process::id(),
+        })
     }
 
     /// Another board of the same ranks. Collective; the same error on all, which counts ranks by
@@ -187,7 +197,8 @@ impl Board {
                 // Also of the others: rank `i` may know already, and not come.
                 let is_missing = |&i: &usize| self.is_gone(i) && !is_there(self.flags(i));
                 if let Some(missing) = (0..self.len()).find(is_missing) {
-                    return Err(Error::Left { gone: self.ranks[missing] });
+                    let gone = *self.missing.get_or_init(|| self.ranks[missing]);
+                    return Err(Error::Left { gone });
                 }
                 idle.wait();
             }
@@ -204,6 +215,9 @@ impl Board {
     ) -> Result<R, Error> {
         assert!(mine.len() <= SLOT, "{} bytes in a slot of {SLOT}", mine.len());
         self.check_process()?;
+        if let Some(&gone) = self.missing.get() {
+            return Err(Error::Left { gone });
+        }
         let round = 1 + self.round.fetch_add(1, Ordering::Relaxed);
         self.wait(|flags| flags.looked.load(Ordering::Acquire) >= round - 1)?;
         let own = self.flags(self.own);

@@ -7,6 +7,7 @@
 //! synchronisation. Waiting costs no messages; threads and processes use the same code.
 #![allow(unsafe_code)]
 
+use std::cell::OnceCell;
 use std::sync::atomic::Ordering;
 
 use fft_core::{Comm, Error, Expose, LocalBuffers, NodeMemory, SharedMemory, Work, WritePartition};
@@ -38,6 +39,8 @@ pub(crate) struct HostNodeMemory<A: AddressSpace> {
     pub(super) ranks: Vec<usize>,
     partitions: Vec<WritePartition>,
     epochs: u64,
+    /// The rank that was missing first. Others leave because of it, and later epochs still name it.
+    missing: OnceCell<usize>,
     /// What each rank exposes in the present epoch.
     exposed: Vec<Exposed>,
 }
@@ -77,7 +80,8 @@ impl<A: AddressSpace> HostNodeMemory<A> {
     pub(crate) fn new(space: A, comm: Box<dyn Comm>, ranks: Vec<usize>) -> Self {
         debug_assert!(ranks.is_sorted() && ranks.len() == comm.size());
         let exposed = Vec::with_capacity(ranks.len());
-        Self { space, comm, ranks, partitions: Vec::new(), epochs: 0, exposed }
+        let (partitions, missing) = (Vec::new(), OnceCell::new());
+        Self { space, comm, ranks, partitions, epochs: 0, missing, exposed }
     }
 
     fn own(&self) -> &SyncFlags {
@@ -106,7 +110,8 @@ impl<A: AddressSpace> HostNodeMemory<A> {
                 let is_missing =
                     |&i: &usize| self.space.is_gone(i) && !self.has_counted(i, entered);
                 if let Some(missing) = (0..self.ranks.len()).find(is_missing) {
-                    return Err(Error::Left { gone: self.ranks[missing] });
+                    let gone = *self.missing.get_or_init(|| self.ranks[missing]);
+                    return Err(Error::Left { gone });
                 }
                 idle.wait();
             }
@@ -127,7 +132,8 @@ impl<A: AddressSpace> HostNodeMemory<A> {
                 self.space.progress();
                 if self.space.is_gone(i) && !self.has_counted(i, exited) {
                     // The others are waited for: they still access what this rank exposes.
-                    result = result.and(Err(Error::Left { gone: rank }));
+                    let gone = *self.missing.get_or_init(|| rank);
+                    result = result.and(Err(Error::Left { gone }));
                     break;
                 }
                 idle.wait();
