@@ -11,4 +11,6 @@ mod sockets;
 
 mod checks;
 mod endings;
+mod forks;
 mod hosts;
+mod properties;

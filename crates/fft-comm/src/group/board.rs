@@ -302,14 +302,17 @@ fn share(
         let text = why.to_string();
         Error::Transport { rank, call: "memory of the ranks of a host", text }
     };
-    let created = SharedMapping::create(bytes);
-    let file = created.as_ref().map_or(-1, |(file, _)| file.number());
+    let created = match processes.len() {
+        1 => SharedMapping::alone(bytes).map(|memory| (None, memory)),
+        _ => SharedMapping::create(bytes).map(|(file, memory)| (Some(file), memory)),
+    };
+    let file = created.as_ref().ok().and_then(|(file, _)| Some(file.as_ref()?.number()));
     let mut all = vec![[0i64; 2]; processes.len()];
-    let mine = [i64::from(file), bytes as i64];
+    let mine = [i64::from(file.unwrap_or(-1)), bytes as i64];
     gather(bytemuck::bytes_of(&mine), bytemuck::cast_slice_mut(&mut all))?;
-    let open = |(i, [file, bytes]): (usize, &[i64; 2])| match i == own {
-        true => SharedMapping::create(0).map(|(_, none)| none),
-        false => SharedMapping::open(processes.id(i), *file as i32, *bytes as usize),
+    let open = |(i, [file, bytes]): (usize, &[i64; 2])| match (i == own, *bytes) {
+        (true, _) | (_, 0) => Ok(SharedMapping::none()),
+        _ => SharedMapping::open(processes.id(i), *file as i32, *bytes as usize),
     };
     let opened: Result<Vec<_>, _> = all.iter().enumerate().map(open).collect();
     // Until all have opened it, this rank's file stays open.

@@ -22,6 +22,25 @@ unsafe impl Send for SharedMapping {}
 unsafe impl Sync for SharedMapping {}
 
 impl SharedMapping {
+    /// Memory without bytes.
+    pub(super) fn none() -> Self {
+        // Aligned for all that memory is used for.
+        Self { at: std::ptr::without_provenance_mut(SLOT_ALIGN), bytes: 0 }
+    }
+
+    /// Zeroed memory of this process alone, which needs no file.
+    pub(super) fn alone(bytes: usize) -> rustix::io::Result<Self> {
+        if bytes == 0 {
+            return Ok(Self::none());
+        }
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a new mapping, where the system finds room for it.
+        let at = unsafe {
+            rustix::mm::mmap_anonymous(std::ptr::null_mut(), bytes, access, MapFlags::PRIVATE)?
+        };
+        Ok(Self { at: at.cast(), bytes })
+    }
+
     /// Zeroed memory, and the file that others can open while it is open here.
     pub(super) fn create(bytes: usize) -> rustix::io::Result<(SharedFile, Self)> {
         let file = rustix::fs::memfd_create(c"thriffty", MemfdFlags::CLOEXEC)?;
@@ -39,8 +58,7 @@ impl SharedMapping {
 
     fn map(file: &OwnedFd, bytes: usize) -> rustix::io::Result<Self> {
         if bytes == 0 {
-            // Aligned for all that memory is used for.
-            return Ok(Self { at: std::ptr::without_provenance_mut(SLOT_ALIGN), bytes });
+            return Ok(Self::none());
         }
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new mapping, where the system finds room for it.
