@@ -48,9 +48,13 @@ fn with_messages() {
             transforms(comm, exchange, memory)?;
         }
         sums(comm)?;
-        lossy::all(comm, Memory::Ample)?;
-        arrays::all(comm)?;
-        failures::all(comm)
+        // Of the hosts those that are least alike.
+        if comm.size() == 3 {
+            lossy::all(comm, Memory::Ample)?;
+            arrays::all(comm)?;
+            failures::all(comm)?;
+        }
+        Ok(())
     };
     run(&world(true)).unwrap_or_else(|error| panic!("{error}"));
 }
