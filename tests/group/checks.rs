@@ -4,8 +4,8 @@ use thriffty::group::GroupComm;
 use thriffty::planning::{Algorithm, Memory};
 use thriffty::{Comm, Error};
 
-use crate::common::{arrays, beyond, cases, failures, little, lossy, plan_cache, plans};
-use crate::{leaving, processes};
+use crate::common::{arrays, beyond, cases, failures, leaving, little, lossy, plan_cache, plans};
+use crate::processes;
 
 /// Something that must be true on any communicator.
 type Check = fn(&dyn Comm) -> Result<(), Error>;

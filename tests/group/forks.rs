@@ -65,7 +65,7 @@ fn without_files_body() {
     let [rank, ranks] = processes::place();
     let before = getrlimit(Resource::Nofile);
     if rank == 1 {
-        let none = Rlimit { current: Some(0), ..before.clone() };
+        let none = Rlimit { current: Some(0), ..before };
         setrlimit(Resource::Nofile, none).expect("a lower limit");
     }
     let comm = GroupComm::new(group);

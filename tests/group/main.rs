@@ -4,8 +4,6 @@
 
 #[path = "../common/mod.rs"]
 mod common;
-#[path = "../mpi/leaving.rs"]
-mod leaving;
 mod processes;
 mod sockets;
 

@@ -12,10 +12,11 @@
 //! wait. What it did before is the same for all of them, so that all get the same result.
 #![allow(unsafe_code)]
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use fft_core::{Error, Reduce, agree_by};
+use rustix::io::Errno;
 
 use super::processes::Processes;
 use super::ring::{Cursors, Ring};
@@ -39,6 +40,8 @@ struct Flags {
     looked: AtomicU64,
     /// Bytes in its slot.
     bytes: AtomicUsize,
+    /// At the first board of a group: whether the group has failed on this rank.
+    has_failed: AtomicBool,
 }
 
 /// Where flags, slots and rings begin.
@@ -70,6 +73,8 @@ impl Places {
 /// A rank's place at a board. Dropping it tells the others that it has gone.
 pub(super) struct Board {
     processes: Arc<Processes>,
+    /// The first board of the group, if this is another one.
+    first: Option<Arc<Board>>,
     memory: SharedMapping,
     places: Places,
     /// This rank's index, and the rank of each index in the group, ascending.
@@ -84,9 +89,7 @@ pub(super) struct Board {
 
 impl Drop for Board {
     fn drop(&mut self) {
-        if self.check_process().is_ok() {
-            self.leave();
-        }
+        self.leave();
     }
 }
 
@@ -103,6 +106,7 @@ impl Board {
         let memory = share(&processes, own, bytes, ranks[own], gather)?.swap_remove(0);
         Ok(Self {
             processes,
+            first: None,
             memory,
             places,
             own,
@@ -115,10 +119,12 @@ impl Board {
 
     /// Another board of the same ranks. Collective; the same error on all, which counts ranks by
     /// index.
-    pub(super) fn another(&self) -> Result<Self, Error> {
+    pub(super) fn another(self: &Arc<Self>) -> Result<Self, Error> {
         let gather: Gather<'_> = &mut |mine, all| self.allgather(mine, all);
         let made = Self::new(self.processes.clone(), self.own, self.ranks.clone(), gather);
-        self.agree(made)
+        let mut board = self.agree(made)?;
+        board.first = Some(self.first.as_ref().unwrap_or(self).clone());
+        Ok(board)
     }
 
     /// Memory of each rank, by index. Collective; errors are as of [`Board::another`].
@@ -149,13 +155,35 @@ impl Board {
         &self.processes
     }
 
-    /// Whether this process is the one that made this object.
-    pub(super) fn check_process(&self) -> Result<(), Error> {
-        if std::process::id() == self.process {
-            return Ok(());
+    /// Whether this rank can take part: this process is the one that made this object, and the group
+    /// has not failed here.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        let rank = self.ranks[self.own];
+        if std::process::id() != self.process {
+            let text = "a forked process is not a rank of its parent's group".into();
+            return Err(Error::Transport { rank, call: "process group", text });
         }
-        let text = "a forked process is not a rank of its parent's group".into();
-        Err(Error::Transport { rank: self.ranks[self.own], call: "process group", text })
+        let failed = self.has_failed(self.own).then_some(&rank);
+        match self.missing.get().or(self.first().missing.get()).or(failed) {
+            Some(&gone) => Err(Error::Left { gone }),
+            None => Ok(()),
+        }
+    }
+
+    /// The first board of the group.
+    fn first(&self) -> &Self {
+        self.first.as_deref().unwrap_or(self)
+    }
+
+    fn has_failed(&self, i: usize) -> bool {
+        self.first().flags(i).has_failed.load(Ordering::Acquire)
+    }
+
+    /// Called at the first board when the group has failed on this rank, because of `gone` if that is
+    /// known. The other ranks of the host then wait for this one no more, nor it for them.
+    pub(super) fn fail(&self, gone: Option<usize>) {
+        self.missing.get_or_init(|| gone.unwrap_or(self.ranks[self.own]));
+        self.flags(self.own).has_failed.store(true, Ordering::Release);
     }
 
     fn flags(&self, i: usize) -> &Flags {
@@ -180,12 +208,19 @@ impl Board {
 
     /// Tells the others that this rank will meet them no more.
     pub(super) fn leave(&self) {
-        self.flags(self.own).sync.gone.store(true, Ordering::Release);
+        if std::process::id() == self.process {
+            self.flags(self.own).sync.gone.store(true, Ordering::Release);
+        }
     }
 
-    /// Whether a rank will do no more at this board.
-    pub(super) fn is_gone(&self, i: usize) -> bool {
+    /// Whether a rank has dropped its board, or its process has ended.
+    pub(super) fn has_left(&self, i: usize) -> bool {
         self.flags(i).sync.gone.load(Ordering::Acquire) || self.processes.has_ended(i)
+    }
+
+    /// Whether a rank will come no more, or this rank waits for nobody any more.
+    pub(super) fn is_gone(&self, i: usize) -> bool {
+        self.has_left(i) || self.has_failed(i) || self.has_failed(self.own)
     }
 
     /// Waits until all ranks are there, or one is missing that has gone.
@@ -214,10 +249,7 @@ impl Board {
         look: impl FnOnce(&dyn Fn(usize) -> *const u8) -> R,
     ) -> Result<R, Error> {
         assert!(mine.len() <= SLOT, "{} bytes in a slot of {SLOT}", mine.len());
-        self.check_process()?;
-        if let Some(&gone) = self.missing.get() {
-            return Err(Error::Left { gone });
-        }
+        self.check()?;
         let round = 1 + self.round.fetch_add(1, Ordering::Relaxed);
         self.wait(|flags| flags.looked.load(Ordering::Acquire) >= round - 1)?;
         let own = self.flags(self.own);
@@ -298,9 +330,12 @@ fn share(
     rank: usize,
     gather: Gather<'_>,
 ) -> Result<Vec<SharedMapping>, Error> {
-    let failed = |why: rustix::io::Errno| {
-        let text = why.to_string();
-        Error::Transport { rank, call: "memory of the ranks of a host", text }
+    let failed = |why: Errno| match why {
+        Errno::NOMEM => Error::Memory { rank, bytes },
+        why => {
+            let text = why.to_string();
+            Error::Transport { rank, call: "memory of the ranks of a host", text }
+        }
     };
     let created = match processes.len() {
         1 => SharedMapping::alone(bytes).map(|memory| (None, memory)),
@@ -310,9 +345,12 @@ fn share(
     let mut all = vec![[0i64; 2]; processes.len()];
     let mine = [i64::from(file.unwrap_or(-1)), bytes as i64];
     gather(bytemuck::bytes_of(&mine), bytemuck::cast_slice_mut(&mut all))?;
-    let open = |(i, [file, bytes]): (usize, &[i64; 2])| match (i == own, *bytes) {
-        (true, _) | (_, 0) => Ok(SharedMapping::none()),
-        _ => SharedMapping::open(processes.id(i), *file as i32, *bytes as usize),
+    let open = |(i, [file, bytes]): (usize, &[i64; 2])| {
+        // A rank that has failed to make its memory reports that.
+        if i == own || *bytes == 0 || *file < 0 {
+            return Ok(SharedMapping::none());
+        }
+        SharedMapping::open(processes.id(i), *file as i32, *bytes as usize)
     };
     let opened: Result<Vec<_>, _> = all.iter().enumerate().map(open).collect();
     // Until all have opened it, this rank's file stays open.

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use fft_core::{Arrival, Error, Parts, Slot, SlotPool};
 
+use super::board::Board;
 use super::process_group::{GroupError, Messages, ProcessGroup, Request};
 
 /// The group, shared by a communicator and its duplicates.
@@ -18,6 +19,8 @@ pub(super) struct Far {
     tag: AtomicU32,
     /// The first failure, which all later calls return.
     failure: OnceLock<Error>,
+    /// The first board of this host, once there is one, where others hear of the failure.
+    board: OnceLock<Arc<Board>>,
 }
 
 impl Far {
@@ -25,7 +28,8 @@ impl Far {
         let (rank, size) = (group.rank(), group.size());
         let has_messages = group.messages().is_some();
         let (group, tag) = (Mutex::new(group), AtomicU32::new(0));
-        Self { group, rank, size, has_messages, tag, failure: OnceLock::new() }
+        let (failure, board) = Default::default();
+        Self { group, rank, size, has_messages, tag, failure, board }
     }
 
     fn group(&self) -> MutexGuard<'_, Box<dyn ProcessGroup>> {
@@ -49,8 +53,19 @@ impl Far {
         call(group.as_ref()).map_err(|why| {
             let error = failure(group.as_ref(), name, &why);
             group.abandon();
+            if let Some(board) = self.board.get() {
+                board.fail(match error {
+                    Error::Left { gone } => Some(gone),
+                    _ => None,
+                });
+            }
             self.failure.get_or_init(|| error).clone()
         })
+    }
+
+    /// Tells the ranks at this board of a failure to come.
+    pub(super) fn warn_at(&self, board: &Arc<Board>) {
+        self.board.get_or_init(|| board.clone());
     }
 
     pub(super) fn allgather(&self, mine: &[u8], all: &mut [u8]) -> Result<(), Error> {
@@ -164,6 +179,13 @@ impl Pending {
         failure: &mut Result<(), Error>,
     ) -> bool {
         let before = self.sends.len() + self.receives.len();
+        if let Some(error) = self.far.failure.get()
+            && before > 0
+        {
+            keep(failure, error.clone());
+            self.sends.clear();
+            arrivals.extend(self.receives.drain(..).map(|receive| lost(receive.number)));
+        }
         let mut at = 0;
         while at < self.sends.len() {
             match self.call("test", |messages| messages.test(self.sends[at])) {

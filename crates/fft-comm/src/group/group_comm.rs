@@ -53,14 +53,12 @@ impl GroupComm {
         let mut shares = vec![0; far.size];
         far.allgather(&[u8::from(made.is_ok())], &mut shares)?;
 
-        let host = |rank: usize| match shared_by(&all, rank).all(|other| shares[other] == 1) {
-            true => shared_by(&all, rank).next().expect("itself"),
-            false => rank,
-        };
+        let is_shared = |rank: usize| shared_by(&all, rank).all(|other| shares[other] == 1);
+        let lowest = |rank: usize| shared_by(&all, rank).next().unwrap_or(rank);
+        let host = |rank: usize| if is_shared(rank) { lowest(rank) } else { rank };
         let hosts: Arc<[usize]> = (0..far.size).map(host).collect();
-        let is_shared = shared_by(&all, far.rank).all(|other| shares[other] == 1);
         let board = match made {
-            Ok(board) if is_shared => board,
+            Ok(board) if is_shared(far.rank) => board,
             other => {
                 let why = other.err().map_or("another rank cannot".into(), |why| why.to_string());
                 NOT_SHARED.call_once(|| {
@@ -72,7 +70,11 @@ impl GroupComm {
             }
         };
         let several = hosts.iter().any(|host| *host != hosts[0]);
-        Ok(Self::on(board, several.then_some(far), hosts))
+        let comm = Self::on(board, several.then_some(far), hosts);
+        if let Some(far) = &comm.far {
+            far.warn_at(&comm.board);
+        }
+        Ok(comm)
     }
 
     /// The ranks of a board, and those of other hosts.
@@ -105,6 +107,13 @@ impl GroupComm {
         let made = || Ok((HostMemory::new(self.board.another()?), self.near()?));
         let (space, comm) = made().map_err(|error| on_rank_of(error, ranks))?;
         Ok(HostNodeMemory::new(space, Box::new(comm), ranks.to_vec()))
+    }
+}
+
+/// Other objects may still use the board.
+impl Drop for GroupComm {
+    fn drop(&mut self) {
+        self.board.leave();
     }
 }
 

@@ -33,11 +33,15 @@ unsafe impl AddressSpace for HostMemory {
     }
 
     fn ready(&self) -> Result<(), Error> {
-        self.board.check_process()
+        self.board.check()
     }
 
     fn progress(&self) {
         self.board.processes().watch();
+    }
+
+    fn has_left(&self, i: usize) -> bool {
+        self.board.has_left(i)
     }
 
     fn is_gone(&self, i: usize) -> bool {

@@ -8,7 +8,9 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 use fft_core::SLOT_ALIGN;
 use rustix::fs::{MemfdFlags, Mode, OFlags};
+use rustix::io::{Errno, Result};
 use rustix::mm::{MapFlags, ProtFlags};
+use rustix::process::{Resource, getrlimit};
 
 /// A shared file, mapped into this process.
 pub(super) struct SharedMapping {
@@ -29,7 +31,7 @@ impl SharedMapping {
     }
 
     /// Zeroed memory of this process alone, which needs no file.
-    pub(super) fn alone(bytes: usize) -> rustix::io::Result<Self> {
+    pub(super) fn alone(bytes: usize) -> Result<Self> {
         if bytes == 0 {
             return Ok(Self::none());
         }
@@ -42,7 +44,11 @@ impl SharedMapping {
     }
 
     /// Zeroed memory, and the file that others can open while it is open here.
-    pub(super) fn create(bytes: usize) -> rustix::io::Result<(SharedFile, Self)> {
+    pub(super) fn create(bytes: usize) -> Result<(SharedFile, Self)> {
+        // The system would kill the process.
+        if getrlimit(Resource::Fsize).current.is_some_and(|limit| bytes as u64 > limit) {
+            return Err(Errno::FBIG);
+        }
         let file = rustix::fs::memfd_create(c"thriffty", MemfdFlags::CLOEXEC)?;
         rustix::fs::ftruncate(&file, bytes as u64)?;
         let mapping = Self::map(&file, bytes)?;
@@ -50,13 +56,13 @@ impl SharedMapping {
     }
 
     /// The same memory in another process, by the number of the file there.
-    pub(super) fn open(process: u32, file: i32, bytes: usize) -> rustix::io::Result<Self> {
+    pub(super) fn open(process: u32, file: i32, bytes: usize) -> Result<Self> {
         let path = format!("/proc/{process}/fd/{file}");
         let file = rustix::fs::open(path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
         Self::map(&file, bytes)
     }
 
-    fn map(file: &OwnedFd, bytes: usize) -> rustix::io::Result<Self> {
+    fn map(file: &OwnedFd, bytes: usize) -> Result<Self> {
         if bytes == 0 {
             return Ok(Self::none());
         }

@@ -130,7 +130,7 @@ impl<A: AddressSpace> HostNodeMemory<A> {
             let mut idle = Idle::default();
             while !self.has_counted(i, exited) {
                 self.space.progress();
-                if self.space.is_gone(i) && !self.has_counted(i, exited) {
+                if self.space.has_left(i) && !self.has_counted(i, exited) {
                     // The others are waited for: they still access what this rank exposes.
                     let gone = *self.missing.get_or_init(|| rank);
                     result = result.and(Err(Error::Left { gone }));
