@@ -35,8 +35,8 @@ fn six_processes() {
     processes::must_succeed(6, "checks::body", "");
 }
 
-/// Everything that is checked on one rank. If a check fails, the process ends, and the others get an
-/// error.
+/// Everything that is checked on one rank. If a check fails, the process ends, and the others get
+/// an error.
 #[test]
 #[ignore = "started by the other tests"]
 fn body() {

@@ -5,8 +5,8 @@
 //! fft-core's `Comm` and `Flight`.
 //!
 //! Unsafe code is in `node_memory/`, `mpi/host.rs` and four files of `group/`, where ranks of one
-//! host access each other's memory, and in `mpi/ffi/`, with every call into MPI. Two `unsafe fn` of `MpiComm` take a raw
-//! communicator.
+//! host access each other's memory, and in `mpi/ffi/`, with every call into MPI. Two `unsafe fn` of
+//! `MpiComm` take a raw communicator.
 #![deny(unsafe_code)]
 
 mod calibrate;

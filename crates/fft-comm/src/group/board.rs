@@ -155,8 +155,8 @@ impl Board {
         &self.processes
     }
 
-    /// Whether this rank can take part: this process is the one that made this object, and the group
-    /// has not failed here.
+    /// Whether this rank can take part: this process is the one that made this object, and the
+    /// group has not failed here.
     pub(super) fn check(&self) -> Result<(), Error> {
         let rank = self.ranks[self.own];
         if std::process::id() != self.process {
@@ -179,8 +179,8 @@ impl Board {
         self.first().flags(i).has_failed.load(Ordering::Acquire)
     }
 
-    /// Called at the first board when the group has failed on this rank, because of `gone` if that is
-    /// known. The other ranks of the host then wait for this one no more, nor it for them.
+    /// Called at the first board when the group has failed on this rank, because of `gone` if that
+    /// is known. The other ranks of the host then wait for this one no more, nor it for them.
     pub(super) fn fail(&self, gone: Option<usize>) {
         self.missing.get_or_init(|| gone.unwrap_or(self.ranks[self.own]));
         self.flags(self.own).has_failed.store(true, Ordering::Release);
@@ -201,8 +201,8 @@ impl Board {
     pub(super) fn ring(&self, from: usize, to: usize) -> Ring<'_> {
         assert!(from < self.len() && to < self.len(), "indices of ranks of the host");
         let at = self.memory.at().wrapping_add(self.places.ring(from, to));
-        // SAFETY: there is room for the cursors and the bytes of each ring, zeroed at first, as long
-        // as this object lives.
+        // SAFETY: there is room for the cursors and the bytes of each ring, zeroed at first, as
+        // long as this object lives.
         unsafe { Ring::new(at, self.places.ring) }
     }
 
@@ -241,8 +241,8 @@ impl Board {
         Ok(())
     }
 
-    /// Brings at most [`SLOT`] bytes, equally many on all ranks, and looks at those of each rank, by
-    /// index. Collective.
+    /// Brings at most [`SLOT`] bytes, equally many on all ranks, and looks at those of each rank,
+    /// by index. Collective.
     pub(super) fn meet<R>(
         &self,
         mine: &[u8],
@@ -254,8 +254,8 @@ impl Board {
         self.wait(|flags| flags.looked.load(Ordering::Acquire) >= round - 1)?;
         let own = self.flags(self.own);
         let slot = |i: usize| self.memory.at().wrapping_add(self.places.slot(i));
-        // SAFETY: nobody reads this rank's slot, since all have looked at it, and nobody else writes
-        // it. The arguments are elsewhere.
+        // SAFETY: nobody reads this rank's slot, since all have looked at it, and nobody else
+        // writes it. The arguments are elsewhere.
         unsafe { slot(self.own).copy_from_nonoverlapping(mine.as_ptr(), mine.len()) };
         own.bytes.store(mine.len(), Ordering::Relaxed);
         own.arrived.store(round, Ordering::Release);

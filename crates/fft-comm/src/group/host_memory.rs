@@ -84,8 +84,8 @@ impl SharedMemory for Part {
     fn bytes(&self) -> &[u8] {
         let own = &self.mappings[self.own];
         // SAFETY: the mapping has so many bytes, was zeroed, and lives as long as this object. This
-        // is the only `Part` of this process. Other processes access it only while an exposure epoch
-        // borrows it.
+        // is the only `Part` of this process. Other processes access it only while an exposure
+        // epoch borrows it.
         unsafe { std::slice::from_raw_parts(own.at(), own.bytes()) }
     }
 

@@ -1,8 +1,8 @@
 //! Communicators of process groups that others have started, without MPI.
 //!
-//! A [`ProcessGroup`] has two collectives and, if it can, messages. [`GroupComm`] adds the rest: the
-//! ranks of a host share memory, which carries all that they exchange, and notice when one of them
-//! ends. The group itself carries what goes between hosts.
+//! A [`ProcessGroup`] has two collectives and, if it can, messages. [`GroupComm`] adds the rest:
+//! the ranks of a host share memory, which carries all that they exchange, and notice when one of
+//! them ends. The group itself carries what goes between hosts.
 //!
 //! ```
 //! use fft_comm::group::{GroupComm, GroupError, ProcessGroup};
@@ -25,7 +25,11 @@
 //!         Ok(())
 //!     }
 //!
-//!     fn alltoallv(&self, send: Parts<'_, &[u8]>, recv: Parts<'_, &mut [u8]>) -> Result<(), GroupError> {
+//!     fn alltoallv(
+//!         &self,
+//!         send: Parts<'_, &[u8]>,
+//!         recv: Parts<'_, &mut [u8]>,
+//!     ) -> Result<(), GroupError> {
 //!         let ((from, bytes), (to, _)) = (send.parts[0], recv.parts[0]);
 //!         recv.bytes[to..to + bytes].copy_from_slice(&send.bytes[from..from + bytes]);
 //!         Ok(())

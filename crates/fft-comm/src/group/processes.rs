@@ -18,8 +18,8 @@ pub(super) struct Processes {
 
 struct Process {
     id: u32,
-    /// An open file belongs to this process, and not to a later one with the same number. None if it
-    /// had ended before.
+    /// An open file belongs to this process, and not to a later one with the same number. None if
+    /// it had ended before.
     stat: Option<File>,
     has_ended: AtomicBool,
 }

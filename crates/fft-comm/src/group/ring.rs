@@ -42,8 +42,8 @@ impl Ring<'_> {
         let bytes = from.len().min(self.len - used as usize);
         let at = begin as usize % self.len;
         let first = bytes.min(self.len - at);
-        // SAFETY: these bytes have been read, and the reader does not look at them before the cursor
-        // says that they have been written.
+        // SAFETY: these bytes have been read, and the reader does not look at them before the
+        // cursor says that they have been written.
         unsafe {
             self.bytes.add(at).copy_from_nonoverlapping(from.as_ptr(), first);
             self.bytes.copy_from_nonoverlapping(from[first..].as_ptr(), bytes - first);

@@ -119,8 +119,8 @@ impl<A: AddressSpace> HostNodeMemory<A> {
         Ok(())
     }
 
-    /// Exits an epoch: counts this rank's exit and waits for those of the others. An error, the same
-    /// on all ranks, if one has ended in the epoch.
+    /// Exits an epoch: counts this rank's exit and waits for those of the others. An error, the
+    /// same on all ranks, if one has ended in the epoch.
     fn exit(&self) -> Result<(), Error> {
         let exited = 2 * self.epochs;
         // Releases what this rank has written.

@@ -46,8 +46,8 @@ impl Room {
 /// Reduces a number over the ranks of a host.
 type ReduceOne<'a> = &'a dyn Fn(Reduce, f64) -> Result<f64, Error>;
 
-/// Checks that there is room for the shared memory of all ranks of a host. Collective, with the same
-/// result on all.
+/// Checks that there is room for the shared memory of all ranks of a host. Collective, with the
+/// same result on all.
 ///
 /// # Errors
 /// [`Error::SharedMemory`], and those of the reduction.
