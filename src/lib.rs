@@ -3,7 +3,8 @@
 //! [`c2c`], [`r2c`] and [`r2r`] draft a transform; [`Draft::build`] makes the [`Plan`]. It
 //! transforms slices, or a [`Field`], which knows whether it is in physical or in spectral space.
 //! [`run`] starts the ranks: threads or, with the feature `mpi` and under a launcher, MPI
-//! processes. Both are a [`Comm`]; [`threads`] and `mpi::init` give one of them alone.
+//! processes. Both are a [`Comm`]; [`threads`] and `mpi::init` give one of them alone. A
+//! [`group::GroupComm`] has the processes that another launcher or framework has started.
 //!
 //! ```
 //! thriffty::run(3, |world| {
@@ -73,6 +74,8 @@ pub mod spectral;
 pub mod tuning;
 pub mod warnings;
 
+#[cfg(target_os = "linux")]
+pub use fft_comm::group;
 #[cfg(feature = "mpi")]
 pub use fft_comm::mpi;
 pub use fft_comm::{ThreadComm, alone};

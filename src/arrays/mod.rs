@@ -73,7 +73,8 @@ pub fn halo(
 /// # Errors
 /// Those of [`ParallelCopy::new`].
 pub fn bind(comm: &dyn Comm, plan: CopyPlan) -> Result<ParallelCopy, Error> {
-    bind_by(comm, Algorithm::P2p, plan)
+    let exchange = if comm.has_messages() { Algorithm::P2p } else { Algorithm::Alltoallv };
+    bind_by(comm, exchange, plan)
 }
 
 /// As [`bind`], with messages sent by an exchange. Collective.

@@ -14,8 +14,9 @@ use crate::field::Transform;
 /// The plans of one communicator that were used last, for programs that plan in each call.
 ///
 /// [`PlanCache::plan`] takes the place of [`Draft::build`]. Drafts with the same transform,
-/// precision, grid and [`Options`](crate::planning::Options) on every rank get the same plan, which keeps its
-/// memory and its timings. Options include bricks: a change of one rank's brick plans anew on all.
+/// precision, grid and [`Options`](crate::planning::Options) on every rank get the same plan, which
+/// keeps its memory and its timings. Options include bricks: a change of one rank's brick plans
+/// anew on all.
 ///
 /// Plans are on the host. When a plan is made, and not when it is found, wisdom is read, candidates
 /// are measured and the function of [`Draft::watch`] is called. A plan stays after a failed

@@ -34,9 +34,10 @@ pub(crate) fn by_clock(
         && problem.input.ranks() > 1
         && !problem.all_near()
         && agree(comm, comm.window())?.is_some();
-    let choice =
-        Choice::of_clock(problem, wanted.options.exchange, can_put, wanted.options.wire.is_some())
-            .of_family(wanted.options.layouts);
+    let options = wanted.options;
+    let choice = Choice::of_clock(problem, options.exchange, can_put, options.wire.is_some())
+        .of_messages(comm.has_messages())
+        .of_family(options.layouts);
     let all = shortlist(candidates(problem, &choice)?, TIMED);
     let bind: Bind<'_> = &|recipe| {
         let bound = HostBound::bind(comm, recipe)?;

@@ -37,7 +37,7 @@ pub(crate) fn decide(
 ) -> Result<Decision, Error> {
     let key = key(&problem, wanted);
     let (all, report) = match &wanted.options.tuning {
-        Tuning::Model => by_model(&problem, wanted)?,
+        Tuning::Model => by_model(comm, &problem, wanted)?,
         Tuning::Measure { budget } => by_clock(&problem, wanted, *budget)?,
         Tuning::Wisdom(path) => {
             let here = Signature::of(comm)?;
@@ -55,7 +55,7 @@ pub(crate) fn decide(
                     if comm.rank() == 0 {
                         log::warn!("wisdom {} is ignored: {why}", path.display());
                     }
-                    let (all, mut report) = by_model(&problem, wanted)?;
+                    let (all, mut report) = by_model(comm, &problem, wanted)?;
                     report.reason = format!("{}; wisdom is ignored: {why}", report.reason);
                     (all, report)
                 }
@@ -78,9 +78,10 @@ pub(crate) type Chosen = (Vec<Candidate>, Report);
 /// Times candidates for a problem, within a budget. Collective.
 pub(crate) type ByClock<'a> = &'a dyn Fn(&Problem, &Wanted<'_>, Duration) -> Result<Chosen, Error>;
 
-fn by_model(problem: &Problem, wanted: &Wanted<'_>) -> Result<Chosen, Error> {
-    let choice =
-        Choice::of_model(problem, wanted.options.exchange).of_family(wanted.options.layouts);
+fn by_model(comm: &dyn Comm, problem: &Problem, wanted: &Wanted<'_>) -> Result<Chosen, Error> {
+    let choice = Choice::of_model(problem, wanted.options.exchange)
+        .of_messages(comm.has_messages())
+        .of_family(wanted.options.layouts);
     let all = candidates(problem, &choice)?;
     let report = Report::of_model(&all, &choice);
     Ok((all, report))

@@ -12,6 +12,7 @@ pub(crate) mod faulty;
 pub(crate) mod injected;
 #[cfg(feature = "mpi")]
 pub(crate) mod job;
+pub(crate) mod leaving;
 pub(crate) mod little;
 pub(crate) mod lossy;
 pub(crate) mod operators;

@@ -7,8 +7,10 @@ use thriffty::planning::{Algorithm, Memory};
 use thriffty::{C2c, Comm, Error, Kind, R2c};
 
 use crate::common::check::{Case, check};
-use crate::common::{arrays, beyond, cases, failures, job, little, lossy, plan_cache, plans};
-use crate::{as_rank, buffers, leaving, together, windows};
+use crate::common::{
+    arrays, beyond, cases, failures, job, leaving, little, lossy, plan_cache, plans,
+};
+use crate::{as_rank, buffers, together, windows};
 
 #[test]
 fn one_rank() {

@@ -5,10 +5,11 @@ use thriffty::mpi::{self, FunneledComm, MpiComm};
 use thriffty::planning::{Memory, Reduce};
 use thriffty::{Brick, C2c, Comm, Error, Kind, R2c, local};
 
+use crate::as_rank;
 use crate::common::check::{Case, check};
 use crate::common::data::{C64, bound, distance, norm, random};
+use crate::common::leaving;
 use crate::common::{arrays, cases, failures, job, lossy, plans};
-use crate::{as_rank, leaving};
 
 #[test]
 fn one_process() {

@@ -7,7 +7,6 @@ mod allocations;
 mod buffers;
 #[path = "../common/mod.rs"]
 mod common;
-mod leaving;
 mod together;
 mod windows;
 

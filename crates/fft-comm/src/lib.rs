@@ -1,15 +1,18 @@
 //! Ranks, and the exchanges between them.
 //!
-//! Two communicators: [threads as ranks](threads) in one process, and MPI processes (feature
-//! `mpi`). The exchanges are written once, over fft-core's `Comm` and `Flight`.
+//! Three communicators: [threads as ranks](threads) in one process, MPI processes (feature `mpi`),
+//! and [process groups](group) that others have started. The exchanges are written once, over
+//! fft-core's `Comm` and `Flight`.
 //!
-//! Unsafe code is in `node_memory/` and `mpi/host.rs`, where ranks of one host access each other's
-//! memory, and in `mpi/ffi/`, with every call into MPI. Two `unsafe fn` of `MpiComm` take a raw
-//! communicator.
+//! Unsafe code is in `node_memory/`, `mpi/host.rs` and four files of `group/`, where ranks of one
+//! host access each other's memory, and in `mpi/ffi/`, with every call into MPI. Two `unsafe fn` of
+//! `MpiComm` take a raw communicator.
 #![deny(unsafe_code)]
 
 mod calibrate;
 mod exchange;
+#[cfg(target_os = "linux")]
+pub mod group;
 mod idle;
 #[cfg(feature = "mpi")]
 pub mod mpi;

@@ -32,7 +32,7 @@ pub(super) struct Known {
 }
 
 /// Other programs share the machine and always run.
-const KNOWN: [Known; 8] = [
+const KNOWN: [Known; 9] = [
     Known {
         package: "thriffty",
         target: "host",
@@ -42,6 +42,14 @@ const KNOWN: [Known; 8] = [
     },
     // It starts jobs of processes.
     Known { package: "thriffty", target: "mpi", share: Share::All, quick: Quick::Never, slow: &[] },
+    // So does it, by itself.
+    Known {
+        package: "thriffty",
+        target: "group",
+        share: Share::All,
+        quick: Quick::OwnChange,
+        slow: &["checks::", "hosts::"],
+    },
     Known {
         package: "fft-cli",
         target: "cli_tests",

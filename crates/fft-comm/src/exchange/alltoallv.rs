@@ -13,12 +13,14 @@ use super::p2p::P2p;
 
 /// Packs all messages of a chunk, exchanges them in one call, and unpacks them. The collective
 /// needs the size of every message at both ends. Where sizes depend on the data, messages are sent
-/// between pairs, with receives posted for the largest size.
+/// between pairs, with receives posted for the largest size; on a communicator without such
+/// messages, another call exchanges the sizes before.
 pub(crate) struct Alltoallv {
     comm: Box<dyn Comm>,
     send: Side,
     recv: Side,
-    pairs: P2p,
+    pairs: Option<P2p>,
+    sizes: Sizes,
     pins: Option<Arc<dyn PinnedMemory>>,
     /// Bytes that the communicator holds.
     held: usize,
@@ -30,14 +32,68 @@ struct Side {
     parts: Vec<(usize, usize)>,
 }
 
+/// The sizes of the messages of a chunk.
+struct Sizes {
+    /// Of the messages that this rank has packed, in order.
+    packed: Vec<Cell<usize>>,
+    send: Side,
+    recv: Side,
+}
+
+impl Sizes {
+    /// Places a size of each message.
+    fn place(side: &mut Side, specs: &[MessageSpec]) {
+        side.parts.fill((0, 0));
+        for spec in specs {
+            side.parts[spec.peer] = (spec.peer * SLOT_ALIGN, size_of::<u64>());
+        }
+    }
+
+    /// Sets the sizes of the messages to be received. Collective.
+    fn exchange(
+        &mut self,
+        comm: &dyn Comm,
+        [sends, recvs]: [&[MessageSpec]; 2],
+        messages: &mut Side,
+    ) -> Result<(), Error> {
+        let Self { packed, send, recv } = self;
+        Self::place(send, sends);
+        Self::place(recv, recvs);
+        for (spec, bytes) in sends.iter().zip(&*packed) {
+            let word = (bytes.get() as u64).to_ne_bytes();
+            send.buffer.bytes_mut()[spec.peer * SLOT_ALIGN..][..word.len()].copy_from_slice(&word);
+        }
+        comm.alltoallv(
+            Parts { bytes: send.buffer.bytes(), parts: &send.parts },
+            Parts { bytes: recv.buffer.bytes_mut(), parts: &recv.parts },
+        )?;
+        for spec in recvs {
+            let (words, _) = recv.buffer.bytes()[spec.peer * SLOT_ALIGN..].as_chunks::<8>();
+            messages.parts[spec.peer].1 = spec.bytes.min(u64::from_ne_bytes(words[0]) as usize);
+        }
+        Ok(())
+    }
+}
+
 impl Alltoallv {
     pub(crate) fn new(comm: &dyn Comm) -> Result<Self, Error> {
-        let side = || -> Result<Side, Error> {
-            Ok(Side { buffer: Slot::new(0, comm.rank())?, parts: vec![(0, 0); comm.size()] })
+        let side = |bytes: usize| -> Result<Side, Error> {
+            Ok(Side { buffer: Slot::new(bytes, comm.rank())?, parts: vec![(0, 0); comm.size()] })
         };
-        let [send, recv] = agree(comm, side().and_then(|one| Ok([one, side()?])))?;
-        let pairs = P2p::new(Algorithm::Alltoallv, comm)?;
-        Ok(Self { comm: agree(comm, comm.dup())?, send, recv, pairs, pins: None, held: 0 })
+        let words = if comm.has_messages() { 0 } else { comm.size() * SLOT_ALIGN };
+        let sides = || Ok([side(0)?, side(0)?, side(words)?, side(words)?]);
+        let [send, recv, out, come] = agree(comm, sides())?;
+        let sizes = Sizes { packed: Vec::new(), send: out, recv: come };
+        let pairs = match comm.has_messages() {
+            true => Some(P2p::new(Algorithm::Alltoallv, comm)?),
+            false => None,
+        };
+        Ok(Self { comm: agree(comm, comm.dup())?, send, recv, pairs, sizes, pins: None, held: 0 })
+    }
+
+    /// The messages between pairs, where these messages go that way.
+    fn pairs(&mut self, message_plan: &MessagePlan) -> Option<&mut P2p> {
+        if message_plan.shorter { self.pairs.as_mut() } else { None }
     }
 }
 
@@ -113,23 +169,32 @@ impl Alltoallv {
         handler: &mut dyn MessageHandler,
         well: bool,
     ) -> Result<(), Error> {
-        let Self { comm, send, recv, .. } = self;
+        let Self { comm, send, recv, sizes, .. } = self;
         let all = message_plan.chunks.max(1);
         let last = chunk + 1 == all;
         let of = |specs| of_chunks(specs, chunk..chunk + 1, all);
         let (sends, recvs) = (of(&message_plan.sends), of(&message_plan.recvs));
         send.place(&message_plan.sends[sends.clone()]);
         recv.place(&message_plan.recvs[recvs.clone()]);
-        let (mut free, known) = (send.buffer.bytes_mut(), Cell::new(0));
-        handler.pack_all(&mut sends.map(|number| {
+        sizes.packed.clear();
+        sizes.packed.resize(sends.len(), Cell::new(0));
+        let mut free = send.buffer.bytes_mut();
+        handler.pack_all(&mut sends.clone().zip(&sizes.packed).map(|(number, packed)| {
             let bytes = message_plan.sends[number].bytes;
             let room = bytes.next_multiple_of(SLOT_ALIGN);
             let (message, rest) = std::mem::take(&mut free).split_at_mut(room);
             free = rest;
-            PackRequest { number, message: &mut message[..bytes], bytes: &known }
+            PackRequest { number, message: &mut message[..bytes], bytes: packed }
         }));
         if last {
             handler.own();
+        }
+        if message_plan.shorter {
+            for (number, packed) in sends.clone().zip(&sizes.packed) {
+                send.parts[message_plan.sends[number].peer].1 = packed.get();
+            }
+            let specs = [&message_plan.sends[sends], &message_plan.recvs[recvs.clone()]];
+            sizes.exchange(comm.as_ref(), specs, recv)?;
         }
         comm.alltoallv(
             Parts { bytes: send.buffer.bytes(), parts: &send.parts },
@@ -154,7 +219,7 @@ impl Exchange for Alltoallv {
     }
 
     fn pin(&mut self, pins: Arc<dyn PinnedMemory>) {
-        self.pairs.pin(pins.clone());
+        self.pairs.iter_mut().for_each(|pairs| pairs.pin(pins.clone()));
         self.pins = Some(pins);
     }
 
@@ -163,8 +228,8 @@ impl Exchange for Alltoallv {
     }
 
     fn reserve(&mut self, message_plan: &MessagePlan) -> Result<(), Error> {
-        if message_plan.shorter {
-            return self.pairs.reserve(message_plan);
+        if let Some(pairs) = self.pairs(message_plan) {
+            return pairs.reserve(message_plan);
         }
         if let Some(buffers) = &message_plan.buffers {
             self.send.find(&message_plan.sends, &buffers.places[0]);
@@ -182,6 +247,7 @@ impl Exchange for Alltoallv {
             self.send.place(sends);
             self.recv.place(recvs);
             self.held = comm.reserve_alltoallv(&self.send.parts, &self.recv.parts)?;
+            self.sizes.packed.reserve(sends.len());
         }
         Ok(())
     }
@@ -191,8 +257,8 @@ impl Exchange for Alltoallv {
         message_plan: &MessagePlan,
         handler: &mut dyn MessageHandler,
     ) -> Result<(), Error> {
-        if message_plan.shorter {
-            return self.pairs.run(message_plan, handler);
+        if let Some(pairs) = self.pairs(message_plan) {
+            return pairs.run(message_plan, handler);
         }
         if let Some(buffers) = &message_plan.buffers {
             return self.run_on_device(message_plan, buffers, handler);
@@ -208,6 +274,6 @@ impl Exchange for Alltoallv {
 
     fn memory(&self) -> usize {
         let own = self.send.buffer.capacity() + self.recv.buffer.capacity();
-        own + self.held + self.pairs.memory()
+        own + self.held + self.pairs.as_ref().map_or(0, P2p::memory)
     }
 }

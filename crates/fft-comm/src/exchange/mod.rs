@@ -19,7 +19,8 @@ pub(crate) use pairwise::{pairwise, reserve_pairwise};
 /// [`matching`](fft_core::matching); other callers must do so.
 ///
 /// # Errors
-/// [`Error::Argument`] for an unknown algorithm; those of the communicator.
+/// [`Error::Argument`] for an unknown algorithm, or one that needs messages where there are none;
+/// those of the communicator.
 pub fn exchange(algorithm: Algorithm, comm: &dyn Comm) -> Result<Box<dyn Exchange>, Error> {
     make(Memory::Ample, algorithm, comm)
 }
@@ -35,6 +36,10 @@ pub fn exchange_in(memory: Memory) -> MakeExchange<'static> {
 /// Exchanges are in rounds of a few chunks with least memory, and where messages are forwarded.
 /// Collective.
 fn make(memory: Memory, algorithm: Algorithm, comm: &dyn Comm) -> Result<Box<dyn Exchange>, Error> {
+    if algorithm != Algorithm::Alltoallv && !comm.has_messages() {
+        let expected = "alltoallv, as this process group sends no messages between hosts";
+        return Err(Error::argument("exchange", algorithm, expected));
+    }
     let most = algorithm.travel().rounds(memory);
     let made: Option<Box<dyn Exchange>> = match algorithm {
         Algorithm::Shared | Algorithm::P2p | Algorithm::Pipelined => {

@@ -92,8 +92,18 @@ pub(crate) unsafe trait AddressSpace: Send {
         Ok(())
     }
 
-    /// Called while waiting, so that messages between hosts proceed.
+    /// Called while waiting, so that messages between hosts proceed and ranks that end are noticed.
     fn progress(&self) {}
+
+    /// Whether a rank accesses no memory any more: it has left, or its process has ended.
+    fn has_left(&self, i: usize) -> bool {
+        self.flags(i).gone.load(Ordering::Acquire)
+    }
+
+    /// Whether a rank will enter no more epochs.
+    fn is_gone(&self, i: usize) -> bool {
+        self.has_left(i)
+    }
 
     /// The shared allocation that holds these bytes, and their address there.
     fn locate(&self, bytes: *const [u8]) -> Option<(usize, usize)>;

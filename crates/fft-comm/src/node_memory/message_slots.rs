@@ -352,7 +352,7 @@ impl<A: AddressSpace> MessageSlots for HostMessageSlots<A> {
 
     fn is_gone(&self, rank: usize) -> bool {
         self.check_ready();
-        self.host.space.flags(rank).gone.load(Ordering::Acquire)
+        self.host.space.is_gone(rank)
     }
 
     fn write(&mut self, slot: usize, write: &mut dyn FnMut(SlotParts<'_>) -> usize) {

@@ -4,12 +4,12 @@ mod address_space;
 mod epoch;
 mod message_slots;
 mod node_memory;
+mod room;
 mod tile_copy;
 
 #[cfg(feature = "mpi")]
-pub(crate) use address_space::{AddressSpace, Freed};
-pub(crate) use address_space::{OneProcess, SyncFlags};
+pub(crate) use address_space::Freed;
+pub(crate) use address_space::{AddressSpace, OneProcess, SyncFlags};
 pub(crate) use message_slots::HostMessageSlots;
-pub(crate) use node_memory::HostNodeMemory;
-#[cfg(feature = "mpi")]
-pub(crate) use node_memory::on_rank_of;
+pub(crate) use node_memory::{HostNodeMemory, on_rank_of};
+pub(crate) use room::{Room, check_room};

@@ -7,6 +7,7 @@
 //! synchronisation. Waiting costs no messages; threads and processes use the same code.
 #![allow(unsafe_code)]
 
+use std::cell::OnceCell;
 use std::sync::atomic::Ordering;
 
 use fft_core::{Comm, Error, Expose, LocalBuffers, NodeMemory, SharedMemory, Work, WritePartition};
@@ -38,6 +39,8 @@ pub(crate) struct HostNodeMemory<A: AddressSpace> {
     pub(super) ranks: Vec<usize>,
     partitions: Vec<WritePartition>,
     epochs: u64,
+    /// The rank that was missing first. Others leave because of it, and later epochs still name it.
+    missing: OnceCell<usize>,
     /// What each rank exposes in the present epoch.
     exposed: Vec<Exposed>,
 }
@@ -77,7 +80,8 @@ impl<A: AddressSpace> HostNodeMemory<A> {
     pub(crate) fn new(space: A, comm: Box<dyn Comm>, ranks: Vec<usize>) -> Self {
         debug_assert!(ranks.is_sorted() && ranks.len() == comm.size());
         let exposed = Vec::with_capacity(ranks.len());
-        Self { space, comm, ranks, partitions: Vec::new(), epochs: 0, exposed }
+        let (partitions, missing) = (Vec::new(), OnceCell::new());
+        Self { space, comm, ranks, partitions, epochs: 0, missing, exposed }
     }
 
     fn own(&self) -> &SyncFlags {
@@ -88,27 +92,54 @@ impl<A: AddressSpace> HostNodeMemory<A> {
         partition.map(|partition| &self.partitions[partition])
     }
 
+    /// Whether a rank has counted so many entries and exits.
+    fn has_counted(&self, i: usize, count: u64) -> bool {
+        self.space.flags(i).epoch.load(Ordering::Acquire) >= count
+    }
+
     /// Enters an epoch: waits until all ranks have. Either all return `Ok` or none does.
     fn enter(&self) -> Result<(), Error> {
         let entered = 2 * self.epochs - 1;
         // Releases what this rank has published and written before.
         self.own().epoch.store(entered, Ordering::Release);
-        for (i, &rank) in self.ranks.iter().enumerate() {
-            let flags = self.space.flags(i);
+        for i in 0..self.ranks.len() {
             let mut idle = Idle::default();
-            loop {
-                let gone = flags.gone.load(Ordering::Acquire);
-                if flags.epoch.load(Ordering::Acquire) >= entered {
-                    break;
-                }
-                if gone {
-                    return Err(Error::Left { gone: rank });
-                }
+            while !self.has_counted(i, entered) {
                 self.space.progress();
+                // Also of the others: rank `i` may know that one is missing, and not come.
+                let is_missing =
+                    |&i: &usize| self.space.is_gone(i) && !self.has_counted(i, entered);
+                if let Some(missing) = (0..self.ranks.len()).find(is_missing) {
+                    let gone = *self.missing.get_or_init(|| self.ranks[missing]);
+                    return Err(Error::Left { gone });
+                }
                 idle.wait();
             }
         }
         Ok(())
+    }
+
+    /// Exits an epoch: counts this rank's exit and waits for those of the others. An error, the
+    /// same on all ranks, if one has ended in the epoch.
+    fn exit(&self) -> Result<(), Error> {
+        let exited = 2 * self.epochs;
+        // Releases what this rank has written.
+        self.own().epoch.store(exited, Ordering::Release);
+        let mut result = Ok(());
+        for (i, &rank) in self.ranks.iter().enumerate() {
+            let mut idle = Idle::default();
+            while !self.has_counted(i, exited) {
+                self.space.progress();
+                if self.space.has_left(i) && !self.has_counted(i, exited) {
+                    // The others are waited for: they still access what this rank exposes.
+                    let gone = *self.missing.get_or_init(|| rank);
+                    result = result.and(Err(Error::Left { gone }));
+                    break;
+                }
+                idle.wait();
+            }
+        }
+        result
     }
 
     /// Checks that a rank entered for the same partition as this one, or to synchronise as well.
@@ -179,23 +210,21 @@ impl<A: AddressSpace> HostNodeMemory<A> {
     }
 }
 
-/// Exits an epoch on drop, also in a panic: counts this rank's exit and waits for those of all
-/// others.
+/// An epoch that this rank has entered, and exits on drop, also in a panic.
 struct EpochGuard<'a, A: AddressSpace>(&'a HostNodeMemory<A>);
+
+impl<A: AddressSpace> EpochGuard<'_, A> {
+    fn exit(self) -> Result<(), Error> {
+        let result = self.0.exit();
+        std::mem::forget(self);
+        result
+    }
+}
 
 impl<A: AddressSpace> Drop for EpochGuard<'_, A> {
     fn drop(&mut self) {
-        let node_memory = self.0;
-        let exited = 2 * node_memory.epochs;
-        // Releases what this rank has written.
-        node_memory.own().epoch.store(exited, Ordering::Release);
-        for i in 0..node_memory.ranks.len() {
-            let mut idle = Idle::default();
-            while node_memory.space.flags(i).epoch.load(Ordering::Acquire) < exited {
-                node_memory.space.progress();
-                idle.wait();
-            }
-        }
+        // A rank that has ended is missing in the next epoch as well.
+        let _ = self.0.exit();
     }
 }
 
@@ -255,6 +284,7 @@ impl<A: AddressSpace> NodeMemory for HostNodeMemory<A> {
             node_memory.check_same(rank, mine, flags)?;
             all &= flags.partition.load(Ordering::Relaxed) == WELL;
         }
+        leaving.exit()?;
         Ok(all)
     }
 
@@ -291,8 +321,9 @@ impl<A: AddressSpace> NodeMemory for HostNodeMemory<A> {
             self.enter().and_then(|()| {
                 // From here until all ranks have dropped their guards, all that is exposed is lent.
                 let leaving = EpochGuard(self);
-                leaving.0.read_exposed(partition, own, &mut exposed)?;
-                run(leaving.0, &exposed)
+                let found = leaving.0.read_exposed(partition, own, &mut exposed);
+                let done = found.and_then(|()| run(leaving.0, &exposed));
+                done.and(leaving.exit())
             })
         };
         self.exposed = exposed;

@@ -101,6 +101,15 @@ impl Choice {
         }
     }
 
+    /// The same for a communicator that may have no [messages](fft_core::Comm::has_messages). An
+    /// exchange that is given stays, and is refused by its name.
+    pub fn of_messages(mut self, has_messages: bool) -> Self {
+        if !has_messages && self.exchanges.contains(&Algorithm::Alltoallv) {
+            self.exchanges = vec![Algorithm::Alltoallv];
+        }
+        self
+    }
+
     /// The same with layouts of one family, unless it is [`Family::Any`].
     pub fn of_family(self, family: Family) -> Self {
         if family == Family::Any { self } else { Self { families: vec![family], ..self } }

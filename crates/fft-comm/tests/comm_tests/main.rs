@@ -9,6 +9,8 @@ mod tiling;
 
 mod calibrate;
 mod desk;
+#[cfg(target_os = "linux")]
+mod group;
 mod hosts;
 mod kway;
 mod liar;

@@ -24,8 +24,8 @@ pub enum Reduce {
 /// A group of ranks: threads of this process or MPI processes.
 ///
 /// Methods are **collective**: all ranks call them in the same order with matching arguments. The
-/// exceptions are `rank`, `size`, `host`, `topology`, `link`, `name`, `abandon`, `device` and
-/// `reserve_alltoallv`. Counts are 64-bit bytes.
+/// exceptions are `rank`, `size`, `host`, `topology`, `link`, `name`, `abandon`, `device`,
+/// `has_messages` and `reserve_alltoallv`. Counts are 64-bit bytes.
 pub trait Comm: Send {
     /// This rank, from 0.
     fn rank(&self) -> usize;
@@ -114,6 +114,12 @@ pub trait Comm: Send {
     /// # Errors
     /// [`Error::Memory`]; [`Error::Transport`] for counts beyond those of the library.
     fn reserve_alltoallv(&self, send: &[Part], recv: &[Part]) -> Result<usize, Error>;
+
+    /// Whether there are [flights](Comm::flight). Without them ranks exchange by
+    /// [`Comm::alltoallv`] alone.
+    fn has_messages(&self) -> bool {
+        true
+    }
 
     /// Point-to-point messages with their buffers, made once per plan.
     ///

@@ -3,47 +3,17 @@
 use std::ffi::c_int;
 use std::mem::{ManuallyDrop, MaybeUninit};
 
-use fft_core::{Error, Reduce};
+use fft_core::Error;
 use mpi::ffi;
-use rustix::process::{Resource, getrlimit};
 
 use super::calls::checked;
 use super::raw_comm::RawComm;
+use crate::node_memory::{Room, check_room};
 
 const PAGE: usize = 4096;
 
 /// Where the known libraries keep shared memory.
 const SHARED: &str = "/dev/shm";
-
-/// What else bounds it.
-const LIMITS: &str = "the limit of a file or of memory (ulimit -f, -v)";
-
-/// Bytes that this process may map and share beside those that it has.
-fn free() -> (f64, &'static str) {
-    let limit = |of| getrlimit(of).current.map_or(f64::INFINITY, |bytes| bytes as f64);
-    let pages = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
-    let pages = pages.split(' ').next().and_then(|pages| pages.parse::<f64>().ok());
-    let mapped = pages.unwrap_or(0.0) * PAGE as f64;
-    let limit = limit(Resource::Fsize).min(limit(Resource::As) - mapped).max(0.0);
-    let free = rustix::fs::statvfs(SHARED)
-        .map_or(f64::INFINITY, |system| system.f_bavail as f64 * system.f_frsize as f64);
-    if limit < free { (limit, LIMITS) } else { (free, SHARED) }
-}
-
-/// Checks that there is room for the shared memory of all ranks. Collective, with the same result
-/// on all. Without room the libraries promise the memory and a process is killed on access, or they
-/// fail on one rank and the others hang.
-fn has_room(comm: &RawComm, bytes: usize) -> Result<(), Error> {
-    let (free, place) = free();
-    let (mut wanted, mut least) = ([0.0], [0.0]);
-    comm.allreduce(Reduce::Sum, &[bytes as f64], &mut wanted)?;
-    comm.allreduce(Reduce::Min, &[free], &mut least)?;
-    if wanted <= least {
-        return Ok(());
-    }
-    let ([wanted], [free]) = (wanted.map(|x| x as u64), least.map(|x| x as u64));
-    Err(Error::SharedMemory { rank: comm.rank, wanted, place, free })
-}
 
 /// Memory that all ranks of a host can address. Allocated and freed collectively.
 pub(in crate::mpi) struct SharedWindow {
@@ -66,7 +36,11 @@ impl SharedWindow {
         comm.ready(call)?;
         // Whole pages and one more, as the library may begin parts anywhere.
         let room = bytes.checked_next_multiple_of(PAGE).unwrap_or(bytes).saturating_add(PAGE);
-        has_room(comm, room)?;
+        let reduce = |how, value| {
+            let mut result = [0.0];
+            comm.allreduce(how, &[value], &mut result).map(|()| result[0])
+        };
+        check_room(&Room::in_file_system(SHARED), comm.rank, room, &reduce)?;
         let own = comm.all(comm.dup())?;
         let size =
             ffi::MPI_Aint::try_from(room).map_err(|_| Error::Memory { rank: comm.rank, bytes });

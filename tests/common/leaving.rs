@@ -3,7 +3,7 @@
 use thriffty::planning::{Algorithm, Memory};
 use thriffty::{C2c, Comm, Error, Grid, Plan};
 
-use crate::common::plans;
+use super::plans;
 
 type Done = Result<(), Error>;
 

@@ -1,0 +1,237 @@
+//! The group that a communicator was made of, where its ranks are on several hosts.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use fft_core::{Arrival, Error, Parts, Slot, SlotPool};
+
+use super::board::Board;
+use super::process_group::{GroupError, Messages, ProcessGroup, Request};
+
+/// The group, shared by a communicator and its duplicates.
+pub(super) struct Far {
+    group: Mutex<Box<dyn ProcessGroup>>,
+    pub(super) rank: usize,
+    pub(super) size: usize,
+    pub(super) has_messages: bool,
+    /// The tag of the next flight. Flights are made by all ranks in the same order.
+    tag: AtomicU32,
+    /// The first failure, which all later calls return.
+    failure: OnceLock<Error>,
+    /// The first board of this host, once there is one, where others hear of the failure.
+    board: OnceLock<Arc<Board>>,
+}
+
+impl Far {
+    pub(super) fn new(group: Box<dyn ProcessGroup>) -> Self {
+        let (rank, size) = (group.rank(), group.size());
+        let has_messages = group.messages().is_some();
+        let (group, tag) = (Mutex::new(group), AtomicU32::new(0));
+        let (failure, board) = Default::default();
+        Self { group, rank, size, has_messages, tag, failure, board }
+    }
+
+    fn group(&self) -> MutexGuard<'_, Box<dyn ProcessGroup>> {
+        self.group.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn host(&self) -> String {
+        self.group().host()
+    }
+
+    /// Calls the group, unless a call has failed before: then ranks are no longer in step.
+    fn call(
+        &self,
+        name: &'static str,
+        call: impl FnOnce(&dyn ProcessGroup) -> Result<(), GroupError>,
+    ) -> Result<(), Error> {
+        if let Some(failure) = self.failure.get() {
+            return Err(failure.clone());
+        }
+        let group = self.group();
+        call(group.as_ref()).map_err(|why| {
+            let error = failure(group.as_ref(), name, &why);
+            group.abandon();
+            if let Some(board) = self.board.get() {
+                board.fail(match error {
+                    Error::Left { gone } => Some(gone),
+                    _ => None,
+                });
+            }
+            self.failure.get_or_init(|| error).clone()
+        })
+    }
+
+    /// Tells the ranks at this board of a failure to come.
+    pub(super) fn warn_at(&self, board: &Arc<Board>) {
+        self.board.get_or_init(|| board.clone());
+    }
+
+    pub(super) fn allgather(&self, mine: &[u8], all: &mut [u8]) -> Result<(), Error> {
+        self.call("allgather", |group| group.allgather(mine, all))
+    }
+
+    pub(super) fn alltoallv(
+        &self,
+        send: Parts<'_, &[u8]>,
+        recv: Parts<'_, &mut [u8]>,
+    ) -> Result<(), Error> {
+        self.call("alltoallv", |group| group.alltoallv(send, recv))
+    }
+
+    pub(super) fn abandon(&self) {
+        self.group().abandon();
+    }
+}
+
+/// The error of a failed call, which names the rank that has ended if it is known.
+pub(super) fn failure(group: &dyn ProcessGroup, call: &'static str, why: &GroupError) -> Error {
+    match group.lost() {
+        Some(gone) => Error::Left { gone },
+        None => Error::Transport { rank: group.rank(), call, text: why.to_string() },
+    }
+}
+
+/// Messages between hosts that are under way, with a tag of their own.
+pub(super) struct Pending {
+    far: Arc<Far>,
+    tag: u32,
+    sends: Vec<Request>,
+    receives: Vec<Receive>,
+}
+
+struct Receive {
+    request: Request,
+    from: usize,
+    number: usize,
+}
+
+/// Keeps the first error.
+fn keep(failure: &mut Result<(), Error>, error: Error) {
+    if failure.is_ok() {
+        *failure = Err(error);
+    }
+}
+
+/// A message that will not come.
+fn lost(number: usize) -> Arrival {
+    Arrival { number, message: Slot::new(0, 0).expect("a slot without bytes") }
+}
+
+impl Pending {
+    /// Collective.
+    pub(super) fn new(far: &Arc<Far>) -> Self {
+        let tag = far.tag.fetch_add(1, Ordering::Relaxed);
+        Self { far: far.clone(), tag, sends: Vec::new(), receives: Vec::new() }
+    }
+
+    pub(super) fn reserve(&mut self, sends: usize, receives: usize) {
+        self.sends.reserve(sends);
+        self.receives.reserve(receives);
+    }
+
+    /// Messages that have not left yet.
+    pub(super) fn sends(&self) -> usize {
+        self.sends.len()
+    }
+
+    /// Calls the group's messages.
+    fn call<R>(
+        &self,
+        name: &'static str,
+        call: impl FnOnce(&dyn Messages) -> Result<R, GroupError>,
+    ) -> Result<R, Error> {
+        let group = self.far.group();
+        let messages = group.messages().expect("flights are made where there are messages");
+        call(messages).map_err(|why| failure(group.as_ref(), name, &why))
+    }
+
+    pub(super) fn send(&mut self, to: usize, message: Slot, failure: &mut Result<(), Error>) {
+        match self.call("isend", |messages| messages.isend(to, self.tag, message)) {
+            Ok(request) => self.sends.push(request),
+            Err(error) => keep(failure, error),
+        }
+    }
+
+    pub(super) fn receive(
+        &mut self,
+        from: usize,
+        number: usize,
+        room: Slot,
+        arrivals: &mut VecDeque<Arrival>,
+        failure: &mut Result<(), Error>,
+    ) {
+        match self.call("irecv", |messages| messages.irecv(from, self.tag, room)) {
+            Ok(request) => self.receives.push(Receive { request, from, number }),
+            Err(error) => {
+                keep(failure, error);
+                arrivals.push_back(lost(number));
+            }
+        }
+    }
+
+    /// Tests all messages; whether one has completed.
+    pub(super) fn progress(
+        &mut self,
+        pool: &mut SlotPool,
+        arrivals: &mut VecDeque<Arrival>,
+        failure: &mut Result<(), Error>,
+    ) -> bool {
+        let before = self.sends.len() + self.receives.len();
+        if let Some(error) = self.far.failure.get()
+            && before > 0
+        {
+            keep(failure, error.clone());
+            self.sends.clear();
+            arrivals.extend(self.receives.drain(..).map(|receive| lost(receive.number)));
+        }
+        let mut at = 0;
+        while at < self.sends.len() {
+            match self.call("test", |messages| messages.test(self.sends[at])) {
+                Ok(None) => {
+                    at += 1;
+                    continue;
+                }
+                Ok(Some(slot)) => pool.put(slot),
+                Err(error) => keep(failure, error),
+            }
+            self.sends.swap_remove(at);
+        }
+        let mut at = 0;
+        while at < self.receives.len() {
+            let Receive { request, number, .. } = self.receives[at];
+            match self.call("test", |messages| messages.test(request)) {
+                Ok(None) => {
+                    at += 1;
+                    continue;
+                }
+                Ok(Some(message)) => arrivals.push_back(Arrival { number, message }),
+                Err(error) => {
+                    keep(failure, error);
+                    arrivals.push_back(lost(number));
+                }
+            }
+            self.receives.swap_remove(at);
+        }
+        self.sends.len() + self.receives.len() < before
+    }
+
+    /// Gives up messages from a rank that the group has lost.
+    pub(super) fn watch(
+        &mut self,
+        arrivals: &mut VecDeque<Arrival>,
+        failure: &mut Result<(), Error>,
+    ) {
+        let Some(gone) = self.far.group().lost() else { return };
+        let lost_ones = self.receives.extract_if(.., |receive| receive.from == gone);
+        let mut is_any = false;
+        for receive in lost_ones {
+            is_any = true;
+            arrivals.push_back(lost(receive.number));
+        }
+        if is_any {
+            keep(failure, Error::Left { gone });
+        }
+    }
+}
