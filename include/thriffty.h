@@ -484,7 +484,7 @@ thriffty_status thriffty_plan_sizes(const struct thriffty_plan *plan, struct thr
  * What the caller promises:
  * Each pointer is NULL, where the number is not wanted, or has room for one.
  */
-thriffty_status thriffty_plan_error(const struct thriffty_plan *plan, double *estimate, double *bound);
+thriffty_status thriffty_plan_wire_error(const struct thriffty_plan *plan, double *estimate, double *bound);
 
 /**
  * Writes the recipe, in one line, as snprintf does: at most `room` bytes with the final zero.

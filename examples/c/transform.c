@@ -68,7 +68,7 @@ int main(int argc, char **argv) {
                 for (int64_t k = sizes.input.lo[2]; k < sizes.input.hi[2]; k++) x[at++] = wave(i, j, k);
         check(thriffty_forward(plan, x, sizes.input_bytes, y, sizes.output_bytes));
         double estimate, bound;
-        check(thriffty_plan_error(plan, &estimate, &bound));
+        check(thriffty_plan_wire_error(plan, &estimate, &bound));
         check(thriffty_inverse(plan, y, sizes.output_bytes, back, sizes.input_bytes));
 
         double error = difference(y, sizes.output), of_all;

@@ -46,7 +46,7 @@ def test_what_a_plan_says():
         assert (plan.input_dtype, plan.output_dtype) == (np.float32, np.complex64)
         assert plan.recipe.startswith("(r2c 4x6x5 f32 ranks=2")
         assert plan.recipe in plan.report
-        assert plan.error == (0.0, 0.0)
+        assert plan.wire_error == (0.0, 0.0)
         assert plan.comm is None
         assert plan.workspace_bytes >= 0
         assert "ranks=2" in repr(plan)
@@ -255,7 +255,7 @@ def test_what_holds_plans_is_not_copied():
 
 def test_what_plans_say_is_copied():
     with thriffty.Plan((4, 6), shared_arrays=True) as plan:
-        error, slices, x = plan.error, plan.input_slices, plan.empty_input()
+        error, slices, x = plan.wire_error, plan.input_slices, plan.empty_input()
         x[...] = 1
     for copies in (copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))):
         assert copies(error) == error and type(copies(error)) is thriffty.WireError
@@ -272,8 +272,8 @@ def test_what_threads_lose_is_reported(threads):
     lossy = dict(tolerance="1e-2 strict", ignore_shared_memory=True)
     with thriffty.Plan(x.shape, threads=threads, **lossy) as plan:
         error = distance(plan.forward(x), np.fft.fftn(x))
-        assert error <= plan.error.bound <= 1e-2 if threads > 1 else error < 1e-15
-        assert (plan.error.bound > 0) == (threads > 1)
+        assert error <= plan.wire_error.bound <= 1e-2 if threads > 1 else error < 1e-15
+        assert (plan.wire_error.bound > 0) == (threads > 1)
 
 
 def test_real_arrays_in_place_that_are_no_whole_complex_numbers():

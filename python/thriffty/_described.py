@@ -106,11 +106,11 @@ class Described:
         return self._library.text(self._library.c.thriffty_plan_report, self._open())
 
     @property
-    def error(self) -> WireError:
+    def wire_error(self) -> WireError:
         """What encoded messages lost in the last transform; zeros if none lost anything."""
         estimate, bound = ctypes.c_double(), ctypes.c_double()
         c = self._library.c
-        self._library.check(c.thriffty_plan_error(self._open(), estimate, bound))
+        self._library.check(c.thriffty_plan_wire_error(self._open(), estimate, bound))
         return WireError(estimate.value, bound.value)
 
 

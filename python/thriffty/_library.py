@@ -134,7 +134,7 @@ _ARGUMENTS: dict[str, list] = {
     "thriffty_inverse_in_place": _IN_PLACE,
     "thriffty_allocate": [c_void_p, POINTER(c_void_p)],
     "thriffty_plan_sizes": [c_void_p, POINTER(Sizes), c_size_t],
-    "thriffty_plan_error": [c_void_p, POINTER(c_double), POINTER(c_double)],
+    "thriffty_plan_wire_error": [c_void_p, POINTER(c_double), POINTER(c_double)],
     "thriffty_plan_recipe": _TEXT,
     "thriffty_plan_report": _TEXT,
     "thriffty_plan_refuse": [c_void_p, c_char_p, c_char_p, c_char_p],

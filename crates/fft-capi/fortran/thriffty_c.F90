@@ -11,7 +11,7 @@ module thriffty_c
     private
 
     public :: c_options_create, c_options_destroy, c_options_set, c_options_set_stream
-    public :: c_create_serial, c_destroy, c_allocate, c_sizes, c_error, c_refuse, c_save_wisdom
+    public :: c_create_serial, c_destroy, c_allocate, c_sizes, c_wire_error, c_refuse, c_save_wisdom
     public :: c_forward, c_inverse, c_forward_in_place, c_inverse_in_place, c_recipe, c_report
     public :: c_forward_serial, c_inverse_serial, c_clear_plans, c_default_threads
     public :: c_apply, c_multiply, c_wavenumbers, c_green_function, c_next_fast_len
@@ -80,7 +80,7 @@ module thriffty_c
             integer(c_size_t), value :: struct_size
             integer(c_int32_t) :: status
         end function
-        function c_error(plan, estimate, bound) result(status) bind(C, name="thriffty_plan_error")
+        function c_wire_error(plan, estimate, bound) result(status) bind(C, name="thriffty_plan_wire_error")
             import :: c_double, c_int32_t, c_ptr
             type(c_ptr), value :: plan
             real(c_double), intent(inout) :: estimate, bound

@@ -223,9 +223,9 @@ static void execution(void) {
     expect(thriffty_inverse(plan, y, out, x, in), OK);
     that(x[0] > 1.0 - 1e-14 && x[0] < 1.0 + 1e-14);
     double estimate = 1.0, bound = 1.0;
-    expect(thriffty_plan_error(plan, &estimate, &bound), OK);
+    expect(thriffty_plan_wire_error(plan, &estimate, &bound), OK);
     that(estimate == 0.0 && bound == 0.0);
-    expect(thriffty_plan_error(plan, NULL, NULL), OK);
+    expect(thriffty_plan_wire_error(plan, NULL, NULL), OK);
 
     char recipe[1000], start[8];
     int64_t length = thriffty_plan_recipe(plan, NULL, 0);

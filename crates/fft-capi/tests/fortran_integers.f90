@@ -73,7 +73,7 @@ contains
         if (abs(k(4) / k(2) + 1) > 1e-12_c_double) call fail("wavenumbers")
         call thriffty_green_function(plan, [1.0_c_double, 1.0_c_double], c_loc(kernel), sizes%output_bytes, status)
         if (status /= THRIFFTY_STATUS_ARGUMENT) call fail("Green's function of a plan without padding")
-        call thriffty_plan_error(plan, estimate, bound, status)
+        call thriffty_plan_wire_error(plan, estimate, bound, status)
         call check(status)
         call thriffty_plan_save_wisdom(plan, "/no/such/folder/wisdom.toml", status)
         if (status == THRIFFTY_STATUS_OK) call fail("wisdom in a folder that is not there")

@@ -22,8 +22,8 @@ use fft_capi::ffi::spectral::{
 use fft_capi::ffi::{
     Plan, thriffty_allocate, thriffty_forward, thriffty_forward_in_place, thriffty_inverse,
     thriffty_inverse_in_place, thriffty_last_error, thriffty_plan_create_serial,
-    thriffty_plan_destroy, thriffty_plan_error, thriffty_plan_recipe, thriffty_plan_refuse,
-    thriffty_plan_report, thriffty_plan_save_wisdom, thriffty_plan_sizes,
+    thriffty_plan_destroy, thriffty_plan_recipe, thriffty_plan_refuse, thriffty_plan_report,
+    thriffty_plan_save_wisdom, thriffty_plan_sizes, thriffty_plan_wire_error,
 };
 use fft_capi::status::Status;
 use fft_capi::values::{Options, Sizes};
@@ -246,7 +246,7 @@ impl Fuzz {
                         self.one_of(&[&raw mut a, null_mut()]),
                         self.one_of(&[&raw mut b, null_mut()]),
                     ];
-                    thriffty_plan_error(plan, places[0], places[1])
+                    thriffty_plan_wire_error(plan, places[0], places[1])
                 }
                 17 => {
                     let mut text = [1; 300];

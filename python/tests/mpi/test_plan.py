@@ -138,8 +138,8 @@ def test_a_tolerance_is_kept():
         weights[..., [0, -1]] = 1.0
         lost = (weights[plan.output_slices] * np.abs(y - expected[plan.output_slices]) ** 2).sum()
         error = np.sqrt(WORLD.allreduce(lost) / (weights * np.abs(expected) ** 2).sum())
-        assert error <= plan.error.bound <= 1e-4 if RANKS > 1 else error < 1e-14
-        assert len(set(WORLD.allgather(plan.error))) == 1
+        assert error <= plan.wire_error.bound <= 1e-4 if RANKS > 1 else error < 1e-14
+        assert len(set(WORLD.allgather(plan.wire_error))) == 1
 
 
 def test_shared_arrays():

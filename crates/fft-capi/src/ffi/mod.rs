@@ -342,7 +342,7 @@ pub unsafe extern "C" fn thriffty_plan_sizes(
 /// # Safety
 /// Each pointer is NULL, where the number is not wanted, or has room for one.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn thriffty_plan_error(
+pub unsafe extern "C" fn thriffty_plan_wire_error(
     plan: *const Plan,
     estimate: *mut f64,
     bound: *mut f64,

@@ -29,7 +29,7 @@ use crate::ranks::world::{Failure, print, refused, zeros};
 /// FFTW's benchmarks; N counts padding, too. Fails when an l2 error exceeds 2ε·max(4, log2 N), or
 /// the error of a point 8 times that.
 ///
-/// Where the inverse does not give the input back, because of --modes or of scales, 32 of its points
+/// Where the inverse does not give the input back, because of --modes or scales, 32 of its points
 /// are compared with their definition instead.
 ///
 /// With --tolerance or --wire, the forward transform is compared with that of the same plan
