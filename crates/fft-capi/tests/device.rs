@@ -46,7 +46,7 @@ fn a_device_that_is_not_there_is_a_status_with_its_reason() {
     assert!(said().contains("CUDA"), "{}", said());
     let (status, _) = create(null_mut(), &[("device", "0"), ("transport", "horse")]);
     assert_eq!(status, Status::Argument, "{}", said());
-    assert!(said().contains("peer_to_peer, gpu_direct or host_staged"), "{}", said());
+    assert!(said().contains("peer_to_peer, gpu_direct, host_staged"), "{}", said());
 }
 
 /// An array on the device as C programs have it.
