@@ -71,7 +71,7 @@ def test_types_decide_precisions():
 def test_names_and_values_that_are_not_known():
     with pytest.raises(TypeError, match="howmany"):
         thriffty.Plan(4, howmany=3)
-    with pytest.raises(thriffty.ArgumentError, match="memory: found most, expected one of ample, least"):
+    with pytest.raises(thriffty.ArgumentError, match="found most, expected one of ample, least"):
         thriffty.Plan(4, memory="most")
 
 
