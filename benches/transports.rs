@@ -25,7 +25,7 @@ const POINTS: &str = "THRIFFTY_BENCH_POINTS";
 /// And that they measure what goes through the host.
 const HOST: &str = "THRIFFTY_BENCH_HOST";
 /// Between arrays that the ranks share.
-const SHARED: &str = "reached, in shared arrays";
+const SHARED: &str = "peer to peer, in shared arrays";
 /// Numbers of a result that are compared.
 const COMPARED: usize = 1 << 18;
 
@@ -100,7 +100,7 @@ type Way = (&'static str, GpuTransport, Algorithm);
 
 const ON_DEVICE: [Way; 5] = [
     ("messages by alltoallv, on the device", GpuTransport::GpuDirect, Algorithm::Alltoallv),
-    ("reached (CUDA IPC)", GpuTransport::PeerToPeer, Algorithm::P2p),
+    ("peer to peer (CUDA IPC)", GpuTransport::PeerToPeer, Algorithm::P2p),
     (SHARED, GpuTransport::PeerToPeer, Algorithm::P2p),
     ("whole messages, on the device", GpuTransport::GpuDirect, Algorithm::P2p),
     ("messages in chunks, on the device", GpuTransport::GpuDirect, Algorithm::Pipelined),

@@ -696,7 +696,7 @@ int64_t thriffty_options_get(const struct thriffty_options *options, const char 
 
 /**
  * Writes all options as JSON, as `thriffty_options_get` writes one: an array of objects with
- * "name", "form", "names", "default" and "meaning". For programs that make their own interface of
+ * "name", "form", "names", "scope", "default" and "meaning". For programs that make their own interface of
  * them.
  *
  * What the caller promises:

@@ -92,7 +92,7 @@ pub use plan::{Draft, Plan, c2c, r2c, r2r};
 pub mod planning {
     pub use crate::field::{Device, DynArray, DynTransform, Host, Location, Side, Transform};
     pub use crate::options::{
-        DeviceChoice, Form, GlobalArrays, MachineChoice, Norm, Options, Placement, Setting,
+        DeviceChoice, Form, GlobalArrays, MachineChoice, Norm, OptionRow, Options, Placement, Scope,
     };
     pub use crate::plan::{DynDraft, DynPlan, PlanCache};
     pub use crate::spectral::Wavenumbers;

@@ -118,7 +118,7 @@ class Request:
 
 def _of_axes(form: str, value: Any, axes: int) -> Any:
     """The values of all axes, where one may stand for all, or a name for an order."""
-    if value is None:
+    if value is None or isinstance(value, str) and value == "default":
         return None
     if form == "order" and isinstance(value, str):
         rows = tuple(range(axes))
@@ -129,6 +129,8 @@ def _of_axes(form: str, value: Any, axes: int) -> Any:
             return named if len(named) > 1 else named * axes
         return tuple("none" if kind is None else kind for kind in value)
     if form == "lengths":
+        if isinstance(value, str):
+            raise argument("lengths", repr(value), "a number, or one for each axis")
         return tuple(map(index, value)) if isinstance(value, Iterable) else (index(value),) * axes
     return value
 

@@ -16,7 +16,7 @@ distributions are the same. What differs:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -30,23 +30,6 @@ from ._pfft_request import Request, stages_of
 from ._pfft_stages import Stage
 from ._plan import Plan
 
-# Options of plans that follow from the arguments.
-_DECIDED = (
-    "kinds",
-    "input_order",
-    "output_order",
-    "batch",
-    "forward_scale",
-    "inverse_scale",
-    "zero_padded",
-    "modes",
-    "transposed_input",
-    "transposed_output",
-    "shared_arrays",
-    "precision",
-    "device",
-    "transport",
-)
 _WITHOUT_EFFECT = ("planner_effort", "overwrite_input")
 
 
@@ -343,15 +326,23 @@ class PFFT(Uncopied):
         return self._steps
 
 
-def _options(given: dict[str, Any], known: Iterable[str], stages: int) -> dict[str, Any]:
+def _options(given: dict[str, Any], known: dict[str, Any], stages: int) -> dict[str, Any]:
     """Options of each plan."""
-    possible = [name for name in known if name not in _DECIDED]
+    # What is transformed, and where its arrays are, follows from the arguments.
+    possible = [
+        name
+        for name, row in known.items()
+        if row["scope"] in ("method", "choice") or name == "threads"
+    ]
     for name in given:
         if name not in (*possible, *_WITHOUT_EFFECT):
             raise argument("keyword", name, "one of " + ", ".join(possible))
     options = {name: value for name, value in given.items() if name in possible}
     if options.get("tolerance") not in (None, "default"):
         # Errors of the plans add up.
-        number, *strict = str(options["tolerance"]).split()
-        options["tolerance"] = " ".join([str(float(number) / stages), *strict])
+        number, *strict = str(options["tolerance"]).split() or [""]
+        try:
+            options["tolerance"] = " ".join([str(float(number) / stages), *strict])
+        except ValueError:
+            pass  # The library refuses it.
     return options

@@ -57,15 +57,15 @@ class Plan(Spectra, _library.Uncopied):
         N is the number of points, or for cosine and sine transforms the product of FFTW's logical
         lengths.
     inverse_scale : {"none", "full", "symmetric"}
-        The factor of inverse transforms, as of forward_scale.
+        The factor of inverse transforms, with the same values as forward_scale.
     zero_padded : int or sequence of int, optional
         The length of the transform along each axis. Physical data is 0 beyond its points, and the
         inverse discards that part; zeros are neither sent nor transformed. For axes of kind c2c
         and r2c, and messages that lose nothing. By default the lengths are those of physical data.
     modes : int or sequence of int, optional
-        The number of lowest frequencies that are kept along each axis. The spectrum has the shape
-        of one of that many points, and the inverse takes the others as 0. Of an even number of
-        modes below the length, the middle one is 0. By default all are kept.
+        The number of lowest frequencies that are kept along each axis. The spectrum then has the
+        shape of a transform of that many points, and the inverse takes the others as 0. If their
+        number is even and below the length, the middle mode is 0. By default all are kept.
     exchange : str, number or path, optional
         The exchange, the algorithm that carries messages: shared, hosts, p2p, pipelined,
         alltoallv, kway2 to kway255, ring or ring-flush. By default it is chosen with the recipe.
@@ -75,9 +75,9 @@ class Plan(Spectra, _library.Uncopied):
         otherwise raw.
     tolerance : str, number or path, optional
         The relative error that encoded messages may add to the transform, in the l2 norm, as in
-        1e-6. As few bits are sent as that takes. `1e-6 strict` is a bound for any data, at one or
-        two more bits per number. For real transforms, which store half the spectrum, the error is
-        measured over the full spectrum. By default messages lose nothing.
+        1e-6. Messages use no more bits than it requires. `1e-6 strict` is a bound for any data, at
+        one or two more bits per number. For real transforms, which store half the spectrum, the
+        error is measured over the full spectrum. By default messages lose nothing.
     ignore_shared_memory : bool
         Sends and encodes all data that changes ranks, as if each rank were on a host of its own.
     tuning : str, number or path
@@ -86,26 +86,26 @@ class Plan(Spectra, _library.Uncopied):
         timings that were saved in this file, or by the model if it has none of this transform on
         this machine. recipe:TEXT: the recipe that prints as this text.
     machine : str, number or path, optional
-        The machine of the model: default, summit, frontier, ethernet, or a file that `fft-cli
-        calibrate` has written.
+        The machine of the model: default, which is the default; summit, frontier, ethernet; or a
+        file that `fft-cli calibrate` has written.
     layouts : {"any", "slabs", "pencils"}
         The layouts between input and output that are considered: any, slabs or pencils.
     memory : {"ample", "least"}
         The memory of a plan on the host besides input and output. ample: as much as is fast.
-        least: little more than once the data; messages go in rounds, each of which ends before the
-        next.
+        least: little more than one copy of the data; messages go in rounds, each of which ends
+        before the next.
     shared_arrays : bool
         Promises that all arrays are ones that the plan has allocated as shared arrays. The
         processes of a host then read and write each other's arrays directly, without copies.
         Threads, and ranks that share a device, see all memory anyway.
     transposed_input : bool
-        Takes physical data in the bricks and the order of axes that cost least, which the plan
-        tells. A brick or an order of the input is refused with it, and one process with several
-        threads ignores it.
+        Takes physical data in the bricks and the order of axes that cost least. The plan has
+        properties for them. A brick or an order of the input is refused with it, and one process
+        with several threads ignores it.
     transposed_output : bool
-        Leaves spectral data in the bricks and the order of axes that cost least, which the plan
-        tells, for programs that work on spectra mode by mode. A brick or an order of the output is
-        refused with it, and one process with several threads ignores it.
+        Leaves spectral data in the bricks and the order of axes that cost least, for programs that
+        work on spectra mode by mode. The plan has properties for them. A brick or an order of the
+        output is refused with it, and one process with several threads ignores it.
     threads : int, optional
         The threads of this process that share its work. By default a process without a
         communicator has as many as THRIFFTY_THREADS or OMP_NUM_THREADS say, or as there are cores;
@@ -158,19 +158,19 @@ class Plan(Spectra, _library.Uncopied):
         inverse_scale: str = "full",
         zero_padded: int | Sequence[int] | None = None,
         modes: int | Sequence[int] | None = None,
-        exchange: str | float | os.PathLike[str] | None = None,
-        wire: str | float | os.PathLike[str] | None = None,
-        tolerance: str | float | os.PathLike[str] | None = None,
+        exchange: str | int | float | os.PathLike[str] | None = None,
+        wire: str | int | float | os.PathLike[str] | None = None,
+        tolerance: str | int | float | os.PathLike[str] | None = None,
         ignore_shared_memory: bool = False,
-        tuning: str | float | os.PathLike[str] | None = "model",
-        machine: str | float | os.PathLike[str] | None = None,
+        tuning: str | int | float | os.PathLike[str] | None = "model",
+        machine: str | int | float | os.PathLike[str] | None = None,
         layouts: str = "any",
         memory: str = "ample",
         shared_arrays: bool = False,
         transposed_input: bool = False,
         transposed_output: bool = False,
         threads: int | None = None,
-        device: str | float | os.PathLike[str] | None = "host",
+        device: str | int | float | os.PathLike[str] | None = "host",
         transport: str = "peer_to_peer",
     ) -> None:
         given = locals()

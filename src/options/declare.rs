@@ -6,7 +6,7 @@ macro_rules! define_options {
         $(#[$attribute:meta])*
         $options:ident {
             $($(#[doc = $doc:literal])+
-            $name:ident: $type:ty $([$form:expr])? = $default:expr,
+            $scope:ident $name:ident: $type:ty $([$form:expr])? = $default:expr,
             |$value:ident: $argument:ty| $converted:expr;)*
         }
         $($(#[doc = $other_doc:literal])+ $other:ident: $other_type:ty;)*
@@ -26,9 +26,10 @@ macro_rules! define_options {
 
         impl $options {
             /// All options that have a text, in the order of the documents.
-            pub const TABLE: &'static [$crate::options::Setting<Self>] = &[$(
-                $crate::options::Setting {
+            pub const TABLE: &'static [$crate::options::OptionRow<Self>] = &[$(
+                $crate::options::OptionRow {
                     name: stringify!($name),
+                    scope: $crate::options::Scope::$scope,
                     form: {
                         let form = <$type as $crate::options::value::OptionValue>::FORM;
                         $(let _ = form; let form = $form;)?
@@ -55,7 +56,7 @@ macro_rules! define_options {
             /// [`Error::Argument`](crate::Error::Argument) for a name or a value that is not known,
             /// with those that are.
             pub fn set(&mut self, name: &str, text: &str) -> Result<(), fft_core::Error> {
-                $crate::options::setting::row(Self::TABLE, name)?.set(self, text)
+                $crate::options::row::row(Self::TABLE, name)?.set(self, text)
             }
         }
     };
@@ -67,14 +68,14 @@ macro_rules! setters {
         $(#[$attribute:meta])*
         $options:ident {
             $($(#[doc = $doc:literal])+
-            $name:ident: $type:ty $([$form:expr])? = $default:expr,
+            $scope:ident $name:ident: $type:ty $([$form:expr])? = $default:expr,
             |$value:ident: $argument:ty| $converted:expr;)*
         }
         $($rest:tt)*
     ) => {$(
         $(#[doc = $doc])+
         ///
-        #[doc = concat!("The default is `", stringify!($default), "`.")]
+        #[doc = concat!("Unless you call this, it is `", stringify!($default), "`.")]
         pub fn $name(self, $value: $argument) -> Self {
             self.with(|options| options.$name = $converted)
         }

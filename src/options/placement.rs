@@ -13,19 +13,19 @@ define_options! {
     /// these are options as any.
     Placement {
         /// The format of all numbers: f32 or f64.
-        precision: Precision = Precision::F64, |precision: Precision| precision;
+        Placement precision: Precision = Precision::F64, |precision: Precision| precision;
         /// The threads of this process that share its work. By default a process without a
         /// communicator has as many as THRIFFTY_THREADS or OMP_NUM_THREADS say, or as there are
         /// cores; with a communicator it has one. Plans of a process share their threads. A single
         /// axis of one process has one thread. With MPI, the thread that makes the plan sends for
         /// the others, so that MPI_THREAD_FUNNELED is enough; transposed data is refused there.
-        threads: Option<usize> = None, |threads: usize| Some(threads);
+        Placement threads: Option<usize> = None, |threads: usize| Some(threads);
         /// Where the data is: host; the number of a CUDA device, which ranks may share; or cuda,
         /// the host's CUDA devices, which its ranks use in rotation.
-        device: DeviceChoice = DeviceChoice::Host, |device: DeviceChoice| device;
+        Placement device: DeviceChoice = DeviceChoice::Host, |device: DeviceChoice| device;
         /// How data on devices gets to other ranks. peer_to_peer: it is read from their devices if
         /// possible, and otherwise sent in messages, from the device if the MPI is CUDA-aware.
         /// gpu_direct, host_staged: all in messages, from the device or from the host.
-        transport: GpuTransport = GpuTransport::PeerToPeer, |transport: GpuTransport| transport;
+        Placement transport: GpuTransport = GpuTransport::PeerToPeer, |transport: GpuTransport| transport;
     }
 }

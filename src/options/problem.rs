@@ -1,6 +1,6 @@
 //! From options to a problem.
 
-use fft_core::{Access, Error, Layout, Precision, Problem, Recipe};
+use fft_core::{Access, Error, Layout, PerAxis, Precision, Problem, Recipe};
 
 use super::machine_choice::MachineChoice;
 use super::table::Options;
@@ -33,8 +33,8 @@ impl Options {
         let GlobalArrays { transform, precision, input, output, hosts, access } = arrays;
         let grid = input.grid();
         let kinds = self.kinds_of(transform, grid.axes());
-        let input = input.ordered(self.input_order_of(grid.axes()))?;
-        let output = output.ordered(self.output_order_of(grid.axes()))?;
+        let input = ordered("input_order", input, self.input_order_of(grid.axes()))?;
+        let output = ordered("output_order", output, self.output_order_of(grid.axes()))?;
         let (complex, lengths) = (transform.is_complex(), self.lengths(grid));
         let mut problem = Problem::resized(kinds, complex, precision, input, output, lengths)?;
         let complex_spectrum = transform.has_complex_spectrum();
@@ -67,4 +67,9 @@ impl Options {
         }
         Ok(problem)
     }
+}
+
+/// A layout with another order of axes; errors name the option.
+fn ordered(name: &str, layout: Layout, order: PerAxis<usize>) -> Result<Layout, Error> {
+    layout.ordered(order).map_err(|error| error.of(name))
 }

@@ -5,25 +5,6 @@ use fft_core::{DynGrid, Error, Kind, PerAxis, Problem, Wire};
 use super::table::Options;
 use crate::field::DynTransform;
 
-/// Options that say what arrays and results are. The others say how a transform is done.
-const OF_THE_PROBLEM: [&str; 11] = [
-    "kinds",
-    "input_order",
-    "output_order",
-    "batch",
-    "forward_scale",
-    "inverse_scale",
-    "zero_padded",
-    "modes",
-    "shared_arrays",
-    "transposed_input",
-    "transposed_output",
-];
-
-/// Options that wisdom does not name, although they say how a transform is done: they choose the
-/// recipe, or a problem has them.
-const NOT_IN_WISDOM: [&str; 3] = ["tuning", "machine", "ignore_shared_memory"];
-
 impl Options {
     /// The kind of each axis.
     pub(crate) fn kinds_of(&self, transform: DynTransform, axes: usize) -> PerAxis<Kind> {
@@ -113,15 +94,13 @@ impl Options {
         for row in Self::TABLE {
             let variable = format!("THRIFFTY_{}", row.name.to_uppercase());
             let Some(value) = std::env::var_os(&variable) else { continue };
-            if OF_THE_PROBLEM.contains(&row.name) || value.is_empty() {
+            if !row.scope.is_in_environment() || value.is_empty() {
                 continue;
             }
-            row.set(self, &value.to_string_lossy()).map_err(|error| match error {
-                Error::Argument { found, expected, .. } => {
-                    Error::Argument { what: variable, found, expected }
-                }
-                other => other,
-            })?;
+            let Some(text) = value.to_str() else {
+                return Err(Error::argument(variable, value.display(), "UTF-8"));
+            };
+            row.set(self, text).map_err(|error| error.of(variable))?;
         }
         Ok(())
     }
@@ -135,11 +114,7 @@ impl Options {
     pub(crate) fn in_wisdom(&self) -> String {
         let mut text = String::new();
         for row in Self::TABLE {
-            let is_named = match row.name {
-                "shared_arrays" => true,
-                name => !OF_THE_PROBLEM.contains(&name) && !NOT_IN_WISDOM.contains(&name),
-            };
-            if is_named && row.is_changed(self) {
+            if row.scope.is_in_wisdom() && row.is_changed(self) {
                 text.push_str(&format!(" {}={}", row.name, row.text(self)));
             }
         }

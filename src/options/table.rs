@@ -27,80 +27,81 @@ macro_rules! options_table {
                 /// The transform along each axis: c2c, r2c, dct1 to dct4, dst1 to dst4, or none. By
                 /// default c2c for complex data, for real data with a complex spectrum r2c along
                 /// the last axis and c2c along the others, and otherwise dct2.
-                kinds: Option<PerAxis<Kind>> = None, |kinds: [fft_core::Kind; D]| Some(kinds.into());
+                Problem kinds: Option<PerAxis<Kind>> = None, |kinds: [fft_core::Kind; D]| Some(kinds.into());
                 /// The order of the axes of physical data in memory, slowest first. By default the
                 /// last axis is contiguous.
-                input_order: Option<PerAxis<usize>> [Form::Order] = None,
+                Problem input_order: Option<PerAxis<usize>> [Form::Order] = None,
                 |order: [usize; D]| Some(order.into());
                 /// The order of the axes of spectral data in memory, slowest first. By default the
                 /// last axis is contiguous.
-                output_order: Option<PerAxis<usize>> [Form::Order] = None,
+                Problem output_order: Option<PerAxis<usize>> [Form::Order] = None,
                 |order: [usize; D]| Some(order.into());
                 /// Transforms this number of arrays at once, stored one after another. They share
                 /// messages, and one tolerance.
-                batch: usize = 1, |batch: usize| batch;
+                Problem batch: usize = 1, |batch: usize| batch;
                 /// The factor of forward transforms: none is 1, full is 1/N and symmetric is
                 /// 1/sqrt(N), where N is the number of points, or for cosine and sine transforms
                 /// the product of FFTW's logical lengths.
-                forward_scale: Scale = Scale::None, |scale: fft_core::Scale| scale;
-                /// The factor of inverse transforms, as of forward_scale.
-                inverse_scale: Scale = Scale::Full, |scale: fft_core::Scale| scale;
+                Problem forward_scale: Scale = Scale::None, |scale: fft_core::Scale| scale;
+                /// The factor of inverse transforms, with the same values as forward_scale.
+                Problem inverse_scale: Scale = Scale::Full, |scale: fft_core::Scale| scale;
                 /// The length of the transform along each axis. Physical data is 0 beyond its
                 /// points, and the inverse discards that part; zeros are neither sent nor
                 /// transformed. For axes of kind c2c and r2c, and messages that lose nothing. By
                 /// default the lengths are those of physical data.
-                zero_padded: Option<PerAxis<usize>> = None, |lengths: [usize; D]| Some(lengths.into());
-                /// The number of lowest frequencies that are kept along each axis. The spectrum has
-                /// the shape of one of that many points, and the inverse takes the others as 0. Of
-                /// an even number of modes below the length, the middle one is 0. By default all
+                Problem zero_padded: Option<PerAxis<usize>> = None, |lengths: [usize; D]| Some(lengths.into());
+                /// The number of lowest frequencies that are kept along each axis. The spectrum
+                /// then has the shape of a transform of that many points, and the inverse takes the others as 0. If
+                /// their number is even and below the length, the middle mode is 0. By default all
                 /// are kept.
-                modes: Option<PerAxis<usize>> = None, |modes: [usize; D]| Some(modes.into());
+                Problem modes: Option<PerAxis<usize>> = None, |modes: [usize; D]| Some(modes.into());
                 /// The exchange, the algorithm that carries messages: shared, hosts, p2p,
                 /// pipelined, alltoallv, kway2 to kway255, ring or ring-flush. By default it is
                 /// chosen with the recipe.
-                exchange: Option<Algorithm> = None, |exchange: fft_core::Algorithm| Some(exchange);
+                Method exchange: Option<Algorithm> = None, |exchange: fft_core::Algorithm| Some(exchange);
                 /// The encoding of messages to other hosts: raw, f32, f16, bf16, mantissa:0 to
                 /// mantissa:52, bits:2 to bits:52, lossless or tolerance. By default tolerance, if
                 /// there is one, and otherwise raw.
-                wire: Option<Wire> = None, |wire: fft_core::Wire| Some(wire);
+                Method wire: Option<Wire> = None, |wire: fft_core::Wire| Some(wire);
                 /// The relative error that encoded messages may add to the transform, in the l2
-                /// norm, as in 1e-6. As few bits are sent as that takes. `1e-6 strict` is a bound
+                /// norm, as in 1e-6. Messages use no more bits than it
+                /// requires. `1e-6 strict` is a bound
                 /// for any data, at one or two more bits per number. For real transforms, which
                 /// store half the spectrum, the error is measured over the full spectrum. By
                 /// default messages lose nothing.
-                tolerance: Option<Tolerance> = None, |tolerance: fft_core::Tolerance| Some(tolerance);
+                Method tolerance: Option<Tolerance> = None, |tolerance: fft_core::Tolerance| Some(tolerance);
                 /// Sends and encodes all data that changes ranks, as if each rank were on a host of
                 /// its own.
-                ignore_shared_memory: bool = false, |ignored: bool| ignored;
+                Method ignore_shared_memory: bool = false, |ignored: bool| ignored;
                 /// How the recipe is chosen. model: by a model of the machine, and nothing is run.
                 /// measure: by timings, within 10 s or the time of, for example, measure:500ms.
                 /// wisdom:FILE: by earlier timings that were saved in this file, or by the model if
                 /// it has none of this transform on this machine. recipe:TEXT: the recipe that
                 /// prints as this text.
-                tuning: Tuning = Tuning::Model, |tuning: $crate::options::Tuning| tuning;
-                /// The machine of the model: default, summit, frontier, ethernet, or a file that
-                /// `fft-cli calibrate` has written.
-                machine: Option<MachineChoice> = None,
+                Choice tuning: Tuning = Tuning::Model, |tuning: $crate::options::Tuning| tuning;
+                /// The machine of the model: default, which is the default; summit, frontier,
+                /// ethernet; or a file that `fft-cli calibrate` has written.
+                Choice machine: Option<MachineChoice> = None,
                 |machine: impl Into<$crate::options::MachineChoice>| Some(machine.into());
                 /// The layouts between input and output that are considered: any, slabs or pencils.
-                layouts: Family = Family::Any, |layouts: fft_core::Family| layouts;
+                Method layouts: Family = Family::Any, |layouts: fft_core::Family| layouts;
                 /// The memory of a plan on the host besides input and output. ample: as much as is
-                /// fast. least: little more than once the data; messages go in rounds, each of
+                /// fast. least: little more than one copy of the data; messages go in rounds, each of
                 /// which ends before the next.
-                memory: Memory = Memory::Ample, |memory: fft_core::Memory| memory;
+                Method memory: Memory = Memory::Ample, |memory: fft_core::Memory| memory;
                 /// Promises that all arrays are ones that the plan has allocated as shared arrays.
                 /// The processes of a host then read and write each other's arrays directly,
                 /// without copies. Threads, and ranks that share a device, see all memory anyway.
-                shared_arrays: bool = false, |shared: bool| shared;
-                /// Takes physical data in the bricks and the order of axes that cost least, which
-                /// the plan tells. A brick or an order of the input is refused with it, and one
+                Arrays shared_arrays: bool = false, |shared: bool| shared;
+                /// Takes physical data in the bricks and the order of axes that cost least. The
+                /// plan has properties for them. A brick or an order of the input is refused with it, and one
                 /// process with several threads ignores it.
-                transposed_input: bool = false, |transposed: bool| transposed;
-                /// Leaves spectral data in the bricks and the order of axes that cost least, which
-                /// the plan tells, for programs that work on spectra mode by mode. A brick or an
+                Problem transposed_input: bool = false, |transposed: bool| transposed;
+                /// Leaves spectral data in the bricks and the order of axes that cost least, for
+                /// programs that work on spectra mode by mode. The plan has properties for them. A brick or an
                 /// order of the output is refused with it, and one process with several threads
                 /// ignores it.
-                transposed_output: bool = false, |transposed: bool| transposed;
+                Problem transposed_output: bool = false, |transposed: bool| transposed;
             }
             /// This rank's part of physical data; by default an even cut.
             input: Option<DynBrick>;

@@ -37,7 +37,8 @@ pub enum Form {
     Kinds,
 }
 
-/// A value that has a text, which parses to it again.
+/// A value that has a text, which parses to it again; a machine that was given prints as a
+/// checksum.
 pub(super) trait OptionValue: Sized {
     /// How it is written.
     const FORM: Form;
@@ -82,12 +83,7 @@ by_display! {
 
 /// As `FromStr`, but errors name the option.
 fn parse_as<V: FromStr<Err = Error> + Display>(name: &str, text: &str) -> Result<V, Error> {
-    text.parse().map_err(|error| match error {
-        Error::Argument { found, expected, .. } => {
-            Error::Argument { what: name.into(), found, expected }
-        }
-        other => other,
-    })
+    text.parse().map_err(|error: Error| error.of(name))
 }
 
 impl OptionValue for bool {
@@ -106,7 +102,7 @@ impl OptionValue for usize {
     const FORM: Form = Form::Count;
 
     fn parse(name: &str, text: &str) -> Result<Self, Error> {
-        text.parse().map_err(|_| Error::argument(name, text, "a whole number"))
+        text.parse().map_err(|_| Error::argument(name, text, "a whole number, 0 or more"))
     }
 
     fn text(&self) -> String {
@@ -163,5 +159,33 @@ fn per_axis<V: Copy>(name: &str, values: &[V]) -> Result<PerAxis<V>, Error> {
     match values.len() {
         axes @ 1..=MAX_AXES => Ok(PerAxis::from_fn(axes, |axis| values[axis])),
         axes => Err(Error::argument(format!("axes of {name}"), axes, format!("1 to {MAX_AXES}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machines;
+    use crate::options::Options;
+
+    /// Prose names the values, for people who read help and documents.
+    #[test]
+    fn meanings_name_every_value() {
+        let meaning = |name: &str| {
+            let row = Options::TABLE.iter().find(|row| row.name == name).unwrap();
+            row.meaning()
+        };
+        let check = |name: &str, value: &str| {
+            // Names of kinds and numbered values are given as ranges.
+            let stem = value.trim_end_matches(|letter: char| letter.is_ascii_digit());
+            assert!(meaning(name).contains(stem), "{name} does not tell of {value}");
+        };
+        Kind::ALL.iter().for_each(|kind| check("kinds", kind.name()));
+        Algorithm::ALL.iter().for_each(|exchange| check("exchange", &exchange.to_string()));
+        Wire::ALL.iter().for_each(|wire| check("wire", &wire.to_string()));
+        machines::NAMES.iter().for_each(|name| check("machine", name));
+        Family::NAMES.iter().for_each(|name| check("layouts", name));
+        Memory::NAMES.iter().for_each(|name| check("memory", name));
+        Scale::NAMES.iter().for_each(|name| check("forward_scale", name));
     }
 }

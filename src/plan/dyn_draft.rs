@@ -6,7 +6,7 @@ use std::sync::Once;
 use fft_comm::tuner::Progress;
 use fft_core::{
     Access, Algorithm, Comm, DynBrick, DynGrid, Error, ErrorKind, Layout, MAX_AXES, Machine,
-    PerAxis, Precision, Problem, Recipe, agree, assert_same,
+    PerAxis, Precision, Problem, Recipe, Wire, agree, assert_same,
 };
 
 use super::dyn_plan::DynPlan;
@@ -180,6 +180,10 @@ impl<'a> DynDraft<'a> {
         options.kinds = Some(options.kinds_of(self.transform, axes));
         options.input_order = Some(options.input_order_of(axes));
         options.output_order = Some(options.output_order_of(axes));
+        [options.zero_padded, options.modes] = options.lengths(self.grid).map(Some);
+        if options.tolerance.is_none() && options.wire == Some(Wire::Raw) {
+            options.wire = None;
+        }
         self.compare(&options)?;
         if let Some(MachineChoice::Named(name)) = &options.machine {
             options.machine = Some(self.read_machine(name)?.into());

@@ -34,13 +34,13 @@ pub(crate) enum Who {
 /// Both, with messages in one round and in several.
 pub(crate) const MEMORY: [Memory; 2] = [Memory::Ample, Memory::Least];
 /// More than one, as chunks have at least 8 KiB for every rank.
-pub(crate) const HOWMANY: usize = 3;
+pub(crate) const BATCH: usize = 3;
 const SHAPE: [usize; 3] = [24, 20, 18];
 
 impl Setup {
     /// Between all ranks.
     pub(crate) fn new(exchange: Algorithm, memory: Memory) -> Self {
-        Self { exchange, memory, who: Who::Everyone, batch: HOWMANY }
+        Self { exchange, memory, who: Who::Everyone, batch: BATCH }
     }
 
     /// The same for all exchanges.
@@ -101,8 +101,8 @@ pub(crate) fn bind_with(
 pub(crate) fn transform_of_ones(bound: &mut Bound, setup: Setup) -> Result<(), Error> {
     let (rank, problem) = (bound.comm().rank(), setup.problem(bound.comm())?);
     let (input, brick) = (problem.input.brick(rank), problem.output.brick(rank));
-    let src: Vec<f64> = [1.0, 0.0].repeat(input.points() * HOWMANY);
-    let mut dst = vec![f64::NAN; 2 * brick.points() * HOWMANY];
+    let src: Vec<f64> = [1.0, 0.0].repeat(input.points() * BATCH);
+    let mut dst = vec![f64::NAN; 2 * brick.points() * BATCH];
     bound.run(Direction::Forward, Some(&src), &mut dst)?;
     let along = |axis: usize, at: usize| match problem.kinds[axis] {
         Kind::None => 1.0,
@@ -110,7 +110,7 @@ pub(crate) fn transform_of_ones(bound: &mut Bound, setup: Setup) -> Result<(), E
         _ => 0.0,
     };
     let mut found = dst.chunks_exact(2);
-    for _ in 0..HOWMANY {
+    for _ in 0..BATCH {
         for (i, j, k) in brick.range(0).flat_map(|i| {
             let rows = brick.range(1).map(move |j| (i, j));
             rows.flat_map(|(i, j)| brick.range(2).map(move |k| (i, j, k)))

@@ -9,7 +9,7 @@ use thriffty::{Comm, Error};
 
 use super::failures::{culprits, everywhere};
 use super::faulty::{Fault, Switch};
-use super::injected::{HOWMANY, MEMORY, Setup, Who, bind, bind_with, transform_of_ones};
+use super::injected::{BATCH, MEMORY, Setup, Who, bind, bind_with, transform_of_ones};
 
 /// An exchange that tells which messages it is reserved for.
 struct Told {
@@ -196,7 +196,7 @@ pub(crate) fn recipes(comm: &dyn Comm) -> Result<(), Error> {
     for setup in setups(comm, &sent) {
         for culprit in culprits(comm) {
             let more = usize::from(comm.rank() == culprit);
-            let mine = Setup { batch: HOWMANY + more, ..setup };
+            let mine = Setup { batch: BATCH + more, ..setup };
             let what = format!("more data on {culprit}, {setup:?}");
             let bound = bind(comm, &device, mine).map(drop);
             let error = everywhere(comm, &what, bound)?;

@@ -48,9 +48,9 @@ contains
         type is (integer(int64))
             write (text, "(i0)") value
         type is (real(real32))
-            write (text, "(es16.8e3)") value
+            text = shortest(real(value, real64), real(spacing(value), real64), 8)
         type is (real(real64))
-            write (text, "(es24.16e3)") value
+            text = shortest(value, spacing(value), 16)
         type is (logical(int32))
             text = merge("true ", "false", value)
         type is (logical(int64))
@@ -58,6 +58,23 @@ contains
         end select
         call keep(self, name, adjustl(text))
     end subroutine
+
+    !> The fewest digits that stand for this number among those that are `step` apart: 1e-6 is 1e-6 in
+    !> either precision.
+    function shortest(number, step, most) result(text)
+        real(real64), intent(in) :: number, step
+        integer(int32), intent(in) :: most
+        character(24) :: text, layout
+        real(real64) :: read_back
+        integer(int32) :: digits
+
+        do digits = 1, most
+            write (layout, "('(es24.', i0, 'e3)')") digits
+            write (text, layout) number
+            read (text, *) read_back
+            if (abs(read_back - number) < step / 2) exit
+        end do
+    end function
 
     subroutine set_each(self, name, values)
         class(thriffty_options), intent(inout) :: self

@@ -1,7 +1,7 @@
-//! Options by name: what `thriffty_options_set` and its kin do.
+//! Options by name: what `thriffty_options_set` and the other calls do.
 
 use serde_json::{Value, json};
-use thriffty::planning::{self, Form, MAX_AXES, Placement, Setting};
+use thriffty::planning::{self, Form, MAX_AXES, OptionRow, Placement};
 use thriffty::{Error, Kind};
 
 use crate::values::Options;
@@ -44,8 +44,8 @@ impl Options {
 
 /// A row of either table.
 enum Row {
-    Plan(&'static Setting<planning::Options>),
-    Placement(&'static Setting<Placement>),
+    Plan(&'static OptionRow<planning::Options>),
+    Placement(&'static OptionRow<Placement>),
 }
 
 fn find(name: &str) -> Result<Row, Error> {
@@ -88,7 +88,7 @@ pub(crate) fn describe() -> String {
     json!(rows).to_string()
 }
 
-fn described<O: Default>(row: &Setting<O>) -> Value {
+fn described<O: Default>(row: &OptionRow<O>) -> Value {
     let (form, names) = match row.form {
         Form::Flag => ("flag", Vec::new()),
         Form::Count => ("count", Vec::new()),
@@ -98,8 +98,14 @@ fn described<O: Default>(row: &Setting<O>) -> Value {
         Form::Kinds => ("kinds", Kind::NAMES.to_vec()),
         _ => ("text", Vec::new()),
     };
-    let (default, meaning) = (row.default_text(), row.meaning());
-    json!({"name": row.name, "form": form, "names": names, "default": default, "meaning": meaning})
+    json!({
+        "name": row.name,
+        "form": form,
+        "names": names,
+        "scope": format!("{:?}", row.scope).to_lowercase(),
+        "default": row.default_text(),
+        "meaning": row.meaning(),
+    })
 }
 
 #[cfg(test)]
@@ -138,5 +144,6 @@ mod tests {
         }
         let error = options.set("howmany", "3").unwrap_err().to_string();
         assert!(error.starts_with("option: found howmany, expected one of kinds, "), "{error}");
+        assert!(error.ends_with("threads, device, transport"), "{error}");
     }
 }

@@ -4,7 +4,7 @@ mod current;
 
 use std::path::Path;
 
-use thriffty::planning::{Form, Options, Placement, Setting};
+use thriffty::planning::{Form, OptionRow, Options, Placement};
 
 /// What a table says of one option.
 struct Row {
@@ -15,7 +15,7 @@ struct Row {
 }
 
 impl Row {
-    fn of<O: Default>(setting: &Setting<O>) -> Self {
+    fn of<O: Default>(setting: &OptionRow<O>) -> Self {
         let (name, form) = (setting.name, setting.form);
         Self { name, form, default: setting.default_text(), meaning: setting.meaning() }
     }
@@ -30,7 +30,7 @@ impl Row {
             Form::Lengths => "int | Sequence[int]",
             Form::Order => "str | Sequence[int]",
             Form::Kinds => "str | Sequence[str | None]",
-            _ => "str | float | os.PathLike[str] | None",
+            _ => "str | int | float | os.PathLike[str] | None",
         };
         let optional = if self.has_default() || hint.ends_with("| None") { "" } else { " | None" };
         let default = match (self.form, self.default.as_str()) {

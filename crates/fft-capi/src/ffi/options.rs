@@ -198,7 +198,7 @@ pub unsafe extern "C" fn thriffty_options_get(
 }
 
 /// Writes all options as JSON, as `thriffty_options_get` writes one: an array of objects with
-/// "name", "form", "names", "default" and "meaning". For programs that make their own interface of
+/// "name", "form", "names", "scope", "default" and "meaning". For programs that make their own interface of
 /// them.
 ///
 /// # Safety

@@ -3,11 +3,11 @@
 use std::any::Any;
 use std::marker::PhantomData;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser, ValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser, ValueParser};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use thriffty::Error;
-use thriffty::planning::{Form, Options, Placement, Setting};
+use thriffty::planning::{Form, OptionRow, Options, Placement};
 
 /// The options that a command takes.
 pub(crate) trait Offer: Clone + std::fmt::Debug + Send + Sync + 'static {
@@ -30,7 +30,16 @@ impl Offer for Every {
 pub(crate) struct Choices<O = Every> {
     pub(crate) options: Options,
     pub(crate) placement: Placement,
+    /// The names of options that the command line sets.
+    given: Vec<&'static str>,
     offer: PhantomData<O>,
+}
+
+impl<O> Choices<O> {
+    /// Whether the command line sets any of these options.
+    pub(crate) fn are_given(&self, names: &[&str]) -> bool {
+        self.given.iter().any(|name| names.contains(name))
+    }
 }
 
 impl<O: Offer> Args for Choices<O> {
@@ -52,42 +61,50 @@ impl<O: Offer> Args for Choices<O> {
 impl<O: Offer> FromArgMatches for Choices<O> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let (options, placement) = (Options::default(), Placement::default());
-        let mut choices = Self { options, placement, offer: PhantomData };
+        let given = Vec::new();
+        let mut choices = Self { options, placement, given, offer: PhantomData };
         choices.update_from_arg_matches(matches)?;
         Ok(choices)
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        set::<O, _>(&mut self.options, Options::TABLE, matches)?;
-        set::<O, _>(&mut self.placement, Placement::TABLE, matches)
+        self.given = set::<O, _>(&mut self.options, Options::TABLE, matches)?;
+        self.given.extend(set::<O, _>(&mut self.placement, Placement::TABLE, matches)?);
+        Ok(())
     }
 }
 
-/// Sets what the command line names.
+/// Sets what the command line names, and returns the names.
 fn set<O: Offer, T: Default>(
     options: &mut T,
-    table: &[Setting<T>],
+    table: &[OptionRow<T>],
     matches: &ArgMatches,
-) -> Result<(), clap::Error> {
+) -> Result<Vec<&'static str>, clap::Error> {
+    let mut given = Vec::new();
     for row in table.iter().filter(|row| O::takes(row.name)) {
         let is_given = matches.value_source(row.name) == Some(ValueSource::CommandLine);
         if let Some(text) = matches.get_one::<String>(row.name).filter(|_| is_given) {
+            given.push(row.name);
             row.set(options, text).map_err(|error| {
                 clap::Error::raw(clap::error::ErrorKind::ValueValidation, error.to_string())
             })?;
         }
     }
-    Ok(())
+    Ok(given)
 }
 
 /// The argument of an option.
-fn argument<T: Any + Default>(row: &'static Setting<T>) -> Arg {
+fn argument<T: Any + Default>(row: &'static OptionRow<T>) -> Arg {
     let mut argument = Arg::new(row.name)
         .long(row.name.replace('_', "-"))
         .help(row.meaning().replace('\n', " "))
         .value_parser(parser(row));
     if row.form == Form::Flag {
-        return argument.num_args(0..=1).require_equals(true).default_missing_value("true");
+        return argument
+            .value_name("BOOL")
+            .num_args(0..=1)
+            .require_equals(true)
+            .default_missing_value("true");
     }
     if row.default_text() != "default" {
         argument = argument.default_value(row.default_text());
@@ -103,9 +120,11 @@ fn argument<T: Any + Default>(row: &'static Setting<T>) -> Arg {
 }
 
 /// Reads the value of an option, so that a wrong one is an error of the command line.
-fn parser<T: Any + Default>(row: &'static Setting<T>) -> ValueParser {
+fn parser<T: Any + Default>(row: &'static OptionRow<T>) -> ValueParser {
     if let Form::Names(names) = row.form {
-        return PossibleValuesParser::new(names).into();
+        let mut values: Vec<_> = names.iter().map(|name| PossibleValue::new(*name)).collect();
+        values.push(PossibleValue::new("default").hide(true));
+        return PossibleValuesParser::new(values).into();
     }
     let check = |text: String| match row.set(&mut T::default(), &text) {
         Ok(()) => Ok(text),

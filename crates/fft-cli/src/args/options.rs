@@ -56,14 +56,14 @@ pub(crate) fn is_resized(options: &Options) -> bool {
 
 /// A transform on ranks.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct Problem {
+pub(crate) struct Problem<O: Offer = Every> {
     #[command(flatten)]
-    pub(crate) transform: Transform,
+    pub(crate) transform: Transform<O>,
     #[command(flatten)]
     pub(crate) grids: Grids,
 }
 
-impl Problem {
+impl<O: Offer> Problem<O> {
     /// The options of the plan, as the command line has them.
     pub(crate) fn options(&self) -> &Options {
         self.transform.options()

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use thriffty::{Comm, Tuning};
 
+use crate::args::choices::Offer;
 use crate::args::options::Problem;
 use crate::engine::draft;
 use crate::ranks::world::{Failure, print, refused};
@@ -12,23 +13,34 @@ use crate::ranks::world::{Failure, print, refused};
 /// Find the fastest way to do a transform here, and store it.
 ///
 /// Measures the best few recipes, exchanges and chunk sizes of the model in rotation, on noise, and
-/// prints them with the model's times; --tuning measure:TIME limits the time. Later runs and
-/// programs use the result with the option tuning of wisdom:FILE.
+/// prints them with the model's times. It takes 10 s, or the time of --tuning measure:TIME. Later
+/// runs and programs use the result by the option tuning, as wisdom:FILE.
 #[derive(Args, Debug)]
 pub(crate) struct Options {
     #[command(flatten)]
-    problem: Problem,
+    problem: Problem<OnHost>,
     /// Store the fastest in this file, beside the results of other transforms.
     #[arg(long, value_name = "FILE")]
     wisdom: Option<PathBuf>,
 }
 
+/// The options of plans on the host, where it measures.
+#[derive(Clone, Debug)]
+struct OnHost;
+
+impl Offer for OnHost {
+    fn takes(name: &str) -> bool {
+        !["threads", "device", "transport"].contains(&name)
+    }
+}
+
 pub(super) fn run(comm: &dyn Comm, options: &Options) -> Result<(), Failure> {
     let mut problem = options.problem.clone();
+    let is_chosen = problem.transform.choices.are_given(&["tuning"]);
     let tuning = &mut problem.transform.choices.options.tuning;
     match tuning {
         Tuning::Measure { .. } => {}
-        Tuning::Model => *tuning = Tuning::MEASURE,
+        Tuning::Model if !is_chosen => *tuning = Tuning::MEASURE,
         other => return refused(format!("tune measures: found --tuning {other}")),
     }
     let plan = draft::plan(comm, &problem)?;

@@ -10,12 +10,16 @@ use thriffty::tuning::Progress;
 use thriffty::{Comm, Error, Tuning};
 
 use super::family;
+use crate::args::choices::Offer;
 use crate::args::options::{Problem, Transform};
 use crate::args::shape::Shape;
 use crate::ranks::world::Failure;
 
 /// The draft of the options, but for a machine that the environment names. Collective.
-pub(crate) fn draft<'a>(comm: &'a dyn Comm, problem: &Problem) -> Result<DynDraft<'a>, Failure> {
+pub(crate) fn draft<'a, O: Offer>(
+    comm: &'a dyn Comm,
+    problem: &Problem<O>,
+) -> Result<DynDraft<'a>, Failure> {
     let Transform { kind, shape, choices } = &problem.transform;
     let grid = shape.grid()?;
     let mut draft =
@@ -39,7 +43,7 @@ pub(crate) fn local(
     threads: usize,
 ) -> Result<DynLocalPlan, Failure> {
     let mut options = draft(comm, problem)?.options;
-    name_machine(comm, &mut options, &|path| machine::load(comm, path))?;
+    name_machine(comm, problem, &mut options, &|path| machine::load(comm, path))?;
     let Transform { kind, shape, choices } = &problem.transform;
     let draft = DynLocalDraft {
         shape: shape.grid()?.shape(),
@@ -52,9 +56,9 @@ pub(crate) fn local(
 }
 
 /// The plan of the options; a bar shows the progress of measurements. Collective.
-pub(crate) fn plan(comm: &dyn Comm, problem: &Problem) -> Result<DynPlan, Failure> {
+pub(crate) fn plan<O: Offer>(comm: &dyn Comm, problem: &Problem<O>) -> Result<DynPlan, Failure> {
     let mut draft = draft(comm, problem)?;
-    name_machine(comm, &mut draft.options, &|path| machine::load(comm, path))?;
+    name_machine(comm, problem, &mut draft.options, &|path| machine::load(comm, path))?;
     // The bar hides itself where standard error is not a terminal.
     let bar = match (comm.rank(), &draft.options.tuning) {
         (0, Tuning::Measure { budget }) => ProgressBar::new(budget.as_millis() as u64),
@@ -72,15 +76,17 @@ pub(crate) fn plan(comm: &dyn Comm, problem: &Problem) -> Result<DynPlan, Failur
     Ok(plan?)
 }
 
-/// Where the options name no machine, that of the file THRIFFTY_MACHINE, by `load`. Collective.
-pub(super) fn name_machine(
+/// Where the command line names no machine, that of the file THRIFFTY_MACHINE, by `load`. Collective.
+pub(super) fn name_machine<O: Offer>(
     comm: &dyn Comm,
+    problem: &Problem<O>,
     options: &mut Options,
     load: &dyn Fn(&PathBuf) -> Result<Option<Machine>, Error>,
 ) -> Result<(), Error> {
     // Rank 0's environment counts: launchers may not hand it on to others.
     let path = std::env::var_os("THRIFFTY_MACHINE").map(PathBuf::from).unwrap_or_default();
-    let is_wanted = comm.rank() == 0 && options.machine.is_none() && !path.as_os_str().is_empty();
+    let is_named = problem.transform.choices.are_given(&["machine"]);
+    let is_wanted = comm.rank() == 0 && !is_named && !path.as_os_str().is_empty();
     let mut named = [f64::from(u8::from(is_wanted))];
     comm.allreduce(Reduce::Max, &mut named)?;
     if named == [1.0] {

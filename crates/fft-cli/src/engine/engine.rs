@@ -91,7 +91,7 @@ impl Engine {
             #[cfg(feature = "cuda")]
             Site::Cuda(device) => {
                 let mut draft = draft::draft(comm, problem)?;
-                draft::name_machine(comm, &mut draft.options, &|path| {
+                draft::name_machine(comm, problem, &mut draft.options, &|path| {
                     machine::load_on_device(comm, &device.gpu, path)
                 })?;
                 let gpu = device.gpu.clone();

@@ -98,7 +98,7 @@ fn files_have_the_shape_of_the_modes() {
         (format!("{hat} {back} --inverse --modes 4x3x6 --shape 6x5x7"), "expected 4x3x4"),
         (format!("{hat} {back} --inverse --shape 4x3"), "--shape 4x3 has 2 axes"),
         (format!("{real} {back} --shape 6x5x7"), "--inverse"),
-        (format!("{real} {back} --modes 6x5x9"), "number of modes along axis 2: found 9"),
+        (format!("{real} {back} --modes 6x5x9"), "modes along axis 2: found 9"),
         (format!("{real} {back} --modes 5x5x7 --kinds dct2,r2c,none"), "kind of padding"),
     ] {
         let run = run(2, &format!("transform r2c {line}"));
@@ -145,8 +145,8 @@ fn what_makes_no_sense_is_refused_by_all() {
     for (line, expected) in [
         ("c2c 8x8 --zero-padded 16", "axes of zero_padded: found 1, expected 2"),
         ("c2c 8x8 --modes 8x8x8", "axes of modes: found 3, expected 2"),
-        ("c2c 8x8 --zero-padded 4x8", "length of the transform along axis 0: found 4"),
-        ("c2c 8x8 --modes 4x9", "number of modes along axis 1: found 9, expected 1 to 8"),
+        ("c2c 8x8 --zero-padded 4x8", "zero_padded along axis 0: found 4"),
+        ("c2c 8x8 --modes 4x9", "modes along axis 1: found 9, expected 1 to 8"),
         ("c2c 8x8 --modes 4x0", "modes along axis 1: found 0"),
         ("dct2 8x8 --zero-padded 16x8", "kind of padding or truncation along axis 0: found dct2"),
         ("c2c 8x8 --modes 4x4 --wire f32", "wire beside padding or truncation: found f32"),

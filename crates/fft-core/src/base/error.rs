@@ -1,6 +1,6 @@
 //! What can go wrong, with the rank and both values in the text.
 
-use super::text::{escaped, shown};
+use super::text::{escaped, shown, shown_list};
 
 /// Everything that fft-core and fft-comm can fail with.
 ///
@@ -20,7 +20,7 @@ pub enum Error {
         batch: usize,
     },
     /// Kinds, lengths or options without a meaning.
-    #[error("{}: found {}, expected {}", shown(.what), shown(.found), shown(.expected))]
+    #[error("{}: found {}, expected {}", shown(.what), shown(.found), shown_list(.expected))]
     Argument {
         /// The argument.
         what: String,
@@ -242,6 +242,16 @@ impl Error {
     /// The error of a communicator that sends from its own memory only.
     pub(crate) fn unreached() -> Self {
         Self::argument("memory of messages", "that of somebody else", "the communicator's own")
+    }
+
+    /// The same error of an argument with another name.
+    pub fn of(self, name: impl Into<String>) -> Self {
+        match self {
+            Self::Argument { found, expected, .. } => {
+                Self::Argument { what: name.into(), found, expected }
+            }
+            other => other,
+        }
     }
 
     /// An [`Error::Argument`] of printable values.

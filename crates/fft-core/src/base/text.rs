@@ -31,11 +31,20 @@ pub fn escaped(text: &str) -> String {
 /// assert!(fft_core::shown(&"x".repeat(100_000)).ends_with("xx... (100000 characters)"));
 /// ```
 pub fn shown(text: &str) -> String {
+    shown_to(text, SHOWN)
+}
+
+/// As [`shown`], of what is expected: lists of names are longer than values.
+pub(crate) fn shown_list(text: &str) -> String {
+    shown_to(text, 2 * SHOWN)
+}
+
+fn shown_to(text: &str, most: usize) -> String {
     if text.is_empty() {
         return "nothing".into();
     }
     let mut end = 0;
-    let mut left = SHOWN;
+    let mut left = most;
     for letter in text.chars() {
         // Escaped letters are longer.
         let length = escaped(letter.encode_utf8(&mut [0; 4])).chars().count();

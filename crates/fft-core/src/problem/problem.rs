@@ -315,15 +315,11 @@ fn check_lengths(
 ) -> Result<(), Error> {
     let what = |what| format!("{what} along axis {axis}");
     if transform < n {
-        return Err(Error::argument(
-            what("length of the transform"),
-            transform,
-            format!("{n} or more"),
-        ));
+        return Err(Error::argument(what("zero_padded"), transform, format!("{n} or more")));
     }
     if !(1..=transform).contains(&modes) {
         let expected = format!("1 to {transform}");
-        return Err(Error::argument(what("number of modes"), modes, expected));
+        return Err(Error::argument(what("modes"), modes, expected));
     }
     if kind.is_fourier() || transform == n && modes == n {
         return Ok(());

@@ -8,7 +8,7 @@ use super::gpu;
 const GRID: [usize; 3] = [10, 12, 9];
 const BRICK: Brick<3> = Brick { lo: [2, 0, 1], hi: [9, 12, 5] };
 const ORDER: [usize; 3] = [1, 2, 0];
-const HOWMANY: usize = 2;
+const BATCH: usize = 2;
 
 /// SplitMix64.
 fn uniform(key: u64) -> f64 {
@@ -20,7 +20,7 @@ fn uniform(key: u64) -> f64 {
 
 fn expected<T: Real>(width: usize) -> Vec<T> {
     let mut all = Vec::new();
-    for batch in 0..HOWMANY {
+    for batch in 0..BATCH {
         let ranges = ORDER.map(|axis| BRICK.range(axis));
         for a in ranges[0].clone() {
             for b in ranges[1].clone() {
@@ -41,7 +41,7 @@ fn is_as_defined<T: GpuReal>(gpu: &Gpu, width: usize) {
     let stream = &gpu.stream();
     let grid = Grid::new(GRID).unwrap().into();
     let order = PerAxis::from(ORDER);
-    let noise = Noise::<T>::new(gpu, (&grid, &BRICK.into()), order, HOWMANY, (width, 2.0)).unwrap();
+    let noise = Noise::<T>::new(gpu, (&grid, &BRICK.into()), order, BATCH, (width, 2.0)).unwrap();
     let expected = expected::<T>(width);
     let mut x = stream.alloc_zeros::<T>(expected.len()).unwrap();
     noise.fill(stream, &mut x).unwrap();

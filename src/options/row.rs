@@ -6,6 +6,35 @@ use fft_core::Error;
 
 use super::value::{DEFAULT, Form};
 
+/// What an option is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Scope {
+    /// What is transformed, and into what.
+    Problem,
+    /// Where the program's arrays are.
+    Arrays,
+    /// How the transform is done.
+    Method,
+    /// How the recipe is chosen.
+    Choice,
+    /// Where the plan computes, and in what precision.
+    Placement,
+}
+
+impl Scope {
+    /// Whether the environment may set the option: arrays and results stay as they are.
+    pub fn is_in_environment(self) -> bool {
+        matches!(self, Self::Method | Self::Choice)
+    }
+
+    /// Whether wisdom names the option. A problem has others of its own, and they do not decide
+    /// which recipe is fastest.
+    pub(super) fn is_in_wisdom(self) -> bool {
+        matches!(self, Self::Arrays | Self::Method)
+    }
+}
+
 /// What is known of one option of `O`: its name, what it means, and its value as text.
 ///
 /// ```
@@ -17,18 +46,20 @@ use super::value::{DEFAULT, Form};
 /// assert_eq!((changed[0].name, changed[0].text(&options)), ("batch", "3".into()));
 /// # Ok::<(), thriffty::Error>(())
 /// ```
-pub struct Setting<O: 'static> {
+pub struct OptionRow<O: 'static> {
     /// The name, which is the same from every language and on the command line.
     pub name: &'static str,
     /// How the value is written.
     pub form: Form,
+    /// What the option is about.
+    pub scope: Scope,
     pub(super) lines: &'static str,
     pub(super) get: fn(&O) -> String,
     pub(super) set: fn(&mut O, &str) -> Result<(), Error>,
     pub(super) reset: fn(&mut O),
 }
 
-impl<O: Default> Setting<O> {
+impl<O: Default> OptionRow<O> {
     /// What the option means, in sentences; an empty line divides paragraphs.
     pub fn meaning(&self) -> String {
         let lines: Vec<_> = self.lines.lines().map(str::trim).collect();
@@ -63,9 +94,9 @@ impl<O: Default> Setting<O> {
     }
 }
 
-impl<O> fmt::Debug for Setting<O> {
+impl<O> fmt::Debug for OptionRow<O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Setting").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("OptionRow").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
@@ -73,7 +104,7 @@ impl<O> fmt::Debug for Setting<O> {
 ///
 /// # Errors
 /// [`Error::Argument`] with the names of all rows.
-pub(super) fn row<'a, O>(table: &'a [Setting<O>], name: &str) -> Result<&'a Setting<O>, Error> {
+pub(super) fn row<'a, O>(table: &'a [OptionRow<O>], name: &str) -> Result<&'a OptionRow<O>, Error> {
     table.iter().find(|row| row.name == name).ok_or_else(|| {
         let names: Vec<_> = table.iter().map(|row| row.name).collect();
         Error::argument("option", name, format!("one of {}", names.join(", ")))
