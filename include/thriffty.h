@@ -696,11 +696,10 @@ int64_t thriffty_options_get(const struct thriffty_options *options, const char 
 
 /**
  * Writes all options as JSON, as `thriffty_options_get` writes one: an array of objects with
- * "name", "form", "names", "scope", "default" and "meaning". For programs that make their own interface of
- * them.
+ * "name", "form", "names", "scope", "default" and "meaning". For programs that make their own
+ * interface of them.
  *
- * What the caller promises:
- * `json` is NULL or has room for `room` bytes.
+ * # Safety `json` is NULL or has room for `room` bytes.
  */
 int64_t thriffty_options_describe(char *json, size_t room);
 

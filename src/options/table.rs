@@ -51,9 +51,9 @@ macro_rules! options_table {
                 /// default the lengths are those of physical data.
                 Problem zero_padded: Option<PerAxis<usize>> = None, |lengths: [usize; D]| Some(lengths.into());
                 /// The number of lowest frequencies that are kept along each axis. The spectrum
-                /// then has the shape of a transform of that many points, and the inverse takes the others as 0. If
-                /// their number is even and below the length, the middle mode is 0. By default all
-                /// are kept.
+                /// then has the shape of a transform of that many points, and the inverse takes the
+                /// others as 0. If their number is even and below the length, the middle mode is 0.
+                /// By default all are kept.
                 Problem modes: Option<PerAxis<usize>> = None, |modes: [usize; D]| Some(modes.into());
                 /// The exchange, the algorithm that carries messages: shared, hosts, p2p,
                 /// pipelined, alltoallv, kway2 to kway255, ring or ring-flush. By default it is
@@ -86,21 +86,21 @@ macro_rules! options_table {
                 /// The layouts between input and output that are considered: any, slabs or pencils.
                 Method layouts: Family = Family::Any, |layouts: fft_core::Family| layouts;
                 /// The memory of a plan on the host besides input and output. ample: as much as is
-                /// fast. least: little more than one copy of the data; messages go in rounds, each of
-                /// which ends before the next.
+                /// fast. least: little more than one copy of the data; messages go in rounds, each
+                /// of which ends before the next.
                 Method memory: Memory = Memory::Ample, |memory: fft_core::Memory| memory;
                 /// Promises that all arrays are ones that the plan has allocated as shared arrays.
                 /// The processes of a host then read and write each other's arrays directly,
                 /// without copies. Threads, and ranks that share a device, see all memory anyway.
                 Arrays shared_arrays: bool = false, |shared: bool| shared;
                 /// Takes physical data in the bricks and the order of axes that cost least. The
-                /// plan has properties for them. A brick or an order of the input is refused with it, and one
-                /// process with several threads ignores it.
+                /// plan has properties for them. A brick or an order of the input is refused with
+                /// it, and one process with several threads ignores it.
                 Problem transposed_input: bool = false, |transposed: bool| transposed;
                 /// Leaves spectral data in the bricks and the order of axes that cost least, for
-                /// programs that work on spectra mode by mode. The plan has properties for them. A brick or an
-                /// order of the output is refused with it, and one process with several threads
-                /// ignores it.
+                /// programs that work on spectra mode by mode. The plan has properties for them. A
+                /// brick or an order of the output is refused with it, and one process with several
+                /// threads ignores it.
                 Problem transposed_output: bool = false, |transposed: bool| transposed;
             }
             /// This rank's part of physical data; by default an even cut.

@@ -59,8 +59,8 @@ contains
         call keep(self, name, adjustl(text))
     end subroutine
 
-    !> The fewest digits that stand for this number among those that are `step` apart: 1e-6 is 1e-6 in
-    !> either precision.
+    !> The fewest digits that stand for this number among those that are `step` apart, so that 1e-6
+    !> is 1e-6 in either precision.
     function shortest(number, step, most) result(text)
         real(real64), intent(in) :: number, step
         integer(int32), intent(in) :: most

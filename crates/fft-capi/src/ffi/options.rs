@@ -198,11 +198,10 @@ pub unsafe extern "C" fn thriffty_options_get(
 }
 
 /// Writes all options as JSON, as `thriffty_options_get` writes one: an array of objects with
-/// "name", "form", "names", "scope", "default" and "meaning". For programs that make their own interface of
-/// them.
+/// "name", "form", "names", "scope", "default" and "meaning". For programs that make their own
+/// interface of them.
 ///
-/// # Safety
-/// `json` is NULL or has room for `room` bytes.
+/// # Safety `json` is NULL or has room for `room` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn thriffty_options_describe(json: *mut c_char, room: usize) -> i64 {
     // SAFETY: the caller vouches for the room.

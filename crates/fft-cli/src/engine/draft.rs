@@ -76,7 +76,8 @@ pub(crate) fn plan<O: Offer>(comm: &dyn Comm, problem: &Problem<O>) -> Result<Dy
     Ok(plan?)
 }
 
-/// Where the command line names no machine, that of the file THRIFFTY_MACHINE, by `load`. Collective.
+/// Where the command line names no machine, that of the file THRIFFTY_MACHINE, by `load`.
+/// Collective.
 pub(super) fn name_machine<O: Offer>(
     comm: &dyn Comm,
     problem: &Problem<O>,
