@@ -2,6 +2,8 @@
 
 /// Characters of a value that a message shows at most.
 const SHOWN: usize = 240;
+/// The same of what is expected, as lists of names are longer than values.
+const SHOWN_OF_LISTS: usize = 400;
 
 /// A text without control characters, which are escaped as Rust does. So are marks that change the
 /// direction of writing.
@@ -34,9 +36,9 @@ pub fn shown(text: &str) -> String {
     shown_to(text, SHOWN)
 }
 
-/// As [`shown`], of what is expected: lists of names are longer than values.
+/// As [`shown`], of what is expected.
 pub(crate) fn shown_list(text: &str) -> String {
-    shown_to(text, 2 * SHOWN)
+    shown_to(text, SHOWN_OF_LISTS)
 }
 
 fn shown_to(text: &str, most: usize) -> String {
