@@ -273,8 +273,8 @@ fn lengths_without_meaning_are_refused() {
     thriffty::threads(2, |comm| {
         let draft = || thriffty::c2c(&comm, [4, 6]);
         for (draft, text) in [
-            (draft().zero_padded([3, 6]), "length of the transform along axis 0: found 3"),
-            (draft().modes([4, 7]), "number of modes along axis 1: found 7"),
+            (draft().zero_padded([3, 6]), "zero_padded along axis 0: found 3"),
+            (draft().modes([4, 7]), "modes along axis 1: found 7"),
             (draft().zero_padded([8, 6]).kinds([Kind::Dct2, C2C]), "kind of padding"),
             (draft().zero_padded([8, 6]).wire(Wire::F32), "wire beside padding"),
         ] {
