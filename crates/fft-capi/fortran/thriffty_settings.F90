@@ -48,9 +48,9 @@ contains
         type is (integer(int64))
             write (text, "(i0)") value
         type is (real(real32))
-            text = shortest(real(value, real64), real(spacing(value), real64), 8)
+            text = shortest(real(value, real64), real(spacing(value), real64), 8_int32)
         type is (real(real64))
-            text = shortest(value, spacing(value), 16)
+            text = shortest(value, spacing(value), 16_int32)
         type is (logical(int32))
             text = merge("true ", "false", value)
         type is (logical(int64))

@@ -190,8 +190,8 @@ contains
         if (rank == ranks - 1) call options%set("modes", [1, 2, 3, 4, 5])
         call refused("modes")
         options = other
-        call options%set("tolerance", 2.5_c_float)
-        call refused("found 2.5")
+        call options%set("tolerance", 1.1_c_float)
+        call refused("found 1.1E+000,")
         options = other
         call options%set("tolerance", 1.5_c_double)
         call refused("found 1.5")
