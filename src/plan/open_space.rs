@@ -103,7 +103,7 @@ impl DynPlan {
         for axis in 0..spacing.len() {
             let twice = 2 * problem.grid().len(axis);
             if problem.transform[axis] < twice || problem.modes[axis] != problem.transform[axis] {
-                let what = format!("length of the transform along axis {axis} in open space");
+                let what = format!("zero_padded along axis {axis} in open space");
                 let found = problem.transform[axis].min(problem.modes[axis]);
                 return Err(Error::argument(
                     what,
