@@ -84,7 +84,8 @@ pub trait MessageHandler {
     fn own(&mut self);
 
     /// Shows a message on arrival. Returns whether it was read; if not, it is kept until
-    /// [`MessageHandler::finish`], which needs an exchange that [keeps messages](Algorithm::keeps).
+    /// [`MessageHandler::finish`], which needs an exchange that keeps messages until all have
+    /// arrived.
     ///
     /// An error of decoding is reported after the exchange: other ranks wait for this one.
     fn arrived(&mut self, number: usize, message: &[u8]) -> bool;
