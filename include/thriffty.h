@@ -215,7 +215,7 @@ typedef struct thriffty_copy thriffty_copy;
  * The options of plans, by name. Nobody else uses them during a call. A plan that was made with
  * them does not need them.
  *
- * The names and their meaning are those of the table in docs/options.md, which
+ * docs/options.md lists their names and what they mean, which
  * `thriffty_options_describe` writes as JSON. Options are equal on all ranks.
  */
 typedef struct thriffty_options thriffty_options;
@@ -521,7 +521,7 @@ thriffty_status thriffty_plan_refuse(struct thriffty_plan *plan,
 
 /**
  * Saves what "measure" of the option "tuning" has found, for "wisdom:FILE" in later plans: adds an
- * entry to this file, or replaces that of the same transform on the same machine. Collective.
+ * entry to this file, or replaces the entry of this transform on this machine. Collective.
  *
  * What the caller promises:
  * `path` is NULL or a text that ends with a zero.

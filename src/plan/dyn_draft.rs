@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Once;
 
+use fft_comm::check_messages;
 use fft_comm::tuner::Progress;
 use fft_core::{
     Access, Algorithm, Comm, DynBrick, DynGrid, Error, ErrorKind, Layout, MAX_AXES, Machine,
@@ -242,7 +243,9 @@ impl<'a> DynDraft<'a> {
     /// Whether there is such a grid, and options for as many axes.
     fn check(&self) -> Result<(), Error> {
         let error = self.error.clone().map_or(Ok(()), Err);
-        error.and(self.options.check_axes(self.grid)).and(self.options.check_transposed())
+        error.and(self.options.check_axes(self.grid)).and(self.options.check_transposed())?;
+        // Another exchange may run in its place, and an error is to name this one.
+        self.options.exchange.map_or(Ok(()), |exchange| check_messages(exchange, self.comm))
     }
 
     /// The problem of options that all ranks have agreed on. Collective.

@@ -87,7 +87,7 @@ pub struct Subarray {
 /// The options of plans, by name. Nobody else uses them during a call. A plan that was made with
 /// them does not need them.
 ///
-/// The names and their meaning are those of the table in docs/options.md, which
+/// docs/options.md lists their names and what they mean, which
 /// `thriffty_options_describe` writes as JSON. Options are equal on all ranks.
 #[derive(Clone, Debug, Default)]
 pub struct Options {

@@ -25,7 +25,7 @@ static void that_(int line, int holds) {
 }
 #define that(holds) that_(__LINE__, holds)
 
-/* Options with these names and values in turns. What is wrong with them is an error of the plan. */
+/* Options from a list of names and values. A plan made with wrong ones fails. */
 static thriffty_options *options_with_(const char *const *settings) {
     thriffty_options *options;
     expect(thriffty_options_create(&options), OK);

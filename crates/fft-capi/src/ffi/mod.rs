@@ -420,7 +420,7 @@ pub unsafe extern "C" fn thriffty_plan_refuse(
 }
 
 /// Saves what "measure" of the option "tuning" has found, for "wisdom:FILE" in later plans: adds an
-/// entry to this file, or replaces that of the same transform on the same machine. Collective.
+/// entry to this file, or replaces the entry of this transform on this machine. Collective.
 ///
 /// # Safety
 /// `path` is NULL or a text that ends with a zero.

@@ -138,8 +138,7 @@ fn parser<T: Any + Default>(row: &'static OptionRow<T>) -> ValueParser {
 mod tests {
     use super::*;
 
-    /// The names and the defaults are those of the table, since both are made from it; flags have
-    /// no default to show.
+    /// Arguments have the names and defaults of the table. Help shows no default for flags.
     #[test]
     fn every_option_of_the_library_is_an_argument() {
         let command = Choices::<Every>::augment_args(Command::new("bench"));

@@ -15,7 +15,7 @@ use crate::args::options::{Problem, Transform};
 use crate::args::shape::Shape;
 use crate::ranks::world::Failure;
 
-/// The draft of the options, but for a machine that the environment names. Collective.
+/// The draft of the options, without the machine of the environment. Collective.
 pub(crate) fn draft<'a, O: Offer>(
     comm: &'a dyn Comm,
     problem: &Problem<O>,

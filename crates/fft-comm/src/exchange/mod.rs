@@ -19,8 +19,7 @@ pub(crate) use pairwise::{pairwise, reserve_pairwise};
 /// [`matching`](fft_core::matching); other callers must do so.
 ///
 /// # Errors
-/// [`Error::Argument`] for an unknown algorithm, or one that needs messages where there are none;
-/// those of the communicator.
+/// [`Error::Argument`] for an unknown algorithm; [`check_messages`]' and the communicator's.
 pub fn exchange(algorithm: Algorithm, comm: &dyn Comm) -> Result<Box<dyn Exchange>, Error> {
     make(Memory::Ample, algorithm, comm)
 }
@@ -33,13 +32,22 @@ pub fn exchange_in(memory: Memory) -> MakeExchange<'static> {
     }
 }
 
+/// Checks that the communicator has the messages that an algorithm needs.
+///
+/// # Errors
+/// [`Error::Argument`] for one that needs messages where there are none.
+pub fn check_messages(algorithm: Algorithm, comm: &dyn Comm) -> Result<(), Error> {
+    if algorithm == Algorithm::Alltoallv || comm.has_messages() {
+        return Ok(());
+    }
+    let expected = "alltoallv, because this process group sends no messages between hosts";
+    Err(Error::argument("exchange", algorithm, expected))
+}
+
 /// Exchanges are in rounds of a few chunks with least memory, and where messages are forwarded.
 /// Collective.
 fn make(memory: Memory, algorithm: Algorithm, comm: &dyn Comm) -> Result<Box<dyn Exchange>, Error> {
-    if algorithm != Algorithm::Alltoallv && !comm.has_messages() {
-        let expected = "alltoallv, as this process group sends no messages between hosts";
-        return Err(Error::argument("exchange", algorithm, expected));
-    }
+    check_messages(algorithm, comm)?;
     let most = algorithm.travel().rounds(memory);
     let made: Option<Box<dyn Exchange>> = match algorithm {
         Algorithm::Shared | Algorithm::P2p | Algorithm::Pipelined => {
