@@ -44,8 +44,8 @@ pub use comm::{
     UsedBytes, Work, WritePartition, agree, agree_by, agree_by_memory, assert_same, matching,
 };
 pub use execute::{
-    AnyExecutor, BindContext, BufferRequirement, CallerArrays, Device, Executor, MakeExchange,
-    OpBuffers, Operation, Operations, RunContext, RunParts,
+    AnyExecutor, BindContext, Device, Executor, MakeExchange, OpBuffers, Operation, Operations,
+    Places, RunContext, RunParts, Window, WorkReals,
 };
 pub use fft_lines::{
     Costs, Layout as LineLayout, LineCosts, OneByOne, PerProcess, RADICES, Trigonometric,
@@ -56,7 +56,7 @@ pub use geometry::{
     Topology, Transfer, View, check_axes,
 };
 pub use host::{Cpu, CpuCall, CpuFft, HostExecutor, HostOp, HostWork, LineFft, LinePlanner};
-pub use lower::{AxisFft, Capabilities, DeviceOp, ExchangePass, Program};
+pub use lower::{AxisFft, Capabilities, DeviceOp, ExchangePass, MemoryNeeds, MemoryUse, Program};
 pub use num_complex::Complex;
 pub use planner::cost;
 pub use planner::{BytesMoved, Expected, Family, Prediction};

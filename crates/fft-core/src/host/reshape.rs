@@ -209,11 +209,6 @@ impl<T: Real> Reshape<T> {
         }
     }
 
-    /// Whether the ranks of a host must be able to read the source.
-    pub(crate) fn opens_epoch(&self) -> bool {
-        self.exposes
-    }
-
     /// Moves the data. Collective.
     pub(crate) fn run(
         &mut self,

@@ -1,8 +1,7 @@
 //! Lowering: from the steps of a recipe to the passes over memory that execute them.
 //!
 //! ```text
-//! decide which steps are shared passes and which buffers hold data   (stages.rs, memory_plan.rs)
-//! for each stage:
+//! for each stage of a candidate (stages.rs, candidate.rs):
 //!     a factor is multiplied into the transform before it, or else the one after
 //!     a transform joins the pending ones if blocks with all their lines fit into cache
 //!     an exchange transforms the pending axes while it packs, if its chunks hold their lines
@@ -11,12 +10,13 @@
 //!         or are fused into the exchange before them, if it unpacks all messages at once
 //! ```
 
+use super::candidate::Candidate;
 use super::capabilities::Capabilities;
 use super::fusion::{fit_in_block, fit_in_cache, fusable_suffix};
-use super::memory_plan::MemoryPlan;
-use super::program::{AxisFft, ExchangePass, LocalPass, Op, Program, SharedFft};
+use super::program::{AxisFft, ExchangePass, Op, Program, SharedFft, Value};
 use super::stages::{Lowering, Stage, Walked};
 use crate::codec::Wire;
+use crate::geometry::Topology;
 use crate::problem::Direction;
 use crate::recipe::norm_gain::gain_after;
 use crate::recipe::{Recipe, Step};
@@ -40,20 +40,28 @@ impl Recipe {
     /// # Ok::<(), Error>(())
     /// ```
     pub fn lower(&self, direction: Direction, capabilities: Capabilities) -> Program<'_> {
-        let lowering =
-            Lowering { recipe: self, direction, capabilities, policy: self.problem().policy() };
-        let (stages, mut plan) = lowering.plan_memory();
+        let policy = self.problem().policy();
+        Lowering { recipe: self, direction, capabilities, policy }.program()
+    }
+}
+
+impl<'a> Lowering<'a> {
+    /// The program of these stages.
+    pub(crate) fn build(&self, stages: Vec<Stage>, candidate: Candidate) -> Program<'a> {
+        let last = self.recipe.nodes().len() - 1;
+        let topology = Topology::new(&self.problem().hosts, self.problem().input.ranks());
         let mut builder = Builder {
-            lowering,
+            lowering: *self,
+            reads_peers: candidate.reads_peers && topology.ranks_per_host() > 1,
+            has_exclusive: candidate.exclusive.is_some(),
             ops: Vec::new(),
-            splits: std::mem::take(&mut plan.splits).into_iter(),
-            split: BufferSplit::default(),
-            pending: Pending::default(),
+            values: Vec::new(),
+            pending: Vec::new(),
             since: Vec::new(),
             factor: 1.0,
             exchanges: 0,
-            plan,
         };
+        builder.store(self.direction.choose(0, last));
         for stage in stages {
             match stage {
                 Stage::Scale(factor) => builder.scale(factor),
@@ -64,24 +72,25 @@ impl Recipe {
                 }
             }
         }
-        builder.finish()
+        builder.flush();
+        if candidate.copies_out {
+            builder.push(Op::CopyOut, self.direction.choose(last, 0));
+        }
+        let Self { recipe, direction, policy, .. } = *self;
+        let Builder { ops, values, .. } = builder;
+        Program { recipe, direction, ops, values, exclusive: candidate.exclusive, policy }
     }
-}
-
-#[derive(Default)]
-struct Pending {
-    ffts: Vec<AxisFft>,
-    splits: [BufferSplit; 2],
 }
 
 struct Builder<'a> {
     lowering: Lowering<'a>,
+    /// Whether exchanges may read the memory of other ranks of the host.
+    reads_peers: bool,
+    has_exclusive: bool,
     ops: Vec<Op<'a>>,
-    plan: MemoryPlan,
-    /// The split of bricks after each remaining exchange.
-    splits: std::vec::IntoIter<BufferSplit>,
-    split: BufferSplit,
-    pending: Pending,
+    values: Vec<Value<'a>>,
+    /// Transforms that are not yet in an operation.
+    pending: Vec<AxisFft>,
     /// The axes transformed since the last exchange.
     since: Vec<usize>,
     /// A factor that the next transform includes.
@@ -90,8 +99,19 @@ struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
+    /// Adds an operation, whose result is at a node.
+    fn push(&mut self, op: Op<'a>, node: usize) {
+        self.ops.push(op);
+        self.store(node);
+    }
+
+    fn store(&mut self, node: usize) {
+        let node = self.lowering.node(node);
+        self.values.push(Value { node, split: BufferSplit::default() });
+    }
+
     fn scale(&mut self, factor: f64) {
-        match self.pending.ffts.last_mut() {
+        match self.pending.last_mut() {
             Some(fft) => fft.factor *= factor,
             None => self.factor *= factor,
         }
@@ -111,20 +131,13 @@ impl<'a> Builder<'a> {
         if !self.joins(&fft, walked) {
             self.flush();
         }
-        if fft.changes_len() {
-            let before = self.split.clone();
-            self.split = before.clone().transposed();
-            self.pending.splits = [before, self.split.clone()];
-        } else if self.pending.ffts.is_empty() {
-            self.pending.splits = [self.split.clone(), self.split.clone()];
-        }
-        self.pending.ffts.push(fft);
+        self.pending.push(fft);
     }
 
     /// Whether a transform fits into one pass with the pending ones.
     fn joins(&self, fft: &AxisFft, walked: &Walked) -> bool {
         let problem = self.lowering.problem();
-        let Some(first) = self.pending.ffts.first() else { return true };
+        let Some(first) = self.pending.first() else { return true };
         if !self.lowering.capabilities.fuses_in_cache {
             return true;
         }
@@ -134,15 +147,15 @@ impl<'a> Builder<'a> {
         let direction = self.lowering.direction;
         let from = direction.choose(first.step, first.step + 1);
         let ends = [from, walked.to].map(|node| self.lowering.node(node));
-        let axes: Vec<_> = self.pending.ffts.iter().chain([fft]).map(|fft| fft.axis).collect();
+        let axes: Vec<_> = self.pending.iter().chain([fft]).map(|fft| fft.axis).collect();
         fit_in_block(ends, &axes, problem.precision.bytes())
     }
 
     /// Emits the pending transforms as a pass, or fuses them into the exchange before.
     fn flush(&mut self) {
-        let Pending { ffts, splits } = std::mem::take(&mut self.pending);
-        let Some(first) = ffts.first() else { return };
-        let in_place = !first.changes_len();
+        let ffts = std::mem::take(&mut self.pending);
+        let (Some(first), Some(last)) = (ffts.first(), ffts.last()) else { return };
+        let (in_place, end) = (!first.changes_len(), self.lowering.end(last.step));
         match self.ops.last_mut() {
             Some(Op::Exchange(exchange))
                 if in_place
@@ -151,7 +164,7 @@ impl<'a> Builder<'a> {
             {
                 exchange.fuse_after = ffts;
             }
-            _ => self.ops.push(Op::LocalFft(LocalPass { ffts, splits })),
+            _ => self.push(Op::LocalFft(ffts), end),
         }
     }
 
@@ -170,28 +183,26 @@ impl<'a> Builder<'a> {
             false => Vec::new(),
         };
         let packs = |fft: &AxisFft| whole.contains(&fft.axis) && !fft.changes_len();
-        let fuse_before = match pipelined && self.pending.ffts.iter().all(packs) {
-            true => std::mem::take(&mut self.pending).ffts,
+        let fuse_before = match pipelined && self.pending.iter().all(packs) {
+            true => std::mem::take(&mut self.pending),
             false => Vec::new(),
         };
         self.flush();
-        let after = self.splits.next().unwrap_or_default();
-        let before = std::mem::replace(&mut self.split, after.clone());
-        self.ops.push(Op::Exchange(ExchangePass {
+        let pass = ExchangePass {
             step: walked.number,
             number: self.exchanges,
             from,
             to: lowering.node(walked.to),
             wire,
             exchange,
-            direct: exchange.reads_peers() && !self.plan.messages,
+            direct: exchange.reads_peers() && self.reads_peers,
             whole,
             chunking: policy.chunking.filter(|_| lowering.capabilities.fuses_in_cache),
             fuse_before,
             fuse_after: Vec::new(),
-            splits: [before, after],
             gain: gain_after(from, rest, problem, lowering.direction),
-        }));
+        };
+        self.push(Op::Exchange(pass), walked.to);
         self.exchanges += 1;
         self.since.clear();
     }
@@ -243,25 +254,12 @@ impl<'a> Builder<'a> {
         let together = fit_in_cache(&node.layout, &axes, element);
         debug_assert!(real.is_none() || together, "a real transform is fused where lines fit");
         for part in ffts.chunks(if together { ffts.len() } else { 1 }) {
-            let first = self.plan.exclusive.is_some() && self.ops.is_empty();
-            self.ops.push(Op::SharedPass(SharedFft {
-                home,
-                work,
-                ffts: part.to_vec(),
-                real,
-                first,
-            }));
+            let first = self.has_exclusive && self.ops.is_empty();
+            let pass = SharedFft { home, work, ffts: part.to_vec(), real, first };
+            let is_forward = self.lowering.direction == Direction::Forward;
+            let end = if is_forward { home } else { real.unwrap_or(home) };
+            self.push(Op::SharedPass(pass), end);
         }
-    }
-
-    fn finish(mut self) -> Program<'a> {
-        self.flush();
-        let Lowering { recipe, direction, policy, .. } = self.lowering;
-        if self.plan.copies_out {
-            let node = direction.choose(recipe.nodes().len() - 1, 0);
-            self.ops.push(Op::CopyOut { node, split: self.split });
-        }
-        Program { recipe, direction, ops: self.ops, exclusive: self.plan.exclusive, policy }
     }
 }
 

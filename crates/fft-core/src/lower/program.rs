@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::allocate::{Action, Allocation, MemoryNeeds, MemoryUse, PlacedStep};
 use crate::codec::Wire;
 use crate::geometry::exclusive::Exclusive;
 use crate::geometry::layout::axis_names;
@@ -19,7 +20,9 @@ use crate::redistribute::spill::BufferSplit;
 pub struct Program<'a> {
     pub(crate) recipe: &'a Recipe,
     pub(crate) direction: Direction,
+    /// Operation `i` reads value `i` and writes value `i + 1`.
     pub(crate) ops: Vec<Op<'a>>,
+    pub(crate) values: Vec<Value<'a>>,
     /// The data each rank keeps in its output from the first operation to the last.
     pub(crate) exclusive: Option<Exclusive>,
     pub(crate) policy: TransportPolicy,
@@ -27,14 +30,20 @@ pub struct Program<'a> {
 
 #[derive(Debug)]
 pub(crate) enum Op<'a> {
-    LocalFft(LocalPass),
+    /// Local transforms along axes that fit into cache together.
+    LocalFft(Vec<AxisFft>),
     Exchange(ExchangePass<'a>),
     SharedPass(SharedFft),
     /// Copy of the result from the plan's memory to the output.
-    CopyOut {
-        node: usize,
-        split: BufferSplit,
-    },
+    CopyOut,
+}
+
+/// The data before, between or after operations.
+#[derive(Debug)]
+pub(crate) struct Value<'a> {
+    pub(crate) node: &'a Node,
+    /// How each rank's brick is divided between two buffers.
+    pub(crate) split: BufferSplit,
 }
 
 /// An operation of a program without shared passes ([`Program::device_ops`]).
@@ -55,13 +64,6 @@ pub struct AxisFft {
     /// Whether data is padded or truncated along the axis.
     pub(crate) resized: bool,
     pub(crate) factor: f64,
-}
-
-/// Local transforms along axes that fit into cache together.
-#[derive(Debug)]
-pub(crate) struct LocalPass {
-    pub(crate) ffts: Vec<AxisFft>,
-    pub(crate) splits: [BufferSplit; 2],
 }
 
 /// A redistribution to another layout.
@@ -88,7 +90,6 @@ pub struct ExchangePass<'a> {
     pub(crate) fuse_before: Vec<AxisFft>,
     /// Transforms of each tile after unpacking.
     pub(crate) fuse_after: Vec<AxisFft>,
-    pub(crate) splits: [BufferSplit; 2],
     /// The gain of errors in messages up to the result.
     pub(crate) gain: Gain,
 }
@@ -120,16 +121,15 @@ impl<'a> Program<'a> {
     /// [`Capabilities::of_library`]: super::Capabilities::of_library
     pub fn device_ops(&self) -> impl Iterator<Item = DeviceOp<'_, 'a>> {
         self.ops.iter().map(|op| match op {
-            Op::LocalFft(pass) => DeviceOp::LocalFft(&pass.ffts),
+            Op::LocalFft(ffts) => DeviceOp::LocalFft(ffts),
             Op::Exchange(pass) => DeviceOp::Exchange(pass),
-            Op::SharedPass(_) | Op::CopyOut { .. } => unreachable!("lowered for a CPU"),
+            Op::SharedPass(_) | Op::CopyOut => unreachable!("lowered for a CPU"),
         })
     }
 
     /// The node of this rank's data before the first operation, and after the last.
     pub fn start_and_end(&self) -> [&'a Node; 2] {
-        let [first, last] = [0, self.recipe.nodes().len() - 1].map(|number| self.node(number));
-        self.direction.choose([first, last], [last, first])
+        [self.values[0].node, self.values[self.ops.len()].node]
     }
 
     /// The number of an exchange among those of both directions.
@@ -174,6 +174,77 @@ impl<'a> Program<'a> {
         ffts.iter().map(|fft| self.pass(fft)).collect()
     }
 
+    /// Real numbers of a value on a rank: the part that other ranks can access.
+    ///
+    /// All of it, or without data that stays in the output, or the first of two parts.
+    pub(crate) fn reals(&self, value: usize, rank: usize) -> usize {
+        self.parts(value, rank)[0]
+    }
+
+    /// Real numbers of a value on a rank, and of its second part if that is in a buffer of its own.
+    pub(crate) fn parts(&self, value: usize, rank: usize) -> [usize; 2] {
+        let Value { node, split } = &self.values[value];
+        let point = self.recipe.problem().batch * node.width();
+        match &self.exclusive {
+            Some(exclusive) => [exclusive.public_points(rank) * point, 0],
+            None => split.reals(rank, node.layout.brick(rank), point),
+        }
+    }
+
+    /// The use of memory by each operation.
+    pub(crate) fn uses(&self) -> Vec<MemoryUse> {
+        let of = |op: &Op<'_>| match op {
+            Op::LocalFft(ffts) => {
+                MemoryUse { in_place: !ffts[0].changes_len(), ..MemoryUse::default() }
+            }
+            Op::Exchange(pass) => MemoryUse { peers_read: pass.direct, ..MemoryUse::default() },
+            Op::SharedPass(pass) => MemoryUse {
+                in_place: pass.real.is_none(),
+                peers_read: true,
+                peers_write: true,
+                ..MemoryUse::default()
+            },
+            Op::CopyOut => MemoryUse::default(),
+        };
+        self.ops.iter().map(of).collect()
+    }
+
+    /// What the operations need of a rank's memory. `exposes_all` is as in [`Capabilities`].
+    ///
+    /// [`Capabilities`]: super::Capabilities
+    pub(crate) fn memory_needs(&self, rank: usize, exposes_all: bool) -> MemoryNeeds {
+        let parts: Vec<_> = (0..self.values.len()).map(|value| self.parts(value, rank)).collect();
+        MemoryNeeds {
+            uses: self.uses(),
+            reals: parts.iter().map(|[first, _]| *first).collect(),
+            spare: parts.iter().map(|[_, second]| *second).max().unwrap_or(0),
+            exposes_all,
+            has_exclusive: self.exclusive.is_some(),
+        }
+    }
+
+    /// The operations of a rank with the places of what they read and write, one a line, for a run
+    /// from the input to the output or in place.
+    pub fn placed(&self, rank: usize, in_place: bool, exposes_all: bool) -> String {
+        let allocation = Allocation::new(&self.memory_needs(rank, exposes_all), in_place);
+        let part = |value: usize| if self.parts(value, rank)[1] > 0 { " and spare" } else { "" };
+        let line = |step: &PlacedStep| {
+            let PlacedStep { action, from, to, window } = step;
+            let mut text = match *action {
+                Action::Copy(_) => format!("copy: {from} to {to}"),
+                Action::Run(op) => {
+                    let (before, after) = (part(op), part(op + 1));
+                    format!("{}: {from}{before} to {to}{after}", self.text(&self.ops[op]))
+                }
+            };
+            if let Some(window) = window {
+                text += &format!(" through {window}");
+            }
+            text
+        };
+        allocation.steps.iter().map(line).collect::<Vec<_>>().join("\n")
+    }
+
     /// The exchange that executes a step; `None` inside a shared pass.
     pub(crate) fn exchange(&self, step: usize) -> Option<&ExchangePass<'a>> {
         self.ops.iter().find_map(|op| match op {
@@ -207,38 +278,39 @@ impl AxisFft {
 /// One operation a line.
 impl fmt::Display for Program<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines: Vec<_> = self.ops.iter().map(|op| self.text(op)).collect();
+        f.write_str(&lines.join("\n"))
+    }
+}
+
+impl Program<'_> {
+    fn text(&self, op: &Op<'_>) -> String {
         let axes = axis_names(self.recipe.problem().kinds.len());
         let ffts = |ffts: &[AxisFft]| -> String {
             ffts.iter().map(|fft| format!(" {} {}", fft.kind, axes[fft.axis])).collect()
         };
-        let layout = |node: usize| &self.node(node).layout;
-        for (number, op) in self.ops.iter().enumerate() {
-            if number > 0 {
-                writeln!(f)?;
+        match op {
+            Op::LocalFft(pass) => format!("local fft:{}", ffts(pass)),
+            Op::SharedPass(pass) => {
+                let [home, work] = [pass.home, pass.work].map(|node| &self.node(node).layout);
+                format!("shared pass on {home} as {work}:{}", ffts(&pass.ffts))
             }
-            match op {
-                Op::LocalFft(pass) => write!(f, "local fft:{}", ffts(&pass.ffts))?,
-                Op::SharedPass(pass) => {
-                    let (home, work) = (layout(pass.home), layout(pass.work));
-                    write!(f, "shared pass on {home} as {work}:{}", ffts(&pass.ffts))?;
+            Op::Exchange(pass) => {
+                let ExchangePass { exchange, wire, .. } = pass;
+                let [from, to] = [&pass.from.layout, &pass.to.layout];
+                let mut text = format!("exchange {from} to {to} by {exchange}, wire {wire}");
+                if let Some(chunking) = pass.chunking {
+                    text += &format!(", chunks of {} bytes", chunking.bytes);
                 }
-                Op::Exchange(pass) => {
-                    let ExchangePass { exchange, wire, .. } = pass;
-                    write!(f, "exchange {} to {}", pass.from.layout, pass.to.layout)?;
-                    write!(f, " by {exchange}, wire {wire}")?;
-                    if let Some(chunking) = pass.chunking {
-                        write!(f, ", chunks of {} bytes", chunking.bytes)?;
-                    }
-                    if !pass.fuse_before.is_empty() {
-                        write!(f, ", packing after{}", ffts(&pass.fuse_before))?;
-                    }
-                    if !pass.fuse_after.is_empty() {
-                        write!(f, ", unpacking with{}", ffts(&pass.fuse_after))?;
-                    }
+                if !pass.fuse_before.is_empty() {
+                    text += &format!(", packing after{}", ffts(&pass.fuse_before));
                 }
-                Op::CopyOut { .. } => write!(f, "copy to the output")?,
+                if !pass.fuse_after.is_empty() {
+                    text += &format!(", unpacking with{}", ffts(&pass.fuse_after));
+                }
+                text
             }
+            Op::CopyOut => "copy to the output".into(),
         }
-        Ok(())
     }
 }

@@ -92,6 +92,11 @@ impl<'a> Lowering<'a> {
         &self.recipe.nodes()[number]
     }
 
+    /// The number of the node after a step.
+    pub(crate) fn end(&self, step: usize) -> usize {
+        self.direction.choose(step + 1, step)
+    }
+
     pub(crate) fn walk(&self) -> Vec<Walked> {
         let steps = self.recipe.steps().iter().enumerate();
         let walked = |(number, step): (usize, &Step)| {

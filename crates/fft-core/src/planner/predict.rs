@@ -79,10 +79,10 @@ impl Recipe {
         predictor.reshapes();
         for op in &program.ops {
             match op {
-                Op::LocalFft(pass) => predictor.transforms(&pass.ffts, false),
+                Op::LocalFft(ffts) => predictor.transforms(ffts, false),
                 Op::SharedPass(pass) => predictor.transforms(&pass.ffts, false),
                 Op::Exchange(pass) => predictor.exchange(pass),
-                Op::CopyOut { node, .. } => predictor.copy_out(program.node(*node)),
+                Op::CopyOut => predictor.copy_out(program.start_and_end()[1]),
             }
         }
         let Predictor { steps, .. } = predictor;

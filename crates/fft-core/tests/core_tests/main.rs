@@ -9,6 +9,7 @@ mod frozen;
 mod layout;
 mod lines;
 mod machine;
+mod programs;
 mod recipe;
 mod recipes;
 mod schedule;

@@ -17,7 +17,7 @@ use std::ops::Range;
 
 use cudarc::driver::DeviceSlice;
 use fft_core::cost::device_chunks;
-use fft_core::{BufferRequirement, DynBrick, Kind, LocalRead, Machine};
+use fft_core::{DynBrick, Kind, LocalRead, Machine, MemoryUse};
 
 use super::cuda::Cuda;
 use super::group::{Group, product};
@@ -160,7 +160,6 @@ pub(super) struct ChunkedFft<T> {
     /// For each number of arrays and length of a chunk.
     plans: Vec<([usize; 2], DeviceFft<T>)>,
     chunks: Vec<Chunk>,
-    buffers: BufferRequirement,
 }
 
 /// The number of its plan, and where it begins.
@@ -196,12 +195,11 @@ impl<T: GpuReal> ChunkedFft<T> {
             };
             chunks.push(Chunk { plan, starts });
         }
-        let buffers = plans[0].1.buffer_requirement();
-        Ok(Some((Self { plans, chunks, buffers }, area)))
+        Ok(Some((Self { plans, chunks }, area)))
     }
 
-    pub(super) fn buffer_requirement(&self) -> BufferRequirement {
-        self.buffers
+    pub(super) fn memory_use(&self) -> MemoryUse {
+        self.plans[0].1.memory_use()
     }
 
     pub(super) fn memory(&self) -> usize {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
-use fft_core::BufferRequirement;
+use fft_core::MemoryUse;
 
 use super::cuda::Cuda;
 use super::fastest::fastest;
@@ -43,12 +43,10 @@ impl<T: GpuReal> DeviceFft<T> {
         Ok((Self { parts, reals, scale, run: group.run() }, work))
     }
 
-    pub(super) fn buffer_requirement(&self) -> BufferRequirement {
-        match self.run {
-            FftRun::Forward | FftRun::Inverse => BufferRequirement::Either,
-            FftRun::RealToComplex => BufferRequirement::OutOfPlace,
-            FftRun::ComplexToReal => BufferRequirement::DestroysInput,
-        }
+    pub(super) fn memory_use(&self) -> MemoryUse {
+        let in_place = matches!(self.run, FftRun::Forward | FftRun::Inverse);
+        let destroys_source = self.run == FftRun::ComplexToReal;
+        MemoryUse { in_place, destroys_source, ..MemoryUse::default() }
     }
 
     /// Whether its factor takes a pass.

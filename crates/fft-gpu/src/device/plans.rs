@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use fft_core::{
-    BindContext, Capabilities, Comm, Device, Energy, Error, NodeMemory, Operations, Recipe, Step,
-    Transfer, agree,
+    BindContext, Capabilities, Comm, Device, Energy, Error, MemoryNeeds, NodeMemory, Operations,
+    Places, Recipe, Step, Transfer, WorkReals, agree,
 };
 
 use super::binder::CudaBinder;
@@ -119,19 +119,26 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
         self.chunks = self.chunks.max(binder.chunks);
         let CudaBinder { ops, sizes, fetched, .. } = binder;
         self.fetched[way] = fetched;
-        Ok(Operations { ops, sizes, exposes_all: self.sees_all(recipe.problem()) })
+        let needs = MemoryNeeds {
+            uses: ops.iter().map(CudaOp::memory_use).collect(),
+            reals: sizes,
+            spare: 0,
+            exposes_all: self.sees_all(recipe.problem()),
+            has_exclusive: false,
+        };
+        Ok(Operations { ops, needs })
     }
 
     fn work(
         &mut self,
-        reals: [usize; 2],
+        reals: WorkReals,
         comm: &dyn Comm,
         _node_memory: Option<&mut dyn NodeMemory>,
     ) -> Result<CudaWork<T>, Error> {
         let (gpu, stream, rank) = (&self.gpu, &self.stream, self.rank);
         let Connections { peers, .. } = self.connections();
         let make = || -> Result<_, GpuError> {
-            let [a, b] = reals.map(|reals| reals * size_of::<T>());
+            let [a, b] = reals.buffers.map(|reals| reals * size_of::<T>());
             let exports =
                 RankExports::new(gpu, [a, b, self.window_bytes], self.chunks, peers.foreign())?;
             let area = Arc::new(Block::new(gpu.context(), self.area_bytes)?);
@@ -154,9 +161,9 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
     fn places<'a>(
         work: &'a mut CudaWork<T>,
         output: &'a mut DeviceMemory<T>,
-    ) -> [&'a mut DeviceMemory<T>; 3] {
-        let [a, b] = &mut work.buffers;
-        [output, a.memory_mut(), b.memory_mut()]
+    ) -> Places<'a, DeviceMemory<T>> {
+        let work = work.buffers.each_mut().map(Owned::memory_mut);
+        Places { output, work, spare: None }
     }
 
     fn held(&self) -> usize {
@@ -164,8 +171,7 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
         self.area_bytes + self.window_bytes + self.staging_bytes.iter().sum::<usize>() + squares
     }
 
-    fn copy(&mut self, all: &Transfer, src: &DeviceMemory<T>, dst: &mut DeviceMemory<T>) {
-        let reals = all.elements();
+    fn copy(&mut self, reals: usize, src: &DeviceMemory<T>, dst: &mut DeviceMemory<T>) {
         let copied = self
             .stream
             .memcpy_dtod(&*src.part(0..reals), &mut *dst.part_mut(0..reals))

@@ -16,8 +16,8 @@ use std::time::Instant;
 
 use cudarc::driver::DeviceSlice;
 use fft_core::{
-    Algorithm, BufferRequirement, Chunk, Error, ExchangePass, Link, LocalRead, Loss, MessagePlan,
-    Problem, Program, Redistribution, RunContext, RunParts, Wire,
+    Algorithm, Chunk, Error, ExchangePass, Link, LocalRead, Loss, MemoryUse, MessagePlan, Problem,
+    Program, Redistribution, RunContext, RunParts, Wire,
 };
 
 use super::chunked_fft::Chunks;
@@ -119,7 +119,7 @@ pub(super) struct Reshape<T> {
     pub(super) loss: Option<Loss>,
     /// The steps of `tolerance`: the usual one, and a finer one for messages that lose too much.
     pub(super) step: (f64, Option<f64>),
-    pub(super) buffer_requirement: BufferRequirement,
+    pub(super) memory_use: MemoryUse,
     local_reads: LocalReads,
     /// Whether ranks record events of chunks.
     has_chunks: bool,
@@ -203,10 +203,8 @@ impl<T: GpuReal> Reshape<T> {
             HostStaged::new(all, pass, options)
         });
         let coded = direct.coded() + staged.as_ref().map_or(0, HostStaged::coded);
-        let buffer_requirement = match device.connections().peer_info {
-            Some(_) => BufferRequirement::OutOfPlaceExposed,
-            None => BufferRequirement::OutOfPlace,
-        };
+        let peers_read = device.connections().peer_info.is_some();
+        let memory_use = MemoryUse { peers_read, ..MemoryUse::default() };
         device.window_bytes = device.window_bytes.max(direct.incoming.window);
         if let LocalReads::Fused(fused) = &local_reads {
             device.area_bytes = device.area_bytes.max(fused.work_bytes());
@@ -217,17 +215,7 @@ impl<T: GpuReal> Reshape<T> {
         }
         let (loss, step) = (pass.loss(coded), (0.0, None));
         let has_chunks = false;
-        Ok(Self {
-            rank,
-            exchange,
-            loss,
-            step,
-            buffer_requirement,
-            local_reads,
-            has_chunks,
-            direct,
-            staged,
-        })
+        Ok(Self { rank, exchange, loss, step, memory_use, local_reads, has_chunks, direct, staged })
     }
 
     /// Whether copy engines move something.

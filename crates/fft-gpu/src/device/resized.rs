@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use cudarc::driver::{CudaStream, DeviceSlice};
-use fft_core::{BufferRequirement, DynBrick, LineSide, Placed, Transfer};
+use fft_core::{DynBrick, LineSide, MemoryUse, Placed, Transfer};
 
 use super::cuda::Cuda;
 use super::group::{Group, product};
@@ -110,11 +110,10 @@ impl<T: GpuReal> Resized<T> {
         Ok((Self { fft, load, store, bytes }, bytes.iter().sum()))
     }
 
-    pub(super) fn buffer_requirement(&self) -> BufferRequirement {
-        match self.fft.buffer_requirement() {
-            destroys @ BufferRequirement::DestroysInput if self.load.is_none() => destroys,
-            _ => BufferRequirement::OutOfPlace,
-        }
+    pub(super) fn memory_use(&self) -> MemoryUse {
+        // A copy of the source is transformed if it must be loaded.
+        let destroys_source = self.load.is_none() && self.fft.memory_use().destroys_source;
+        MemoryUse { destroys_source, ..MemoryUse::default() }
     }
 
     pub(super) fn memory(&self) -> usize {
