@@ -7,7 +7,7 @@
 //!
 //! Each folder uses those before it: base, geometry, codec, problem, recipe, redistribute, lower,
 //! planner, simulate. The folders comm and spectral use problem, arrays and execute use comm;
-//! execute uses recipe as well, host uses execute and lower.
+//! execute uses lower as well, and host uses execute.
 //!
 //! Errors of some ranks become the same error on all ranks by [`agree`].
 #![forbid(unsafe_code)]
