@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use fft_core::{
-    Algorithm, Error, Family, GpuTransport, Kind, MAX_AXES, Memory, PerAxis, Precision, Scale,
+    Error, Exchange, GpuTransport, Kind, Layouts, MAX_AXES, Memory, PerAxis, Precision, Scale,
     Tolerance, Wire,
 };
 
@@ -68,13 +68,13 @@ macro_rules! by_display {
 }
 
 by_display! {
-    Algorithm: Form::Text;
+    Exchange: Form::Text;
     Wire: Form::Text;
     Tolerance: Form::Text;
     Tuning: Form::Text;
     MachineChoice: Form::Text;
     DeviceChoice: Form::Text;
-    Family: Form::Names(&Family::NAMES);
+    Layouts: Form::Names(&Layouts::NAMES);
     Memory: Form::Names(&Memory::NAMES);
     GpuTransport: Form::Names(&GpuTransport::NAMES);
     Scale: Form::Names(&Scale::NAMES);
@@ -181,10 +181,10 @@ mod tests {
             assert!(meaning(name).contains(stem), "{name} does not tell of {value}");
         };
         Kind::ALL.iter().for_each(|kind| check("kinds", kind.name()));
-        Algorithm::ALL.iter().for_each(|exchange| check("exchange", &exchange.to_string()));
+        Exchange::ALL.iter().for_each(|exchange| check("exchange", &exchange.to_string()));
         Wire::ALL.iter().for_each(|wire| check("wire", &wire.to_string()));
         machines::NAMES.iter().for_each(|name| check("machine", name));
-        Family::NAMES.iter().for_each(|name| check("layouts", name));
+        Layouts::NAMES.iter().for_each(|name| check("layouts", name));
         Memory::NAMES.iter().for_each(|name| check("memory", name));
         Scale::NAMES.iter().for_each(|name| check("forward_scale", name));
     }

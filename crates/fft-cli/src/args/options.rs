@@ -10,7 +10,7 @@ use super::shape::{Shape, times};
 
 /// A transform, and the options of its plan.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct Transform<O: Offer = Every> {
+pub(crate) struct TransformArgs<O: Offer = Every> {
     /// The transform of each axis, unless --kinds has others. It also says what the data is: c2c
     /// complex, r2c real before and complex after, any other real.
     #[arg(value_parser = kind())]
@@ -21,7 +21,7 @@ pub(crate) struct Transform<O: Offer = Every> {
     pub(crate) choices: Choices<O>,
 }
 
-impl<O: Offer> Transform<O> {
+impl<O: Offer> TransformArgs<O> {
     /// The options of the plan, as the command line has them.
     pub(crate) fn options(&self) -> &Options {
         &self.choices.options
@@ -58,7 +58,7 @@ pub(crate) fn is_resized(options: &Options) -> bool {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Problem<O: Offer = Every> {
     #[command(flatten)]
-    pub(crate) transform: Transform<O>,
+    pub(crate) transform: TransformArgs<O>,
     #[command(flatten)]
     pub(crate) grids: Grids,
 }

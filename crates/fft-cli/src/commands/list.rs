@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use clap::Args;
-use thriffty::planning::Algorithm;
+use thriffty::planning::Exchange;
 use thriffty::{Kind, Wire};
 
 use crate::args::parse::choice;
@@ -13,7 +13,7 @@ use crate::ranks::world::{Failure, say};
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     #[arg(value_parser = choice([
-        ("exchanges", names(Algorithm::ALL)),
+        ("exchanges", names(Exchange::ALL)),
         ("wires", names(Wire::ALL)),
         ("kinds", names(Kind::ALL)),
     ]))]

@@ -7,7 +7,7 @@ use std::time::Instant;
 use bytemuck::{cast_slice, cast_slice_mut};
 use clap::Args;
 use serde_json::json;
-use thriffty::planning::{self, Direction, DynDraft, DynGrid, PerAxis, Precision};
+use thriffty::planning::{self, Direction, DynDraft, DynGrid, PerAxis, Precision, Transform};
 use thriffty::{Comm, Kind, Scale};
 
 use crate::args::choices::{Choices, Offer};
@@ -17,7 +17,7 @@ use crate::args::shape::{Shape, times};
 use crate::data::bricks::{order, slab};
 use crate::data::files::{self, Sink, dtype};
 use crate::data::npy::{Dtype, Header};
-use crate::engine::family::{self, Family, dispatch};
+use crate::engine::kinds::{self, dispatch};
 use crate::output::units::time;
 use crate::ranks::world::{Failure, mention, refused, zeros};
 
@@ -95,19 +95,19 @@ pub(super) fn run(comm: &dyn Comm, options: &Options) -> Result<(), Failure> {
         Dtype::F32 | Dtype::C64 => Precision::F32,
         Dtype::F64 | Dtype::C128 => Precision::F64,
     };
-    let transform = Transform { comm, options, header: &header, precision };
+    let transform = FileTransform { comm, options, header: &header, precision };
     dispatch!(kind, precision, run_as(&transform))
 }
 
-struct Transform<'a> {
+struct FileTransform<'a> {
     comm: &'a dyn Comm,
     options: &'a Options,
     header: &'a Header,
     precision: Precision,
 }
 
-fn run_as<K: Family>(transform: &Transform<'_>) -> Result<(), Failure> {
-    let Transform { comm, options: Options { input, output, inverse, .. }, header, .. } =
+fn run_as<K: Transform>(transform: &FileTransform<'_>) -> Result<(), Failure> {
+    let FileTransform { comm, options: Options { input, output, inverse, .. }, header, .. } =
         *transform;
     let mut lap = laps();
     let mut plan = transform.draft()?.build()?;
@@ -147,15 +147,15 @@ fn run_as<K: Family>(transform: &Transform<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-impl Transform<'_> {
+impl FileTransform<'_> {
     /// The draft of the file and the options.
     fn draft(&self) -> Result<DynDraft<'_>, Failure> {
         let Self { comm, options, header, precision } = *self;
         let axes = header.shape.len();
-        let chosen = family::with_kinds(&options.choices.options, options.kind, axes);
+        let chosen = kinds::with_kinds(&options.choices.options, options.kind, axes);
         let grid = DynGrid::new(self.physical_shape(axes, &chosen)?)?;
         chosen.check_axes(grid)?;
-        let mut draft = family::draft(comm, grid, options.kind, precision);
+        let mut draft = kinds::draft(comm, grid, options.kind, precision);
         draft.options = chosen;
         let spectral_grid = draft.spectral_grid();
         let expected = spectral_grid.shape();
@@ -217,7 +217,7 @@ impl Transform<'_> {
         let Self { comm, options, header, .. } = self;
         let [plan, read, transform, write] = seconds;
         let side = |header: &Header| format!("{} {}", times(&header.shape), header.item);
-        let kind = family::name(options.kind, &options.choices.options);
+        let kind = kinds::name(options.kind, &options.choices.options);
         let planning::Options { zero_padded, modes, .. } = &options.choices.options;
         let (ranks, transport) = (comm.size(), comm.name());
         let inverse = if options.inverse { " inverse" } else { "" };

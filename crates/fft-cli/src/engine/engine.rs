@@ -353,7 +353,7 @@ fn without_encoding(options: &mut Options) {
 fn raw(recipe: &Recipe) -> String {
     let mut text = recipe.to_string();
     if let Some(tolerance) = recipe.problem().options.tolerance {
-        text = text.replace(&format!(" tol={tolerance}"), "");
+        text = text.replace(&format!(" tolerance={tolerance}"), "");
     }
     // Only the words of an exchange end with a wire.
     text.replace(&format!(" {})", recipe.problem().wire()), &format!(" {})", Wire::Raw))

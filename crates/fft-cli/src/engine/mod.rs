@@ -1,10 +1,10 @@
-//! Plans of any family and precision, on the host or on a GPU.
+//! Plans of any kinds and precision, on the host or on a GPU.
 
 #[cfg(feature = "cuda")]
 mod cuda;
 pub(crate) mod draft;
 pub(crate) mod engine;
-pub(crate) mod family;
+pub(crate) mod kinds;
 #[cfg(feature = "cuda")]
 mod noise;
 pub(crate) mod place;

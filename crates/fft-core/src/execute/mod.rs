@@ -10,4 +10,4 @@ pub use buffer_assignment::BufferRequirement;
 pub use device::{
     BindContext, CallerArrays, Device, OpBuffers, Operation, Operations, RunContext, RunParts,
 };
-pub use executor::{AnyExecutor, Executor, MakeExchange};
+pub use executor::{AnyExecutor, Executor, MakeExchanger};

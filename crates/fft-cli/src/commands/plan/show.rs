@@ -9,7 +9,7 @@ use thriffty::planning::BytesMoved;
 
 use super::ask::Ask;
 use super::forecast::{AS_IT_IS, Forecast, Guess, Limits, Reshape, Sensitivity};
-use crate::engine::family::name;
+use crate::engine::kinds::name;
 use crate::output::units::{bytes, time};
 
 /// The recipe, its reshapes, times, limits and memory.

@@ -1,7 +1,9 @@
 //! Errors and bits of one field's transform.
 
 use bytemuck::{cast_slice, cast_slice_mut};
-use thriffty::planning::{Direction, DynDraft, DynPlan, Element, Precision, Reduce, Timings};
+use thriffty::planning::{
+    Direction, DynDraft, DynPlan, Element, Precision, Reduce, Timings, Transform,
+};
 use thriffty::{C2c, Comm, Error, Kind, R2c};
 
 use super::options::Options;
@@ -10,11 +12,11 @@ use crate::args::encoding::Encoding;
 use crate::check::reference::{self, ratio};
 use crate::check::wires::relative;
 use crate::data::fields::{Field, Source};
-use crate::engine::family::{self, Family};
+use crate::engine::kinds;
 use crate::ranks::world::{Failure, zeros};
 
 /// One field on one set of ranks, with its transform in double precision.
-pub(super) struct Lab<'a, K: Family> {
+pub(super) struct Lab<'a, K: Transform> {
     comm: &'a dyn Comm,
     options: &'a Options,
     plan: DynPlan,
@@ -29,13 +31,13 @@ fn draft<'a>(
     precision: Precision,
 ) -> Result<DynDraft<'a>, Failure> {
     let (grid, kind) = (options.shape.grid()?, options.kind);
-    let mut draft = family::draft(comm, grid, kind, precision);
-    draft.options = family::with_kinds(&options.choices.options, kind, grid.axes());
+    let mut draft = kinds::draft(comm, grid, kind, precision);
+    draft.options = kinds::with_kinds(&options.choices.options, kind, grid.axes());
     draft.options.ignore_shared_memory = true;
     Ok(draft)
 }
 
-impl<'a, K: Family> Lab<'a, K> {
+impl<'a, K: Transform> Lab<'a, K> {
     /// Transforms the field. Collective.
     pub(super) fn new(
         comm: &'a dyn Comm,
@@ -83,7 +85,7 @@ impl<'a, K: Family> Lab<'a, K> {
         Ok(relative(&self.plan, spectrum, &self.exact)?)
     }
 
-    fn there_and_back<L: Family>(
+    fn there_and_back<L: Transform>(
         &self,
         mut plan: DynPlan,
         error: impl Fn(&Self, &[L::Physical], &[L::Spectral]) -> Result<f64, Failure>,

@@ -1,5 +1,6 @@
 //! The measurements of the study, in three parts.
 
+use thriffty::planning::Transform;
 use thriffty::{C2c, Comm, Kind, R2c, Tolerance, Wire};
 
 use super::lab::Lab;
@@ -8,7 +9,6 @@ use super::row::{Format, Row, TOLERANCES};
 use super::show;
 use crate::data::fields::Field;
 use crate::data::files::save;
-use crate::engine::family::Family;
 use crate::ranks::world::{Failure, print, refused};
 
 /// The tolerance of the table.
@@ -99,7 +99,7 @@ fn measure(comm: &dyn Comm, options: &Options, last: bool) -> Result<Vec<Row>, F
 }
 
 /// The formats of one part, on one field. Collective.
-fn rows_of<K: Family>(
+fn rows_of<K: Transform>(
     comm: &dyn Comm,
     options: &Options,
     part: Part,

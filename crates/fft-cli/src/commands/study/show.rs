@@ -7,7 +7,7 @@ use thriffty::{Tolerance, Wire};
 use super::options::{Options, Part};
 use super::row::{Format, Row, TOLERANCES};
 use crate::args::encoding::Encoding;
-use crate::engine::family::name;
+use crate::engine::kinds::name;
 use crate::output::plot::Plot;
 
 pub(super) fn csv(rows: &[Row]) -> String {
