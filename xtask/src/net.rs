@@ -127,7 +127,7 @@ fn start_all(lab: &Lab, options: &Options, peer: Option<&Path>, cli: &Path) -> R
     let known: Vec<_> = known.lines().map(String::from).collect();
     for (name, words) in ours(options, &known) {
         let mut ours = lab.run(options.hosts, &absolute(cli)?);
-        ours.arg("bench").args(&problem).args(["--in-grid", &slabs, "--out-grid", &slabs]);
+        ours.arg("bench").args(&problem).args(["--input-grid", &slabs, "--output-grid", &slabs]);
         match start(&name, ours.arg("--serve").args(words)) {
             Ok(server) => servers.push(server),
             Err(why) if !options.exchanges.is_empty() => return Err(why),

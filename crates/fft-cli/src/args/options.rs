@@ -5,6 +5,7 @@ use thriffty::Kind;
 use thriffty::planning::Options;
 
 use super::choices::{Choices, Every, Offer};
+use super::kinds;
 use super::parse::kind;
 use super::shape::{Shape, times};
 
@@ -25,6 +26,11 @@ impl<O: Offer> TransformArgs<O> {
     /// The options of the plan, as the command line has them.
     pub(crate) fn options(&self) -> &Options {
         &self.choices.options
+    }
+
+    /// Its kinds, points, padding and modes: `r2c 64x64 zero_padded=96x96`.
+    pub(crate) fn name(&self) -> String {
+        format!("{} {}", kinds::name(self.kind, self.options()), self.grids())
     }
 
     /// Its points, padding and modes: `64x64 zero_padded=96x96`.
@@ -75,8 +81,8 @@ impl<O: Offer> Problem<O> {
 pub(crate) struct Grids {
     /// Ranks along each axis of the input: 1x2x2.
     #[arg(long, value_name = "GRID")]
-    pub(crate) in_grid: Option<Shape>,
+    pub(crate) input_grid: Option<Shape>,
     /// Ranks along each axis of the output.
     #[arg(long, value_name = "GRID")]
-    pub(crate) out_grid: Option<Shape>,
+    pub(crate) output_grid: Option<Shape>,
 }

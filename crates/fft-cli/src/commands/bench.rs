@@ -10,6 +10,7 @@ use thriffty::{Comm, Error};
 
 use super::serve::{self, Order};
 use crate::args::encoding::Encoding;
+use crate::args::kinds::dispatch;
 use crate::args::options::{Problem, TransformArgs};
 use crate::args::parse::{choice, count};
 use crate::check::check::{self, Errors, RoundTrip};
@@ -17,7 +18,6 @@ use crate::check::reference::{self, gives_back_its_input};
 use crate::check::wires::{Lost, relative};
 use crate::data::fields::{Distance, Field, Source};
 use crate::engine::engine::{Array, Engine};
-use crate::engine::kinds::{self, dispatch};
 use crate::output::report::{Report, Times};
 use crate::output::split::Split;
 use crate::output::units::flops;
@@ -223,27 +223,23 @@ impl<K: Transform> Prepared<K> {
         let transform = &options.problem.transform;
         let (batch, precision) = (transform.options().batch, transform.choices.placement.precision);
         let points = check::points(plan.recipe().problem());
-        let mut memory = [plan.workspace_bytes() as f64];
-        plan.comm().allreduce(Reduce::Sum, &mut memory)?;
+        let mut workspace = [plan.workspace_bytes() as f64];
+        plan.comm().allreduce(Reduce::Sum, &mut workspace)?;
         let seconds = Times::of(seconds);
         let flops = flops(K::Physical::WIDTH, points, batch);
         Ok(Report {
-            problem: format!(
-                "{} {}",
-                kinds::name(transform.kind, transform.options()),
-                transform.grids()
-            ),
+            problem: transform.name(),
             field: options.field.name(),
             batch,
             direction: options.direction.choose("forward", "inverse"),
             ranks: plan.recipe().problem().input.ranks(),
-            transport: plan.comm().name(),
+            communicator: plan.comm().name(),
             recipe: plan.recipe().to_string(),
             reason: plan.reason().to_owned(),
             why_exact: plan.why_exact(),
             precision: precision.to_string(),
             exchange: plan.exchange().to_string(),
-            gpu_transport: plan.transport(),
+            transport: plan.transport(),
             reps,
             gflops: flops / seconds.median / 1e9,
             seconds,
@@ -251,7 +247,7 @@ impl<K: Transform> Prepared<K> {
             ratio: split.bits_per_real.map(|bits| 8.0 * precision.bytes() as f64 / bits),
             split,
             encoding: Encoding::of(transform.options()),
-            memory: memory[0] as u64,
+            workspace_bytes: workspace[0] as u64,
             errors,
             version: env!("CARGO_PKG_VERSION"),
         })

@@ -8,11 +8,11 @@ use clap::Args;
 use thriffty::planning::{self, Direction, DynBrick, DynPlan, Element, PerAxis, Real, Reduce};
 use thriffty::{Comm, Complex, Kind};
 
+use crate::args::kinds;
 use crate::args::shape;
 use crate::data::bricks::{for_each_row, order, slab};
 use crate::data::files::{self, save};
 use crate::data::npy::{Dtype, Header};
-use crate::engine::kinds;
 use crate::output::plot::Plot;
 use crate::ranks::world::{Failure, print, refused, zeros};
 

@@ -8,16 +8,16 @@ use bytemuck::{cast_slice, cast_slice_mut};
 use clap::Args;
 use serde_json::json;
 use thriffty::planning::{self, Direction, DynDraft, DynGrid, PerAxis, Precision, Transform};
-use thriffty::{Comm, Kind, Scale};
+use thriffty::{Comm, Kind};
 
 use crate::args::choices::{Choices, Offer};
+use crate::args::kinds::{self, dispatch};
 use crate::args::options::{Grids, is_resized, lengths};
 use crate::args::parse;
 use crate::args::shape::{Shape, times};
 use crate::data::bricks::{order, slab};
 use crate::data::files::{self, Sink, dtype};
 use crate::data::npy::{Dtype, Header};
-use crate::engine::kinds::{self, dispatch};
 use crate::output::units::time;
 use crate::ranks::world::{Failure, mention, refused, zeros};
 
@@ -55,9 +55,6 @@ pub(crate) struct Options {
     /// 2(m-1) by default, where m is that of the input.
     #[arg(long, value_name = "N", value_parser = parse::count)]
     last: Option<NonZeroUsize>,
-    /// The divisor of the result: 1 (forward's default), the logical size (inverse's), or its root.
-    #[arg(long, value_parser = parse::choice(Scale::ALL.map(|it| (it.name(), it))))]
-    scale: Option<Scale>,
     #[command(flatten)]
     grids: Grids,
     /// Print one JSON object instead of a line.
@@ -71,7 +68,7 @@ struct OfFiles;
 
 impl Offer for OfFiles {
     fn takes(name: &str) -> bool {
-        ["kinds", "zero_padded", "modes"].contains(&name)
+        ["kinds", "zero_padded", "modes", "forward_scale", "inverse_scale"].contains(&name)
     }
 }
 
@@ -171,17 +168,16 @@ impl FileTransform<'_> {
                 None => slab(comm, grid, order[0]),
             })
         };
-        let (given, taken) =
-            (("--in-grid", &options.grids.in_grid), ("--out-grid", &options.grids.out_grid));
+        let (given, taken) = (
+            ("--input-grid", &options.grids.input_grid),
+            ("--output-grid", &options.grids.output_grid),
+        );
         let (physical, spectral) = if options.inverse { (taken, given) } else { (given, taken) };
-        let scale = options.scale;
         draft.options = planning::Options {
             input: Some(brick(&grid, physical.0, physical.1)?),
             output: Some(brick(&spectral_grid, spectral.0, spectral.1)?),
             input_order: Some(order),
             output_order: Some(order),
-            forward_scale: scale.unwrap_or(Scale::None),
-            inverse_scale: scale.unwrap_or(Scale::Full),
             ..draft.options
         };
         Ok(draft)
@@ -219,7 +215,7 @@ impl FileTransform<'_> {
         let side = |header: &Header| format!("{} {}", times(&header.shape), header.item);
         let kind = kinds::name(options.kind, &options.choices.options);
         let planning::Options { zero_padded, modes, .. } = &options.choices.options;
-        let (ranks, transport) = (comm.size(), comm.name());
+        let (ranks, communicator) = (comm.size(), comm.name());
         let inverse = if options.inverse { " inverse" } else { "" };
         let text = match options.json {
             true => json!({
@@ -231,13 +227,13 @@ impl FileTransform<'_> {
                 "output": { "shape": made.shape, "dtype": made.item.to_string() },
                 "fortran_order": made.fortran_order,
                 "ranks": ranks,
-                "transport": transport,
+                "communicator": communicator,
                 "seconds": { "plan": plan, "read": read, "transform": transform, "write": write },
                 "version": env!("CARGO_PKG_VERSION"),
             })
             .to_string(),
             false => format!(
-                "{kind}{}{inverse} {} -> {}, {ranks} ranks ({transport}): \
+                "{kind}{}{inverse} {} -> {}, {ranks} ranks ({communicator}): \
                  plan {}, read {}, transform {}, write {}",
                 lengths(&options.choices.options),
                 side(header),

@@ -5,11 +5,11 @@ use clap::Args;
 use thriffty::planning::{Direction, DynDraft, Exchange, Precision, Transform};
 use thriffty::{Comm, Kind};
 
+use crate::args::kinds::{self, dispatch};
 use crate::args::shape::Shape;
 use crate::check::check::{RoundTrip, bound, points};
 use crate::check::reference;
 use crate::data::fields::{Field, Source};
-use crate::engine::kinds::{self, dispatch};
 use crate::ranks::world::{Failure, print, refused, zeros};
 
 /// Even and uneven division, primes, axes of one point, fewer points than ranks.

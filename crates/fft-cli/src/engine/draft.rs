@@ -9,8 +9,8 @@ use thriffty::planning::{DynDraft, DynGrid, DynPlan, Options, Reduce};
 use thriffty::tuning::Progress;
 use thriffty::{Comm, Error, Tuning};
 
-use super::kinds;
 use crate::args::choices::Offer;
+use crate::args::kinds;
 use crate::args::options::{Problem, TransformArgs};
 use crate::args::shape::Shape;
 use crate::ranks::world::Failure;
@@ -30,8 +30,8 @@ pub(crate) fn draft<'a, O: Offer>(
         let Some(ranks) = ranks else { return Ok(None) };
         Ok(Some(ranks.proc_grid(name, grid.axes(), comm.size())?.part(grid, comm.rank())))
     };
-    draft.options.input = cut(&grid, "--in-grid", &problem.grids.in_grid)?;
-    draft.options.output = cut(&spectral_grid, "--out-grid", &problem.grids.out_grid)?;
+    draft.options.input = cut(&grid, "--input-grid", &problem.grids.input_grid)?;
+    draft.options.output = cut(&spectral_grid, "--output-grid", &problem.grids.output_grid)?;
     Ok(draft)
 }
 

@@ -4,7 +4,6 @@
 mod cuda;
 pub(crate) mod draft;
 pub(crate) mod engine;
-pub(crate) mod kinds;
 #[cfg(feature = "cuda")]
 mod noise;
 pub(crate) mod place;

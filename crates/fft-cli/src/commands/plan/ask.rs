@@ -10,9 +10,9 @@ use thriffty::planning::{
 };
 
 use super::options::{Forecast, Where};
+use crate::args::kinds;
 use crate::args::options::{Grids, TransformArgs};
 use crate::args::shape::Shape;
-use crate::engine::kinds;
 use crate::output::units;
 use crate::ranks::world::Failure;
 
@@ -111,8 +111,8 @@ impl Ask {
         let mut problem = options.problem(GlobalArrays {
             transform,
             precision: self.precision(),
-            input: self.layout(grid, "--in-grid", self.grids.in_grid.as_ref())?,
-            output: self.layout(spectral, "--out-grid", self.grids.out_grid.as_ref())?,
+            input: self.layout(grid, "--input-grid", self.grids.input_grid.as_ref())?,
+            output: self.layout(spectral, "--output-grid", self.grids.output_grid.as_ref())?,
             hosts: (0..self.ranks).map(|rank| rank / self.per_host).collect(),
             access: Access::default(),
         })?;

@@ -12,10 +12,10 @@ use super::forecast::{Budget, Chosen, Guess};
 use super::options::Scaling;
 use super::published::{self, Point};
 use crate::args::encoding::Encoding;
+use crate::args::kinds::name;
 use crate::args::options::{TransformArgs, is_resized};
 use crate::args::shape::Shape;
 use crate::data::replace;
-use crate::engine::kinds::name;
 use crate::output::plot::Plot;
 use crate::ranks::world::{Failure, say};
 
@@ -256,8 +256,7 @@ fn figure(rows: &[Row]) -> Plot {
         series.push((name, vec![(point.ranks as f64, point.gflops)]));
     }
     let title = ask.map_or(String::new(), |ask| {
-        let (kind, grids) = (name(ask.transform.kind, ask.options()), ask.transform.grids());
-        format!("{kind} {grids} {} on {}", ask.precision(), ask.machine.name)
+        format!("{} {} on {}", ask.transform.name(), ask.precision(), ask.machine.name)
     });
     Plot {
         title,
