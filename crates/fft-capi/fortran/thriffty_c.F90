@@ -14,7 +14,7 @@ module thriffty_c
     public :: c_create_serial, c_destroy, c_allocate, c_sizes, c_wire_error, c_refuse, c_save_wisdom
     public :: c_forward, c_inverse, c_forward_in_place, c_inverse_in_place, c_recipe, c_report
     public :: c_forward_serial, c_inverse_serial, c_clear_plans, c_default_threads
-    public :: c_apply, c_multiply, c_wavenumbers, c_green_function, c_next_fast_len
+    public :: c_apply, c_convolve, c_wavenumbers, c_green_function, c_next_fast_len
     public :: c_subarray_init, c_copy_create, c_halo_create, c_copy_run, c_copy_run_in_place, c_copy_destroy
     public :: c_shape, ended, last_error, reversed, turned, written
 #ifdef THRIFFTY_WITH_MPI
@@ -117,12 +117,12 @@ module thriffty_c
             integer(c_size_t), value :: input_bytes, output_bytes
             integer(c_int32_t) :: status
         end function
-        function c_multiply(plan, kernel, kernel_bytes, conjugate, data, bytes) result(status) &
-                bind(C, name="thriffty_multiply")
+        function c_convolve(plan, kernel, kernel_bytes, correlate, data, bytes) result(status) &
+                bind(C, name="thriffty_convolve")
             import :: c_int32_t, c_ptr, c_size_t
             type(c_ptr), value :: plan, kernel, data
             integer(c_size_t), value :: kernel_bytes, bytes
-            integer(c_int32_t), value :: conjugate
+            integer(c_int32_t), value :: correlate
             integer(c_int32_t) :: status
         end function
         function c_wavenumbers(plan, axis, length, k, odd, room) result(status) &

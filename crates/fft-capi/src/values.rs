@@ -111,9 +111,9 @@ pub struct Sizes {
     /// This rank's part of spectral data.
     pub output: Brick,
     /// Points of physical data.
-    pub input_points: usize,
+    pub input_len: usize,
     /// Points of spectral data.
-    pub output_points: usize,
+    pub output_len: usize,
     /// Bytes of physical data.
     pub input_bytes: usize,
     /// Bytes of spectral data.
