@@ -695,6 +695,15 @@ thriffty_status thriffty_options_read_environment(struct thriffty_options *optio
 int64_t thriffty_options_get(const struct thriffty_options *options, const char *name, char *value, size_t room);
 
 /**
+ * As `thriffty_options_get`, but values for each axis are in the order of Fortran, and axes are
+ * counted from 1.
+ *
+ * What the caller promises:
+ * As of `thriffty_options_get`.
+ */
+int64_t thriffty_options_get_f(const struct thriffty_options *options, const char *name, char *value, size_t room);
+
+/**
  * Writes all options as JSON, as `thriffty_options_get` writes one: an array of objects with
  * "name", "form", "names", "scope", "default" and "meaning". For programs that make their own
  * interface of them.

@@ -92,7 +92,8 @@ pub use plan::{Draft, Plan, c2c, r2c, r2r};
 pub mod planning {
     pub use crate::field::{Device, DynArray, DynTransform, Host, Location, Side, Transform};
     pub use crate::options::{
-        DeviceChoice, Form, GlobalArrays, MachineChoice, Norm, OptionRow, Options, Placement, Scope,
+        DeviceChoice, Form, GlobalArrays, MachineChoice, Norm, OptionInfo, OptionRow, Options,
+        Placement, Scope, Settings,
     };
     pub use crate::plan::{DynDraft, DynPlan, PlanCache};
     pub use crate::spectral::Wavenumbers;

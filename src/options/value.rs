@@ -23,12 +23,16 @@ pub enum Form {
     Flag,
     /// A whole number.
     Count,
-    /// A number.
-    Number,
-    /// A text with a syntax of its own, such as the name of a file.
+    /// A number, after which `strict` may follow: `1e-6 strict`.
+    Tolerance,
+    /// A text with a syntax of its own.
     Text,
+    /// A name, or the path of a file.
+    Path,
     /// One of these names.
     Names(&'static [&'static str]),
+    /// One of these names, or a whole number.
+    NamesOrCount(&'static [&'static str]),
     /// A length for each axis: `64,32`, `64x32`, or `64^2`.
     Lengths,
     /// The axes, slowest first: `1,0`.
@@ -70,10 +74,10 @@ macro_rules! by_display {
 by_display! {
     Exchange: Form::Text;
     Wire: Form::Text;
-    Tolerance: Form::Text;
+    Tolerance: Form::Tolerance;
     Tuning: Form::Text;
-    MachineChoice: Form::Text;
-    DeviceChoice: Form::Text;
+    MachineChoice: Form::Path;
+    DeviceChoice: Form::NamesOrCount(&["host", "cuda"]);
     Layouts: Form::Names(&Layouts::NAMES);
     Memory: Form::Names(&Memory::NAMES);
     GpuTransport: Form::Names(&GpuTransport::NAMES);

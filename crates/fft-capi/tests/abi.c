@@ -44,6 +44,7 @@ static void settings(void) {
     expect(thriffty_options_set_integers(options, "zero_padded", 3, lengths), OK);
     expect(thriffty_options_set_f(options, "kinds", "r2c,c2c,c2c"), OK);
     expect(thriffty_options_set_f(options, "input_order", "1,3,2"), OK);
+    that(thriffty_options_get_f(options, "input_order", text, sizeof text) == 5 && strcmp(text, "1,3,2") == 0);
     expect(thriffty_options_set_stream(options, NULL), OK);
     const char *values[][2] = {{"batch", "3"}, {"tolerance", "1e-6 strict"}, {"device", "2"}, {"zero_padded", "12,10,16"},
                                {"kinds", "c2c,c2c,r2c"}, {"input_order", "1,0,2"}, {"output_order", "default"}};

@@ -183,6 +183,11 @@ contains
         if (ranks == 1 .and. sizes%output_len /= 2 * 6 * 4) call fail("modes")
         if (ranks == 1 .and. any(sizes%output%hi(:2) /= [6, 4])) call fail("modes along each axis")
         call settle()
+        if (other%get("modes") /= "10,4" .or. other%get("output_order") /= "2,1") call fail("values of options")
+        if (other%get("wire") /= "default" .or. other%get("howmany") /= "") call fail("no value of an option")
+        options = other
+        call options%read_environment()
+        if (options%get("batch") /= other%get("batch")) call fail("options of the environment")
         options = other
         if (rank == 0) call options%set("howmany", 2)
         call refused("howmany")
