@@ -2,7 +2,7 @@
 //!
 //! A [`Problem`] over [`Layout`]s is planned as a [`Recipe`], by the costs of a [`Machine`]
 //! ([`cost`]). An [`Executor`] binds it to a [`Comm`] and a [`Device`] and runs it. Each reshape is
-//! an [`Exchange`] of messages, which a [`MessageHandler`] packs and unpacks. A [`Codec`] encodes
+//! an [`Exchanger`] of messages, which a [`MessageHandler`] packs and unpacks. A [`Codec`] encodes
 //! boxes of an array ([`Transfer`]) as messages.
 //!
 //! Each folder uses those before it: base, geometry, codec, problem, recipe, redistribute, lower,
@@ -37,14 +37,14 @@ pub use base::{
 };
 pub use codec::{BadMessage, Codec, Packed, Wire};
 pub use comm::{
-    Arrival, Comm, DeviceAllocation, DeviceBuffer, DeviceComm, Epoch, Exchange, Expose, Flight,
+    Arrival, Comm, DeviceAllocation, DeviceBuffer, DeviceComm, Epoch, Exchanger, Expose, Flight,
     Funnel, InEpoch, LocalBuffers, MessageBuffers, MessageHandler, MessagePlan, MessageSlots,
     MessageSpec, NodeMemory, PackRequest, Part, Parts, PeerMemory, PinnedMemory, Reduce, RmaWindow,
     SLOT_ALIGN, Segment, SharedMemory, Slot, SlotParts, SlotPool, SlotSpec, TeamComms, Unwinding,
     UsedBytes, Work, WritePartition, agree, agree_by, agree_by_memory, assert_same, matching,
 };
 pub use execute::{
-    AnyExecutor, BindContext, Device, Executor, MakeExchange, OpBuffers, Operation, Operations,
+    AnyExecutor, BindContext, Device, Executor, MakeExchanger, OpBuffers, Operation, Operations,
     Places, RunContext, RunParts, Window, WorkReals,
 };
 pub use fft_lines::{
@@ -59,9 +59,9 @@ pub use host::{Cpu, CpuCall, CpuFft, HostExecutor, HostOp, HostWork, LineFft, Li
 pub use lower::{AxisFft, Capabilities, DeviceOp, ExchangePass, MemoryNeeds, MemoryUse, Program};
 pub use num_complex::Complex;
 pub use planner::cost;
-pub use planner::{BytesMoved, Expected, Family, Prediction};
+pub use planner::{BytesMoved, Expected, Layouts, Prediction};
 pub use problem::{
-    Access, Algorithm, Chunking, Codecs, Direction, Epochs, GpuTransport, How, Kind, Link, Machine,
+    Access, Chunking, Codecs, Direction, Epochs, Exchange, GpuTransport, How, Kind, Link, Machine,
     Memory, Messages, Problem, Quantity, Rate, Scale, TransportOptions, TransportPolicy, Travel,
 };
 pub use recipe::{LineSide, LocalFft, Loss, Node, Pass, Recipe, Step};

@@ -262,7 +262,7 @@ def test_a_library_for_another_mpi_is_refused(tmp_path, monkeypatch):
 def test_operators_on_spectra_where_they_are():
     shape, box = (8, 12, 10), (2 * np.pi, 4 * np.pi, 2 * np.pi)
     scalar = thriffty.Plan(shape, float, comm=WORLD, transposed_output=True)
-    orders = dict(zip(("input_order", "output_order"), scalar.orders))
+    orders = {"input_order": scalar.input_order, "output_order": scalar.output_order}
     sides = dict(input=scalar.input_slices, output=scalar.output_slices, **orders)
     vector = thriffty.Plan(shape, float, comm=WORLD, batch=3, **sides)
     with scalar, vector:

@@ -4,10 +4,10 @@
 //! through caches on a host ([`crate::HostOp`]), launches on a GPU.
 
 use crate::base::{Energy, Error, Real, Timings};
-use crate::comm::{Comm, Exchange, MessagePlan, NodeMemory};
+use crate::comm::{Comm, Exchanger, MessagePlan, NodeMemory};
 use crate::geometry::Transfer;
 use crate::lower::MemoryNeeds;
-use crate::problem::Algorithm;
+use crate::problem::Exchange;
 use crate::problem::{Direction, Problem};
 use crate::recipe::Recipe;
 use crate::recipe::norm_gain::Loss;
@@ -220,7 +220,7 @@ impl BindContext<'_> {
 pub struct RunContext<Dev> {
     /// The device.
     pub device: Dev,
-    pub(crate) exchanges: Vec<(Algorithm, Box<dyn Exchange>)>,
+    pub(crate) exchanges: Vec<(Exchange, Box<dyn Exchanger>)>,
     /// Memory of other ranks on this host, if shared.
     pub node_memory: Option<Box<dyn NodeMemory>>,
     /// Accumulated times.
@@ -228,13 +228,13 @@ pub struct RunContext<Dev> {
 }
 
 impl<Dev> RunContext<Dev> {
-    /// The exchange of an algorithm, and the other resources.
+    /// What carries the messages of an exchange, and the other resources.
     ///
     /// # Panics
-    /// If the recipe does not name the algorithm.
-    pub fn split(&mut self, wanted: Algorithm) -> RunParts<'_, Dev> {
+    /// If the recipe does not name the exchange.
+    pub fn split(&mut self, wanted: Exchange) -> RunParts<'_, Dev> {
         let Self { device, exchanges, node_memory, timings } = self;
-        let found = exchanges.iter_mut().find(|(algorithm, _)| *algorithm == wanted);
+        let found = exchanges.iter_mut().find(|(named, _)| *named == wanted);
         let exchange = found.expect("bind makes every exchange that the recipe names").1.as_mut();
         RunParts { device, exchange, node_memory, timings }
     }
@@ -245,7 +245,7 @@ pub struct RunParts<'a, Dev> {
     /// The device.
     pub device: &'a mut Dev,
     /// One exchange.
-    pub exchange: &'a mut dyn Exchange,
+    pub exchange: &'a mut dyn Exchanger,
     /// As in [`RunContext`].
     pub node_memory: &'a mut Option<Box<dyn NodeMemory>>,
     /// As in [`RunContext`].

@@ -5,8 +5,8 @@ use super::error_budget::Budget;
 use super::program::{BoundProgram, Buffers};
 use crate::base::Timings;
 use crate::base::{Error, Real, WireError};
-use crate::comm::{Comm, Exchange, SharedMemory, Unwinding, agree, agree_by_memory, matching};
-use crate::problem::{Algorithm, Direction};
+use crate::comm::{Comm, Exchanger, SharedMemory, Unwinding, agree, agree_by_memory, matching};
+use crate::problem::{Direction, Exchange};
 use crate::recipe::Recipe;
 
 /// A bound recipe. Data is passed as arrays of real numbers, each rank its own bricks. Callers
@@ -24,16 +24,16 @@ pub struct Executor<T: Real, Dev: Device<T>> {
     lost: Option<WireError>,
 }
 
-/// Makes the exchange of an algorithm. Collective, also for a rank that fails.
-pub type MakeExchange<'a> = &'a dyn Fn(Algorithm, &dyn Comm) -> Result<Box<dyn Exchange>, Error>;
+/// Makes what carries the messages of an exchange. Collective, also for a rank that fails.
+pub type MakeExchanger<'a> = &'a dyn Fn(Exchange, &dyn Comm) -> Result<Box<dyn Exchanger>, Error>;
 
 /// An [`Executor`] of any types and device, but for its runs.
 pub trait AnyExecutor {
     /// The communicator.
     fn comm(&self) -> &dyn Comm;
 
-    /// The exchange that executes the named algorithm.
-    fn exchange(&self, named: Algorithm) -> Algorithm;
+    /// The exchange that runs in place of the named one.
+    fn exchange(&self, named: Exchange) -> Exchange;
 
     /// The error of the last run over all ranks; `None` if messages are exact.
     fn lost(&self) -> Option<WireError>;
@@ -81,14 +81,14 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
         recipe: &Recipe,
         comm: Box<dyn Comm>,
         mut device: Dev,
-        exchange: MakeExchange<'_>,
+        exchange: MakeExchanger<'_>,
     ) -> Result<Self, Error> {
-        let algorithms = recipe.algorithms();
+        let named = recipe.exchanges();
         let setting = recipe.problem().setting();
-        let mut exchanges = Vec::with_capacity(algorithms.len());
-        for algorithm in algorithms {
-            let bound = algorithm.executed(&setting);
-            exchanges.push((algorithm, agree(comm.as_ref(), exchange(bound, comm.as_ref()))?));
+        let mut exchanges = Vec::with_capacity(named.len());
+        for named in named {
+            let bound = named.executed(&setting);
+            exchanges.push((named, agree(comm.as_ref(), exchange(bound, comm.as_ref()))?));
         }
         let mut node_memory = device.connect(recipe, comm.as_ref())?;
         let mut programs = || -> Result<[BoundProgram<T, Dev>; 2], Error> {
@@ -176,9 +176,9 @@ impl<T: Real, Dev: Device<T>> AnyExecutor for Executor<T, Dev> {
         self.comm.as_ref()
     }
 
-    fn exchange(&self, named: Algorithm) -> Algorithm {
-        let found = self.context.exchanges.iter().find(|(algorithm, _)| *algorithm == named);
-        found.map_or(named, |(_, exchange)| exchange.algorithm())
+    fn exchange(&self, named: Exchange) -> Exchange {
+        let found = self.context.exchanges.iter().find(|(found, _)| *found == named);
+        found.map_or(named, |(_, exchange)| exchange.exchange())
     }
 
     fn lost(&self) -> Option<WireError> {

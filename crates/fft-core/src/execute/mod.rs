@@ -9,4 +9,4 @@ pub use device::{
     BindContext, Device, OpBuffers, Operation, Operations, Places, RunContext, RunParts, Window,
     WorkReals,
 };
-pub use executor::{AnyExecutor, Executor, MakeExchange};
+pub use executor::{AnyExecutor, Executor, MakeExchanger};

@@ -9,7 +9,7 @@ use crate::base::{Error, Real};
 use crate::comm::MessagePlan;
 use crate::execute::{OpBuffers, Operation, RunContext, RunParts};
 use crate::geometry::Transfer;
-use crate::problem::Algorithm;
+use crate::problem::Exchange;
 use crate::recipe::norm_gain::Loss;
 use crate::redistribute::spill::BufferOffset;
 
@@ -25,7 +25,7 @@ pub(crate) enum Op<T: Real> {
     },
     Reshape {
         reshape: Box<Reshape<T>>,
-        exchange: Algorithm,
+        exchange: Exchange,
         reads_spare: bool,
     },
     SharedPass(Box<SharedPass<T>>),

@@ -31,7 +31,7 @@ impl Recipe {
     /// let grid = DynGrid::new([32, 32, 32])?;
     /// let slabs = Layout::even(grid, ProcGrid::new([4, 1, 1]), 4);
     /// let mut problem = Problem::new([Kind::C2C; 3], true, Precision::F64, slabs.clone(), slabs)?;
-    /// problem.options.exchange = Algorithm::P2p;
+    /// problem.options.exchange = Exchange::P2p;
     /// let recipe = Recipe::new(problem)?;
     /// let capabilities = Capabilities::of_threads(recipe.problem());
     /// let program = recipe.lower(Direction::Forward, capabilities);

@@ -7,7 +7,7 @@ use crate::codec::Wire;
 use crate::geometry::exclusive::Exclusive;
 use crate::geometry::layout::axis_names;
 use crate::problem::Gain;
-use crate::problem::{Algorithm, Chunking, Direction, Kind, TransportPolicy};
+use crate::problem::{Chunking, Direction, Exchange, Kind, TransportPolicy};
 use crate::recipe::norm_gain::Loss;
 use crate::recipe::{Node, Pass, Recipe};
 use crate::redistribute::spill::BufferSplit;
@@ -79,8 +79,8 @@ pub struct ExchangePass<'a> {
     pub to: &'a Node,
     /// The encoding of messages.
     pub wire: Wire,
-    /// The algorithm.
-    pub exchange: Algorithm,
+    /// The exchange.
+    pub exchange: Exchange,
     /// Whether ranks of a host read each other's memory.
     pub(crate) direct: bool,
     /// Axes that chunks hold whole.
@@ -159,7 +159,7 @@ impl<'a> Program<'a> {
         let pass = Pass {
             kind: fft.kind,
             direction: self.direction,
-            n: problem.transform[fft.axis],
+            n: problem.zero_padded[fft.axis],
             resized: resized.then(|| [problem.grid().len(fft.axis), problem.modes[fft.axis]]),
             complex_before,
             complex_after,

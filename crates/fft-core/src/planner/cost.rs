@@ -8,7 +8,7 @@ use super::volume::Volume;
 use crate::base::cache_sizes::MESSAGE_BYTES;
 use crate::codec::Wire;
 use crate::geometry::Topology;
-use crate::problem::{Algorithm, FlightCosts, Machine, Messages, Travel};
+use crate::problem::{Exchange, FlightCosts, Machine, Messages, Travel};
 
 /// Bytes of the numbers whose transforms [`Machine::flops`] is about.
 const COMPLEX_BYTES: f64 = 16.0;
@@ -50,7 +50,7 @@ pub(crate) struct Order {
     /// Encoded bytes per byte in memory, for messages to other hosts.
     pub(crate) share: f64,
     pub(crate) wire: Wire,
-    pub(crate) exchange: Algorithm,
+    pub(crate) exchange: Exchange,
     /// Bytes of a chunk, if chunked.
     pub(crate) chunk: Option<f64>,
     pub(crate) rounds: f64,
@@ -349,7 +349,7 @@ mod tests {
             element: 16.0,
             share: 1.0,
             wire: Wire::Raw,
-            exchange: Algorithm::P2p,
+            exchange: Exchange::P2p,
             chunk: None,
             rounds: 1.0,
         };

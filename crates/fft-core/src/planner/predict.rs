@@ -205,7 +205,7 @@ impl Predictor<'_> {
         let most = from.layout.most_points() as f64;
         let strided = from.layout.order().contiguous() != fft.axis || self.all_near;
         let gathered = strided && self.problem.prefers_contiguous();
-        let (n, len) = (self.problem.transform[fft.axis], from.layout.grid().len(fft.axis));
+        let (n, len) = (self.problem.zero_padded[fft.axis], from.layout.grid().len(fft.axis));
         // Lines are as long as their transform, whatever there is of them. Half a spectrum stays.
         let longer = if fft.resized { n as f64 / len as f64 } else { 1.0 };
         let n = if fft.resized { n } else { len };

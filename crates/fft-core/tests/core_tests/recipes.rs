@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::tiling::{Rng, tiling};
 use Kind::{C2C, R2C};
 use fft_core::{
-    Access, Algorithm, Capabilities, DeviceOp, Direction, DynBrick, Grid, Kind, Layout, Machine,
+    Access, Capabilities, DeviceOp, Direction, DynBrick, Exchange, Grid, Kind, Layout, Machine,
     Precision, Problem, ProcGrid, Recipe, Scale, Step, Wire,
 };
 use proptest::prelude::*;
@@ -45,8 +45,8 @@ fn random<const D: usize>(longest: usize) -> impl Strategy<Value = Problem> {
         let complex = halved == D;
         let mut problem = Problem::new(kinds, complex, Precision::F32, input, output).unwrap();
         problem.batch = 1 + rng.below(3);
-        problem.forward = [Scale::None, Scale::Full, Scale::Symmetric][rng.below(3)];
-        problem.options.exchange = Algorithm::ALL[rng.below(Algorithm::ALL.len())];
+        problem.forward_scale = [Scale::None, Scale::Full, Scale::Symmetric][rng.below(3)];
+        problem.options.exchange = Exchange::ALL[rng.below(Exchange::ALL.len())];
         let hosts = 1 + rng.below(3);
         problem.hosts = (0..ranks).map(|_| rng.below(hosts)).collect();
         problem.options.wire = [Wire::Raw, Wire::F16, Wire::Lossless][rng.below(3)];

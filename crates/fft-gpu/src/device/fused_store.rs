@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use fft_core::{
-    Algorithm, Error, ExchangePass, Link, LocalReadBox, Node, Problem, Program, Redistribution,
+    Error, Exchange, ExchangePass, Link, LocalReadBox, Node, Problem, Program, Redistribution,
     RunContext, RunParts,
 };
 
@@ -20,7 +20,7 @@ pub(super) struct Store {
     plan: Gathering,
     /// Whether they load what they read from other ranks.
     fetches: bool,
-    exchange: Algorithm,
+    exchange: Exchange,
 }
 
 /// The pieces of an exchange's result, or `back` of its source; `None` where some are in messages.

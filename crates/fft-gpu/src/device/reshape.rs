@@ -16,7 +16,7 @@ use std::time::Instant;
 
 use cudarc::driver::DeviceSlice;
 use fft_core::{
-    Algorithm, Chunk, Error, ExchangePass, Link, LocalRead, Loss, MemoryUse, MessagePlan, Problem,
+    Chunk, Error, Exchange, ExchangePass, Link, LocalRead, Loss, MemoryUse, MessagePlan, Problem,
     Program, Redistribution, RunContext, RunParts, Wire,
 };
 
@@ -115,7 +115,7 @@ fn peer_gets<T: GpuReal>(
 /// One rank's part of a change of layout.
 pub(super) struct Reshape<T> {
     rank: usize,
-    exchange: Algorithm,
+    exchange: Exchange,
     pub(super) loss: Option<Loss>,
     /// The steps of `tolerance`: the usual one, and a finer one for messages that lose too much.
     pub(super) step: (f64, Option<f64>),

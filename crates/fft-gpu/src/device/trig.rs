@@ -34,7 +34,7 @@ pub(super) struct Trig<T> {
 /// Refuses transforms that devices have no kernels for. The same on all ranks.
 pub(super) fn check_kinds(problem: &Problem) -> Result<(), Error> {
     for (axis, kind) in problem.kinds.iter().enumerate() {
-        let n = problem.transform[axis];
+        let n = problem.zero_padded[axis];
         if kind.trigonometric().is_some_and(|transform| InnerFft::new(transform, n).is_none()) {
             let what = format!("kind of axis {axis} of a plan on a device");
             return Err(Error::argument(what, kind, "one that devices have kernels for"));

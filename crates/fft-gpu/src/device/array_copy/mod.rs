@@ -17,7 +17,7 @@ use std::sync::Arc;
 use bytemuck::Pod;
 use cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut, DeviceSlice};
 use fft_core::{
-    Comm, CopyMessage, CopyPlan, Device, Error, Exchange, NodeMemory, Unwinding, WorkReals, agree,
+    Comm, CopyMessage, CopyPlan, Device, Error, Exchanger, NodeMemory, Unwinding, WorkReals, agree,
     agree_by_memory,
 };
 
@@ -75,7 +75,7 @@ impl DeviceCopy {
     pub fn new(
         (gpu, stream, transport): (&Gpu, &Arc<CudaStream>, GpuTransport),
         comm: Box<dyn Comm>,
-        exchange: Box<dyn Exchange>,
+        exchange: Box<dyn Exchanger>,
         plan: CopyPlan,
     ) -> Result<Self, Error> {
         let (own, rank) = (comm.as_ref(), comm.rank());
