@@ -32,9 +32,10 @@ fn a_plan_is_told_for_people() {
 chosen by the model: shared is predicted to take 38.26 ms and hosts 37.02 ms, but another exchange \
 must be faster by 25% and 20.00 µs
 
-2 passes over memory
-   local fft: c2c y
-   exchange [4x1] to [1x4] by shared, wire raw, chunks of 524288 bytes, unpacking with c2c x
+2 passes over memory, with the places of rank 0's data
+   local fft: c2c y, from input to work 0
+   exchange [4x1] to [1x4] by shared, wire raw, chunks of 524288 bytes, fused by unpack: c2c x, \
+from work 0 to output
 
 1. to [1x4] by shared, raw: ";
     assert!(text.starts_with(start), "{text}");

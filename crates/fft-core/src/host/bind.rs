@@ -82,7 +82,7 @@ impl<T: Real> Binder<'_, T> {
         match &program.ops[number] {
             Pass::LocalFft(ffts) => self.local_fft(ffts, before, after),
             Pass::Exchange(pass) => self.exchange(pass, before, after),
-            Pass::SharedPass(pass) => self.shared_pass(pass),
+            Pass::SharedPass(pass) => self.shared_pass(number, pass),
             Pass::CopyOut => Ok(self.copy_out(before)),
         }
     }
@@ -146,20 +146,19 @@ impl<T: Real> Binder<'_, T> {
         Ok(Op::Reshape { reshape: Box::new(reshape), exchange, reads_spare })
     }
 
-    fn shared_pass(&mut self, pass: &SharedFft) -> Result<Op<T>, Error> {
-        let [home, work] = [pass.home, pass.work].map(|node| self.program.node(node));
+    fn shared_pass(&mut self, number: usize, pass: &SharedFft<'_>) -> Result<Op<T>, Error> {
         let axes = self.program.passes(&pass.ffts);
-        let real = pass.real.map(|node| &self.program.node(node).layout);
+        let exclusive = self.program.exclusive.as_ref();
         let tiling = Tiling {
             rank: self.rank,
-            home: &home.layout,
-            work: &work.layout,
-            exclusive: self.program.exclusive.as_ref(),
-            first: pass.first,
+            home: &pass.home.layout,
+            work: &pass.work.layout,
+            exclusive,
+            first: exclusive.is_some() && number == 0,
             batch: self.problem.batch,
-            width: home.width(),
+            width: pass.home.width(),
             axes: &axes,
-            real: real.map(|real| (self.context.direction, real)),
+            real: pass.real.map(|real| (self.context.direction, &real.layout)),
         };
         Ok(Op::SharedPass(Box::new(SharedPass::new(&tiling, self.device)?)))
     }

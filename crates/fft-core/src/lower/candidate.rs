@@ -13,8 +13,8 @@
 use std::ops::RangeInclusive;
 
 use super::allocate::{MemoryUse, Place, is_accessed, places};
+use super::lower::Lowering;
 use super::program::{Op, Program};
-use super::stages::Lowering;
 use crate::geometry::exclusive::Exclusive;
 use crate::problem::Memory;
 use crate::redistribute::spill::{BufferSplit, Spill};
@@ -22,54 +22,55 @@ use crate::redistribute::spill::{BufferSplit, Spill};
 /// What candidates differ in.
 #[derive(Debug, Default)]
 pub(crate) struct Candidate {
-    /// Whether transforms may run in place across ranks.
-    shared_passes: bool,
-    /// Whether the result is copied from the plan's memory to the output.
-    pub(crate) copies_out: bool,
+    /// Whether transforms may run in shared memory.
+    pub(crate) shares: bool,
+    /// Whether they also do so if data is moved to another layout afterwards, which saves memory.
+    pub(crate) saves: bool,
+    /// Whether real transforms join them.
+    pub(crate) halves: bool,
     /// Whether ranks of a host read each other's memory in exchanges. Otherwise they send messages.
     pub(crate) reads_peers: bool,
-    /// The data kept in the output, if all steps are one shared stage.
+    /// Whether the result is copied from the plan's memory to the output.
+    pub(crate) copies_out: bool,
+    /// The data kept in the output, if all operations are shared passes on one layout.
     pub(crate) exclusive: Option<Exclusive>,
 }
 
-impl Candidate {
-    const fn new(shared_passes: bool, copies_out: bool, reads_peers: bool) -> Self {
-        Self { shared_passes, copies_out, reads_peers, exclusive: None }
+/// The candidates with one buffer besides the output, in order of preference.
+const WITH_ONE_BUFFER: [Candidate; 6] = {
+    const fn of(shares: bool, reads_peers: bool, copies_out: bool) -> Candidate {
+        let (saves, halves, exclusive) = (true, false, None);
+        Candidate { shares, saves, halves, reads_peers, copies_out, exclusive }
     }
-
-    /// The candidates with one buffer, in order of preference.
-    const WITH_ONE_BUFFER: [Self; 6] = [
-        Self::new(true, false, true),
-        Self::new(true, true, true),
-        Self::new(false, false, true),
-        Self::new(false, true, true),
-        Self::new(false, false, false),
-        Self::new(false, true, false),
-    ];
-}
+    [
+        of(true, true, false),
+        of(true, true, true),
+        of(false, true, false),
+        of(false, true, true),
+        of(false, false, false),
+        of(false, false, true),
+    ]
+};
 
 impl<'a> Lowering<'a> {
     /// The program of the direction.
     pub(crate) fn program(&self) -> Program<'a> {
         if !self.capabilities.fuses_in_cache {
-            let candidate = Candidate::new(false, false, true);
-            return self.build(self.stages(false, false), candidate);
+            return self.build(Candidate { reads_peers: true, ..Candidate::default() });
         }
-        if let Some((stage, exclusive)) = self.single_stage() {
-            let candidate = Candidate::new(true, false, true);
-            let candidate = Candidate { exclusive: Some(exclusive), ..candidate };
-            return self.build(vec![stage], candidate);
+        if let exclusive @ Some(_) = self.exclusive() {
+            return self.build(Candidate { exclusive, reads_peers: true, ..Candidate::default() });
         }
-        let mut with_one_buffer = Candidate::WITH_ONE_BUFFER.into_iter();
+        let mut candidates = WITH_ONE_BUFFER.into_iter();
         if self.problem().options.memory == Memory::Least {
-            let found = with_one_buffer.find_map(|candidate| self.with_one_buffer(candidate));
+            let found = candidates.find_map(|candidate| self.with_one_buffer(candidate));
             return found.unwrap_or_else(|| self.with_two_buffers());
         }
         let program = self.with_two_buffers();
         if !self.policy.all_near || !program.reads_peers() || self.needs_one_buffer(&program) {
             return program;
         }
-        let mut reading = with_one_buffer.filter(|candidate| candidate.reads_peers);
+        let mut reading = candidates.filter(|candidate| candidate.reads_peers);
         reading.find_map(|candidate| self.with_one_buffer(candidate)).unwrap_or(program)
     }
 
@@ -77,10 +78,14 @@ impl<'a> Lowering<'a> {
     fn with_two_buffers(&self) -> Program<'a> {
         let exposes_all = self.capabilities.exposes_all;
         let least = self.problem().options.memory == Memory::Least;
-        // If only the plan's memory is exposed, one buffer costs no time.
-        let stages = self.stages(true, !exposes_all || least);
-        let stages = if exposes_all { self.halved(stages) } else { stages };
-        self.build(stages, Candidate::new(true, false, true))
+        self.build(Candidate {
+            shares: true,
+            // If only the plan's memory is exposed, one buffer costs no time.
+            saves: !exposes_all || least,
+            halves: exposes_all,
+            reads_peers: true,
+            ..Candidate::default()
+        })
     }
 
     /// Whether a program needs no more than the output and one buffer, or would if its result were
@@ -98,8 +103,7 @@ impl<'a> Lowering<'a> {
 
     /// The program of a candidate, if the output and one buffer suffice.
     fn with_one_buffer(&self, candidate: Candidate) -> Option<Program<'a>> {
-        let stages = self.stages(candidate.shared_passes, true);
-        let mut program = self.build(stages, candidate);
+        let mut program = self.build(candidate);
         let uses = program.uses();
         // Planes of a brick have several sizes between two exchanges if lines are resized.
         let splits = !self.problem().is_any_resized();

@@ -6,7 +6,8 @@ pub(crate) mod capabilities;
 pub(crate) mod fusion;
 pub(crate) mod lower;
 pub(crate) mod program;
-pub(crate) mod stages;
+pub(crate) mod rules;
+pub(crate) mod shared;
 pub(crate) mod tiling;
 
 pub use allocate::{MemoryNeeds, MemoryUse};

@@ -28,12 +28,12 @@ pub struct Program<'a> {
     pub(crate) policy: TransportPolicy,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Op<'a> {
     /// Local transforms along axes that fit into cache together.
     LocalFft(Vec<AxisFft>),
     Exchange(ExchangePass<'a>),
-    SharedPass(SharedFft),
+    SharedPass(SharedFft<'a>),
     /// Copy of the result from the plan's memory to the output.
     CopyOut,
 }
@@ -67,7 +67,7 @@ pub struct AxisFft {
 }
 
 /// A redistribution to another layout.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct ExchangePass<'a> {
     /// The number of the recipe's step.
     pub(crate) step: usize,
@@ -95,16 +95,24 @@ pub struct ExchangePass<'a> {
 }
 
 /// In-place transforms across the ranks of a host.
-#[derive(Debug)]
-pub(crate) struct SharedFft {
+#[derive(Clone, Debug)]
+pub(crate) struct SharedFft<'a> {
     /// The nodes with the distribution of data and of work.
-    pub(crate) home: usize,
-    pub(crate) work: usize,
+    pub(crate) home: &'a Node,
+    pub(crate) work: &'a Node,
     pub(crate) ffts: Vec<AxisFft>,
     /// The node of real data, read forward or written inverse instead of `home`.
-    pub(crate) real: Option<usize>,
-    /// Whether it is the first operation and reads the input.
-    pub(crate) first: bool,
+    pub(crate) real: Option<&'a Node>,
+}
+
+impl<'a> SharedFft<'a> {
+    /// The node of the result.
+    pub(crate) fn result(&self, direction: Direction) -> &'a Node {
+        match direction {
+            Direction::Forward => self.home,
+            Direction::Inverse => self.real.unwrap_or(self.home),
+        }
+    }
 }
 
 impl<'a> Program<'a> {
@@ -231,10 +239,11 @@ impl<'a> Program<'a> {
         let line = |step: &PlacedStep| {
             let PlacedStep { action, from, to, window } = step;
             let mut text = match *action {
-                Action::Copy(_) => format!("copy: {from} to {to}"),
+                Action::Copy(_) => format!("copy from {from} to {to}"),
                 Action::Run(op) => {
                     let (before, after) = (part(op), part(op + 1));
-                    format!("{}: {from}{before} to {to}{after}", self.text(&self.ops[op]))
+                    let op = self.text(&self.ops[op]);
+                    format!("{op}, from {from}{before} to {to}{after}")
                 }
             };
             if let Some(window) = window {
@@ -290,10 +299,14 @@ impl Program<'_> {
             ffts.iter().map(|fft| format!(" {} {}", fft.kind, axes[fft.axis])).collect()
         };
         match op {
-            Op::LocalFft(pass) => format!("local fft:{}", ffts(pass)),
+            Op::LocalFft(group) => {
+                let rule = if group.len() > 1 { ", fused by join" } else { "" };
+                format!("local fft:{}{rule}", ffts(group))
+            }
             Op::SharedPass(pass) => {
-                let [home, work] = [pass.home, pass.work].map(|node| &self.node(node).layout);
-                format!("shared pass on {home} as {work}:{}", ffts(&pass.ffts))
+                let [home, work] = [&pass.home.layout, &pass.work.layout];
+                let rules = if pass.real.is_some() { "share, halve" } else { "share" };
+                format!("shared pass on {home} as {work}:{}, fused by {rules}", ffts(&pass.ffts))
             }
             Op::Exchange(pass) => {
                 let ExchangePass { exchange, wire, .. } = pass;
@@ -303,10 +316,10 @@ impl Program<'_> {
                     text += &format!(", chunks of {} bytes", chunking.bytes);
                 }
                 if !pass.fuse_before.is_empty() {
-                    text += &format!(", packing after{}", ffts(&pass.fuse_before));
+                    text += &format!(", fused by pack:{}", ffts(&pass.fuse_before));
                 }
                 if !pass.fuse_after.is_empty() {
-                    text += &format!(", unpacking with{}", ffts(&pass.fuse_after));
+                    text += &format!(", fused by unpack:{}", ffts(&pass.fuse_after));
                 }
                 text
             }

@@ -239,7 +239,7 @@ pub(crate) fn whole(ask: &Ask) -> Result<Forecast, Failure> {
         })
     });
     let capabilities = Capabilities::of_threads(recipe.problem());
-    let program = recipe.lower(Direction::Forward, capabilities).to_string();
+    let program = recipe.lower(Direction::Forward, capabilities).placed(0, false, true);
     Ok(Forecast {
         recipe: recipe.to_string(),
         reason,

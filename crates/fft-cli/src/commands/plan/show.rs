@@ -23,7 +23,7 @@ fn write(ask: &Ask, found: &Forecast, to: &mut String) -> std::fmt::Result {
     writeln!(to, "{}", found.recipe)?;
     writeln!(to, "{}", on(ask))?;
     writeln!(to, "chosen by the model: {}", found.reason)?;
-    writeln!(to, "\n{} passes over memory", found.program.len())?;
+    writeln!(to, "\n{} passes over memory, with the places of rank 0's data", found.program.len())?;
     for pass in &found.program {
         writeln!(to, "   {pass}")?;
     }
