@@ -348,7 +348,7 @@ static NOT_SHARED: Once = Once::new();
 #[cfg(all(test, feature = "cuda"))]
 mod tests {
     use super::*;
-    use fft_core::{Capabilities, DeviceOp, Direction, Epochs, Grid, Machine};
+    use fft_core::{Capabilities, DeviceCapabilities, DeviceOp, Direction, Epochs, Grid, Machine};
 
     /// A device transforms no chunks in its cache: the recipe is the same whether messages are in
     /// chunks or whole.
@@ -455,11 +455,12 @@ mod tests {
             let recipe = draft
                 .decide_on_device(draft.options.clone(), (Access::Contiguous, "a GPU"), by_clock)?
                 .recipe;
+            let device = DeviceCapabilities::apart(comm.size());
             for direction in [Direction::Forward, Direction::Inverse] {
-                let program = recipe.lower(direction, Capabilities::of_library());
+                let program = recipe.lower(direction, Capabilities::of_devices(&device));
                 let mut resized = [None; 3];
                 for op in program.device_ops() {
-                    let DeviceOp::LocalFft(ffts) = op else { continue };
+                    let DeviceOp::LocalFft(ffts, _) = op else { continue };
                     for fft in ffts {
                         let (axis, pass) = program.pass(fft);
                         let lens = [pass.len_before(), pass.len_after()];

@@ -56,7 +56,11 @@ pub use geometry::{
     Topology, Transfer, View, check_axes,
 };
 pub use host::{Cpu, CpuCall, CpuFft, HostExecutor, HostOp, HostWork, LineFft, LinePlanner};
-pub use lower::{AxisFft, Capabilities, DeviceOp, ExchangePass, MemoryNeeds, MemoryUse, Program};
+pub use lower::{
+    AcrossFft, AxisFft, Capabilities, Chunks, DeviceCapabilities, DeviceLink, DeviceOp, EngineCopy,
+    EngineSide, ExchangePass, FftGroup, MemoryNeeds, MemoryUse, PieceGrid, Program, StorePass,
+    is_large, loads_lines, swapped,
+};
 pub use num_complex::Complex;
 pub use planner::cost;
 pub use planner::{BytesMoved, Expected, Layouts, Prediction};

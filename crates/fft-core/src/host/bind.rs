@@ -84,6 +84,7 @@ impl<T: Real> Binder<'_, T> {
             Pass::Exchange(pass) => self.exchange(pass, before, after),
             Pass::SharedPass(pass) => self.shared_pass(number, pass),
             Pass::CopyOut => Ok(self.copy_out(before)),
+            Pass::Across(_) | Pass::Store(_) => unreachable!("lowered for a device"),
         }
     }
 

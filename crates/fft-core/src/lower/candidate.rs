@@ -55,7 +55,7 @@ const WITH_ONE_BUFFER: [Candidate; 6] = {
 impl<'a> Lowering<'a> {
     /// The program of the direction.
     pub(crate) fn program(&self) -> Program<'a> {
-        if !self.capabilities.fuses_in_cache {
+        if !self.capabilities.fuses_in_cache() {
             return self.build(Candidate { reads_peers: true, ..Candidate::default() });
         }
         if let exclusive @ Some(_) = self.exclusive() {
@@ -171,7 +171,7 @@ impl Program<'_> {
             match op {
                 Op::LocalFft(local) => ffts.extend_from_slice(local),
                 Op::SharedPass(_) => return None,
-                Op::Exchange(_) | Op::CopyOut => {}
+                _ => {}
             }
         }
         if let Some(Op::Exchange(leaves)) = self.ops.get(last) {

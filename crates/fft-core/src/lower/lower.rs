@@ -17,6 +17,7 @@
 
 use super::candidate::Candidate;
 use super::capabilities::Capabilities;
+use super::device::{AcrossFft, StorePass};
 use super::program::{AxisFft, ExchangePass, Op, Program, Value};
 use crate::geometry::Topology;
 use crate::problem::{Direction, Gain, Problem, TransportPolicy};
@@ -41,7 +42,11 @@ impl Recipe {
     /// assert!(program.to_string().starts_with("local fft: c2c z c2c y"));
     /// # Ok::<(), Error>(())
     /// ```
-    pub fn lower(&self, direction: Direction, capabilities: Capabilities) -> Program<'_> {
+    pub fn lower<'a>(
+        &'a self,
+        direction: Direction,
+        capabilities: Capabilities<'a>,
+    ) -> Program<'a> {
         let policy = self.problem().policy();
         Lowering { recipe: self, direction, capabilities, policy }.program()
     }
@@ -52,7 +57,7 @@ impl Recipe {
 pub(crate) struct Lowering<'a> {
     pub(crate) recipe: &'a Recipe,
     pub(crate) direction: Direction,
-    pub(crate) capabilities: Capabilities,
+    pub(crate) capabilities: Capabilities<'a>,
     pub(crate) policy: TransportPolicy,
 }
 
@@ -87,19 +92,21 @@ impl<'a> Lowering<'a> {
         if candidate.halves {
             ops = self.halve(ops);
         }
-        ops = self.divide(ops);
-        ops = self.join(ops);
-        if self.policy.pipelined && self.capabilities.fuses_in_cache {
-            ops = self.pack(ops);
+        if let Some(device) = self.capabilities.device {
+            ops = self.for_device(ops, device);
+        } else {
+            ops = self.divide(ops);
+            ops = self.join(ops);
+            ops = if self.policy.pipelined { self.pack(ops) } else { ops };
+            ops = self.unpack(ops);
         }
-        ops = self.unpack(ops);
         if candidate.copies_out {
             ops.push(Op::CopyOut);
         }
         number_exchanges(&mut ops);
-        let Self { recipe, direction, policy, .. } = *self;
-        let values = self.values(&ops);
-        Program { recipe, direction, ops, values, exclusive: candidate.exclusive, policy }
+        let Self { recipe, direction, capabilities, policy } = *self;
+        let (values, exclusive) = (self.values(&ops), candidate.exclusive);
+        Program { recipe, direction, capabilities, ops, values, exclusive, policy }
     }
 
     /// One operation for each transform and each reshape. A factor belongs to the transform before
@@ -107,7 +114,11 @@ impl<'a> Lowering<'a> {
     pub(crate) fn unfused(&self, reads_peers: bool) -> Vec<Op<'a>> {
         let problem = self.problem();
         let topology = Topology::new(&problem.hosts, problem.input.ranks());
-        let reads_peers = reads_peers && topology.ranks_per_host() > 1;
+        let reads_peers = match self.capabilities.device {
+            Some(device) => device.synchronizes,
+            None => reads_peers && topology.ranks_per_host() > 1,
+        };
+        let on_host = self.capabilities.device.is_none();
         let mut ops = Vec::new();
         let mut next_factor = 1.0;
         for step in self.step_numbers() {
@@ -132,11 +143,12 @@ impl<'a> Lowering<'a> {
                     to,
                     wire,
                     exchange,
-                    direct: exchange.reads_peers() && reads_peers,
+                    direct: reads_peers && (exchange.reads_peers() || !on_host),
                     whole: Vec::new(),
-                    chunking: self.policy.chunking.filter(|_| self.capabilities.fuses_in_cache),
+                    chunking: self.policy.chunking.filter(|_| self.capabilities.fuses_in_cache()),
                     fuse_before: Vec::new(),
                     fuse_after: Vec::new(),
+                    chunks: None,
                     gain: self.gain(from, step),
                 })),
             }
@@ -169,6 +181,8 @@ impl<'a> Lowering<'a> {
             Op::LocalFft(ffts) => self.ends(ffts[ffts.len() - 1].step)[1],
             Op::Exchange(pass) => pass.to,
             Op::SharedPass(pass) => pass.result(self.direction),
+            Op::Across(AcrossFft { both, .. }) => self.ends(both[1].step)[1],
+            Op::Store(pass) => pass.exchange.to,
             Op::CopyOut => end,
         });
         let nodes = std::iter::once(start).chain(after);
@@ -180,9 +194,15 @@ impl<'a> Lowering<'a> {
 fn number_exchanges(ops: &mut [Op<'_>]) {
     let mut number = 0;
     for op in ops {
-        if let Op::Exchange(pass) = op {
-            pass.number = number;
-            number += 1;
-        }
+        let pass = match op {
+            Op::Exchange(pass) => pass,
+            Op::Store(StorePass { loads, exchange, .. }) => {
+                number += usize::from(loads.is_some());
+                exchange
+            }
+            _ => continue,
+        };
+        pass.number = number;
+        number += 1;
     }
 }

@@ -3,6 +3,7 @@
 pub(crate) mod allocate;
 pub(crate) mod candidate;
 pub(crate) mod capabilities;
+pub(crate) mod device;
 pub(crate) mod fusion;
 pub(crate) mod lower;
 pub(crate) mod program;
@@ -12,4 +13,8 @@ pub(crate) mod tiling;
 
 pub use allocate::{MemoryNeeds, MemoryUse};
 pub use capabilities::Capabilities;
+pub use device::{
+    AcrossFft, Chunks, DeviceCapabilities, DeviceLink, EngineCopy, EngineSide, FftGroup, PieceGrid,
+    StorePass, device_chunks, is_large, loads_lines, swapped,
+};
 pub use program::{AxisFft, DeviceOp, ExchangePass, Program};

@@ -3,6 +3,9 @@
 use std::fmt;
 
 use super::allocate::{Action, Allocation, MemoryNeeds, MemoryUse, PlacedStep};
+use super::capabilities::Capabilities;
+use super::device::{AcrossFft, Chunks, FftGroup, StorePass};
+use super::lower::Lowering;
 use crate::codec::Wire;
 use crate::geometry::exclusive::Exclusive;
 use crate::geometry::layout::axis_names;
@@ -20,6 +23,7 @@ use crate::redistribute::spill::BufferSplit;
 pub struct Program<'a> {
     pub(crate) recipe: &'a Recipe,
     pub(crate) direction: Direction,
+    pub(crate) capabilities: Capabilities<'a>,
     /// Operation `i` reads value `i` and writes value `i + 1`.
     pub(crate) ops: Vec<Op<'a>>,
     pub(crate) values: Vec<Value<'a>>,
@@ -34,6 +38,10 @@ pub(crate) enum Op<'a> {
     LocalFft(Vec<AxisFft>),
     Exchange(ExchangePass<'a>),
     SharedPass(SharedFft<'a>),
+    /// One of two transforms across, on a device.
+    Across(AcrossFft),
+    /// Transforms that do the last exchange, on a device.
+    Store(StorePass<'a>),
     /// Copy of the result from the plan's memory to the output.
     CopyOut,
 }
@@ -46,13 +54,30 @@ pub(crate) struct Value<'a> {
     pub(crate) split: BufferSplit,
 }
 
-/// An operation of a program without shared passes ([`Program::device_ops`]).
+/// An operation of a program for devices ([`Capabilities::of_devices`]).
 #[derive(Debug)]
 pub enum DeviceOp<'p, 'a> {
-    /// Local transforms, in order.
-    LocalFft(&'p [AxisFft]),
-    /// A redistribution.
+    /// Local transforms: along one axis, or along two that are one operation. If an exchange in
+    /// chunks follows, they are divided like it.
+    LocalFft(&'p [AxisFft], Option<Chunks>),
+    /// One of two transforms across.
+    Across(&'p AcrossFft),
+    /// A redistribution, perhaps by the transforms after it.
     Exchange(&'p ExchangePass<'a>),
+    /// Transforms that do the redistribution after them, perhaps also the one before.
+    Store(&'p StorePass<'a>),
+}
+
+impl DeviceOp<'_, '_> {
+    /// Whether it is an exchange that the transforms after it do.
+    pub fn is_loaded(&self) -> bool {
+        matches!(self, Self::Exchange(pass) if !pass.fuse_after.is_empty())
+    }
+
+    /// Whether it is transforms that do the exchange after them.
+    pub fn is_stored(&self) -> bool {
+        matches!(self, Self::Store(_))
+    }
 }
 
 /// The transform along one axis.
@@ -88,8 +113,10 @@ pub struct ExchangePass<'a> {
     pub(crate) chunking: Option<Chunking>,
     /// Transforms of each chunk before packing.
     pub(crate) fuse_before: Vec<AxisFft>,
-    /// Transforms of each tile after unpacking.
-    pub(crate) fuse_after: Vec<AxisFft>,
+    /// Transforms of each tile after unpacking; on a device, those that load what it moves.
+    pub fuse_after: Vec<AxisFft>,
+    /// The chunks that copy engines move, on a device.
+    pub chunks: Option<Chunks>,
     /// The gain of errors in messages up to the result.
     pub(crate) gain: Gain,
 }
@@ -121,18 +148,27 @@ impl<'a> Program<'a> {
         self.recipe
     }
 
-    /// The operations of a device without shared passes ([`Capabilities::of_library`]).
+    /// The operations of a device.
     ///
     /// # Panics
-    /// If the program was lowered for another device.
-    ///
-    /// [`Capabilities::of_library`]: super::Capabilities::of_library
+    /// If the program was lowered for hosts.
     pub fn device_ops(&self) -> impl Iterator<Item = DeviceOp<'_, 'a>> {
-        self.ops.iter().map(|op| match op {
-            Op::LocalFft(ffts) => DeviceOp::LocalFft(ffts),
+        self.ops.iter().enumerate().map(|(number, op)| match op {
+            Op::LocalFft(ffts) => match self.ops.get(number + 1) {
+                Some(Op::Exchange(next)) => DeviceOp::LocalFft(ffts, next.chunks),
+                _ => DeviceOp::LocalFft(ffts, None),
+            },
+            Op::Across(across) => DeviceOp::Across(across),
             Op::Exchange(pass) => DeviceOp::Exchange(pass),
-            Op::SharedPass(_) | Op::CopyOut => unreachable!("lowered for a CPU"),
+            Op::Store(pass) => DeviceOp::Store(pass),
+            Op::SharedPass(_) | Op::CopyOut => unreachable!("lowered for a host"),
         })
+    }
+
+    /// A rank's transforms of one operation of a device.
+    pub fn group(&self, ffts: &[AxisFft], rank: usize) -> FftGroup {
+        let Self { recipe, direction, capabilities, policy, .. } = *self;
+        FftGroup::new(&Lowering { recipe, direction, capabilities, policy }, ffts, rank)
     }
 
     /// The node of this rank's data before the first operation, and after the last.
@@ -162,20 +198,7 @@ impl<'a> Program<'a> {
 
     /// The axis and the pass of a transform, without strides.
     pub fn pass(&self, fft: &AxisFft) -> (usize, Pass) {
-        let [complex_before, complex_after] = self.ends(fft.step).map(|node| node.complex);
-        let (problem, resized) = (self.recipe.problem(), fft.resized);
-        let pass = Pass {
-            kind: fft.kind,
-            direction: self.direction,
-            n: problem.zero_padded[fft.axis],
-            resized: resized.then(|| [problem.grid().len(fft.axis), problem.modes[fft.axis]]),
-            complex_before,
-            complex_after,
-            outer: 1,
-            inner: 1,
-            factor: fft.factor,
-        };
-        (fft.axis, pass)
+        pass_of(self.recipe, self.direction, fft)
     }
 
     pub(crate) fn passes(&self, ffts: &[AxisFft]) -> Vec<(usize, Pass)> {
@@ -202,6 +225,7 @@ impl<'a> Program<'a> {
     /// The use of memory by each operation.
     pub(crate) fn uses(&self) -> Vec<MemoryUse> {
         let of = |op: &Op<'_>| match op {
+            Op::LocalFft(ffts) if self.capabilities.device.is_some() => self.use_on_device(ffts),
             Op::LocalFft(ffts) => {
                 MemoryUse { in_place: !ffts[0].changes_len(), ..MemoryUse::default() }
             }
@@ -212,15 +236,31 @@ impl<'a> Program<'a> {
                 peers_write: true,
                 ..MemoryUse::default()
             },
-            Op::CopyOut => MemoryUse::default(),
+            // Others also write the destination: the output, which all access then.
+            Op::Store(_) => MemoryUse { peers_read: true, ..MemoryUse::default() },
+            Op::Across(_) | Op::CopyOut => MemoryUse::default(),
         };
         self.ops.iter().map(of).collect()
+    }
+
+    /// A library transforms complex data in place, and may overwrite half spectra that it reads.
+    fn use_on_device(&self, ffts: &[AxisFft]) -> MemoryUse {
+        let resized = ffts[0].resized;
+        let halves = ffts.iter().any(|fft| fft.kind == Kind::R2C);
+        let reads_halves = halves && self.direction == Direction::Inverse;
+        // If lines are padded, a copy of them is transformed.
+        let copies = resized && !self.pass(&ffts[0]).1.line_sides()[0].is_whole();
+        MemoryUse {
+            in_place: !resized && !halves,
+            destroys_source: reads_halves && !copies,
+            ..MemoryUse::default()
+        }
     }
 
     /// What the operations need of a rank's memory. `exposes_all` is as in [`Capabilities`].
     ///
     /// [`Capabilities`]: super::Capabilities
-    pub(crate) fn memory_needs(&self, rank: usize, exposes_all: bool) -> MemoryNeeds {
+    pub fn memory_needs(&self, rank: usize, exposes_all: bool) -> MemoryNeeds {
         let parts: Vec<_> = (0..self.values.len()).map(|value| self.parts(value, rank)).collect();
         MemoryNeeds {
             uses: self.uses(),
@@ -268,6 +308,26 @@ impl<'a> Program<'a> {
     }
 }
 
+/// The axis and the pass of a transform, without strides.
+pub(crate) fn pass_of(recipe: &Recipe, direction: Direction, fft: &AxisFft) -> (usize, Pass) {
+    let nodes = recipe.nodes();
+    let [first, last] = [nodes[fft.step].complex, nodes[fft.step + 1].complex];
+    let [complex_before, complex_after] = direction.choose([first, last], [last, first]);
+    let (problem, resized) = (recipe.problem(), fft.resized);
+    let pass = Pass {
+        kind: fft.kind,
+        direction,
+        n: problem.zero_padded[fft.axis],
+        resized: resized.then(|| [problem.grid().len(fft.axis), problem.modes[fft.axis]]),
+        complex_before,
+        complex_after,
+        outer: 1,
+        inner: 1,
+        factor: fft.factor,
+    };
+    (fft.axis, pass)
+}
+
 impl ExchangePass<'_> {
     /// The error of a lossy encoding that sends this many real numbers.
     pub fn loss(&self, reals: usize) -> Option<Loss> {
@@ -300,8 +360,24 @@ impl Program<'_> {
         };
         match op {
             Op::LocalFft(group) => {
-                let rule = if group.len() > 1 { ", fused by join" } else { "" };
+                let rule = match (group.len(), self.capabilities.device) {
+                    (1, _) => "",
+                    (_, Some(_)) => ", fused by planes",
+                    (_, None) => ", fused by join",
+                };
                 format!("local fft:{}{rule}", ffts(group))
+            }
+            Op::Across(AcrossFft { both, last }) => {
+                let which = if *last { "last" } else { "first" };
+                format!("local fft, the {which} of{}, divided by across", ffts(both))
+            }
+            Op::Store(StorePass { ffts: stored, loads, exchange }) => {
+                let mut text = self.text(&Op::Exchange(exchange.clone()));
+                text += &format!(", fused by store:{}", ffts(stored));
+                if let Some(loads) = loads {
+                    text += &format!("; {}", self.text(&Op::Exchange(loads.clone())));
+                }
+                text
             }
             Op::SharedPass(pass) => {
                 let [home, work] = [&pass.home.layout, &pass.work.layout];
@@ -319,7 +395,13 @@ impl Program<'_> {
                     text += &format!(", fused by pack:{}", ffts(&pass.fuse_before));
                 }
                 if !pass.fuse_after.is_empty() {
-                    text += &format!(", fused by unpack:{}", ffts(&pass.fuse_after));
+                    let on_device = self.capabilities.device.is_some();
+                    let rule = if on_device { "load" } else { "unpack" };
+                    text += &format!(", fused by {rule}:{}", ffts(&pass.fuse_after));
+                }
+                if let Some(chunks) = &pass.chunks {
+                    text +=
+                        &format!(", with the transforms before it in {} by chunk", chunks.all());
                 }
                 text
             }

@@ -22,9 +22,6 @@ impl<'a> Lowering<'a> {
     }
 
     fn joins(&self, group: &[AxisFft], fft: &AxisFft) -> bool {
-        if !self.capabilities.fuses_in_cache {
-            return true;
-        }
         if fft.changes_len() {
             return false;
         }
@@ -53,7 +50,7 @@ impl<'a> Lowering<'a> {
                         pass.fuse_before = ffts;
                     }
                 }
-                Op::SharedPass(_) | Op::CopyOut => since.clear(),
+                _ => since.clear(),
             }
             packed.push(op);
         }
@@ -86,7 +83,7 @@ impl<'a> Lowering<'a> {
 
     /// Whether all messages arrive before unpacking, and can be read in any order.
     fn unpacks_at_once(&self, pass: &ExchangePass<'_>) -> bool {
-        if !self.capabilities.fuses_in_cache || !pass.fuse_after.is_empty() {
+        if !pass.fuse_after.is_empty() {
             return false;
         }
         let [from, to] = [&pass.from.layout, &pass.to.layout];

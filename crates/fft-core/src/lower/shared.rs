@@ -43,7 +43,7 @@ impl<'a> Lowering<'a> {
                 let [_, to] = self.ends(fft.step);
                 !fft.changes_len() && to.complex == home.complex
             }),
-            Op::SharedPass(_) | Op::CopyOut => false,
+            _ => false,
         }
     }
 
@@ -114,7 +114,7 @@ impl<'a> Lowering<'a> {
                     add(work, std::mem::take(&mut ffts));
                     work = pass.to;
                 }
-                Op::SharedPass(_) | Op::CopyOut => unreachable!("not made yet"),
+                _ => unreachable!("not made yet"),
             }
         }
         add(work, ffts);
@@ -219,8 +219,7 @@ mod tests {
 
     #[test]
     fn real_transforms_join_shared_passes_where_their_lines_fit() {
-        let capabilities =
-            Capabilities { shares_memory: true, exposes_all: true, fuses_in_cache: true };
+        let capabilities = Capabilities { shares_memory: true, exposes_all: true, device: None };
         // Complex planes of the last shape exceed the cache.
         for (shape, fits) in [([8, 6, 10], true), ([4, 256, 256], true), ([4, 256, 512], false)] {
             let recipe = pencils(shape);

@@ -82,6 +82,7 @@ impl Recipe {
                 Op::LocalFft(ffts) => predictor.transforms(ffts, false),
                 Op::SharedPass(pass) => predictor.transforms(&pass.ffts, false),
                 Op::Exchange(pass) => predictor.exchange(pass),
+                Op::Across(_) | Op::Store(_) => unreachable!("lowered for threads"),
                 Op::CopyOut => predictor.copy_out(program.start_and_end()[1]),
             }
         }

@@ -103,7 +103,7 @@ fn planned(recipe: &Recipe) -> String {
 }
 
 /// Compares a text with a golden file, or writes the file.
-fn compare(found: &str, golden: &str) {
+pub(crate) fn compare(found: &str, golden: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(golden);
     if std::env::var_os("THRIFFTY_BLESS").is_some() {
         std::fs::write(&path, found).unwrap();

@@ -4,6 +4,7 @@ mod options;
 mod tiling;
 
 mod bytes;
+mod devices;
 mod exact;
 mod frozen;
 mod layout;

@@ -1,6 +1,6 @@
 //! Bound steps on the device.
 
-use fft_core::{Error, Loss, MemoryUse, MessagePlan, OpBuffers, Operation, RunContext};
+use fft_core::{Error, Loss, MessagePlan, OpBuffers, Operation, RunContext};
 
 use super::chunked_fft::ChunkedFft;
 use super::cuda::Cuda;
@@ -27,23 +27,6 @@ pub(super) enum Op<T> {
 }
 
 impl<T: GpuReal> CudaOp<T> {
-    /// Whether it is transforms that load what they read by a table.
-    pub(super) fn gathers(&self) -> bool {
-        matches!(self.0, Op::Fetch(_)) || self.reshape().is_some_and(Reshape::is_fused)
-    }
-
-    pub(super) fn memory_use(&self) -> MemoryUse {
-        match &self.0 {
-            Op::Local(local) => local.memory_use(),
-            Op::Chunked(chunked) => chunked.memory_use(),
-            Op::Resized(resized) => resized.memory_use(),
-            Op::Fetch(_) => MemoryUse::default(),
-            // Others also write the destination: the output, which all see (`sees_all`).
-            Op::Store(_) => MemoryUse { peers_read: true, ..MemoryUse::default() },
-            Op::Reshape(reshape) => reshape.memory_use,
-        }
-    }
-
     pub(super) fn reshape(&self) -> Option<&Reshape<T>> {
         match &self.0 {
             Op::Reshape(reshape) => Some(reshape),

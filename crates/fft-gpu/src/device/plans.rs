@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use fft_core::{
-    BindContext, Capabilities, Comm, Device, Energy, Error, MemoryNeeds, NodeMemory, Operations,
-    Places, Recipe, Step, Transfer, WorkReals, agree,
+    BindContext, Capabilities, Comm, Device, DeviceCapabilities, DeviceOp, Energy, Error,
+    NodeMemory, Operations, Places, Recipe, Reduce, Step, Transfer, WorkReals, agree,
 };
 
-use super::binder::CudaBinder;
+use super::binder::{Bound, bind};
 use super::connections::Connections;
 use super::cuda::Cuda;
 use super::energy::Squares;
@@ -16,7 +16,7 @@ use super::peer_info::PeerInfo;
 use super::trig::check_kinds;
 use crate::abi::form::has_kernels;
 use crate::base::{GpuError, GpuReal, GpuTransport, tried};
-use crate::ffi::{Block, DeviceMemory, Owned, Peers, RankExports, connect, device_buffer};
+use crate::ffi::{Block, DeviceMemory, Owned, Peers, RankExports, connect, device_buffer, links};
 
 /// A plan's own memory on a device.
 pub struct CudaWork<T> {
@@ -66,7 +66,15 @@ impl<T: GpuReal> Cuda<T> {
         };
         let info = node_memory.as_mut().map(|memory| PeerInfo::new(memory.as_mut(), size));
         let info = agree(comm, info.transpose())?;
-        self.connections = Some(Connections::new(own, peers, info));
+        // A rank alone on its host need not synchronize.
+        let mut any = [!links(), !peers.exposes_all, info.is_some()].map(f64::from);
+        comm.allreduce(Reduce::Max, &mut any)?;
+        let [lacks_loads, hides, synchronizes] = any.map(|any| any == 1.0);
+        let (loads, exposes_all) = (!lacks_loads, !hides);
+        let mut capabilities = DeviceCapabilities::new(size, peers.links.clone());
+        (capabilities.loads, capabilities.stores) = (loads, loads);
+        (capabilities.synchronizes, capabilities.exposes_all) = (synchronizes, exposes_all);
+        self.connections = Some(Connections::new(own, peers, info, capabilities));
         Ok(node_memory)
     }
 }
@@ -109,24 +117,27 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
         recipe: &Recipe,
         context: BindContext<'_>,
     ) -> Result<Operations<CudaOp<T>>, Error> {
-        let program = recipe.lower(context.direction, Capabilities::of_library());
-        let mut binder = agree(context.comm, CudaBinder::bind(self, &program))?;
-        let way = context.direction as usize;
-        let divided = binder.agree_on_chunks(self, context.comm);
-        agree(context.comm, divided)?;
-        self.stores[way] = binder.agree_on_store(context.comm)?;
-        self.area_bytes = self.area_bytes.max(binder.area_bytes());
-        self.chunks = self.chunks.max(binder.chunks);
-        let CudaBinder { ops, sizes, fetched, .. } = binder;
-        self.fetched[way] = fetched;
-        let needs = MemoryNeeds {
-            uses: ops.iter().map(CudaOp::memory_use).collect(),
-            reals: sizes,
-            spare: 0,
-            exposes_all: self.sees_all(recipe.problem()),
-            has_exclusive: false,
-        };
-        Ok(Operations { ops, needs })
+        let direction = context.direction;
+        loop {
+            let capabilities = self.capabilities().clone();
+            let program = recipe.lower(direction, Capabilities::of_devices(&capabilities));
+            let Bound { ops, refused } = agree(context.comm, bind(self, &program))?;
+            let mut refused = [refused.loads, refused.stores].map(f64::from);
+            context.comm.allreduce(Reduce::Max, &mut refused)?;
+            let capabilities = self.capabilities_mut();
+            match refused {
+                [0.0, 0.0] => {
+                    let way = direction as usize;
+                    self.fetched[way] = program.device_ops().filter(DeviceOp::is_loaded).count();
+                    self.stores[way] = program.device_ops().any(|op| op.is_stored());
+                    let exposes_all = self.sees_all(recipe.problem());
+                    let needs = program.memory_needs(context.comm.rank(), exposes_all);
+                    return Ok(Operations { ops, needs });
+                }
+                [0.0, _] => capabilities.stores = false,
+                _ => (capabilities.loads, capabilities.stores) = (false, false),
+            }
+        }
     }
 
     fn work(
