@@ -12,6 +12,7 @@ use fft_core::{
 };
 
 use crate::frozen::compare;
+use crate::recipes::lowered_for_a_device;
 
 /// Lengths along each axis.
 const LENGTHS: [usize; 3] = [64, 512, 1000];
@@ -25,20 +26,25 @@ const TILINGS: [(usize, [usize; 3], [usize; 3]); 5] = [
     (4, [4, 1, 1], [1, 4, 1]),
 ];
 
+/// Whether input and output have other orders of axes in memory than C arrays.
+const TURNED: [bool; 2] = [false, true];
+
 /// All ranks on one host; access to memory as a device of this kind has it.
 fn problem(
     n: usize,
     kind: Kind,
     tiling: (usize, [usize; 3], [usize; 3]),
     access: Access,
+    turned: bool,
 ) -> Problem {
     let (ranks, input, output) = tiling;
     let grid = Grid::new([n; 3]).unwrap();
     let first = if kind == Kind::R2C { Kind::C2C } else { kind };
     let kinds = [first, first, kind];
     let spectral = Problem::spectral_grid(grid, kinds);
-    let input = Layout::even(grid, ProcGrid::new(input), ranks);
-    let output = Layout::even(spectral, ProcGrid::new(output), ranks);
+    let orders = if turned { [[2, 1, 0], [1, 2, 0]] } else { [[0, 1, 2]; 2] };
+    let input = Layout::even(grid, ProcGrid::new(input), ranks).ordered(orders[0]).unwrap();
+    let output = Layout::even(spectral, ProcGrid::new(output), ranks).ordered(orders[1]).unwrap();
     let is_complex = kind == Kind::C2C;
     let mut problem = Problem::new(kinds, is_complex, Precision::F64, input, output).unwrap();
     problem.hosts = vec![0; ranks];
@@ -62,32 +68,38 @@ fn devices(ranks: usize) -> [(&'static str, DeviceCapabilities); 3] {
 #[test]
 fn programs_of_devices_stay_as_they_were() {
     let mut found = String::new();
-    for (n, kind, access) in LENGTHS
-        .into_iter()
-        .flat_map(|n| KINDS.map(|kind| (n, kind)))
-        .flat_map(|(n, kind)| [Access::Fetched, Access::Strided].map(|access| (n, kind, access)))
-    {
-        for tiling in TILINGS {
-            let recipe = Recipe::new(problem(n, kind, tiling, access)).unwrap();
-            writeln!(found, "{access:?} {recipe}").unwrap();
-            let mut last = String::new();
-            for (name, device) in devices(tiling.0) {
-                let mut text = String::new();
-                for direction in [Direction::Forward, Direction::Inverse] {
-                    let program = recipe.lower(direction, Capabilities::of_devices(&device));
-                    writeln!(text, "    {direction:?}").unwrap();
-                    for line in program.placed(0, false, device.exposes_all).lines() {
-                        writeln!(text, "      {line}").unwrap();
-                    }
-                }
-                let same = if text == last { ": the same" } else { "" };
-                writeln!(found, "  {name}{same}").unwrap();
-                if same.is_empty() {
-                    found += &text;
-                    last = text;
-                }
+    for (n, kind) in LENGTHS.into_iter().flat_map(|n| KINDS.map(|kind| (n, kind))) {
+        for access in [Access::Fetched, Access::Strided] {
+            for (tiling, turned) in
+                TILINGS.into_iter().flat_map(|it| TURNED.map(|turned| (it, turned)))
+            {
+                let recipe = Recipe::new(problem(n, kind, tiling, access, turned)).unwrap();
+                writeln!(found, "{access:?} {recipe}").unwrap();
+                found += &programs(&recipe);
             }
         }
     }
     compare(&found, "tests/golden/devices.txt");
+}
+
+fn programs(recipe: &Recipe) -> String {
+    let (mut text, mut last) = (String::new(), String::new());
+    for (name, device) in devices(recipe.problem().input.ranks()) {
+        let mut program = String::new();
+        for direction in [Direction::Forward, Direction::Inverse] {
+            lowered_for_a_device(recipe, direction, &device).unwrap();
+            let lowered = recipe.lower(direction, Capabilities::of_devices(&device));
+            writeln!(program, "    {direction:?}").unwrap();
+            for line in lowered.placed(0, false, device.exposes_all).lines() {
+                writeln!(program, "      {line}").unwrap();
+            }
+        }
+        let same = if program == last { ": the same" } else { "" };
+        writeln!(text, "  {name}{same}").unwrap();
+        if same.is_empty() {
+            text += &program;
+            last = program;
+        }
+    }
+    text
 }

@@ -120,26 +120,30 @@ fn sound(problem: &Problem) -> Result<(), TestCaseError> {
     let turned: Vec<_> = back.into_iter().map(|(from, step, to)| (to, step, from)).collect();
     prop_assert_eq!(forward, turned, "the inverse is not the forward reversed");
 
-    for direction in [Direction::Forward, Direction::Inverse] {
-        lowered_for_a_device(&recipe, direction)?;
+    let ranks = problem.input.ranks();
+    for device in [DeviceCapabilities::apart(ranks), DeviceCapabilities::joined(ranks)] {
+        for direction in [Direction::Forward, Direction::Inverse] {
+            lowered_for_a_device(&recipe, direction, &device)?;
+        }
     }
     prop_assert_eq!(Recipe::exact(problem.clone(), &recipe.to_string()), Ok(recipe));
     Ok(())
 }
 
 /// The program of a device has the recipe's transforms and reshapes, and the factor once.
-fn lowered_for_a_device(recipe: &Recipe, direction: Direction) -> Result<(), TestCaseError> {
-    let ranks = recipe.problem().input.ranks();
-    for device in [DeviceCapabilities::apart(ranks), DeviceCapabilities::joined(ranks)] {
-        let program = recipe.lower(direction, Capabilities::of_devices(&device));
-        let mut walk = recipe.walk(direction);
-        walk.retain(|(_, step, _)| !matches!(step, Step::Scale { .. }));
-        let (steps, factor) = steps_of(&program);
-        let expected: Vec<_> = walk.iter().map(|(_, step, _)| *step).collect();
-        prop_assert_eq!(steps, expected, "{}", recipe);
-        let transforms = recipe.steps().iter().any(|step| matches!(step, Step::Fft { .. }));
-        prop_assert!(!transforms || factor == recipe.problem().factor(direction));
-    }
+pub(crate) fn lowered_for_a_device(
+    recipe: &Recipe,
+    direction: Direction,
+    device: &DeviceCapabilities,
+) -> Result<(), TestCaseError> {
+    let program = recipe.lower(direction, Capabilities::of_devices(device));
+    let mut walk = recipe.walk(direction);
+    walk.retain(|(_, step, _)| !matches!(step, Step::Scale { .. }));
+    let (steps, factor) = steps_of(&program);
+    let expected: Vec<_> = walk.iter().map(|(_, step, _)| *step).collect();
+    prop_assert_eq!(steps, expected, "{}", recipe);
+    let transforms = recipe.steps().iter().any(|step| matches!(step, Step::Fft { .. }));
+    prop_assert!(!transforms || factor == recipe.problem().factor(direction));
     Ok(())
 }
 

@@ -178,7 +178,8 @@ impl<'a> DeviceRules<'a, '_> {
     /// the one that comes first does.
     fn are_loaded(&self, pass: &ExchangePass<'_>, ffts: &[AxisFft]) -> bool {
         let (problem, device) = (self.lowering.problem(), self.device);
-        let can_load = device.loads && problem.fetches() && device.reach_all();
+        let is_free = pass.fuse_after.is_empty();
+        let can_load = is_free && device.loads && problem.fetches() && device.reach_all();
         can_load
             && self.ranks().all(|rank| {
                 let Some(pieces) = self.pieces(pass, rank) else {
