@@ -51,10 +51,11 @@ class Group:
             raise ImportError(f"{self.library.path} has no process groups")
         self._handle = ctypes.c_void_p()
         methods = _methods(comm)
-        ranks = (int(methods.rank), int(methods.size))
-        self._callbacks = Callbacks(methods, ranks[1])
+        rank, self.size = int(methods.rank), int(methods.size)
+        self._callbacks = Callbacks(methods, self.size)
         callbacks, c = ctypes.byref(self._callbacks.struct), self.library.c
-        self.library.check(c.thriffty_comm_create(self._handle, *ranks, callbacks, None))
+        status = c.thriffty_comm_create(self._handle, rank, self.size, callbacks, None)
+        self.library.check(status)
 
     @classmethod
     def of(cls, comm: Any) -> Group:
