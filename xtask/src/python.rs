@@ -32,6 +32,7 @@ pub(crate) fn run() -> Result {
     let examples = ["--doctest-modules", "python/thriffty", "--doctest-glob", "*.md"];
     let mut pytest = tests.with_library(&tests.python);
     run_shown(pytest.args(PYTEST).args(alone).args(examples).args(PAGES))?;
+    run_shown(tests.with_library(&tests.python).arg("examples/python/without_mpi.py"))?;
     for ranks in ["1", "2", "3", "4"] {
         run_shown(tests.mpirun(ranks).args(PYTEST).arg(OVER_MPI))?;
     }

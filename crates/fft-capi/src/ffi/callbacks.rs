@@ -4,18 +4,34 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_void};
 
-use thriffty::Error;
 use thriffty::group::{
-    GroupError, Messages, Parts, ProcessGroup, Request, Slot, default_host,
+    GroupComm, GroupError, Messages, Parts, ProcessGroup, Request, Slot, default_host,
 };
+use thriffty::{Comm, Error};
 
 use super::addresses::null;
 use crate::values::GroupCallbacks;
 
 type Result<T, E = GroupError> = std::result::Result<T, E>;
 
-/// The group of a program.
-pub(super) struct ProgramGroup {
+/// The communicator of a program's group. Collective.
+///
+/// # Safety
+/// The functions do what [`GroupCallbacks`] says, with this context, as long as the result and what
+/// is made of it live, on any thread.
+///
+/// # Errors
+/// [`Error::Argument`], on this rank alone; those of [`GroupComm::new`].
+pub(super) unsafe fn communicator(
+    place: (i32, i32),
+    calls: GroupCallbacks,
+    context: *mut c_void,
+) -> Result<Box<dyn Comm>, Error> {
+    Ok(Box::new(GroupComm::new(ProgramGroup::new(place, calls, context)?)?))
+}
+
+/// The group of a program, whose functions may be called as [`communicator`] says.
+struct ProgramGroup {
     calls: GroupCallbacks,
     context: *mut c_void,
     rank: usize,
@@ -28,8 +44,7 @@ pub(super) struct ProgramGroup {
     lost: Cell<Option<usize>>,
 }
 
-// SAFETY: whoever makes a `ProgramGroup` vouches that its functions may be called on any thread, by
-// one at a time.
+// SAFETY: the caller of `communicator` vouches that the functions may be called on any thread.
 unsafe impl Send for ProgramGroup {}
 
 /// What has not arrived may still be written to.
@@ -40,15 +55,7 @@ impl Drop for ProgramGroup {
 }
 
 impl ProgramGroup {
-    /// The group of these functions.
-    ///
-    /// # Safety
-    /// The functions do what [`GroupCallbacks`] says, with this context, as long as the result
-    /// lives, on any thread.
-    ///
-    /// # Errors
-    /// [`Error::Argument`], on this rank alone.
-    pub(super) unsafe fn new(
+    fn new(
         (rank, size): (i32, i32),
         calls: GroupCallbacks,
         context: *mut c_void,
@@ -87,7 +94,7 @@ impl ProgramGroup {
     }
 
     fn why(&self, status: i32) -> String {
-        // SAFETY: `new`'s.
+        // SAFETY: that of `communicator`.
         let text = self.calls.error.map(|call| unsafe { call(self.context) });
         // SAFETY: as above; it is valid until the next callback.
         let text = text.and_then(|text| unsafe { copied(text) });
@@ -133,7 +140,7 @@ impl ProcessGroup for ProgramGroup {
 
     fn allgather(&self, mine: &[u8], all: &mut [u8]) -> Result<()> {
         let call = self.calls.allgather.expect("not NULL, as `new` has checked");
-        // SAFETY: `new`'s; both arrays have their bytes.
+        // SAFETY: that of `communicator`; both arrays have their bytes.
         self.outcome(unsafe {
             call(self.context, mine.as_ptr().cast(), all.as_mut_ptr().cast(), mine.len())
         })
@@ -153,7 +160,7 @@ impl ProcessGroup for ProgramGroup {
         let [send_bytes, send_offsets, recv_bytes, recv_offsets] =
             parts.each_ref().map(|numbers| numbers.as_ptr());
         let (from, to) = (send.bytes.as_ptr().cast(), recv.bytes.as_mut_ptr().cast());
-        // SAFETY: `new`'s; the parts are inside of the arrays, and there is one for each rank.
+        // SAFETY: that of `communicator`; the parts are inside of the arrays, and there is one for each rank.
         self.outcome(unsafe {
             call(self.context, from, send_bytes, send_offsets, to, recv_bytes, recv_offsets)
         })
@@ -164,7 +171,7 @@ impl ProcessGroup for ProgramGroup {
     }
 
     fn host(&self) -> String {
-        // SAFETY: `new`'s.
+        // SAFETY: that of `communicator`.
         let name = self.calls.host.map(|call| unsafe { call(self.context) });
         // SAFETY: as above.
         name.and_then(|name| unsafe { copied(name) }).unwrap_or_else(default_host)
@@ -172,7 +179,7 @@ impl ProcessGroup for ProgramGroup {
 
     fn lost(&self) -> Option<usize> {
         if self.lost.get().is_none() {
-            // SAFETY: `new`'s.
+            // SAFETY: that of `communicator`.
             let found = self.calls.lost.map(|call| unsafe { call(self.context) });
             let found = found.and_then(|rank| usize::try_from(rank).ok());
             self.lost.set(found.filter(|rank| *rank < self.size));
@@ -182,7 +189,7 @@ impl ProcessGroup for ProgramGroup {
 
     fn abandon(&self) {
         if let Some(call) = self.calls.abandon {
-            // SAFETY: `new`'s.
+            // SAFETY: that of `communicator`.
             unsafe { call(self.context) };
         }
     }
@@ -192,7 +199,7 @@ impl Messages for ProgramGroup {
     fn isend(&self, to: usize, tag: u32, message: Slot) -> Result<Request> {
         let call = self.calls.isend.expect("a group with messages");
         let (at, bytes, mut request) = (message.address().cast(), message.len(), 0);
-        // SAFETY: `new`'s; the message stays where it is, as it is kept until it has left.
+        // SAFETY: that of `communicator`; the message stays where it is, as it is kept until it has left.
         self.outcome(unsafe { call(self.context, number(to), tag, at, bytes, &raw mut request) })?;
         self.keep(request, message)
     }
@@ -201,7 +208,9 @@ impl Messages for ProgramGroup {
         let call = self.calls.irecv.expect("a group with messages");
         let (at, bytes, mut request) = (room.address_mut().cast(), room.len(), 0);
         // SAFETY: as above.
-        self.outcome(unsafe { call(self.context, number(from), tag, at, bytes, &raw mut request) })?;
+        self.outcome(unsafe {
+            call(self.context, number(from), tag, at, bytes, &raw mut request)
+        })?;
         self.keep(request, room)
     }
 
@@ -210,7 +219,7 @@ impl Messages for ProgramGroup {
         let mut under_way = self.under_way.borrow_mut();
         let room = under_way.get(&request).map_or(0, Slot::len);
         let (mut is_done, mut bytes) = (0, room);
-        // SAFETY: `new`'s.
+        // SAFETY: that of `communicator`.
         let status = unsafe { call(self.context, request, &raw mut is_done, &raw mut bytes) };
         if status == 0 && is_done == 0 {
             return Ok(None);

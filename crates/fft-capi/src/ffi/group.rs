@@ -2,12 +2,12 @@
 
 use std::ffi::{c_char, c_void};
 
-use thriffty::group::GroupComm;
 use thriffty::planning::agree;
 use thriffty::{Comm, Error, ErrorKind};
 
 use super::addresses::null;
-use super::callbacks::ProgramGroup;
+#[cfg(target_os = "linux")]
+use super::callbacks::communicator;
 use super::pointers::{request, tell, text};
 use super::{Plan, create};
 use crate::registry::comms;
@@ -31,7 +31,7 @@ pub struct Communicator {
 /// a host share memory, so that functions of the group are called only now, if it has one host. If
 /// a process ends, calls on the other ranks fail with `THRIFFTY_STATUS_TRANSPORT` and a text that
 /// names it, and so do later calls. The others can then make a communicator of a smaller group.
-/// docs/without-mpi.md has more.
+/// Groups need Linux. docs/without-mpi.md has more.
 ///
 /// # Safety
 /// Pointers are NULL or point at what their types say. The functions do what
@@ -53,15 +53,25 @@ pub unsafe extern "C" fn thriffty_comm_create(
             return Err(null("callbacks").into());
         }
         // SAFETY: the caller vouches for the struct and its functions; alignment is not needed.
-        let group = unsafe {
-            ProgramGroup::new((rank, size), callbacks.read_unaligned(), context)?
-        };
-        let made = GroupComm::new(group)?;
-        agree(&made, told)?;
-        let number = comms().insert(Box::new(made));
+        let made = unsafe { communicator((rank, size), callbacks.read_unaligned(), context)? };
+        agree(&*made, told)?;
+        let number = comms().insert(made);
         // SAFETY: as above.
         unsafe { Ok(tell("comm", comm, std::ptr::without_provenance_mut(number))?) }
     })
+}
+
+/// There is none on this system.
+///
+/// # Safety
+/// None is needed; see the other one.
+#[cfg(not(target_os = "linux"))]
+unsafe fn communicator(
+    _: (i32, i32),
+    _: GroupCallbacks,
+    _: *mut c_void,
+) -> Result<Box<dyn Comm>, Error> {
+    Err(Error::argument("system of a process group", std::env::consts::OS, "linux"))
 }
 
 /// Makes a plan of the ranks of a communicator, as `thriffty_plan_create`. Collective; the same
