@@ -6,8 +6,10 @@ The group of most is that of the example, over pipes.
 import gc
 import os
 import pickle
+import shutil
 import signal
 import sys
+import tempfile
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -210,6 +212,38 @@ def wrong_groups(rank, pipes, mail):
         text = failed(lambda: transformed(plan))
         assert ("OSError: the cable is broken" in text) == (rank == size - 1), text
         assert failed(lambda: transformed(plan)) == text == failed(lambda: planned(group))
+
+
+def torch_groups(rank, pipes, mail):
+    """Groups of torch.distributed, on one host and on several."""
+    import torch.distributed as dist
+
+    world = world_of(PipeGroup(rank, pipes))
+    folder = world.gather(tempfile.mkdtemp() if rank == 0 else None)[0]
+    store = dist.FileStore(os.path.join(folder, "store"), world.size)
+    dist.init_process_group("gloo", store=store, rank=rank, world_size=world.size)
+    everybody = dist.group.WORLD
+    pair = dist.new_group([0, 2])
+    with planned(everybody) as plan:
+        assert world.all_true(transformed(plan)) and plan.comm is everybody
+    if rank != 1:
+        with planned(pair) as plan:
+            assert transformed(plan)
+    for check in CHECKS[1:]:
+        check(World(everybody, world.gather, cases=0))
+    from thriffty._torch import TorchGroup
+
+    TorchGroup.host = lambda self: ("one", "two", "two")[self.rank]
+    elsewhere = dist.new_group([0, 1, 2])
+    for options in ({}, {"memory": "least"}):
+        with planned(elsewhere, **options) as plan:
+            assert world.all_true(transformed(plan))
+    with planned(elsewhere) as plan:
+        if rank < 2:
+            failed(lambda: [transformed(plan) for _ in range(3)])
+    dist.destroy_process_group()
+    if rank == 0:
+        shutil.rmtree(folder)
 
 
 def a_death(rank, pipes, mail):

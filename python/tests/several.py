@@ -21,17 +21,11 @@ class World:
     cases: int
     threads: tuple = (1,)
 
-    @property
-    def rank(self):
-        return self.comm.rank
-
-    @property
-    def size(self):
-        return self.comm.size
-
-    @property
-    def last(self):
-        return self.comm.size - 1
+    def __post_init__(self):
+        rank, size = self.comm.rank, self.comm.size
+        # Methods of torch, numbers of others.
+        self.rank, self.size = (rank(), size()) if callable(rank) else (rank, size)
+        self.last = self.size - 1
 
     def all_true(self, mine):
         """Whether it is true on all ranks, so that all go on or all fail."""

@@ -1,5 +1,6 @@
 """Plans over process groups, without MPI: processes that pipes connect."""
 
+import importlib.util
 import multiprocessing
 import os
 import signal
@@ -64,6 +65,11 @@ def test_groups_are_communicators(start, ranks):
 @pytest.mark.parametrize("body", ["lives", "forks", "wrong_groups", "hosts"])
 def test_groups_of_three(start, body):
     assert run(start, body, 3) == [0] * 3
+
+
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="there is no torch")
+def test_groups_of_torch(start):
+    assert run(start, "torch_groups", 3) == [0] * 3
 
 
 def test_three_go_on_when_one_of_four_is_killed(start):
