@@ -28,8 +28,12 @@ class Plan(Spectra, _library.Uncopied):
         Points along each of 1 to 4 axes.
     dtype : dtype
         Of physical data: complex128, complex64, float64 or float32.
-    comm : mpi4py.MPI.Comm, optional
-        The ranks. They all make the plan, with equal arguments except `input` and `output`.
+    comm : mpi4py.MPI.Comm, torch.distributed.ProcessGroup or object, optional
+        The ranks. They all make the plan, with equal arguments except `input` and `output`. An
+        object has `rank`, `size`, ``allgather(mine)``, which returns the bytes of each rank, and
+        ``alltoallv(parts)``, which takes bytes for each rank and returns those from each. It may
+        also have `isend`, `irecv` and `test`, `host`, `lost` and `abandon`; docs/without-mpi.md
+        says what they do.
     input, output : sequence of slice, optional
         This rank's brick of physical and of spectral data, one slice for each axis; an even cut by
         default. A brick may be empty. The bricks of all ranks tile the grid.
@@ -128,8 +132,8 @@ class Plan(Spectra, _library.Uncopied):
 
     Notes
     -----
-    An unused plan of several ranks is destroyed when its ranks make the next one on the same
-    communicator, or by the end of MPI. Close plans before the communicator is freed.
+    An unused plan over MPI is destroyed when its ranks make the next one on the same communicator,
+    or by the end of MPI. Close plans before the communicator is freed.
 
     Examples
     --------
