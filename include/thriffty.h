@@ -204,7 +204,6 @@ typedef int32_t thriffty_operator;
 #endif
 #endif
 
-#if defined(__linux__)
 /**
  * The ranks of a process group, without MPI.
  *
@@ -213,7 +212,6 @@ typedef int32_t thriffty_operator;
  * process.
  */
 typedef struct thriffty_comm thriffty_comm;
-#endif
 
 /**
  * A copy between local arrays of all ranks, ready to run any number of times.
@@ -482,8 +480,8 @@ thriffty_status thriffty_plan_create_f(struct thriffty_plan **plan,
 #endif
 
 /**
- * Destroys a plan. Collective over its ranks if they are those of MPI. NULL is ignored. After MPI_Finalize, objects of MPI
- * are left to MPI.
+ * Destroys a plan. Collective over its ranks if they are those of MPI. NULL is ignored. After
+ * MPI_Finalize, objects of MPI are left to MPI.
  */
 thriffty_status thriffty_plan_destroy(struct thriffty_plan *plan);
 
@@ -690,7 +688,6 @@ thriffty_status thriffty_copy_run(struct thriffty_copy *copy, const void *const 
  */
 thriffty_status thriffty_copy_destroy(struct thriffty_copy *copy);
 
-#if defined(__linux__)
 /**
  * Makes a communicator of the processes of a group, of which this one is `rank` of `size`.
  * Collective; the same status on every rank, except that a `rank`, `size` or struct without a
@@ -700,7 +697,7 @@ thriffty_status thriffty_copy_destroy(struct thriffty_copy *copy);
  * a host share memory, so that functions of the group are called only now, if it has one host. If
  * a process ends, calls on the other ranks fail with `THRIFFTY_STATUS_TRANSPORT` and a text that
  * names it, and so do later calls. The others can then make a communicator of a smaller group.
- * docs/without-mpi.md has more.
+ * Groups need Linux. docs/without-mpi.md has more.
  *
  * What the caller promises:
  * Pointers are NULL or point at what their types say. The functions do what
@@ -713,9 +710,7 @@ thriffty_status thriffty_comm_create(struct thriffty_comm **comm,
                                      int32_t size,
                                      const struct thriffty_group_callbacks *callbacks,
                                      void *context);
-#endif
 
-#if defined(__linux__)
 /**
  * Makes a plan of the ranks of a communicator, as `thriffty_plan_create`. Collective; the same
  * status on every rank. The plan may outlive the communicator.
@@ -731,9 +726,7 @@ thriffty_status thriffty_plan_create_group(struct thriffty_plan **plan,
                                            const struct thriffty_brick *input,
                                            const struct thriffty_brick *output,
                                            const struct thriffty_options *options);
-#endif
 
-#if defined(__linux__)
 /**
  * Agrees that all ranks can go on: `why` is NULL, or says why this rank cannot. Then every rank
  * returns `THRIFFTY_STATUS_ARGUMENT` and the text of the lowest rank that has one. For programs
@@ -743,15 +736,12 @@ thriffty_status thriffty_plan_create_group(struct thriffty_plan **plan,
  * `why` is NULL or a text that ends with a zero.
  */
 thriffty_status thriffty_comm_agree(struct thriffty_comm *comm, const char *why);
-#endif
 
-#if defined(__linux__)
 /**
  * Destroys a communicator, at once. Plans and copies that were made with it go on. NULL is
  * ignored.
  */
 thriffty_status thriffty_comm_destroy(struct thriffty_comm *comm);
-#endif
 
 /**
  * Makes options, all of which have their defaults. On failure `*options` is NULL.
