@@ -149,7 +149,8 @@ pub struct GroupCallbacks {
             request: *mut u64,
         ) -> i32,
     >,
-    /// Starts to receive a message of at most `bytes` bytes, as `isend`.
+    /// Starts to receive a message of at most `bytes` bytes, as `isend`. Of several from one rank
+    /// with equal tags, each is tested only after those before it have completed.
     pub irecv: Option<
         unsafe extern "C" fn(
             context: *mut c_void,
