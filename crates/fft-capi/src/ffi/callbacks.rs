@@ -94,7 +94,7 @@ impl ProgramGroup {
     }
 
     fn why(&self, status: i32) -> String {
-        // SAFETY: that of `communicator`.
+        // SAFETY: the caller of `communicator` vouches for the function.
         let text = self.calls.error.map(|call| unsafe { call(self.context) });
         // SAFETY: as above; it is valid until the next callback.
         let text = text.and_then(|text| unsafe { copied(text) });
@@ -140,7 +140,8 @@ impl ProcessGroup for ProgramGroup {
 
     fn allgather(&self, mine: &[u8], all: &mut [u8]) -> Result<()> {
         let call = self.calls.allgather.expect("not NULL, as `new` has checked");
-        // SAFETY: that of `communicator`; both arrays have their bytes.
+        // SAFETY: the caller of `communicator` vouches for the function; both arrays have their
+        // bytes.
         self.outcome(unsafe {
             call(self.context, mine.as_ptr().cast(), all.as_mut_ptr().cast(), mine.len())
         })
@@ -160,7 +161,8 @@ impl ProcessGroup for ProgramGroup {
         let [send_bytes, send_offsets, recv_bytes, recv_offsets] =
             parts.each_ref().map(|numbers| numbers.as_ptr());
         let (from, to) = (send.bytes.as_ptr().cast(), recv.bytes.as_mut_ptr().cast());
-        // SAFETY: that of `communicator`; the parts are inside of the arrays, and there is one for each rank.
+        // SAFETY: the caller of `communicator` vouches for the function; the parts are inside of
+        // the arrays, and there is one for each rank.
         self.outcome(unsafe {
             call(self.context, from, send_bytes, send_offsets, to, recv_bytes, recv_offsets)
         })
@@ -171,7 +173,7 @@ impl ProcessGroup for ProgramGroup {
     }
 
     fn host(&self) -> String {
-        // SAFETY: that of `communicator`.
+        // SAFETY: the caller of `communicator` vouches for the function.
         let name = self.calls.host.map(|call| unsafe { call(self.context) });
         // SAFETY: as above.
         name.and_then(|name| unsafe { copied(name) }).unwrap_or_else(default_host)
@@ -179,7 +181,7 @@ impl ProcessGroup for ProgramGroup {
 
     fn lost(&self) -> Option<usize> {
         if self.lost.get().is_none() {
-            // SAFETY: that of `communicator`.
+            // SAFETY: the caller of `communicator` vouches for the function.
             let found = self.calls.lost.map(|call| unsafe { call(self.context) });
             let found = found.and_then(|rank| usize::try_from(rank).ok());
             self.lost.set(found.filter(|rank| *rank < self.size));
@@ -189,7 +191,7 @@ impl ProcessGroup for ProgramGroup {
 
     fn abandon(&self) {
         if let Some(call) = self.calls.abandon {
-            // SAFETY: that of `communicator`.
+            // SAFETY: the caller of `communicator` vouches for the function.
             unsafe { call(self.context) };
         }
     }
@@ -199,7 +201,8 @@ impl Messages for ProgramGroup {
     fn isend(&self, to: usize, tag: u32, message: Slot) -> Result<Request> {
         let call = self.calls.isend.expect("a group with messages");
         let (at, bytes, mut request) = (message.address().cast(), message.len(), 0);
-        // SAFETY: that of `communicator`; the message stays where it is, as it is kept until it has left.
+        // SAFETY: the caller of `communicator` vouches for the function; the message stays where it
+        // is, as it is kept until it has left.
         self.outcome(unsafe { call(self.context, number(to), tag, at, bytes, &raw mut request) })?;
         self.keep(request, message)
     }
@@ -219,7 +222,7 @@ impl Messages for ProgramGroup {
         let mut under_way = self.under_way.borrow_mut();
         let room = under_way.get(&request).map_or(0, Slot::len);
         let (mut is_done, mut bytes) = (0, room);
-        // SAFETY: that of `communicator`.
+        // SAFETY: the caller of `communicator` vouches for the function.
         let status = unsafe { call(self.context, request, &raw mut is_done, &raw mut bytes) };
         if status == 0 && is_done == 0 {
             return Ok(None);
