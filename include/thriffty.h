@@ -373,7 +373,8 @@ typedef struct thriffty_group_callbacks {
      */
     int32_t (*isend)(void *context, int32_t to, uint32_t tag, const void *message, size_t bytes, uint64_t *request);
     /**
-     * Starts to receive a message of at most `bytes` bytes, as `isend`.
+     * Starts to receive a message of at most `bytes` bytes, as `isend`. Of several from one rank
+     * with equal tags, each is tested only after those before it have completed.
      */
     int32_t (*irecv)(void *context, int32_t from, uint32_t tag, void *room, size_t bytes, uint64_t *request);
     /**
