@@ -16,7 +16,7 @@ use thriffty::gpu::DevicePlan;
 use thriffty::gpu::cudarc::driver::CudaContext;
 use thriffty::gpu::{Gpu, GpuTransport};
 use thriffty::mpi::{self, MpiComm};
-use thriffty::planning::{Algorithm, Reduce};
+use thriffty::planning::{Exchange, Reduce};
 use thriffty::{C2c, Comm, Complex, Draft, Grid, Plan, Tolerance, Wire};
 use timing::{Done, Failure, cufft_and_copy, noise, seconds};
 
@@ -34,7 +34,7 @@ struct Found {
     seconds: f64,
     bits: f64,
     recipe: String,
-    exchange: Algorithm,
+    exchange: Exchange,
     /// The beginning of this rank's result.
     result: Vec<f64>,
 }
@@ -96,18 +96,18 @@ fn draft<'a>(
 }
 
 /// A row of the table: what it is called, and how messages travel.
-type Way = (&'static str, GpuTransport, Algorithm);
+type Way = (&'static str, GpuTransport, Exchange);
 
 const ON_DEVICE: [Way; 5] = [
-    ("messages by alltoallv, on the device", GpuTransport::GpuDirect, Algorithm::Alltoallv),
-    ("peer to peer (CUDA IPC)", GpuTransport::PeerToPeer, Algorithm::P2p),
-    (SHARED, GpuTransport::PeerToPeer, Algorithm::P2p),
-    ("whole messages, on the device", GpuTransport::GpuDirect, Algorithm::P2p),
-    ("messages in chunks, on the device", GpuTransport::GpuDirect, Algorithm::Pipelined),
+    ("messages by alltoallv, on the device", GpuTransport::GpuDirect, Exchange::Alltoallv),
+    ("peer to peer (CUDA IPC)", GpuTransport::PeerToPeer, Exchange::P2p),
+    (SHARED, GpuTransport::PeerToPeer, Exchange::P2p),
+    ("whole messages, on the device", GpuTransport::GpuDirect, Exchange::P2p),
+    ("messages in chunks, on the device", GpuTransport::GpuDirect, Exchange::Pipelined),
 ];
 const ON_HOST: [Way; 2] = [
-    ("messages by alltoallv, through the host", GpuTransport::HostStaged, Algorithm::Alltoallv),
-    ("messages in chunks, through the host", GpuTransport::HostStaged, Algorithm::Pipelined),
+    ("messages by alltoallv, through the host", GpuTransport::HostStaged, Exchange::Alltoallv),
+    ("messages in chunks, through the host", GpuTransport::HostStaged, Exchange::Pipelined),
 ];
 
 /// The table of one job, on one of its ranks.
@@ -170,7 +170,7 @@ impl Table<'_> {
     }
 
     /// Compares a result with that of the first row.
-    fn print_row(&mut self, what: &str, coding: Coding, asked: Algorithm, found: Found) -> Done {
+    fn print_row(&mut self, what: &str, coding: Coding, asked: Exchange, found: Found) -> Done {
         let first = self.classic.as_ref().unwrap_or(&found);
         let error = distance(self.comm, &found.result, &first.result)?;
         if error.is_nan() || error >= 1e-3 {

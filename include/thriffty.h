@@ -275,11 +275,11 @@ typedef struct thriffty_sizes {
     /**
      * Points of physical data.
      */
-    size_t input_points;
+    size_t input_len;
     /**
      * Points of spectral data.
      */
-    size_t output_points;
+    size_t output_len;
     /**
      * Bytes of physical data.
      */
@@ -828,6 +828,15 @@ thriffty_status thriffty_options_read_environment(struct thriffty_options *optio
 int64_t thriffty_options_get(const struct thriffty_options *options, const char *name, char *value, size_t room);
 
 /**
+ * As `thriffty_options_get`, but values for each axis are in the order of Fortran, and axes are
+ * counted from 1.
+ *
+ * What the caller promises:
+ * As of `thriffty_options_get`.
+ */
+int64_t thriffty_options_get_f(const struct thriffty_options *options, const char *name, char *value, size_t room);
+
+/**
  * Writes all options as JSON, as `thriffty_options_get` writes one: an array of objects with
  * "name", "form", "names", "scope", "default" and "meaning". For programs that make their own
  * interface of them.
@@ -943,16 +952,16 @@ thriffty_status thriffty_apply_f(struct thriffty_plan *plan,
  * What the caller promises:
  * As of `thriffty_forward`.
  */
-thriffty_status thriffty_multiply(struct thriffty_plan *plan,
+thriffty_status thriffty_convolve(struct thriffty_plan *plan,
                                   const void *kernel,
                                   size_t kernel_bytes,
-                                  int32_t conjugate,
+                                  int32_t correlate,
                                   void *data,
                                   size_t bytes);
 
 /**
  * Writes the transform of Green's function in open space, for a grid with this `spacing`: a kernel
- * for `thriffty_multiply`, with which -laplacian(phi) = rho is solved without walls or periods.
+ * for `thriffty_convolve`, with which -laplacian(phi) = rho is solved without walls or periods.
  * Collective.
  *
  * The plan has 2 or 3 axes, and its option "zero_padded" is twice the shape, or more. The kernel

@@ -98,13 +98,14 @@ pub mod group {
 pub mod planning {
     pub use crate::field::{Device, DynArray, DynTransform, Host, Location, Side, Transform};
     pub use crate::options::{
-        DeviceChoice, Form, GlobalArrays, MachineChoice, Norm, OptionRow, Options, Placement, Scope,
+        DeviceChoice, Form, GlobalArrays, MachineChoice, Norm, OptionInfo, OptionRow, Options,
+        Placement, Scope, Settings,
     };
     pub use crate::plan::{DynDraft, DynPlan, PlanCache};
     pub use crate::spectral::Wavenumbers;
     pub use fft_core::{
-        Access, Algorithm, BytesMoved, Capabilities, Direction, DynBrick, DynGrid, Element, Epochs,
-        Expected, Family, Flight, GpuTransport, Layout, MAX_AXES, Memory, Message, Node, Order,
+        Access, BytesMoved, Capabilities, Direction, DynBrick, DynGrid, Element, Epochs, Exchange,
+        Expected, Flight, GpuTransport, Layout, Layouts, MAX_AXES, Memory, Message, Node, Order,
         PerAxis, Played, Precision, Prediction, Problem, ProcGrid, Program, Real, Recipe, Reduce,
         Schedule, Simulation, Simulator, Step, Summary, Timings, Travel, WireError, agree,
         assert_same,

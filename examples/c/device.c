@@ -105,7 +105,7 @@ int main(int argc, char **argv) {
     size_t in = sizes.input_bytes, out = sizes.output_bytes;
 
     double *x = malloc(in), *y = malloc(out), *back = malloc(in), *found = malloc(out);
-    for (size_t i = 0; i < sizes.input_points; i++) x[i] = sin(0.7 * (double)i + rank) + 0.01 * (double)(i % 5);
+    for (size_t i = 0; i < sizes.input_len; i++) x[i] = sin(0.7 * (double)i + rank) + 0.01 * (double)(i % 5);
     check(thriffty_forward(here, x, in, y, out));
 
     /* Everything is queued: the program waits once, for what it fetches. */

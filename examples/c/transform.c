@@ -72,7 +72,7 @@ int main(int argc, char **argv) {
         check(thriffty_inverse(plan, y, sizes.output_bytes, back, sizes.input_bytes));
 
         double error = difference(y, sizes.output), of_all;
-        for (size_t p = 0; p < sizes.input_points; p++) error = fmax(error, fabs(back[p] - x[p]));
+        for (size_t p = 0; p < sizes.input_len; p++) error = fmax(error, fabs(back[p] - x[p]));
         MPI_Allreduce(&error, &of_all, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
         if (rank == 0) printf("error %.1e; lost on the wire %.1e, at most %.1e\n", of_all, estimate, bound);
         /* The mode of the wave is in the thousands. */

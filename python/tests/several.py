@@ -217,7 +217,7 @@ def check_errors(world):
 def check_operators(world):
     shape, box = (8, 12, 10), (2 * np.pi, 4 * np.pi, 2 * np.pi)
     scalar = thriffty.Plan(shape, float, comm=world.comm, transposed_output=True)
-    orders = dict(zip(("input_order", "output_order"), scalar.orders))
+    orders = {"input_order": scalar.input_order, "output_order": scalar.output_order}
     sides = dict(input=scalar.input_slices, output=scalar.output_slices, **orders)
     vector = thriffty.Plan(shape, float, comm=world.comm, batch=3, **sides)
     with scalar, vector:

@@ -29,7 +29,7 @@ def spectrum(plan, *leading):
     rng = np.random.default_rng(1)
     shape = (*leading, *plan.output_shape)
     x = rng.standard_normal(shape) + 1j * rng.standard_normal(shape)
-    order = (*range(len(leading)), *(len(leading) + axis for axis in plan.orders[1]))
+    order = (*range(len(leading)), *(len(leading) + axis for axis in plan.output_order))
     made = np.empty([shape[axis] for axis in order], plan.output_dtype)
     made = made.transpose(np.argsort(order))
     made[...] = x

@@ -37,8 +37,10 @@ class Described:
         self._shapes = tuple(
             batches + tuple(part.stop - part.start for part in slices) for slices in self._slices
         )
-        orders = (tuple(sizes.input_order[:axes]), tuple(sizes.output_order[:axes]))
-        self._kinds, (self._physical_order, self._spectral_order) = request.kinds, orders
+        self._kinds = request.kinds
+        self._input_order = tuple(sizes.input_order[:axes])
+        self._output_order = tuple(sizes.output_order[:axes])
+        orders = (self._input_order, self._output_order)
         self._orders: tuple[tuple[int, ...], ...] = orders
         if batches:
             self._orders = tuple((0, *(axis + 1 for axis in order)) for order in orders)
@@ -66,9 +68,14 @@ class Described:
         return self._slices[1]
 
     @property
-    def orders(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """The order of axes in memory of physical and of spectral data, slowest first."""
-        return (self._physical_order, self._spectral_order)
+    def input_order(self) -> tuple[int, ...]:
+        """The order of the axes of physical data in memory, slowest first."""
+        return self._input_order
+
+    @property
+    def output_order(self) -> tuple[int, ...]:
+        """The order of the axes of spectral data in memory, slowest first."""
+        return self._output_order
 
     @property
     def input_shape(self) -> tuple[int, ...]:

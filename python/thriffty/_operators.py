@@ -148,7 +148,7 @@ class Spectra(Described):
             self._tell_others(error)
             raise
         both = (by.address, by.bytes, int(correlate), data.address, data.bytes)
-        self._library.check(self._library.c.thriffty_multiply(handle, *both))
+        self._library.check(self._library.c.thriffty_convolve(handle, *both))
         return x
 
     def green_function(self, spacing: float | Sequence[float]) -> Any:
@@ -174,7 +174,7 @@ class Spectra(Described):
             kernel = self.empty_output()
         else:
             shape = self._shapes[1][-len(given) :]
-            kernel = _arrays.empty_like(None, shape, self._dtypes[1], self._spectral_order)
+            kernel = _arrays.empty_like(None, shape, self._dtypes[1], self._output_order)
         place = self._spectrum("kernel", kernel)
         self._library.check(call(handle, doubles(given), place.address, place.bytes))
         return kernel
@@ -191,7 +191,7 @@ class Spectra(Described):
         derivative : bool
             For derivatives of odd order: the middle mode of an even number of points is 0.
         """
-        axes = len(self._spectral_order)
+        axes = len(self._output_order)
         given = self._per_axis("lengths", lengths)
         found = []
         for axis, length in enumerate(given):
@@ -206,7 +206,7 @@ class Spectra(Described):
 
     def _per_axis(self, what: str, given: float | Sequence[float]) -> tuple[float, ...]:
         """A number for each axis."""
-        axes = len(self._spectral_order)
+        axes = len(self._output_order)
         try:
             each = (given,) * axes if isinstance(given, Real) else tuple(given)
             numbers = tuple(float(number) for number in each)
@@ -230,7 +230,7 @@ class Spectra(Described):
 
     def _result(self, operator: str, components: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
         """The shape of a result for an operand's."""
-        axes = len(self._spectral_order)
+        axes = len(self._output_order)
         dimensions = sum(kind != "none" for kind in self._kinds)
         before, after = components(dimensions)
         leading, brick = shape[: len(shape) - axes], shape[len(shape) - axes :]
@@ -248,7 +248,7 @@ class Spectra(Described):
             raise argument(what, type(array).__name__, "an array")
         if found.dtype != self._dtypes[1]:
             raise argument(f"dtype of {what}", found.dtype, self._dtypes[1])
-        axes = len(self._spectral_order)
+        axes = len(self._output_order)
         leading, brick = len(found.shape) - axes, self._shapes[1][-axes:]
         if leading < 0 or found.shape[leading:] != brick:
             raise argument(f"shape of {what}", found.shape, f"{brick}, behind any others")
@@ -262,10 +262,10 @@ class Spectra(Described):
 
     def _behind(self, leading: int) -> tuple[int, ...]:
         """The order of axes in memory with so many in front."""
-        return (*range(leading), *(leading + axis for axis in self._spectral_order))
+        return (*range(leading), *(leading + axis for axis in self._output_order))
 
     def _empty_spectrum(self, like: Any, shape: tuple[int, ...]) -> Any:
-        order = self._behind(len(shape) - len(self._spectral_order))
+        order = self._behind(len(shape) - len(self._output_order))
         return _arrays.empty_like(like, shape, self._dtypes[1], order)
 
     def _writable(self, memory: _arrays.Memory) -> None:

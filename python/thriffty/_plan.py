@@ -71,26 +71,26 @@ class Plan(Spectra, _library.Uncopied):
         The number of lowest frequencies that are kept along each axis. The spectrum then has the
         shape of a transform of that many points, and the inverse takes the others as 0. If their
         number is even and below the length, the middle mode is 0. By default all are kept.
-    exchange : str, number or path, optional
+    exchange : str, optional
         The exchange, the algorithm that carries messages: shared, hosts, p2p, pipelined,
         alltoallv, kway2 to kway255, ring or ring-flush. By default it is chosen with the recipe.
-    wire : str, number or path, optional
+    wire : str, optional
         The encoding of messages to other hosts: raw, f32, f16, bf16, mantissa:0 to mantissa:52,
         bits:2 to bits:52, lossless or tolerance. By default tolerance, if there is one, and
         otherwise raw.
-    tolerance : str, number or path, optional
+    tolerance : float or str, optional
         The relative error that encoded messages may add to the transform, in the l2 norm, as in
         1e-6. Messages use no more bits than it requires. `1e-6 strict` is a bound for any data, at
         one or two more bits per number. For real transforms, which store half the spectrum, the
         error is measured over the full spectrum. By default messages lose nothing.
     ignore_shared_memory : bool
         Sends and encodes all data that changes ranks, as if each rank were on a host of its own.
-    tuning : str, number or path
+    tuning : str
         How the recipe is chosen. model: by a model of the machine, and nothing is run. measure: by
         timings, within 10 s or the time of, for example, measure:500ms. wisdom:FILE: by earlier
         timings that were saved in this file, or by the model if it has none of this transform on
         this machine. recipe:TEXT: the recipe that prints as this text.
-    machine : str, number or path, optional
+    machine : str or path, optional
         The machine of the model: default, which is the default; summit, frontier, ethernet; or a
         file that `fft-cli calibrate` has written.
     layouts : {"any", "slabs", "pencils"}
@@ -117,7 +117,7 @@ class Plan(Spectra, _library.Uncopied):
         with a communicator it has one. Plans of a process share their threads. A single axis of
         one process has one thread. With MPI, the thread that makes the plan sends for the others,
         so that MPI_THREAD_FUNNELED is enough; transposed data is refused there.
-    device : str, number or path
+    device : {"host", "cuda"} or int
         Where the data is: host; the number of a CUDA device, which ranks may share; or cuda, the
         host's CUDA devices, which its ranks use in rotation.
     transport : {"peer_to_peer", "gpu_direct", "host_staged"}
@@ -163,19 +163,19 @@ class Plan(Spectra, _library.Uncopied):
         inverse_scale: str = "full",
         zero_padded: int | Sequence[int] | None = None,
         modes: int | Sequence[int] | None = None,
-        exchange: str | int | float | os.PathLike[str] | None = None,
-        wire: str | int | float | os.PathLike[str] | None = None,
-        tolerance: str | int | float | os.PathLike[str] | None = None,
+        exchange: str | None = None,
+        wire: str | None = None,
+        tolerance: float | str | None = None,
         ignore_shared_memory: bool = False,
-        tuning: str | int | float | os.PathLike[str] | None = "model",
-        machine: str | int | float | os.PathLike[str] | None = None,
+        tuning: str = "model",
+        machine: str | os.PathLike[str] | None = None,
         layouts: str = "any",
         memory: str = "ample",
         shared_arrays: bool = False,
         transposed_input: bool = False,
         transposed_output: bool = False,
         threads: int | None = None,
-        device: str | int | float | os.PathLike[str] | None = "host",
+        device: str | int = "host",
         transport: str = "peer_to_peer",
     ) -> None:
         given = locals()

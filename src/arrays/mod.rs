@@ -31,7 +31,7 @@ mod field_copy;
 #[cfg(feature = "cuda")]
 mod on_device;
 
-use fft_core::{Algorithm, Comm, Error, agree, assert_same};
+use fft_core::{Comm, Error, Exchange, agree, assert_same};
 
 pub use fft_core::{
     CopyMessage, CopyPart, CopyPlan, Ghosts, GridData, OwnCopy, ParallelCopy, Subarray,
@@ -73,7 +73,7 @@ pub fn halo(
 /// # Errors
 /// Those of [`ParallelCopy::new`].
 pub fn bind(comm: &dyn Comm, plan: CopyPlan) -> Result<ParallelCopy, Error> {
-    let exchange = if comm.has_messages() { Algorithm::P2p } else { Algorithm::Alltoallv };
+    let exchange = if comm.has_messages() { Exchange::P2p } else { Exchange::Alltoallv };
     bind_by(comm, exchange, plan)
 }
 
@@ -82,13 +82,9 @@ pub fn bind(comm: &dyn Comm, plan: CopyPlan) -> Result<ParallelCopy, Error> {
 /// # Errors
 /// Those of [`ParallelCopy::new`]; [`Error::Argument`] for an exchange that does not exist;
 /// [`Error::Disagreement`] when ranks name different ones.
-pub fn bind_by(
-    comm: &dyn Comm,
-    exchange: Algorithm,
-    plan: CopyPlan,
-) -> Result<ParallelCopy, Error> {
+pub fn bind_by(comm: &dyn Comm, exchange: Exchange, plan: CopyPlan) -> Result<ParallelCopy, Error> {
     assert_same(comm, &[("exchange of a copy", exchange.to_string())])?;
     let own = agree(comm, comm.dup())?;
-    let exchange = agree(comm, fft_comm::exchange(exchange, own.as_ref()))?;
+    let exchange = agree(comm, fft_comm::exchanger(exchange, own.as_ref()))?;
     ParallelCopy::new(own, exchange, plan)
 }

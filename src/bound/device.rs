@@ -85,7 +85,7 @@ impl<T: GpuReal> DeviceBound<T> {
         let made = Cuda::new(gpu, stream.clone()).map_err(|why| why.on(comm.rank()));
         let device = agree(comm, made)?.transport(transport);
         let own = agree(comm, comm.dup())?;
-        let executor = Executor::bind(recipe, own, device, &fft_comm::exchange)?;
+        let executor = Executor::bind(recipe, own, device, &fft_comm::exchanger)?;
         let (gpu, stream) = (gpu.clone(), stream.clone());
         Ok(Self { executor, gpu, stream, wanted: transport, pool: Pool::default() })
     }

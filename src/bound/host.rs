@@ -21,7 +21,7 @@ impl HostBound {
     /// Those of [`HostExecutor::bind`].
     pub(crate) fn bind(comm: &dyn Comm, recipe: &Recipe) -> Result<Self, Error> {
         let own = agree(comm, comm.dup())?;
-        let exchanges = fft_comm::exchange_in(recipe.problem().options.memory);
+        let exchanges = fft_comm::exchanger_in(recipe.problem().options.memory);
         let executor = HostExecutor::bind(recipe, own, exchanges)?;
         let precision = recipe.problem().precision;
         Ok(Self { pool: Pool::default(), executor, precision })

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use fft_comm::Signature;
 use fft_core::{
-    Algorithm, Comm, Complex, Error, Grid, How, LineCosts, Machine, Messages, Quantity, Recipe,
+    Comm, Complex, Error, Exchange, Grid, How, LineCosts, Machine, Messages, Quantity, Recipe,
     Reduce,
 };
 
@@ -66,7 +66,7 @@ fn fit_alone(comm: &dyn Comm, machine: &mut Machine, ranks_per_host: usize) -> R
     let alone = fft_comm::alone();
     // As much on each rank as when all share one, so that caches are as full.
     let share = [LARGE.div_ceil(ranks_per_host), LARGE, LARGE];
-    let run = time(comm, &alone, share, Algorithm::Shared, machine)?;
+    let run = time(comm, &alone, share, Exchange::Shared, machine)?;
     // A plan of one rank knows nothing of the others, which run, too.
     let mut one = machine.clone();
     one.host_memory.value /= ranks_per_host as f64;
@@ -86,9 +86,9 @@ fn fit_alone(comm: &dyn Comm, machine: &mut Machine, ranks_per_host: usize) -> R
 /// Adjusts cores and waiting, by transforms of all ranks of one host: ranks that take turns on
 /// cores, or share the bandwidth of memory, do less together. Collective.
 fn fit_together(comm: &dyn Comm, machine: &mut Machine) -> Result<(), Error> {
-    let run = time(comm, comm, [LARGE; 3], Algorithm::Shared, machine)?;
+    let run = time(comm, comm, [LARGE; 3], Exchange::Shared, machine)?;
     fit(machine, &[run], |machine, factor| scale(&mut machine.cores, 1.0 / factor));
-    let run = time(comm, comm, [SMALL; 3], Algorithm::Shared, machine)?;
+    let run = time(comm, comm, [SMALL; 3], Exchange::Shared, machine)?;
     fit(machine, &[run], |machine, factor| scale(&mut machine.meeting, factor));
     Ok(())
 }
@@ -101,7 +101,7 @@ fn fit_links(comm: &dyn Comm, machine: &mut Machine, one_host: bool) -> Result<(
     };
     let both = |n: usize, machine: &Machine| -> Result<_, Error> {
         let run = |exchange| time(comm, comm, [n; 3], exchange, machine);
-        Ok([run(Algorithm::P2p)?, run(Algorithm::Pipelined)?])
+        Ok([run(Exchange::P2p)?, run(Exchange::Pipelined)?])
     };
     let runs = both(LARGE, machine)?;
     fit(machine, &runs, |machine, factor| {
@@ -128,7 +128,7 @@ fn time(
     comm: &dyn Comm,
     ranks: &dyn Comm,
     shape: [usize; 3],
-    exchange: Algorithm,
+    exchange: Exchange,
     machine: &Machine,
 ) -> Result<Run, Error> {
     let draft = Plan::<C2c>::c2c(ranks, Grid::new(shape)?).exchange(exchange);
@@ -191,7 +191,7 @@ mod tests {
     fn numbers_are_chosen_so_that_the_model_agrees() {
         let found = fft_comm::threads(2, |comm| {
             let machine = Machine::default();
-            let mut run = time(&comm, &comm, [16; 3], Algorithm::P2p, &machine).unwrap();
+            let mut run = time(&comm, &comm, [16; 3], Exchange::P2p, &machine).unwrap();
             run.seconds = 1.2 * run.recipe.predict().seconds;
             let mut fitted = machine.clone();
             let runs = [run];

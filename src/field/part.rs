@@ -142,7 +142,7 @@ impl<S> Part<S> {
         let fits = self.rank == rank
             && self.problem.batch == problem.batch
             && self.problem.kinds == problem.kinds
-            && self.problem.transform == problem.transform
+            && self.problem.zero_padded == problem.zero_padded
             && self.problem.modes == problem.modes
             && self.problem.input == problem.input
             && self.problem.output == problem.output;

@@ -28,14 +28,20 @@ macro_rules! define_options {
             /// All options that have a text, in the order of the documents.
             pub const TABLE: &'static [$crate::options::OptionRow<Self>] = &[$(
                 $crate::options::OptionRow {
-                    name: stringify!($name),
-                    scope: $crate::options::Scope::$scope,
-                    form: {
-                        let form = <$type as $crate::options::value::OptionValue>::FORM;
-                        $(let _ = form; let form = $form;)?
-                        form
+                    info: $crate::options::OptionInfo {
+                        name: stringify!($name),
+                        scope: $crate::options::Scope::$scope,
+                        form: {
+                            let form = <$type as $crate::options::value::OptionValue>::FORM;
+                            $(let _ = form; let form = $form;)?
+                            form
+                        },
+                        lines: concat!($($doc, "\n"),+),
+                        default: || {
+                            let value: $type = $default;
+                            $crate::options::value::OptionValue::text(&value)
+                        },
                     },
-                    lines: concat!($($doc, "\n"),+),
                     get: |options| $crate::options::value::OptionValue::text(&options.$name),
                     set: |options, text| {
                         let value = $crate::options::value::OptionValue::parse(
@@ -57,6 +63,15 @@ macro_rules! define_options {
             /// with those that are.
             pub fn set(&mut self, name: &str, text: &str) -> Result<(), fft_core::Error> {
                 $crate::options::row::row(Self::TABLE, name)?.set(self, text)
+            }
+
+            /// The value of the option of this name as text; `default` where the library decides.
+            ///
+            /// # Errors
+            /// [`Error::Argument`](crate::Error::Argument) for a name that is not known, with
+            /// those that are.
+            pub fn get(&self, name: &str) -> Result<String, fft_core::Error> {
+                Ok($crate::options::row::row(Self::TABLE, name)?.text(self))
             }
         }
     };

@@ -47,7 +47,7 @@ impl Options {
             return Err(Error::argument("batch", 0, "at least 1"));
         }
         problem.batch = self.batch;
-        (problem.forward, problem.inverse) = (self.forward_scale, self.inverse_scale);
+        (problem.forward_scale, problem.inverse_scale) = (self.forward_scale, self.inverse_scale);
         if let Some(MachineChoice::Given(machine)) = &self.machine {
             problem.machine = machine.clone();
         }

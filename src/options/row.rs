@@ -1,6 +1,7 @@
 //! One row of a table of options.
 
 use std::fmt;
+use std::ops::Deref;
 
 use fft_core::Error;
 
@@ -35,7 +36,38 @@ impl Scope {
     }
 }
 
-/// What is known of one option of `O`: its name, what it means, and its value as text.
+/// What is known of one option.
+pub struct OptionInfo {
+    /// The name, which is the same from every language and on the command line.
+    pub name: &'static str,
+    /// How the value is written.
+    pub form: Form,
+    /// What the option is about.
+    pub scope: Scope,
+    pub(super) lines: &'static str,
+    pub(super) default: fn() -> String,
+}
+
+impl OptionInfo {
+    /// What the option means, in sentences; an empty line divides paragraphs.
+    pub fn meaning(&self) -> String {
+        let lines: Vec<_> = self.lines.lines().map(str::trim).collect();
+        lines.join("\n").trim().into()
+    }
+
+    /// The text of the value that nobody has changed.
+    pub fn default_text(&self) -> String {
+        (self.default)()
+    }
+}
+
+impl fmt::Debug for OptionInfo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OptionInfo").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// One option of `O`: what is known of it, and its value as text.
 ///
 /// ```
 /// use thriffty::planning::Options;
@@ -46,34 +78,26 @@ impl Scope {
 /// assert_eq!((changed[0].name, changed[0].text(&options)), ("batch", "3".into()));
 /// # Ok::<(), thriffty::Error>(())
 /// ```
+#[derive(Debug)]
 pub struct OptionRow<O: 'static> {
-    /// The name, which is the same from every language and on the command line.
-    pub name: &'static str,
-    /// How the value is written.
-    pub form: Form,
-    /// What the option is about.
-    pub scope: Scope,
-    pub(super) lines: &'static str,
+    pub(super) info: OptionInfo,
     pub(super) get: fn(&O) -> String,
     pub(super) set: fn(&mut O, &str) -> Result<(), Error>,
     pub(super) reset: fn(&mut O),
 }
 
-impl<O: Default> OptionRow<O> {
-    /// What the option means, in sentences; an empty line divides paragraphs.
-    pub fn meaning(&self) -> String {
-        let lines: Vec<_> = self.lines.lines().map(str::trim).collect();
-        lines.join("\n").trim().into()
-    }
+impl<O> Deref for OptionRow<O> {
+    type Target = OptionInfo;
 
+    fn deref(&self) -> &OptionInfo {
+        &self.info
+    }
+}
+
+impl<O> OptionRow<O> {
     /// The value as text; `default` where the library decides.
     pub fn text(&self, options: &O) -> String {
         (self.get)(options)
-    }
-
-    /// The text of the value that nobody has changed.
-    pub fn default_text(&self) -> String {
-        self.text(&O::default())
     }
 
     /// Whether the value is not the default.
@@ -94,19 +118,17 @@ impl<O: Default> OptionRow<O> {
     }
 }
 
-impl<O> fmt::Debug for OptionRow<O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OptionRow").field("name", &self.name).finish_non_exhaustive()
-    }
-}
-
 /// The row of this name in one of the tables of a caller's options.
 ///
 /// # Errors
 /// [`Error::Argument`] with the names of all rows.
 pub(super) fn row<'a, O>(table: &'a [OptionRow<O>], name: &str) -> Result<&'a OptionRow<O>, Error> {
-    table.iter().find(|row| row.name == name).ok_or_else(|| {
-        let names: Vec<_> = table.iter().map(|row| row.name).collect();
-        Error::argument("option", name, format!("one of {}", names.join(", ")))
-    })
+    let known = || unknown(name, table.iter().map(|row| &row.info));
+    table.iter().find(|row| row.name == name).ok_or_else(known)
+}
+
+/// The error of a name that none of these options has.
+pub(super) fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a OptionInfo>) -> Error {
+    let names: Vec<_> = known.map(|info| info.name).collect();
+    Error::argument("option", name, format!("one of {}", names.join(", ")))
 }

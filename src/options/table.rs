@@ -4,7 +4,7 @@ use super::declare::define_options;
 use super::machine_choice::MachineChoice;
 use super::tuning::Tuning;
 use super::value::Form;
-use fft_core::{Algorithm, DynBrick, Family, Kind, Memory, PerAxis, Scale, Tolerance, Wire};
+use fft_core::{DynBrick, Exchange, Kind, Layouts, Memory, PerAxis, Scale, Tolerance, Wire};
 
 /// Calls a macro with the declaration of all options.
 ///
@@ -58,7 +58,7 @@ macro_rules! options_table {
                 /// The exchange, the algorithm that carries messages: shared, hosts, p2p,
                 /// pipelined, alltoallv, kway2 to kway255, ring or ring-flush. By default it is
                 /// chosen with the recipe.
-                Method exchange: Option<Algorithm> = None, |exchange: fft_core::Algorithm| Some(exchange);
+                Method exchange: Option<Exchange> = None, |exchange: fft_core::Exchange| Some(exchange);
                 /// The encoding of messages to other hosts: raw, f32, f16, bf16, mantissa:0 to
                 /// mantissa:52, bits:2 to bits:52, lossless or tolerance. By default tolerance, if
                 /// there is one, and otherwise raw.
@@ -84,7 +84,7 @@ macro_rules! options_table {
                 Choice machine: Option<MachineChoice> = None,
                 |machine: impl Into<$crate::options::MachineChoice>| Some(machine.into());
                 /// The layouts between input and output that are considered: any, slabs or pencils.
-                Method layouts: Family = Family::Any, |layouts: fft_core::Family| layouts;
+                Method layouts: Layouts = Layouts::Any, |layouts: fft_core::Layouts| layouts;
                 /// The memory of a plan on the host besides input and output. ample: as much as is
                 /// fast. least: little more than one copy of the data; messages go in rounds, each
                 /// of which ends before the next.

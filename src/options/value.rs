@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use fft_core::{
-    Algorithm, Error, Family, GpuTransport, Kind, MAX_AXES, Memory, PerAxis, Precision, Scale,
+    Error, Exchange, GpuTransport, Kind, Layouts, MAX_AXES, Memory, PerAxis, Precision, Scale,
     Tolerance, Wire,
 };
 
@@ -23,12 +23,16 @@ pub enum Form {
     Flag,
     /// A whole number.
     Count,
-    /// A number.
-    Number,
-    /// A text with a syntax of its own, such as the name of a file.
+    /// A number, after which `strict` may follow: `1e-6 strict`.
+    Tolerance,
+    /// A text with a syntax of its own.
     Text,
+    /// A name, or the path of a file.
+    Path,
     /// One of these names.
     Names(&'static [&'static str]),
+    /// One of these names, or a whole number.
+    NamesOrCount(&'static [&'static str]),
     /// A length for each axis: `64,32`, `64x32`, or `64^2`.
     Lengths,
     /// The axes, slowest first: `1,0`.
@@ -68,13 +72,13 @@ macro_rules! by_display {
 }
 
 by_display! {
-    Algorithm: Form::Text;
+    Exchange: Form::Text;
     Wire: Form::Text;
-    Tolerance: Form::Text;
+    Tolerance: Form::Tolerance;
     Tuning: Form::Text;
-    MachineChoice: Form::Text;
-    DeviceChoice: Form::Text;
-    Family: Form::Names(&Family::NAMES);
+    MachineChoice: Form::Path;
+    DeviceChoice: Form::NamesOrCount(&["host", "cuda"]);
+    Layouts: Form::Names(&Layouts::NAMES);
     Memory: Form::Names(&Memory::NAMES);
     GpuTransport: Form::Names(&GpuTransport::NAMES);
     Scale: Form::Names(&Scale::NAMES);
@@ -181,10 +185,10 @@ mod tests {
             assert!(meaning(name).contains(stem), "{name} does not tell of {value}");
         };
         Kind::ALL.iter().for_each(|kind| check("kinds", kind.name()));
-        Algorithm::ALL.iter().for_each(|exchange| check("exchange", &exchange.to_string()));
+        Exchange::ALL.iter().for_each(|exchange| check("exchange", &exchange.to_string()));
         Wire::ALL.iter().for_each(|wire| check("wire", &wire.to_string()));
         machines::NAMES.iter().for_each(|name| check("machine", name));
-        Family::NAMES.iter().for_each(|name| check("layouts", name));
+        Layouts::NAMES.iter().for_each(|name| check("layouts", name));
         Memory::NAMES.iter().for_each(|name| check("memory", name));
         Scale::NAMES.iter().for_each(|name| check("forward_scale", name));
     }

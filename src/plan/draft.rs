@@ -209,7 +209,7 @@ impl<'a, K: Transform, const D: usize, L: Location> Draft<'a, K, D, L> {
             options.output_order = Some(plan.output_order());
             (options.transposed_input, options.transposed_output) = (false, false);
             let problem = plan.recipe().problem();
-            (options.zero_padded, options.modes) = (Some(problem.transform), Some(problem.modes));
+            (options.zero_padded, options.modes) = (Some(problem.zero_padded), Some(problem.modes));
         })
     }
 

@@ -6,7 +6,7 @@ use std::sync::Once;
 use fft_comm::check_messages;
 use fft_comm::tuner::Progress;
 use fft_core::{
-    Access, Algorithm, Comm, DynBrick, DynGrid, Error, ErrorKind, Layout, MAX_AXES, Machine,
+    Access, Comm, DynBrick, DynGrid, Error, ErrorKind, Exchange, Layout, MAX_AXES, Machine,
     PerAxis, Precision, Problem, Recipe, Wire, agree, assert_same,
 };
 
@@ -163,7 +163,7 @@ impl<'a> DynDraft<'a> {
                     NOT_SHARED
                         .call_once(|| log::warn!("messages instead of shared memory: {error}"));
                 }
-                (options.exchange, options.tuning) = (Some(Algorithm::Pipelined), Tuning::Model);
+                (options.exchange, options.tuning) = (Some(Exchange::Pipelined), Tuning::Model);
                 DynPlan::bind_on_host(self.comm, self.decide(&options)?)
             }
             made => made,
@@ -222,7 +222,7 @@ impl<'a> DynDraft<'a> {
         (access, device): (Access, &str),
         by_clock: ByClock<'_>,
     ) -> Result<Decision, Error> {
-        options.exchange = options.exchange.or(Some(Algorithm::P2p));
+        options.exchange = options.exchange.or(Some(Exchange::P2p));
         let problem = self.problem(&options, access)?;
         let wanted = Wanted { device: Some(device), ..self.wanted(&options) };
         decide(self.comm, problem, &wanted, by_clock)
@@ -348,14 +348,14 @@ static NOT_SHARED: Once = Once::new();
 #[cfg(all(test, feature = "cuda"))]
 mod tests {
     use super::*;
-    use fft_core::{Capabilities, DeviceOp, Direction, Epochs, Grid, Machine};
+    use fft_core::{Capabilities, DeviceCapabilities, DeviceOp, Direction, Epochs, Grid, Machine};
 
     /// A device transforms no chunks in its cache: the recipe is the same whether messages are in
     /// chunks or whole.
     #[test]
     fn recipes_of_devices_are_those_of_whole_messages() {
         let recipes = |transform, comm: crate::ThreadComm| {
-            let recipe = |exchange: Algorithm, access| {
+            let recipe = |exchange: Exchange, access| {
                 let grid = Grid::new([512; 3])?;
                 let mut draft = DynDraft::new(&comm, grid, transform, Precision::F64);
                 draft.options.exchange = Some(exchange);
@@ -364,9 +364,9 @@ mod tests {
                     draft.decide_on_device(draft.options.clone(), (access, "a GPU"), by_clock)?;
                 Ok(chosen.recipe.to_string().replace(&format!(" {exchange} "), " "))
             };
-            let others = [Algorithm::Shared, Algorithm::Pipelined, Algorithm::Ring(Epochs::Fence)];
+            let others = [Exchange::Shared, Exchange::Pipelined, Exchange::Ring(Epochs::Fence)];
             for access in [Access::Contiguous, Access::Strided, Access::Fetched] {
-                let whole = recipe(Algorithm::P2p, access)?;
+                let whole = recipe(Exchange::P2p, access)?;
                 let transposed = whole.contains("zyx") || whole.contains("yzx");
                 match access {
                     Access::Contiguous => assert!(transposed, "{whole}"),
@@ -455,11 +455,12 @@ mod tests {
             let recipe = draft
                 .decide_on_device(draft.options.clone(), (Access::Contiguous, "a GPU"), by_clock)?
                 .recipe;
+            let device = DeviceCapabilities::apart(comm.size());
             for direction in [Direction::Forward, Direction::Inverse] {
-                let program = recipe.lower(direction, Capabilities::of_library());
+                let program = recipe.lower(direction, Capabilities::of_devices(&device));
                 let mut resized = [None; 3];
                 for op in program.device_ops() {
-                    let DeviceOp::LocalFft(ffts) = op else { continue };
+                    let DeviceOp::LocalFft(ffts, _) = op else { continue };
                     for fft in ffts {
                         let (axis, pass) = program.pass(fft);
                         let lens = [pass.len_before(), pass.len_after()];

@@ -6,7 +6,7 @@ use std::path::Path;
 use fft_comm::checksum;
 use fft_comm::tuner::{Candidate, Report, Source};
 use fft_core::{
-    Algorithm, Comm, Direction, DynBrick, Error, PerAxis, Precision, Recipe, Reduce, Spectrum,
+    Comm, Direction, DynBrick, Error, Exchange, PerAxis, Precision, Recipe, Reduce, Spectrum,
     Timings, WireError, agree, assert_same,
 };
 #[cfg(feature = "cuda")]
@@ -176,8 +176,8 @@ impl DynPlan {
     }
 
     /// How messages travel: the recipe's exchange, or the one in its place where the communicator
-    /// lacks what [`Algorithm::Ring`] needs.
-    pub fn exchange(&self) -> Algorithm {
+    /// lacks what [`Exchange::Ring`] needs.
+    pub fn exchange(&self) -> Exchange {
         self.bound.executor().exchange(self.recipe.problem().options.exchange)
     }
 

@@ -61,7 +61,7 @@ impl DynPlan {
         let problem = self.recipe().problem();
         let spacing = agree(self.comm(), self.check_open(spacing.as_ref()))?;
         assert_same(self.comm(), &[("spacing", format!("{spacing:?}"))])?;
-        let grid = DynGrid::new(problem.transform)?;
+        let grid = DynGrid::new(problem.zero_padded)?;
         let (transform, precision) = self.types();
         let draft = DynDraft::new(self.comm(), grid, transform, precision).with(|options| {
             options.kinds = Some(problem.kinds);
@@ -73,8 +73,8 @@ impl DynPlan {
         let mut data = agree(self.comm(), made)?;
         let (brick, width) = (whole.input_brick(), problem.widths()[0]);
         match precision {
-            Precision::F32 => fill::<f32>(&mut data, brick, width, (problem.transform, spacing)),
-            Precision::F64 => fill::<f64>(&mut data, brick, width, (problem.transform, spacing)),
+            Precision::F32 => fill::<f32>(&mut data, brick, width, (problem.zero_padded, spacing)),
+            Precision::F64 => fill::<f64>(&mut data, brick, width, (problem.zero_padded, spacing)),
         }
         whole.run_in_place(Direction::Forward, data.bytes_mut())?;
         self.placed(data)
@@ -102,9 +102,10 @@ impl DynPlan {
         }
         for axis in 0..spacing.len() {
             let twice = 2 * problem.grid().len(axis);
-            if problem.transform[axis] < twice || problem.modes[axis] != problem.transform[axis] {
+            if problem.zero_padded[axis] < twice || problem.modes[axis] != problem.zero_padded[axis]
+            {
                 let what = format!("zero_padded along axis {axis} in open space");
-                let found = problem.transform[axis].min(problem.modes[axis]);
+                let found = problem.zero_padded[axis].min(problem.modes[axis]);
                 return Err(Error::argument(
                     what,
                     found,
@@ -112,7 +113,7 @@ impl DynPlan {
                 ));
             }
         }
-        let scales = (problem.forward, problem.inverse);
+        let scales = (problem.forward_scale, problem.inverse_scale);
         match (problem.batch, scales == (Scale::None, Scale::Full)) {
             (1, true) => Ok(spacing),
             (1, false) => {

@@ -154,10 +154,10 @@ impl Domain {
     ///
     /// # Errors
     /// As [`Domain::apply_arrays`].
-    pub fn multiply_arrays(
+    pub fn convolve_arrays(
         &self,
         (kernel, from): (&DynArray, usize),
-        conjugate: bool,
+        correlate: bool,
         (data, bytes): (&mut DynArray, usize),
     ) -> Result<(), Error> {
         #[cfg(feature = "cuda")]
@@ -166,13 +166,13 @@ impl Domain {
         {
             return kernel.with(&device.stream, from, |kernel| {
                 data.with_mut(&device.stream, bytes, |data| {
-                    self.multiply_on_device(kernel, conjugate, data)
+                    self.convolve_on_device(kernel, correlate, data)
                 })
             });
         }
         self.check_place(kernel, from)?;
         self.check_place(data, bytes)?;
-        self.modes.multiply(&kernel.bytes()[..from], conjugate, &mut data.bytes_mut()[..bytes])
+        self.modes.multiply(&kernel.bytes()[..from], correlate, &mut data.bytes_mut()[..bytes])
     }
 
     /// Applies an operator to arrays of the host; without input, within the output.
@@ -191,17 +191,17 @@ impl Domain {
         }
     }
 
-    /// Multiplies an array of the host, as [`Domain::multiply_arrays`].
+    /// Multiplies an array of the host, as [`Domain::convolve_arrays`].
     ///
     /// # Errors
     /// As [`Domain::apply_arrays`].
-    pub fn multiply_bytes(
+    pub fn convolve_bytes(
         &self,
         kernel: &[u8],
-        conjugate: bool,
+        correlate: bool,
         data: &mut [u8],
     ) -> Result<(), Error> {
-        self.modes.multiply(kernel, conjugate, data)
+        self.modes.multiply(kernel, correlate, data)
     }
 
     /// Applies an operator to arrays on the domain's device; without input, within the output.
@@ -226,21 +226,21 @@ impl Domain {
         applied.map_err(|why| self.failed(why))
     }
 
-    /// Multiplies an array on the domain's device, as [`Domain::multiply_arrays`].
+    /// Multiplies an array on the domain's device, as [`Domain::convolve_arrays`].
     ///
     /// # Errors
     /// As [`Domain::apply_arrays`].
     #[cfg(feature = "cuda")]
-    pub fn multiply_on_device(
+    pub fn convolve_on_device(
         &self,
         kernel: &fft_gpu::DeviceMemory<u8>,
-        conjugate: bool,
+        correlate: bool,
         data: &mut fft_gpu::DeviceMemory<u8>,
     ) -> Result<(), Error> {
         use fft_gpu::cudarc::driver::DeviceSlice;
         self.modes.check_kernel([kernel.len(), data.len()])?;
         let device = self.there()?;
-        let multiplied = device.modes.multiply(&device.stream, kernel, conjugate, data);
+        let multiplied = device.modes.multiply(&device.stream, kernel, correlate, data);
         multiplied.map_err(|why| self.failed(why))
     }
 

@@ -66,7 +66,7 @@ impl Domain {
     fn multiply<K: Transform, const D: usize, L: Location>(
         &self,
         kernel: &Field<Spectral, K, D, L>,
-        conjugate: bool,
+        correlate: bool,
         field: &mut Field<Spectral, K, D, L>,
     ) {
         let multiplied = self.fits(kernel).and(self.fits(field)).and_then(|()| {
@@ -74,7 +74,7 @@ impl Domain {
             let (kernel, there) = kernel.dyn_array();
             let (array, here) = field.dyn_array_mut();
             there.and(here)?;
-            self.multiply_arrays((kernel, from), conjugate, (array, bytes))
+            self.convolve_arrays((kernel, from), correlate, (array, bytes))
         });
         field.record_error(multiplied);
     }

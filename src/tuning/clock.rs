@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use fft_comm::tuner::{Candidate, Choice, Report, Trial, candidates, noise, shortlist, tune};
 #[cfg(feature = "cuda")]
-use fft_core::Algorithm;
+use fft_core::Exchange;
 use fft_core::{Comm, Direction, Error, Precision, Problem, Real, Recipe, agree};
 #[cfg(feature = "cuda")]
 use fft_gpu::cudarc::driver::DriverError;
@@ -37,7 +37,7 @@ pub(crate) fn by_clock(
     let options = wanted.options;
     let choice = Choice::of_clock(problem, options.exchange, can_put, options.wire.is_some())
         .of_messages(comm.has_messages())
-        .of_family(options.layouts);
+        .with_layouts(options.layouts);
     let all = shortlist(candidates(problem, &choice)?, TIMED);
     let bind: Bind<'_> = &|recipe| {
         let bound = HostBound::bind(comm, recipe)?;
@@ -113,11 +113,11 @@ fn time(
 /// chooses chunks itself.
 #[cfg(feature = "cuda")]
 fn recipes(problem: &Problem, wanted: &Wanted<'_>) -> Result<Vec<Candidate>, Error> {
-    let (whole, given) = (Algorithm::P2p, problem.options.exchange);
+    let (whole, given) = (Exchange::P2p, problem.options.exchange);
     let mut like = problem.clone();
     like.options.exchange = whole;
     let mut choice = Choice::of_clock(&like, Some(whole), false, wanted.options.wire.is_some())
-        .of_family(wanted.options.layouts);
+        .with_layouts(wanted.options.layouts);
     choice.chunks.truncate(1);
     let named = |candidate: Candidate| {
         let text = candidate.recipe.to_string();

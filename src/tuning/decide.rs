@@ -81,7 +81,7 @@ pub(crate) type ByClock<'a> = &'a dyn Fn(&Problem, &Wanted<'_>, Duration) -> Res
 fn by_model(comm: &dyn Comm, problem: &Problem, wanted: &Wanted<'_>) -> Result<Chosen, Error> {
     let choice = Choice::of_model(problem, wanted.options.exchange)
         .of_messages(comm.has_messages())
-        .of_family(wanted.options.layouts);
+        .with_layouts(wanted.options.layouts);
     let all = candidates(problem, &choice)?;
     let report = Report::of_model(&all, &choice);
     Ok((all, report))
@@ -120,14 +120,14 @@ fn key(problem: &Problem, wanted: &Wanted<'_>) -> String {
         let bricks: Vec<_> = layout.bricks().iter().map(|brick| (brick.lo, brick.hi)).collect();
         (bricks, layout.order())
     });
-    let scales = (problem.forward as u8, problem.inverse as u8);
-    let lengths = [problem.transform, problem.modes];
+    let scales = (problem.forward_scale as u8, problem.inverse_scale as u8);
+    let lengths = [problem.zero_padded, problem.modes];
     let rest = checksum(format!("{:?}", (layouts, scales, hosts, lengths)).as_bytes());
     let numbers = if problem.complex { "complex" } else { "real" };
     let (grid, ranks, options) = (problem.grid(), input.ranks(), wanted.options.in_wisdom());
     let device = wanted.device.map_or_else(String::new, |device| format!(" on {device}"));
     format!(
         "{kinds} {grid} {precision} {numbers} batch={batch} ranks={ranks}{options}{device} \
-         layouts={rest:016x}"
+         bricks={rest:016x}"
     )
 }

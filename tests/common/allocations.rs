@@ -1,7 +1,7 @@
 //! That executing a plan allocates nothing, after the first time, on any communicator.
 
 use crate::common::check::{Case, Make};
-use thriffty::planning::{Algorithm, Memory};
+use thriffty::planning::{Exchange, Memory};
 use thriffty::{C2c, Comm, Error, Kind, Plan, R2c, R2r, Tolerance, Wire};
 
 #[path = "counting.rs"]
@@ -50,7 +50,7 @@ fn runs<K: Make, const D: usize>(
 }
 
 /// Transforms of every sort with this exchange.
-pub(crate) fn plain(comm: &dyn Comm, exchange: Algorithm) -> Result<(), Error> {
+pub(crate) fn plain(comm: &dyn Comm, exchange: Exchange) -> Result<(), Error> {
     use Kind::*;
     let case = Case::new([8, 12, 10], [C2C; 3]).exchange(exchange);
     check::<C2c<f64>, 3>(comm, &case)?;
@@ -66,7 +66,7 @@ pub(crate) fn plain(comm: &dyn Comm, exchange: Algorithm) -> Result<(), Error> {
 /// In memory that ranks share.
 pub(crate) fn shared(comm: &dyn Comm) -> Result<(), Error> {
     use Kind::*;
-    let case = Case::new([8, 12, 10], [C2C, C2C, R2C]).exchange(Algorithm::Shared);
+    let case = Case::new([8, 12, 10], [C2C, C2C, R2C]).exchange(Exchange::Shared);
     let mut plan = case.draft::<R2c<f64>>(comm)?.shared_arrays(true).build()?;
     let mut fields = (plan.shared_input()?, plan.shared_output()?);
     for round in 0..4 {
@@ -79,7 +79,7 @@ pub(crate) fn shared(comm: &dyn Comm) -> Result<(), Error> {
 }
 
 /// Little memory, in chunks.
-pub(crate) fn little(comm: &dyn Comm, exchange: Algorithm) -> Result<(), Error> {
+pub(crate) fn little(comm: &dyn Comm, exchange: Exchange) -> Result<(), Error> {
     use Kind::*;
     let least = |case: Case<3>| case.exchange(exchange).memory(Memory::Least);
     check::<C2c<f64>, 3>(comm, &least(Case::new([24, 32, 20], [C2C; 3]).batch(3)))?;
@@ -87,7 +87,7 @@ pub(crate) fn little(comm: &dyn Comm, exchange: Algorithm) -> Result<(), Error> 
 }
 
 /// Wires of every sort with this exchange.
-pub(crate) fn encoded(comm: &dyn Comm, exchange: Algorithm) -> Result<(), Error> {
+pub(crate) fn encoded(comm: &dyn Comm, exchange: Exchange) -> Result<(), Error> {
     let case = Case::new([9, 12, 10], [Kind::C2C, Kind::C2C, Kind::R2C]);
     let case = case.exchange(exchange).tiling(4);
     for wire in [Wire::F16, Wire::Mantissa(7), Wire::Bits(12), Wire::Tolerance, Wire::Lossless] {

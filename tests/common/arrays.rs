@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use Kind::{C2C, Dct2, R2C};
-use thriffty::planning::{Algorithm, Reduce};
+use thriffty::planning::{Exchange, Reduce};
 use thriffty::tuning::Outcome;
 use thriffty::{C2c, Comm, Error, Field, Grid, Kind, Plan, R2c, R2r, Spectral, Tuning};
 
@@ -92,7 +92,7 @@ fn same_bits<E: bytemuck::Pod>(found: &[E], expected: &[E]) -> bool {
 /// any of its own.
 pub(crate) fn memory(comm: &dyn Comm) -> Done {
     let grid = Grid::new([64, 64, 64])?;
-    let draft = || Plan::<C2c, 3>::c2c(comm, grid).exchange(Algorithm::Shared);
+    let draft = || Plan::<C2c, 3>::c2c(comm, grid).exchange(Exchange::Shared);
     let shared = draft().shared_arrays(true).build()?;
     if (0..comm.size()).all(|rank| comm.host(rank) == comm.host(0)) {
         let (found, held) = (shared.workspace_bytes(), shared.input_len() * size_of::<C64>());
@@ -107,7 +107,7 @@ pub(crate) fn memory(comm: &dyn Comm) -> Done {
 fn tuned(comm: &dyn Comm) -> Done {
     let tuning = Tuning::Measure { budget: Duration::from_millis(100) };
     let draft = Plan::<R2c, 3>::r2c(comm, Grid::new([8, 6, 10])?).tuning(tuning);
-    let mut plan = draft.exchange(Algorithm::Shared).shared_arrays(true).build()?;
+    let mut plan = draft.exchange(Exchange::Shared).shared_arrays(true).build()?;
     for row in &plan.report().rows {
         assert!(!matches!(row.outcome, Outcome::Failed(_)), "{:?}: {}", row.outcome, row.recipe);
     }
@@ -118,7 +118,7 @@ fn tuned(comm: &dyn Comm) -> Done {
 /// The memory of a field that was dropped is the next one's, cleared; also where not all ranks
 /// dropped theirs.
 fn used_again(comm: &dyn Comm) -> Done {
-    let draft = Plan::<C2c, 2>::c2c(comm, Grid::new([12, 10])?).exchange(Algorithm::Shared);
+    let draft = Plan::<C2c, 2>::c2c(comm, Grid::new([12, 10])?).exchange(Exchange::Shared);
     let mut plan = draft.shared_arrays(true).build()?;
     let mut kept = Vec::new();
     let at = |field: &Field<Spectral, C2c, 2>| field.as_slice().as_ptr().addr();
@@ -149,7 +149,7 @@ fn used_again(comm: &dyn Comm) -> Done {
 /// A field lives on without its plan, on one rank or on all, and no rank waits for another.
 fn outlives(comm: &dyn Comm) -> Done {
     for keepers in [0..1, 0..comm.size()] {
-        let draft = Plan::<C2c, 2>::c2c(comm, Grid::new([12, 10])?).exchange(Algorithm::Shared);
+        let draft = Plan::<C2c, 2>::c2c(comm, Grid::new([12, 10])?).exchange(Exchange::Shared);
         let mut plan = draft.shared_arrays(true).build()?;
         let mut field = plan.shared_input()?;
         field.as_mut_slice().fill(C64::new(1.0, 0.0));
@@ -167,7 +167,7 @@ fn outlives(comm: &dyn Comm) -> Done {
 /// it is kept, and no rank waits.
 fn dropped_elsewhere(comm: &dyn Comm) -> Done {
     for panics in [false, true] {
-        let draft = Plan::<C2c, 2>::c2c(comm, Grid::new([12, 10])?).exchange(Algorithm::Shared);
+        let draft = Plan::<C2c, 2>::c2c(comm, Grid::new([12, 10])?).exchange(Exchange::Shared);
         let mut plan = draft.shared_arrays(true).build()?;
         let field = plan.shared_input()?;
         let here = move || {
@@ -200,7 +200,7 @@ fn strangers(comm: &dyn Comm) -> Done {
     }
     let grid = Grid::new([12, 10])?;
     let build = || {
-        let draft = Plan::<C2c, 2>::c2c(comm, grid).exchange(Algorithm::Shared);
+        let draft = Plan::<C2c, 2>::c2c(comm, grid).exchange(Exchange::Shared);
         draft.shared_arrays(true).build()
     };
     let [mut plan, mut other] = [build()?, build()?];

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use Kind::{C2C, Dct1, Dct2, Dct3, Dct4, Dst1, Dst2, Dst3, Dst4, R2C};
-use thriffty::planning::{Algorithm, Epochs};
+use thriffty::planning::{Epochs, Exchange};
 use thriffty::{C2c, Comm, Error, Kind, R2c, R2r, Scale};
 
 use super::check::{Case, Make, check};
@@ -13,15 +13,15 @@ type Done = Result<(), Error>;
 /// What data goes by on this communicator. Threads cannot put, so that both kinds of `ring` are
 /// the same there. Where threads see
 /// no arrays but their own, only `shared` differs from what is checked elsewhere.
-fn exchanges(comm: &dyn Comm) -> Result<Vec<Algorithm>, Error> {
+fn exchanges(comm: &dyn Comm) -> Result<Vec<Exchange>, Error> {
     if comm.name() != "threads" {
-        return Ok(Algorithm::ALL.to_vec());
+        return Ok(Exchange::ALL.to_vec());
     }
     if comm.node_memory()?.is_some_and(|node_memory| !node_memory.exposes_all()) {
-        return Ok(vec![Algorithm::Shared, Algorithm::P2p]);
+        return Ok(vec![Exchange::Shared, Exchange::P2p]);
     }
-    let flush = Algorithm::Ring(Epochs::Flush);
-    Ok(Algorithm::ALL.into_iter().filter(|exchange| *exchange != flush).collect())
+    let flush = Exchange::Ring(Epochs::Flush);
+    Ok(Exchange::ALL.into_iter().filter(|exchange| *exchange != flush).collect())
 }
 
 thread_local! {

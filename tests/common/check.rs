@@ -1,7 +1,7 @@
 //! One transform against the definition, in every way in which it can be called.
 
 use fft_core::{Brick, Element, Real};
-use thriffty::planning::{Algorithm, Direction, Memory, Problem, ProcGrid, Transform};
+use thriffty::planning::{Direction, Exchange, Memory, Problem, ProcGrid, Transform};
 use thriffty::{C2c, Comm, Complex, Draft, Error, Grid, Kind, Plan, R2c, R2r, Scale, Tuning};
 
 use super::data::{C64, bound, cut, distance, norm, random, widen};
@@ -16,7 +16,7 @@ pub(crate) struct Case<const D: usize> {
     pub(crate) orders: [[usize; D]; 2],
     pub(crate) batch: usize,
     pub(crate) scales: [Scale; 2],
-    pub(crate) exchange: Algorithm,
+    pub(crate) exchange: Exchange,
     pub(crate) memory: Memory,
     /// Seed of random bricks for input and output; the library's default bricks otherwise.
     pub(crate) tiling: Option<u64>,
@@ -36,7 +36,7 @@ impl<const D: usize> Case<D> {
             orders: [std::array::from_fn(|axis| axis); 2],
             batch: 1,
             scales: [Scale::None, Scale::Full],
-            exchange: Algorithm::default(),
+            exchange: Exchange::default(),
             memory: Memory::default(),
             tiling: None,
             returns: false,
@@ -57,7 +57,7 @@ impl<const D: usize> Case<D> {
         Self { scales: [forward, inverse], ..self }
     }
 
-    pub(crate) fn exchange(self, exchange: Algorithm) -> Self {
+    pub(crate) fn exchange(self, exchange: Exchange) -> Self {
         Self { exchange, ..self }
     }
 

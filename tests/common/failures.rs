@@ -1,6 +1,6 @@
 //! What goes wrong on one rank must be the same error on every rank, on any communicator.
 
-use thriffty::planning::Algorithm;
+use thriffty::planning::Exchange;
 use thriffty::{Brick, C2c, Comm, Error, ErrorKind, Grid, Kind, Plan, R2c, R2r, Scale};
 
 use super::check::{Case, check};
@@ -183,7 +183,7 @@ pub(crate) fn options(comm: &dyn Comm) -> Done {
             if other { unusual.build().map(drop) } else { usual.build().map(drop) }
         };
         let kinds = [Kind::C2C, Kind::Dct2];
-        let exchange = Algorithm::Alltoallv;
+        let exchange = Exchange::Alltoallv;
         differs("grid", or(draft(), Plan::c2c(comm, Grid::new([12, 11])?)))?;
         differs("kinds", or(draft(), draft().kinds(kinds)))?;
         differs("input_order", or(draft(), draft().input_order([1, 0])))?;

@@ -1,8 +1,8 @@
 //! Failures put into the device of one rank, through the seams that the library has anyway.
 
-use fft_comm::exchange_in;
-use fft_core::{AnyExecutor, Cpu, Executor, Layout, MakeExchange};
-use thriffty::planning::{Algorithm, Direction, Memory, Precision, Problem, ProcGrid, Recipe};
+use fft_comm::exchanger_in;
+use fft_core::{AnyExecutor, Cpu, Executor, Layout, MakeExchanger};
+use thriffty::planning::{Direction, Exchange, Memory, Precision, Problem, ProcGrid, Recipe};
 use thriffty::{Brick, Comm, Error, ErrorKind, Grid, Kind};
 
 use super::failures::{culprits, everywhere};
@@ -12,7 +12,7 @@ use super::weak::{self, Weak};
 /// What fails: how messages travel, in how much memory, and between whom.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Setup {
-    pub(crate) exchange: Algorithm,
+    pub(crate) exchange: Exchange,
     pub(crate) memory: Memory,
     pub(crate) who: Who,
     /// Fields at once.
@@ -39,13 +39,13 @@ const SHAPE: [usize; 3] = [24, 20, 18];
 
 impl Setup {
     /// Between all ranks.
-    pub(crate) fn new(exchange: Algorithm, memory: Memory) -> Self {
+    pub(crate) fn new(exchange: Exchange, memory: Memory) -> Self {
         Self { exchange, memory, who: Who::Everyone, batch: BATCH }
     }
 
     /// The same for all exchanges.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
-        MEMORY.into_iter().flat_map(|memory| Algorithm::ALL.map(|all| Self::new(all, memory)))
+        MEMORY.into_iter().flat_map(|memory| Exchange::ALL.map(|all| Self::new(all, memory)))
     }
 
     fn problem(&self, comm: &dyn Comm) -> Result<Problem, Error> {
@@ -80,7 +80,7 @@ fn shifted(ranks: usize) -> Vec<Brick<3>> {
 pub(crate) type Bound = Executor<f64, Cpu<f64>>;
 
 pub(crate) fn bind(comm: &dyn Comm, fault: &Switch, setup: Setup) -> Result<Bound, Error> {
-    bind_with(comm, fault, setup, exchange_in(setup.memory))
+    bind_with(comm, fault, setup, exchanger_in(setup.memory))
 }
 
 /// With exchanges of the test's own.
@@ -88,7 +88,7 @@ pub(crate) fn bind_with(
     comm: &dyn Comm,
     fault: &Switch,
     setup: Setup,
-    make: MakeExchange<'_>,
+    make: MakeExchanger<'_>,
 ) -> Result<Bound, Error> {
     let recipe = Recipe::new(setup.problem(comm)?)?;
     let reshapes = recipe.to_string().matches("(exchange").count();
@@ -143,7 +143,7 @@ pub(crate) fn memory(comm: &dyn Comm) -> Result<(), Error> {
         for (device, link) in faults.into_iter().chain([messages]) {
             for setup in Setup::all() {
                 // Where memory is shared there are no messages.
-                if (device, setup.exchange) == (Fault::Nothing, Algorithm::Shared) {
+                if (device, setup.exchange) == (Fault::Nothing, Exchange::Shared) {
                     continue;
                 }
                 let bad = comm.rank() == culprit;
@@ -168,10 +168,10 @@ pub(crate) fn shared(comm: &dyn Comm) -> Result<(), Error> {
         [(NodeMemory, ErrorKind::Transport, "a call failed"), (Room, ErrorKind::Memory, "")];
     let faults = if comm.name() == "mpi" { &faults[..] } else { &faults[..1] };
     let switch = Switch::new(Fault::Nothing);
-    let setups = MEMORY.map(|memory| Setup::new(Algorithm::Shared, memory));
+    let setups = MEMORY.map(|memory| Setup::new(Exchange::Shared, memory));
     let all = faults.iter().flat_map(|fault| setups.map(move |setup| (*fault, setup)));
     // Slots of messages are shared where a host has several ranks.
-    let slots = (comm.topology().ranks_per_host() > 1).then_some(Algorithm::Hosts);
+    let slots = (comm.topology().ranks_per_host() > 1).then_some(Exchange::Hosts);
     let slots = slots.map(|hosts| Setup::new(hosts, Memory::Ample));
     let no_slots = slots.map(|setup| ((Room, ErrorKind::Memory, ""), setup));
     for ((fault, kind, beginning), setup) in all.chain(no_slots) {
@@ -190,7 +190,7 @@ pub(crate) fn shared(comm: &dyn Comm) -> Result<(), Error> {
 pub(crate) fn damage(comm: &dyn Comm) -> Result<(), Error> {
     for culprit in culprits(comm) {
         // Where memory is shared there are no messages.
-        for setup in Setup::all().filter(|setup| setup.exchange != Algorithm::Shared) {
+        for setup in Setup::all().filter(|setup| setup.exchange != Exchange::Shared) {
             let switch = Switch::new(Fault::Nothing);
             let mut bound = bind(comm, &switch, setup)?;
             if comm.rank() == culprit {
@@ -210,7 +210,7 @@ pub(crate) fn damage(comm: &dyn Comm) -> Result<(), Error> {
 /// Messages of other sizes than expected, to or from one rank, or none for lack of memory. The
 /// exchange is not harmed by it.
 pub(crate) fn sizes(comm: &dyn Comm) -> Result<(), Error> {
-    use Algorithm::{Alltoallv, KWay, P2p, Pipelined};
+    use Exchange::{Alltoallv, KWay, P2p, Pipelined};
     use weak::Fault::{Narrow, Short, Slots};
     let pairs = [P2p, Pipelined, KWay(2), KWay(4)];
     let faults = [Short, Narrow, Slots].into_iter();
@@ -262,7 +262,7 @@ fn sizes_on(
             _ => assert_eq!(kind, ErrorKind::Message, "{what}: {error}"),
         }
         // What is lost may also be missed by others, to whom it was to be forwarded.
-        if setup.who == Who::Everyone && !matches!(setup.exchange, Algorithm::KWay(_)) {
+        if setup.who == Who::Everyone && !matches!(setup.exchange, Exchange::KWay(_)) {
             // The lowest rank that it sends to.
             let first = match fault {
                 weak::Fault::Short => usize::from(culprit == 0),

@@ -1,6 +1,6 @@
 //! Processes that return early, and drop their plans while others go on.
 
-use thriffty::planning::{Algorithm, Memory};
+use thriffty::planning::{Exchange, Memory};
 use thriffty::{C2c, Comm, Error, Grid, Plan};
 
 use super::plans;
@@ -18,7 +18,7 @@ pub(crate) fn early(comm: &dyn Comm) -> Done {
         for (exchange, memory) in plans::everything() {
             leave(comm, culprit, exchange, memory, false)?;
         }
-        leave(comm, culprit, Algorithm::Shared, Memory::Ample, true)?;
+        leave(comm, culprit, Exchange::Shared, Memory::Ample, true)?;
     }
     Ok(())
 }
@@ -36,7 +36,7 @@ fn before_a_plan(comm: &dyn Comm, culprit: usize) -> Done {
 fn leave(
     comm: &dyn Comm,
     culprit: usize,
-    exchange: Algorithm,
+    exchange: Exchange,
     memory: Memory,
     shared: bool,
 ) -> Done {
@@ -90,7 +90,7 @@ pub(crate) fn in_any_order(comm: &dyn Comm) -> Done {
 /// A plan that a rank never drops keeps nobody from leaving, nor MPI from ending. Last of all:
 /// where stations are, others wait for MPI to end there.
 pub(crate) fn kept_by_one(comm: &dyn Comm) -> Done {
-    for exchange in [Algorithm::P2p, Algorithm::Shared] {
+    for exchange in [Exchange::P2p, Exchange::Shared] {
         let plan = by(comm, exchange)?;
         if comm.rank() == 0 {
             std::mem::forget(plan);
@@ -101,10 +101,10 @@ pub(crate) fn kept_by_one(comm: &dyn Comm) -> Done {
 
 /// A plan whose ranks send each other messages.
 fn messages(comm: &dyn Comm) -> Result<Plan<C2c, 3>, Error> {
-    by(comm, Algorithm::P2p)
+    by(comm, Exchange::P2p)
 }
 
-fn by(comm: &dyn Comm, exchange: Algorithm) -> Result<Plan<C2c, 3>, Error> {
+fn by(comm: &dyn Comm, exchange: Exchange) -> Result<Plan<C2c, 3>, Error> {
     let plan = Plan::c2c(comm, Grid::new([12, 10, 8])?).exchange(exchange).build()?;
     assert_eq!(plan.exchange(), exchange);
     Ok(plan)

@@ -1,7 +1,7 @@
 //! Plans that take little memory, on any communicator.
 
 use Kind::{C2C, Dct2, Dst1, R2C};
-use thriffty::planning::{Algorithm, DynBrick, Memory, Node, Step, Transform};
+use thriffty::planning::{DynBrick, Exchange, Memory, Node, Step, Transform};
 use thriffty::{C2c, Comm, Complex, Error, Kind, Plan, R2c, R2r, Tolerance};
 
 use super::check::{Case, Make, check};
@@ -23,7 +23,7 @@ const FAR: usize = 1 << 19;
 /// A few kinds, shapes and tilings, in several chunks: against the definition, out of place, in
 /// place and as fields.
 pub(crate) fn right(comm: &dyn Comm) -> Done {
-    for exchange in Algorithm::ALL {
+    for exchange in Exchange::ALL {
         let least = |case: Case<3>| case.exchange(exchange).memory(Memory::Least);
         check::<C2c<f64>, 3>(comm, &least(Case::new([24, 20, 18], [C2C; 3]).batch(3)))?;
         check::<C2c<f32>, 3>(comm, &least(Case::new([30, 17, 21], [C2C; 3]).tiling(3)))?;
@@ -32,12 +32,12 @@ pub(crate) fn right(comm: &dyn Comm) -> Done {
         check::<R2c<f64>, 3>(comm, &least(half.tiling(5).orders([2, 0, 1], [1, 2, 0])))?;
         check::<R2r<f64>, 3>(comm, &least(Case::new([16, 25, 33], [Dct2, Dst1, Dct2])))?;
     }
-    for exchange in [Algorithm::Shared, Algorithm::P2p, Algorithm::Alltoallv] {
+    for exchange in [Exchange::Shared, Exchange::P2p, Exchange::Alltoallv] {
         for [input, output] in cuts(comm.size()) {
             let half = Case::new([8, 12, 10], [C2C, C2C, R2C]).exchange(exchange);
             let half = half.cuts(input, output);
             check::<R2c<f64>, 3>(comm, &half.clone().memory(Memory::Least))?;
-            if exchange == Algorithm::Shared {
+            if exchange == Exchange::Shared {
                 check::<R2c<f64>, 3>(comm, &half)?;
             }
         }
@@ -106,13 +106,13 @@ fn within<K: Make>(comm: &dyn Comm, case: &Case<3>, tolerance: bool) -> Done {
     // of all others at once.
     let even = case.tiling.is_none();
     let messages_take = match case.exchange {
-        Algorithm::Ring(_) if !even => 4 * comm.size() * round,
+        Exchange::Ring(_) if !even => 4 * comm.size() * round,
         _ if !even => 2 * comm.size() * chunk,
-        Algorithm::Ring(_) => 6 * round,
+        Exchange::Ring(_) => 6 * round,
         _ => (5 * round).min(4 * chunk),
     };
     // Where the collective is made of messages between pairs, these have slots of their own.
-    let pairs = if case.exchange == Algorithm::Alltoallv { 2 * round } else { 0 };
+    let pairs = if case.exchange == Exchange::Alltoallv { 2 * round } else { 0 };
     let steps = |step: &&Step| matches!(step, Step::Reshape { .. });
     let lists = LISTS * recipe.steps().iter().filter(steps).count() + CODECS;
     let rest = SCRATCH + if messages { messages_take + pairs + lists } else { TILE };
@@ -135,7 +135,7 @@ fn within<K: Make>(comm: &dyn Comm, case: &Case<3>, tolerance: bool) -> Done {
 
 /// Workspace is once the data, what does not fit into the output, and a constant.
 pub(crate) fn bounded(comm: &dyn Comm) -> Done {
-    for exchange in Algorithm::ALL {
+    for exchange in Exchange::ALL {
         let shape = [96, 64, 72];
         let whole = Case::new(shape, [C2C; 3]).exchange(exchange);
         within::<C2c<f64>>(comm, &whole, false)?;
@@ -153,7 +153,7 @@ pub(crate) fn bounded(comm: &dyn Comm) -> Done {
     }
     // So large that tiles and messages are a small part. Each pair of cuts takes its turn.
     for (number, [input, output]) in cuts(comm.size()).into_iter().enumerate() {
-        let exchange = [Algorithm::Shared, Algorithm::P2p][number % 2];
+        let exchange = [Exchange::Shared, Exchange::P2p][number % 2];
         let (whole, half) = ([C2C; 3], [C2C, C2C, R2C]);
         let case = |kinds| Case::new([128; 3], kinds).exchange(exchange).cuts(input, output);
         match number / 2 % 2 {
@@ -171,8 +171,8 @@ pub(crate) fn modest(comm: &dyn Comm) -> Done {
     if !(2..=4).contains(&comm.size()) {
         return Ok(());
     }
-    let all = Algorithm::ALL.into_iter().chain([Algorithm::KWay(3)]);
-    let more = |exchange: &Algorithm| matches!(exchange, Algorithm::Ring(_) | Algorithm::Hosts);
+    let all = Exchange::ALL.into_iter().chain([Exchange::KWay(3)]);
+    let more = |exchange: &Exchange| matches!(exchange, Exchange::Ring(_) | Exchange::Hosts);
     for exchange in all.filter(|exchange| !more(exchange)) {
         let case = Case::new([192; 3], [C2C; 3]).exchange(exchange);
         let plan = case.plan::<C2c<f64>>(comm)?;
@@ -180,7 +180,7 @@ pub(crate) fn modest(comm: &dyn Comm) -> Done {
         // Of what ranks of a host hold who see no arrays but their own, the part that no other
         // transforms stays in the output.
         let apart = comm.node_memory()?.is_some_and(|node_memory| !node_memory.exposes_all());
-        let private = apart && exchange == Algorithm::Shared && plan.recipe().problem().all_near();
+        let private = apart && exchange == Exchange::Shared && plan.recipe().problem().all_near();
         let most = bytes + bytes / 6 - if private { bytes / comm.size() } else { 0 };
         let most = most + 2 * LISTS + SCRATCH;
         assert!(found <= most, "{found} bytes, {most} allowed: {}", plan.recipe());

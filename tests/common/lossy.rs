@@ -1,6 +1,6 @@
 //! Two plans of one transform, one of which encodes its messages, and fields to tell them apart.
 
-use thriffty::planning::{Algorithm, Direction, Memory, Real, Reduce, Step, Transform, WireError};
+use thriffty::planning::{Direction, Exchange, Memory, Real, Reduce, Step, Transform, WireError};
 use thriffty::{Comm, Draft, Error, Kind, Plan, R2c, Tolerance, Tuning, Wire};
 
 use super::check::{Case, Make};
@@ -24,7 +24,7 @@ impl<K: Make, const D: usize> Pair<K, D> {
         // By the same steps, so that rounding is the same.
         let mut text = coded.recipe().to_string();
         if let Some(tolerance) = coded.recipe().problem().options.tolerance {
-            text = text.replace(&format!(" tol={tolerance}"), "");
+            text = text.replace(&format!(" tolerance={tolerance}"), "");
         }
         for step in coded.recipe().steps() {
             if let Step::Reshape { wire, .. } = step {
@@ -143,7 +143,7 @@ pub(crate) const FIELDS: [(&str, Field); 9] = [
 /// On any communicator: wires of all sorts, with every exchange, over bricks at random.
 pub(crate) fn all(comm: &dyn Comm, memory: Memory) -> Result<(), Error> {
     let wires = [Wire::F32, Wire::Bits(11), Wire::Tolerance, Wire::Lossless];
-    for (seed, exchange) in Algorithm::ALL.into_iter().enumerate() {
+    for (seed, exchange) in Exchange::ALL.into_iter().enumerate() {
         let tolerance = Tolerance::relative(1e-5)?.strict();
         for wire in wires {
             let kinds = [Kind::C2C, Kind::C2C, Kind::R2C];

@@ -3,7 +3,7 @@
 use super::check::{Case, check};
 use super::data::{C64, bound, random};
 use super::injected::MEMORY;
-use thriffty::planning::{Algorithm, Memory, Reduce};
+use thriffty::planning::{Exchange, Memory, Reduce};
 use thriffty::{C2c, Comm, Error, Grid, Kind, Plan, R2c};
 
 type Done = Result<(), Error>;
@@ -26,12 +26,12 @@ fn resident() -> Option<usize> {
 }
 
 /// All exchanges, with messages in one round and in several.
-pub(crate) fn everything() -> impl Iterator<Item = (Algorithm, Memory)> {
-    Algorithm::ALL.into_iter().flat_map(|exchange| MEMORY.map(|memory| (exchange, memory)))
+pub(crate) fn everything() -> impl Iterator<Item = (Exchange, Memory)> {
+    Exchange::ALL.into_iter().flat_map(|exchange| MEMORY.map(|memory| (exchange, memory)))
 }
 
 /// 1000 plans, one after the other, of the exchanges given in turn, each used once.
-pub(crate) fn come_and_go(comm: &dyn Comm, exchanges: &[Algorithm]) -> Done {
+pub(crate) fn come_and_go(comm: &dyn Comm, exchanges: &[Exchange]) -> Done {
     let grid = Grid::new([12, 10, 8])?;
     let mut before = None;
     for number in 0..PLANS {
@@ -58,7 +58,7 @@ pub(crate) fn come_and_go(comm: &dyn Comm, exchanges: &[Algorithm]) -> Done {
 }
 
 /// Plans on all ranks and on `part`, every other rank, used in turn, each with numbers of its own.
-pub(crate) fn overlapping(world: &dyn Comm, part: &dyn Comm, exchanges: &[Algorithm]) -> Done {
+pub(crate) fn overlapping(world: &dyn Comm, part: &dyn Comm, exchanges: &[Exchange]) -> Done {
     for &exchange in exchanges {
         let [large, small] = [Grid::new([12, 10, 8])?, Grid::new([6, 7, 9])?];
         let mut of_all = Plan::<C2c, 3>::c2c(world, large).exchange(exchange).build()?;

@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use fft_comm::exchange_in;
-use fft_core::{Exchange, MakeExchange, MessageHandler, MessagePlan, Reduce, matching};
-use thriffty::planning::Algorithm;
+use fft_comm::exchanger_in;
+use fft_core::{Exchanger, MakeExchanger, MessageHandler, MessagePlan, Reduce, matching};
+use thriffty::planning::Exchange;
 use thriffty::{Comm, Error};
 
 use super::failures::{culprits, everywhere};
@@ -13,13 +13,13 @@ use super::injected::{BATCH, MEMORY, Setup, Who, bind, bind_with, transform_of_o
 
 /// An exchange that tells which messages it is reserved for.
 struct Told {
-    exchange: Box<dyn Exchange>,
+    exchange: Box<dyn Exchanger>,
     traffics: Arc<Mutex<Vec<MessagePlan>>>,
 }
 
-impl Exchange for Told {
-    fn algorithm(&self) -> Algorithm {
-        self.exchange.algorithm()
+impl Exchanger for Told {
+    fn exchange(&self) -> Exchange {
+        self.exchange.exchange()
     }
 
     fn reserve(&mut self, message_plan: &MessagePlan) -> Result<(), Error> {
@@ -41,7 +41,7 @@ impl Exchange for Told {
 }
 
 /// These ways to send messages, between all and between some.
-fn setups(comm: &dyn Comm, exchanges: &[Algorithm]) -> impl Iterator<Item = Setup> {
+fn setups(comm: &dyn Comm, exchanges: &[Exchange]) -> impl Iterator<Item = Setup> {
     let rows = matches!(comm.size(), 4 | 6).then_some(Who::Rows);
     let who = move || [Who::Everyone, Who::Next].into_iter().chain(rows);
     MEMORY.into_iter().flat_map(move |memory| {
@@ -75,13 +75,13 @@ pub(crate) fn messages(comm: &dyn Comm) -> Result<(), Error> {
     let all = [Longer(-1), Longer(1), Longer(1 << 20), Missing, Chunk, Shifted];
     let all = || all.into_iter().chain([Chunks, Shorter, AtOnce]);
     let device = Switch::new(Fault::Nothing);
-    for setup in setups(comm, &[Algorithm::P2p, Algorithm::Pipelined]) {
+    for setup in setups(comm, &[Exchange::P2p, Exchange::Pipelined]) {
         let traffics = Arc::new(Mutex::new(Vec::new()));
-        let make = |algorithm, comm: &dyn Comm| -> Result<Box<dyn Exchange>, Error> {
-            let exchange = exchange_in(setup.memory)(algorithm, comm)?;
+        let make = |exchange, comm: &dyn Comm| -> Result<Box<dyn Exchanger>, Error> {
+            let exchange = exchanger_in(setup.memory)(exchange, comm)?;
             Ok(Box::new(Told { exchange, traffics: traffics.clone() }))
         };
-        let make: MakeExchange<'_> = &make;
+        let make: MakeExchanger<'_> = &make;
         drop(bind_with(comm, &device, setup, make)?);
         let traffics = traffics.lock().expect("nobody panics");
         matching(comm, &*traffics)?;
@@ -192,7 +192,7 @@ fn make_other(traffics: &mut [MessagePlan], out: bool, change: Change) -> bool {
 /// One rank has a recipe for more data than others: none has a plan.
 pub(crate) fn recipes(comm: &dyn Comm) -> Result<(), Error> {
     let device = Switch::new(Fault::Nothing);
-    let sent: Vec<_> = Algorithm::ALL.into_iter().filter(|all| *all != Algorithm::Shared).collect();
+    let sent: Vec<_> = Exchange::ALL.into_iter().filter(|all| *all != Exchange::Shared).collect();
     for setup in setups(comm, &sent) {
         for culprit in culprits(comm) {
             let more = usize::from(comm.rank() == culprit);

@@ -15,7 +15,7 @@ use fft_core::Element;
 use thriffty::gpu::DevicePlan;
 use thriffty::gpu::cudarc::driver::sys;
 use thriffty::gpu::{Gpu, driver_is_present};
-use thriffty::planning::{Algorithm, Direction, Reduce, Transform};
+use thriffty::planning::{Direction, Exchange, Reduce, Transform};
 use thriffty::{C2c, Comm, Error, Grid, Plan, R2c, Wire};
 #[cfg(feature = "mpi")]
 use ways::{DEVICE_WAYS, LARGE_DEVICE_WAYS};
@@ -227,7 +227,7 @@ fn check(comm: &dyn Comm, gpu: &Gpu, way: &Way, shape: [usize; 3]) -> Result<(),
 /// Transforms that load what they read from other ranks, from 1 MiB per rank on.
 fn check_fetching(comm: &dyn Comm, gpu: &Gpu) -> Result<(), Error> {
     let way = Way { name: "fetched", ..NEAR };
-    let draft = Plan::<C2c, 3>::c2c(comm, Grid::new([64, 64, 128])?).exchange(Algorithm::P2p);
+    let draft = Plan::<C2c, 3>::c2c(comm, Grid::new([64, 64, 128])?).exchange(Exchange::P2p);
     let plan = draft.on(gpu).build()?;
     let [there, back] = [Direction::Forward, Direction::Inverse].map(|way| plan.fetched(way));
     let what = format!("{there} and {back} reshapes take no pass of {}", plan.recipe());
@@ -266,7 +266,7 @@ fn count<K: Transform<Real = f64>>(
     let waits = |plans: [MessagePlan; 2]| plans.map(way.waits).iter().sum::<u64>();
     // Chunks are unpacked as they arrive.
     let most = match way.exchange {
-        Algorithm::Pipelined => expected.map(MessagePlan::one_by_one),
+        Exchange::Pipelined => expected.map(MessagePlan::one_by_one),
         _ => expected,
     };
     let (least, most) = (waits(expected), waits(most));

@@ -9,7 +9,7 @@ use fft_core::{Element, Real};
 use thriffty::Kind::{C2C, R2C};
 use thriffty::gpu::DevicePlan;
 use thriffty::gpu::{Gpu, GpuReal};
-use thriffty::planning::{Algorithm, Location, Side, Transform};
+use thriffty::planning::{Exchange, Location, Side, Transform};
 use thriffty::spectral::Operator;
 use thriffty::{C2c, Comm, Complex, Error, ErrorKind, Field, Kind, Physical, Plan, R2c, Spectral};
 
@@ -150,7 +150,7 @@ where
 }
 
 fn everything(comm: &dyn Comm, gpu: &Gpu) -> Result<(), Error> {
-    let p2p = |case: Case<3>| case.exchange(Algorithm::P2p);
+    let p2p = |case: Case<3>| case.exchange(Exchange::P2p);
     let cube = p2p(Case::new([8, 12, 10], [C2C; 3]));
     if few() {
         let real = Case::new([8, 12, 10], [C2C, C2C, R2C]);
@@ -164,7 +164,7 @@ fn everything(comm: &dyn Comm, gpu: &Gpu) -> Result<(), Error> {
     compare::<R2c<f32>, 3>(comm, gpu, &p2p(Case::new([9, 6, 5], [R2C, C2C, C2C]).tiling(1)))?;
     compare::<C2c<f64>, 3>(comm, gpu, &p2p(Case::new([6, 5, 4], [C2C, Kind::None, C2C])))?;
     // More ranks than points: some have none.
-    compare::<R2c<f64>, 1>(comm, gpu, &Case::new([2], [R2C]).exchange(Algorithm::P2p))
+    compare::<R2c<f64>, 1>(comm, gpu, &Case::new([2], [R2C]).exchange(Exchange::P2p))
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn fields_on_a_device_are_those_of_the_host() {
 fn failures_stay_in_the_field() {
     let Some(gpu) = gpu() else { return };
     thriffty::threads(3, |comm| {
-        let case = Case::new([6, 5, 4], [C2C, C2C, Kind::None]).exchange(Algorithm::P2p);
+        let case = Case::new([6, 5, 4], [C2C, C2C, Kind::None]).exchange(Exchange::P2p);
         let last = comm.rank() == 2;
         let mut plan: DevicePlan<C2c, 3> = case.draft::<C2c>(&comm)?.on(&gpu).build()?;
         let refused = |found: Result<(), Error>, word: &str| {
@@ -199,7 +199,7 @@ fn failures_stay_in_the_field() {
         assert_eq!(field.as_slice().is_err(), last);
         refused(plan.inverse(field.gradient(0, [1.0; 3])).map(drop), "kind of axis 2");
         // A field of another plan, on one rank.
-        let other = Case::new([6, 5, 3], [Kind::C2C; 3]).exchange(Algorithm::P2p);
+        let other = Case::new([6, 5, 3], [Kind::C2C; 3]).exchange(Exchange::P2p);
         let strange = other.draft::<C2c>(&comm)?.on(&gpu).build()?.input();
         let field = if last { strange } else { plan.input() };
         refused(plan.forward(field).map(drop), "another plan");

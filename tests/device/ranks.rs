@@ -11,7 +11,7 @@ use thriffty::gpu::GpuTransport;
 use thriffty::gpu::cudarc::driver::{CudaSlice, CudaStream};
 use thriffty::gpu::{DeviceDraft, DevicePlan};
 use thriffty::gpu::{Gpu, GpuReal};
-use thriffty::planning::{Algorithm, Direction, DynTransform, Reduce};
+use thriffty::planning::{Direction, DynTransform, Exchange, Reduce};
 use thriffty::{
     C2c, Comm, Draft, Error, ErrorKind, Kind, R2c, R2r, Scale, ThreadComm, Tolerance, Tuning, Wire,
 };
@@ -161,7 +161,7 @@ fn halved<const D: usize>(comm: &dyn Comm, gpu: &impl Place, case: &Case<D>) -> 
 
 /// One to four axes, any halved axis, orders of axes, batches, scales, uneven and empty bricks.
 fn everything(comm: &dyn Comm, gpu: &impl Place) -> Done {
-    let p2p = Algorithm::P2p;
+    let p2p = Exchange::P2p;
     complex(comm, gpu, &Case::new([16, 12, 20], [C2C; 3]).exchange(p2p))?;
     halved(comm, gpu, &Case::new([16, 12, 20], [C2C, C2C, R2C]).exchange(p2p))?;
     for n in [1, 2, 5, 60, 101] {
@@ -231,9 +231,9 @@ fn a_scale_of_large_arrays_is_as_defined() {
     let Some(gpu) = gpu() else { return };
     for ranks in [1, 2] {
         thriffty::threads(ranks, |comm| {
-            let case = Case::new([34, 64, 74], [C2C; 3]).exchange(Algorithm::P2p);
+            let case = Case::new([34, 64, 74], [C2C; 3]).exchange(Exchange::P2p);
             complex(&comm, &gpu, &case.scales(Scale::Symmetric, Scale::Full))?;
-            let case = Case::new([64, 62, 75], [C2C, C2C, R2C]).exchange(Algorithm::P2p);
+            let case = Case::new([64, 62, 75], [C2C, C2C, R2C]).exchange(Exchange::P2p);
             halved(&comm, &gpu, &case.scales(Scale::Symmetric, Scale::Full))
         })
         .unwrap();
@@ -248,7 +248,7 @@ fn ranks_of_other_hosts_transform_as_defined() {
         on_hosts(hosts, |comm| everything(&comm, &gpu));
     }
     on_hosts(&[0, 1, 1], |comm| {
-        for exchange in Algorithm::ALL {
+        for exchange in Exchange::ALL {
             let case = Case::new([9, 12, 10], [C2C; 3]).tiling(3).exchange(exchange);
             complex(&comm, &gpu, &case)?;
             let case = Case::new([9, 12, 10], [C2C, C2C, R2C]).exchange(exchange);
@@ -262,7 +262,7 @@ fn ranks_of_other_hosts_transform_as_defined() {
 fn errors_are_the_same_on_all_ranks() {
     let Some(gpu) = gpu() else { return };
     thriffty::threads(3, |comm| {
-        let case = Case::new([6, 5, 4], [C2C; 3]).exchange(Algorithm::P2p);
+        let case = Case::new([6, 5, 4], [C2C; 3]).exchange(Exchange::P2p);
         let mut plan = case.draft::<C2c<f64>>(&comm)?.on(&gpu).build()?;
         let stream = plan.stream().clone();
         let lens = [2 * plan.input_len(), 2 * plan.output_len()];
@@ -305,7 +305,7 @@ fn any_transform_is_as_defined() {
         on_hosts(&hosts, |comm| {
             let case = |kinds| {
                 let case = Case::new(shape, kinds).tiling(seed).orders(orders[0], orders[1]);
-                case.batch(batch).exchange(Algorithm::P2p)
+                case.batch(batch).exchange(Exchange::P2p)
             };
             complex(&comm, &gpu, &case([C2C; 3]))?;
             halved(&comm, &gpu, &case(std::array::from_fn(|a| if a == axis { R2C } else { C2C })))

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::gpu::{few, gpu};
 use thriffty::gpu::{Gpu, GpuTransport};
-use thriffty::planning::Algorithm;
+use thriffty::planning::Exchange;
 use thriffty::tuning::Source;
 use thriffty::{Brick, Comm, Error, Grid, Plan, R2c, Tolerance, Tuning};
 
@@ -17,7 +17,7 @@ fn budget() -> Duration {
 fn check(
     comm: &dyn Comm,
     gpu: &Gpu,
-    exchange: Option<Algorithm>,
+    exchange: Option<Exchange>,
     tolerance: bool,
 ) -> Result<(), Error> {
     let grid = Grid::new([24, 20, 18])?;
@@ -66,7 +66,7 @@ fn what_is_fastest_on_a_device_is_chosen() {
     }
     thriffty::threads(4, |comm| check(&comm, &gpu, None, true)).unwrap();
     for done in fft_comm::threads_on(&[0, 1, 2], |comm| {
-        check(&comm, &gpu, Some(Algorithm::Alltoallv), false)
+        check(&comm, &gpu, Some(Exchange::Alltoallv), false)
     }) {
         done.unwrap();
     }

@@ -1,7 +1,7 @@
 //! The checks of all communicators, with the processes of a group as ranks.
 
 use thriffty::group::GroupComm;
-use thriffty::planning::{Algorithm, Memory};
+use thriffty::planning::{Exchange, Memory};
 use thriffty::{Comm, Error};
 
 use crate::common::{arrays, beyond, cases, failures, leaving, little, lossy, plan_cache, plans};
@@ -77,7 +77,7 @@ fn little_memory(world: &dyn Comm) -> Result<(), Error> {
 /// By one rank, and by as many as have pencils and so groups within the whole.
 fn a_thousand_plans(world: &dyn Comm) -> Result<(), Error> {
     if [1, 4].contains(&world.size()) {
-        plans::come_and_go(world, &Algorithm::ALL)?;
+        plans::come_and_go(world, &Exchange::ALL)?;
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use thriffty::group::GroupComm;
-use thriffty::planning::{Algorithm, Reduce};
+use thriffty::planning::{Exchange, Reduce};
 use thriffty::{C2c, Comm, Error, Grid, Plan};
 
 use crate::common::data::{C64, bound, random};
@@ -19,7 +19,7 @@ const VICTIM: usize = 2;
 const LAST: usize = 50;
 
 /// Runs four processes, of which one is killed and the others must go on.
-fn three_go_on(test: &str, exchange: Algorithm) {
+fn three_go_on(test: &str, exchange: Exchange) {
     let ended = processes::run(RANKS, test, &exchange.to_string());
     for (rank, status) in ended.into_iter().enumerate() {
         assert_eq!(status.success(), rank != VICTIM, "{exchange}: rank {rank}: {status}");
@@ -28,17 +28,17 @@ fn three_go_on(test: &str, exchange: Algorithm) {
 
 #[test]
 fn three_go_on_when_one_of_four_is_killed() {
-    for exchange in Algorithm::ALL {
+    for exchange in Exchange::ALL {
         three_go_on("endings::one_host", exchange);
     }
 }
 
 #[test]
 fn three_on_two_hosts_go_on_when_one_of_four_is_killed() {
-    for exchange in Algorithm::ALL {
+    for exchange in Exchange::ALL {
         three_go_on("endings::two_hosts", exchange);
     }
-    three_go_on("endings::two_hosts_without_messages", Algorithm::Alltoallv);
+    three_go_on("endings::two_hosts_without_messages", Exchange::Alltoallv);
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn two_hosts_without_messages() {
 /// Transforms, first with three others and then with two, of which some may have completed so many
 /// more.
 fn survive(more: usize, placed: impl Fn(SocketGroup, usize) -> SocketGroup) {
-    let exchange: Algorithm = processes::told().parse().expect("an exchange");
+    let exchange: Exchange = processes::told().parse().expect("an exchange");
     let [rank, _] = processes::place();
     let comm = GroupComm::new(placed(processes::world(), rank)).expect("a group");
     let (done, error) = until_it_fails(&comm, exchange);
@@ -96,7 +96,7 @@ fn shared_files() -> bool {
     there
 }
 
-fn plan(comm: &dyn Comm, exchange: Algorithm) -> Result<Plan<C2c, 3>, Error> {
+fn plan(comm: &dyn Comm, exchange: Exchange) -> Result<Plan<C2c, 3>, Error> {
     Plan::<C2c, 3>::c2c(comm, Grid::new([16, 12, 10])?).exchange(exchange).build()
 }
 
@@ -112,7 +112,7 @@ fn there_and_back(plan: &mut Plan<C2c, 3>, number: usize) -> Result<(), Error> {
 }
 
 /// Transforms until one fails, which later calls do in the same way.
-fn until_it_fails(comm: &GroupComm, exchange: Algorithm) -> (usize, Error) {
+fn until_it_fails(comm: &GroupComm, exchange: Exchange) -> (usize, Error) {
     let mut plan = plan(comm, exchange).expect("a plan of four");
     for number in 0.. {
         if comm.rank() == VICTIM && number == LAST {

@@ -1,7 +1,7 @@
 //! Groups of several hosts. All processes are on one machine, so that they pretend.
 
 use thriffty::group::GroupComm;
-use thriffty::planning::{Algorithm, Memory, Reduce};
+use thriffty::planning::{Exchange, Memory, Reduce};
 use thriffty::{C2c, Comm, Error, ErrorKind, Grid, Kind, Plan, R2c, Tolerance, Tuning};
 
 use crate::common::check::{Case, check};
@@ -69,7 +69,7 @@ fn two_collectives_are_enough_for_plans() {
 fn without_messages() {
     let run = |comm: &dyn Comm| -> Done {
         for memory in [Memory::Ample, Memory::Least] {
-            transforms(comm, Algorithm::Alltoallv, memory)?;
+            transforms(comm, Exchange::Alltoallv, memory)?;
         }
         sums(comm)?;
         refused(comm)?;
@@ -79,7 +79,7 @@ fn without_messages() {
     run(&world(false)).unwrap_or_else(|error| panic!("{error}"));
 }
 
-fn transforms(comm: &dyn Comm, exchange: Algorithm, memory: Memory) -> Done {
+fn transforms(comm: &dyn Comm, exchange: Exchange, memory: Memory) -> Done {
     let case = Case::new([12, 10, 8], [Kind::C2C; 3]).exchange(exchange).memory(memory);
     check::<C2c, 3>(comm, &case)?;
     let case = Case::new([7, 6, 9], [Kind::C2C, Kind::Dct2, Kind::R2C]);
@@ -102,7 +102,7 @@ fn sums(comm: &dyn Comm) -> Done {
 
 /// An exchange that sends messages is refused by its name.
 fn refused(comm: &dyn Comm) -> Done {
-    for exchange in Algorithm::ALL.into_iter().filter(|one| *one != Algorithm::Alltoallv) {
+    for exchange in Exchange::ALL.into_iter().filter(|one| *one != Exchange::Alltoallv) {
         let draft = Plan::<C2c, 3>::c2c(comm, Grid::new([12, 10, 8])?).exchange(exchange);
         let error = failures::everywhere(comm, "refused", draft.build().map(drop))?;
         assert_eq!(error.kind(), ErrorKind::Argument);
@@ -119,7 +119,7 @@ fn encoded(comm: &dyn Comm) -> Done {
         let mut reference = Plan::<C2c, 3>::c2c(comm, grid).build()?;
         let draft = Plan::<C2c, 3>::c2c(comm, grid).tolerance(Tolerance::relative(exact)?);
         let mut plan = draft.build()?;
-        assert_eq!(plan.exchange(), Algorithm::Alltoallv);
+        assert_eq!(plan.exchange(), Exchange::Alltoallv);
         let fill = |[i, j, k]: [usize; 3]| ((i * 7 + j * 3 + k) as f64).sin().into();
         let [mut x, mut y] = [plan.input(), reference.input()];
         x.fill(fill);
@@ -140,7 +140,7 @@ fn chosen(comm: &dyn Comm) -> Done {
     let budget = std::time::Duration::from_millis(200);
     for tuning in [Tuning::Model, Tuning::Measure { budget }] {
         let plan = Plan::<C2c, 3>::c2c(comm, Grid::new([12, 10, 8])?).tuning(tuning).build()?;
-        assert_eq!(plan.exchange(), Algorithm::Alltoallv);
+        assert_eq!(plan.exchange(), Exchange::Alltoallv);
     }
     Ok(())
 }

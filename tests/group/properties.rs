@@ -1,7 +1,7 @@
 //! Random problems against the definition.
 
 use thriffty::group::GroupComm;
-use thriffty::planning::{Algorithm, Memory};
+use thriffty::planning::{Exchange, Memory};
 use thriffty::{C2c, Comm, Error, Kind, R2c, R2r, Scale};
 
 use crate::common::RANKS;
@@ -57,7 +57,7 @@ fn transform<const D: usize>(comm: &dyn Comm, rng: &mut Rng, longest: usize) -> 
         .orders(rng.order(), rng.order())
         .batch(1 + rng.below(3))
         .scales(scales[rng.below(3)], scales[rng.below(3)])
-        .exchange(Algorithm::ALL[rng.below(Algorithm::ALL.len())])
+        .exchange(Exchange::ALL[rng.below(Exchange::ALL.len())])
         .memory([Memory::Ample, Memory::Least][rng.below(2)]);
     let case = if rng.below(2) == 0 { case.tiling(rng.0) } else { case };
     match transform {

@@ -1,6 +1,6 @@
 //! Executing a plan allocates nothing, after the first time, with threads as ranks.
 
-use thriffty::planning::Algorithm;
+use thriffty::planning::Exchange;
 use thriffty::{C2c, Comm, Error, Kind};
 
 use crate::allocations::{calls, check, encoded, little, plain, shared};
@@ -17,7 +17,7 @@ fn the_counter_counts() {
 }
 
 /// So large that it goes in chunks, of which a few are under way at once.
-fn large(comm: &dyn Comm, exchange: Algorithm) -> Result<(), Error> {
+fn large(comm: &dyn Comm, exchange: Exchange) -> Result<(), Error> {
     let case = Case::new([132, 64, 63], [Kind::C2C; 3]).exchange(exchange);
     check::<C2c<f64>, 3>(comm, &case)?;
     check::<C2c<f64>, 3>(comm, &case.tiling(5))
@@ -26,7 +26,7 @@ fn large(comm: &dyn Comm, exchange: Algorithm) -> Result<(), Error> {
 #[test]
 fn execution_allocates_nothing() {
     for ranks in [1, 2, 4, 6, 9] {
-        for exchange in Algorithm::ALL {
+        for exchange in Exchange::ALL {
             thriffty::threads(ranks, |comm| plain(&comm, exchange))
                 .unwrap_or_else(|error| panic!("{ranks} ranks: {error}"));
         }
@@ -42,7 +42,7 @@ fn nor_does_it_in_shared_arrays() {
 
 #[test]
 fn nor_does_it_of_large_data() {
-    for exchange in [Algorithm::P2p, Algorithm::Alltoallv] {
+    for exchange in [Exchange::P2p, Exchange::Alltoallv] {
         thriffty::threads(2, |comm| large(&comm, exchange))
             .unwrap_or_else(|error| panic!("{error}"));
     }
@@ -51,7 +51,7 @@ fn nor_does_it_of_large_data() {
 #[test]
 fn nor_does_it_in_little_memory() {
     for ranks in [2, 3, 6] {
-        for exchange in Algorithm::ALL {
+        for exchange in Exchange::ALL {
             thriffty::threads(ranks, |comm| little(&comm, exchange))
                 .unwrap_or_else(|error| panic!("{ranks} ranks: {error}"));
         }
@@ -60,7 +60,7 @@ fn nor_does_it_in_little_memory() {
 
 #[test]
 fn nor_does_it_with_encoded_messages() {
-    for exchange in Algorithm::ALL {
+    for exchange in Exchange::ALL {
         thriffty::threads(4, |comm| encoded(&comm, exchange))
             .unwrap_or_else(|error| panic!("{error}"));
     }

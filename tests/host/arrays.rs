@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use proptest::sample::select;
 use thriffty::arrays::{CopyPlan, FieldCopy, Ghosts, GridData, Subarray, bind_by, copy, halo};
-use thriffty::planning::{Algorithm, Direction, Step};
+use thriffty::planning::{Direction, Exchange, Step};
 use thriffty::{Brick, C2c, Comm, Error, Grid, R2c, ThreadComm};
 
 use crate::allocations::calls;
@@ -15,7 +15,7 @@ use crate::common::tiling::Rng;
 use crate::subarrays::{Item, Runner, bricks, copies, element, halos, placed, points};
 
 /// Runs copies on the host, by an exchange.
-struct OnHost(Algorithm);
+struct OnHost(Exchange);
 
 impl Runner for OnHost {
     fn run<E: Item>(
@@ -136,7 +136,7 @@ proptest! {
     #[test]
     fn copies_bring_each_point_from_where_it_is(
         ranks in select(&RANKS[..]),
-        exchange in select(Algorithm::ALL.to_vec()),
+        exchange in select(Exchange::ALL.to_vec()),
         seed in any::<u64>().no_shrink(),
     ) {
         let on_host = OnHost(exchange);
@@ -151,7 +151,7 @@ proptest! {
     #[test]
     fn ghost_points_are_those_of_the_grid(
         ranks in select(&RANKS[..]),
-        exchange in select(Algorithm::ALL.to_vec()),
+        exchange in select(Exchange::ALL.to_vec()),
         seed in any::<u64>().no_shrink(),
     ) {
         let on_host = OnHost(exchange);
@@ -328,10 +328,10 @@ fn ranks_name_one_exchange() {
         let here = [Subarray::dense(grid.brick(comm.rank(), 3))];
         let plan = || CopyPlan::new(&comm, GridData::of::<f64>(grid), &here, &here);
         for culprit in 0..3 {
-            let other = if comm.rank() == culprit { Algorithm::KWay(2) } else { Algorithm::P2p };
+            let other = if comm.rank() == culprit { Exchange::KWay(2) } else { Exchange::P2p };
             let error = bind_by(&comm, other, plan()?).unwrap_err().to_string();
             assert!(error.contains("exchange of a copy"), "{error}");
-            let error = bind_by(&comm, Algorithm::KWay(1), plan()?).unwrap_err().to_string();
+            let error = bind_by(&comm, Exchange::KWay(1), plan()?).unwrap_err().to_string();
             assert!(error.contains("kway1"), "{error}");
         }
         Ok::<_, Error>(())

@@ -7,7 +7,7 @@ use crate::common::faulty::{Fault, Switch};
 use crate::common::injected::{self, Setup, Who, bind, bind_with, transform_of_ones};
 use crate::common::{HOSTS, failures, unequal};
 use crate::watch::within_patience;
-use thriffty::planning::{Algorithm, Memory};
+use thriffty::planning::{Exchange, Memory};
 use thriffty::{C2c, Comm, Error, ErrorKind, Grid, Plan, ThreadComm};
 
 /// Alone, no rank can disagree with another.
@@ -97,7 +97,7 @@ fn a_rank_that_leaves_is_a_transport_error_for_all_others() {
     for ranks in RANKS {
         for culprit in [0, ranks - 1] {
             for exit in [ReturnsBeforeBuild, PanicsBeforeBuild, ReturnsBeforeRun, PanicsBeforeRun] {
-                for exchange in Algorithm::ALL {
+                for exchange in Exchange::ALL {
                     let found = answers("leaving", ranks, move |comm| {
                         leave(&comm, (comm.rank() == culprit).then_some(exit), exchange)
                     });
@@ -118,7 +118,7 @@ fn a_rank_that_leaves_is_a_transport_error_for_all_others() {
     }
 }
 
-fn leave(comm: &dyn Comm, exit: Option<Exit>, exchange: Algorithm) -> Answer {
+fn leave(comm: &dyn Comm, exit: Option<Exit>, exchange: Exchange) -> Answer {
     match exit {
         Some(Exit::ReturnsBeforeBuild) => return Ok(()),
         Some(Exit::PanicsBeforeBuild) => panic!("a panic on purpose"),
@@ -163,14 +163,14 @@ fn an_exchange_that_one_rank_cannot_make_is_an_error_for_all() {
     for ranks in RANKS {
         for culprit in [0, ranks - 1] {
             let found = answers("no exchange", ranks, move |comm| {
-                let make = |algorithm, comm: &dyn Comm| {
-                    let made = fft_comm::exchange(algorithm, comm)?;
+                let make = |exchange, comm: &dyn Comm| {
+                    let made = fft_comm::exchanger(exchange, comm)?;
                     match comm.rank() == culprit {
                         true => Err(Error::Memory { rank: culprit, bytes: 12 }),
                         false => Ok(made),
                     }
                 };
-                let setup = Setup::new(Algorithm::P2p, Memory::Ample);
+                let setup = Setup::new(Exchange::P2p, Memory::Ample);
                 bind_with(&comm, &Switch::new(Fault::Nothing), setup, &make).map(drop)
             });
             let what = format!("factory on {culprit} of {ranks}");
@@ -202,7 +202,7 @@ fn ranks_that_have_other_recipes_are_an_error_for_all_when_the_plan_is_made() {
 
 /// Whether a rank comes to where it is to panic.
 fn panics(how: Fault, setup: Setup, culprit: usize, hosts: &[usize]) -> bool {
-    let shares = setup.exchange == Algorithm::Shared;
+    let shares = setup.exchange == Exchange::Shared;
     match (how, setup.who) {
         (_, Who::Next) if shares => false,
         (Fault::PanicEarly, Who::Next) => culprit == 0,

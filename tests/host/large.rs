@@ -3,12 +3,12 @@
 
 use crate::common::check::{Case, Make, check};
 use crate::common::on_hosts;
-use thriffty::planning::{Algorithm, Recipe};
+use thriffty::planning::{Exchange, Recipe};
 use thriffty::{C2c, Comm, Error, Kind, R2c};
 
 /// Bytes that the same takes in whole messages: in chunks that are larger than all data.
 fn whole<K: Make>(comm: &dyn Comm, case: &Case<3>) -> Result<usize, Error> {
-    let case = case.clone().exchange(Algorithm::P2p);
+    let case = case.clone().exchange(Exchange::P2p);
     let mut problem = case.plan::<K>(comm)?.recipe().problem().clone();
     problem.options.chunk = 1 << 40;
     let recipe = Recipe::new(problem)?.to_string();
@@ -32,7 +32,7 @@ fn streamed<K: Make>(comm: &dyn Comm, case: &Case<3>) -> Result<(), Error> {
 
 #[test]
 fn large_data_takes_little_memory() {
-    use Algorithm::{Alltoallv, KWay, P2p, Pipelined, Shared};
+    use Exchange::{Alltoallv, KWay, P2p, Pipelined, Shared};
     for (hosts, exchanges) in
         [(&[0, 1][..], &[P2p, Alltoallv, Shared][..]), (&[0, 1, 2], &[Pipelined, KWay(2)])]
     {

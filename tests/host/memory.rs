@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::common::check::check;
 use crate::common::weak::{Fault, HALVED, Weak};
 use crate::common::{HOSTS, arrays, cases, little, lossy, on_all_ranks, on_hosts};
-use thriffty::planning::{Algorithm, Memory};
+use thriffty::planning::{Exchange, Memory};
 use thriffty::{C2c, Comm, Complex, Error, Grid, Plan, R2c, Tuning};
 
 #[test]
@@ -99,7 +99,7 @@ fn ranks_that_disagree_are_told() {
     let found = fft_comm::threads(2, |comm| {
         let memory = if comm.rank() == 0 { Memory::Ample } else { Memory::Least };
         let draft = Plan::<C2c, 2>::c2c(&comm, Grid::new([8, 8])?);
-        draft.exchange(Algorithm::P2p).memory(memory).build().map(drop)
+        draft.exchange(Exchange::P2p).memory(memory).build().map(drop)
     });
     for error in found.into_iter().map(Result::unwrap_err) {
         assert!(matches!(&error, Error::Disagreement { what, .. } if what == "memory"), "{error}");

@@ -4,7 +4,7 @@ use std::f64::consts::TAU;
 
 use proptest::prelude::*;
 use proptest::sample::select;
-use thriffty::planning::{Algorithm, ProcGrid, Step};
+use thriffty::planning::{Exchange, ProcGrid, Step};
 use thriffty::spectral::Operator;
 use thriffty::{C2c, Comm, Error, ErrorKind, Field, Grid, Kind, Physical, R2c, R2r, Spectral};
 
@@ -183,7 +183,7 @@ fn transposed_outputs_cost_fewer_exchanges() {
             let slab = ProcGrid::new([ranks, 1, 1]).brick(&Grid::new([12, 10, 8])?, comm.rank());
             let draft = || {
                 let draft = thriffty::c2c(&comm, [12, 10, 8]).input_brick(slab);
-                draft.exchange(Algorithm::P2p).ignore_shared_memory(true)
+                draft.exchange(Exchange::P2p).ignore_shared_memory(true)
             };
             let same = draft().output_brick(slab).build()?;
             let transposed = draft().transposed_output(true).build()?;

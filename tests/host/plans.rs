@@ -1,7 +1,7 @@
 //! Many plans over threads.
 
 use thriffty::Comm;
-use thriffty::planning::Algorithm;
+use thriffty::planning::Exchange;
 
 use crate::common::{again, plans};
 
@@ -17,9 +17,9 @@ fn a_thousand_plans_leave_nothing_behind_and_do_not_meet() {
 fn body() {
     for ranks in [1, 4] {
         thriffty::threads(ranks, |world| {
-            plans::come_and_go(&world, &Algorithm::ALL)?;
+            plans::come_and_go(&world, &Exchange::ALL)?;
             let part = world.split(world.rank() % 2, world.rank())?;
-            plans::overlapping(&world, &part, &Algorithm::ALL)
+            plans::overlapping(&world, &part, &Exchange::ALL)
         })
         .unwrap_or_else(|error| panic!("{ranks} ranks: {error}"));
     }

@@ -10,7 +10,7 @@ use crate::common::tiling::Rng;
 use crate::whole::forward as spectrum;
 use proptest::prelude::*;
 use proptest::sample::select;
-use thriffty::planning::{Algorithm, Reduce};
+use thriffty::planning::{Exchange, Reduce};
 use thriffty::{C2c, Comm, Grid, Kind, Plan, R2c, R2r, Scale};
 
 /// `exp(-2πi Σ k p / n)`, the angle reduced to half a turn in whole numbers: one rounding, not one
@@ -29,7 +29,7 @@ struct Setting<const D: usize> {
     ranks: usize,
     shape: [usize; D],
     seed: u64,
-    exchange: Algorithm,
+    exchange: Exchange,
 }
 
 impl<const D: usize> Setting<D> {
@@ -62,7 +62,7 @@ impl<const D: usize> Setting<D> {
 
 fn settings<const D: usize>(longest: usize) -> impl Strategy<Value = Setting<D>> {
     let shape: [_; D] = std::array::from_fn(|_| 1..=longest);
-    (select(&RANKS[..]), shape, any::<u64>().no_shrink(), select(&Algorithm::ALL[..]))
+    (select(&RANKS[..]), shape, any::<u64>().no_shrink(), select(&Exchange::ALL[..]))
         .prop_map(|(ranks, shape, seed, exchange)| Setting { ranks, shape, seed, exchange })
 }
 

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use proptest::sample::select;
-use thriffty::planning::{Algorithm, Direction, Memory, Problem};
+use thriffty::planning::{Direction, Exchange, Memory, Problem};
 use thriffty::{C2c, Comm, Error, Grid, Kind, R2c, Wire};
 
 use crate::common::RANKS;
@@ -79,7 +79,7 @@ fn check<K: Make, const D: usize>(
     comm: &dyn Comm,
     lens: &Lens<D>,
     seed: u64,
-    (exchange, memory, batch): (Algorithm, Memory, usize),
+    (exchange, memory, batch): (Exchange, Memory, usize),
 ) -> Result<(), Error> {
     let mut rng = Rng(seed);
     let spectral = lens.spectral(lens.modes);
@@ -157,7 +157,7 @@ fn case<K: Make, const D: usize>(ranks: usize, seed: u64) {
         _ => 1 + rng.below(transform[axis]),
     });
     let lens = Lens { points, transform, modes, kinds };
-    let exchange = Algorithm::ALL[rng.below(Algorithm::ALL.len())];
+    let exchange = Exchange::ALL[rng.below(Exchange::ALL.len())];
     let memory = [Memory::Ample, Memory::Least][rng.below(2)];
     let how = (exchange, memory, 1 + rng.below(2));
     let run = |comm: thriffty::ThreadComm| check::<K, D>(&comm, &lens, seed, how);

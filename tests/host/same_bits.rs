@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::common::data::random;
 use thriffty::planning::{
-    Algorithm, Direction, DynDraft, DynGrid, DynPlan, DynTransform, Precision,
+    Direction, DynDraft, DynGrid, DynPlan, DynTransform, Exchange, Precision,
 };
 use thriffty::{Comm, Error, Tolerance, Tuning};
 
@@ -59,7 +59,7 @@ fn plans_of_one_recipe_give_the_same_bits() {
     for ranks in [1, 2, 3, 5, 7] {
         thriffty::threads(ranks, |comm| {
             for transform in TRANSFORMS {
-                for exchange in [Algorithm::Shared, Algorithm::P2p, Algorithm::Alltoallv] {
+                for exchange in [Exchange::Shared, Exchange::P2p, Exchange::Alltoallv] {
                     compare(&comm, transform, &Tuning::Model, &|draft| {
                         draft.options.exchange = Some(exchange);
                     })?;

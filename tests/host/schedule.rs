@@ -1,11 +1,11 @@
 //! Schedules say what plans do: as many bytes on the wire, from every rank.
 
-use thriffty::planning::{Algorithm, Schedule};
+use thriffty::planning::{Exchange, Schedule};
 use thriffty::{C2c, Complex, Grid, Plan, Tolerance, Wire};
 
 #[test]
 fn every_rank_sends_what_its_schedule_says() {
-    for exchange in [Algorithm::P2p, Algorithm::Pipelined, Algorithm::Alltoallv] {
+    for exchange in [Exchange::P2p, Exchange::Pipelined, Exchange::Alltoallv] {
         for wire in [Wire::Raw, Wire::F32, Wire::Bits(16), Wire::Mantissa(20)] {
             thriffty::threads(5, |world| {
                 let draft = Plan::<C2c, 3>::c2c(&world, Grid::new([60, 40, 48])?);
@@ -33,7 +33,7 @@ fn every_rank_sends_what_its_schedule_says() {
 fn what_depends_on_the_data_is_expected_of_noise() {
     thriffty::threads(4, |world| {
         let draft = Plan::<C2c, 3>::c2c(&world, Grid::new([48, 48, 48])?);
-        let draft = draft.exchange(Algorithm::P2p).ignore_shared_memory(true);
+        let draft = draft.exchange(Exchange::P2p).ignore_shared_memory(true);
         let mut plan = draft.tolerance(Tolerance::relative(1e-6)?).build()?;
         let rank = plan.comm().rank();
         let expected: u64 = (Schedule::of(plan.recipe()).iter())

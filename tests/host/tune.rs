@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use fft_comm::threads_on;
 use thriffty::machine::{How, Machine, Quantity};
-use thriffty::planning::{Algorithm, Epochs};
+use thriffty::planning::{Epochs, Exchange};
 use thriffty::tuning::Source;
 use thriffty::{C2c, Comm, Complex, Draft, Error, ErrorKind, Grid, Plan, Tolerance, Tuning, Wire};
 
@@ -27,7 +27,7 @@ fn transform(plan: &mut Plan<C2c>) -> Vec<Complex<f64>> {
 #[test]
 fn an_exchange_that_ranks_lack_is_not_timed_under_another_name() {
     let found = threads_on(&[0, 1], |comm| {
-        let ring = Algorithm::Ring(Epochs::Fence);
+        let ring = Exchange::Ring(Epochs::Fence);
         draft(&comm, SHORT).exchange(ring).build().map(drop).unwrap_err().to_string()
     });
     assert!(found.iter().all(|error| error.contains("candidates that work: found")), "{found:?}");
@@ -56,15 +56,15 @@ fn however_it_was_chosen_it_computes_the_same() {
 fn an_exchange_that_is_given_is_not_chosen() {
     threads_on(&[0, 0, 1], |comm| {
         for tune in [Tuning::Model, SHORT] {
-            let plan = draft(&comm, tune).exchange(Algorithm::Alltoallv).build().unwrap();
+            let plan = draft(&comm, tune).exchange(Exchange::Alltoallv).build().unwrap();
             let rows = &plan.report().rows;
-            assert!(rows.iter().all(|row| row.exchange == Algorithm::Alltoallv));
-            assert_eq!(plan.exchange(), Algorithm::Alltoallv);
+            assert!(rows.iter().all(|row| row.exchange == Exchange::Alltoallv));
+            assert_eq!(plan.exchange(), Exchange::Alltoallv);
         }
         let chosen = draft(&comm, Tuning::Model).build().unwrap();
         assert!(chosen.report().rows.len() > 1);
         // Nothing is clearly faster for so little.
-        assert_eq!(chosen.exchange(), Algorithm::Shared);
+        assert_eq!(chosen.exchange(), Exchange::Shared);
         assert!(chosen.report().rows.is_sorted_by(|a, b| a.predicted <= b.predicted + 1e-12));
         assert_eq!(chosen.recipe().predict().seconds, chosen.report().chosen().predicted);
     });
@@ -73,13 +73,13 @@ fn an_exchange_that_is_given_is_not_chosen() {
 #[test]
 fn a_recipe_that_was_printed_is_found_again_and_others_are_refused() {
     threads_on(&[0, 0, 1], |comm| {
-        for exchange in [Algorithm::Shared, Algorithm::P2p, Algorithm::KWay(2)] {
+        for exchange in [Exchange::Shared, Exchange::P2p, Exchange::KWay(2)] {
             let plan = draft(&comm, Tuning::Model).exchange(exchange).build().unwrap();
             let text = plan.recipe().to_string();
             let again = draft(&comm, Tuning::Recipe(text.clone())).build().unwrap();
             assert_eq!(again.recipe(), plan.recipe());
             assert_eq!(again.report().source, Source::Recipe);
-            let other = draft(&comm, Tuning::Recipe(text)).exchange(Algorithm::Alltoallv).build();
+            let other = draft(&comm, Tuning::Recipe(text)).exchange(Exchange::Alltoallv).build();
             assert_eq!(other.err().map(|error| error.kind()), Some(ErrorKind::Argument));
         }
         // What loses bits must be asked for.
@@ -143,7 +143,7 @@ fn wisdom_is_used_where_it_was_made_and_ignored_elsewhere() {
         assert_eq!(plan.report().chosen().chunk, saved[0].1);
         // Of another problem: another exchange asked for, another batch.
         for other in [draft(&comm, Tuning::Wisdom(path.clone())).batch(2), {
-            draft(&comm, Tuning::Wisdom(path.clone())).exchange(Algorithm::P2p)
+            draft(&comm, Tuning::Wisdom(path.clone())).exchange(Exchange::P2p)
         }] {
             assert_eq!(other.build().unwrap().report().source, Source::Model);
         }

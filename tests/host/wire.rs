@@ -7,7 +7,7 @@ use crate::common::lossy::{DIRECTIONS, FIELDS, Pair, relative};
 use crate::common::tiling::Rng;
 use crate::recorded::Recorded;
 use thriffty::machine::Machine;
-use thriffty::planning::{Algorithm, Direction, WireError};
+use thriffty::planning::{Direction, Exchange, WireError};
 use thriffty::{
     Brick, C2c, Comm, Draft, Error, ErrorKind, Grid, Kind, Plan, R2c, R2r, Tolerance, Wire,
 };
@@ -46,7 +46,7 @@ fn a_tolerance_is_kept_and_used() {
 
 #[test]
 fn a_strict_tolerance_is_kept_whatever_the_data() {
-    for exchange in Algorithm::ALL {
+    for exchange in Exchange::ALL {
         let case = Case::new([12, 9, 10], [Kind::C2C; 3]).tiling(5).exchange(exchange);
         for direction in DIRECTIONS {
             for tolerance in [1e-1, 1e-5, 1e-12] {
@@ -126,7 +126,7 @@ fn the_bound_is_never_exceeded() {
         let ranks = 2 + below(5);
         let wire = if below(2) == 0 { Wire::Tolerance } else { wires[below(wires.len())] };
         let direction = DIRECTIONS[below(2)];
-        let exchange = Algorithm::ALL[below(Algorithm::ALL.len())];
+        let exchange = Exchange::ALL[below(Exchange::ALL.len())];
         let tolerance = Tolerance::relative(10f64.powi(-(below(12) as i32) - 1)).unwrap();
         let tolerance = if below(2) == 0 { tolerance } else { tolerance.strict() };
         let kind = below(4);
@@ -230,7 +230,7 @@ fn a_tolerance_is_kept_by_small_messages_that_are_all_alike() {
 /// Every bit arrives by default, with a lossless wire, and on the ranks of one host.
 #[test]
 fn nothing_is_lost_unasked() {
-    for exchange in Algorithm::ALL {
+    for exchange in Exchange::ALL {
         let case = Case::new([8, 9, 10], [Kind::C2C; 3]).tiling(3).exchange(exchange);
         thriffty::threads(4, |comm| {
             let x: Vec<C64> = {
@@ -254,7 +254,7 @@ fn nothing_is_lost_unasked() {
             let (near, none, timings) = run(draft()?.wire(Wire::Bits(8)))?;
             assert_eq!(none, None);
             assert!(timings.reals == 0 || timings.sent == 8 * timings.reals, "{exchange}");
-            let shared = exchange == Algorithm::Shared;
+            let shared = exchange == Exchange::Shared;
             assert!(shared || near == plain, "{exchange}");
             Ok::<_, Error>(())
         })
@@ -340,7 +340,7 @@ fn zeros_and_what_is_not_finite() {
 fn sizes_of_messages_take_no_collective() {
     let fixed = ["raw", "f32", "f16", "bf16", "mantissa:20", "bits:2", "bits:12", "bits:33"];
     let wires = fixed.into_iter().chain(["mantissa:0", "tolerance", "lossless"]);
-    for (wire, exchange) in wires.flat_map(|w| Algorithm::ALL.map(|e| (w, e))) {
+    for (wire, exchange) in wires.flat_map(|w| Exchange::ALL.map(|e| (w, e))) {
         // More than one shape of messages, few of them a multiple of 64 numbers.
         let case = Case::new([14, 9, 12], [Kind::C2C; 3]).tiling(8).exchange(exchange);
         thriffty::threads(4, |comm| {
@@ -374,7 +374,7 @@ fn sizes_of_messages_take_no_collective() {
                 _ => 3,
             };
             assert_eq!(count("allreduce"), reductions, "{what}");
-            let collective = exchange == Algorithm::Alltoallv && fixed.contains(&wire);
+            let collective = exchange == Exchange::Alltoallv && fixed.contains(&wire);
             assert_eq!(count("alltoallv") > 0, collective, "{what}");
             assert_eq!(count("allgather") + count("barrier"), 0, "{what}");
             if fixed.contains(&wire) {
@@ -399,7 +399,7 @@ const CODECS: usize = 4 * 2048 * size_of::<f64>();
 /// Slots are as long as messages, not as what these stand for.
 #[test]
 fn memory_is_reserved_for_what_is_sent() {
-    for exchange in [Algorithm::P2p, Algorithm::Alltoallv, Algorithm::KWay(2)] {
+    for exchange in [Exchange::P2p, Exchange::Alltoallv, Exchange::KWay(2)] {
         // So large that what else a plan holds is little.
         let case = Case::new([64, 48, 48], [Kind::C2C; 3]).exchange(exchange);
         thriffty::threads(4, |comm| {

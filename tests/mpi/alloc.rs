@@ -1,6 +1,6 @@
 //! Executing a plan allocates nothing, after the first time, with processes as ranks.
 
-use thriffty::planning::Algorithm;
+use thriffty::planning::Exchange;
 
 use crate::allocations::{encoded, little, plain, shared};
 use crate::as_rank;
@@ -16,7 +16,7 @@ fn execution_allocates_nothing() {
 fn body() {
     as_rank(|world, _| {
         shared(world).unwrap_or_else(|error| panic!("shared arrays: {error}"));
-        for exchange in Algorithm::ALL {
+        for exchange in Exchange::ALL {
             plain(world, exchange).unwrap_or_else(|error| panic!("{exchange}: {error}"));
             little(world, exchange).unwrap_or_else(|error| panic!("{exchange}: {error}"));
             encoded(world, exchange).unwrap_or_else(|error| panic!("{exchange}: {error}"));

@@ -10,7 +10,7 @@ use fft_core::{
 };
 use thriffty::mpi::MpiComm;
 use thriffty::mpi::rsmpi::topology::SimpleCommunicator;
-use thriffty::planning::{Algorithm, Epochs};
+use thriffty::planning::{Epochs, Exchange};
 use thriffty::{Error, ThreadComm};
 
 use super::windows::letter;
@@ -18,9 +18,9 @@ use super::windows::letter;
 type Done = Result<(), Error>;
 
 /// Exchanges that take messages there.
-const TAKERS: [Algorithm; 3] = [Algorithm::P2p, Algorithm::Pipelined, Algorithm::Alltoallv];
+const TAKERS: [Exchange; 3] = [Exchange::P2p, Exchange::Pipelined, Exchange::Alltoallv];
 /// Exchanges that do not.
-const REFUSERS: [Algorithm; 2] = [Algorithm::KWay(2), Algorithm::Ring(Epochs::Fence)];
+const REFUSERS: [Exchange; 2] = [Exchange::KWay(2), Exchange::Ring(Epochs::Fence)];
 
 /// All of what follows.
 pub(crate) fn all(world: &MpiComm) -> Done {
@@ -31,8 +31,8 @@ pub(crate) fn all(world: &MpiComm) -> Done {
     }
     for exchange in REFUSERS {
         // Where ranks cannot put, others than asked for are made.
-        let made = fft_comm::exchange(exchange, world)?;
-        assert!(made.algorithm() != exchange || !made.takes_message_buffers(), "{exchange}");
+        let made = fft_comm::exchanger(exchange, world)?;
+        assert!(made.exchange() != exchange || !made.takes_message_buffers(), "{exchange}");
     }
     devices(world)
 }
@@ -176,36 +176,36 @@ impl MessageHandler for Mail<'_> {
 const ROOM: usize = 256 * 64;
 
 fn run(
-    exchange: &mut dyn fft_core::Exchange,
+    exchanger: &mut dyn fft_core::Exchanger,
     rank: usize,
     round: usize,
     message_plan: &MessagePlan,
 ) -> Result<Vec<usize>, Error> {
     let came = vec![0; message_plan.recvs.len()];
     let mut mail = Mail { rank, round, message_plan, came, finished: false };
-    exchange.run(message_plan, &mut mail)?;
+    exchanger.run(message_plan, &mut mail)?;
     assert!(mail.finished || message_plan.recvs.is_empty(), "finish is called");
     Ok(mail.came)
 }
 
 /// Several reshapes, over and over.
-fn moves(comm: &dyn Comm, algorithm: Algorithm) -> Done {
+fn moves(comm: &dyn Comm, exchange: Exchange) -> Done {
     // The collective takes one message to each rank.
-    let chunks = if algorithm == Algorithm::Alltoallv { &[1][..] } else { &[1, 6] };
+    let chunks = if exchange == Exchange::Alltoallv { &[1][..] } else { &[1, 6] };
     for &chunks in chunks {
         let memory = [memory(ROOM, true), memory(ROOM, true)];
-        let mut exchange = fft_comm::exchange(algorithm, comm)?;
-        assert!(exchange.takes_message_buffers());
+        let mut exchanger = fft_comm::exchanger(exchange, comm)?;
+        assert!(exchanger.takes_message_buffers());
         let all = [0, 1, 2].map(|which| message_plan(comm, which, chunks, &memory));
-        all.iter().try_for_each(|message_plan| exchange.reserve(message_plan))?;
+        all.iter().try_for_each(|message_plan| exchanger.reserve(message_plan))?;
         for round in 0..9 {
             let message_plan = &all[2 * round % 3];
-            let came = run(exchange.as_mut(), comm.rank(), round, message_plan)?;
-            assert!(came.iter().all(|times| *times == 1), "{algorithm} {chunks}: {came:?}");
+            let came = run(exchanger.as_mut(), comm.rank(), round, message_plan)?;
+            assert!(came.iter().all(|times| *times == 1), "{exchange} {chunks}: {came:?}");
             // What is read must not be overwritten by the next: here by whoever is fast.
             comm.barrier()?;
         }
-        assert_eq!(exchange.algorithm(), algorithm);
+        assert_eq!(exchanger.exchange(), exchange);
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use crate::common::data::C64;
 use crate::common::{failures, injected, job, plans};
 use thriffty::mpi::MpiComm;
 use thriffty::mpi::rsmpi::ffi::{self, MPI_Aint, MPI_Comm, MPI_Datatype, MPI_Info, MPI_Win};
-use thriffty::planning::Algorithm;
+use thriffty::planning::Exchange;
 use thriffty::{C2c, Comm, Error, ErrorKind, Grid, Plan, Tolerance, Tuning};
 
 /// What is made and freed, as numbers in the arrays below.
@@ -108,7 +108,7 @@ fn freed_body() {
             let mut windows = false;
             for _ in 0..3 {
                 let mut plan = draft(exchange).memory(memory).build()?;
-                windows = matches!(plan.exchange(), Algorithm::Shared | Algorithm::Ring(_));
+                windows = matches!(plan.exchange(), Exchange::Shared | Exchange::Ring(_));
                 let mut data = vec![C64::default(); plan.in_place_len()];
                 plan.forward_in_place(&mut data)?;
                 plan.inverse_in_place(&mut data)?;
@@ -125,7 +125,7 @@ fn freed_body() {
         // Fields in shared memory, of which the plan makes three and uses two again.
         let windows = || MADE[Thing::Window as usize].load(Relaxed);
         for _ in 0..3 {
-            let mut plan = draft(Algorithm::Shared).shared_arrays(true).build()?;
+            let mut plan = draft(Exchange::Shared).shared_arrays(true).build()?;
             let made = windows();
             let (input, output) = (plan.shared_input()?, plan.shared_output()?);
             drop(output);
@@ -140,7 +140,7 @@ fn freed_body() {
         drop(Plan::<C2c, 3>::c2c(world, grid).tuning(tuning.clone()).build()?);
         drop(Plan::<C2c, 3>::c2c(world, grid).tuning(tuning).shared_arrays(true).build()?);
         drop(
-            draft(Algorithm::P2p)
+            draft(Exchange::P2p)
                 .ignore_shared_memory(true)
                 .tolerance(Tolerance::relative(1e-3)?)
                 .build()?,
@@ -168,7 +168,7 @@ fn a_call_that_fails_on_one_rank_is_an_error_for_all() {
 #[ignore = "started under mpirun by another test"]
 fn failing_body() {
     checked(|world| {
-        let exchange: Algorithm = job::told().parse()?;
+        let exchange: Exchange = job::told().parse()?;
         for culprit in failures::culprits(world) {
             for number in 0.. {
                 if world.rank() == culprit {

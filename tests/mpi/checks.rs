@@ -3,7 +3,7 @@
 use fft_core::{Expose, Link, Work};
 use thriffty::mpi::rsmpi::{ffi, topology::SimpleCommunicator, traits::AsRaw};
 use thriffty::mpi::{self, MpiComm};
-use thriffty::planning::{Algorithm, Memory};
+use thriffty::planning::{Exchange, Memory};
 use thriffty::{C2c, Comm, Error, Kind, R2c};
 
 use crate::common::check::{Case, check};
@@ -106,7 +106,7 @@ fn body() {
                 plans::overlapping(
                     comm,
                     &part_of_world(comm.rank() % 2, comm.rank())?,
-                    &Algorithm::ALL,
+                    &Exchange::ALL,
                 )
             }),
             ("wires", |comm| lossy::all(comm, Memory::Ample)),
@@ -147,7 +147,7 @@ fn little_memory(world: &dyn Comm) -> Result<(), Error> {
 /// By one rank, and by as many as have pencils and so groups within the whole.
 fn a_thousand_plans(world: &dyn Comm) -> Result<(), Error> {
     if [1, 4].contains(&world.size()) {
-        plans::come_and_go(world, &Algorithm::ALL)?;
+        plans::come_and_go(world, &Exchange::ALL)?;
     }
     Ok(())
 }
@@ -249,7 +249,7 @@ fn communicators_of_others(world: &dyn Comm) -> Result<(), Error> {
         check::<R2c, 3>(&comm, &case.clone().tiling(4))?;
         // Messages that travel in pieces, the last of them shorter than the others, and wait for
         // each other to leave.
-        for exchange in Algorithm::ALL {
+        for exchange in Exchange::ALL {
             let case = case.clone().batch(3).exchange(exchange);
             check::<R2c, 3>(&MpiComm::of(&theirs)?.with_pieces_of(50), &case)?;
         }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use thriffty::mpi::rsmpi::topology::SimpleCommunicator;
 use thriffty::mpi::{self, MpiComm};
-use thriffty::planning::{Algorithm, Memory};
+use thriffty::planning::{Exchange, Memory};
 use thriffty::{C2c, Comm, Error, Grid, Plan};
 
 use crate::common::data::C64;
@@ -51,13 +51,11 @@ const TWO_HOSTS: &str = " on two hosts";
 
 /// Exchanges that have shared memory within a host and messages between hosts.
 fn between_hosts() -> impl Iterator<Item = String> {
-    [Algorithm::Shared, Algorithm::Hosts]
-        .into_iter()
-        .map(|exchange| format!("{exchange}{TWO_HOSTS}"))
+    [Exchange::Shared, Exchange::Hosts].into_iter().map(|exchange| format!("{exchange}{TWO_HOSTS}"))
 }
 
 /// Runs one of three ranks, on the hosts and with the exchange that the job is told.
-fn as_told(body: impl FnOnce(&MpiComm, Algorithm)) {
+fn as_told(body: impl FnOnce(&MpiComm, Exchange)) {
     in_world(|_, _| {
         let told = told();
         let (exchange, hosts) = match told.strip_suffix(TWO_HOSTS) {
@@ -72,7 +70,7 @@ fn as_told(body: impl FnOnce(&MpiComm, Algorithm)) {
 #[test]
 fn a_rank_that_is_killed_ends_the_job() {
     for told in
-        Algorithm::ALL.map(|exchange| exchange.to_string()).into_iter().chain(between_hosts())
+        Exchange::ALL.map(|exchange| exchange.to_string()).into_iter().chain(between_hosts())
     {
         must_end(3, "endings::killed_body", &told);
     }
@@ -112,7 +110,7 @@ fn narrow_body() {
     as_rank(|world, _| {
         let fault = if world.rank() == 1 { weak::Fault::Narrow } else { weak::Fault::Nothing };
         let device = Switch::new(faulty::Fault::Nothing);
-        let setup = Setup::new(Algorithm::Alltoallv, Memory::Ample);
+        let setup = Setup::new(Exchange::Alltoallv, Memory::Ample);
         let weak = Weak::new(world, fault).expect("a communicator");
         let bound = injected::bind(&weak, &device, setup);
         // Others would wait for what rank 1 does not do any more.
@@ -149,8 +147,8 @@ fn no_room_body() {
 #[test]
 fn a_rank_that_panics_ends_the_job() {
     // Memory that is shared is not packed: on one host nothing panics.
-    let exchanges = Algorithm::ALL.into_iter().filter(|algorithm| *algorithm != Algorithm::Shared);
-    let told = exchanges.map(|algorithm| algorithm.to_string()).chain(between_hosts());
+    let exchanges = Exchange::ALL.into_iter().filter(|exchange| *exchange != Exchange::Shared);
+    let told = exchanges.map(|exchange| exchange.to_string()).chain(between_hosts());
     let within = told.map(|told| ("endings::panic_within_body", told));
     for (body, told) in within.chain([("endings::panic_between_body", String::new())]) {
         must_end(3, body, &told);
@@ -191,7 +189,7 @@ fn panic_within_body() {
 
 #[test]
 fn a_thread_that_panics_ends_the_job() {
-    for exchange in [Algorithm::P2p, Algorithm::Alltoallv, Algorithm::Hosts, Algorithm::Shared] {
+    for exchange in [Exchange::P2p, Exchange::Alltoallv, Exchange::Hosts, Exchange::Shared] {
         for when in ["before", "within"] {
             must_end(2, "endings::panic_of_thread_body", &format!("{exchange} {when}"));
         }

@@ -6,7 +6,7 @@ use crate::common::data::C64;
 use crate::common::job;
 use thriffty::mpi::rsmpi::{self, Threading, topology::SimpleCommunicator, traits::AsRaw};
 use thriffty::mpi::{MpiComm, Rma};
-use thriffty::planning::Algorithm;
+use thriffty::planning::Exchange;
 use thriffty::{C2c, Comm, Error, Kind, R2c, local};
 
 #[test]
@@ -78,7 +78,7 @@ fn in_turn(level: Threading) -> Result<(), Error> {
     let comm = unsafe { MpiComm::from_raw(world.as_raw()) }?;
     job::assert_ranks(comm.size());
     let comm = elsewhere(move || transforms(&comm, 0).map(|()| comm))?;
-    for exchange in Algorithm::ALL {
+    for exchange in Exchange::ALL {
         for shared in [false, true] {
             let draft = thriffty::c2c(&comm, [6, 5, 4]).exchange(exchange);
             let draft = if shared { draft.shared_arrays(true) } else { draft };
@@ -129,7 +129,7 @@ fn elsewhere<R: Send>(body: impl FnOnce() -> Result<R, Error> + Send) -> Result<
 /// Other transforms in each thread.
 fn transforms(comm: &dyn Comm, thread: usize) -> Result<(), Error> {
     for round in 0..2 {
-        for exchange in Algorithm::ALL {
+        for exchange in Exchange::ALL {
             let case = Case::new([6 + thread, 7, 5], [Kind::C2C; 3]).exchange(exchange);
             check::<C2c, 3>(comm, &case.tiling((round + thread) as u64))?;
             let case = Case::new([9, 8 + thread], [Kind::C2C, Kind::R2C]).exchange(exchange);

@@ -7,7 +7,7 @@ use fft_core::{Comm, MessageHandler, MessagePlan, MessageSpec, PackRequest};
 use thriffty::Error;
 use thriffty::mpi::MpiComm;
 use thriffty::mpi::rsmpi::topology::SimpleCommunicator;
-use thriffty::planning::Algorithm;
+use thriffty::planning::Exchange;
 
 use super::windows::letter;
 
@@ -84,20 +84,20 @@ pub(crate) fn all(_: &dyn Comm) -> Result<(), Error> {
         recvs: others(&|k| rank + size - k),
         buffers: None,
     };
-    for algorithm in [Algorithm::P2p, Algorithm::Pipelined, Algorithm::Alltoallv] {
-        let mut exchange = fft_comm::exchange(algorithm, &world)?;
-        exchange.reserve(&message_plan)?;
-        let memory = exchange.memory();
+    for exchange in [Exchange::P2p, Exchange::Pipelined, Exchange::Alltoallv] {
+        let mut exchanger = fft_comm::exchanger(exchange, &world)?;
+        exchanger.reserve(&message_plan)?;
+        let memory = exchanger.memory();
         for _ in 0..3 {
             let mut desk =
                 Desk { rank, message_plan: &message_plan, packed: vec![], shown: vec![] };
-            exchange.run(&message_plan, &mut desk)?;
-            assert_eq!(desk.packed.iter().sum::<usize>(), size - 1, "{algorithm}");
+            exchanger.run(&message_plan, &mut desk)?;
+            assert_eq!(desk.packed.iter().sum::<usize>(), size - 1, "{exchange}");
             // Later ones may be in the memory of messages that have come.
             assert!(desk.packed.first().is_none_or(|count| *count <= 2), "{:?}", desk.packed);
             desk.shown.sort_unstable();
-            assert!(desk.shown.into_iter().eq(0..size - 1), "{algorithm}");
-            assert_eq!(exchange.memory(), memory, "{algorithm}: no more than was reserved");
+            assert!(desk.shown.into_iter().eq(0..size - 1), "{exchange}");
+            assert_eq!(exchanger.memory(), memory, "{exchange}: no more than was reserved");
         }
     }
     Ok(())

@@ -2,11 +2,11 @@
 
 use std::time::Instant;
 
-use fft_comm::exchange_in;
+use fft_comm::exchanger_in;
 use fft_core::{Comm, MessageHandler, MessagePlan, MessageSpec, Parts, SLOT_ALIGN, Slot};
 use thriffty::mpi::rsmpi::topology::{Color, Communicator, SimpleCommunicator};
 use thriffty::mpi::{MpiComm, Rma, Window};
-use thriffty::planning::{Algorithm, Epochs, agree};
+use thriffty::planning::{Epochs, Exchange, agree};
 use thriffty::{Error, ErrorKind, Grid, Plan};
 
 use crate::common::failures::{culprits, everywhere};
@@ -265,17 +265,17 @@ fn slots(world: &MpiComm, chunks: usize) -> Done {
         }
     };
     for epochs in BOTH {
-        let mut exchange = fft_comm::exchange(Algorithm::Ring(epochs), world)?;
+        let mut exchanger = fft_comm::exchanger(Exchange::Ring(epochs), world)?;
         for round in 0..12 {
             if round < 3 {
-                exchange.reserve(&message_plan(round))?;
-                exchange.reserve(&message_plan(0))?;
+                exchanger.reserve(&message_plan(round))?;
+                exchanger.reserve(&message_plan(0))?;
             }
             let message_plan = message_plan(if round < 3 { round } else { 2 * round % 3 });
             let came = vec![Vec::new(); message_plan.recvs.len()];
             let mut mail =
                 Mail { rank, round, message_plan: &message_plan, chunk: 0, came, finished: false };
-            exchange.run(&message_plan, &mut mail)?;
+            exchanger.run(&message_plan, &mut mail)?;
             assert!(mail.finished);
             for (came, spec) in mail.came.iter().zip(&message_plan.recvs) {
                 let expected = letter(spec.peer, rank, round, spec);
@@ -289,8 +289,8 @@ fn slots(world: &MpiComm, chunks: usize) -> Done {
 /// A message_plan that one rank has not reserved for is an error there, and nobody hangs.
 fn unreserved(world: &MpiComm) -> Done {
     for epochs in BOTH {
-        let mut exchange = fft_comm::exchange(Algorithm::Ring(epochs), world)?;
-        exchange.reserve(&MessagePlan::default())?;
+        let mut exchanger = fft_comm::exchanger(Exchange::Ring(epochs), world)?;
+        exchanger.reserve(&MessagePlan::default())?;
         let mut message_plan = MessagePlan::default();
         let last = world.rank() + 1 == world.size();
         if last {
@@ -299,7 +299,7 @@ fn unreserved(world: &MpiComm) -> Done {
         let (rank, came) = (world.rank(), vec![]);
         let mut mail =
             Mail { rank, round: 0, message_plan: &message_plan, chunk: 0, came, finished: false };
-        let result = exchange.run(&message_plan, &mut mail);
+        let result = exchanger.run(&message_plan, &mut mail);
         assert_eq!(result.is_err(), last, "{result:?}");
         let error = everywhere(world, "unreserved", agree(world, result))?;
         assert_eq!(error.kind(), ErrorKind::Argument);
@@ -313,7 +313,7 @@ fn faults(world: &MpiComm) -> Done {
     for culprit in culprits(world) {
         let setups = MEMORY
             .into_iter()
-            .flat_map(|memory| BOTH.map(|epochs| Setup::new(Algorithm::Ring(epochs), memory)));
+            .flat_map(|memory| BOTH.map(|epochs| Setup::new(Exchange::Ring(epochs), memory)));
         for setup in setups {
             for fault in [Fault::Window, Fault::Make, Fault::Put, Fault::Early] {
                 let here = if world.rank() == culprit { fault } else { Fault::Nothing };
@@ -357,23 +357,23 @@ fn faults(world: &MpiComm) -> Done {
 /// A message too long for one rank's memory, at either end.
 fn reserve_without_memory(world: &MpiComm, culprit: usize) -> Done {
     for (outgoing, memory) in [true, false].into_iter().flat_map(|out| MEMORY.map(|m| (out, m))) {
-        let make = || exchange_in(memory)(Algorithm::Ring(Epochs::Fence), world);
-        let mut exchange = make()?;
+        let make = || exchanger_in(memory)(Exchange::Ring(Epochs::Fence), world);
+        let mut exchanger = make()?;
         let mut message_plan = MessagePlan::default();
         if world.rank() == culprit {
             let spec = MessageSpec { peer: (culprit + 1) % world.size(), bytes: 1 << 62, chunk: 0 };
             if outgoing { message_plan.sends.push(spec) } else { message_plan.recvs.push(spec) }
         }
-        match everywhere(world, "reserving", exchange.reserve(&message_plan))? {
+        match everywhere(world, "reserving", exchanger.reserve(&message_plan))? {
             Error::OnRank { rank, kind: ErrorKind::Memory, .. } => assert_eq!(rank, culprit),
             other => panic!("{other:?}"),
         }
         // It can be used for less.
-        exchange = make()?;
-        exchange.reserve(&MessagePlan::default())?;
+        exchanger = make()?;
+        exchanger.reserve(&MessagePlan::default())?;
     }
     let mut plan = Plan::<thriffty::C2c, 2>::c2c(world, Grid::new([6, 8])?)
-        .exchange(Algorithm::Ring(Epochs::Flush))
+        .exchange(Exchange::Ring(Epochs::Flush))
         .build()?;
     let mut data = vec![Default::default(); plan.in_place_len()];
     plan.forward_in_place(&mut data)

@@ -146,7 +146,7 @@ fn programs(options: &Options, ranks: usize, binaries: &Binaries) -> Vec<(String
             add(&name, true, cli, "bench", &way(exchange).join(" "));
         }
         // From four ranks on, even bricks are not FFTW-MPI's slabs.
-        let slabs = format!("--in-grid {ranks}x1x1 --out-grid {ranks}x1x1");
+        let slabs = format!("--input-grid {ranks}x1x1 --output-grid {ranks}x1x1");
         let both = format!("{slabs} --shared-arrays");
         for (name, least, words) in [
             ("thriffty-mpi-slabs", 4, slabs.as_str()),
@@ -262,7 +262,7 @@ mod tests {
         assert_eq!(all[3], "peer threads c2c 256x256x256 --serve 4");
         let ours = "mpirun -n 4 cli bench c2c 256x256x256 --serve";
         assert_eq!(all[4], ours);
-        let slabs = "--in-grid 4x1x1 --out-grid 4x1x1";
+        let slabs = "--input-grid 4x1x1 --output-grid 4x1x1";
         assert_eq!(all[5], format!("{ours} {slabs}"));
         assert_eq!(all[6], format!("{ours} --shared-arrays"));
         assert_eq!(all[7], format!("{ours} {slabs} --shared-arrays"));

@@ -101,9 +101,10 @@ impl Binaries {
             ours
         };
         let mut programs =
-            vec![(XY, ours(&format!("--in-grid {count}x1x1 --out-grid 1x{count}x1")))];
+            vec![(XY, ours(&format!("--input-grid {count}x1x1 --output-grid 1x{count}x1")))];
         if gpus > 1 {
-            programs.push((XX, ours(&format!("--in-grid {count}x1x1 --out-grid {count}x1x1"))));
+            programs
+                .push((XX, ours(&format!("--input-grid {count}x1x1 --output-grid {count}x1x1"))));
         }
         if gpus > 3 {
             programs.push((BRICKS, ours("")));
@@ -249,7 +250,7 @@ mod tests {
         assert_eq!(
             found[XY],
             "cli bench c2c 500x500x500 --serve --device cuda --ranks 4 --precision f64 \
-             --in-grid 4x1x1 --out-grid 1x4x1"
+             --input-grid 4x1x1 --output-grid 1x4x1"
         );
         assert_eq!(found[NATURAL], "peer natural 4 500 f64 c2c");
         let real = lines("--gpu --kind r2c", 2, true, true);

@@ -124,10 +124,12 @@ fn start_all(lab: &Lab, options: &Options, peer: Option<&Path>, cli: &Path) -> R
     let slabs = format!("{}x1x1", options.hosts);
     // Those that do not run here are left out.
     let known = tools::output(command(cli).args(["list", "exchanges"]))?;
-    let known: Vec<_> = known.lines().map(String::from).collect();
+    // Names with a number are a range, of which the first is measured.
+    let first = |line: &str| line.split_whitespace().next().map(String::from);
+    let known: Vec<_> = known.lines().filter_map(first).collect();
     for (name, words) in ours(options, &known) {
         let mut ours = lab.run(options.hosts, &absolute(cli)?);
-        ours.arg("bench").args(&problem).args(["--in-grid", &slabs, "--out-grid", &slabs]);
+        ours.arg("bench").args(&problem).args(["--input-grid", &slabs, "--output-grid", &slabs]);
         match start(&name, ours.arg("--serve").args(words)) {
             Ok(server) => servers.push(server),
             Err(why) if !options.exchanges.is_empty() => return Err(why),

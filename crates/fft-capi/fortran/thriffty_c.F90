@@ -10,12 +10,13 @@ module thriffty_c
     implicit none
     private
 
-    public :: c_options_create, c_options_destroy, c_options_set, c_options_set_stream
+    public :: c_options_create, c_options_destroy, c_options_get, c_options_set, c_options_set_stream
+    public :: c_options_read_environment
     public :: c_create_serial, c_destroy, c_allocate, c_sizes, c_wire_error, c_refuse, c_save_wisdom
     public :: c_forward, c_inverse, c_forward_in_place, c_inverse_in_place, c_recipe, c_report
     public :: c_comm_create, c_comm_agree, c_comm_destroy, c_create_group
     public :: c_forward_serial, c_inverse_serial, c_clear_plans, c_default_threads
-    public :: c_apply, c_multiply, c_wavenumbers, c_green_function, c_next_fast_len
+    public :: c_apply, c_convolve, c_wavenumbers, c_green_function, c_next_fast_len
     public :: c_subarray_init, c_copy_create, c_halo_create, c_copy_run, c_copy_run_in_place, c_copy_destroy
     public :: c_brick, c_shape, ended, last_error, reversed, turned, written
 #ifdef THRIFFTY_WITH_MPI
@@ -33,6 +34,14 @@ module thriffty_c
             type(c_ptr), value :: options
             character(kind=c_char), intent(in) :: name(*), text(*)
             integer(c_int32_t) :: status
+        end function
+        function c_options_get(options, name, text, room) result(length) bind(C, name="thriffty_options_get_f")
+            import :: c_char, c_int64_t, c_ptr, c_size_t
+            type(c_ptr), value :: options
+            character(kind=c_char), intent(in) :: name(*)
+            character(kind=c_char), intent(out) :: text(*)
+            integer(c_size_t), value :: room
+            integer(c_int64_t) :: length
         end function
         function c_options_set_stream(options, stream) result(status) bind(C, name="thriffty_options_set_stream")
             import :: c_int32_t, c_ptr
@@ -142,12 +151,12 @@ module thriffty_c
             integer(c_size_t), value :: input_bytes, output_bytes
             integer(c_int32_t) :: status
         end function
-        function c_multiply(plan, kernel, kernel_bytes, conjugate, data, bytes) result(status) &
-                bind(C, name="thriffty_multiply")
+        function c_convolve(plan, kernel, kernel_bytes, correlate, data, bytes) result(status) &
+                bind(C, name="thriffty_convolve")
             import :: c_int32_t, c_ptr, c_size_t
             type(c_ptr), value :: plan, kernel, data
             integer(c_size_t), value :: kernel_bytes, bytes
-            integer(c_int32_t), value :: conjugate
+            integer(c_int32_t), value :: correlate
             integer(c_int32_t) :: status
         end function
         function c_wavenumbers(plan, axis, length, k, odd, room) result(status) &
@@ -259,6 +268,7 @@ module thriffty_c
     procedure(destroys), bind(C, name="thriffty_copy_destroy") :: c_copy_destroy
     procedure(destroys), bind(C, name="thriffty_comm_destroy") :: c_comm_destroy
     procedure(destroys), bind(C, name="thriffty_options_destroy") :: c_options_destroy
+    procedure(destroys), bind(C, name="thriffty_options_read_environment") :: c_options_read_environment
     procedure(transforms_serially), bind(C, name="thriffty_forward_serial") :: c_forward_serial
     procedure(transforms_serially), bind(C, name="thriffty_inverse_serial") :: c_inverse_serial
     procedure(transforms), bind(C, name="thriffty_forward") :: c_forward

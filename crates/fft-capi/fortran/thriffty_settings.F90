@@ -1,15 +1,19 @@
 ! Options of plans, by name. MIT OR Apache-2.0.
 
 module thriffty_settings
-    use, intrinsic :: iso_c_binding, only: c_int32_t, c_null_char, c_null_ptr, c_ptr
+    use, intrinsic :: iso_c_binding, only: c_int32_t, c_null_char, c_null_ptr, c_ptr, c_size_t
     use, intrinsic :: iso_fortran_env, only: int32, int64, real32, real64
-    use thriffty_c, only: c_options_create, c_options_destroy, c_options_set, c_options_set_stream
+    use thriffty_c, only: c_options_create, c_options_destroy, c_options_get, c_options_read_environment, &
+        c_options_set, c_options_set_stream
     implicit none
     private
     public :: c_options, free
 
     !> Stands for a value that no option has.
     character(*), parameter :: other = "a value of another type"
+
+    !> Stands for the names of all options that the environment has.
+    character(*), parameter :: environment = achar(1)
 
     !> Options of a plan: call options%set("tolerance", 1e-6). docs/options.md has their names and
     !> defaults. A value is a text, a number, a logical, or a number for each axis. Values for each
@@ -27,7 +31,7 @@ module thriffty_settings
         private
         procedure :: set_one, set_each
         generic, public :: set => set_one, set_each
-        procedure, public :: set_stream
+        procedure, public :: get, read_environment, set_stream
     end type
 
 contains
@@ -100,6 +104,32 @@ contains
         options%texts = options%texts // ended(name) // ended(value)
     end subroutine
 
+    !> Sets each option whose name the environment has, as in THRIFFTY_TOLERANCE=1e-6: those that
+    !> say how a transform is done, and leave arrays and results as they are.
+    subroutine read_environment(self)
+        class(thriffty_options), intent(inout) :: self
+
+        call keep(self, environment, "")
+    end subroutine
+
+    !> The value of the option of this name as text, "default" where the library decides; empty for
+    !> a name that is not known.
+    function get(self, name) result(value)
+        class(thriffty_options), intent(in) :: self
+        character(*), intent(in) :: name
+        character(:), allocatable :: value
+        type(c_ptr) :: handle
+        character(1) :: none
+        integer(int64) :: length
+
+        handle = c_options(self)
+        length = max(c_options_get(handle, ended(name), none, 0_c_size_t), 0_int64)
+        allocate (character(length + 1) :: value)
+        length = c_options_get(handle, ended(name), value, int(length + 1, c_size_t))
+        call free(handle)
+        value = value(:max(length, 0_int64))
+    end function
+
     !> The CUDA stream for all work of plans on a device. It lives as long as the plans.
     subroutine set_stream(self, stream)
         class(thriffty_options), intent(inout) :: self
@@ -111,7 +141,7 @@ contains
     !> Options as C has them, to be freed: NULL if there are none. They keep the first failure, for
     !> the call that makes a plan.
     function c_options(options) result(handle)
-        type(thriffty_options), intent(in), optional :: options
+        class(thriffty_options), intent(in), optional :: options
         type(c_ptr) :: handle
         integer(c_int32_t) :: status
         integer(int64) :: name, value
@@ -124,7 +154,11 @@ contains
         name = 1
         do while (name <= len(options%texts, int64))
             value = name + index(options%texts(name:), c_null_char, kind=int64)
-            status = c_options_set(handle, options%texts(name:), options%texts(value:))
+            if (options%texts(name:name) == environment) then
+                status = c_options_read_environment(handle)
+            else
+                status = c_options_set(handle, options%texts(name:), options%texts(value:))
+            end if
             name = value + index(options%texts(value:), c_null_char, kind=int64)
         end do
     end function

@@ -33,7 +33,7 @@ module thriffty_types
     type, bind(C) :: thriffty_sizes
         integer(c_size_t) :: struct_size = 0
         type(thriffty_brick) :: input, output
-        integer(c_size_t) :: input_points = 0, output_points = 0, input_bytes = 0, output_bytes = 0
+        integer(c_size_t) :: input_len = 0, output_len = 0, input_bytes = 0, output_bytes = 0
         integer(c_size_t) :: in_place_bytes = 0, workspace_bytes = 0
         integer(c_int32_t) :: input_order(4) = 0, output_order(4) = 0
     end type

@@ -219,9 +219,9 @@ impl Held {
         let [input_bytes, output_bytes, in_place_bytes] = self.plan().bytes();
         let plan = self.plan();
         let bricks = either!(plan, it => [it.input_brick(), it.output_brick()]);
-        let points = either!(plan, it => [it.input_len(), it.output_len()]);
+        let lens = either!(plan, it => [it.input_len(), it.output_len()]);
         let workspace_bytes = either!(plan, it => it.workspace_bytes());
-        let ([input, output], [input_points, output_points]) = (bricks.map(told), points);
+        let ([input, output], [input_len, output_len]) = (bricks.map(told), lens);
         let orders = either!(plan, it => [it.input_order(), it.output_order()]);
         let [input_order, output_order] = orders
             .map(|order| std::array::from_fn(|at| order.get(at).map_or(at, |axis| *axis) as i32));
@@ -229,8 +229,8 @@ impl Held {
             struct_size: size_of::<Sizes>(),
             input,
             output,
-            input_points,
-            output_points,
+            input_len,
+            output_len,
             input_bytes,
             output_bytes,
             in_place_bytes,

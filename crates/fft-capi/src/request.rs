@@ -65,11 +65,11 @@ impl Request {
         }
         let brick = |given: Option<Brick>| given.map(|given| brick(given, axes)).transpose();
         let (input, output) = (brick(input)?, brick(output)?);
-        let Placement { precision, threads, .. } = options.placement;
+        let Placement { precision, threads, .. } = options.settings.placement;
         if threads == Some(0) {
             return Err(Error::argument("threads", 0, "1 or more"));
         }
-        let options = Options { input, output, ..options.plan.clone() };
+        let options = Options { input, output, ..options.settings.options.clone() };
         Ok(Self { transform, shape: lens, precision, threads, options, place })
     }
 

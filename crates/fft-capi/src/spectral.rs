@@ -163,24 +163,24 @@ impl Held {
     }
 
     /// Multiplies arrays of the host by a kernel, or its conjugate.
-    pub(crate) fn multiply(
+    pub(crate) fn convolve(
         &mut self,
         kernel: &[u8],
-        conjugate: bool,
+        correlate: bool,
         data: &mut [u8],
     ) -> Result<(), Error> {
-        self.any_domain()?.multiply_bytes(kernel, conjugate, data)
+        self.any_domain()?.convolve_bytes(kernel, correlate, data)
     }
 
-    /// As [`Held::multiply`], with arrays on the plan's device.
+    /// As [`Held::convolve`], with arrays on the plan's device.
     #[cfg(feature = "cuda")]
-    pub(crate) fn multiply_on_device(
+    pub(crate) fn convolve_on_device(
         &mut self,
         kernel: &DeviceMemory<u8>,
-        conjugate: bool,
+        correlate: bool,
         data: &mut DeviceMemory<u8>,
     ) -> Result<(), Error> {
-        self.any_domain()?.multiply_on_device(kernel, conjugate, data)
+        self.any_domain()?.convolve_on_device(kernel, correlate, data)
     }
 
     /// The last domain, whatever its lengths.

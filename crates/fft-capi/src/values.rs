@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_void};
 
 use thriffty::Error;
-use thriffty::planning::{self, Placement};
+use thriffty::planning::Settings;
 
 /// The family of a transform: the types of physical and of spectral data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,8 +93,7 @@ pub struct Subarray {
 /// `thriffty_options_describe` writes as JSON. Options are equal on all ranks.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    pub(crate) plan: planning::Options,
-    pub(crate) placement: Placement,
+    pub(crate) settings: Settings,
     /// On a device: a `CUstream`, as a number.
     pub(crate) stream: usize,
     /// The first option that could not be set.
@@ -197,9 +196,9 @@ pub struct Sizes {
     /// This rank's part of spectral data.
     pub output: Brick,
     /// Points of physical data.
-    pub input_points: usize,
+    pub input_len: usize,
     /// Points of spectral data.
-    pub output_points: usize,
+    pub output_len: usize,
     /// Bytes of physical data.
     pub input_bytes: usize,
     /// Bytes of spectral data.

@@ -14,7 +14,7 @@
 _Static_assert(sizeof(thriffty_status) == 4, "status");
 _Static_assert(sizeof(thriffty_brick) == 64 && offsetof(thriffty_brick, hi) == 32, "brick");
 _Static_assert(offsetof(thriffty_sizes, input) == 8 && offsetof(thriffty_sizes, output) == 72, "bricks");
-_Static_assert(offsetof(thriffty_sizes, input_points) == 136, "input_points");
+_Static_assert(offsetof(thriffty_sizes, input_len) == 136, "input_len");
 _Static_assert(offsetof(thriffty_sizes, input_order) == 184 && sizeof(thriffty_sizes) == 216, "sizes");
 
 static const int64_t SHAPE[] = {6, 5, 8};
@@ -44,6 +44,7 @@ static void settings(void) {
     expect(thriffty_options_set_integers(options, "zero_padded", 3, lengths), OK);
     expect(thriffty_options_set_f(options, "kinds", "r2c,c2c,c2c"), OK);
     expect(thriffty_options_set_f(options, "input_order", "1,3,2"), OK);
+    that(thriffty_options_get_f(options, "input_order", text, sizeof text) == 5 && strcmp(text, "1,3,2") == 0);
     expect(thriffty_options_set_stream(options, NULL), OK);
     const char *values[][2] = {{"batch", "3"}, {"tolerance", "1e-6 strict"}, {"device", "2"}, {"zero_padded", "12,10,16"},
                                {"kinds", "c2c,c2c,r2c"}, {"input_order", "1,0,2"}, {"output_order", "default"}};
@@ -198,8 +199,8 @@ static void execution(void) {
     expect(create(&plan, R2C, NULL), OK);
     thriffty_sizes sizes;
     expect(thriffty_plan_sizes(plan, &sizes, sizeof sizes), OK);
-    that(sizes.struct_size == sizeof sizes && sizes.input_bytes == 8 * sizes.input_points);
-    that(sizes.output_bytes == 16 * sizes.output_points && sizes.in_place_bytes >= sizes.input_bytes);
+    that(sizes.struct_size == sizeof sizes && sizes.input_bytes == 8 * sizes.input_len);
+    that(sizes.output_bytes == 16 * sizes.output_len && sizes.in_place_bytes >= sizes.input_bytes);
     expect(thriffty_plan_sizes(plan, &sizes, 3), ARGUMENT);
     expect(thriffty_plan_sizes(plan, NULL, sizeof sizes), ARGUMENT);
     char *memory = malloc(4 * sizes.in_place_bytes + 64);
@@ -260,12 +261,12 @@ static void options_work(void) {
                   "inverse_scale", "symmetric", "kinds", "c2c,none,c2c", "exchange", "p2p", "wire", "f32"), OK);
     thriffty_sizes sizes;
     expect(thriffty_plan_sizes(plan, &sizes, sizeof sizes), OK);
-    that(sizes.input_bytes == 8 * sizes.input_points && sizes.in_place_bytes >= sizes.output_bytes);
+    that(sizes.input_bytes == 8 * sizes.input_len && sizes.in_place_bytes >= sizes.output_bytes);
     float *data = malloc(sizes.in_place_bytes);
-    for (size_t i = 0; i < 2 * sizes.input_points; i++) data[i] = (float)((7 * i + 3 * (size_t)rank) % 11);
+    for (size_t i = 0; i < 2 * sizes.input_len; i++) data[i] = (float)((7 * i + 3 * (size_t)rank) % 11);
     expect(thriffty_forward_in_place(plan, data, sizes.in_place_bytes), OK);
     expect(thriffty_inverse_in_place(plan, data, sizes.in_place_bytes), OK);
-    for (size_t i = 0; i < 2 * sizes.input_points; i++) {
+    for (size_t i = 0; i < 2 * sizes.input_len; i++) {
         float expected = (float)((7 * i + 3 * (size_t)rank) % 11);
         that(data[i] > expected - 1e-4f && data[i] < expected + 1e-4f);
     }

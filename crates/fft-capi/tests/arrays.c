@@ -72,7 +72,7 @@ int main(int argc, char **argv) {
     expect(thriffty_copy_run(load, from, into), OK);
     visit(&own, x, 0, 1);
     expect(thriffty_forward(plan, x, sizes.input_bytes, y, sizes.output_bytes), OK);
-    if (sizes.output_points > 0 && sizes.output.lo[0] + sizes.output.lo[1] + sizes.output.lo[2] == 0) {
+    if (sizes.output_len > 0 && sizes.output.lo[0] + sizes.output.lo[1] + sizes.output.lo[2] == 0) {
         that(fabs(y[0] - 576.0 * 575.0 / 2) < 1e-8);
     }
     expect(thriffty_inverse(plan, y, sizes.output_bytes, x, sizes.input_bytes), OK);

@@ -30,7 +30,7 @@ program arrays
     hi = int(even%input%hi(:3))
     allocate (u(lo(1) - below(1):hi(1) + above(1), lo(2) - below(2):hi(2) + above(2), &
         lo(3) - below(3):hi(3) + above(3)), source=0.0_c_double)
-    allocate (x(sizes%input_points), y(sizes%output_points))
+    allocate (x(sizes%input_len), y(sizes%output_len))
     do k = lo(3), hi(3)
         do j = lo(2), hi(2)
             do i = lo(1), hi(1)

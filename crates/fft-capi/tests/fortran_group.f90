@@ -115,8 +115,8 @@ program fortran_group
     call thriffty_plan_create(reference, MPI_COMM_WORLD, THRIFFTY_TRANSFORM_C2C, n, sizes%input, sizes%output, &
         status=status)
     call expect(THRIFFTY_STATUS_OK)
-    allocate (x(sizes%input_points), y(sizes%output_points), expected(sizes%output_points))
-    allocate (parts(sizes%input_points, 2))
+    allocate (x(sizes%input_len), y(sizes%output_len), expected(sizes%output_len))
+    allocate (parts(sizes%input_len, 2))
     call random_number(parts)
     x = cmplx(parts(:, 1), parts(:, 2), c_double_complex)
     call thriffty_forward(mine, c_loc(x), sizes%input_bytes, c_loc(y), sizes%output_bytes, status)

@@ -44,7 +44,7 @@ contains
         call check(status)
         call thriffty_plan_sizes(plan, sizes, status)
         call check(status)
-        if (sizes%output_points /= 16 .or. any(sizes%input%hi(:2) /= n)) call fail("sizes")
+        if (sizes%output_len /= 16 .or. any(sizes%input%hi(:2) /= n)) call fail("sizes")
         call thriffty_forward(plan, c_loc(x), sizes%input_bytes, c_loc(y), sizes%output_bytes, status)
         call check(status)
         if (abs(y(1, 1) - sum(x)) > 1e-12_c_double) call fail("the mean")
@@ -60,7 +60,7 @@ contains
         call check(status)
         if (thriffty_default_threads() < 1) call fail("the number of threads")
         kernel = 2
-        call thriffty_multiply(plan, c_loc(kernel), sizes%output_bytes, .true., c_loc(y), sizes%output_bytes, status)
+        call thriffty_convolve(plan, c_loc(kernel), sizes%output_bytes, .true., c_loc(y), sizes%output_bytes, status)
         call check(status)
         call thriffty_apply(plan, THRIFFTY_OPERATOR_CUTOFF, [1.0_c_double, 1.0_c_double], c_loc(y), &
             sizes%output_bytes, c_loc(y), sizes%output_bytes, status, parameter=10.0_c_double)
@@ -133,7 +133,7 @@ contains
         call thriffty_plan_sizes(plan, sizes, status)
         call check(status)
         rows = int(sizes%input%hi(1) - sizes%input%lo(1))
-        allocate (u(0:rows + 1, sizes%input%hi(2) - sizes%input%lo(2)), x(sizes%input_points))
+        allocate (u(0:rows + 1, sizes%input%hi(2) - sizes%input%lo(2)), x(sizes%input_len))
         call thriffty_subarray_init(own(1), sizes%input, [0, 0], [0, 0], status, array=0, components=1)
         call check(status)
         call thriffty_subarray_init(here(1), sizes%input, around, around, status)
@@ -180,9 +180,14 @@ contains
         call thriffty_plan_sizes(plan, sizes, status)
         call check(status)
         if (any(sizes%output_order(:2) /= [2, 1])) call fail("an order of axes")
-        if (ranks == 1 .and. sizes%output_points /= 2 * 6 * 4) call fail("modes")
+        if (ranks == 1 .and. sizes%output_len /= 2 * 6 * 4) call fail("modes")
         if (ranks == 1 .and. any(sizes%output%hi(:2) /= [6, 4])) call fail("modes along each axis")
         call settle()
+        if (other%get("modes") /= "10,4" .or. other%get("output_order") /= "2,1") call fail("values of options")
+        if (other%get("wire") /= "default" .or. other%get("howmany") /= "") call fail("no value of an option")
+        options = other
+        call options%read_environment()
+        if (options%get("batch") /= other%get("batch")) call fail("options of the environment")
         options = other
         if (rank == 0) call options%set("howmany", 2)
         call refused("howmany")

@@ -77,7 +77,7 @@ program operators
     allocate (x(one%input%lo(1) + 1:one%input%hi(1), one%input%lo(2) + 1:one%input%hi(2), &
         one%input%lo(3) + 1:one%input%hi(3), 3))
     allocate (phi, mold=x(:, :, :, 1))
-    allocate (y(three%output_points), z(three%output_points))
+    allocate (y(three%output_len), z(three%output_len))
 
     call visit(velocity)
     call thriffty_forward(vector, c_loc(x), three%input_bytes, c_loc(y), three%output_bytes, status)
@@ -90,7 +90,7 @@ program operators
     call thriffty_apply(vector, THRIFFTY_OPERATOR_DIVERGENCE, lengths, c_loc(y), three%output_bytes, &
         c_loc(z), one%output_bytes, status)
     call check(status)
-    if (any(abs(z(:one%output_points)) > 1e-11)) error stop "a vortex has no divergence"
+    if (any(abs(z(:one%output_len)) > 1e-11)) error stop "a vortex has no divergence"
 
     call visit(potential)
     phi(:, :, :) = x(:, :, :, 1)
@@ -104,10 +104,10 @@ program operators
     call thriffty_apply(scalar, THRIFFTY_OPERATOR_DERIVATIVE, lengths, c_loc(y), one%output_bytes, &
         c_loc(y), one%output_bytes, status, parameter=1.0_c_double)
     call check(status)
-    if (any(abs(y(:one%output_points) - z(:one%output_points)) > 1e-11)) error stop "another derivative"
-    call thriffty_multiply(scalar, c_loc(z), one%output_bytes, .true., c_loc(y), one%output_bytes, status)
+    if (any(abs(y(:one%output_len) - z(:one%output_len)) > 1e-11)) error stop "another derivative"
+    call thriffty_convolve(scalar, c_loc(z), one%output_bytes, .true., c_loc(y), one%output_bytes, status)
     call check(status)
-    if (any(abs(aimag(y(:one%output_points))) > 1e-9)) error stop "the square of a modulus is real"
+    if (any(abs(aimag(y(:one%output_len))) > 1e-9)) error stop "the square of a modulus is real"
 
     call thriffty_wavenumbers(scalar, 2, lengths(2), k, odd, status)
     call check(status)

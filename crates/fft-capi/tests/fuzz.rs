@@ -17,7 +17,7 @@ use fft_capi::ffi::options::{
     thriffty_options_set_integers,
 };
 use fft_capi::ffi::spectral::{
-    thriffty_apply, thriffty_green_function, thriffty_multiply, thriffty_wavenumbers,
+    thriffty_apply, thriffty_convolve, thriffty_green_function, thriffty_wavenumbers,
 };
 use fft_capi::ffi::{
     Plan, thriffty_allocate, thriffty_forward, thriffty_forward_in_place, thriffty_inverse,
@@ -191,7 +191,7 @@ impl Fuzz {
                 22 => {
                     let (input, output) = (self.array(false), self.array(true));
                     let sizes = [self.bytes(), self.bytes()];
-                    thriffty_multiply(plan, input, sizes[0], self.number(1), output, sizes[1])
+                    thriffty_convolve(plan, input, sizes[0], self.number(1), output, sizes[1])
                 }
                 23 => {
                     let (mut k, mut odd) = ([0.0; 64], [0.0; 64]);

@@ -83,12 +83,12 @@ static void transforms(thriffty_plan *plan) {
     expect(thriffty_options_destroy(one_thread), OK);
 
     expect(thriffty_plan_sizes(plan, &sizes, sizeof sizes), OK);
-    that(of_brick(&sizes.input, whole, SHAPE[2], 1, x) == sizes.input_points);
-    that(of_brick(&sizes.output, spectrum, SHAPE[2] / 2 + 1, 2, expected) == 2 * sizes.output_points);
+    that(of_brick(&sizes.input, whole, SHAPE[2], 1, x) == sizes.input_len);
+    that(of_brick(&sizes.output, spectrum, SHAPE[2] / 2 + 1, 2, expected) == 2 * sizes.output_len);
     expect(thriffty_forward(plan, x, sizes.input_bytes, y, sizes.output_bytes), OK);
-    same(y, expected, 2 * sizes.output_points, 1e-12);
+    same(y, expected, 2 * sizes.output_len, 1e-12);
     expect(thriffty_inverse(plan, y, sizes.output_bytes, back, sizes.input_bytes), OK);
-    same(back, x, sizes.input_points, 1e-14);
+    same(back, x, sizes.input_len, 1e-14);
 }
 
 static thriffty_comm *made(struct group *group) {

@@ -101,13 +101,13 @@ int main(int argc, char **argv) {
         if (serial) {
             that(elsewhere(make, &w).status == THRIFFTY_STATUS_OK);
             that(elsewhere(plan_halo, &w).status == THRIFFTY_STATUS_OK);
-            for (size_t at = 0; at < w.sizes.input_points; at++) w.x[2 * at] = 1, w.x[2 * at + 1] = 0;
+            for (size_t at = 0; at < w.sizes.input_len; at++) w.x[2 * at] = 1, w.x[2 * at + 1] = 0;
             const struct step done = elsewhere(forward, &w);
             if (done.status) fprintf(stderr, "%s\n", done.why);
             that(done.status == THRIFFTY_STATUS_OK);
             if (rank == 0) that(fabs(w.y[0] - 192) < 1e-12);
             expect(in_place(&w), OK);
-            for (size_t at = 0; at < w.sizes.input_points; at++) that(fabs(w.y[2 * at] - 1) < 1e-14);
+            for (size_t at = 0; at < w.sizes.input_len; at++) that(fabs(w.y[2 * at] - 1) < 1e-14);
             that(elsewhere(fill_ghosts, &w).status == THRIFFTY_STATUS_OK);
             that(elsewhere(end, &w).status == THRIFFTY_STATUS_OK);
             continue;

@@ -102,11 +102,11 @@ int main(int argc, char **argv) {
 
     /* A kernel of one point twice as high, at the origin. */
     memset(x, 0, one.input_bytes);
-    if (one.input_points > 0 && one.input.lo[0] + one.input.lo[1] + one.input.lo[2] == 0) x[0] = 2;
+    if (one.input_len > 0 && one.input.lo[0] + one.input.lo[1] + one.input.lo[2] == 0) x[0] = 2;
     expect(thriffty_forward(scalar, x, one.input_bytes, z, one.output_bytes), OK);
-    expect(thriffty_multiply(scalar, z, one.output_bytes, 0, y, one.output_bytes), OK);
+    expect(thriffty_convolve(scalar, z, one.output_bytes, 0, y, one.output_bytes), OK);
     expect(thriffty_inverse(scalar, y, one.output_bytes, x, one.input_bytes), OK);
-    for (size_t i = 0; i < one.input_points; i++) x[i] /= 2;
+    for (size_t i = 0; i < one.input_len; i++) x[i] /= 2;
     visit(&one.input, 1, x, potential, 1);
 
     double k[16], odd[16];
@@ -156,7 +156,7 @@ int main(int argc, char **argv) {
     }
     expect(thriffty_apply(scalar, THRIFFTY_OPERATOR_LAPLACIAN, NAN, lengths, y, one.output_bytes, y, one.output_bytes), OK);
     /* The kernel of a product is wrong. */
-    if (last) expect(thriffty_multiply(scalar, z, 1, 0, y, one.output_bytes), ARGUMENT);
+    if (last) expect(thriffty_convolve(scalar, z, 1, 0, y, one.output_bytes), ARGUMENT);
     if (ranks > 1) expect(thriffty_inverse(scalar, y, one.output_bytes, x, one.input_bytes), ARGUMENT);
     expect(thriffty_inverse(scalar, y, one.output_bytes, x, one.input_bytes), OK);
     free(x);

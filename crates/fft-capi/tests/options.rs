@@ -4,81 +4,81 @@ mod current;
 
 use std::path::Path;
 
-use thriffty::planning::{Form, OptionRow, Options, Placement};
+use thriffty::planning::{Form, OptionInfo, Scope, Settings};
 
-/// What a table says of one option.
-struct Row {
-    name: &'static str,
-    form: Form,
-    default: String,
-    meaning: String,
-}
+/// What texts say of one option.
+struct Row(&'static OptionInfo);
 
 impl Row {
-    fn of<O: Default>(setting: &OptionRow<O>) -> Self {
-        let (name, form) = (setting.name, setting.form);
-        Self { name, form, default: setting.default_text(), meaning: setting.meaning() }
-    }
-
     /// The argument of Python: its name, type and default.
     fn argument(&self) -> String {
-        let hint = match self.form {
+        let hint = match self.0.form {
             Form::Flag => "bool",
             Form::Count => "int",
-            Form::Number => "float",
-            Form::Names(_) => "str",
+            Form::Tolerance => "float | str",
+            Form::Path => "str | os.PathLike[str]",
+            Form::NamesOrCount(_) => "str | int",
             Form::Lengths => "int | Sequence[int]",
             Form::Order => "str | Sequence[int]",
             Form::Kinds => "str | Sequence[str | None]",
-            _ => "str | int | float | os.PathLike[str] | None",
+            _ => "str",
         };
-        let optional = if self.has_default() || hint.ends_with("| None") { "" } else { " | None" };
-        let default = match (self.form, self.default.as_str()) {
+        let optional = if self.has_default() { "" } else { " | None" };
+        let default = match (self.0.form, self.0.default_text().as_str()) {
             (_, "default") => "None".into(),
             (Form::Flag, "true") => "True".into(),
             (Form::Flag, _) => "False".into(),
-            (Form::Count | Form::Number, number) => number.into(),
+            (Form::Count, number) => number.into(),
             (_, text) => format!("{text:?}"),
         };
-        format!("        {}: {hint}{optional} = {default},\n", self.name)
+        format!("        {}: {hint}{optional} = {default},\n", self.0.name)
     }
 
     /// Its entry in a docstring as NumPy has them.
     fn entry(&self) -> String {
-        let hint = match self.form {
+        let hint = match self.0.form {
             Form::Flag => "bool".into(),
             Form::Count => "int".into(),
-            Form::Number => "float".into(),
+            Form::Tolerance => "float or str".into(),
+            Form::Path => "str or path".into(),
             Form::Names(names) => format!("{{\"{}\"}}", names.join("\", \"")),
+            Form::NamesOrCount(names) => format!("{{\"{}\"}} or int", names.join("\", \"")),
             Form::Lengths => "int or sequence of int".into(),
             Form::Order => "\"C\", \"F\" or sequence of int".into(),
             Form::Kinds => "str or sequence of str".into(),
-            _ => "str, number or path".to_owned(),
+            _ => "str".to_owned(),
         };
         let optional = if self.has_default() { "" } else { ", optional" };
-        format!("    {} : {hint}{optional}\n{}", self.name, wrapped(&self.meaning, "        "))
+        format!(
+            "    {} : {hint}{optional}\n{}",
+            self.0.name,
+            wrapped(&self.0.meaning(), "        ")
+        )
     }
 
     /// Its line in the table of the documents.
     fn line(&self) -> String {
-        let values = match self.form {
+        let values = match self.0.form {
             Form::Flag => "`true`, `false`".into(),
             Form::Count => "a whole number".into(),
-            Form::Number => "a number".into(),
+            Form::Tolerance => "`1e-6`, `1e-6 strict`".into(),
+            Form::Path => "a name or a file".into(),
             Form::Names(names) => format!("`{}`", names.join("`, `")),
+            Form::NamesOrCount(names) => format!("`{}`, a whole number", names.join("`, `")),
             Form::Lengths => "a length per axis: `64,32`".into(),
             Form::Order => "axes: `1,0`".into(),
             Form::Kinds => "a kind per axis: `c2c,r2c`".into(),
             _ => "a text".to_owned(),
         };
-        let default = if self.has_default() { format!("`{}`", self.default) } else { "–".into() };
-        let meaning = self.meaning.replace('\n', " ");
-        format!("| `{}` | {values} | {default} | {meaning} |\n", self.name)
+        let default =
+            if self.has_default() { format!("`{}`", self.0.default_text()) } else { "–".into() };
+        let meaning = self.0.meaning().replace('\n', " ");
+        format!("| `{}` | {values} | {default} | {meaning} |\n", self.0.name)
     }
 
     /// Whether the default is a value, and not left to the library.
     fn has_default(&self) -> bool {
-        self.default != "default"
+        self.0.default_text() != "default"
     }
 }
 
@@ -106,15 +106,12 @@ fn replaced(text: &str, begin: &str, end: &str, contents: &str) -> String {
 #[test]
 fn texts_of_options_are_current() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let problem: Vec<Row> = Options::TABLE.iter().map(Row::of).collect();
-    let placement: Vec<Row> = Placement::TABLE.iter().map(Row::of).collect();
-
     // Python has the precision from the type of data.
-    let rows = || problem.iter().chain(&placement).filter(|row| row.name != "precision");
+    let rows = || Settings::all().filter(|option| option.name != "precision").map(Row);
     let path = root.join("python/thriffty/_plan.py");
     let source = std::fs::read_to_string(&path).unwrap();
-    let entries: String = rows().map(Row::entry).collect();
-    let arguments: String = rows().map(Row::argument).collect();
+    let entries: String = rows().map(|row| row.entry()).collect();
+    let arguments: String = rows().map(|row| row.argument()).collect();
     let begin = "    Other Parameters\n    ----------------\n";
     let source = replaced(&source, begin, "\n    Raises\n", &entries);
     let begin = "        # The options, as `cargo xtask header` writes them.\n";
@@ -125,8 +122,9 @@ fn texts_of_options_are_current() {
     let page = std::fs::read_to_string(&path).unwrap();
     let head = "| name | values | default | meaning |\n|---|---|---|---|\n";
     let mut page = page;
-    for (title, rows) in [("## The transform", &problem), ("## Where it runs", &placement)] {
-        let lines: String = rows.iter().map(Row::line).collect();
+    for (title, is_placement) in [("## The transform", false), ("## Where it runs", true)] {
+        let rows = Settings::all().filter(|it| (it.scope == Scope::Placement) == is_placement);
+        let lines: String = rows.map(|option| Row(option).line()).collect();
         page =
             replaced(&page, &format!("{title}\n"), "\n<!-- end -->", &format!("\n{head}{lines}"));
     }

@@ -22,7 +22,7 @@ mod threads;
 pub mod tuner;
 
 pub use calibrate::{calibrate, line_costs};
-pub use exchange::{check_messages, exchange, exchange_in};
+pub use exchange::{check_messages, exchanger, exchanger_in};
 pub use signature::{Signature, broadcast, broadcast_line, checksum, seal, unseal};
 #[doc(hidden)]
 pub use threads::threads_on;

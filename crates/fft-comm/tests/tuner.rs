@@ -9,9 +9,9 @@ use fft_comm::tuner::{
     Candidate, Choice, Favourite, Outcome, Progress, Report, Source, Trial, candidates, favourite,
     race, shortlist, tune,
 };
-use fft_comm::{exchange_in, threads, threads_on};
+use fft_comm::{exchanger_in, threads, threads_on};
 use fft_core::{
-    Algorithm, Comm, Direction, Epochs, Error, Grid, HostExecutor, How, Kind, Layout, Precision,
+    Comm, Direction, Epochs, Error, Exchange, Grid, HostExecutor, How, Kind, Layout, Precision,
     Problem, ProcGrid, Recipe, Tolerance, Wire,
 };
 
@@ -55,7 +55,7 @@ fn exchanges_are_those_that_make_sense() {
     let of = |shape, hosts: &[usize], can_put| {
         let problem = problem(shape, hosts);
         let choice = Choice::of_clock(&problem, None, can_put, false);
-        choice.exchanges.iter().map(Algorithm::to_string).collect::<Vec<_>>().join(" ")
+        choice.exchanges.iter().map(Exchange::to_string).collect::<Vec<_>>().join(" ")
     };
     assert_eq!(of([8; 3], &[0], true), "shared");
     assert_eq!(of([256; 3], &[0; 4], true), "shared p2p pipelined alltoallv");
@@ -71,7 +71,7 @@ fn chunks_wires_and_families_are_tried_where_they_matter() {
     let mut far = problem([64; 3], &[0, 1, 2, 3]);
     (far.options.tolerance, far.options.wire) =
         (Some(Tolerance::relative(1e-6).unwrap()), Wire::Tolerance);
-    let free = Choice::of_clock(&far, Some(Algorithm::Shared), false, false);
+    let free = Choice::of_clock(&far, Some(Exchange::Shared), false, false);
     let found = candidates(&far, &free).unwrap();
     for chunk in [1 << 17, 1 << 19, 1 << 21] {
         for wire in [Wire::Tolerance, Wire::Raw] {
@@ -81,12 +81,12 @@ fn chunks_wires_and_families_are_tried_where_they_matter() {
             assert!(found.iter().any(|candidate| is(&candidate)), "{chunk} {wire}");
         }
     }
-    let fixed = Choice::of_clock(&far, Some(Algorithm::Shared), false, true);
+    let fixed = Choice::of_clock(&far, Some(Exchange::Shared), false, true);
     let found = candidates(&far, &fixed).unwrap();
     assert!(found.iter().all(|c| c.recipe.problem().options.wire == Wire::Tolerance));
     // What shares all memory has no chunks.
     let near = problem([64; 3], &[0; 4]);
-    let shared = Choice::of_clock(&near, Some(Algorithm::Shared), false, false);
+    let shared = Choice::of_clock(&near, Some(Exchange::Shared), false, false);
     let found = candidates(&near, &shared).unwrap();
     assert!(found.iter().all(|c| c.chunk().is_none()));
     assert!(found.len() > 1, "slabs or pencils are not all the search finds: {found:?}");
@@ -105,18 +105,18 @@ fn the_model_prefers_what_is_named_first_unless_another_is_clearly_faster() {
         let chosen = &all[place];
         (chosen.exchange(), chosen.predicted / all[0].predicted, reason)
     };
-    assert_eq!(of(fft_core::Machine::default()).0, Algorithm::Shared);
+    assert_eq!(of(fft_core::Machine::default()).0, Exchange::Shared);
     // Where ranks of a host wait for each other for ever, they had better send messages.
     let mut slow = fft_core::Machine::default();
     slow.meeting.value = 1.0;
     let (exchange, over, reason) = of(slow);
-    assert!(exchange != Algorithm::Shared && over == 1.0, "{exchange} {over}");
+    assert!(exchange != Exchange::Shared && over == 1.0, "{exchange} {over}");
     assert_eq!(reason, "predicted to be the fastest");
     let mut hardly = fft_core::Machine::default();
     (hardly.near.latency.value, hardly.near.overhead.value) = (0.0, 0.0);
     hardly.meeting.value = 1.6e-4;
     let (exchange, over, reason) = of(hardly);
-    assert!(exchange == Algorithm::Shared && over > 1.0, "{exchange} {over}");
+    assert!(exchange == Exchange::Shared && over > 1.0, "{exchange} {over}");
     let words: Vec<_> = reason.split(' ').collect();
     assert!(reason.starts_with("shared is predicted to take "), "{reason}");
     assert!(
@@ -163,7 +163,7 @@ fn predictions_are_trusted_more_where_links_were_measured() {
         let choice = Choice::of_model(&problem, None);
         let all = candidates(&problem, &choice).unwrap();
         let is_shared =
-            |one: &&Candidate| one.recipe.problem().options.exchange == Algorithm::Shared;
+            |one: &&Candidate| one.recipe.problem().options.exchange == Exchange::Shared;
         let shared = all.iter().find(is_shared).unwrap();
         (is_shared(&&all[favourite(&all, &choice).place]), shared.predicted / all[0].predicted)
     };
@@ -216,7 +216,7 @@ fn tune_on_host(
 ) -> Result<Report, Error> {
     let mut make = |candidate: &Candidate| -> Result<Box<dyn Trial>, Error> {
         let (recipe, problem) = (&candidate.recipe, candidate.recipe.problem());
-        let make = exchange_in(problem.options.memory);
+        let make = exchanger_in(problem.options.memory);
         let executor = HostExecutor::bind(recipe, comm.dup()?, make)?;
         let (found, asked) =
             (executor.exchange(problem.options.exchange), problem.options.exchange);
@@ -414,7 +414,7 @@ fn recipes_are_timed_and_one_is_chosen_on_every_rank_alike() {
 fn what_the_communicator_cannot_do_fails_and_is_not_chosen() {
     let found = threads_on(&[0, 1], |comm| {
         let mut put = problem([8; 3], &[0, 1]);
-        put.options.exchange = Algorithm::Ring(Epochs::Fence);
+        put.options.exchange = Exchange::Ring(Epochs::Fence);
         let all = [put, problem([8; 3], &[0, 1])]
             .map(|problem| Candidate::of(Recipe::new(problem).unwrap()));
         let both = tune_on_host(&comm, &all, Duration::from_millis(50), &mut |_| ()).unwrap();

@@ -2,12 +2,12 @@
 //!
 //! A [`Problem`] over [`Layout`]s is planned as a [`Recipe`], by the costs of a [`Machine`]
 //! ([`cost`]). An [`Executor`] binds it to a [`Comm`] and a [`Device`] and runs it. Each reshape is
-//! an [`Exchange`] of messages, which a [`MessageHandler`] packs and unpacks. A [`Codec`] encodes
+//! an [`Exchanger`] of messages, which a [`MessageHandler`] packs and unpacks. A [`Codec`] encodes
 //! boxes of an array ([`Transfer`]) as messages.
 //!
 //! Each folder uses those before it: base, geometry, codec, problem, recipe, redistribute, lower,
 //! planner, simulate. The folders comm and spectral use problem, arrays and execute use comm;
-//! execute uses recipe as well, host uses execute and lower.
+//! execute uses lower as well, and host uses execute.
 //!
 //! Errors of some ranks become the same error on all ranks by [`agree`].
 #![forbid(unsafe_code)]
@@ -37,15 +37,15 @@ pub use base::{
 };
 pub use codec::{BadMessage, Codec, Packed, Wire};
 pub use comm::{
-    Arrival, Comm, DeviceAllocation, DeviceBuffer, DeviceComm, Epoch, Exchange, Expose, Flight,
+    Arrival, Comm, DeviceAllocation, DeviceBuffer, DeviceComm, Epoch, Exchanger, Expose, Flight,
     Funnel, InEpoch, LocalBuffers, MessageBuffers, MessageHandler, MessagePlan, MessageSlots,
     MessageSpec, NodeMemory, PackRequest, Part, Parts, PeerMemory, PinnedMemory, Reduce, RmaWindow,
     SLOT_ALIGN, Segment, SharedMemory, Slot, SlotParts, SlotPool, SlotSpec, TeamComms, Unwinding,
     UsedBytes, Work, WritePartition, agree, agree_by, agree_by_memory, assert_same, matching,
 };
 pub use execute::{
-    AnyExecutor, BindContext, BufferRequirement, CallerArrays, Device, Executor, MakeExchange,
-    OpBuffers, Operation, Operations, RunContext, RunParts,
+    AnyExecutor, BindContext, Device, Executor, MakeExchanger, OpBuffers, Operation, Operations,
+    Places, RunContext, RunParts, Window, WorkReals,
 };
 pub use fft_lines::{
     Costs, Layout as LineLayout, LineCosts, OneByOne, PerProcess, RADICES, Trigonometric,
@@ -56,12 +56,16 @@ pub use geometry::{
     Topology, Transfer, View, check_axes,
 };
 pub use host::{Cpu, CpuCall, CpuFft, HostExecutor, HostOp, HostWork, LineFft, LinePlanner};
-pub use lower::{AxisFft, Capabilities, DeviceOp, ExchangePass, Program};
+pub use lower::{
+    AcrossFft, AxisFft, Capabilities, Chunks, DeviceCapabilities, DeviceLink, DeviceOp, EngineCopy,
+    EngineSide, ExchangePass, FftGroup, MemoryNeeds, MemoryUse, PieceGrid, Program, StorePass,
+    is_large, loads_lines, swapped,
+};
 pub use num_complex::Complex;
 pub use planner::cost;
-pub use planner::{BytesMoved, Expected, Family, Prediction};
+pub use planner::{BytesMoved, Expected, Layouts, Prediction};
 pub use problem::{
-    Access, Algorithm, Chunking, Codecs, Direction, Epochs, GpuTransport, How, Kind, Link, Machine,
+    Access, Chunking, Codecs, Direction, Epochs, Exchange, GpuTransport, How, Kind, Link, Machine,
     Memory, Messages, Problem, Quantity, Rate, Scale, TransportOptions, TransportPolicy, Travel,
 };
 pub use recipe::{LineSide, LocalFft, Loss, Node, Pass, Recipe, Step};

@@ -2,7 +2,7 @@
 
 use bytemuck::{cast_slice, cast_slice_mut};
 use thriffty::planning::{
-    Algorithm, Direction, DynDraft, DynPlan, DynTransform, Element, Family, Options, PerAxis,
+    Direction, DynDraft, DynPlan, DynTransform, Element, Exchange, Layouts, Options, PerAxis,
     Precision, Real, Recipe, Step, agree,
 };
 use thriffty::{Comm, Error, ErrorKind, Kind, Scale, Tuning, Wire};
@@ -173,10 +173,10 @@ impl Transformer {
 /// plan's own recipe where the grid is too small for pencils.
 fn workspace(own: &Recipe, rank: usize) -> usize {
     let mut problem = own.problem().clone();
-    problem.options.exchange = Algorithm::Alltoallv;
+    problem.options.exchange = Exchange::Alltoallv;
     (problem.options.wire, problem.options.tolerance, problem.hosts) =
         (Wire::Raw, None, Vec::new());
-    let classic = Recipe::of_family(problem, Family::Pencils).unwrap_or_else(|_| own.clone());
+    let classic = Recipe::with_layouts(problem, Layouts::Pencils).unwrap_or_else(|_| own.clone());
     let (mut moved, mut largest) = (0, 0);
     for (before, step, after) in classic.walk(Direction::Forward) {
         let [from, to] = [before, after].map(|node| node.layout.brick(rank).points());

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use fft_core::{Chunking, Link, Recipe, Redistribution, Step};
 use thriffty::gpu::GpuTransport;
-use thriffty::planning::{Algorithm, Direction, Transform};
+use thriffty::planning::{Direction, Exchange, Transform};
 use thriffty::{Draft, Error, Tolerance, Wire};
 
 /// A path of messages, and the host's waits in one direction, summed over ranks.
@@ -12,7 +12,7 @@ pub(super) struct Way {
     pub(super) name: &'static str,
     pub(super) apart: bool,
     pub(super) transport: GpuTransport,
-    pub(super) exchange: Algorithm,
+    pub(super) exchange: Exchange,
     pub(super) wire: Option<Wire>,
     pub(super) waits: fn(MessagePlan) -> u64,
 }
@@ -54,7 +54,7 @@ impl MessagePlan {
     }
 }
 
-pub(super) const P2P: Algorithm = Algorithm::P2p;
+pub(super) const P2P: Exchange = Exchange::P2p;
 
 /// Raw data between ranks that reach each other: kernels read in place, and nobody waits.
 pub(super) const NEAR: Way = Way {
@@ -91,7 +91,7 @@ pub(super) const WAYS: [Way; 7] = [
         ..NEAR
     },
     FAR,
-    Way { name: "as it is through the host by alltoallv", exchange: Algorithm::Alltoallv, ..FAR },
+    Way { name: "as it is through the host by alltoallv", exchange: Exchange::Alltoallv, ..FAR },
     // And at the end.
     Way {
         name: "bits:16 through the host",
@@ -110,15 +110,11 @@ pub(super) const WAYS: [Way; 7] = [
 
 /// Data in several chunks.
 pub(super) const LARGE_WAYS: [Way; 3] = [
-    Way { name: "in chunks through the host", exchange: Algorithm::Pipelined, ..FAR },
-    Way {
-        name: "in chunks of bits:16 through the host",
-        exchange: Algorithm::Pipelined,
-        ..WAYS[5]
-    },
+    Way { name: "in chunks through the host", exchange: Exchange::Pipelined, ..FAR },
+    Way { name: "in chunks of bits:16 through the host", exchange: Exchange::Pipelined, ..WAYS[5] },
     Way {
         name: "in chunks of tolerance through the host",
-        exchange: Algorithm::Pipelined,
+        exchange: Exchange::Pipelined,
         ..WAYS[6]
     },
 ];
@@ -153,10 +149,10 @@ pub(super) const DEVICE_WAYS: [Way; 3] = [
 
 #[cfg(feature = "mpi")]
 pub(super) const LARGE_DEVICE_WAYS: [Way; 2] = [
-    Way { name: "in chunks on the device", exchange: Algorithm::Pipelined, ..DEVICE },
+    Way { name: "in chunks on the device", exchange: Exchange::Pipelined, ..DEVICE },
     Way {
         name: "in chunks of bits:16 on the device",
-        exchange: Algorithm::Pipelined,
+        exchange: Exchange::Pipelined,
         ..DEVICE_WAYS[1]
     },
 ];
@@ -175,7 +171,7 @@ pub(super) fn message_plan(recipe: &Recipe, direction: Direction, way: &Way) -> 
         found.reshapes += 1;
         let element = from.width() * size_of::<f64>();
         let most = match (way.exchange, way.transport) {
-            (Algorithm::Alltoallv, _) | (Algorithm::P2p, GpuTransport::GpuDirect) => None,
+            (Exchange::Alltoallv, _) | (Exchange::P2p, GpuTransport::GpuDirect) => None,
             (_, GpuTransport::GpuDirect) => {
                 let points = (0..ranks).map(|rank| from.layout.brick(rank).points());
                 Some((points.max().unwrap_or(0) * element / 8).max(CHUNK))

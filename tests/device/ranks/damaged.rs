@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use fft_core::{
-    Exchange, Executor, MakeExchange, MessageHandler, MessagePlan, PackRequest, PinnedMemory,
+    Exchanger, Executor, MakeExchanger, MessageHandler, MessagePlan, PackRequest, PinnedMemory,
     Recipe,
 };
 use thriffty::gpu::{Cuda, lend, lend_mut};
@@ -17,14 +17,14 @@ use super::*;
 
 /// An exchange that damages the headers of incoming messages on request.
 struct Damaging {
-    exchange: Box<dyn Exchange>,
+    exchange: Box<dyn Exchanger>,
     now: Arc<AtomicBool>,
     together: bool,
 }
 
-impl Exchange for Damaging {
-    fn algorithm(&self) -> Algorithm {
-        self.exchange.algorithm()
+impl Exchanger for Damaging {
+    fn exchange(&self) -> Exchange {
+        self.exchange.exchange()
     }
 
     fn pin(&mut self, pins: Arc<dyn PinnedMemory>) {
@@ -151,7 +151,7 @@ struct Ones {
 }
 
 fn draft<'a>(comm: &'a dyn Comm, wire: Wire) -> Result<Draft<'a, C2c<f64>, 3>, Error> {
-    let case = Case::new([12, 10, 8], [C2C; 3]).exchange(Algorithm::P2p);
+    let case = Case::new([12, 10, 8], [C2C; 3]).exchange(Exchange::P2p);
     let draft = case.draft::<C2c<f64>>(comm)?.wire(wire).ignore_shared_memory(true);
     Ok(match wire {
         Wire::Tolerance => draft.tolerance(Tolerance::relative(1e-4)?),
@@ -164,7 +164,7 @@ impl Ones {
         comm: &dyn Comm,
         recipe: &Recipe,
         (gpu, transport): (&Gpu, GpuTransport),
-        make: MakeExchange<'_>,
+        make: MakeExchanger<'_>,
     ) -> Result<Self, Error> {
         let stream = gpu.new_stream().unwrap();
         let device = Cuda::<f64>::new(gpu, stream.clone()).unwrap().transport(transport);
@@ -200,8 +200,8 @@ fn run(
 ) -> Result<[Done; 3], Error> {
     let recipe = draft(comm, wire)?.recipe()?;
     let now = Arc::new(AtomicBool::new(false));
-    let make = |algorithm, comm: &dyn Comm| -> Result<Box<dyn Exchange>, Error> {
-        let exchange = fft_comm::exchange(algorithm, comm)?;
+    let make = |exchange, comm: &dyn Comm| -> Result<Box<dyn Exchanger>, Error> {
+        let exchange = fft_comm::exchanger(exchange, comm)?;
         Ok(Box::new(Damaging { exchange, now: now.clone(), together }))
     };
     let mut plan = Ones::new(comm, &recipe, gpu, &make)?;
@@ -217,8 +217,8 @@ fn misled(comm: &dyn Comm, gpu: &Gpu, culprit: usize) -> Result<[Done; 3], Error
     assert_eq!(half.to_string().replace(" f16)", " bf16)"), other.to_string(), "the same steps");
     let mixed = if comm.rank() == culprit { &other } else { &half };
     let reached = (gpu, GpuTransport::PeerToPeer);
-    let mut plan = Ones::new(comm, &half, reached, &fft_comm::exchange)?;
-    let mut wrong = Ones::new(comm, mixed, reached, &fft_comm::exchange)?;
+    let mut plan = Ones::new(comm, &half, reached, &fft_comm::exchanger)?;
+    let mut wrong = Ones::new(comm, mixed, reached, &fft_comm::exchanger)?;
     let (before, damaged) = (plan.run(), wrong.run());
     assert_eq!(wrong.run(), damaged, "again");
     Ok([before, damaged, plan.run()])

@@ -61,7 +61,7 @@ fn places() -> &'static [&'static [usize]] {
 fn one_rank_loses_nothing_whatever_it_may() {
     let Some(gpu) = gpu() else { return };
     on_hosts(&[0], |comm| {
-        let case = Case::new([12, 18, 20], [C2C; 3]).exchange(Algorithm::P2p);
+        let case = Case::new([12, 18, 20], [C2C; 3]).exchange(Exchange::P2p);
         let mut exact = case.draft::<C2c<f64>>(&comm)?.on(&gpu).build()?;
         let x: Vec<C64> = random(exact.input_len(), 1);
         let expected: Vec<C64> = transform(&mut exact, Direction::Forward, &x, x.len())?;
@@ -90,8 +90,8 @@ fn a_tolerance_is_kept_and_reported() {
             for tolerance in [1e-2, 1e-6, 1e-11] {
                 for direction in [Direction::Forward, Direction::Inverse] {
                     let option = Tolerance::relative(tolerance)?;
-                    let case = Case::new(shape, [C2C; 3]).exchange(Algorithm::P2p);
-                    let half = Case::new(shape, [C2C, C2C, R2C]).exchange(Algorithm::P2p);
+                    let case = Case::new(shape, [C2C; 3]).exchange(Exchange::P2p);
+                    let half = Case::new(shape, [C2C, C2C, R2C]).exchange(Exchange::P2p);
                     let complex = lost::<C2c<f64>, 3>(
                         &comm,
                         &gpu,
@@ -145,7 +145,7 @@ fn wires_lose_what_they_report() {
                 (Wire::Bits(16), 1e-4),
                 (Wire::Bits(31), 1e-8),
             ] {
-                let case = Case::new([12, 18, 20], [C2C; 3]).tiling(2).exchange(Algorithm::P2p);
+                let case = Case::new([12, 18, 20], [C2C; 3]).tiling(2).exchange(Exchange::P2p);
                 let (error, reported) = lost::<C2c<f64>, 3>(
                     &comm,
                     &gpu,
@@ -162,7 +162,7 @@ fn wires_lose_what_they_report() {
             for wire in
                 [Wire::F32, Wire::Bits(16)].into_iter().filter(|_| !few() && hosts.len() <= 4)
             {
-                let case = Case::new([192, 160, 256], [C2C; 3]).exchange(Algorithm::P2p);
+                let case = Case::new([192, 160, 256], [C2C; 3]).exchange(Exchange::P2p);
                 for _ in 0..3 {
                     let forward = Direction::Forward;
                     let (error, reported) =
@@ -181,7 +181,7 @@ fn what_loses_nothing_is_the_same_bit_for_bit() {
     let Some(gpu) = gpu() else { return };
     for hosts in places() {
         on_hosts(hosts, |comm| {
-            for exchange in [Algorithm::P2p, Algorithm::Alltoallv] {
+            for exchange in [Exchange::P2p, Exchange::Alltoallv] {
                 let case = Case::new([24, 18, 20], [C2C, C2C, R2C]).tiling(2).exchange(exchange);
                 let draft = case.draft::<R2c<f64>>(&comm)?.ignore_shared_memory(true);
                 let mut plan = draft.wire(Wire::Lossless).on(&gpu).build()?;
@@ -208,7 +208,7 @@ fn what_loses_nothing_is_the_same_bit_for_bit() {
                 assert_eq!(back, again, "{exchange}");
             }
             // Ranks that reach each other code nothing unless asked to.
-            let case = Case::new([12, 18, 20], [C2C; 3]).exchange(Algorithm::P2p);
+            let case = Case::new([12, 18, 20], [C2C; 3]).exchange(Exchange::P2p);
             let plan = case.draft::<C2c<f64>>(&comm)?.wire(Wire::Lossless).on(&gpu).build()?;
             let near = hosts.iter().all(|host| *host == hosts[0]);
             assert_eq!(

@@ -34,7 +34,7 @@ fn body() {
     let world = library.world().expect("the world");
     job::assert_ranks(world.size());
     let gpu = gpu_of(world.rank()).expect("asked before");
-    coded(&world, &gpu, Algorithm::P2p).unwrap();
+    coded(&world, &gpu, Exchange::P2p).unwrap();
     everything(&world, &gpu).unwrap();
     fetched::cases(&world, &gpu, false).unwrap();
     let joined = fetched::joined(&world, &gpu).unwrap();
@@ -46,17 +46,17 @@ fn body() {
     }
     let by_host = By(gpu.clone(), GpuTransport::HostStaged);
     everything(&world, &by_host).unwrap();
-    for exchange in Algorithm::ALL {
+    for exchange in Exchange::ALL {
         println!("messages through the host by {exchange}");
         small(&world, &by_host, exchange).unwrap();
     }
     // Processes on one device take turns.
     let many = world.size() > 4;
     if !many {
-        coded(&world, &by_host, Algorithm::Pipelined).unwrap();
+        coded(&world, &by_host, Exchange::Pipelined).unwrap();
     }
     // All ranks agree whether MPI sends from devices.
-    let case = Case::new([6, 5, 4], [C2C; 3]).exchange(Algorithm::P2p);
+    let case = Case::new([6, 5, 4], [C2C; 3]).exchange(Exchange::P2p);
     let draft = case.draft::<C2c<f64>>(&world).unwrap().on(&gpu);
     match draft.transport(GpuTransport::GpuDirect).build() {
         Ok(plan) => assert_eq!(plan.transport(), GpuTransport::GpuDirect),
@@ -69,20 +69,20 @@ fn body() {
         case.draft::<C2c<f64>>(&world).unwrap().wire(Wire::Lossless).ignore_shared_memory(true);
     let error = draft.on(&gpu.0).transport(GpuTransport::GpuDirect).build().map(drop).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Argument, "{error}");
-    for exchange in Algorithm::ALL {
-        if matches!(exchange, Algorithm::KWay(_)) {
+    for exchange in Exchange::ALL {
+        if matches!(exchange, Exchange::KWay(_)) {
             continue;
         }
         println!("messages on the device by {exchange}");
         small(&world, &gpu, exchange).unwrap();
-        if !many || exchange == Algorithm::Alltoallv {
+        if !many || exchange == Exchange::Alltoallv {
             coded(&world, &gpu, exchange).unwrap();
         }
     }
 }
 
 /// Short messages, and pairs of ranks without any.
-fn small(world: &dyn Comm, gpu: &impl Place, exchange: Algorithm) -> Done {
+fn small(world: &dyn Comm, gpu: &impl Place, exchange: Exchange) -> Done {
     let case = Case::new([9, 12, 10], [C2C; 3]).tiling(3).exchange(exchange);
     complex(world, gpu, &case)?;
     let case = Case::new([9, 12, 10], [C2C, C2C, R2C]).exchange(exchange);
@@ -90,7 +90,7 @@ fn small(world: &dyn Comm, gpu: &impl Place, exchange: Algorithm) -> Done {
 }
 
 /// Coded messages, and messages in chunks.
-fn coded(world: &dyn Comm, gpu: &impl Place, exchange: Algorithm) -> Done {
+fn coded(world: &dyn Comm, gpu: &impl Place, exchange: Exchange) -> Done {
     let case = Case::new([48, 40, 50], [C2C, C2C, R2C]).exchange(exchange);
     let large = Case::new([192, 160, 256], [C2C; 3]).exchange(exchange);
     let forward = Direction::Forward;
@@ -118,13 +118,13 @@ fn coded(world: &dyn Comm, gpu: &impl Place, exchange: Algorithm) -> Done {
 fn refused(world: &dyn Comm, gpu: &Gpu) -> Done {
     let case = Case::new([6, 5, 4], [C2C; 3]);
     let mine = if world.rank() == 1 { GpuTransport::HostStaged } else { GpuTransport::PeerToPeer };
-    let draft = case.clone().exchange(Algorithm::P2p).draft::<C2c<f64>>(world)?;
+    let draft = case.clone().exchange(Exchange::P2p).draft::<C2c<f64>>(world)?;
     let error = draft.on(gpu).transport(mine).build().map(drop).unwrap_err();
     assert_eq!(
         error.to_string(),
         "the ranks disagree on the transport: rank 0 has peer_to_peer, rank 1 has host_staged"
     );
-    let draft = case.exchange(Algorithm::KWay(2)).draft::<C2c<f64>>(world)?;
+    let draft = case.exchange(Exchange::KWay(2)).draft::<C2c<f64>>(world)?;
     let error = draft.on(gpu).transport(GpuTransport::GpuDirect).build().map(drop).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Argument, "{error}");
     Ok(())

@@ -24,7 +24,7 @@ impl<const D: usize> Lens<D> {
     ) -> Result<Draft<'a, K, D>, Error> {
         let grid = Grid::new(self.points)?;
         let draft = K::draft(comm, grid).kinds(self.kinds).batch(self.batch);
-        let draft = draft.zero_padded(self.transform).modes(self.modes).exchange(Algorithm::P2p);
+        let draft = draft.zero_padded(self.transform).modes(self.modes).exchange(Exchange::P2p);
         let Some(mut rng) = seed.map(Rng) else { return Ok(draft) };
         let (rank, ranks, spectral) = (comm.rank(), comm.size(), draft.spectral_grid());
         let draft = draft.input_brick(tiling(grid, ranks, &mut rng)[rank]);

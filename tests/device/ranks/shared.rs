@@ -90,7 +90,7 @@ where
 ///
 /// Threads that share a device see all arrays.
 pub(crate) fn cases(comm: &dyn Comm, gpu: &Gpu, joined: bool, all_seen: bool) -> Done {
-    let p2p = Algorithm::P2p;
+    let p2p = Exchange::P2p;
     let longest = Case::new([128, 64, 64], [C2C; 3]).scales(Scale::Symmetric, Scale::Full);
     let stored = compare::<C2c<f64>, 3>(comm, gpu, &longest.exchange(p2p))?;
     if joined && crate::gpu::links(gpu) && comm.size() != 3 {
@@ -114,7 +114,7 @@ pub(crate) fn cases(comm: &dyn Comm, gpu: &Gpu, joined: bool, all_seen: bool) ->
 
 /// Other arrays are an error on all ranks, unless no other rank accesses them.
 fn refused(comm: &dyn Comm, gpu: &Gpu, seen_anyway: bool) -> Done {
-    let case = Case::new([6, 5, 4], [C2C; 3]).exchange(Algorithm::P2p);
+    let case = Case::new([6, 5, 4], [C2C; 3]).exchange(Exchange::P2p);
     let mut plan = case.draft::<C2c<f64>>(comm)?.shared_arrays(true).on(gpu).build()?;
     let stream = plan.stream().clone();
     let mut shared = plan.shared_output()?;
@@ -139,7 +139,7 @@ fn refused(comm: &dyn Comm, gpu: &Gpu, seen_anyway: bool) -> Done {
 /// Tuning by time uses such arrays.
 fn timed(comm: &dyn Comm, gpu: &Gpu) -> Done {
     let tuning = Tuning::Measure { budget: std::time::Duration::from_millis(100) };
-    let case = Case::new([16, 12, 10], [C2C; 3]).exchange(Algorithm::P2p);
+    let case = Case::new([16, 12, 10], [C2C; 3]).exchange(Exchange::P2p);
     let draft = case.draft::<C2c<f64>>(comm)?.tuning(tuning).shared_arrays(true);
     let mut plan = draft.on(gpu).build()?;
     for row in &plan.report().rows {

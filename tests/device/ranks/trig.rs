@@ -12,7 +12,7 @@ fn real<const D: usize>(comm: &dyn Comm, gpu: &impl Place, case: &Case<D>) -> Do
 /// Each kind of every small length, along each axis, beside other kinds, of complex data; with
 /// batches, scales, orders and uneven bricks.
 fn all_kinds(comm: &dyn Comm, gpu: &impl Place) -> Done {
-    let p2p = Algorithm::P2p;
+    let p2p = Exchange::P2p;
     let kinds: Vec<_> = Kind::ALL.into_iter().filter(|kind| kind.is_real()).collect();
     for &kind in &kinds {
         let least = if kind == Dct1 { 2 } else { 1 };

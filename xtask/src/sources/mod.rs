@@ -32,8 +32,8 @@ const FFT_CORE: &Order = &[
     ("comm", &["problem"]),
     ("arrays", &["comm"]),
     ("spectral", &["problem"]),
-    ("execute", &["comm", "recipe"]),
-    ("host", &["execute", "lower"]),
+    ("execute", &["comm", "lower"]),
+    ("host", &["execute"]),
 ];
 
 const FFT_GPU: &Order = &[

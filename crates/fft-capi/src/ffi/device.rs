@@ -34,7 +34,7 @@ pub(super) unsafe fn place(
         let stream = std::ptr::with_exposed_provenance_mut(options.stream);
         // SAFETY: the caller vouches for the stream.
         let stream = unsafe { borrow_stream(&gpu, stream) }.map_err(|why| why.on(rank))?;
-        Ok(Place { gpu, stream: Some(stream), transport: options.placement.transport })
+        Ok(Place { gpu, stream: Some(stream), transport: options.settings.placement.transport })
     })
 }
 

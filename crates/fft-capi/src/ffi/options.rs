@@ -3,11 +3,11 @@
 use std::ffi::{c_char, c_void};
 
 use thriffty::Error;
-use thriffty::planning::MAX_AXES;
+use thriffty::planning::{MAX_AXES, Settings};
 
 use super::addresses::null;
 use super::pointers::{tell, text, write_text};
-use crate::options::describe;
+use crate::options::{describe, in_c_order, in_fortran_order};
 use crate::status::{Status, status};
 use crate::values::Options;
 
@@ -78,7 +78,10 @@ pub unsafe extern "C" fn thriffty_options_set_f(
 ) -> Status {
     // SAFETY: the caller vouches for the pointers.
     unsafe {
-        change(options, |it| it.set_reversed(&needed("name", name)?, &needed("value", value)?))
+        change(options, |settings| {
+            let (name, value) = (needed("name", name)?, needed("value", value)?);
+            settings.set(&name, &in_c_order(&name, &value)?)
+        })
     }
 }
 
@@ -94,7 +97,7 @@ pub unsafe extern "C" fn thriffty_options_set_integers(
     count: usize,
     values: *const i64,
 ) -> Status {
-    let set = |options: &mut Options| {
+    let set = |settings: &mut Settings| {
         // SAFETY: the caller vouches for the text.
         let name = unsafe { needed("name", name) }?;
         if values.is_null() {
@@ -109,7 +112,7 @@ pub unsafe extern "C" fn thriffty_options_set_integers(
             // SAFETY: there are `count` numbers; alignment is not needed.
             numbers.push(unsafe { values.add(place).read_unaligned() }.to_string());
         }
-        options.set(&name, &numbers.join(","))
+        settings.set(&name, &numbers.join(","))
     };
     // SAFETY: the caller vouches for the options.
     unsafe { change(options, set) }
@@ -126,12 +129,11 @@ pub unsafe extern "C" fn thriffty_options_set_stream(
     options: *mut Options,
     stream: *mut c_void,
 ) -> Status {
-    let set = |options: &mut Options| {
-        options.stream = stream.expose_provenance();
+    status(|| {
+        // SAFETY: the caller vouches for the options.
+        unsafe { given(options) }?.stream = stream.expose_provenance();
         Ok(())
-    };
-    // SAFETY: the caller vouches for the options.
-    unsafe { change(options, set) }
+    })
 }
 
 /// Sets each option whose name the environment has, as in `THRIFFTY_TOLERANCE=1e-6`: those that
@@ -143,7 +145,7 @@ pub unsafe extern "C" fn thriffty_options_set_stream(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn thriffty_options_read_environment(options: *mut Options) -> Status {
     // SAFETY: the caller vouches for the options.
-    unsafe { change(options, |options| options.plan.read_environment()) }
+    unsafe { change(options, |settings| settings.options.read_environment()) }
 }
 
 /// Changes options, which keep the first failure.
@@ -152,17 +154,26 @@ pub unsafe extern "C" fn thriffty_options_read_environment(options: *mut Options
 /// `options` is NULL or of `thriffty_options_create`.
 unsafe fn change(
     options: *mut Options,
-    change: impl FnOnce(&mut Options) -> Result<(), Error>,
+    change: impl FnOnce(&mut Settings) -> Result<(), Error>,
 ) -> Status {
     status(|| {
         // SAFETY: the caller vouches for it.
-        let options = unsafe { options.as_mut() }.ok_or_else(|| null("options"))?;
-        let outcome = change(options);
+        let options = unsafe { given(options) }?;
+        let outcome = change(&mut options.settings);
         if options.failed.is_none() {
             options.failed = outcome.clone().err();
         }
         Ok(outcome?)
     })
+}
+
+/// Options that may not be NULL.
+///
+/// # Safety
+/// `options` is NULL or of `thriffty_options_create`.
+unsafe fn given<'a>(options: *mut Options) -> Result<&'a mut Options, Error> {
+    // SAFETY: the caller vouches for it.
+    unsafe { options.as_mut() }.ok_or_else(|| null("options"))
 }
 
 /// A text that may not be NULL.
@@ -188,13 +199,43 @@ pub unsafe extern "C" fn thriffty_options_get(
     value: *mut c_char,
     room: usize,
 ) -> i64 {
+    // SAFETY: the caller vouches for the pointers and the room.
+    unsafe { write_text(value, room, || Ok(value_of(options, name)?.1)) }
+}
+
+/// As `thriffty_options_get`, but values for each axis are in the order of Fortran, and axes are
+/// counted from 1.
+///
+/// # Safety
+/// As of `thriffty_options_get`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn thriffty_options_get_f(
+    options: *const Options,
+    name: *const c_char,
+    value: *mut c_char,
+    room: usize,
+) -> i64 {
     let found = || {
         // SAFETY: the caller vouches for the pointers.
-        let (options, name) = unsafe { (options.as_ref(), needed("name", name)?) };
-        Ok(options.ok_or_else(|| null("options"))?.get(&name)?)
+        let (name, text) = unsafe { value_of(options, name) }?;
+        Ok(in_fortran_order(&name, &text)?)
     };
     // SAFETY: the caller vouches for the room.
     unsafe { write_text(value, room, found) }
+}
+
+/// An option's name, and its value as text.
+///
+/// # Safety
+/// `options` is NULL or of `thriffty_options_create`, and `name` is NULL or ends with a zero.
+unsafe fn value_of(
+    options: *const Options,
+    name: *const c_char,
+) -> Result<(String, String), Error> {
+    // SAFETY: the caller vouches for the pointers.
+    let (options, name) = unsafe { (options.as_ref(), needed("name", name)?) };
+    let text = options.ok_or_else(|| null("options"))?.settings.get(&name)?;
+    Ok((name, text))
 }
 
 /// Writes all options as JSON, as `thriffty_options_get` writes one: an array of objects with

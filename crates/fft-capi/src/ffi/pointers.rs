@@ -125,7 +125,7 @@ pub(super) unsafe fn request(
         if let Some(why) = &options.failed {
             return Err(why.clone());
         }
-        let place = match (options.placement.device, comm) {
+        let place = match (options.settings.placement.device, comm) {
             (DeviceChoice::Host, _) => None,
             (device, Some(comm)) => Some(place(comm, device, options)?),
             (device, None) => {

@@ -130,16 +130,16 @@ unsafe fn apply(
 /// # Safety
 /// As of `thriffty_forward`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn thriffty_multiply(
+pub unsafe extern "C" fn thriffty_convolve(
     plan: *mut Plan,
     kernel: *const c_void,
     kernel_bytes: usize,
-    conjugate: i32,
+    correlate: i32,
     data: *mut c_void,
     bytes: usize,
 ) -> Status {
     let (kernel, data) = ((kernel.cast::<u8>(), kernel_bytes), (data.cast::<u8>(), bytes));
-    let conjugate = conjugate != 0;
+    let correlate = correlate != 0;
     status(|| {
         plans().with(plan.addr(), |plan| {
             #[cfg(feature = "cuda")]
@@ -148,7 +148,7 @@ pub unsafe extern "C" fn thriffty_multiply(
                     // SAFETY: the caller vouches for the arrays.
                     let found = unsafe { device::arrays((rank, &stream), kernel, data) };
                     let multiplied = found.and_then(|(kernel, mut data)| {
-                        plan.multiply_on_device(&kernel, conjugate, &mut data)
+                        plan.convolve_on_device(&kernel, correlate, &mut data)
                     });
                     Ok(plan.remember(multiplied)?)
                 });
@@ -156,14 +156,14 @@ pub unsafe extern "C" fn thriffty_multiply(
             // SAFETY: as above.
             let found = unsafe { arrays(kernel, data) };
             let multiplied =
-                found.and_then(|(kernel, data)| plan.multiply(kernel, conjugate, data));
+                found.and_then(|(kernel, data)| plan.convolve(kernel, correlate, data));
             Ok(plan.remember(multiplied)?)
         })
     })
 }
 
 /// Writes the transform of Green's function in open space, for a grid with this `spacing`: a kernel
-/// for `thriffty_multiply`, with which -laplacian(phi) = rho is solved without walls or periods.
+/// for `thriffty_convolve`, with which -laplacian(phi) = rho is solved without walls or periods.
 /// Collective.
 ///
 /// The plan has 2 or 3 axes, and its option "zero_padded" is twice the shape, or more. The kernel

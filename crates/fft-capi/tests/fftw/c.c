@@ -71,7 +71,7 @@ int main(int argc, char **argv) {
         double away = difference(y, sizes.output, spectrum);
         check(thriffty_inverse(plan, y, sizes.output_bytes, back, sizes.input_bytes));
         double lost = 0.0;
-        for (size_t p = 0; p < sizes.input_points; p++) lost = fmax(lost, fabs(back[p] - x[p]));
+        for (size_t p = 0; p < sizes.input_len; p++) lost = fmax(lost, fabs(back[p] - x[p]));
 
         if (rank == 0) printf("from FFTW %.1e; lost on the wire %.1e, at most %.1e\n", away, estimate, bound);
         /* The largest mode is in the thousands. */

@@ -59,7 +59,7 @@ void run(int rank, int ranks) {
     const Plan plan = make_plan(rank, ranks);
     thriffty_sizes sizes;
     check(thriffty_plan_sizes(plan.get(), &sizes, sizeof sizes));
-    std::vector<Complex> x(sizes.input_points), y(sizes.output_points), back(sizes.input_points);
+    std::vector<Complex> x(sizes.input_len), y(sizes.output_len), back(sizes.input_len);
     const auto &in = sizes.input, &out = sizes.output;
     std::size_t at = 0;
     for (auto i = in.lo[0]; i < in.hi[0]; i++)

@@ -68,7 +68,7 @@ static double batches(int threads) {
     if (!status) status = thriffty_inverse(plan, y, sizeof y, back, sizeof back);
     if (!status) status = thriffty_allocate(plan, &array);
     if (failed(status) || sizes.input_bytes != sizeof x || sizes.output_bytes != sizeof y ||
-        sizes.output.hi[1] != COLUMNS / 2 + 1 || sizes.input_points != ARRAYS * POINTS)
+        sizes.output.hi[1] != COLUMNS / 2 + 1 || sizes.input_len != ARRAYS * POINTS)
         return HUGE_VAL;
     double error = fmax(largest(y, theirs, 2 * ARRAYS * HALF), largest(back, x, ARRAYS * POINTS));
     memcpy(array, x, sizeof x);

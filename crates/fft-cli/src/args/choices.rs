@@ -1,13 +1,12 @@
 //! The options of a plan: an argument for each row of the library's table.
 
-use std::any::Any;
 use std::marker::PhantomData;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser, ValueParser};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use thriffty::Error;
-use thriffty::planning::{Form, OptionRow, Options, Placement};
+use thriffty::planning::{Form, OptionInfo, Options, Placement, Settings};
 
 /// The options that a command takes.
 pub(crate) trait Offer: Clone + std::fmt::Debug + Send + Sync + 'static {
@@ -44,11 +43,8 @@ impl<O> Choices<O> {
 
 impl<O: Offer> Args for Choices<O> {
     fn augment_args(mut command: Command) -> Command {
-        for row in Options::TABLE.iter().filter(|row| O::takes(row.name)) {
-            command = command.arg(argument(row));
-        }
-        for row in Placement::TABLE.iter().filter(|row| O::takes(row.name)) {
-            command = command.arg(argument(row));
+        for option in Settings::all().filter(|option| O::takes(option.name)) {
+            command = command.arg(argument(option));
         }
         command
     }
@@ -60,56 +56,43 @@ impl<O: Offer> Args for Choices<O> {
 
 impl<O: Offer> FromArgMatches for Choices<O> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let (options, placement) = (Options::default(), Placement::default());
-        let given = Vec::new();
-        let mut choices = Self { options, placement, given, offer: PhantomData };
-        choices.update_from_arg_matches(matches)?;
-        Ok(choices)
+        let (mut settings, mut given) = (Settings::default(), Vec::new());
+        for name in Settings::all().map(|option| option.name).filter(|name| O::takes(name)) {
+            let is_given = matches.value_source(name) == Some(ValueSource::CommandLine);
+            if let Some(text) = matches.get_one::<String>(name).filter(|_| is_given) {
+                settings.set(name, text).map_err(|error| {
+                    clap::Error::raw(clap::error::ErrorKind::ValueValidation, error.to_string())
+                })?;
+                given.push(name);
+            }
+        }
+        let Settings { options, placement } = settings;
+        Ok(Self { options, placement, given, offer: PhantomData })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        self.given = set::<O, _>(&mut self.options, Options::TABLE, matches)?;
-        self.given.extend(set::<O, _>(&mut self.placement, Placement::TABLE, matches)?);
+        *self = Self::from_arg_matches(matches)?;
         Ok(())
     }
 }
 
-/// Sets what the command line names, and returns the names.
-fn set<O: Offer, T: Default>(
-    options: &mut T,
-    table: &[OptionRow<T>],
-    matches: &ArgMatches,
-) -> Result<Vec<&'static str>, clap::Error> {
-    let mut given = Vec::new();
-    for row in table.iter().filter(|row| O::takes(row.name)) {
-        let is_given = matches.value_source(row.name) == Some(ValueSource::CommandLine);
-        if let Some(text) = matches.get_one::<String>(row.name).filter(|_| is_given) {
-            given.push(row.name);
-            row.set(options, text).map_err(|error| {
-                clap::Error::raw(clap::error::ErrorKind::ValueValidation, error.to_string())
-            })?;
-        }
-    }
-    Ok(given)
-}
-
 /// The argument of an option.
-fn argument<T: Any + Default>(row: &'static OptionRow<T>) -> Arg {
-    let mut argument = Arg::new(row.name)
-        .long(row.name.replace('_', "-"))
-        .help(row.meaning().replace('\n', " "))
-        .value_parser(parser(row));
-    if row.form == Form::Flag {
+fn argument(option: &'static OptionInfo) -> Arg {
+    let mut argument = Arg::new(option.name)
+        .long(option.name.replace('_', "-"))
+        .help(option.meaning().replace('\n', " "))
+        .value_parser(parser(option));
+    if option.form == Form::Flag {
         return argument
             .value_name("BOOL")
             .num_args(0..=1)
             .require_equals(true)
             .default_missing_value("true");
     }
-    if row.default_text() != "default" {
-        argument = argument.default_value(row.default_text());
+    if option.default_text() != "default" {
+        argument = argument.default_value(option.default_text());
     }
-    argument.value_name(match row.form {
+    argument.value_name(match option.form {
         Form::Count => "N",
         Form::Lengths => "SHAPE",
         Form::Order => "AXIS,...",
@@ -120,13 +103,13 @@ fn argument<T: Any + Default>(row: &'static OptionRow<T>) -> Arg {
 }
 
 /// Reads the value of an option, so that a wrong one is an error of the command line.
-fn parser<T: Any + Default>(row: &'static OptionRow<T>) -> ValueParser {
-    if let Form::Names(names) = row.form {
+fn parser(option: &'static OptionInfo) -> ValueParser {
+    if let Form::Names(names) = option.form {
         let mut values: Vec<_> = names.iter().map(|name| PossibleValue::new(*name)).collect();
         values.push(PossibleValue::new("default").hide(true));
         return PossibleValuesParser::new(values).into();
     }
-    let check = |text: String| match row.set(&mut T::default(), &text) {
+    let check = |text: String| match Settings::default().set(option.name, &text) {
         Ok(()) => Ok(text),
         Err(Error::Argument { expected, .. }) => Err(format!("expected {expected}")),
         Err(other) => Err(other.to_string()),
@@ -151,8 +134,7 @@ mod tests {
             let expected = (default != "default" && default != "false").then_some(default);
             assert_eq!(shown, expected, "{name}");
         };
-        Options::TABLE.iter().for_each(|row| check(row.name, row.default_text()));
-        Placement::TABLE.iter().for_each(|row| check(row.name, row.default_text()));
+        Settings::all().for_each(|option| check(option.name, option.default_text()));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 pub(crate) mod choices;
 pub(crate) mod encoding;
+pub(crate) mod kinds;
 pub(crate) mod options;
 pub(crate) mod parse;
 pub(crate) mod shape;

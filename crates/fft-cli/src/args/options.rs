@@ -5,12 +5,13 @@ use thriffty::Kind;
 use thriffty::planning::Options;
 
 use super::choices::{Choices, Every, Offer};
+use super::kinds;
 use super::parse::kind;
 use super::shape::{Shape, times};
 
 /// A transform, and the options of its plan.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct Transform<O: Offer = Every> {
+pub(crate) struct TransformArgs<O: Offer = Every> {
     /// The transform of each axis, unless --kinds has others. It also says what the data is: c2c
     /// complex, r2c real before and complex after, any other real.
     #[arg(value_parser = kind())]
@@ -21,10 +22,15 @@ pub(crate) struct Transform<O: Offer = Every> {
     pub(crate) choices: Choices<O>,
 }
 
-impl<O: Offer> Transform<O> {
+impl<O: Offer> TransformArgs<O> {
     /// The options of the plan, as the command line has them.
     pub(crate) fn options(&self) -> &Options {
         &self.choices.options
+    }
+
+    /// Its kinds, points, padding and modes: `r2c 64x64 zero_padded=96x96`.
+    pub(crate) fn name(&self) -> String {
+        format!("{} {}", kinds::name(self.kind, self.options()), self.grids())
     }
 
     /// Its points, padding and modes: `64x64 zero_padded=96x96`.
@@ -58,7 +64,7 @@ pub(crate) fn is_resized(options: &Options) -> bool {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Problem<O: Offer = Every> {
     #[command(flatten)]
-    pub(crate) transform: Transform<O>,
+    pub(crate) transform: TransformArgs<O>,
     #[command(flatten)]
     pub(crate) grids: Grids,
 }
@@ -75,8 +81,8 @@ impl<O: Offer> Problem<O> {
 pub(crate) struct Grids {
     /// Ranks along each axis of the input: 1x2x2.
     #[arg(long, value_name = "GRID")]
-    pub(crate) in_grid: Option<Shape>,
+    pub(crate) input_grid: Option<Shape>,
     /// Ranks along each axis of the output.
     #[arg(long, value_name = "GRID")]
-    pub(crate) out_grid: Option<Shape>,
+    pub(crate) output_grid: Option<Shape>,
 }

@@ -19,9 +19,7 @@ pub(crate) fn choice<T: Clone + Send + Sync + 'static>(
 
 pub(crate) fn kind() -> impl TypedValueParser<Value = Kind> {
     let kinds = Kind::ALL.into_iter().filter(|kind| *kind != Kind::None);
-    // As in SciPy, type II is the default.
-    let usual = [("dct", Kind::Dct2), ("dst", Kind::Dst2)];
-    choice(kinds.map(|kind| (kind.name(), kind)).chain(usual).collect::<Vec<_>>())
+    choice(kinds.map(|kind| (kind.name(), kind)).collect::<Vec<_>>())
 }
 
 /// How many there are of something that cannot be missing.

@@ -52,7 +52,7 @@ impl RoundTrip {
 
 /// The points of the whole transform, with padding.
 pub(crate) fn points(problem: &Problem) -> f64 {
-    problem.transform.iter().map(|n| *n as f64).product()
+    problem.zero_padded.iter().map(|n| *n as f64).product()
 }
 
 /// The smallest positive number over [`Source::unit`].

@@ -40,14 +40,14 @@ pub(crate) fn inverse_error<K: Transform>(
 
 /// Whether the spectrum has fewer modes than the transform.
 fn is_truncated(problem: &Problem) -> bool {
-    problem.modes != problem.transform
+    problem.modes != problem.zero_padded
 }
 
 /// Whether the inverse of the transform gives the input back: with all modes, and scales that
 /// divide by the number of points once.
 pub(crate) fn gives_back_its_input(problem: &Problem) -> bool {
     use Scale::{Full, None, Symmetric};
-    let scales = (problem.forward, problem.inverse);
+    let scales = (problem.forward_scale, problem.inverse_scale);
     let is_inverse = matches!(scales, (None, Full) | (Full, None) | (Symmetric, Symmetric));
     is_inverse && !is_truncated(problem)
 }
@@ -123,7 +123,7 @@ fn compare<A: Element, B: Element>(
     if truncated {
         // What is left out counts as well, as it takes part in rounding.
         let kept = problem.kinds.iter().enumerate().filter(|(_, kind)| **kind == Kind::None);
-        let kept: f64 = kept.map(|(axis, _)| problem.transform[axis] as f64).product();
+        let kept: f64 = kept.map(|(axis, _)| problem.zero_padded[axis] as f64).product();
         mean = mean.max(all[2] / kept);
     }
     let mut squares = [0.0; 2];
@@ -185,7 +185,7 @@ fn direct<E: Element>(
 
 /// The factor of a point of the input along an axis in a point of the result.
 fn along(problem: &Problem, direction: Direction, axis: usize, [from, to]: [usize; 2]) -> C {
-    let (kind, n) = (problem.kinds[axis], problem.transform[axis]);
+    let (kind, n) = (problem.kinds[axis], problem.zero_padded[axis]);
     let (j, index) = match direction {
         Direction::Forward => (from, to),
         Direction::Inverse => (to, from),

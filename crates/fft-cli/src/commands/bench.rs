@@ -5,19 +5,19 @@ use std::num::NonZeroUsize;
 use bytemuck::{cast_slice, cast_slice_mut};
 use clap::Args;
 use indicatif::ProgressBar;
-use thriffty::planning::{Direction, Element, Reduce, WireError};
+use thriffty::planning::{Direction, Element, Reduce, Transform, WireError};
 use thriffty::{Comm, Error};
 
 use super::serve::{self, Order};
 use crate::args::encoding::Encoding;
-use crate::args::options::{Problem, Transform};
+use crate::args::kinds::dispatch;
+use crate::args::options::{Problem, TransformArgs};
 use crate::args::parse::{choice, count};
 use crate::check::check::{self, Errors, RoundTrip};
 use crate::check::reference::{self, gives_back_its_input};
 use crate::check::wires::{Lost, relative};
 use crate::data::fields::{Distance, Field, Source};
 use crate::engine::engine::{Array, Engine};
-use crate::engine::family::{self, Family, dispatch};
 use crate::output::report::{Report, Times};
 use crate::output::split::Split;
 use crate::output::units::flops;
@@ -74,11 +74,11 @@ enum Format {
 }
 
 pub(super) fn run(comm: &dyn Comm, options: &Options) -> Result<(), Failure> {
-    let Transform { kind, choices, .. } = &options.problem.transform;
+    let TransformArgs { kind, choices, .. } = &options.problem.transform;
     dispatch!(*kind, choices.placement.precision, run_as(comm, options))
 }
 
-fn run_as<K: Family>(comm: &dyn Comm, options: &Options) -> Result<(), Failure> {
+fn run_as<K: Transform>(comm: &dyn Comm, options: &Options) -> Result<(), Failure> {
     let mut bench = Prepared::<K>::new(comm, options)?;
     bench.once(options.direction)?;
     if options.serve {
@@ -98,7 +98,7 @@ fn run_as<K: Family>(comm: &dyn Comm, options: &Options) -> Result<(), Failure> 
 }
 
 /// A plan with its two arrays.
-struct Prepared<K: Family> {
+struct Prepared<K: Transform> {
     /// The scale of noise that stays on the device; both arrays are empty then.
     noise: Option<f64>,
     source: Source,
@@ -108,7 +108,7 @@ struct Prepared<K: Family> {
     plan: Engine,
 }
 
-impl<K: Family> Prepared<K> {
+impl<K: Transform> Prepared<K> {
     /// Makes the plan, a field and its transform. Collective.
     fn new(comm: &dyn Comm, options: &Options) -> Result<Self, Failure> {
         let problem = &options.problem;
@@ -223,27 +223,23 @@ impl<K: Family> Prepared<K> {
         let transform = &options.problem.transform;
         let (batch, precision) = (transform.options().batch, transform.choices.placement.precision);
         let points = check::points(plan.recipe().problem());
-        let mut memory = [plan.workspace_bytes() as f64];
-        plan.comm().allreduce(Reduce::Sum, &mut memory)?;
+        let mut workspace = [plan.workspace_bytes() as f64];
+        plan.comm().allreduce(Reduce::Sum, &mut workspace)?;
         let seconds = Times::of(seconds);
         let flops = flops(K::Physical::WIDTH, points, batch);
         Ok(Report {
-            problem: format!(
-                "{} {}",
-                family::name(transform.kind, transform.options()),
-                transform.grids()
-            ),
+            problem: transform.name(),
             field: options.field.name(),
             batch,
             direction: options.direction.choose("forward", "inverse"),
             ranks: plan.recipe().problem().input.ranks(),
-            transport: plan.comm().name(),
+            communicator: plan.comm().name(),
             recipe: plan.recipe().to_string(),
             reason: plan.reason().to_owned(),
             why_exact: plan.why_exact(),
             precision: precision.to_string(),
             exchange: plan.exchange().to_string(),
-            gpu_transport: plan.transport(),
+            transport: plan.transport(),
             reps,
             gflops: flops / seconds.median / 1e9,
             seconds,
@@ -251,7 +247,7 @@ impl<K: Family> Prepared<K> {
             ratio: split.bits_per_real.map(|bits| 8.0 * precision.bytes() as f64 / bits),
             split,
             encoding: Encoding::of(transform.options()),
-            memory: memory[0] as u64,
+            workspace_bytes: workspace[0] as u64,
             errors,
             version: env!("CARGO_PKG_VERSION"),
         })

@@ -174,13 +174,13 @@ mod tests {
             ("bench c2c 8 --ranks", COUNT),
             ("bench c2c 8 --reps", COUNT),
             ("bench c2c", COUNT),
-            ("bench c2c 8 --in-grid", COUNT),
-            ("bench c2c 8 --out-grid", COUNT),
+            ("bench c2c 8 --input-grid", COUNT),
+            ("bench c2c 8 --output-grid", COUNT),
             ("bench c2c 8 --tolerance", "expected a number above 0 and at most 1"),
             ("transform r2c in.npy out.npy --last", COUNT),
             ("sample taylor-green --out . --n", COUNT),
-            ("study --shape", COUNT),
-            ("study --ranks-list", COUNT),
+            ("study c2c", COUNT),
+            ("study c2c 8 --ranks-list", COUNT),
             ("plan c2c 8 --per-host", COUNT),
             ("plan c2c 8 --chunk", COUNT),
             ("plan c2c 8 --bandwidth", "expected a number above 0"),
@@ -205,7 +205,7 @@ mod tests {
             "plan c2c 8 --latency -1s",
             "bench c2c -8x8",
             "bench c2c 8 --tolerance -.5",
-            "study --ranks-list -2,4",
+            "study c2c 8 --ranks-list -2,4",
         ] {
             let words: Vec<_> = line.split(' ').collect();
             let found = words.iter().find(|word| is_negative(word)).unwrap();

@@ -1,29 +1,25 @@
 //! `list`: the names of what can be chosen.
 
-use std::fmt::Display;
-
 use clap::Args;
-use thriffty::planning::Algorithm;
+use thriffty::planning::Exchange;
 use thriffty::{Kind, Wire};
 
 use crate::args::parse::choice;
 use crate::ranks::world::{Failure, say};
 
 /// Prints the names of exchanges, wires or kinds, one per line.
+///
+/// Names with a number are one line with the range, as in `kway2 to kway255`.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     #[arg(value_parser = choice([
-        ("exchanges", names(Algorithm::ALL)),
-        ("wires", names(Wire::ALL)),
-        ("kinds", names(Kind::ALL)),
+        ("exchanges", Exchange::patterns()),
+        ("wires", Wire::patterns()),
+        ("kinds", Kind::patterns()),
     ]))]
-    what: String,
-}
-
-fn names<const N: usize>(values: [impl Display; N]) -> String {
-    values.map(|value| format!("{value}\n")).concat()
+    names: Vec<String>,
 }
 
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    say(&options.what)
+    say(&(options.names.join("\n") + "\n"))
 }

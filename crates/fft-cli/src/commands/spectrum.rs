@@ -8,11 +8,11 @@ use clap::Args;
 use thriffty::planning::{self, Direction, DynBrick, DynPlan, Element, PerAxis, Real, Reduce};
 use thriffty::{Comm, Complex, Kind};
 
+use crate::args::kinds;
 use crate::args::shape;
 use crate::data::bricks::{for_each_row, order, slab};
 use crate::data::files::{self, save};
 use crate::data::npy::{Dtype, Header};
-use crate::engine::family;
 use crate::output::plot::Plot;
 use crate::ranks::world::{Failure, print, refused, zeros};
 
@@ -101,7 +101,7 @@ fn energy<T: Real + Element<Real = T>>(
     };
     let grid = shape::grid(shape)?;
     let order = order(grid.axes(), header.fortran_order);
-    let mut draft = family::draft(comm, grid, Kind::R2C, T::PRECISION);
+    let mut draft = kinds::draft(comm, grid, Kind::R2C, T::PRECISION);
     draft.options = planning::Options {
         batch: in_file * headers.len(),
         input: Some(slab(comm, &grid, order[0])),

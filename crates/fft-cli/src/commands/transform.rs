@@ -7,17 +7,17 @@ use std::time::Instant;
 use bytemuck::{cast_slice, cast_slice_mut};
 use clap::Args;
 use serde_json::json;
-use thriffty::planning::{self, Direction, DynDraft, DynGrid, PerAxis, Precision};
-use thriffty::{Comm, Kind, Scale};
+use thriffty::planning::{self, Direction, DynDraft, DynGrid, PerAxis, Precision, Transform};
+use thriffty::{Comm, Kind};
 
 use crate::args::choices::{Choices, Offer};
+use crate::args::kinds::{self, dispatch};
 use crate::args::options::{Grids, is_resized, lengths};
 use crate::args::parse;
 use crate::args::shape::{Shape, times};
 use crate::data::bricks::{order, slab};
 use crate::data::files::{self, Sink, dtype};
 use crate::data::npy::{Dtype, Header};
-use crate::engine::family::{self, Family, dispatch};
 use crate::output::units::time;
 use crate::ranks::world::{Failure, mention, refused, zeros};
 
@@ -55,9 +55,6 @@ pub(crate) struct Options {
     /// 2(m-1) by default, where m is that of the input.
     #[arg(long, value_name = "N", value_parser = parse::count)]
     last: Option<NonZeroUsize>,
-    /// The divisor of the result: 1 (forward's default), the logical size (inverse's), or its root.
-    #[arg(long, value_parser = parse::choice(Scale::ALL.map(|it| (it.name(), it))))]
-    scale: Option<Scale>,
     #[command(flatten)]
     grids: Grids,
     /// Print one JSON object instead of a line.
@@ -71,7 +68,7 @@ struct OfFiles;
 
 impl Offer for OfFiles {
     fn takes(name: &str) -> bool {
-        ["kinds", "zero_padded", "modes"].contains(&name)
+        ["kinds", "zero_padded", "modes", "forward_scale", "inverse_scale"].contains(&name)
     }
 }
 
@@ -95,19 +92,19 @@ pub(super) fn run(comm: &dyn Comm, options: &Options) -> Result<(), Failure> {
         Dtype::F32 | Dtype::C64 => Precision::F32,
         Dtype::F64 | Dtype::C128 => Precision::F64,
     };
-    let transform = Transform { comm, options, header: &header, precision };
+    let transform = FileTransform { comm, options, header: &header, precision };
     dispatch!(kind, precision, run_as(&transform))
 }
 
-struct Transform<'a> {
+struct FileTransform<'a> {
     comm: &'a dyn Comm,
     options: &'a Options,
     header: &'a Header,
     precision: Precision,
 }
 
-fn run_as<K: Family>(transform: &Transform<'_>) -> Result<(), Failure> {
-    let Transform { comm, options: Options { input, output, inverse, .. }, header, .. } =
+fn run_as<K: Transform>(transform: &FileTransform<'_>) -> Result<(), Failure> {
+    let FileTransform { comm, options: Options { input, output, inverse, .. }, header, .. } =
         *transform;
     let mut lap = laps();
     let mut plan = transform.draft()?.build()?;
@@ -147,15 +144,15 @@ fn run_as<K: Family>(transform: &Transform<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-impl Transform<'_> {
+impl FileTransform<'_> {
     /// The draft of the file and the options.
     fn draft(&self) -> Result<DynDraft<'_>, Failure> {
         let Self { comm, options, header, precision } = *self;
         let axes = header.shape.len();
-        let chosen = family::with_kinds(&options.choices.options, options.kind, axes);
+        let chosen = kinds::with_kinds(&options.choices.options, options.kind, axes);
         let grid = DynGrid::new(self.physical_shape(axes, &chosen)?)?;
         chosen.check_axes(grid)?;
-        let mut draft = family::draft(comm, grid, options.kind, precision);
+        let mut draft = kinds::draft(comm, grid, options.kind, precision);
         draft.options = chosen;
         let spectral_grid = draft.spectral_grid();
         let expected = spectral_grid.shape();
@@ -171,17 +168,16 @@ impl Transform<'_> {
                 None => slab(comm, grid, order[0]),
             })
         };
-        let (given, taken) =
-            (("--in-grid", &options.grids.in_grid), ("--out-grid", &options.grids.out_grid));
+        let (given, taken) = (
+            ("--input-grid", &options.grids.input_grid),
+            ("--output-grid", &options.grids.output_grid),
+        );
         let (physical, spectral) = if options.inverse { (taken, given) } else { (given, taken) };
-        let scale = options.scale;
         draft.options = planning::Options {
             input: Some(brick(&grid, physical.0, physical.1)?),
             output: Some(brick(&spectral_grid, spectral.0, spectral.1)?),
             input_order: Some(order),
             output_order: Some(order),
-            forward_scale: scale.unwrap_or(Scale::None),
-            inverse_scale: scale.unwrap_or(Scale::Full),
             ..draft.options
         };
         Ok(draft)
@@ -217,9 +213,9 @@ impl Transform<'_> {
         let Self { comm, options, header, .. } = self;
         let [plan, read, transform, write] = seconds;
         let side = |header: &Header| format!("{} {}", times(&header.shape), header.item);
-        let kind = family::name(options.kind, &options.choices.options);
+        let kind = kinds::name(options.kind, &options.choices.options);
         let planning::Options { zero_padded, modes, .. } = &options.choices.options;
-        let (ranks, transport) = (comm.size(), comm.name());
+        let (ranks, communicator) = (comm.size(), comm.name());
         let inverse = if options.inverse { " inverse" } else { "" };
         let text = match options.json {
             true => json!({
@@ -231,13 +227,13 @@ impl Transform<'_> {
                 "output": { "shape": made.shape, "dtype": made.item.to_string() },
                 "fortran_order": made.fortran_order,
                 "ranks": ranks,
-                "transport": transport,
+                "communicator": communicator,
                 "seconds": { "plan": plan, "read": read, "transform": transform, "write": write },
                 "version": env!("CARGO_PKG_VERSION"),
             })
             .to_string(),
             false => format!(
-                "{kind}{}{inverse} {} -> {}, {ranks} ranks ({transport}): \
+                "{kind}{}{inverse} {} -> {}, {ranks} ranks ({communicator}): \
                  plan {}, read {}, transform {}, write {}",
                 lengths(&options.choices.options),
                 side(header),

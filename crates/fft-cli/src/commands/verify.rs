@@ -2,14 +2,14 @@
 
 use bytemuck::{cast_slice, cast_slice_mut};
 use clap::Args;
-use thriffty::planning::{Algorithm, Direction, DynDraft, Precision};
+use thriffty::planning::{Direction, DynDraft, Exchange, Precision, Transform};
 use thriffty::{Comm, Kind};
 
+use crate::args::kinds::{self, dispatch};
 use crate::args::shape::Shape;
 use crate::check::check::{RoundTrip, bound, points};
 use crate::check::reference;
 use crate::data::fields::{Field, Source};
-use crate::engine::family::{self, Family, dispatch};
 use crate::ranks::world::{Failure, print, refused, zeros};
 
 /// Even and uneven division, primes, axes of one point, fewer points than ranks.
@@ -36,7 +36,7 @@ pub(super) fn run(comm: &dyn Comm, options: &Options) -> Result<(), Failure> {
     for shape in QUICK.iter().chain(more) {
         let shape: Shape = shape.parse().expect("a shape of ours");
         for (kind, precision, exchange) in problems(&shape) {
-            let draft = family::draft(comm, shape.grid()?, kind, precision);
+            let draft = kinds::draft(comm, shape.grid()?, kind, precision);
             let draft = draft.with(|options| options.exchange = Some(exchange));
             let (ok, found) = match dispatch!(kind, precision, check(draft)) {
                 Ok((error, bound)) => {
@@ -61,19 +61,19 @@ pub(super) fn run(comm: &dyn Comm, options: &Options) -> Result<(), Failure> {
 }
 
 /// The transforms to check on a grid.
-fn problems(shape: &Shape) -> impl Iterator<Item = (Kind, Precision, Algorithm)> {
+fn problems(shape: &Shape) -> impl Iterator<Item = (Kind, Precision, Exchange)> {
     let possible = |kind: &Kind| *kind != Kind::None && shape.shortest() >= kind.least_points();
     let kinds: Vec<Kind> = Kind::ALL.into_iter().filter(possible).collect();
     kinds.into_iter().flat_map(|kind| {
         [Precision::F64, Precision::F32].into_iter().flat_map(move |precision| {
-            Algorithm::ALL.into_iter().map(move |exchange| (kind, precision, exchange))
+            Exchange::ALL.into_iter().map(move |exchange| (kind, precision, exchange))
         })
     })
 }
 
 /// The error and its bound: of forward against the reference, and of forward and inverse, out of
 /// place and in place.
-fn check<K: Family>(draft: DynDraft<'_>) -> Result<(f64, f64), Failure> {
+fn check<K: Transform>(draft: DynDraft<'_>) -> Result<(f64, f64), Failure> {
     let mut plan = draft.build()?;
     let source = Source::new(Field::Noise, &plan)?;
     let mut physical: Vec<K::Physical> = zeros(plan.comm(), plan.input_len())?;

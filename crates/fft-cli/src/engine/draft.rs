@@ -9,9 +9,9 @@ use thriffty::planning::{DynDraft, DynGrid, DynPlan, Options, Reduce};
 use thriffty::tuning::Progress;
 use thriffty::{Comm, Error, Tuning};
 
-use super::family;
 use crate::args::choices::Offer;
-use crate::args::options::{Problem, Transform};
+use crate::args::kinds;
+use crate::args::options::{Problem, TransformArgs};
 use crate::args::shape::Shape;
 use crate::ranks::world::Failure;
 
@@ -20,19 +20,18 @@ pub(crate) fn draft<'a, O: Offer>(
     comm: &'a dyn Comm,
     problem: &Problem<O>,
 ) -> Result<DynDraft<'a>, Failure> {
-    let Transform { kind, shape, choices } = &problem.transform;
+    let TransformArgs { kind, shape, choices } = &problem.transform;
     let grid = shape.grid()?;
-    let mut draft =
-        DynDraft::new(comm, grid, family::transform(*kind), choices.placement.precision);
-    draft.options = family::with_kinds(&choices.options, *kind, grid.axes());
+    let mut draft = DynDraft::new(comm, grid, kinds::transform(*kind), choices.placement.precision);
+    draft.options = kinds::with_kinds(&choices.options, *kind, grid.axes());
     draft.options.check_axes(grid)?;
     let spectral_grid = draft.spectral_grid();
     let cut = |grid: &DynGrid, name, ranks: &Option<Shape>| -> Result<_, Failure> {
         let Some(ranks) = ranks else { return Ok(None) };
         Ok(Some(ranks.proc_grid(name, grid.axes(), comm.size())?.part(grid, comm.rank())))
     };
-    draft.options.input = cut(&grid, "--in-grid", &problem.grids.in_grid)?;
-    draft.options.output = cut(&spectral_grid, "--out-grid", &problem.grids.out_grid)?;
+    draft.options.input = cut(&grid, "--input-grid", &problem.grids.input_grid)?;
+    draft.options.output = cut(&spectral_grid, "--output-grid", &problem.grids.output_grid)?;
     Ok(draft)
 }
 
@@ -44,10 +43,10 @@ pub(crate) fn local(
 ) -> Result<DynLocalPlan, Failure> {
     let mut options = draft(comm, problem)?.options;
     name_machine(comm, problem, &mut options, &|path| machine::load(comm, path))?;
-    let Transform { kind, shape, choices } = &problem.transform;
+    let TransformArgs { kind, shape, choices } = &problem.transform;
     let draft = DynLocalDraft {
         shape: shape.grid()?.shape(),
-        transform: family::transform(*kind),
+        transform: kinds::transform(*kind),
         precision: choices.placement.precision,
         options,
         threads: Some(threads),

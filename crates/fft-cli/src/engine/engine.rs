@@ -113,7 +113,7 @@ impl Engine {
         if placement.device != DeviceChoice::Host || problem.options().shared_arrays {
             return refused("--threads is for the host, and for arrays of a process's own");
         }
-        let is_cut = problem.grids.in_grid.is_some() || problem.grids.out_grid.is_some();
+        let is_cut = problem.grids.input_grid.is_some() || problem.grids.output_grid.is_some();
         let options = problem.options();
         let is_sent = is_cut || options.exchange.is_some() || Encoding::of(options).is_asked_for();
         if comm.size() == 1 && is_sent {
@@ -353,7 +353,7 @@ fn without_encoding(options: &mut Options) {
 fn raw(recipe: &Recipe) -> String {
     let mut text = recipe.to_string();
     if let Some(tolerance) = recipe.problem().options.tolerance {
-        text = text.replace(&format!(" tol={tolerance}"), "");
+        text = text.replace(&format!(" tolerance={tolerance}"), "");
     }
     // Only the words of an exchange end with a wire.
     text.replace(&format!(" {})", recipe.problem().wire()), &format!(" {})", Wire::Raw))

@@ -19,15 +19,14 @@ pub(crate) struct Report {
     pub(crate) batch: usize,
     pub(crate) direction: &'static str,
     pub(crate) ranks: usize,
-    pub(crate) transport: &'static str,
+    pub(crate) communicator: &'static str,
     pub(crate) recipe: String,
     /// Why this recipe.
-    #[serde(rename = "chosen")]
     pub(crate) reason: String,
     pub(crate) precision: String,
     pub(crate) exchange: String,
     /// How data gets to other ranks' GPUs, if it is on any.
-    pub(crate) gpu_transport: Option<String>,
+    pub(crate) transport: Option<String>,
     pub(crate) reps: usize,
     pub(crate) seconds: Times,
     /// By the model, of forward transforms.
@@ -43,7 +42,7 @@ pub(crate) struct Report {
     #[serde(skip)]
     pub(crate) why_exact: Option<&'static str>,
     /// Bytes of the plans of all ranks, beside input and output.
-    pub(crate) memory: u64,
+    pub(crate) workspace_bytes: u64,
     #[serde(rename = "error", serialize_with = "as_numbers")]
     pub(crate) errors: Errors,
     pub(crate) version: &'static str,
@@ -71,8 +70,7 @@ fn as_words<S: Serializer>(encoding: &Encoding, to: S) -> Result<S::Ok, S::Error
     let Encoding { wire, tolerance } = encoding;
     json!({
         "wire": wire.map(|wire| wire.to_string()),
-        "tolerance": tolerance.map(|it| it.value()),
-        "strict": tolerance.is_some_and(|it| it.is_strict()),
+        "tolerance": tolerance.map(|tolerance| tolerance.to_string()),
     })
     .serialize(to)
 }
@@ -129,12 +127,12 @@ impl Report {
     pub(crate) fn to_table(&self) -> String {
         let Times { median, min, max } = self.seconds;
         let mut rows = vec![
-            ("ranks", format!("{} ({})", self.ranks, self.transport)),
-            ("algorithm", self.exchange.clone()),
+            ("ranks", format!("{} ({})", self.ranks, self.communicator)),
+            ("exchange", self.exchange.clone()),
             ("direction", self.direction.into()),
             ("recipe", self.reason.clone()),
         ];
-        rows.extend(self.gpu_transport.clone().map(|way| ("transport", way)));
+        rows.extend(self.transport.clone().map(|transport| ("transport", transport)));
         rows.extend([
             ("time", format!("{}  (min {}, max {})", time(median), time(min), time(max))),
             ("rate", format!("{:.3} GFlop/s", self.gflops)),
@@ -147,7 +145,7 @@ impl Report {
         let bits = self.split.bits_per_real.map(|bits| format!(", {bits:.2} bits per real{ratio}"));
         let sent = bytes(self.split.bytes_sent as f64);
         rows.push(("sent", format!("{sent}{}", bits.unwrap_or_default())));
-        rows.push(("memory", format!("{} in plans", bytes(self.memory as f64))));
+        rows.push(("workspace", bytes(self.workspace_bytes as f64)));
         let Errors { round_trip, inverse, forward, lost, .. } = self.errors;
         rows.extend(lost.map(|lost| {
             let (error, of) = (lost.error, self.encoding);

@@ -58,7 +58,7 @@ fn threads_transform_whole_arrays() {
         assert!(found["error"]["forward"].as_f64().unwrap() < 1e-14);
         assert!(found["split"]["fft"].as_f64().unwrap() > 0.0);
     }
-    for with in ["--ranks 2", "--in-grid 2", "--wire f32", "--exchange p2p", "--shared-arrays"] {
+    for with in ["--ranks 2", "--input-grid 2", "--wire f32", "--exchange p2p", "--shared-arrays"] {
         bench(&format!("c2c 8 --threads 2 {with}")).complaint();
     }
 }
@@ -82,7 +82,7 @@ fn json_has_everything_and_it_is_sane() {
             let found = json(ranks, &args);
             assert_eq!(found["problem"], format!("{kind} 12x10x9"));
             assert_eq!(found["ranks"], ranks);
-            assert_eq!(found["transport"], "threads");
+            assert_eq!(found["communicator"], "threads");
             assert_eq!(found["precision"], "f64");
             assert_eq!(found["exchange"], exchange);
             assert_eq!(found["version"], env!("CARGO_PKG_VERSION"));
@@ -94,7 +94,7 @@ fn json_has_everything_and_it_is_sane() {
             for part in ["pack", "exchange", "unpack", "own", "shared", "fft"] {
                 assert!((0.0..=2.0 * max).contains(&number(&format!("/split/{part}"))), "{found}");
             }
-            assert!(number("/gflops") > 0.0 && number("/memory") >= 0.0);
+            assert!(number("/gflops") > 0.0 && number("/workspace_bytes") >= 0.0);
             let busiest = number("/bytes_sent_busiest");
             assert!(busiest <= number("/bytes_sent") && (busiest > 0.0) == (ranks > 1));
             assert_eq!(number("/bytes_sent") > 0.0, ranks > 1);
@@ -123,7 +123,7 @@ fn least_memory_is_little_more_than_once_the_data() {
         let args = ["c2c", "128x64x64", "--exchange", exchange, "--memory"];
         let [ample, least] = ["ample", "least"].map(|memory| {
             let found = json(2, &[&args[..], &[memory]].concat());
-            found["memory"].as_f64().unwrap() / f64::from(16 * 128 * 64 * 64)
+            found["workspace_bytes"].as_f64().unwrap() / f64::from(16 * 128 * 64 * 64)
         });
         // By default a few chunks are under way, which of so little data are much of it.
         assert!(ample < 1.4 && ample >= least, "{exchange}: {ample}, {least}");
@@ -146,7 +146,7 @@ fn both_directions_and_precisions_pass_their_checks() {
 
 #[test]
 fn grids_of_ranks_are_those_of_the_recipe() {
-    let found = json(4, &["c2c", "8^3", "--in-grid", "1x2x2", "--out-grid", "2x2x1"]);
+    let found = json(4, &["c2c", "8^3", "--input-grid", "1x2x2", "--output-grid", "2x2x1"]);
     let recipe = found["recipe"].as_str().unwrap();
     assert!(recipe.contains("[1x2x2]") && recipe.contains("[2x2x1]"), "{recipe}");
 }
@@ -167,7 +167,7 @@ fn a_device_gives_what_is_checked_or_a_reason() {
         let found = unsaid(&["bench"].into_iter().chain(words).collect::<Vec<_>>());
         if found.code == Some(0) {
             let found: Value = serde_json::from_str(&found.stdout).unwrap();
-            assert_eq!(found["gpu_transport"], "peer_to_peer", "{found}");
+            assert_eq!(found["transport"], "peer_to_peer", "{found}");
             let back = if line.contains("--modes") { "/error/inverse" } else { "/error/roundtrip" };
             for error in [back, "/error/forward"] {
                 let error = found.pointer(error).and_then(Value::as_f64).unwrap();
@@ -283,8 +283,8 @@ fn what_makes_no_sense_is_refused() {
         "c2c 8^5",
         "c2c 8 --reps 0",
         "c2c 8 --ranks 0",
-        "c2c 8x8 --in-grid 2x2",
-        "c2c 8x8 --out-grid 3",
+        "c2c 8x8 --input-grid 2x2",
+        "c2c 8x8 --output-grid 3",
         "dct1 8x1",
         "c2c 9999999999999x999999999999",
         "c2c 8 --serve --json",

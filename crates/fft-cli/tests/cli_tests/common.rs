@@ -71,7 +71,7 @@ pub(crate) fn check_exchange(exchange: &str, run: impl Fn(&[&str]) -> Run) {
         let args = ["bench", kind, "12x10x9", "--exchange", exchange, "--memory", memory];
         let text = run(&[&args[..], &["--reps", "1", "--check", "--json"]].concat()).ok();
         let found: serde_json::Value = serde_json::from_str(&text).unwrap();
-        let (ran, puts) = (&found["exchange"], found["transport"] == "mpi");
+        let (ran, puts) = (&found["exchange"], found["communicator"] == "mpi");
         // Threads cannot put, nor can some MPIs.
         let instead = exchange.starts_with("ring") && !puts;
         assert_eq!(ran, if instead { "pipelined" } else { exchange }, "{found}");
@@ -150,8 +150,8 @@ pub(crate) fn wrong_transforms(folder: &Folder) -> Vec<Vec<String>> {
         vec!["c2c", &complex, &out, "--last", "5"],
         vec!["r2c", &complex, &out, "--inverse", "--last", "10"],
         vec!["r2c", &complex, &out, "--inverse", "--last", "0"],
-        vec!["r2c", &real, &out, "--in-grid", "7x11"],
-        vec!["r2c", &real, &out, "--out-grid", "1x1x1"],
+        vec!["r2c", &real, &out, "--input-grid", "7x11"],
+        vec!["r2c", &real, &out, "--output-grid", "1x1x1"],
         vec!["r2c", &real, &nowhere],
         vec!["r2c", &real, &inside],
         vec!["r2c", &real, &this],
@@ -159,7 +159,7 @@ pub(crate) fn wrong_transforms(folder: &Folder) -> Vec<Vec<String>> {
         vec!["r2c", &real, "/dev/full"],
         vec!["r2c", &real],
         vec!["r2d", &real, &out],
-        vec!["r2c", &real, &out, "--scale", "half"],
+        vec!["r2c", &real, &out, "--forward-scale", "half"],
     ];
     let words = |line: Vec<&str>| line.into_iter().map(str::to_owned).collect();
     lines.into_iter().map(words).collect()

@@ -42,7 +42,7 @@ fn threads_that_cannot_be_started_are_counted() {
     let before = folder.names();
     let transform = ["transform", "c2c", &input, &out, "--ranks"];
     let bench = ["bench", "c2c", "8x8", "--ranks"];
-    let study = ["study", "table", "--shape", "8x8", "--ranks-list"];
+    let study = ["study", "c2c", "8x8", "table", "--ranks-list"];
     let mut counted = 0;
     for args in [&transform[..], &bench, &study] {
         for ranks in ["2000", "100000"] {
@@ -86,7 +86,7 @@ fn a_file_beyond_the_limit_is_an_error_and_leaves_nothing() {
     for option in ["--csv", "--svg"] {
         for args in [
             vec!["spectrum", &input, option, &out],
-            vec!["study", "figure", "--shape", "6", "--ranks-list", "2", option, &out],
+            vec!["study", "c2c", "6", "figure", "--ranks-list", "2", option, &out],
             vec!["scale", "c2c", "64", "--ranks-list", &ranks, option, &out],
         ] {
             let run = limited("-f 1", &args);

@@ -68,7 +68,7 @@ fn benchmarks_verifies_and_refuses() {
     }
     let text = processes(3, &["bench", "r2c", "8^3", "--json", "--check"]).ok();
     let found: serde_json::Value = serde_json::from_str(&text).unwrap();
-    assert_eq!((&found["ranks"], &found["transport"]), (&3.into(), &"mpi".into()));
+    assert_eq!((&found["ranks"], &found["communicator"]), (&3.into(), &"mpi".into()));
     let text = processes(2, &["verify", "--quick"]).ok();
     assert!(text.ends_with("checks, all ok\n"), "{text}");
     let text = processes(3, &["bench", "r2c", "8^3", "--serve"]).ok();
@@ -88,7 +88,8 @@ fn processes_have_several_threads() {
         let args: Vec<_> = args.chain(more.split_whitespace()).collect();
         processes(2, &args)
     };
-    for more in ["", "--exchange hosts --in-grid 2x1x1 --out-grid 1x2x1", "--tolerance 1e-6"] {
+    for more in ["", "--exchange hosts --input-grid 2x1x1 --output-grid 1x2x1", "--tolerance 1e-6"]
+    {
         let text = bench(more).ok();
         let found: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(found["ranks"], 4, "{text}");

@@ -24,8 +24,7 @@ fn number(of: &Value, place: &str) -> f64 {
 
 #[test]
 fn a_plan_is_told_for_people() {
-    let line =
-        "plan c2c 1024x1024 --ranks 4 --per-host 2 --machine ethernet --in-grid 4x1 --out-grid 1x4";
+    let line = "plan c2c 1024x1024 --ranks 4 --per-host 2 --machine ethernet --input-grid 4x1 --output-grid 1x4";
     let text = cli(line).ok();
     let start = "\
 (c2c 1024x1024 f64 ranks=4 [4x1] (fft y) (exchange [1x4] shared raw) (fft x) (scale inverse))
@@ -33,9 +32,10 @@ fn a_plan_is_told_for_people() {
 chosen by the model: shared is predicted to take 38.26 ms and hosts 37.02 ms, but another exchange \
 must be faster by 25% and 20.00 µs
 
-2 passes over memory
-   local fft: c2c y
-   exchange [4x1] to [1x4] by shared, wire raw, chunks of 524288 bytes, unpacking with c2c x
+2 passes over memory, with the places of rank 0's data
+   local fft: c2c y, from input to work 0
+   exchange [4x1] to [1x4] by shared, wire raw, chunks of 524288 bytes, fused by unpack: c2c x, \
+from work 0 to output
 
 1. to [1x4] by shared, raw: ";
     assert!(text.starts_with(start), "{text}");
@@ -101,7 +101,7 @@ fn the_same_as_json_is_sane() {
 fn a_choice_has_its_reason() {
     let line = "r2c 1024^3 --ranks 512 --per-host 8 --bandwidth 1.25e9 --latency 20us";
     let found = json(line);
-    let reason = found["chosen"].as_str().unwrap();
+    let reason = found["reason"].as_str().unwrap();
     let others = found["instead"].as_array().unwrap();
     let predicted = |name: &str| {
         let row = others.iter().find(|row| row["name"] == name).unwrap();
@@ -135,7 +135,7 @@ fn a_choice_has_its_reason() {
     let pencils = json(&format!("{line} --layouts pencils"));
     assert_ne!(pencils["recipe"], slabs["recipe"]);
     let only = json("c2c 64^3 --ranks 1");
-    assert_eq!(only["chosen"], "the only candidate");
+    assert_eq!(only["reason"], "the only candidate");
     assert_eq!(only["fastest"]["predicted"], "as it is");
 }
 
@@ -214,8 +214,11 @@ fn what_makes_no_sense_is_refused() {
         ("plan c2c 8^3 --ranks 4 --latency fast".into(), "expected a time of 0 or more"),
         ("plan c2c 8^3 --ranks 4 --machine /nowhere/x.toml".into(), "machine file /nowhere/x.toml"),
         (format!("plan c2c 8^3 --ranks 4 --machine {file}"), "wrong.toml, line 2"),
-        ("plan c2c 8^3 --ranks 4 --in-grid 2x2".into(), "--in-grid 2x2 has 2 axes"),
-        ("plan c2c 8^3 --ranks 4 --out-grid 2x2x2".into(), "--out-grid 2x2x2 is not a grid of 4"),
+        ("plan c2c 8^3 --ranks 4 --input-grid 2x2".into(), "--input-grid 2x2 has 2 axes"),
+        (
+            "plan c2c 8^3 --ranks 4 --output-grid 2x2x2".into(),
+            "--output-grid 2x2x2 is not a grid of 4",
+        ),
         ("plan c2c 8^3 --ranks 4 --tolerance 1e-15".into(), "tolerance"),
         ("plan dct1 1x8 --ranks 4".into(), "dct1"),
         ("plan c2c 99999999999x99999999999 --ranks 4".into(), "99999999999x99999999999"),

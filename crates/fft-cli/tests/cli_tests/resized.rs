@@ -44,7 +44,7 @@ fn errors_are_measured_whatever_is_left_out() {
     let whole = "bench r2c 12x9 --zero-padded 24x18 --threads 2 --reps 1 --json";
     let whole = unsaid(&whole.split(' ').collect::<Vec<_>>()).ok();
     assert!(whole.contains("\"r2c 12x9 zero_padded=24x18\""), "{whole}");
-    let grids = "bench r2c 8x8 --modes 8x4 --out-grid 1x3 --reps 1";
+    let grids = "bench r2c 8x8 --modes 8x4 --output-grid 1x3 --reps 1";
     assert!(object(3, grids)["recipe"].as_str().unwrap().contains("[1x3]"));
 }
 

@@ -51,7 +51,7 @@ fn a_text_that_is_the_result_and_cannot_be_written_is_an_error() {
         &["list", "wires"],
         &["plan", "c2c", "8x8", "--ranks", "3"],
         &["scale", "c2c", "8x8", "--ranks-list", "2"],
-        &["study", "table", "--shape", "8x8", "--ranks-list", "2"],
+        &["study", "c2c", "8x8", "table", "--ranks-list", "2"],
         &["spectrum", &input],
         &["spectrum", &input, "--ranks", "3"],
         &["tune", "c2c", "8x8", "--tuning", "measure:20ms", "--ranks", "3"],

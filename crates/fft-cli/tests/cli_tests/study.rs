@@ -9,7 +9,7 @@ struct Row {
     field: String,
     ranks: usize,
     format: String,
-    tolerance: f64,
+    tolerance: String,
     bits: f64,
     passes: f64,
     forward: f64,
@@ -18,13 +18,14 @@ struct Row {
     bound: f64,
 }
 
-const COLUMNS: &str = "part,field,ranks,format,tolerance,strict,bits_per_real,passes,forward,roundtrip,estimate,bound";
+const COLUMNS: &str =
+    "part,field,ranks,format,tolerance,bits_per_real,passes,forward,roundtrip,estimate,bound";
 
 /// Runs the study with these options on so many ranks; returns what it prints, and its CSV.
 fn study(ranks: usize, args: &[&str]) -> (String, Vec<Row>) {
     let folder = Folder::new();
     let csv = folder.at("study.csv");
-    let text = threads(ranks, &[&["study", "--csv", &csv], args].concat()).ok();
+    let text = threads(ranks, &[&["study"], args, &["--csv", &csv]].concat()).ok();
     let csv = std::fs::read_to_string(csv).unwrap();
     let mut lines = csv.lines();
     assert_eq!(lines.next(), Some(COLUMNS));
@@ -37,13 +38,13 @@ fn study(ranks: usize, args: &[&str]) -> (String, Vec<Row>) {
             field: cells[1].into(),
             ranks: cells[2].parse().unwrap(),
             format: cells[3].into(),
-            tolerance: number(4),
-            bits: number(6),
-            passes: number(7),
-            forward: number(8),
-            roundtrip: number(9),
-            estimate: number(10),
-            bound: number(11),
+            tolerance: cells[4].into(),
+            bits: number(5),
+            passes: number(6),
+            forward: number(7),
+            roundtrip: number(8),
+            estimate: number(9),
+            bound: number(10),
         }
     };
     (text, lines.map(row).collect())
@@ -57,7 +58,7 @@ fn above_shannon(row: &Row) -> f64 {
 
 #[test]
 fn formats_are_as_exact_as_they_should_be() {
-    let (text, rows) = study(8, &["table", "--shape", "64^3", "--field", "gaussian"]);
+    let (text, rows) = study(8, &["c2c", "64^3", "table", "--field", "gaussian"]);
     let row = |format: &str| rows.iter().find(|row| row.format == format).unwrap();
     let error = |format: &str| row(format).forward;
     assert!(
@@ -74,7 +75,7 @@ fn formats_are_as_exact_as_they_should_be() {
     );
     assert!(above_shannon(row("bits:16")) < 0.9, "{}", above_shannon(row("bits:16")));
     assert!(above_shannon(row("tolerance")) < 1.3, "{}", above_shannon(row("tolerance")));
-    let (_, small) = study(16, &["tolerance", "--field", "gaussian"]);
+    let (_, small) = study(16, &["c2c", "64^3", "tolerance", "--field", "gaussian"]);
     for row in &small {
         assert!(above_shannon(row) < 1.3, "{row:?}: {}", above_shannon(row));
     }
@@ -88,7 +89,7 @@ fn formats_are_as_exact_as_they_should_be() {
 fn the_figure_is_drawn_and_fewer_bits_are_less_exact() {
     let folder = Folder::new();
     let svg = folder.at("study.svg");
-    let args = ["figure", "--shape", "32^3", "--field", "gaussian", "--svg", &svg];
+    let args = ["c2c", "32^3", "figure", "--field", "gaussian", "--svg", &svg];
     let (text, rows) = study(8, &args);
     assert!(text.contains("mantissa:b") && text.contains("forward error"), "{text}");
     let svg = std::fs::read_to_string(svg).unwrap();
@@ -108,20 +109,32 @@ fn the_figure_is_drawn_and_fewer_bits_are_less_exact() {
 
 #[test]
 fn tolerances_are_kept_and_reported() {
-    let (text, rows) =
-        study(4, &["tolerance", "--kind", "r2c", "--shape", "16^3", "--field", "gaussian"]);
-    assert!(rows.len() == 8 && text.contains("Bits per real"), "{text}");
-    for row in rows {
-        assert!(row.forward <= row.tolerance && row.forward <= row.bound, "{row:?}");
-        assert!((row.estimate / row.forward - 1.0).abs() < 0.1, "{row:?}");
+    for kind in ["r2c", "dct2"] {
+        let (text, rows) = study(4, &[kind, "16^3", "tolerance", "--field", "gaussian"]);
+        assert!(rows.len() == 8 && text.contains("Bits per real"), "{text}");
+        for row in rows {
+            let tolerance: f64 = row.tolerance.parse().unwrap();
+            assert!(row.forward <= tolerance && row.forward <= row.bound, "{row:?}");
+            assert!((row.estimate / row.forward - 1.0).abs() < 0.1, "{row:?}");
+        }
     }
+}
+
+#[test]
+fn all_tolerances_are_strict_if_one_is() {
+    let args =
+        ["c2c", "8x9", "table", "tolerance", "--field", "delta", "--tolerance", "1e-3 strict"];
+    let (text, rows) = study(2, &args);
+    assert!(text.contains("2 ranks, strict tolerances"), "{text}");
+    assert_eq!(rows.len(), 7 + 8);
+    assert_eq!((&*rows[6].tolerance, &*rows[7].tolerance), ("1e-3 strict", "1e-1 strict"));
 }
 
 #[test]
 fn every_number_of_ranks_has_its_row() {
     let folder = Folder::new();
     let csv = folder.at("all.csv");
-    let args = ["study", "--shape", "8x9", "--kind", "r2c", "--ranks-list", "2,3", "--csv", &csv];
+    let args = ["study", "r2c", "8x9", "--ranks-list", "2,3", "--csv", &csv];
     let text = [unsaid(&args).ok(), unsaid(&args).ok()];
     assert_eq!(text[0], text[1]);
     let csv = std::fs::read_to_string(csv).unwrap();
@@ -136,7 +149,7 @@ fn every_number_of_ranks_has_its_row() {
 #[test]
 fn ranks_that_are_said_are_the_only_ones() {
     for ranks in [1, 2] {
-        let (text, rows) = study(ranks, &["table", "--shape", "8x9", "--ranks-list", "3,4"]);
+        let (text, rows) = study(ranks, &["c2c", "8x9", "table", "--ranks-list", "3,4"]);
         assert_eq!(rows.len(), 7);
         assert!(rows.iter().all(|row| row.ranks == ranks), "{text}");
         // Alone, a rank sends nothing.
@@ -150,15 +163,15 @@ fn what_makes_no_sense_is_refused() {
     let folder = Folder::new();
     let nowhere = folder.at("nowhere/x");
     for args in [
-        "curve",
-        "--shape 8x",
-        "--kind dct2",
-        "--field sand",
-        "--ranks-list 2,0",
-        "--ranks-list x",
-        "table --shape 8x8 --svg x.svg",
-        &format!("table --shape 8x8 --csv {nowhere}"),
-        &format!("figure --shape 8x8 --svg {nowhere}"),
+        "c2c 8x8 curve",
+        "c2c 8x",
+        "dct 8x8",
+        "c2c 8x8 --field sand",
+        "c2c 8x8 --ranks-list 2,0",
+        "c2c 8x8 --ranks-list x",
+        "c2c 8x8 table --svg x.svg",
+        &format!("c2c 8x8 table --csv {nowhere}"),
+        &format!("c2c 8x8 figure --svg {nowhere}"),
     ] {
         let words: Vec<_> = std::iter::once("study").chain(args.split(' ')).collect();
         let run = threads(2, &words);

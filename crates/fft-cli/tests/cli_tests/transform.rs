@@ -13,11 +13,11 @@ fn there_and_back_again() {
             let input = folder.array("in.npy", descr, fortran, shape);
             let last = shape[shape.len() - 1].to_string();
             for (ranks, scale) in [(1, None), (2, Some("symmetric")), (3, None), (4, None)] {
-                let scale: Vec<_> = scale.iter().flat_map(|scale| ["--scale", scale]).collect();
+                let scales = |option| scale.map_or(vec![], |scale| vec![option, scale]);
                 let there = ["transform", kind, &input, &hat];
-                threads(ranks, &[&there[..], &scale].concat()).ok();
+                threads(ranks, &[&there[..], &scales("--forward-scale")].concat()).ok();
                 let mut again = vec!["transform", kind, &hat, &back, "--inverse"];
-                again.extend(&scale);
+                again.extend(scales("--inverse-scale"));
                 if kind == "r2c" {
                     again.extend(["--last", &last]);
                 }
@@ -40,7 +40,7 @@ fn any_bricks_give_the_same_numbers() {
     let input = folder.array("in.npy", "<f8", false, &[6, 5, 7]);
     let out = |name: &str| folder.at(name);
     threads(4, &["transform", "r2c", &input, &out("slabs.npy")]).ok();
-    let grids = ["--in-grid", "1x2x2", "--out-grid", "2x1x2"];
+    let grids = ["--input-grid", "1x2x2", "--output-grid", "2x1x2"];
     threads(4, &[&["transform", "r2c", &input, &out("bricks.npy")], &grids[..]].concat()).ok();
     let ((a, x), (b, y)) = (load(&out("slabs.npy")), load(&out("bricks.npy")));
     assert_eq!(a, b);
@@ -103,7 +103,7 @@ fn each_axis_may_have_its_own_kind() {
         ("r2c", "dct2,r2c,none"),
         ("r2c", "r2c,dst3,c2c"),
         ("c2c", "none,c2c,dct4"),
-        ("dct", "dct1,none,dst2"),
+        ("dct2", "dct1,none,dst2"),
         ("dct2", "none,none,none"),
     ] {
         for ranks in [1, 3] {

@@ -70,7 +70,7 @@ fn what_was_tuned_is_remembered_and_used() {
     assert_eq!(known.stderr, "");
     let chosen_from = |run: Run| {
         let found: Value = serde_json::from_str(&run.ok()).unwrap();
-        found["chosen"].as_str().unwrap().to_owned()
+        found["reason"].as_str().unwrap().to_owned()
     };
     assert!(table.starts_with("chosen by the clock: the fastest of "), "{table}");
     // A mark, the model's time and its unit, the measured time and its unit.

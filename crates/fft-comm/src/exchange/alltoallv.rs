@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use fft_core::{
-    Algorithm, Comm, Error, Exchange, MessageBuffers, MessageHandler, MessagePlan, MessageSpec,
+    Comm, Error, Exchange, Exchanger, MessageBuffers, MessageHandler, MessagePlan, MessageSpec,
     PackRequest, Parts, PinnedMemory, SLOT_ALIGN, Slot, agree,
 };
 
@@ -85,7 +85,7 @@ impl Alltoallv {
         let [send, recv, out, come] = agree(comm, sides())?;
         let sizes = Sizes { packed: Vec::new(), send: out, recv: come };
         let pairs = match comm.has_messages() {
-            true => Some(P2p::new(Algorithm::Alltoallv, comm)?),
+            true => Some(P2p::new(Exchange::Alltoallv, comm)?),
             false => None,
         };
         Ok(Self { comm: agree(comm, comm.dup())?, send, recv, pairs, sizes, pins: None, held: 0 })
@@ -213,9 +213,9 @@ impl Alltoallv {
     }
 }
 
-impl Exchange for Alltoallv {
-    fn algorithm(&self) -> Algorithm {
-        Algorithm::Alltoallv
+impl Exchanger for Alltoallv {
+    fn exchange(&self) -> Exchange {
+        Exchange::Alltoallv
     }
 
     fn pin(&mut self, pins: Arc<dyn PinnedMemory>) {

@@ -6,7 +6,7 @@ mod routes;
 use std::sync::Arc;
 
 use fft_core::{
-    Algorithm, Arrival, Comm, Error, Exchange, Flight, MessageHandler, MessagePlan, PinnedMemory,
+    Arrival, Comm, Error, Exchange, Exchanger, Flight, MessageHandler, MessagePlan, PinnedMemory,
     agree,
 };
 
@@ -75,9 +75,9 @@ impl KWay {
     }
 }
 
-impl Exchange for KWay {
-    fn algorithm(&self) -> Algorithm {
-        Algorithm::KWay(self.k as u8)
+impl Exchanger for KWay {
+    fn exchange(&self) -> Exchange {
+        Exchange::KWay(self.k as u8)
     }
 
     fn pin(&mut self, pins: Arc<dyn PinnedMemory>) {

@@ -9,58 +9,58 @@ mod pairwise;
 mod ring;
 mod rounds;
 
-use fft_core::{Algorithm, Comm, Error, Exchange, MakeExchange, Memory, Travel};
+use fft_core::{Comm, Error, Exchange, Exchanger, MakeExchanger, Memory, Travel};
 
 pub(crate) use pairwise::{pairwise, reserve_pairwise};
 
-/// Makes the exchange of an algorithm on a communicator. Collective.
+/// Makes what carries the messages of an exchange on a communicator. Collective.
 ///
 /// Both ends must agree on the size of each message. Executors compare sizes by
 /// [`matching`](fft_core::matching); other callers must do so.
 ///
 /// # Errors
-/// [`Error::Argument`] for an unknown algorithm; [`check_messages`]' and the communicator's.
-pub fn exchange(algorithm: Algorithm, comm: &dyn Comm) -> Result<Box<dyn Exchange>, Error> {
-    make(Memory::Ample, algorithm, comm)
+/// [`Error::Argument`] for an unknown exchange; [`check_messages`]' and the communicator's.
+pub fn exchanger(exchange: Exchange, comm: &dyn Comm) -> Result<Box<dyn Exchanger>, Error> {
+    make(Memory::Ample, exchange, comm)
 }
 
-/// The exchanges of a plan with this memory: [`exchange`], or with least memory the same in rounds.
-pub fn exchange_in(memory: Memory) -> MakeExchange<'static> {
+/// [`exchanger`] for a plan with this memory; with least memory it works in rounds.
+pub fn exchanger_in(memory: Memory) -> MakeExchanger<'static> {
     match memory {
-        Memory::Least => &|algorithm, comm| make(Memory::Least, algorithm, comm),
-        _ => &exchange,
+        Memory::Least => &|exchange, comm| make(Memory::Least, exchange, comm),
+        _ => &exchanger,
     }
 }
 
-/// Checks that the communicator has the messages that an algorithm needs.
+/// Checks that the communicator has the messages that an exchange needs.
 ///
 /// # Errors
 /// [`Error::Argument`] for one that needs messages where there are none.
-pub fn check_messages(algorithm: Algorithm, comm: &dyn Comm) -> Result<(), Error> {
-    if algorithm == Algorithm::Alltoallv || comm.has_messages() {
+pub fn check_messages(exchange: Exchange, comm: &dyn Comm) -> Result<(), Error> {
+    if exchange == Exchange::Alltoallv || comm.has_messages() {
         return Ok(());
     }
     let expected = "alltoallv, because this process group sends no messages between hosts";
-    Err(Error::argument("exchange", algorithm, expected))
+    Err(Error::argument("exchange", exchange, expected))
 }
 
 /// Exchanges are in rounds of a few chunks with least memory, and where messages are forwarded.
 /// Collective.
-fn make(memory: Memory, algorithm: Algorithm, comm: &dyn Comm) -> Result<Box<dyn Exchange>, Error> {
-    check_messages(algorithm, comm)?;
-    let most = algorithm.travel().rounds(memory);
-    let made: Option<Box<dyn Exchange>> = match algorithm {
-        Algorithm::Shared | Algorithm::P2p | Algorithm::Pipelined => {
-            Some(Box::new(p2p::P2p::new(algorithm, comm)?))
+fn make(memory: Memory, exchange: Exchange, comm: &dyn Comm) -> Result<Box<dyn Exchanger>, Error> {
+    check_messages(exchange, comm)?;
+    let most = exchange.travel().rounds(memory);
+    let made: Option<Box<dyn Exchanger>> = match exchange {
+        Exchange::Shared | Exchange::P2p | Exchange::Pipelined => {
+            Some(Box::new(p2p::P2p::new(exchange, comm)?))
         }
-        Algorithm::Alltoallv => Some(Box::new(alltoallv::Alltoallv::new(comm)?)),
-        Algorithm::KWay(k) => Some(Box::new(kway::KWay::new(k, comm)?)),
-        Algorithm::Hosts => hosts::make(memory, comm)?,
-        Algorithm::Ring(epochs) => ring::make(comm, epochs, most)?,
+        Exchange::Alltoallv => Some(Box::new(alltoallv::Alltoallv::new(comm)?)),
+        Exchange::KWay(k) => Some(Box::new(kway::KWay::new(k, comm)?)),
+        Exchange::Hosts => hosts::make(memory, comm)?,
+        Exchange::Ring(epochs) => ring::make(comm, epochs, most)?,
         other => return Err(Error::argument("exchange", other, "one that is known")),
     };
-    let Some(inner) = made else { return make(memory, Algorithm::Pipelined, comm) };
-    let own_rounds = inner.algorithm().travel() == Travel::Put;
-    let in_rounds = memory == Memory::Least || algorithm.travel() == Travel::Forwarded;
+    let Some(inner) = made else { return make(memory, Exchange::Pipelined, comm) };
+    let own_rounds = inner.exchange().travel() == Travel::Put;
+    let in_rounds = memory == Memory::Least || exchange.travel() == Travel::Forwarded;
     Ok(if in_rounds && !own_rounds { Box::new(rounds::Rounds::new(inner, most)) } else { inner })
 }

@@ -16,7 +16,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use fft_core::{
-    Algorithm, Arrival, Comm, Error, Exchange, Flight, MessageHandler, MessagePlan, MessageSpec,
+    Arrival, Comm, Error, Exchange, Exchanger, Flight, MessageHandler, MessagePlan, MessageSpec,
     PackRequest, PinnedMemory, Slot, agree,
 };
 
@@ -29,7 +29,7 @@ use super::messages::{of_chunks, panicked, slot_or_empty};
 /// once. A rank is never further ahead of another: before it packs a chunk, it waits for the one
 /// whose memory that chunk takes.
 pub(crate) struct P2p {
-    algorithm: Algorithm,
+    exchange: Exchange,
     rank: usize,
     /// Taken by a run, and so dropped in a panic. The others learn then that no more messages will
     /// come, even while this rank still waits to exit an exposure epoch.
@@ -55,9 +55,9 @@ struct Held {
 }
 
 impl P2p {
-    pub(crate) fn new(algorithm: Algorithm, comm: &dyn Comm) -> Result<Self, Error> {
+    pub(crate) fn new(exchange: Exchange, comm: &dyn Comm) -> Result<Self, Error> {
         let flight = Some(agree(comm, comm.flight())?);
-        Ok(Self { algorithm, rank: comm.rank(), flight, held: Held::default() })
+        Ok(Self { exchange, rank: comm.rank(), flight, held: Held::default() })
     }
 }
 
@@ -194,9 +194,9 @@ fn bytes(kept: &Option<Arrival>) -> &[u8] {
     kept.as_ref().map_or(&[], |arrival| arrival.message.bytes())
 }
 
-impl Exchange for P2p {
-    fn algorithm(&self) -> Algorithm {
-        self.algorithm
+impl Exchanger for P2p {
+    fn exchange(&self) -> Exchange {
+        self.exchange
     }
 
     fn pin(&mut self, pins: Arc<dyn PinnedMemory>) {
@@ -316,7 +316,7 @@ mod tests {
     #[test]
     fn an_exchange_that_a_panic_has_ended_says_whose_it_is() {
         let errors = crate::threads(3, |comm| {
-            let mut exchange = P2p::new(Algorithm::P2p, &comm).expect("an exchange");
+            let mut exchange = P2p::new(Exchange::P2p, &comm).expect("an exchange");
             let mut run = || exchange.run(&MessagePlan::default(), &mut Panics);
             catch_unwind(AssertUnwindSafe(&mut run)).expect_err("a panic");
             run().expect_err("an error")

@@ -3,7 +3,7 @@
 mod places;
 
 use fft_core::{
-    Algorithm, Comm, Epoch, Epochs, Error, Exchange, MessageHandler, MessagePlan, MessageSpec,
+    Comm, Epoch, Epochs, Error, Exchange, Exchanger, MessageHandler, MessagePlan, MessageSpec,
     Part, Parts, Reduce, RmaWindow, SLOT_ALIGN, Slot, agree,
 };
 
@@ -56,7 +56,7 @@ pub(super) fn make(
     comm: &dyn Comm,
     epochs: Epochs,
     most: usize,
-) -> Result<Option<Box<dyn Exchange>>, Error> {
+) -> Result<Option<Box<dyn Exchanger>>, Error> {
     let Some(window) = agree(comm, comm.window())? else { return Ok(None) };
     Ok(Some(Box::new(Ring::new(comm, window, epochs, most)?)))
 }
@@ -224,9 +224,9 @@ impl<'a> Incoming<'a> {
     }
 }
 
-impl Exchange for Ring {
-    fn algorithm(&self) -> Algorithm {
-        Algorithm::Ring(self.epochs)
+impl Exchanger for Ring {
+    fn exchange(&self) -> Exchange {
+        Exchange::Ring(self.epochs)
     }
 
     fn reserve(&mut self, message_plan: &MessagePlan) -> Result<(), Error> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fft_core::{
-    Algorithm, Error, Exchange, MessageHandler, MessagePlan, MessageSpec, PinnedMemory,
+    Error, Exchange, Exchanger, MessageHandler, MessagePlan, MessageSpec, PinnedMemory,
 };
 
 use super::messages::unreserved;
@@ -12,7 +12,7 @@ use super::messages::unreserved;
 /// must read messages as they arrive. A plan that needs memory for all messages at once is one
 /// round.
 pub(crate) struct Rounds {
-    inner: Box<dyn Exchange>,
+    inner: Box<dyn Exchanger>,
     /// Rounds at most.
     most: usize,
     /// By the number of the reshape.
@@ -35,7 +35,7 @@ impl Round {
 }
 
 impl Rounds {
-    pub(crate) fn new(inner: Box<dyn Exchange>, most: usize) -> Self {
+    pub(crate) fn new(inner: Box<dyn Exchanger>, most: usize) -> Self {
         Self { inner, most, known: Vec::new(), forwarded: 0 }
     }
 
@@ -103,9 +103,9 @@ impl MessageHandler for Part<'_> {
     }
 }
 
-impl Exchange for Rounds {
-    fn algorithm(&self) -> Algorithm {
-        self.inner.algorithm()
+impl Exchanger for Rounds {
+    fn exchange(&self) -> Exchange {
+        self.inner.exchange()
     }
 
     fn pin(&mut self, pins: Arc<dyn PinnedMemory>) {
@@ -193,9 +193,9 @@ mod tests {
     /// Remembers what it has been reserved for.
     struct Inner(Sender<usize>);
 
-    impl Exchange for Inner {
-        fn algorithm(&self) -> Algorithm {
-            Algorithm::P2p
+    impl Exchanger for Inner {
+        fn exchange(&self) -> Exchange {
+            Exchange::P2p
         }
 
         fn reserve(&mut self, message_plan: &MessagePlan) -> Result<(), Error> {

@@ -1,7 +1,7 @@
 //! The candidates: recipes in the order of predicted times.
 
 use super::units::time;
-use fft_core::{Algorithm, Error, Family, How, Machine, Memory, Problem, Recipe, Wire};
+use fft_core::{Error, Exchange, How, Layouts, Machine, Memory, Problem, Recipe, Wire};
 
 /// A recipe and its predicted time.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,12 +13,12 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// The cheapest recipe of a family for this problem.
+    /// The cheapest recipe with these layouts for this problem.
     ///
     /// # Errors
-    /// Those of [`Recipe::of_family`].
-    pub fn new(problem: Problem, family: Family) -> Result<Self, Error> {
-        Ok(Self::of(Recipe::of_family(problem, family)?))
+    /// Those of [`Recipe::with_layouts`].
+    pub fn new(problem: Problem, layouts: Layouts) -> Result<Self, Error> {
+        Ok(Self::of(Recipe::with_layouts(problem, layouts)?))
     }
 
     /// A given recipe.
@@ -27,8 +27,8 @@ impl Candidate {
         Self { recipe, predicted }
     }
 
-    /// The algorithm of its exchanges.
-    pub fn exchange(&self) -> Algorithm {
+    /// The exchange of its reshapes.
+    pub fn exchange(&self) -> Exchange {
         self.recipe.problem().options.exchange
     }
 
@@ -50,9 +50,9 @@ impl Candidate {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Choice {
     /// Exchanges.
-    pub exchanges: Vec<Algorithm>,
-    /// Families of layouts; those after the first with the first chunk and wire only.
-    pub families: Vec<Family>,
+    pub exchanges: Vec<Exchange>,
+    /// Layouts between input and output; those after the first with the first chunk and wire only.
+    pub layouts: Vec<Layouts>,
     /// Bytes of a chunk, for exchanges that have chunks.
     pub chunks: Vec<usize>,
     /// Wires.
@@ -64,21 +64,21 @@ const CHUNKS: [usize; 3] = [1 << 19, 1 << 17, 1 << 21];
 
 impl Choice {
     /// The options of a choice by the model: exchanges, unless one is given.
-    pub fn of_model(problem: &Problem, exchange: Option<Algorithm>) -> Self {
+    pub fn of_model(problem: &Problem, exchange: Option<Exchange>) -> Self {
         Self {
             exchanges: exchange
                 .map_or_else(|| problem.suited_exchanges(false), |given| vec![given]),
-            families: vec![Family::Any],
+            layouts: vec![Layouts::Any],
             chunks: vec![problem.options.chunk],
             wires: vec![problem.options.wire],
         }
     }
 
-    /// The options of a choice by timings: also chunks, families of layouts, and raw messages
+    /// The options of a choice by timings: also chunks, layouts, and raw messages
     /// unless the wire is `fixed`. `can_put` is whether ranks can put into each other's memory.
     pub fn of_clock(
         problem: &Problem,
-        exchange: Option<Algorithm>,
+        exchange: Option<Exchange>,
         can_put: bool,
         fixed: bool,
     ) -> Self {
@@ -95,7 +95,7 @@ impl Choice {
         Self {
             exchanges: exchange
                 .map_or_else(|| problem.suited_exchanges(can_put), |given| vec![given]),
-            families: vec![Family::Any, Family::Slabs, Family::Pencils],
+            layouts: vec![Layouts::Any, Layouts::Slabs, Layouts::Pencils],
             chunks,
             wires,
         }
@@ -104,15 +104,15 @@ impl Choice {
     /// The same for a communicator that may have no [messages](fft_core::Comm::has_messages). An
     /// exchange that is given stays, and is refused by its name.
     pub fn of_messages(mut self, has_messages: bool) -> Self {
-        if !has_messages && self.exchanges.contains(&Algorithm::Alltoallv) {
-            self.exchanges = vec![Algorithm::Alltoallv];
+        if !has_messages && self.exchanges.contains(&Exchange::Alltoallv) {
+            self.exchanges = vec![Exchange::Alltoallv];
         }
         self
     }
 
-    /// The same with layouts of one family, unless it is [`Family::Any`].
-    pub fn of_family(self, family: Family) -> Self {
-        if family == Family::Any { self } else { Self { families: vec![family], ..self } }
+    /// The same with these layouts alone, unless they are [`Layouts::Any`].
+    pub fn with_layouts(self, layouts: Layouts) -> Self {
+        if layouts == Layouts::Any { self } else { Self { layouts: vec![layouts], ..self } }
     }
 }
 
@@ -120,13 +120,13 @@ impl Choice {
 /// times; ties keep the order of the choice. Pure: equal arguments give equal lists on every rank.
 ///
 /// # Errors
-/// Those of [`Recipe::new`]; a family without a way to the output is left out.
+/// Those of [`Recipe::new`]; layouts without a way to the output are left out.
 pub fn candidates(problem: &Problem, choice: &Choice) -> Result<Vec<Candidate>, Error> {
     let mut found: Vec<Candidate> = Vec::new();
     let mut refused = None;
     for (wire_number, &wire) in choice.wires.iter().enumerate() {
         for &exchange in &choice.exchanges {
-            for (family_number, &family) in choice.families.iter().enumerate() {
+            for (layouts_number, &layouts) in choice.layouts.iter().enumerate() {
                 for (chunk_number, &chunk) in choice.chunks.iter().enumerate() {
                     let mut one = problem.clone();
                     (one.options.wire, one.options.exchange, one.options.chunk) =
@@ -134,10 +134,10 @@ pub fn candidates(problem: &Problem, choice: &Choice) -> Result<Vec<Candidate>, 
                     let policy = one.policy();
                     let chunked = policy.chunking.is_some() && !policy.all_near;
                     let plain = wire_number == 0 && chunk_number == 0;
-                    if chunk_number > 0 && !chunked || family_number > 0 && !plain {
+                    if chunk_number > 0 && !chunked || layouts_number > 0 && !plain {
                         continue;
                     }
-                    match Candidate::new(one, family) {
+                    match Candidate::new(one, layouts) {
                         Ok(new) if found.iter().any(|old| old.is(&new)) => {}
                         Ok(new) => found.push(new),
                         // Another exchange may have as many reshapes as there are wires chosen by
@@ -207,7 +207,7 @@ pub fn favourite(all: &[Candidate], choice: &Choice) -> Favourite {
 /// The first `most` candidates, with at most three of each exchange and wire, as the model may be
 /// wrong about an exchange.
 pub fn shortlist(mut all: Vec<Candidate>, most: usize) -> Vec<Candidate> {
-    let mut taken: Vec<(Algorithm, Wire)> = Vec::new();
+    let mut taken: Vec<(Exchange, Wire)> = Vec::new();
     all.retain(|candidate| {
         let problem = candidate.recipe.problem();
         let group = (problem.options.exchange, problem.options.wire);

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use fft_core::{Algorithm, Error, Wire};
+use fft_core::{Error, Exchange, Wire};
 use serde::{Deserialize, Serialize};
 
 use super::units::time;
@@ -43,7 +43,7 @@ pub struct ReportRow {
     pub recipe: String,
     /// Its exchange.
     #[serde(with = "text")]
-    pub exchange: Algorithm,
+    pub exchange: Exchange,
     /// Its wire.
     #[serde(with = "text")]
     pub wire: Wire,

@@ -1,6 +1,6 @@
 //! Messages that a test knows, packed and checked.
 
-use fft_core::{Error, Exchange, MessageHandler, MessagePlan, MessageSpec};
+use fft_core::{Error, Exchanger, MessageHandler, MessagePlan, MessageSpec};
 
 /// Patterns of messages: all to all, some pairs of uneven sizes with ranks that neither send nor
 /// receive, one to all, all to one, none.
@@ -81,14 +81,14 @@ impl MessageHandler for Desk<'_> {
 
 /// One exchange, and which messages were not what they must be.
 pub(crate) fn run(
-    exchange: &mut dyn Exchange,
+    exchanger: &mut dyn Exchanger,
     rank: usize,
     message_plan: &MessagePlan,
     round: usize,
 ) -> (Result<(), Error>, Vec<usize>) {
     let came = vec![None; message_plan.recvs.len()];
     let mut desk = Desk { rank, round, message_plan, packed: 0, owned: 0, came };
-    let result = exchange.run(message_plan, &mut desk);
+    let result = exchanger.run(message_plan, &mut desk);
     assert_eq!((desk.packed, desk.owned), (message_plan.sends.len(), 1));
     let right = |(spec, came): &(&MessageSpec, &Option<Vec<u8>>)| {
         **came == Some(text(round, spec.peer, rank, spec.bytes))

@@ -3,8 +3,8 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
-use fft_comm::{exchange, threads_on};
-use fft_core::{Algorithm, Comm, Error, Exchange, MessagePlan, MessageSpec};
+use fft_comm::{exchanger, threads_on};
+use fft_core::{Comm, Error, Exchange, Exchanger, MessagePlan, MessageSpec};
 
 use crate::tiling::Rng;
 
@@ -34,12 +34,12 @@ fn in_chunks(rank: usize, ranks: usize, reshape: usize) -> MessagePlan {
 }
 
 /// An exchange that all reshapes are reserved for.
-fn reserved(comm: &dyn Comm) -> Result<Box<dyn Exchange>, Error> {
-    let mut exchange = exchange(Algorithm::Hosts, comm)?;
+fn reserved(comm: &dyn Comm) -> Result<Box<dyn Exchanger>, Error> {
+    let mut exchanger = exchanger(Exchange::Hosts, comm)?;
     for reshape in 0..RESHAPES {
-        exchange.reserve(&in_chunks(comm.rank(), comm.size(), reshape))?;
+        exchanger.reserve(&in_chunks(comm.rank(), comm.size(), reshape))?;
     }
-    Ok(exchange)
+    Ok(exchanger)
 }
 
 #[test]
@@ -48,15 +48,15 @@ fn every_message_arrives_whole() {
         let ranks = hosts.len();
         threads_on(hosts, |comm| {
             let rank = comm.rank();
-            let mut exchange = reserved(&comm).unwrap();
-            assert_eq!(exchange.algorithm(), Algorithm::Hosts);
-            let held = exchange.memory();
+            let mut exchanger = reserved(&comm).unwrap();
+            assert_eq!(exchanger.exchange(), Exchange::Hosts);
+            let held = exchanger.memory();
             for round in 0..40 {
                 let message_plan = in_chunks(rank, ranks, (round * round) % RESHAPES);
-                let (result, wrong) = run(exchange.as_mut(), rank, &message_plan, round);
+                let (result, wrong) = run(exchanger.as_mut(), rank, &message_plan, round);
                 assert_eq!((result, wrong), (Ok(()), vec![]), "rank {rank} of {hosts:?}");
             }
-            assert_eq!(exchange.memory(), held, "the exchange was reserved for all of them");
+            assert_eq!(exchanger.memory(), held, "the exchange was reserved for all of them");
         });
     }
 }
@@ -92,10 +92,10 @@ fn any_messages_between_any_hosts_arrive() {
         threads_on(&hosts, |comm| {
             let rank = comm.rank();
             let message_plan = random(rank, ranks, seed);
-            let mut exchange = exchange(Algorithm::Hosts, &comm).unwrap();
-            exchange.reserve(&message_plan).unwrap();
+            let mut exchanger = exchanger(Exchange::Hosts, &comm).unwrap();
+            exchanger.reserve(&message_plan).unwrap();
             for round in 0..3 {
-                let (result, wrong) = run(exchange.as_mut(), rank, &message_plan, round);
+                let (result, wrong) = run(exchanger.as_mut(), rank, &message_plan, round);
                 assert_eq!(
                     (result, wrong),
                     (Ok(()), vec![]),
@@ -109,15 +109,15 @@ fn any_messages_between_any_hosts_arrive() {
 #[test]
 fn one_rank_on_each_host_sends_by_itself() {
     threads_on(&[0, 1, 2], |comm| {
-        let exchange = exchange(Algorithm::Hosts, &comm).unwrap();
-        assert_eq!(exchange.algorithm(), Algorithm::Pipelined);
+        let exchanger = exchanger(Exchange::Hosts, &comm).unwrap();
+        assert_eq!(exchanger.exchange(), Exchange::Pipelined);
     });
 }
 
 #[test]
 fn what_was_not_reserved_is_an_error() {
     threads_on(&[0, 0, 1], |comm| {
-        let mut exchange = exchange(Algorithm::Hosts, &comm).unwrap();
+        let mut exchanger = exchanger(Exchange::Hosts, &comm).unwrap();
         let message_plan = MessagePlan { reshape: 7, ..MessagePlan::default() };
         let (rank, came) = (comm.rank(), Vec::new());
         let desk = super::desk::Desk {
@@ -128,7 +128,7 @@ fn what_was_not_reserved_is_an_error() {
             owned: 0,
             came,
         };
-        let error = exchange.run(&message_plan, &mut { desk }).unwrap_err();
+        let error = exchanger.run(&message_plan, &mut { desk }).unwrap_err();
         assert!(error.to_string().contains("reserved"), "{error}");
     });
 }
@@ -141,12 +141,12 @@ fn a_rank_that_leaves_is_an_error_where_its_messages_are_missed() {
             threads_on(hosts, |comm| {
                 let rank = comm.rank();
                 let message_plan = in_chunks(rank, ranks, 0);
-                let mut exchange = reserved(&comm).unwrap();
-                run(exchange.as_mut(), rank, &message_plan, 0).0.unwrap();
+                let mut exchanger = reserved(&comm).unwrap();
+                run(exchanger.as_mut(), rank, &message_plan, 0).0.unwrap();
                 if rank == gone {
                     return;
                 }
-                let (result, wrong) = run(exchange.as_mut(), rank, &message_plan, 1);
+                let (result, wrong) = run(exchanger.as_mut(), rank, &message_plan, 1);
                 assert!(wrong.contains(&gone), "rank {rank} of {hosts:?}");
                 let error = result.unwrap_err();
                 let is_lost = matches!(error, Error::Left { .. } | Error::Message { found: 0, .. });
@@ -165,10 +165,10 @@ fn a_bundle_that_is_cut_off_is_an_error_and_all_ranks_go_on() {
             let (ranks, complaints) = (hosts.len(), AtomicUsize::new(0));
             threads_on(hosts, |comm| {
                 let (rank, liar) = (comm.rank(), Liar(comm));
-                let mut exchange = reserved(&liar).unwrap();
+                let mut exchanger = reserved(&liar).unwrap();
                 let message_plan = in_chunks(rank, ranks, 0);
                 DAMAGE.set((hosts[rank] == 0).then_some(Damage::Shorten(by)));
-                let (result, wrong) = run(exchange.as_mut(), rank, &message_plan, 0);
+                let (result, wrong) = run(exchanger.as_mut(), rank, &message_plan, 0);
                 match result {
                     Ok(()) => assert_eq!(wrong, [], "{hosts:?}: rank {rank} noticed nothing"),
                     Err(
@@ -181,7 +181,7 @@ fn a_bundle_that_is_cut_off_is_an_error_and_all_ranks_go_on() {
                     Err(other) => panic!("{hosts:?}: {other}"),
                 }
                 DAMAGE.set(None);
-                let (result, wrong) = run(exchange.as_mut(), rank, &message_plan, 1);
+                let (result, wrong) = run(exchanger.as_mut(), rank, &message_plan, 1);
                 assert_eq!((result, wrong), (Ok(()), vec![]), "{hosts:?}: the next exchange");
             });
             // At the end there may be as many bytes that no message has.

@@ -3,8 +3,8 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
-use fft_comm::{exchange, threads};
-use fft_core::{Algorithm, Comm, Error, ErrorKind, Exchange, MessagePlan, MessageSpec};
+use fft_comm::{exchanger, threads};
+use fft_core::{Comm, Error, ErrorKind, Exchange, Exchanger, MessagePlan, MessageSpec};
 
 use super::desk::{Desk, RESHAPES, message_plan, run};
 use super::liar::{DAMAGE, Damage, Liar};
@@ -13,12 +13,12 @@ const RANKS: [usize; 10] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 12];
 const KS: [u8; 4] = [2, 3, 4, 255];
 
 /// An exchange that all reshapes are reserved for.
-fn reserved(comm: &dyn Comm, k: u8) -> Result<Box<dyn Exchange>, Error> {
-    let mut exchange = exchange(Algorithm::KWay(k), comm)?;
+fn reserved(comm: &dyn Comm, k: u8) -> Result<Box<dyn Exchanger>, Error> {
+    let mut exchanger = exchanger(Exchange::KWay(k), comm)?;
     for reshape in 0..RESHAPES {
-        exchange.reserve(&message_plan(comm.rank(), comm.size(), reshape))?;
+        exchanger.reserve(&message_plan(comm.rank(), comm.size(), reshape))?;
     }
-    Ok(exchange)
+    Ok(exchanger)
 }
 
 #[test]
@@ -26,15 +26,15 @@ fn every_message_arrives_whole() {
     for (ranks, k) in RANKS.into_iter().flat_map(|ranks| KS.map(|k| (ranks, k))) {
         threads(ranks, |comm| {
             let rank = comm.rank();
-            let mut exchange = reserved(&comm, k).unwrap();
-            let held = exchange.memory();
+            let mut exchanger = reserved(&comm, k).unwrap();
+            let held = exchanger.memory();
             for round in 0..20 {
                 let message_plan =
                     message_plan(rank, ranks, (round * round + k as usize) % RESHAPES);
-                let (result, wrong) = run(exchange.as_mut(), rank, &message_plan, round);
+                let (result, wrong) = run(exchanger.as_mut(), rank, &message_plan, round);
                 assert_eq!((result, wrong), (Ok(()), vec![]), "rank {rank} of {ranks}, k = {k}");
             }
-            assert_eq!(exchange.memory(), held, "the exchange was reserved for all of them");
+            assert_eq!(exchanger.memory(), held, "the exchange was reserved for all of them");
         });
     }
 }
@@ -44,10 +44,10 @@ fn a_direct_exchange_forwards_headers_only() {
     threads(6, |comm| {
         let message_plan = message_plan(comm.rank(), 6, 0);
         for k in [6, 2] {
-            let mut exchange = reserved(&comm, k).unwrap();
-            run(exchange.as_mut(), comm.rank(), &message_plan, 0).0.unwrap();
+            let mut exchanger = reserved(&comm, k).unwrap();
+            run(exchanger.as_mut(), comm.rank(), &message_plan, 0).0.unwrap();
             // At most 31 bytes for each: a header, and up to a multiple of its size.
-            assert_eq!(exchange.forwarded() > 31 * 5, k == 2, "{} bytes", exchange.forwarded());
+            assert_eq!(exchanger.forwarded() > 31 * 5, k == 2, "{} bytes", exchanger.forwarded());
         }
     });
 }
@@ -58,7 +58,7 @@ fn two_reshapes_that_look_alike_to_a_rank_are_told_apart() {
     // in both reshapes has nothing of its own.
     threads(4, |comm| {
         let rank = comm.rank();
-        let mut exchange = exchange(Algorithm::KWay(2), &comm).unwrap();
+        let mut exchanger = exchanger(Exchange::KWay(2), &comm).unwrap();
         let pair = |from: usize, to: usize, reshape| {
             let spec = |mine, peer| {
                 if rank == mine { vec![MessageSpec { peer, bytes: 50, chunk: 0 }] } else { vec![] }
@@ -74,9 +74,9 @@ fn two_reshapes_that_look_alike_to_a_rank_are_told_apart() {
             }
         };
         let reshapes = [pair(0, 3, 0), pair(2, 0, 1), pair(0, 2, 2)];
-        reshapes.iter().for_each(|message_plan| exchange.reserve(message_plan).unwrap());
+        reshapes.iter().for_each(|message_plan| exchanger.reserve(message_plan).unwrap());
         for round in 0..9 {
-            let (result, wrong) = run(exchange.as_mut(), rank, &reshapes[round % 3], round);
+            let (result, wrong) = run(exchanger.as_mut(), rank, &reshapes[round % 3], round);
             assert_eq!((result, wrong), (Ok(()), vec![]));
         }
     });
@@ -86,10 +86,10 @@ fn two_reshapes_that_look_alike_to_a_rank_are_told_apart() {
 fn what_cannot_be_is_an_error() {
     threads(3, |comm| {
         for k in [0, 1] {
-            let error = exchange(Algorithm::KWay(k), &comm).map(drop).unwrap_err();
+            let error = exchanger(Exchange::KWay(k), &comm).map(drop).unwrap_err();
             assert!(error.to_string().contains(&format!("kway{k}")), "{error}");
         }
-        let mut exchange = exchange(Algorithm::KWay(2), &comm).unwrap();
+        let mut exchanger = exchanger(Exchange::KWay(2), &comm).unwrap();
         let message_plan = message_plan(comm.rank(), 3, 0);
         let mut desk = Desk {
             rank: 0,
@@ -99,14 +99,14 @@ fn what_cannot_be_is_an_error() {
             owned: 0,
             came: vec![None; 2],
         };
-        let error = exchange.run(&message_plan, &mut desk).unwrap_err();
+        let error = exchanger.run(&message_plan, &mut desk).unwrap_err();
         assert!(error.to_string().contains("reserved"), "{error}");
         // Rank 0 expects a message that rank 1 does not send.
         let mut odd = message_plan.clone();
         if comm.rank() == 1 {
             odd.sends.retain(|spec| spec.peer != 0);
         }
-        let result = exchange.reserve(&odd);
+        let result = exchanger.reserve(&odd);
         let expected = if comm.rank() == 0 { Err(ErrorKind::Argument) } else { Ok(()) };
         assert_eq!(result.map_err(|error| error.kind()), expected);
     });
@@ -121,12 +121,12 @@ fn a_rank_that_leaves_is_an_error_where_its_messages_are_missed() {
                 threads(ranks, |comm| {
                     let rank = comm.rank();
                     let message_plan = message_plan(rank, ranks, 0);
-                    let mut exchange = reserved(&comm, k).unwrap();
-                    run(exchange.as_mut(), rank, &message_plan, 0).0.unwrap();
+                    let mut exchanger = reserved(&comm, k).unwrap();
+                    run(exchanger.as_mut(), rank, &message_plan, 0).0.unwrap();
                     if rank == gone {
                         return;
                     }
-                    let (result, wrong) = run(exchange.as_mut(), rank, &message_plan, 1);
+                    let (result, wrong) = run(exchanger.as_mut(), rank, &message_plan, 1);
                     assert!(wrong.contains(&gone), "rank {rank} of {ranks}, k = {k}");
                     // A neighbour notices; others get what the neighbour knows to be lost.
                     let kind = result.map_err(|error| error.kind()).unwrap_err();
@@ -151,10 +151,10 @@ fn a_bundle_that_lies_is_an_error_and_all_ranks_go_on() {
             threads(ranks, |comm| {
                 let (rank, what) = (comm.rank(), format!("{damage:?}, {ranks} ranks, k = {k}"));
                 let liar = Liar(comm);
-                let mut exchange = reserved(&liar, k).unwrap();
+                let mut exchanger = reserved(&liar, k).unwrap();
                 let message_plan = message_plan(rank, ranks, 0);
                 DAMAGE.set((rank == 1).then_some(damage));
-                let (result, wrong) = run(exchange.as_mut(), rank, &message_plan, 0);
+                let (result, wrong) = run(exchanger.as_mut(), rank, &message_plan, 0);
                 match result {
                     Ok(()) => assert_eq!(wrong, [], "{what}: rank {rank} noticed nothing"),
                     Err(Error::Header { rank: here, from, .. }) => {
@@ -169,7 +169,7 @@ fn a_bundle_that_lies_is_an_error_and_all_ranks_go_on() {
                     Err(other) => panic!("{what}: {other}"),
                 }
                 DAMAGE.set(None);
-                let (result, wrong) = run(exchange.as_mut(), rank, &message_plan, 1);
+                let (result, wrong) = run(exchanger.as_mut(), rank, &message_plan, 1);
                 assert_eq!((result, wrong), (Ok(()), vec![]), "{what}: the next exchange");
             });
             assert!(complaints.load(SeqCst) > 0, "{damage:?}, {ranks} ranks: nobody noticed");

@@ -1,9 +1,9 @@
 //! The passes over memory of a recipe, as predicted and as lowered, are the operations that every
 //! rank binds, for 1,000 random problems.
 
-use fft_comm::{exchange_in, threads_on};
+use fft_comm::{exchanger_in, threads_on};
 use fft_core::{
-    Access, Algorithm, Capabilities, Direction, Family, Grid, HostExecutor, Kind, Layout,
+    Access, Capabilities, Direction, Exchange, Grid, HostExecutor, Kind, Layout, Layouts,
     Precision, Problem, Program, Recipe, Wire,
 };
 
@@ -104,7 +104,7 @@ fn host_options(problem: &mut Problem, rng: &mut Rng) {
     problem.options.access = Access::Cached;
     problem.hosts = hosts(problem.input.ranks(), rng);
     if rng.below(2) == 0 {
-        problem.options.exchange = Algorithm::Shared;
+        problem.options.exchange = Exchange::Shared;
     }
     if rng.below(2) == 0 {
         (problem.options.wire, problem.options.tolerance) = (Wire::Raw, None);
@@ -113,9 +113,9 @@ fn host_options(problem: &mut Problem, rng: &mut Rng) {
 
 /// A recipe of a number of axes. Problems without a transform have none.
 fn recipe<const D: usize>(rng: &mut Rng) -> Recipe {
-    let families = [Family::Any, Family::Any, Family::Slabs, Family::Pencils];
-    let family = families[rng.below(families.len())];
-    let mut tries = (0..100).map(|_| Recipe::of_family(problem::<D>(rng), family));
+    let choices = [Layouts::Any, Layouts::Any, Layouts::Slabs, Layouts::Pencils];
+    let layouts = choices[rng.below(choices.len())];
+    let mut tries = (0..100).map(|_| Recipe::with_layouts(problem::<D>(rng), layouts));
     tries.find_map(Result::ok).expect("most problems have a recipe")
 }
 
@@ -125,7 +125,7 @@ fn bound(recipe: &Recipe) -> Vec<[usize; 2]> {
     let hosts = if hosts.is_empty() { vec![0; input.ranks()] } else { hosts.clone() };
     threads_on(&hosts, |comm| {
         let executor =
-            HostExecutor::bind(recipe, Box::new(comm), exchange_in(options.memory)).unwrap();
+            HostExecutor::bind(recipe, Box::new(comm), exchanger_in(options.memory)).unwrap();
         DIRECTIONS.map(|direction| executor.operations(direction))
     })
 }

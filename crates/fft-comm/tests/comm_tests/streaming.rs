@@ -2,8 +2,8 @@
 
 use std::cell::Cell;
 
-use fft_comm::{exchange, threads};
-use fft_core::{Algorithm, Comm, Exchange, MessageHandler, MessagePlan, MessageSpec};
+use fft_comm::{exchanger, threads};
+use fft_core::{Comm, Exchange, Exchanger, MessageHandler, MessagePlan, MessageSpec};
 
 const CHUNKS: usize = 100;
 
@@ -81,15 +81,15 @@ impl MessageHandler for Desk<'_> {
 }
 
 /// Runs a few times: bytes held, the same after each.
-fn run(exchange: &mut dyn Exchange, rank: usize, message_plan: &MessagePlan) -> usize {
-    exchange.reserve(message_plan).unwrap();
-    let (held, ahead) = (exchange.memory(), Cell::new(0));
+fn run(exchanger: &mut dyn Exchanger, rank: usize, message_plan: &MessagePlan) -> usize {
+    exchanger.reserve(message_plan).unwrap();
+    let (held, ahead) = (exchanger.memory(), Cell::new(0));
     for _ in 0..6 {
         let come = vec![0; message_plan.recvs.len()];
         let mut desk = Desk { rank, message_plan, packed: 0, come, ahead: &ahead, owned: 0 };
-        exchange.run(message_plan, &mut desk).unwrap();
+        exchanger.run(message_plan, &mut desk).unwrap();
         assert!(desk.come.iter().all(|times| *times == 1), "rank {rank}: {:?}", desk.come);
-        assert_eq!(exchange.memory(), held, "rank {rank}: it was reserved for");
+        assert_eq!(exchanger.memory(), held, "rank {rank}: it was reserved for");
     }
     // Those who have fewer chunks have packed their last.
     let fewer = 7 * (rank % 3);
@@ -104,12 +104,12 @@ fn run(exchange: &mut dyn Exchange, rank: usize, message_plan: &MessagePlan) -> 
 #[test]
 fn a_few_chunks_are_under_way_in_memory_for_so_many() {
     for ranks in [2, 3, 5] {
-        for algorithm in [Algorithm::P2p, Algorithm::Pipelined, Algorithm::Shared] {
+        for exchange in [Exchange::P2p, Exchange::Pipelined, Exchange::Shared] {
             threads(ranks, |comm| {
                 let rank = comm.rank();
                 let [few, all] = [false, true].map(|buffers_all| {
-                    let mut exchange = exchange(algorithm, &comm).unwrap();
-                    run(exchange.as_mut(), rank, &message_plan(rank, ranks, buffers_all))
+                    let mut exchanger = exchanger(exchange, &comm).unwrap();
+                    run(exchanger.as_mut(), rank, &message_plan(rank, ranks, buffers_all))
                 });
                 assert!(4 * few < all, "rank {rank} of {ranks}: {few} of {all} bytes");
             });
@@ -121,12 +121,12 @@ fn a_few_chunks_are_under_way_in_memory_for_so_many() {
 fn a_collective_for_each_chunk_takes_memory_for_one() {
     for ranks in [2, 3, 5] {
         threads(ranks, |comm| {
-            let (rank, mut exchange) =
-                (comm.rank(), exchange(Algorithm::Alltoallv, &comm).unwrap());
+            let (rank, mut exchanger) =
+                (comm.rank(), exchanger(Exchange::Alltoallv, &comm).unwrap());
             let message_plan = message_plan(rank, ranks, false);
             let sides = [&message_plan.sends, &message_plan.recvs];
             let all: usize = sides.iter().flat_map(|side| side.iter()).map(|it| it.bytes).sum();
-            let held = run(exchange.as_mut(), rank, &message_plan);
+            let held = run(exchanger.as_mut(), rank, &message_plan);
             assert!(8 * held < all, "rank {rank} of {ranks}: {held} of {all} bytes");
         });
     }

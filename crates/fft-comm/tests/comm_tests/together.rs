@@ -3,8 +3,8 @@
 
 use std::ops::Range;
 
-use fft_comm::{exchange, threads};
-use fft_core::{Algorithm, Comm, ErrorKind, MessageHandler, MessagePlan, MessageSpec, PackRequest};
+use fft_comm::{exchanger, threads};
+use fft_core::{Comm, ErrorKind, Exchange, MessageHandler, MessagePlan, MessageSpec, PackRequest};
 
 /// Chunks of the rank with most.
 const CHUNKS: usize = 3;
@@ -107,36 +107,36 @@ impl MessageHandler for Desk<'_> {
 #[test]
 fn chunks_are_packed_and_shown_once_and_whole() {
     let ways = [
-        (Algorithm::P2p, CHUNKS, false),
-        (Algorithm::Pipelined, CHUNKS, true),
-        (Algorithm::Shared, 1, true),
-        (Algorithm::Alltoallv, 1, false),
-        (Algorithm::Alltoallv, 1, true),
+        (Exchange::P2p, CHUNKS, false),
+        (Exchange::Pipelined, CHUNKS, true),
+        (Exchange::Shared, 1, true),
+        (Exchange::Alltoallv, 1, false),
+        (Exchange::Alltoallv, 1, true),
     ];
-    for ((algorithm, most, shorter), ranks) in
+    for ((exchange, most, shorter), ranks) in
         ways.into_iter().flat_map(|way| [2, 3, 6].map(|n| (way, n)))
     {
         threads(ranks, |comm| {
             let rank = comm.rank();
             let message_plan = message_plan(rank, ranks, most, shorter);
-            let mut exchange = exchange(algorithm, &comm).unwrap();
-            exchange.reserve(&message_plan).unwrap();
-            let held = exchange.memory();
+            let mut exchanger = exchanger(exchange, &comm).unwrap();
+            exchanger.reserve(&message_plan).unwrap();
+            let held = exchanger.memory();
             for _ in 0..10 {
                 let (packed, shown, wrong) = (Vec::new(), Vec::new(), Vec::new());
                 let mut desk = Desk { rank, message_plan: &message_plan, packed, shown, wrong };
-                exchange.run(&message_plan, &mut desk).unwrap();
+                exchanger.run(&message_plan, &mut desk).unwrap();
                 let Desk { mut packed, mut shown, wrong, .. } = desk;
                 // A collective shows a chunk of none as well.
                 packed.retain(|chunk| !chunk.is_empty());
                 shown.retain(|chunk| !chunk.is_empty());
-                let what = format!("{algorithm}, rank {rank} of {ranks}");
+                let what = format!("{exchange}, rank {rank} of {ranks}");
                 assert_eq!(packed, chunks(&message_plan.sends), "{what}");
                 shown.sort();
                 assert_eq!(shown, chunks(&message_plan.recvs), "{what}");
                 assert_eq!(wrong, [0; 0], "{what}");
             }
-            assert_eq!(exchange.memory(), held, "it was reserved for");
+            assert_eq!(exchanger.memory(), held, "it was reserved for");
         });
     }
 }
@@ -147,14 +147,14 @@ fn who_leaves_is_missed_and_not_waited_for() {
     threads(3, |comm| {
         let rank = comm.rank();
         let message_plan = message_plan(rank, 3, CHUNKS, false);
-        let mut exchange = exchange(Algorithm::Pipelined, &comm).unwrap();
-        exchange.reserve(&message_plan).unwrap();
+        let mut exchanger = exchanger(Exchange::Pipelined, &comm).unwrap();
+        exchanger.reserve(&message_plan).unwrap();
         if rank == 1 {
             return;
         }
         let (packed, shown, wrong) = (Vec::new(), Vec::new(), Vec::new());
         let mut desk = Desk { rank, message_plan: &message_plan, packed, shown, wrong };
-        let error = exchange.run(&message_plan, &mut desk).unwrap_err();
+        let error = exchanger.run(&message_plan, &mut desk).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Transport, "{error}");
         let lost = (0..message_plan.recvs.len()).filter(|n| message_plan.recvs[*n].peer == 1);
         let lost: Vec<_> = lost.collect();

@@ -7,7 +7,7 @@ use bytemuck::{Pod, cast_slice};
 use super::arrays_of_rank::{Arrays, copy_elements};
 use super::copy_plan::CopyPlan;
 use crate::base::Error;
-use crate::comm::{Comm, Exchange, MessageHandler, MessagePlan, Unwinding, agree, matching};
+use crate::comm::{Comm, Exchanger, MessageHandler, MessagePlan, Unwinding, agree, matching};
 
 /// Copies bricks of local arrays to bricks of local arrays, of all ranks.
 ///
@@ -18,7 +18,7 @@ use crate::comm::{Comm, Exchange, MessageHandler, MessagePlan, Unwinding, agree,
 pub struct ParallelCopy {
     /// Dropped first, so that waiting ranks are notified.
     comm: Box<dyn Comm>,
-    exchange: Box<dyn Exchange>,
+    exchange: Box<dyn Exchanger>,
     message_plan: MessagePlan,
     plan: CopyPlan,
 }
@@ -30,7 +30,7 @@ impl ParallelCopy {
     /// On every rank: those of the exchange.
     pub fn new(
         comm: Box<dyn Comm>,
-        mut exchange: Box<dyn Exchange>,
+        mut exchange: Box<dyn Exchanger>,
         plan: CopyPlan,
     ) -> Result<Self, Error> {
         let message_plan = plan.message_plan(&|_| true);

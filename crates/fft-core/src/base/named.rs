@@ -79,19 +79,26 @@ pub(crate) fn parse<V: Named>(text: &str) -> Result<V, Error> {
             },
         }
     }
-    Err(Error::argument(V::WHAT, text, listed::<V>()))
+    Err(Error::argument(V::WHAT, text, format!("one of {}", patterns::<V>().join(", "))))
 }
 
-/// All names, for errors.
-pub(crate) fn listed<V: Named>() -> String {
+/// All names; those with a number as a range.
+pub(crate) fn patterns<V: Named>() -> Vec<String> {
     let mut names: Vec<_> = V::all().iter().map(|value| value.full_name().listed()).collect();
     names.dedup();
-    format!("one of {}", names.join(", "))
+    names
 }
 
 /// Prints and parses a [`Named`] type.
 macro_rules! text {
     ($type:ty) => {
+        impl $type {
+            /// The names of all values; those with a number as a range, as in `bits:2 to bits:52`.
+            pub fn patterns() -> Vec<String> {
+                $crate::base::named::patterns::<Self>()
+            }
+        }
+
         /// Writes its name.
         impl std::fmt::Display for $type {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -8,7 +8,7 @@ use crate::base::Error;
 ///
 /// It compares chunks, numbers and lengths of messages. A mismatch would overflow buffers, abort
 /// some MPIs or wait for ever. [`Executor::bind`](crate::Executor::bind) calls it for all reshapes
-/// of a plan; direct users of an [`Exchange`](crate::Exchange) should as well.
+/// of a plan; direct users of an [`Exchanger`](crate::Exchanger) should as well.
 ///
 /// Collective: a reduction of two numbers and O(messages + reshapes · ranks) time.
 ///

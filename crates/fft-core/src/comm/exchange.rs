@@ -1,4 +1,4 @@
-//! The interface between the messages of a reshape and the ways to exchange them.
+//! The interface between the messages of a reshape and what carries them.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::message_buffers::MessageBuffers;
 use super::slot::PinnedMemory;
 use crate::base::Error;
-use crate::problem::Algorithm;
+use crate::problem::Exchange;
 
 /// One end of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub struct MessagePlan {
     pub sends: Vec<MessageSpec>,
     /// Messages to receive, in order of chunks.
     pub recvs: Vec<MessageSpec>,
-    /// Device buffers, on all ranks or none ([`Exchange::takes_message_buffers`]).
+    /// Device buffers, on all ranks or none ([`Exchanger::takes_message_buffers`]).
     pub buffers: Option<MessageBuffers>,
 }
 
@@ -105,10 +105,11 @@ pub trait MessageHandler {
     fn finish<'m>(&mut self, message: &dyn Fn(usize) -> &'m [u8]);
 }
 
-/// A way to exchange messages, with its buffers. A plan has one per algorithm, for all reshapes.
-pub trait Exchange: Send {
-    /// The algorithm in use: another than requested where ranks cannot put.
-    fn algorithm(&self) -> Algorithm;
+/// Carries messages by one exchange, with its buffers. A plan has one per exchange, for all
+/// reshapes.
+pub trait Exchanger: Send {
+    /// The exchange in use: another than requested where ranks cannot put.
+    fn exchange(&self) -> Exchange;
 
     /// Pins buffers that are allocated from now on.
     fn pin(&mut self, _pins: Arc<dyn PinnedMemory>) {}

@@ -20,7 +20,7 @@ pub use assert_same::assert_same;
 pub use check_matching::matching;
 pub use comm::{Comm, DeviceComm, Part, Parts, Reduce, TeamComms};
 pub use device_buffer::{DeviceAllocation, DeviceBuffer};
-pub use exchange::{Exchange, MessageHandler, MessagePlan, MessageSpec, PackRequest};
+pub use exchange::{Exchanger, MessageHandler, MessagePlan, MessageSpec, PackRequest};
 pub use flight::{Arrival, Flight};
 pub use funnel::Funnel;
 pub use message_buffers::MessageBuffers;

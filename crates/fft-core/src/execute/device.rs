@@ -3,11 +3,11 @@
 //! The executor runs a list of operations. A device defines the operations of a recipe: passes
 //! through caches on a host ([`crate::HostOp`]), launches on a GPU.
 
-use super::buffer_assignment::BufferRequirement;
 use crate::base::{Energy, Error, Real, Timings};
-use crate::comm::{Comm, Exchange, MessagePlan, NodeMemory};
+use crate::comm::{Comm, Exchanger, MessagePlan, NodeMemory};
 use crate::geometry::Transfer;
-use crate::problem::Algorithm;
+use crate::lower::MemoryNeeds;
+use crate::problem::Exchange;
 use crate::problem::{Direction, Problem};
 use crate::recipe::Recipe;
 use crate::recipe::norm_gain::Loss;
@@ -19,7 +19,7 @@ use crate::recipe::norm_gain::Loss;
 pub trait Device<T: Real>: Sized {
     /// The memory of operations: `[T]` on a host.
     type Memory: ?Sized;
-    /// The plan's memory: two buffers.
+    /// The plan's memory.
     type Work;
     /// A bound operation.
     type Op: Operation<T, Self>;
@@ -46,30 +46,30 @@ pub trait Device<T: Real>: Sized {
         context: BindContext<'_>,
     ) -> Result<Operations<Self::Op>, Error>;
 
-    /// The plan's memory, two buffers of these numbers of reals. Collective.
+    /// The plan's memory. Collective.
     ///
     /// # Errors
     /// On every rank, if one lacks memory.
     fn work(
         &mut self,
-        reals: [usize; 2],
+        reals: WorkReals,
         comm: &dyn Comm,
         node_memory: Option<&mut dyn NodeMemory>,
     ) -> Result<Self::Work, Error>;
 
-    /// All memory that a run can write.
+    /// The plan's memory with the output of a run.
     fn places<'a>(
         work: &'a mut Self::Work,
         output: &'a mut Self::Memory,
-    ) -> [&'a mut Self::Memory; 3];
+    ) -> Places<'a, Self::Memory>;
 
-    /// Bytes of memory besides the two buffers and those of operations.
+    /// Bytes of memory besides the plan's memory and that of operations.
     fn held(&self) -> usize {
         0
     }
 
-    /// Copies real numbers.
-    fn copy(&mut self, all: &Transfer, src: &Self::Memory, dst: &mut Self::Memory);
+    /// Copies the first real numbers of an array.
+    fn copy(&mut self, reals: usize, src: &Self::Memory, dst: &mut Self::Memory);
 
     /// Adds the sums of squares of boxes, the source sides of transfers. May be queued.
     fn energy(&mut self, parts: &[Transfer], width: usize, src: &Self::Memory, sums: &mut [Energy]);
@@ -88,9 +88,6 @@ pub trait Device<T: Real>: Sized {
 
 /// A bound operation of a recipe.
 pub trait Operation<T: Real, Dev: Device<T>> {
-    /// Its requirements on buffers.
-    fn buffer_requirement(&self) -> BufferRequirement;
-
     /// The error it may add.
     fn loss(&self) -> Option<Loss> {
         None
@@ -142,34 +139,63 @@ pub trait Operation<T: Real, Dev: Device<T>> {
 
 /// The buffers of an operation.
 pub struct OpBuffers<'a, M: ?Sized> {
-    /// The source, unless in place.
+    /// The source, unless it is the destination.
     pub src: Option<&'a M>,
     /// The destination.
     pub dst: &'a mut M,
-    /// The caller's arrays, for an in-place operation in exposed memory.
-    pub caller: Option<CallerArrays<'a, M>>,
+    /// Memory to work in that other ranks access, if source or destination are not accessed.
+    pub window: Option<Window<'a, M>>,
+    /// Memory for the second part of a split source or destination.
+    pub spare: Option<&'a mut M>,
 }
 
-/// The caller's arrays as source and destination of an operation.
-pub struct CallerArrays<'a, M: ?Sized> {
-    /// The input, if data is copied from it.
-    pub input: Option<&'a M>,
-    /// The output, if it is used.
-    pub output: Option<&'a mut M>,
-    /// Whether data is copied in, from the input or else the output.
-    pub copy_in: bool,
-    /// Whether the result is copied to the output.
-    pub copy_out: bool,
+/// Memory that other ranks access during an operation.
+pub struct Window<'a, M: ?Sized> {
+    /// The memory.
+    pub memory: &'a mut M,
+    /// Whether the operation copies its source there first.
+    pub copies_in: bool,
+    /// Whether the operation copies its result from there to the destination.
+    pub copies_out: bool,
+}
+
+/// All memory that a run can write.
+pub struct Places<'a, M: ?Sized> {
+    /// The caller's output.
+    pub output: &'a mut M,
+    /// The plan's two buffers.
+    pub work: [&'a mut M; 2],
+    /// Memory for the second parts of split values, on devices that split values.
+    pub spare: Option<&'a mut M>,
+}
+
+/// Real numbers in the plan's memory.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct WorkReals {
+    /// In each buffer.
+    pub buffers: [usize; 2],
+    /// In the memory for second parts of split values.
+    pub spare: usize,
+}
+
+impl WorkReals {
+    /// What suffices for both directions.
+    pub(crate) fn most([a, b]: [Self; 2]) -> Self {
+        let buffers = [0, 1].map(|buffer| a.buffers[buffer].max(b.buffers[buffer]));
+        Self { buffers, spare: a.spare.max(b.spare) }
+    }
+
+    pub(crate) fn all(&self) -> usize {
+        self.buffers.iter().sum::<usize>() + self.spare
+    }
 }
 
 /// The operations of one direction, in order.
 pub struct Operations<Op> {
     /// The operations.
     pub ops: Vec<Op>,
-    /// Real numbers on this rank before, between and after them.
-    pub sizes: Vec<usize>,
-    /// Whether other ranks can see all memory, or only the plan's.
-    pub exposes_all: bool,
+    /// What they need of this rank's memory.
+    pub needs: MemoryNeeds,
 }
 
 /// The arguments of binding besides the recipe.
@@ -194,7 +220,7 @@ impl BindContext<'_> {
 pub struct RunContext<Dev> {
     /// The device.
     pub device: Dev,
-    pub(crate) exchanges: Vec<(Algorithm, Box<dyn Exchange>)>,
+    pub(crate) exchanges: Vec<(Exchange, Box<dyn Exchanger>)>,
     /// Memory of other ranks on this host, if shared.
     pub node_memory: Option<Box<dyn NodeMemory>>,
     /// Accumulated times.
@@ -202,13 +228,13 @@ pub struct RunContext<Dev> {
 }
 
 impl<Dev> RunContext<Dev> {
-    /// The exchange of an algorithm, and the other resources.
+    /// What carries the messages of an exchange, and the other resources.
     ///
     /// # Panics
-    /// If the recipe does not name the algorithm.
-    pub fn split(&mut self, wanted: Algorithm) -> RunParts<'_, Dev> {
+    /// If the recipe does not name the exchange.
+    pub fn split(&mut self, wanted: Exchange) -> RunParts<'_, Dev> {
         let Self { device, exchanges, node_memory, timings } = self;
-        let found = exchanges.iter_mut().find(|(algorithm, _)| *algorithm == wanted);
+        let found = exchanges.iter_mut().find(|(named, _)| *named == wanted);
         let exchange = found.expect("bind makes every exchange that the recipe names").1.as_mut();
         RunParts { device, exchange, node_memory, timings }
     }
@@ -219,7 +245,7 @@ pub struct RunParts<'a, Dev> {
     /// The device.
     pub device: &'a mut Dev,
     /// One exchange.
-    pub exchange: &'a mut dyn Exchange,
+    pub exchange: &'a mut dyn Exchanger,
     /// As in [`RunContext`].
     pub node_memory: &'a mut Option<Box<dyn NodeMemory>>,
     /// As in [`RunContext`].

@@ -1,14 +1,12 @@
 //! A recipe bound to a communicator, a device and buffers; and the loop that runs it.
 
-use super::buffer_assignment::{BufferId, CallerData, Instruction};
-use super::device::{BindContext, CallerArrays, OpBuffers, RunContext};
-use super::device::{Device, Operation};
+use super::device::{BindContext, Device, Operation, RunContext, WorkReals};
 use super::error_budget::Budget;
-use super::program::BoundProgram;
+use super::program::{BoundProgram, Buffers};
 use crate::base::Timings;
 use crate::base::{Error, Real, WireError};
-use crate::comm::{Comm, Exchange, SharedMemory, Unwinding, agree, agree_by_memory, matching};
-use crate::problem::{Algorithm, Direction};
+use crate::comm::{Comm, Exchanger, SharedMemory, Unwinding, agree, agree_by_memory, matching};
+use crate::problem::{Direction, Exchange};
 use crate::recipe::Recipe;
 
 /// A bound recipe. Data is passed as arrays of real numbers, each rank its own bricks. Callers
@@ -19,24 +17,23 @@ pub struct Executor<T: Real, Dev: Device<T>> {
     forward: BoundProgram<T, Dev>,
     inverse: BoundProgram<T, Dev>,
     work: Dev::Work,
-    /// Real numbers in the plan's buffers.
-    sizes: [usize; 2],
+    reals: WorkReals,
     context: RunContext<Dev>,
     /// Whether all ranks read each other's memory on one host.
     near: bool,
     lost: Option<WireError>,
 }
 
-/// Makes the exchange of an algorithm. Collective, also for a rank that fails.
-pub type MakeExchange<'a> = &'a dyn Fn(Algorithm, &dyn Comm) -> Result<Box<dyn Exchange>, Error>;
+/// Makes what carries the messages of an exchange. Collective, also for a rank that fails.
+pub type MakeExchanger<'a> = &'a dyn Fn(Exchange, &dyn Comm) -> Result<Box<dyn Exchanger>, Error>;
 
 /// An [`Executor`] of any types and device, but for its runs.
 pub trait AnyExecutor {
     /// The communicator.
     fn comm(&self) -> &dyn Comm;
 
-    /// The exchange that executes the named algorithm.
-    fn exchange(&self, named: Algorithm) -> Algorithm;
+    /// The exchange that runs in place of the named one.
+    fn exchange(&self, named: Exchange) -> Exchange;
 
     /// The error of the last run over all ranks; `None` if messages are exact.
     fn lost(&self) -> Option<WireError>;
@@ -84,14 +81,14 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
         recipe: &Recipe,
         comm: Box<dyn Comm>,
         mut device: Dev,
-        exchange: MakeExchange<'_>,
+        exchange: MakeExchanger<'_>,
     ) -> Result<Self, Error> {
-        let algorithms = recipe.algorithms();
+        let named = recipe.exchanges();
         let setting = recipe.problem().setting();
-        let mut exchanges = Vec::with_capacity(algorithms.len());
-        for algorithm in algorithms {
-            let bound = algorithm.executed(&setting);
-            exchanges.push((algorithm, agree(comm.as_ref(), exchange(bound, comm.as_ref()))?));
+        let mut exchanges = Vec::with_capacity(named.len());
+        for named in named {
+            let bound = named.executed(&setting);
+            exchanges.push((named, agree(comm.as_ref(), exchange(bound, comm.as_ref()))?));
         }
         let mut node_memory = device.connect(recipe, comm.as_ref())?;
         let mut programs = || -> Result<[BoundProgram<T, Dev>; 2], Error> {
@@ -114,13 +111,12 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
         {
             program.budget = Budget::new::<T, Dev>(recipe, direction, &program.ops, comm.as_ref())?;
         }
-        let size = |work| programs.iter().map(|program| program.work(work)).max().unwrap_or(0);
-        let sizes = [size(0), size(1)];
-        let work = device.work(sizes, comm.as_ref(), node_memory.as_deref_mut().map(|c| c as _))?;
+        let reals = WorkReals::most(programs.each_ref().map(BoundProgram::work));
+        let work = device.work(reals, comm.as_ref(), node_memory.as_deref_mut().map(|c| c as _))?;
         let [forward, inverse] = programs;
         let context = RunContext { device, exchanges, node_memory, timings: Timings::default() };
         let near = recipe.problem().all_near();
-        let mut bound = Self { comm, forward, inverse, work, sizes, context, near, lost: None };
+        let mut bound = Self { comm, forward, inverse, work, reals, context, near, lost: None };
         let reserved = bound.reserve();
         agree(bound.comm.as_ref(), reserved)?;
         Ok(bound)
@@ -151,35 +147,15 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
         src: Option<&Dev::Memory>,
         dst: &mut Dev::Memory,
     ) -> Result<(), Error> {
+        self.lost = None;
         let Self { comm, context, work, .. } = self;
         let program = direction.choose(&mut self.forward, &mut self.inverse);
-        self.lost = None;
         let _unwinding = Unwinding::watch(comm.as_ref());
         program.open(&mut context.device, src.unwrap_or(dst), comm.as_ref())?;
-        let (ops, instructions) = program.split(src.is_some());
-        let mut buffers = Buffers { input: src, writable: Dev::places(work, dst) };
-        let mut result = Ok(());
-        for instruction in instructions {
-            let done = match *instruction {
-                Instruction::Run { op, from, to, caller } => {
-                    ops[op].run(context, buffers.of(from, to, caller))
-                }
-                Instruction::Copy { ref all, from, to } => {
-                    let (src, dst) = buffers.pair(from, to);
-                    context.device.copy(all, src.expect("a copy has a source"), dst);
-                    Ok(())
-                }
-            };
-            // Other ranks depend on the remaining operations, even after a failure.
-            result = result.and(done);
-        }
-        let finished = result.and(context.device.finish());
-        let mine = finished.and_then(|()| ops.iter().try_for_each(Operation::damage));
-        agree_by_memory(
-            comm.as_ref(),
-            context.node_memory.as_deref_mut().filter(|_| self.near),
-            mine,
-        )?;
+        let buffers = Buffers { input: src, places: Dev::places(work, dst) };
+        let mine = program.run(context, buffers);
+        let node_memory = context.node_memory.as_deref_mut().filter(|_| self.near);
+        agree_by_memory(comm.as_ref(), node_memory, mine)?;
         self.lost = program.close(&mut context.device, comm.as_ref())?;
         Ok(())
     }
@@ -200,9 +176,9 @@ impl<T: Real, Dev: Device<T>> AnyExecutor for Executor<T, Dev> {
         self.comm.as_ref()
     }
 
-    fn exchange(&self, named: Algorithm) -> Algorithm {
-        let found = self.context.exchanges.iter().find(|(algorithm, _)| *algorithm == named);
-        found.map_or(named, |(_, exchange)| exchange.algorithm())
+    fn exchange(&self, named: Exchange) -> Exchange {
+        let found = self.context.exchanges.iter().find(|(found, _)| *found == named);
+        found.map_or(named, |(_, exchange)| exchange.exchange())
     }
 
     fn lost(&self) -> Option<WireError> {
@@ -218,10 +194,7 @@ impl<T: Real, Dev: Device<T>> AnyExecutor for Executor<T, Dev> {
         let slots: usize = exchanges.map(|(_, exchange)| exchange.memory()).sum();
         let tiles: usize =
             self.forward.ops.iter().chain(&self.inverse.ops).map(Operation::memory).sum();
-        self.sizes.iter().sum::<usize>() * size_of::<T>()
-            + slots
-            + tiles
-            + self.context.device.held()
+        self.reals.all() * size_of::<T>() + slots + tiles + self.context.device.held()
     }
 
     fn timings(&self) -> Timings {
@@ -251,46 +224,5 @@ impl<T: Real, Dev: Device<T>> AnyExecutor for Executor<T, Dev> {
     fn allocate(&mut self, bytes: usize) -> Result<Option<Box<dyn SharedMemory>>, Error> {
         let node_memory = self.context.node_memory.as_mut();
         node_memory.map(|node_memory| node_memory.allocate(bytes)).transpose()
-    }
-}
-
-struct Buffers<'a, M: ?Sized> {
-    input: Option<&'a M>,
-    writable: [&'a mut M; 3],
-}
-
-impl<M: ?Sized> Buffers<'_, M> {
-    fn of(&mut self, from: BufferId, to: BufferId, caller: CallerData) -> OpBuffers<'_, M> {
-        if !caller.is_used() {
-            let (src, dst) = self.pair(from, to);
-            return OpBuffers { src, dst, caller: None };
-        }
-        let CallerData { copy_in, copy_out, in_both } = caller;
-        let [output, first, second] = &mut self.writable;
-        let dst = if to == BufferId::Work(0) { first } else { second };
-        let input = self.input.filter(|_| copy_in == Some(BufferId::Input));
-        let has_output = copy_out || in_both || copy_in == Some(BufferId::Output);
-        let output = has_output.then_some(&mut **output);
-        let caller = CallerArrays { input, output, copy_in: copy_in.is_some(), copy_out };
-        OpBuffers { src: None, dst, caller: Some(caller) }
-    }
-
-    /// A buffer to read and one to write; only the latter if they are the same.
-    fn pair(&mut self, from: BufferId, to: BufferId) -> (Option<&M>, &mut M) {
-        let number = |place| match place {
-            BufferId::Output | BufferId::Input => 0,
-            BufferId::Work(which) => 1 + which,
-        };
-        if from == BufferId::Input {
-            return (self.input, self.writable[number(to)]);
-        }
-        if from == to {
-            return (None, self.writable[number(to)]);
-        }
-        let [src, dst] = self
-            .writable
-            .get_disjoint_mut([number(from), number(to)])
-            .expect("two places are two pieces of memory");
-        (Some(src), dst)
     }
 }

@@ -1,35 +1,58 @@
-//! One direction of a bound recipe: operations and their buffers.
+//! One direction of a bound recipe: operations, and the steps that run them.
 
-use super::buffer_assignment::{BufferAssignment, BufferId, Instruction, Map};
-use super::device::Operations;
-use super::device::{Device, Operation};
+use super::device::WorkReals;
+use super::device::{Device, OpBuffers, Operation, Operations, Places, RunContext, Window};
 use super::error_budget::Budget;
 use crate::base::{Error, Real, WireError};
 use crate::comm::Comm;
+use crate::lower::MemoryNeeds;
+use crate::lower::allocate::{Action, Allocation, Place, PlacedStep};
 
 pub(crate) struct BoundProgram<T: Real, Dev: Device<T>> {
     pub(crate) ops: Vec<Dev::Op>,
-    /// Real numbers on this rank before, between and after the operations.
-    sizes: Vec<usize>,
-    out_of_place: BufferAssignment,
-    in_place: BufferAssignment,
+    needs: MemoryNeeds,
+    out_of_place: Allocation,
+    in_place: Allocation,
     pub(crate) budget: Option<Budget>,
+}
+
+/// The memory of a run.
+pub(crate) struct Buffers<'a, M: ?Sized> {
+    pub(crate) input: Option<&'a M>,
+    pub(crate) places: Places<'a, M>,
 }
 
 impl<T: Real, Dev: Device<T>> BoundProgram<T, Dev> {
     pub(crate) fn new(bound: Operations<Dev::Op>) -> Self {
-        let Operations { ops, sizes, exposes_all } = bound;
-        let requirements: Vec<_> = ops.iter().map(Operation::buffer_requirement).collect();
-        let map = Map { requirements: &requirements, sizes: &sizes, exposes_all };
+        let Operations { ops, needs } = bound;
         let (out_of_place, in_place) =
-            (BufferAssignment::out_of_place(&map), BufferAssignment::in_place(&map));
-        Self { ops, sizes, out_of_place, in_place, budget: None }
+            (Allocation::new(&needs, false), Allocation::new(&needs, true));
+        Self { ops, needs, out_of_place, in_place, budget: None }
     }
 
-    /// The operations, and the instructions for a run out of place or in place.
-    pub(crate) fn split(&mut self, has_input: bool) -> (&mut [Dev::Op], &[Instruction]) {
-        let assignment = if has_input { &self.out_of_place } else { &self.in_place };
-        (&mut self.ops, &assignment.instructions)
+    /// Runs all operations, also after a failure, because other ranks depend on them.
+    pub(crate) fn run(
+        &mut self,
+        context: &mut RunContext<Dev>,
+        mut buffers: Buffers<'_, Dev::Memory>,
+    ) -> Result<(), Error> {
+        let in_place = buffers.input.is_none();
+        let allocation = if in_place { &self.in_place } else { &self.out_of_place };
+        let mut result = Ok(());
+        for step in &allocation.steps {
+            let buffers = buffers.of(step);
+            let done = match step.action {
+                Action::Run(op) => self.ops[op].run(context, buffers),
+                Action::Copy(value) => {
+                    let src = buffers.src.expect("a copy is from another place");
+                    context.device.copy(self.needs.reals[value], src, buffers.dst);
+                    Ok(())
+                }
+            };
+            result = result.and(done);
+        }
+        let finished = result.and(context.device.finish());
+        finished.and_then(|()| self.ops.iter().try_for_each(Operation::damage))
     }
 
     /// Sets the steps of all encoders for this input. Collective.
@@ -55,12 +78,40 @@ impl<T: Real, Dev: Device<T>> BoundProgram<T, Dev> {
         budget.as_mut().map(|budget| budget.close::<T, Dev>(ops, device, comm)).transpose()
     }
 
-    /// Real numbers that a work buffer must hold.
-    pub(crate) fn work(&self, which: usize) -> usize {
-        let in_route = |route: &BufferAssignment| {
-            let at = route.places.iter().zip(&self.sizes);
-            at.filter(|(place, _)| **place == BufferId::Work(which)).map(|(_, size)| *size).max()
+    /// Real numbers that the plan's memory must hold.
+    pub(crate) fn work(&self) -> WorkReals {
+        let most = |buffer| {
+            let both = [&self.out_of_place, &self.in_place];
+            both.map(|allocation| allocation.work(buffer, &self.needs)).into_iter().max()
         };
-        in_route(&self.out_of_place).max(in_route(&self.in_place)).unwrap_or(0)
+        WorkReals {
+            buffers: [0, 1].map(|buffer| most(buffer).unwrap_or(0)),
+            spare: self.needs.spare,
+        }
+    }
+}
+
+impl<M: ?Sized> Buffers<'_, M> {
+    /// The buffers of a step.
+    fn of(&mut self, step: &PlacedStep) -> OpBuffers<'_, M> {
+        let PlacedStep { from, to, window, .. } = *step;
+        let Places { output, work: [first, second], spare } = &mut self.places;
+        let mut writable = [Some(&mut **output), Some(&mut **first), Some(&mut **second)];
+        let mut lend = |place: Place| {
+            let number = if let Place::Work(number) = place { 1 + number } else { 0 };
+            writable[number].take().expect("a step uses each place once")
+        };
+        let dst = lend(if window.is_some() { Place::Output } else { to });
+        let is_elsewhere = from != to && window.is_none();
+        let window = window.map(|place| Window {
+            memory: lend(place),
+            copies_in: from != place,
+            copies_out: to != place,
+        });
+        let src = match from {
+            Place::Input => self.input,
+            other => is_elsewhere.then(|| &*lend(other)),
+        };
+        OpBuffers { src, dst, window, spare: spare.as_deref_mut() }
     }
 }

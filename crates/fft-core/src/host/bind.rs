@@ -8,11 +8,11 @@ use crate::base::{Error, Real};
 use crate::comm::NodeMemory;
 use crate::execute::{BindContext, Operations};
 use crate::geometry::{DynBrick, Placed, Transfer};
-use crate::lower::program::{LocalPass, Op as Pass, SharedFft};
+use crate::lower::program::{Op as Pass, SharedFft, Value};
 use crate::lower::tiling::Tiling;
 use crate::lower::{AxisFft, Capabilities, ExchangePass, Program};
-use crate::problem::{Direction, Link, Problem};
-use crate::recipe::{LocalFft, Node, Recipe};
+use crate::problem::{Link, Problem};
+use crate::recipe::{LocalFft, Recipe};
 use crate::redistribute::Redistribution;
 use crate::redistribute::spill::{BufferOffset, BufferSplit};
 
@@ -22,20 +22,16 @@ pub(crate) fn bind<T: Real>(
     context: BindContext<'_>,
     device: &mut Cpu<T>,
 ) -> Result<Operations<HostOp<T>>, Error> {
-    let problem = recipe.problem();
+    let (problem, rank) = (recipe.problem(), context.comm.rank());
     let capabilities = Capabilities::of(problem, context.node_memory.map(NodeMemory::exposes_all));
     let program = &recipe.lower(context.direction, capabilities);
-    let mut binder = Binder { program, problem, context, device, rank: context.comm.rank() };
-    let [start, _] = program.start_and_end();
-    let mut sizes = vec![binder.reals(start, &BufferSplit::default())[0]];
+    let mut binder = Binder { program, problem, context, device, rank };
     let mut ops = Vec::with_capacity(program.ops.len());
-    for pass in &program.ops {
-        let (op, after) = binder.bind(pass)?;
-        binder.device.reserve_spare(after[1], binder.rank)?;
-        ops.push(HostOp(op));
-        sizes.push(after[0]);
+    for number in 0..program.ops.len() {
+        ops.push(HostOp(binder.bind(number)?));
     }
-    Ok(Operations { ops, sizes, exposes_all: context.exposes_all(problem) })
+    let needs = program.memory_needs(rank, context.exposes_all(problem));
+    Ok(Operations { ops, needs })
 }
 
 struct Binder<'a, T: Real> {
@@ -47,28 +43,20 @@ struct Binder<'a, T: Real> {
 }
 
 impl<T: Real> Binder<'_, T> {
-    /// Real numbers of this rank at a node: in the operation's buffer and in spare memory.
-    fn reals(&self, node: &Node, split: &BufferSplit) -> [usize; 2] {
-        let point = self.problem.batch * node.width();
-        match &self.program.exclusive {
-            Some(exclusive) => [exclusive.public_points(self.rank) * point, 0],
-            None => split.reals(self.rank, node.layout.brick(self.rank), point),
-        }
-    }
-
-    fn offsets(&self, split: &BufferSplit, node: &Node) -> Vec<BufferOffset> {
+    /// The offset of each dense part of a value.
+    fn offsets(&self, Value { node, split }: &Value<'_>) -> Vec<BufferOffset> {
         let (brick, point) = (node.layout.brick(self.rank), self.problem.batch * node.width());
         (0..split.count()).map(|part| split.offset(part, self.rank, brick, point)).collect()
     }
 
     /// The dense parts of this rank's brick before local transforms, and the transforms of each.
-    fn local(&self, ffts: &[AxisFft], splits: &[BufferSplit; 2]) -> (Vec<DynBrick>, Vec<LocalFft>) {
+    fn local(&self, ffts: &[AxisFft], splits: [&BufferSplit; 2]) -> (Vec<DynBrick>, Vec<LocalFft>) {
         let mut parts: Vec<DynBrick> = Vec::new();
         let mut joined: Vec<LocalFft> = Vec::new();
         for (number, fft) in ffts.iter().enumerate() {
             let [from, _] = self.program.ends(fft.step);
             let (axis, pass) = self.program.pass(fft);
-            let split = &splits[usize::from(number > 0)];
+            let split = splits[usize::from(number > 0)];
             let bricks = split.parts(self.rank, from.layout.brick(self.rank));
             let along = |part: &DynBrick| {
                 let order = from.layout.order();
@@ -87,49 +75,41 @@ impl<T: Real> Binder<'_, T> {
         (parts, joined)
     }
 
-    /// The operation of a pass, and the real numbers of this rank after it.
-    fn bind(&mut self, pass: &Pass<'_>) -> Result<(Op<T>, [usize; 2]), Error> {
-        match pass {
-            Pass::LocalFft(pass) => {
-                let last = pass.ffts.last().expect("a pass has a transform");
-                let after = self.reals(self.program.ends(last.step)[1], &pass.splits[1]);
-                Ok((self.local_fft(pass)?, after))
-            }
-            Pass::Exchange(pass) => {
-                let after = self.reals(pass.to, &pass.splits[1]);
-                // Spare memory is reserved before the transforms of the exchange are planned.
-                self.device.reserve_spare(after[1], self.rank)?;
-                Ok((self.exchange(pass)?, after))
-            }
-            Pass::SharedPass(pass) => {
-                let end = pass.real.filter(|_| self.context.direction == Direction::Inverse);
-                let end = self.program.node(end.unwrap_or(pass.home));
-                let after = self.reals(end, &BufferSplit::default());
-                Ok((self.shared_pass(pass)?, after))
-            }
-            Pass::CopyOut { node, split } => {
-                let node = self.program.node(*node);
-                Ok((self.copy_out(node, split), self.reals(node, &BufferSplit::default())))
-            }
+    /// The operation of a pass of this number.
+    fn bind(&mut self, number: usize) -> Result<Op<T>, Error> {
+        let program = self.program;
+        let [before, after] = [&program.values[number], &program.values[number + 1]];
+        match &program.ops[number] {
+            Pass::LocalFft(ffts) => self.local_fft(ffts, before, after),
+            Pass::Exchange(pass) => self.exchange(pass, before, after),
+            Pass::SharedPass(pass) => self.shared_pass(number, pass),
+            Pass::CopyOut => Ok(self.copy_out(before)),
+            Pass::Across(_) | Pass::Store(_) => unreachable!("lowered for a device"),
         }
     }
 
-    fn local_fft(&mut self, pass: &LocalPass) -> Result<Op<T>, Error> {
-        let first = &pass.ffts[0];
-        let [from, to] = self.program.ends(first.step);
-        let offsets = self.offsets(&pass.splits[0], from).into_iter();
-        let offsets = offsets.zip(self.offsets(&pass.splits[1], to));
-        let (_, ffts) = self.local(&pass.ffts, &pass.splits);
+    fn local_fft(
+        &mut self,
+        ffts: &[AxisFft],
+        before: &Value<'_>,
+        after: &Value<'_>,
+    ) -> Result<Op<T>, Error> {
+        let offsets = self.offsets(before).into_iter().zip(self.offsets(after));
+        let (_, ffts) = self.local(ffts, [&before.split, &after.split]);
         let local = |(fft, (from, to)): (LocalFft, _)| {
             let blocks = fft.blocks;
             Ok(Local { fft: self.device.plan_fft(&fft, self.rank)?, blocks, from, to })
         };
         let parts = ffts.into_iter().zip(offsets).map(local).collect::<Result<_, Error>>()?;
-        let in_place = !first.changes_len();
-        Ok(Op::Fft { parts, in_place, apart: !in_place && pass.splits[0].is_apart() })
+        Ok(Op::Fft { parts, reads_spare: before.split.is_apart() })
     }
 
-    fn exchange(&mut self, pass: &ExchangePass<'_>) -> Result<Op<T>, Error> {
+    fn exchange(
+        &mut self,
+        pass: &ExchangePass<'_>,
+        before: &Value<'_>,
+        after: &Value<'_>,
+    ) -> Result<Op<T>, Error> {
         let (comm, problem, rank) = (self.context.comm, self.problem, self.rank);
         let nodes = [pass.from, pass.to];
         let direct = pass.direct && self.context.node_memory.is_some();
@@ -138,9 +118,8 @@ impl<T: Real> Binder<'_, T> {
             link => link,
         };
         let [from, to] = nodes;
-        let [before, after] = &pass.splits;
         let mut redistribution = Redistribution::new(rank, &link, from, to, problem.batch);
-        redistribution = redistribution.split_by([before, after], nodes);
+        redistribution = redistribution.split_by([&before.split, &after.split], nodes);
         if let Some(chunking) = pass.chunking {
             let element = from.width() * T::PRECISION.bytes();
             redistribution = redistribution.chunked(nodes, &pass.whole, element, chunking);
@@ -155,9 +134,8 @@ impl<T: Real> Binder<'_, T> {
             reshape.fuse_pack(&redistribution, &axes, self.device)?;
         }
         if !pass.fuse_after.is_empty() {
-            let splits = [after.clone(), after.clone()];
-            let (parts, ffts) = self.local(&pass.fuse_after, &splits);
-            let offsets = self.offsets(after, to);
+            let (parts, ffts) = self.local(&pass.fuse_after, [&after.split; 2]);
+            let offsets = self.offsets(after);
             let fused = |(fft, offset): (LocalFft, BufferOffset)| {
                 let (blocks, fft) = (fft.blocks, LocalFft { cached: true, ..fft });
                 Ok(FusedFft { fft: self.device.plan_fft(&fft, rank)?, blocks, offset })
@@ -165,35 +143,35 @@ impl<T: Real> Binder<'_, T> {
             let ffts = ffts.into_iter().zip(offsets).map(fused).collect::<Result<_, Error>>()?;
             reshape.fuse_unpack(&redistribution, &parts, ffts);
         }
-        let (exchange, apart) = (pass.exchange, before.is_apart());
-        Ok(Op::Reshape { reshape: Box::new(reshape), exchange, apart })
+        let (exchange, reads_spare) = (pass.exchange, before.split.is_apart());
+        Ok(Op::Reshape { reshape: Box::new(reshape), exchange, reads_spare })
     }
 
-    fn shared_pass(&mut self, pass: &SharedFft) -> Result<Op<T>, Error> {
-        let [home, work] = [pass.home, pass.work].map(|node| self.program.node(node));
+    fn shared_pass(&mut self, number: usize, pass: &SharedFft<'_>) -> Result<Op<T>, Error> {
         let axes = self.program.passes(&pass.ffts);
-        let real = pass.real.map(|node| &self.program.node(node).layout);
+        let exclusive = self.program.exclusive.as_ref();
         let tiling = Tiling {
             rank: self.rank,
-            home: &home.layout,
-            work: &work.layout,
-            exclusive: self.program.exclusive.as_ref(),
-            first: pass.first,
+            home: &pass.home.layout,
+            work: &pass.work.layout,
+            exclusive,
+            first: exclusive.is_some() && number == 0,
             batch: self.problem.batch,
-            width: home.width(),
+            width: pass.home.width(),
             axes: &axes,
-            real: real.map(|real| (self.context.direction, real)),
+            real: pass.real.map(|real| (self.context.direction, &real.layout)),
         };
         Ok(Op::SharedPass(Box::new(SharedPass::new(&tiling, self.device)?)))
     }
 
-    fn copy_out(&self, node: &Node, split: &BufferSplit) -> Op<T> {
+    fn copy_out(&self, value: &Value<'_>) -> Op<T> {
+        let Value { node, split } = value;
         let (batch, brick) = (self.problem.batch, node.layout.brick(self.rank));
         let placed = |brick| Placed { brick, order: node.layout.order(), batch };
         let copy = |(part, BufferOffset { first, .. }): (DynBrick, BufferOffset)| {
             Transfer::new(&part, 0..batch, &placed(part), &placed(brick)).behind(first, 0)
         };
-        let parts = split.parts(self.rank, brick).into_iter().zip(self.offsets(split, node));
+        let parts = split.parts(self.rank, brick).into_iter().zip(self.offsets(value));
         let parts = parts.filter(|(part, _)| !part.is_empty()).map(copy).collect();
         Op::Copy { parts, width: node.width() }
     }

@@ -2,11 +2,11 @@
 //! memory.
 
 use super::bind;
-use super::cpu::Cpu;
+use super::cpu::{Cpu, cpu::zeroed};
 use super::op::HostOp;
 use crate::base::{Energy, Error, Real};
 use crate::comm::{Comm, NodeMemory, Reduce, SLOT_ALIGN, SharedMemory, agree};
-use crate::execute::{BindContext, Device, Operations};
+use crate::execute::{BindContext, Device, Operations, Places, WorkReals};
 use crate::geometry::Transfer;
 use crate::recipe::{Recipe, Step};
 
@@ -45,7 +45,7 @@ impl<T: Real> Device<T> for Cpu<T> {
 
     fn work(
         &mut self,
-        reals: [usize; 2],
+        WorkReals { buffers: reals, spare }: WorkReals,
         comm: &dyn Comm,
         node_memory: Option<&mut dyn NodeMemory>,
     ) -> Result<HostWork<T>, Error> {
@@ -55,8 +55,8 @@ impl<T: Real> Device<T> for Cpu<T> {
             node_memory.filter(|node_memory| !node_memory.exposes_all() && most[0] > 0.0);
         let [a, b] = if node_memory.is_some() { [0, 0] } else { reals };
         let buffer = |reals| self.buffer(reals, comm.rank());
-        let own = buffer(a).and_then(|a| Ok([a, buffer(b)?]));
-        let own = agree(comm, own)?;
+        let own = buffer(a).and_then(|a| Ok(([a, buffer(b)?], zeroed(spare, comm.rank())?)));
+        let (own, spare) = agree(comm, own)?;
         // Numbers of any type begin at a multiple of a cache line.
         let first = reals[0].next_multiple_of(SLOT_ALIGN);
         let shared = match node_memory {
@@ -66,28 +66,26 @@ impl<T: Real> Device<T> for Cpu<T> {
             None => Ok(None),
         };
         let shared = agree(comm, shared)?.map(|memory| (memory, first));
-        Ok(HostWork { own, shared })
+        Ok(HostWork { own, shared, spare })
     }
 
-    fn places<'a>(work: &'a mut HostWork<T>, output: &'a mut [T]) -> [&'a mut [T]; 3] {
-        match &mut work.shared {
+    fn places<'a>(work: &'a mut HostWork<T>, output: &'a mut [T]) -> Places<'a, [T]> {
+        let work_buffers = match &mut work.shared {
             Some((memory, first)) => {
                 let (a, b) = memory.bytes_mut().split_at_mut(*first * size_of::<T>());
-                [output, bytemuck::cast_slice_mut(a), bytemuck::cast_slice_mut(b)]
+                [bytemuck::cast_slice_mut(a), bytemuck::cast_slice_mut(b)]
             }
-            None => {
-                let [a, b] = &mut work.own;
-                [output, a, b]
-            }
-        }
+            None => work.own.each_mut().map(|own| &mut own[..]),
+        };
+        Places { output, work: work_buffers, spare: Some(&mut work.spare) }
     }
 
     fn held(&self) -> usize {
         self.bytes_held()
     }
 
-    fn copy(&mut self, all: &Transfer, src: &[T], dst: &mut [T]) {
-        self.copy_nontemporal(all, 1, src, dst);
+    fn copy(&mut self, reals: usize, src: &[T], dst: &mut [T]) {
+        self.copy_nontemporal(&Transfer::run_of(reals), 1, src, dst);
     }
 
     fn energy(&mut self, parts: &[Transfer], width: usize, src: &[T], sums: &mut [Energy]) {
@@ -121,4 +119,6 @@ pub struct HostWork<T> {
     own: [Vec<T>; 2],
     /// Both buffers in memory shared with other ranks, and the length of the first in real numbers.
     shared: Option<(Box<dyn SharedMemory>, usize)>,
+    /// Second parts of data that does not fit into the output.
+    spare: Vec<T>,
 }

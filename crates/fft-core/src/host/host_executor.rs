@@ -6,7 +6,7 @@ use bytemuck::Pod;
 
 use crate::base::{Error, Precision};
 use crate::comm::Comm;
-use crate::execute::{AnyExecutor, Executor, MakeExchange};
+use crate::execute::{AnyExecutor, Executor, MakeExchanger};
 use crate::host::cpu::cpu::Cpu;
 use crate::problem::Direction;
 use crate::recipe::Recipe;
@@ -46,7 +46,7 @@ impl HostExecutor {
     pub fn bind(
         recipe: &Recipe,
         comm: Box<dyn Comm>,
-        exchange: MakeExchange<'_>,
+        exchange: MakeExchanger<'_>,
     ) -> Result<Self, Error> {
         let problem = recipe.problem();
         let (memory, costs) = (problem.options.memory, &problem.machine.lines);

@@ -1,7 +1,5 @@
 //! The operations of a host: passes through its caches.
 
-use std::mem::take;
-
 use super::cpu::{Cpu, CpuFft};
 use super::reshape::{Reshape, Transports};
 use super::shared_pass::SharedPass;
@@ -9,9 +7,9 @@ use super::spill_buffers::split_spare;
 use crate::base::timings::Time;
 use crate::base::{Error, Real};
 use crate::comm::MessagePlan;
-use crate::execute::{BufferRequirement, OpBuffers, Operation, RunContext, RunParts};
+use crate::execute::{OpBuffers, Operation, RunContext, RunParts};
 use crate::geometry::Transfer;
-use crate::problem::Algorithm;
+use crate::problem::Exchange;
 use crate::recipe::norm_gain::Loss;
 use crate::redistribute::spill::BufferOffset;
 
@@ -19,16 +17,16 @@ use crate::redistribute::spill::BufferOffset;
 pub struct HostOp<T: Real>(pub(crate) Op<T>);
 
 pub(crate) enum Op<T: Real> {
-    /// If `apart`, the second half of the source is in spare memory.
+    /// If it `reads_spare`, the second part of the source is in spare memory, otherwise that of the
+    /// destination.
     Fft {
         parts: Vec<Local<T>>,
-        in_place: bool,
-        apart: bool,
+        reads_spare: bool,
     },
     Reshape {
         reshape: Box<Reshape<T>>,
-        exchange: Algorithm,
-        apart: bool,
+        exchange: Exchange,
+        reads_spare: bool,
     },
     SharedPass(Box<SharedPass<T>>),
     Copy {
@@ -46,20 +44,6 @@ pub(crate) struct Local<T: Real> {
 }
 
 impl<T: Real> Operation<T, Cpu<T>> for HostOp<T> {
-    fn buffer_requirement(&self) -> BufferRequirement {
-        match &self.0 {
-            Op::Fft { in_place: true, .. } => BufferRequirement::Either,
-            Op::Fft { in_place: false, .. } => BufferRequirement::OutOfPlace,
-            Op::Reshape { reshape, .. } if reshape.opens_epoch() => {
-                BufferRequirement::OutOfPlaceExposed
-            }
-            Op::Reshape { .. } | Op::Copy { .. } => BufferRequirement::OutOfPlace,
-            Op::SharedPass(pass) if pass.is_out_of_place() => BufferRequirement::OutOfPlace,
-            Op::SharedPass(pass) if pass.in_both() => BufferRequirement::InBoth,
-            Op::SharedPass(_) => BufferRequirement::EitherExposed,
-        }
-    }
-
     fn loss(&self) -> Option<Loss> {
         match &self.0 {
             Op::Reshape { reshape, .. } => reshape.loss(),
@@ -102,19 +86,18 @@ impl<T: Real> Operation<T, Cpu<T>> for HostOp<T> {
         context: &mut RunContext<Cpu<T>>,
         buffers: OpBuffers<'_, [T]>,
     ) -> Result<(), Error> {
-        let OpBuffers { src, dst, caller } = buffers;
+        let OpBuffers { src, dst, window, spare } = buffers;
+        let spare = spare.unwrap_or_default();
         match &mut self.0 {
-            Op::Fft { parts, apart, .. } => {
+            Op::Fft { parts, reads_spare } => {
                 let RunContext { device, timings, .. } = context;
-                let mut spare = take(device.spare());
-                let (read, written) = split_spare(&mut spare, *apart);
+                let (read, written) = split_spare(spare, *reads_spare);
                 let (src, dst) = (src.map(|src| [src, read]), [dst, written]);
                 for Local { fft, blocks, from, to } in parts {
                     let src = src.map(|src| &src[from.piece][from.first..]);
                     let dst = &mut dst[to.piece][to.first..];
                     timings.fft.time(|| device.fft(fft, 0..*blocks, src, dst));
                 }
-                *device.spare() = spare;
                 Ok(())
             }
             Op::Copy { parts, width } => {
@@ -129,18 +112,15 @@ impl<T: Real> Operation<T, Cpu<T>> for HostOp<T> {
                 let RunContext { device, node_memory, timings, .. } = context;
                 let node_memory =
                     node_memory.as_deref_mut().expect("planned where there is a node_memory");
-                pass.run(node_memory, device, OpBuffers { src, dst, caller }, timings)
+                let buffers = OpBuffers { src, dst, window, spare: None };
+                pass.run(node_memory, device, buffers, timings)
             }
-            Op::Reshape { reshape, exchange, apart } => {
+            Op::Reshape { reshape, exchange, reads_spare } => {
                 let RunParts { device, exchange, node_memory, timings } = context.split(*exchange);
                 let src = src.expect("a reshape has a source and a destination");
-                let mut spare = take(device.spare());
-                let (read, written) = split_spare(&mut spare, *apart);
-                let (src, dst) = ([src, read], [dst, written]);
-                let done =
-                    reshape.run(Transports { exchange, node_memory }, device, src, dst, timings);
-                *device.spare() = spare;
-                done
+                let (read, written) = split_spare(spare, *reads_spare);
+                let transports = Transports { exchange, node_memory };
+                reshape.run(transports, device, [src, read], [dst, written], timings)
             }
         }
     }

@@ -11,7 +11,7 @@ use crate::base::timings::Time;
 use crate::base::{Error, Real, Timings};
 use crate::codec::{BadMessage, Codec, Wire, codec::copy};
 use crate::comm::{
-    Exchange, Expose, MessageHandler, MessagePlan, MessageSpec, NodeMemory, PeerMemory,
+    Exchanger, Expose, MessageHandler, MessagePlan, MessageSpec, NodeMemory, PeerMemory,
 };
 use crate::geometry::{DynBrick, Transfer};
 use crate::problem::Gain;
@@ -209,11 +209,6 @@ impl<T: Real> Reshape<T> {
         }
     }
 
-    /// Whether the ranks of a host must be able to read the source.
-    pub(crate) fn opens_epoch(&self) -> bool {
-        self.exposes
-    }
-
     /// Moves the data. Collective.
     pub(crate) fn run(
         &mut self,
@@ -276,7 +271,7 @@ pub(crate) struct Encoding<'a> {
 }
 
 pub(crate) struct Transports<'a> {
-    pub(crate) exchange: &'a mut dyn Exchange,
+    pub(crate) exchange: &'a mut dyn Exchanger,
     pub(crate) node_memory: &'a mut Option<Box<dyn NodeMemory>>,
 }
 
@@ -339,7 +334,7 @@ struct ReshapeHandler<'a, T: Real> {
 
 impl<T: Real> ReshapeHandler<'_, T> {
     /// Runs the exchange. Returns its result and the sum of squared errors.
-    fn run(mut self, exchange: &mut dyn Exchange) -> (Result<(), Error>, f64) {
+    fn run(mut self, exchange: &mut dyn Exchanger) -> (Result<(), Error>, f64) {
         let message_plan = &self.reshape.message_plan;
         let sent = exchange.run(message_plan, &mut self);
         self.timings.forwarded += exchange.forwarded();

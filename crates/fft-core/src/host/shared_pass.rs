@@ -26,7 +26,7 @@ use crate::base::{Timings, timings::Time};
 use crate::codec::codec::copy;
 use crate::comm::SLOT_ALIGN;
 use crate::comm::{Expose, LocalBuffers, NodeMemory, PeerMemory, Segment, WritePartition};
-use crate::execute::{CallerArrays, OpBuffers};
+use crate::execute::{OpBuffers, Window};
 use crate::geometry::exclusive::Exclusive;
 use crate::geometry::{DynBrick, PerAxis, Transfer};
 use crate::lower::tiling::{Side, Strips, Tiling, in_boxes};
@@ -44,8 +44,6 @@ pub(crate) struct SharedPass<T: Real> {
     width: usize,
     halving: Option<Halving>,
     segments: usize,
-    /// Whether exclusive data is in the output.
-    in_both: bool,
 }
 
 struct Tables<T: Real> {
@@ -133,20 +131,10 @@ impl<T: Real> SharedPass<T> {
             let width = side.width;
             Halving { direction, reads, width, before }
         });
-        let (pass, in_both) = (Registration::Pending(Some(partition)), tiling.exclusive.is_some());
+        let pass = Registration::Pending(Some(partition));
         let [ffts, on_read, on_write] = ffts.map(|ffts| ffts.plans);
         let tables = Tables { tiles, strips, ffts, on_read, on_write };
-        Ok(Self { pass, tables, others, width, halving, segments, in_both })
-    }
-
-    /// Whether exclusive data stays in the output throughout.
-    pub(crate) fn in_both(&self) -> bool {
-        self.in_both
-    }
-
-    /// Whether source and destination differ.
-    pub(crate) fn is_out_of_place(&self) -> bool {
-        self.halving.is_some()
+        Ok(Self { pass, tables, others, width, halving, segments })
     }
 
     /// Registers the partition with the other ranks. Collective.
@@ -158,7 +146,7 @@ impl<T: Real> SharedPass<T> {
         Ok(())
     }
 
-    /// Transforms one buffer into another, or in place, or the caller's arrays. Collective.
+    /// Transforms one buffer into another, or in place, or through a window. Collective.
     pub(crate) fn run(
         &mut self,
         node_memory: &mut dyn NodeMemory,
@@ -166,33 +154,34 @@ impl<T: Real> SharedPass<T> {
         buffers: OpBuffers<'_, [T]>,
         timings: &mut Timings,
     ) -> Result<(), Error> {
-        let OpBuffers { src, dst, caller } = buffers;
+        let OpBuffers { src, dst, window, .. } = buffers;
         let (partition, width) = (self.partition(), self.width);
-        let Some(CallerArrays { input, mut output, copy_in, copy_out }) = caller else {
+        let Some(Window { memory, copies_in, copies_out }) = window else {
             let read = src.map(cast_slice);
             let local = LocalBuffers::default();
             let expose = Expose::Write { read, write: cast_slice_mut(dst), partition, local };
             return self.exposure_epoch(node_memory, device, expose, None, timings);
         };
-        if copy_in {
-            let from = input.or(output.as_deref()).expect("data is taken from one of them");
+        if copies_in {
+            let from = src.unwrap_or(dst);
             let parts = self.others.iter();
             timings.own.time(|| {
-                parts.for_each(|[part, _]| device.copy_nontemporal(part, width, from, dst))
+                parts.for_each(|[part, _]| device.copy_nontemporal(part, width, from, memory))
             });
         }
         let local = LocalBuffers {
-            input: input.map(cast_slice),
-            output: output.as_deref_mut().map(cast_slice_mut),
-            copy_in,
-            copy_out,
+            input: src.map(cast_slice),
+            output: Some(cast_slice_mut(dst)),
+            copy_in: copies_in,
+            copy_out: copies_out,
         };
-        let expose = Expose::Write { read: None, write: cast_slice_mut(dst), partition, local };
-        let result = self.exposure_epoch(node_memory, device, expose, input, timings);
-        if let Some(output) = output.filter(|_| copy_out) {
+        let write = cast_slice_mut(memory);
+        let expose = Expose::Write { read: None, write, partition, local };
+        let result = self.exposure_epoch(node_memory, device, expose, src, timings);
+        if copies_out {
             let parts = self.others.iter();
             timings.own.time(|| {
-                parts.for_each(|[_, part]| device.copy_nontemporal(part, width, dst, output))
+                parts.for_each(|[_, part]| device.copy_nontemporal(part, width, memory, dst))
             });
         }
         result

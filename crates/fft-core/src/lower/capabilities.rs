@@ -1,26 +1,28 @@
-//! What a device can do, the same on all ranks.
+//! What ranks can do, the same on all of them.
 
+use super::device::DeviceCapabilities;
 use crate::problem::{Access, Problem};
 
-/// What a device can do, the same on all ranks.
+/// What ranks can do, the same on all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Capabilities {
+pub struct Capabilities<'a> {
     /// Whether all ranks are on one host, and operations read and write each other's memory.
     pub shares_memory: bool,
     /// Whether this includes the caller's arrays, not only the plan's memory.
     pub exposes_all: bool,
-    /// Whether operations transform what fits into cache while they pack and unpack it.
-    pub fuses_in_cache: bool,
+    /// What devices can do whose library transforms. `None` for hosts, whose operations transform
+    /// what fits into cache while they pack and unpack it.
+    pub device: Option<&'a DeviceCapabilities>,
 }
 
-impl Capabilities {
+impl<'a> Capabilities<'a> {
     /// The capabilities of bound ranks. `exposes_all` is `None` if they reach no other memory.
     pub fn of(problem: &Problem, exposes_all: Option<bool>) -> Self {
         let all_near = problem.all_near();
         Self {
             shares_memory: all_near && exposes_all.is_some(),
             exposes_all: !all_near || problem.options.shared_arrays || exposes_all.unwrap_or(true),
-            fuses_in_cache: true,
+            device: None,
         }
     }
 
@@ -29,11 +31,16 @@ impl Capabilities {
         let shared =
             problem.options.exchange.reads_peers() && problem.options.access == Access::Cached;
         let shares_memory = shared && problem.all_near() && problem.input.ranks() > 1;
-        Self { shares_memory, exposes_all: true, fuses_in_cache: true }
+        Self { shares_memory, exposes_all: true, device: None }
     }
 
-    /// The capabilities of a device whose library transforms, and fuses what it can itself.
-    pub fn of_library() -> Self {
-        Self { shares_memory: false, exposes_all: true, fuses_in_cache: false }
+    /// The capabilities of devices whose library transforms.
+    pub fn of_devices(device: &'a DeviceCapabilities) -> Self {
+        Self { shares_memory: false, exposes_all: device.exposes_all, device: Some(device) }
+    }
+
+    /// Whether operations transform what fits into cache while they pack and unpack it.
+    pub(crate) fn fuses_in_cache(&self) -> bool {
+        self.device.is_none()
     }
 }

@@ -1,25 +1,28 @@
 //! Lowering: from the steps of a recipe to the passes over memory that execute them.
 //!
+//! A program begins with one operation for each transform and each reshape of the recipe. Then
+//! rules fuse operations, each rule in one pass over the program:
+//!
 //! ```text
-//! decide which steps are shared passes and which buffers hold data   (stages.rs, memory_plan.rs)
-//! for each stage:
-//!     a factor is multiplied into the transform before it, or else the one after
-//!     a transform joins the pending ones if blocks with all their lines fit into cache
-//!     an exchange transforms the pending axes while it packs, if its chunks hold their lines
-//!     a shared stage is one pass per group of axes whose lines fit into one tile
-//!     before any other stage the pending transforms become a pass,
-//!         or are fused into the exchange before them, if it unpacks all messages at once
+//! share    transforms between reshapes there and back become passes in shared memory   (shared.rs)
+//! halve    a real transform next to such a pass joins it
+//! divide   passes whose lines do not fit into cache together are divided
+//! join     transforms whose blocks fit into cache together become one pass             (rules.rs)
+//! pack     an exchange transforms chunks while it packs them
+//! unpack   an exchange transforms tiles while it unpacks them
 //! ```
+//!
+//! Candidates (candidate.rs) differ in the rules that are used, and the first that needs the least
+//! memory is taken.
 
+use super::candidate::Candidate;
 use super::capabilities::Capabilities;
-use super::fusion::{fit_in_block, fit_in_cache, fusable_suffix};
-use super::memory_plan::MemoryPlan;
-use super::program::{AxisFft, ExchangePass, LocalPass, Op, Program, SharedFft};
-use super::stages::{Lowering, Stage, Walked};
-use crate::codec::Wire;
-use crate::problem::Direction;
+use super::device::{AcrossFft, StorePass};
+use super::program::{AxisFft, ExchangePass, Op, Program, Value};
+use crate::geometry::Topology;
+use crate::problem::{Direction, Gain, Problem, TransportPolicy};
 use crate::recipe::norm_gain::gain_after;
-use crate::recipe::{Recipe, Step};
+use crate::recipe::{Node, Recipe, Step};
 use crate::redistribute::spill::BufferSplit;
 
 impl Recipe {
@@ -31,7 +34,7 @@ impl Recipe {
     /// let grid = DynGrid::new([32, 32, 32])?;
     /// let slabs = Layout::even(grid, ProcGrid::new([4, 1, 1]), 4);
     /// let mut problem = Problem::new([Kind::C2C; 3], true, Precision::F64, slabs.clone(), slabs)?;
-    /// problem.options.exchange = Algorithm::P2p;
+    /// problem.options.exchange = Exchange::P2p;
     /// let recipe = Recipe::new(problem)?;
     /// let capabilities = Capabilities::of_threads(recipe.problem());
     /// let program = recipe.lower(Direction::Forward, capabilities);
@@ -39,244 +42,167 @@ impl Recipe {
     /// assert!(program.to_string().starts_with("local fft: c2c z c2c y"));
     /// # Ok::<(), Error>(())
     /// ```
-    pub fn lower(&self, direction: Direction, capabilities: Capabilities) -> Program<'_> {
-        let lowering =
-            Lowering { recipe: self, direction, capabilities, policy: self.problem().policy() };
-        let (stages, mut plan) = lowering.plan_memory();
-        let mut builder = Builder {
-            lowering,
-            ops: Vec::new(),
-            splits: std::mem::take(&mut plan.splits).into_iter(),
-            split: BufferSplit::default(),
-            pending: Pending::default(),
-            since: Vec::new(),
-            factor: 1.0,
-            exchanges: 0,
-            plan,
-        };
-        for stage in stages {
-            match stage {
-                Stage::Scale(factor) => builder.scale(factor),
-                Stage::Fft(walked) => builder.transform(&walked),
-                Stage::Reshape { reshape, rest } => builder.exchange(&reshape, &rest),
-                Stage::Shared { home, work, steps, real } => {
-                    builder.shared(home, work, &steps, real);
-                }
-            }
-        }
-        builder.finish()
+    pub fn lower<'a>(
+        &'a self,
+        direction: Direction,
+        capabilities: Capabilities<'a>,
+    ) -> Program<'a> {
+        let policy = self.problem().policy();
+        Lowering { recipe: self, direction, capabilities, policy }.program()
     }
 }
 
-#[derive(Default)]
-struct Pending {
-    ffts: Vec<AxisFft>,
-    splits: [BufferSplit; 2],
+/// One direction of a recipe to be lowered.
+#[derive(Clone, Copy)]
+pub(crate) struct Lowering<'a> {
+    pub(crate) recipe: &'a Recipe,
+    pub(crate) direction: Direction,
+    pub(crate) capabilities: Capabilities<'a>,
+    pub(crate) policy: TransportPolicy,
 }
 
-struct Builder<'a> {
-    lowering: Lowering<'a>,
-    ops: Vec<Op<'a>>,
-    plan: MemoryPlan,
-    /// The split of bricks after each remaining exchange.
-    splits: std::vec::IntoIter<BufferSplit>,
-    split: BufferSplit,
-    pending: Pending,
-    /// The axes transformed since the last exchange.
-    since: Vec<usize>,
-    /// A factor that the next transform includes.
-    factor: f64,
-    exchanges: usize,
-}
-
-impl<'a> Builder<'a> {
-    fn scale(&mut self, factor: f64) {
-        match self.pending.ffts.last_mut() {
-            Some(fft) => fft.factor *= factor,
-            None => self.factor *= factor,
-        }
+impl<'a> Lowering<'a> {
+    pub(crate) fn problem(&self) -> &'a Problem {
+        self.recipe.problem()
     }
 
-    fn fft(&mut self, walked: &Walked) -> Option<AxisFft> {
-        let Step::Fft { axis, kind } = walked.step else { return None };
-        let factor = std::mem::replace(&mut self.factor, 1.0);
-        let resized = self.lowering.problem().is_resized(axis);
-        Some(AxisFft { step: walked.number, axis, kind, resized, factor })
+    /// The nodes before and after a step in this direction.
+    pub(crate) fn ends(&self, step: usize) -> [&'a Node; 2] {
+        let nodes = self.recipe.nodes();
+        let [first, last] = [&nodes[step], &nodes[step + 1]];
+        self.direction.choose([first, last], [last, first])
     }
 
-    /// Adds a local transform to the pending ones, or begins a new group.
-    fn transform(&mut self, walked: &Walked) {
-        let Some(fft) = self.fft(walked) else { return };
-        self.since.push(fft.axis);
-        if !self.joins(&fft, walked) {
-            self.flush();
-        }
-        if fft.changes_len() {
-            let before = self.split.clone();
-            self.split = before.clone().transposed();
-            self.pending.splits = [before, self.split.clone()];
-        } else if self.pending.ffts.is_empty() {
-            self.pending.splits = [self.split.clone(), self.split.clone()];
-        }
-        self.pending.ffts.push(fft);
+    /// The nodes before the first step and after the last.
+    pub(crate) fn start_and_end(&self) -> [&'a Node; 2] {
+        let nodes = self.recipe.nodes();
+        let [first, last] = [&nodes[0], &nodes[nodes.len() - 1]];
+        self.direction.choose([first, last], [last, first])
     }
 
-    /// Whether a transform fits into one pass with the pending ones.
-    fn joins(&self, fft: &AxisFft, walked: &Walked) -> bool {
-        let problem = self.lowering.problem();
-        let Some(first) = self.pending.ffts.first() else { return true };
-        if !self.lowering.capabilities.fuses_in_cache {
-            return true;
+    /// The program of a candidate.
+    pub(crate) fn build(&self, candidate: Candidate) -> Program<'a> {
+        let mut ops = self.unfused(candidate.reads_peers);
+        if candidate.exclusive.is_some() {
+            let [start, _] = self.start_and_end();
+            ops = self.shared_passes(start, start, &ops);
+        } else if candidate.shares {
+            ops = self.share(ops, candidate.saves);
         }
-        if fft.changes_len() {
-            return false;
+        if candidate.halves {
+            ops = self.halve(ops);
         }
-        let direction = self.lowering.direction;
-        let from = direction.choose(first.step, first.step + 1);
-        let ends = [from, walked.to].map(|node| self.lowering.node(node));
-        let axes: Vec<_> = self.pending.ffts.iter().chain([fft]).map(|fft| fft.axis).collect();
-        fit_in_block(ends, &axes, problem.precision.bytes())
+        if let Some(device) = self.capabilities.device {
+            ops = self.for_device(ops, device);
+        } else {
+            ops = self.divide(ops);
+            ops = self.join(ops);
+            ops = if self.policy.pipelined { self.pack(ops) } else { ops };
+            ops = self.unpack(ops);
+        }
+        if candidate.copies_out {
+            ops.push(Op::CopyOut);
+        }
+        number_exchanges(&mut ops);
+        let Self { recipe, direction, capabilities, policy } = *self;
+        let (values, exclusive) = (self.values(&ops), candidate.exclusive);
+        Program { recipe, direction, capabilities, ops, values, exclusive, policy }
     }
 
-    /// Emits the pending transforms as a pass, or fuses them into the exchange before.
-    fn flush(&mut self) {
-        let Pending { ffts, splits } = std::mem::take(&mut self.pending);
-        let Some(first) = ffts.first() else { return };
-        let in_place = !first.changes_len();
-        match self.ops.last_mut() {
-            Some(Op::Exchange(exchange))
-                if in_place
-                    && exchange.fuse_after.is_empty()
-                    && self.lowering.unpacks_at_once(exchange) =>
-            {
-                exchange.fuse_after = ffts;
-            }
-            _ => self.ops.push(Op::LocalFft(LocalPass { ffts, splits })),
-        }
-    }
-
-    /// Emits an exchange. `rest` are the steps after it.
-    fn exchange(&mut self, walked: &Walked, rest: &[Step]) {
-        let Step::Reshape { wire, exchange } = walked.step else { return };
-        let (lowering, problem) = (self.lowering, self.lowering.problem());
-        let from = lowering.node(walked.from);
-        let policy = &lowering.policy;
-        let pipelined = policy.pipelined && lowering.capabilities.fuses_in_cache;
-        let whole = match pipelined {
-            true => {
-                let element = from.width() * problem.precision.bytes() * problem.batch;
-                fusable_suffix(&from.layout, &self.since, element, policy.tile_bytes)
-            }
-            false => Vec::new(),
-        };
-        let packs = |fft: &AxisFft| whole.contains(&fft.axis) && !fft.changes_len();
-        let fuse_before = match pipelined && self.pending.ffts.iter().all(packs) {
-            true => std::mem::take(&mut self.pending).ffts,
-            false => Vec::new(),
-        };
-        self.flush();
-        let after = self.splits.next().unwrap_or_default();
-        let before = std::mem::replace(&mut self.split, after.clone());
-        self.ops.push(Op::Exchange(ExchangePass {
-            step: walked.number,
-            number: self.exchanges,
-            from,
-            to: lowering.node(walked.to),
-            wire,
-            exchange,
-            direct: exchange.reads_peers() && !self.plan.messages,
-            whole,
-            chunking: policy.chunking.filter(|_| lowering.capabilities.fuses_in_cache),
-            fuse_before,
-            fuse_after: Vec::new(),
-            splits: [before, after],
-            gain: gain_after(from, rest, problem, lowering.direction),
-        }));
-        self.exchanges += 1;
-        self.since.clear();
-    }
-
-    /// Emits shared passes: one for each layout and group of axes whose lines fit into one tile.
-    fn shared(&mut self, home: usize, work: usize, steps: &[Walked], real: Option<Walked>) {
-        self.flush();
-        let forward = self.lowering.direction == Direction::Forward;
-        let (mut work, mut ffts) = (work, Vec::new());
-        let mut real = real;
-        // The real transform belongs to the first pass forward, and to the last inverse.
-        if let Some(walked) = real.filter(|_| forward) {
-            ffts.extend(self.fft(&walked));
-        }
-        for (number, walked) in steps.iter().enumerate() {
-            match walked.step {
-                Step::Scale { forward, inverse } => {
-                    let factor = self.lowering.direction.choose(forward, inverse);
-                    match ffts.last_mut() {
-                        Some(fft) => fft.factor *= factor,
-                        None => self.factor *= factor,
-                    }
-                }
-                Step::Fft { .. } => ffts.extend(self.fft(walked)),
-                Step::Reshape { .. } => {
-                    let last = number + 1 == steps.len();
-                    let taken = real.take_if(|_| forward || last);
-                    if let Some(walked) = taken.filter(|_| !forward) {
-                        ffts.extend(self.fft(&walked));
-                    }
-                    let node = taken.map(|walked| if forward { walked.from } else { walked.to });
-                    self.shared_passes([home, work], std::mem::take(&mut ffts), node);
-                    work = walked.to;
-                }
-            }
-        }
-        self.shared_passes([home, work], ffts, None);
-        self.since.clear();
-    }
-
-    fn shared_passes(&mut self, [home, work]: [usize; 2], ffts: Vec<AxisFft>, real: Option<usize>) {
-        if ffts.is_empty() {
-            return;
-        }
-        let problem = self.lowering.problem();
-        let node = self.lowering.node(home);
-        let axes: Vec<_> = ffts.iter().map(|fft| fft.axis).collect();
-        let element = node.width() * problem.precision.bytes() * problem.batch;
-        let together = fit_in_cache(&node.layout, &axes, element);
-        debug_assert!(real.is_none() || together, "a real transform is fused where lines fit");
-        for part in ffts.chunks(if together { ffts.len() } else { 1 }) {
-            let first = self.plan.exclusive.is_some() && self.ops.is_empty();
-            self.ops.push(Op::SharedPass(SharedFft {
-                home,
-                work,
-                ffts: part.to_vec(),
-                real,
-                first,
-            }));
-        }
-    }
-
-    fn finish(mut self) -> Program<'a> {
-        self.flush();
-        let Lowering { recipe, direction, policy, .. } = self.lowering;
-        if self.plan.copies_out {
-            let node = direction.choose(recipe.nodes().len() - 1, 0);
-            self.ops.push(Op::CopyOut { node, split: self.split });
-        }
-        Program { recipe, direction, ops: self.ops, exclusive: self.plan.exclusive, policy }
-    }
-}
-
-impl Lowering<'_> {
-    /// Whether all messages arrive before unpacking, and can be read in any order.
-    fn unpacks_at_once(&self, pass: &ExchangePass<'_>) -> bool {
-        if !self.capabilities.fuses_in_cache {
-            return false;
-        }
+    /// One operation for each transform and each reshape. A factor belongs to the transform before
+    /// it, or else to the one after.
+    pub(crate) fn unfused(&self, reads_peers: bool) -> Vec<Op<'a>> {
         let problem = self.problem();
-        let [from, to] = [&pass.from.layout, &pass.to.layout];
-        let silent = from.has_bricks_of(to)
-            || problem.input.ranks() == 1
-            || pass.direct && self.capabilities.shares_memory;
-        // Encoded messages are decoded sequentially.
-        silent || self.policy.buffers_all && pass.wire == Wire::Raw
+        let topology = Topology::new(&problem.hosts, problem.input.ranks());
+        let reads_peers = match self.capabilities.device {
+            Some(device) => device.synchronizes,
+            None => reads_peers && topology.ranks_per_host() > 1,
+        };
+        let on_host = self.capabilities.device.is_none();
+        let mut ops = Vec::new();
+        let mut next_factor = 1.0;
+        for step in self.step_numbers() {
+            let [from, to] = self.ends(step);
+            match self.recipe.steps()[step] {
+                Step::Scale { forward, inverse } => {
+                    let factor = self.direction.choose(forward, inverse);
+                    match ops.last_mut() {
+                        Some(Op::LocalFft(ffts)) => ffts[0].factor *= factor,
+                        _ => next_factor *= factor,
+                    }
+                }
+                Step::Fft { axis, kind } => {
+                    let factor = std::mem::replace(&mut next_factor, 1.0);
+                    let resized = problem.is_resized(axis);
+                    ops.push(Op::LocalFft(vec![AxisFft { step, axis, kind, resized, factor }]));
+                }
+                Step::Reshape { wire, exchange } => ops.push(Op::Exchange(ExchangePass {
+                    step,
+                    number: 0,
+                    from,
+                    to,
+                    wire,
+                    exchange,
+                    direct: reads_peers && (exchange.reads_peers() || !on_host),
+                    whole: Vec::new(),
+                    chunking: self.policy.chunking.filter(|_| self.capabilities.fuses_in_cache()),
+                    fuse_before: Vec::new(),
+                    fuse_after: Vec::new(),
+                    chunks: None,
+                    gain: self.gain(from, step),
+                })),
+            }
+        }
+        ops
+    }
+
+    fn step_numbers(&self) -> Vec<usize> {
+        let steps = 0..self.recipe.steps().len();
+        match self.direction {
+            Direction::Forward => steps.collect(),
+            Direction::Inverse => steps.rev().collect(),
+        }
+    }
+
+    /// The gain of an error in the data of `from` by the steps after this one.
+    pub(crate) fn gain(&self, from: &Node, step: usize) -> Gain {
+        let steps = self.recipe.steps();
+        let rest: Vec<_> = match self.direction {
+            Direction::Forward => steps[step + 1..].to_vec(),
+            Direction::Inverse => steps[..step].iter().rev().copied().collect(),
+        };
+        gain_after(from, &rest, self.problem(), self.direction)
+    }
+
+    /// The data before, between and after operations, not divided.
+    fn values(&self, ops: &[Op<'a>]) -> Vec<Value<'a>> {
+        let [start, end] = self.start_and_end();
+        let after = ops.iter().map(|op| match op {
+            Op::LocalFft(ffts) => self.ends(ffts[ffts.len() - 1].step)[1],
+            Op::Exchange(pass) => pass.to,
+            Op::SharedPass(pass) => pass.result(self.direction),
+            Op::Across(AcrossFft { both, .. }) => self.ends(both[1].step)[1],
+            Op::Store(pass) => pass.exchange.to,
+            Op::CopyOut => end,
+        });
+        let nodes = std::iter::once(start).chain(after);
+        nodes.map(|node| Value { node, split: BufferSplit::default() }).collect()
+    }
+}
+
+/// Numbers the exchanges that are left.
+fn number_exchanges(ops: &mut [Op<'_>]) {
+    let mut number = 0;
+    for op in ops {
+        let pass = match op {
+            Op::Exchange(pass) => pass,
+            Op::Store(StorePass { loads, exchange, .. }) => {
+                number += usize::from(loads.is_some());
+                exchange
+            }
+            _ => continue,
+        };
+        pass.number = number;
+        number += 1;
     }
 }

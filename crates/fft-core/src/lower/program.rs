@@ -2,11 +2,15 @@
 
 use std::fmt;
 
+use super::allocate::{Action, Allocation, MemoryNeeds, MemoryUse, PlacedStep};
+use super::capabilities::Capabilities;
+use super::device::{AcrossFft, Chunks, FftGroup, StorePass};
+use super::lower::Lowering;
 use crate::codec::Wire;
 use crate::geometry::exclusive::Exclusive;
 use crate::geometry::layout::axis_names;
 use crate::problem::Gain;
-use crate::problem::{Algorithm, Chunking, Direction, Kind, TransportPolicy};
+use crate::problem::{Chunking, Direction, Exchange, Kind, TransportPolicy};
 use crate::recipe::norm_gain::Loss;
 use crate::recipe::{Node, Pass, Recipe};
 use crate::redistribute::spill::BufferSplit;
@@ -19,31 +23,61 @@ use crate::redistribute::spill::BufferSplit;
 pub struct Program<'a> {
     pub(crate) recipe: &'a Recipe,
     pub(crate) direction: Direction,
+    pub(crate) capabilities: Capabilities<'a>,
+    /// Operation `i` reads value `i` and writes value `i + 1`.
     pub(crate) ops: Vec<Op<'a>>,
+    pub(crate) values: Vec<Value<'a>>,
     /// The data each rank keeps in its output from the first operation to the last.
     pub(crate) exclusive: Option<Exclusive>,
     pub(crate) policy: TransportPolicy,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Op<'a> {
-    LocalFft(LocalPass),
+    /// Local transforms along axes that fit into cache together.
+    LocalFft(Vec<AxisFft>),
     Exchange(ExchangePass<'a>),
-    SharedPass(SharedFft),
+    SharedPass(SharedFft<'a>),
+    /// One of two transforms across, on a device.
+    Across(AcrossFft),
+    /// Transforms that do the last exchange, on a device.
+    Store(StorePass<'a>),
     /// Copy of the result from the plan's memory to the output.
-    CopyOut {
-        node: usize,
-        split: BufferSplit,
-    },
+    CopyOut,
 }
 
-/// An operation of a program without shared passes ([`Program::device_ops`]).
+/// The data before, between or after operations.
+#[derive(Debug)]
+pub(crate) struct Value<'a> {
+    pub(crate) node: &'a Node,
+    /// How each rank's brick is divided between two buffers.
+    pub(crate) split: BufferSplit,
+}
+
+/// An operation of a program for devices ([`Capabilities::of_devices`]).
 #[derive(Debug)]
 pub enum DeviceOp<'p, 'a> {
-    /// Local transforms, in order.
-    LocalFft(&'p [AxisFft]),
-    /// A redistribution.
+    /// Local transforms: along one axis, or along two that are one operation. If an exchange in
+    /// chunks follows, they are divided like it.
+    LocalFft(&'p [AxisFft], Option<Chunks>),
+    /// One of two transforms across.
+    Across(&'p AcrossFft),
+    /// A redistribution, perhaps by the transforms after it.
     Exchange(&'p ExchangePass<'a>),
+    /// Transforms that do the redistribution after them, perhaps also the one before.
+    Store(&'p StorePass<'a>),
+}
+
+impl DeviceOp<'_, '_> {
+    /// Whether it is an exchange that the transforms after it do.
+    pub fn is_loaded(&self) -> bool {
+        matches!(self, Self::Exchange(pass) if !pass.fuse_after.is_empty())
+    }
+
+    /// Whether it is transforms that do the exchange after them.
+    pub fn is_stored(&self) -> bool {
+        matches!(self, Self::Store(_))
+    }
 }
 
 /// The transform along one axis.
@@ -57,15 +91,8 @@ pub struct AxisFft {
     pub(crate) factor: f64,
 }
 
-/// Local transforms along axes that fit into cache together.
-#[derive(Debug)]
-pub(crate) struct LocalPass {
-    pub(crate) ffts: Vec<AxisFft>,
-    pub(crate) splits: [BufferSplit; 2],
-}
-
 /// A redistribution to another layout.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct ExchangePass<'a> {
     /// The number of the recipe's step.
     pub(crate) step: usize,
@@ -77,8 +104,8 @@ pub struct ExchangePass<'a> {
     pub to: &'a Node,
     /// The encoding of messages.
     pub wire: Wire,
-    /// The algorithm.
-    pub exchange: Algorithm,
+    /// The exchange.
+    pub exchange: Exchange,
     /// Whether ranks of a host read each other's memory.
     pub(crate) direct: bool,
     /// Axes that chunks hold whole.
@@ -86,24 +113,33 @@ pub struct ExchangePass<'a> {
     pub(crate) chunking: Option<Chunking>,
     /// Transforms of each chunk before packing.
     pub(crate) fuse_before: Vec<AxisFft>,
-    /// Transforms of each tile after unpacking.
-    pub(crate) fuse_after: Vec<AxisFft>,
-    pub(crate) splits: [BufferSplit; 2],
+    /// Transforms of each tile after unpacking; on a device, those that load what it moves.
+    pub fuse_after: Vec<AxisFft>,
+    /// The chunks that copy engines move, on a device.
+    pub chunks: Option<Chunks>,
     /// The gain of errors in messages up to the result.
     pub(crate) gain: Gain,
 }
 
 /// In-place transforms across the ranks of a host.
-#[derive(Debug)]
-pub(crate) struct SharedFft {
+#[derive(Clone, Debug)]
+pub(crate) struct SharedFft<'a> {
     /// The nodes with the distribution of data and of work.
-    pub(crate) home: usize,
-    pub(crate) work: usize,
+    pub(crate) home: &'a Node,
+    pub(crate) work: &'a Node,
     pub(crate) ffts: Vec<AxisFft>,
     /// The node of real data, read forward or written inverse instead of `home`.
-    pub(crate) real: Option<usize>,
-    /// Whether it is the first operation and reads the input.
-    pub(crate) first: bool,
+    pub(crate) real: Option<&'a Node>,
+}
+
+impl<'a> SharedFft<'a> {
+    /// The node of the result.
+    pub(crate) fn result(&self, direction: Direction) -> &'a Node {
+        match direction {
+            Direction::Forward => self.home,
+            Direction::Inverse => self.real.unwrap_or(self.home),
+        }
+    }
 }
 
 impl<'a> Program<'a> {
@@ -112,24 +148,32 @@ impl<'a> Program<'a> {
         self.recipe
     }
 
-    /// The operations of a device without shared passes ([`Capabilities::of_library`]).
+    /// The operations of a device.
     ///
     /// # Panics
-    /// If the program was lowered for another device.
-    ///
-    /// [`Capabilities::of_library`]: super::Capabilities::of_library
+    /// If the program was lowered for hosts.
     pub fn device_ops(&self) -> impl Iterator<Item = DeviceOp<'_, 'a>> {
-        self.ops.iter().map(|op| match op {
-            Op::LocalFft(pass) => DeviceOp::LocalFft(&pass.ffts),
+        self.ops.iter().enumerate().map(|(number, op)| match op {
+            Op::LocalFft(ffts) => match self.ops.get(number + 1) {
+                Some(Op::Exchange(next)) => DeviceOp::LocalFft(ffts, next.chunks),
+                _ => DeviceOp::LocalFft(ffts, None),
+            },
+            Op::Across(across) => DeviceOp::Across(across),
             Op::Exchange(pass) => DeviceOp::Exchange(pass),
-            Op::SharedPass(_) | Op::CopyOut { .. } => unreachable!("lowered for a CPU"),
+            Op::Store(pass) => DeviceOp::Store(pass),
+            Op::SharedPass(_) | Op::CopyOut => unreachable!("lowered for a host"),
         })
+    }
+
+    /// A rank's transforms of one operation of a device.
+    pub fn group(&self, ffts: &[AxisFft], rank: usize) -> FftGroup {
+        let Self { recipe, direction, capabilities, policy, .. } = *self;
+        FftGroup::new(&Lowering { recipe, direction, capabilities, policy }, ffts, rank)
     }
 
     /// The node of this rank's data before the first operation, and after the last.
     pub fn start_and_end(&self) -> [&'a Node; 2] {
-        let [first, last] = [0, self.recipe.nodes().len() - 1].map(|number| self.node(number));
-        self.direction.choose([first, last], [last, first])
+        [self.values[0].node, self.values[self.ops.len()].node]
     }
 
     /// The number of an exchange among those of both directions.
@@ -154,24 +198,100 @@ impl<'a> Program<'a> {
 
     /// The axis and the pass of a transform, without strides.
     pub fn pass(&self, fft: &AxisFft) -> (usize, Pass) {
-        let [complex_before, complex_after] = self.ends(fft.step).map(|node| node.complex);
-        let (problem, resized) = (self.recipe.problem(), fft.resized);
-        let pass = Pass {
-            kind: fft.kind,
-            direction: self.direction,
-            n: problem.transform[fft.axis],
-            resized: resized.then(|| [problem.grid().len(fft.axis), problem.modes[fft.axis]]),
-            complex_before,
-            complex_after,
-            outer: 1,
-            inner: 1,
-            factor: fft.factor,
-        };
-        (fft.axis, pass)
+        pass_of(self.recipe, self.direction, fft)
     }
 
     pub(crate) fn passes(&self, ffts: &[AxisFft]) -> Vec<(usize, Pass)> {
         ffts.iter().map(|fft| self.pass(fft)).collect()
+    }
+
+    /// Real numbers of a value on a rank: the part that other ranks can access.
+    ///
+    /// All of it, or without data that stays in the output, or the first of two parts.
+    pub(crate) fn reals(&self, value: usize, rank: usize) -> usize {
+        self.parts(value, rank)[0]
+    }
+
+    /// Real numbers of a value on a rank, and of its second part if that is in a buffer of its own.
+    pub(crate) fn parts(&self, value: usize, rank: usize) -> [usize; 2] {
+        let Value { node, split } = &self.values[value];
+        let point = self.recipe.problem().batch * node.width();
+        match &self.exclusive {
+            Some(exclusive) => [exclusive.public_points(rank) * point, 0],
+            None => split.reals(rank, node.layout.brick(rank), point),
+        }
+    }
+
+    /// The use of memory by each operation.
+    pub(crate) fn uses(&self) -> Vec<MemoryUse> {
+        let of = |op: &Op<'_>| match op {
+            Op::LocalFft(ffts) if self.capabilities.device.is_some() => self.use_on_device(ffts),
+            Op::LocalFft(ffts) => {
+                MemoryUse { in_place: !ffts[0].changes_len(), ..MemoryUse::default() }
+            }
+            Op::Exchange(pass) => MemoryUse { peers_read: pass.direct, ..MemoryUse::default() },
+            Op::SharedPass(pass) => MemoryUse {
+                in_place: pass.real.is_none(),
+                peers_read: true,
+                peers_write: true,
+                ..MemoryUse::default()
+            },
+            // Others also write the destination: the output, which all access then.
+            Op::Store(_) => MemoryUse { peers_read: true, ..MemoryUse::default() },
+            Op::Across(_) | Op::CopyOut => MemoryUse::default(),
+        };
+        self.ops.iter().map(of).collect()
+    }
+
+    /// A library transforms complex data in place, and may overwrite half spectra that it reads.
+    fn use_on_device(&self, ffts: &[AxisFft]) -> MemoryUse {
+        let resized = ffts[0].resized;
+        let halves = ffts.iter().any(|fft| fft.kind == Kind::R2C);
+        let reads_halves = halves && self.direction == Direction::Inverse;
+        // If lines are padded, a copy of them is transformed.
+        let copies = resized && !self.pass(&ffts[0]).1.line_sides()[0].is_whole();
+        MemoryUse {
+            in_place: !resized && !halves,
+            destroys_source: reads_halves && !copies,
+            ..MemoryUse::default()
+        }
+    }
+
+    /// What the operations need of a rank's memory. `exposes_all` is as in [`Capabilities`].
+    ///
+    /// [`Capabilities`]: super::Capabilities
+    pub fn memory_needs(&self, rank: usize, exposes_all: bool) -> MemoryNeeds {
+        let parts: Vec<_> = (0..self.values.len()).map(|value| self.parts(value, rank)).collect();
+        MemoryNeeds {
+            uses: self.uses(),
+            reals: parts.iter().map(|[first, _]| *first).collect(),
+            spare: parts.iter().map(|[_, second]| *second).max().unwrap_or(0),
+            exposes_all,
+            has_exclusive: self.exclusive.is_some(),
+        }
+    }
+
+    /// The operations of a rank with the places of what they read and write, one a line, for a run
+    /// from the input to the output or in place.
+    pub fn placed(&self, rank: usize, in_place: bool, exposes_all: bool) -> String {
+        let allocation = Allocation::new(&self.memory_needs(rank, exposes_all), in_place);
+        let part = |value: usize| if self.parts(value, rank)[1] > 0 { " and spare" } else { "" };
+        let line = |step: &PlacedStep| {
+            let PlacedStep { action, from, to, window } = step;
+            let mut text = match *action {
+                Action::Copy(_) => format!("copy from {from} to {to}"),
+                Action::Run(op) => {
+                    let (before, after) = (part(op), part(op + 1));
+                    let op = self.text(&self.ops[op]);
+                    format!("{op}, from {from}{before} to {to}{after}")
+                }
+            };
+            if let Some(window) = window {
+                text += &format!(" through {window}");
+            }
+            text
+        };
+        allocation.steps.iter().map(line).collect::<Vec<_>>().join("\n")
     }
 
     /// The exchange that executes a step; `None` inside a shared pass.
@@ -186,6 +306,26 @@ impl<'a> Program<'a> {
     pub fn passes_over_memory(&self) -> usize {
         self.ops.len()
     }
+}
+
+/// The axis and the pass of a transform, without strides.
+pub(crate) fn pass_of(recipe: &Recipe, direction: Direction, fft: &AxisFft) -> (usize, Pass) {
+    let nodes = recipe.nodes();
+    let [first, last] = [nodes[fft.step].complex, nodes[fft.step + 1].complex];
+    let [complex_before, complex_after] = direction.choose([first, last], [last, first]);
+    let (problem, resized) = (recipe.problem(), fft.resized);
+    let pass = Pass {
+        kind: fft.kind,
+        direction,
+        n: problem.zero_padded[fft.axis],
+        resized: resized.then(|| [problem.grid().len(fft.axis), problem.modes[fft.axis]]),
+        complex_before,
+        complex_after,
+        outer: 1,
+        inner: 1,
+        factor: fft.factor,
+    };
+    (fft.axis, pass)
 }
 
 impl ExchangePass<'_> {
@@ -207,38 +347,65 @@ impl AxisFft {
 /// One operation a line.
 impl fmt::Display for Program<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines: Vec<_> = self.ops.iter().map(|op| self.text(op)).collect();
+        f.write_str(&lines.join("\n"))
+    }
+}
+
+impl Program<'_> {
+    fn text(&self, op: &Op<'_>) -> String {
         let axes = axis_names(self.recipe.problem().kinds.len());
         let ffts = |ffts: &[AxisFft]| -> String {
             ffts.iter().map(|fft| format!(" {} {}", fft.kind, axes[fft.axis])).collect()
         };
-        let layout = |node: usize| &self.node(node).layout;
-        for (number, op) in self.ops.iter().enumerate() {
-            if number > 0 {
-                writeln!(f)?;
+        match op {
+            Op::LocalFft(group) => {
+                let rule = match (group.len(), self.capabilities.device) {
+                    (1, _) => "",
+                    (_, Some(_)) => ", fused by planes",
+                    (_, None) => ", fused by join",
+                };
+                format!("local fft:{}{rule}", ffts(group))
             }
-            match op {
-                Op::LocalFft(pass) => write!(f, "local fft:{}", ffts(&pass.ffts))?,
-                Op::SharedPass(pass) => {
-                    let (home, work) = (layout(pass.home), layout(pass.work));
-                    write!(f, "shared pass on {home} as {work}:{}", ffts(&pass.ffts))?;
-                }
-                Op::Exchange(pass) => {
-                    let ExchangePass { exchange, wire, .. } = pass;
-                    write!(f, "exchange {} to {}", pass.from.layout, pass.to.layout)?;
-                    write!(f, " by {exchange}, wire {wire}")?;
-                    if let Some(chunking) = pass.chunking {
-                        write!(f, ", chunks of {} bytes", chunking.bytes)?;
-                    }
-                    if !pass.fuse_before.is_empty() {
-                        write!(f, ", packing after{}", ffts(&pass.fuse_before))?;
-                    }
-                    if !pass.fuse_after.is_empty() {
-                        write!(f, ", unpacking with{}", ffts(&pass.fuse_after))?;
-                    }
-                }
-                Op::CopyOut { .. } => write!(f, "copy to the output")?,
+            Op::Across(AcrossFft { both, last }) => {
+                let which = if *last { "last" } else { "first" };
+                format!("local fft, the {which} of{}, divided by across", ffts(both))
             }
+            Op::Store(StorePass { ffts: stored, loads, exchange }) => {
+                let mut text = self.text(&Op::Exchange(exchange.clone()));
+                text += &format!(", fused by store:{}", ffts(stored));
+                if let Some(loads) = loads {
+                    text += &format!("; {}", self.text(&Op::Exchange(loads.clone())));
+                }
+                text
+            }
+            Op::SharedPass(pass) => {
+                let [home, work] = [&pass.home.layout, &pass.work.layout];
+                let rules = if pass.real.is_some() { "share, halve" } else { "share" };
+                format!("shared pass on {home} as {work}:{}, fused by {rules}", ffts(&pass.ffts))
+            }
+            Op::Exchange(pass) => {
+                let ExchangePass { exchange, wire, .. } = pass;
+                let [from, to] = [&pass.from.layout, &pass.to.layout];
+                let mut text = format!("exchange {from} to {to} by {exchange}, wire {wire}");
+                if let Some(chunking) = pass.chunking {
+                    text += &format!(", chunks of {} bytes", chunking.bytes);
+                }
+                if !pass.fuse_before.is_empty() {
+                    text += &format!(", fused by pack:{}", ffts(&pass.fuse_before));
+                }
+                if !pass.fuse_after.is_empty() {
+                    let on_device = self.capabilities.device.is_some();
+                    let rule = if on_device { "load" } else { "unpack" };
+                    text += &format!(", fused by {rule}:{}", ffts(&pass.fuse_after));
+                }
+                if let Some(chunks) = &pass.chunks {
+                    text +=
+                        &format!(", with the transforms before it in {} by chunk", chunks.all());
+                }
+                text
+            }
+            Op::CopyOut => "copy to the output".into(),
         }
-        Ok(())
     }
 }

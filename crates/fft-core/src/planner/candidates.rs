@@ -15,9 +15,9 @@ use crate::problem::{Kind, Problem, TransportPolicy};
 
 pub(crate) type AxisSet = u32;
 
-/// The layouts that a search considers.
+/// The layouts between input and output that a search considers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Family {
+pub enum Layouts {
     /// All layouts.
     #[default]
     Any,
@@ -27,7 +27,7 @@ pub enum Family {
     Pencils,
 }
 
-names!(Family, "layouts", { Any = "any", Slabs = "slabs", Pencils = "pencils" });
+names!(Layouts, "layouts", { Any = "any", Slabs = "slabs", Pencils = "pencils" });
 
 /// A layout of the grids between the transforms: one for each set of transformed axes that change
 /// their length ([`Lengths::set`]).
@@ -58,7 +58,7 @@ pub(crate) const OUTPUT: usize = 1;
 const SMALL: f64 = 65_536.0;
 
 impl Candidates {
-    pub(crate) fn new(problem: &Problem, hosts: &Topology, family: Family) -> Self {
+    pub(crate) fn new(problem: &Problem, hosts: &Topology, layouts: Layouts) -> Self {
         let tiled = tiles(&problem.policy(), problem.input.ranks()).is_some();
         let mut found = Self { places: Vec::new(), all: Vec::new() };
         let lengths = Lengths::of(problem);
@@ -75,8 +75,8 @@ impl Candidates {
             wholes.reverse();
         }
         for whole in wholes {
-            let cuts = counts(problem, hosts, family).into_iter().flat_map(|parts| {
-                let fits = |cut: &ProcGrid| family.contains(cut, parts);
+            let cuts = counts(problem, hosts, layouts).into_iter().flat_map(|parts| {
+                let fits = |cut: &ProcGrid| layouts.contains(cut, parts);
                 self::cuts(problem, parts, whole).into_iter().filter(fits).collect::<Vec<_>>()
             });
             for parts in cuts {
@@ -88,7 +88,7 @@ impl Candidates {
                         last.map(|axis| whole_last(problem.kinds.len(), whole, axis)).collect()
                     }
                 };
-                for cut in placed(problem, parts, hosts, family) {
+                for cut in placed(problem, parts, hosts, layouts) {
                     found.add(lengths.place_of(&cut), orders.iter().copied());
                 }
             }
@@ -231,7 +231,7 @@ impl Lengths {
     }
 }
 
-impl Family {
+impl Layouts {
     fn contains(self, cut: &ProcGrid, parts: usize) -> bool {
         let mut sides: Vec<_> = cut.shape().into_iter().filter(|side| *side > 1).collect();
         match self {
@@ -257,13 +257,13 @@ impl Family {
 }
 
 /// The numbers of parts of the grid: the number of ranks and, for small messages, fewer.
-fn counts(problem: &Problem, hosts: &Topology, family: Family) -> Vec<usize> {
+fn counts(problem: &Problem, hosts: &Topology, layouts: Layouts) -> Vec<usize> {
     let ranks = problem.input.ranks();
     let mut counts = vec![ranks];
     let bytes = (problem.grid().points() * problem.batch * problem.precision.bytes()) as f64;
     // Each rank of a row or column of pencils sends to each of the others.
     let message = |parts: usize| bytes / (parts as f64).powf(1.5);
-    if family == Family::Any && !problem.all_near() {
+    if layouts == Layouts::Any && !problem.all_near() {
         let mut fewer = ranks;
         while fewer > 1 && message(fewer) < SMALL {
             fewer = fewer.div_ceil(4);
@@ -322,16 +322,16 @@ fn few_of(cuts: Vec<ProcGrid>, axes: usize, parts: usize) -> Vec<ProcGrid> {
 }
 
 /// A cut in C order and cuts near the ends. With shared memory, the latter come first.
-fn placed(problem: &Problem, parts: ProcGrid, hosts: &Topology, family: Family) -> Vec<Cut> {
+fn placed(problem: &Problem, parts: ProcGrid, hosts: &Topology, layouts: Layouts) -> Vec<Cut> {
     let mut found = vec![Cut::plain(parts, problem.input.ranks())];
     let near = |layout, near| Cut::matched(parts, layout, near, hosts);
-    match (family, problem.all_near()) {
-        (Family::Any, true) => {
+    match (layouts, problem.all_near()) {
+        (Layouts::Any, true) => {
             if let Some(cut) = near(&problem.output, NearLayout::Output) {
                 found.insert(0, cut);
             }
         }
-        (Family::Any, false) => {
+        (Layouts::Any, false) => {
             let sides = [
                 (&problem.input, [NearLayout::Input, NearLayout::InputOnHosts]),
                 (&problem.output, [NearLayout::Output, NearLayout::OutputOnHosts]),

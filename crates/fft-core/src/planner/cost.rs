@@ -8,31 +8,15 @@ use super::volume::Volume;
 use crate::base::cache_sizes::MESSAGE_BYTES;
 use crate::codec::Wire;
 use crate::geometry::Topology;
-use crate::problem::{Algorithm, FlightCosts, Machine, Messages, Travel};
+pub use crate::lower::device_chunks;
+use crate::problem::{Exchange, FlightCosts, Machine, Messages, Travel};
 
 /// Bytes of the numbers whose transforms [`Machine::flops`] is about.
 const COMPLEX_BYTES: f64 = 16.0;
 /// Bytes copied in the time to locate another run of memory.
 const FOUND_BYTES: f64 = 192.0;
-/// The least bytes of a chunk that copy engines move, and the most chunks. The first pair is for
-/// two ranks with GPUs of their own, the second for more. Found by measurement.
-///
-/// Each of more than two is read by the others in turn. Many short copies get out of step, and two
-/// then share a link.
-const DEVICE_CHUNKS: [(usize, usize); 2] = [(32 << 20, 16), (256 << 20, 4)];
 /// The time that kernels take to load over a link, relative to copy engines.
 const LOADS: f64 = 1.2;
-
-/// The number of chunks in which copy engines move a rank's `bytes`. 1 means that they are not
-/// divided. Ranks have GPUs of their own.
-pub const fn device_chunks(bytes: usize, ranks: usize) -> usize {
-    let (least, most) = DEVICE_CHUNKS[(ranks > 2) as usize];
-    match bytes / least {
-        0 => 1,
-        chunks if chunks < most => chunks,
-        _ => most,
-    }
-}
 
 /// A machine with ranks on it.
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +34,7 @@ pub(crate) struct Order {
     /// Encoded bytes per byte in memory, for messages to other hosts.
     pub(crate) share: f64,
     pub(crate) wire: Wire,
-    pub(crate) exchange: Algorithm,
+    pub(crate) exchange: Exchange,
     /// Bytes of a chunk, if chunked.
     pub(crate) chunk: Option<f64>,
     pub(crate) rounds: f64,
@@ -349,7 +333,7 @@ mod tests {
             element: 16.0,
             share: 1.0,
             wire: Wire::Raw,
-            exchange: Algorithm::P2p,
+            exchange: Exchange::P2p,
             chunk: None,
             rounds: 1.0,
         };

@@ -10,5 +10,5 @@ pub(crate) mod search;
 pub(crate) mod small_keys;
 pub(crate) mod volume;
 
-pub use candidates::Family;
+pub use candidates::Layouts;
 pub use predict::{BytesMoved, Expected, Prediction};

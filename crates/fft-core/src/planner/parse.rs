@@ -2,16 +2,16 @@
 
 use std::cmp::Reverse;
 
-use super::candidates::Family;
+use super::candidates::Layouts;
 use super::search::{Search, State};
 use crate::base::Error;
 use crate::codec::Wire;
 use crate::geometry::layout::axis_names;
-use crate::problem::{Algorithm, Problem, TransportOptions};
+use crate::problem::{Exchange, Problem, TransportOptions};
 use crate::recipe::Recipe;
 
 enum Word<'t> {
-    Exchange(&'t str, Algorithm, Wire),
+    Exchange(&'t str, Exchange, Wire),
     Transform(usize),
     Scale,
 }
@@ -61,7 +61,7 @@ impl Recipe {
             },
         };
         problem.check()?;
-        let search = Search::new(&problem, Family::Any);
+        let search = Search::new(&problem, Layouts::Any);
         let path = search.follow(text, words)?;
         let (nodes, steps) = search.recipe(&path);
         let (last, end) = (path[path.len() - 1], &nodes[nodes.len() - 1].layout);

@@ -52,7 +52,7 @@ mod tests {
     use super::*;
     use crate::base::Precision;
     use crate::geometry::{DynGrid, Layout, ProcGrid};
-    use crate::problem::Algorithm;
+    use crate::problem::Exchange;
     use crate::problem::{Access, Kind, Problem};
     use crate::recipe::Recipe;
 
@@ -78,7 +78,7 @@ mod tests {
             let mut problem = problem.unwrap();
             problem.options.access = Access::Fetched;
             problem.hosts = vec![0; ranks];
-            problem.options.exchange = Algorithm::P2p;
+            problem.options.exchange = Exchange::P2p;
             let recipe = Recipe::new(problem.clone()).unwrap();
             let text = recipe.to_string();
             assert!(text.contains(&format!("(exchange {expected} ")), "{text}");
@@ -98,7 +98,7 @@ mod tests {
         let even = |grid: DynGrid| Layout::even(grid, ProcGrid::cubic(grid, 2), 2);
         let (input, output) = (even(real), even(Problem::spectral_grid(real, kinds)));
         let mut problem = Problem::new(kinds, false, Precision::F64, input, output).unwrap();
-        (problem.hosts, problem.options.exchange) = (vec![0; 2], Algorithm::P2p);
+        (problem.hosts, problem.options.exchange) = (vec![0; 2], Exchange::P2p);
         // Real data is slightly smaller.
         let text = Recipe::new(problem.clone()).unwrap().to_string();
         assert!(text.contains("[2x1x1] (exchange [1x2x1] p2p raw) (r2c z)"), "{text}");
@@ -128,7 +128,7 @@ mod tests {
                 let problem = Problem::new(kinds, complex, Precision::F64, ends.0, ends.1);
                 let mut problem = problem.unwrap();
                 (problem.options.access, problem.hosts) = (Access::Fetched, vec![0; ranks]);
-                problem.options.exchange = Algorithm::P2p;
+                problem.options.exchange = Exchange::P2p;
                 let recipe = Recipe::new(problem.clone()).unwrap();
                 assert_eq!(Recipe::exact(problem, &recipe.to_string()).unwrap(), recipe);
             };

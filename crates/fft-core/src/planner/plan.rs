@@ -1,7 +1,7 @@
 //! The choice of a recipe: the cheapest path through the search graph or a close competitor.
 
 use super::search::{Costs, Found, NetworkWeight, Search};
-use super::{Family, volume};
+use super::{Layouts, volume};
 use crate::base::Error;
 use crate::geometry::Layout;
 use crate::problem::Problem;
@@ -20,16 +20,16 @@ impl Recipe {
     /// [`Error::TooLarge`]; [`Error::Argument`] for a problem without transforms, an invalid
     /// encoding, tolerance or machine.
     pub fn new(problem: Problem) -> Result<Self, Error> {
-        Self::of_family(problem, Family::Any)
+        Self::with_layouts(problem, Layouts::Any)
     }
 
-    /// The cheapest recipe with intermediate layouts of one family.
+    /// The cheapest recipe with these layouts between input and output.
     ///
     /// # Errors
-    /// Those of [`Recipe::new`]; [`Error::Argument`] if the family has none.
-    pub fn of_family(problem: Problem, family: Family) -> Result<Self, Error> {
+    /// Those of [`Recipe::new`]; [`Error::Argument`] if there is none.
+    pub fn with_layouts(problem: Problem, layouts: Layouts) -> Result<Self, Error> {
         problem.check()?;
-        let search = Search::new(&problem, family);
+        let search = Search::new(&problem, layouts);
         let mut costs = Costs::new(&search);
         let cheapest = search.shortest_path(&mut costs, NetworkWeight::SOME)?;
         let mut others = Vec::new();
@@ -55,14 +55,14 @@ impl Recipe {
     /// that is not `anywhere` stays, and the problem's own layouts are among those considered.
     ///
     /// # Errors
-    /// Those of [`Recipe::of_family`].
+    /// Those of [`Recipe::with_layouts`].
     pub fn transposed_layouts(
         problem: &Problem,
-        family: Family,
+        layouts: Layouts,
         anywhere: [bool; 2],
     ) -> Result<[Layout; 2], Error> {
         problem.check()?;
-        let search = Search::new(problem, family).anywhere(anywhere);
+        let search = Search::new(problem, layouts).anywhere(anywhere);
         let Found { nodes, steps, .. } =
             search.shortest_path(&mut Costs::new(&search), NetworkWeight::SOME)?;
         let first = usize::from(matches!(steps.first(), Some(Step::Reshape { .. })));

@@ -79,10 +79,11 @@ impl Recipe {
         predictor.reshapes();
         for op in &program.ops {
             match op {
-                Op::LocalFft(pass) => predictor.transforms(&pass.ffts, false),
+                Op::LocalFft(ffts) => predictor.transforms(ffts, false),
                 Op::SharedPass(pass) => predictor.transforms(&pass.ffts, false),
                 Op::Exchange(pass) => predictor.exchange(pass),
-                Op::CopyOut { node, .. } => predictor.copy_out(program.node(*node)),
+                Op::Across(_) | Op::Store(_) => unreachable!("lowered for threads"),
+                Op::CopyOut => predictor.copy_out(program.start_and_end()[1]),
             }
         }
         let Predictor { steps, .. } = predictor;
@@ -205,7 +206,7 @@ impl Predictor<'_> {
         let most = from.layout.most_points() as f64;
         let strided = from.layout.order().contiguous() != fft.axis || self.all_near;
         let gathered = strided && self.problem.prefers_contiguous();
-        let (n, len) = (self.problem.transform[fft.axis], from.layout.grid().len(fft.axis));
+        let (n, len) = (self.problem.zero_padded[fft.axis], from.layout.grid().len(fft.axis));
         // Lines are as long as their transform, whatever there is of them. Half a spectrum stays.
         let longer = if fft.resized { n as f64 / len as f64 } else { 1.0 };
         let n = if fft.resized { n } else { len };

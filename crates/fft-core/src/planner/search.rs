@@ -12,7 +12,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use super::candidates::{
-    AxisSet, Candidates, Family, INPUT, Lengths, OUTPUT, adjacent_bytes, bytes_in_cache, goal,
+    AxisSet, Candidates, INPUT, Layouts, Lengths, OUTPUT, adjacent_bytes, bytes_in_cache, goal,
     tiles,
 };
 use super::cost::{Model, Order};
@@ -90,7 +90,7 @@ pub(crate) struct Found {
 
 pub(crate) struct Search<'a> {
     problem: &'a Problem,
-    family: Family,
+    layouts: Layouts,
     pub(crate) candidates: Candidates,
     hosts: Topology,
     halving: Option<usize>,
@@ -106,19 +106,19 @@ pub(crate) struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    pub(crate) fn new(problem: &'a Problem, family: Family) -> Self {
+    pub(crate) fn new(problem: &'a Problem, layouts: Layouts) -> Self {
         let ranks = problem.input.ranks();
         let policy = problem.policy();
         let all_near = policy.all_near && ranks > 1;
         let hosts = Topology::new(&problem.hosts, ranks);
-        let candidates = Candidates::new(problem, &hosts, family);
+        let candidates = Candidates::new(problem, &hosts, layouts);
         let (halving, goal) = (problem.halved_axis(), goal(problem));
         let lengths = Lengths::of(problem);
         let tiles = tiles(&policy, ranks);
         let anywhere = [false; 2];
         Self {
             problem,
-            family,
+            layouts,
             candidates,
             hosts,
             halving,
@@ -256,7 +256,7 @@ impl<'a> Search<'a> {
     ) -> Result<Found, Error> {
         let path = self.path(costs, weight).ok_or_else(|| {
             let expected = "one with a way to the output";
-            Error::argument("family of layouts", self.family, expected)
+            Error::argument("layouts", self.layouts, expected)
         })?;
         let pairs = path.windows(2).filter(|pair| pair[0].done == pair[1].done);
         let network = pairs.map(|pair| costs.reshape(pair[0], pair[1])[1]).sum();
@@ -393,7 +393,7 @@ impl<'a> Costs<'a> {
             let gathered = strided && search.problem.prefers_contiguous();
             let (len, bytes) =
                 (layout.grid().len(axis), most * search.element(state.done.0) as f64);
-            let n = search.problem.transform[axis];
+            let n = search.problem.zero_padded[axis];
             // Lines are as long as their transform, whatever there is of them.
             let longer = n as f64 / len as f64;
             let [flops, memory] = model.transform(n, bytes, longer, gathered);

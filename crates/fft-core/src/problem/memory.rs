@@ -8,16 +8,16 @@ use crate::base::named::names;
 pub enum Memory {
     /// As much memory as is fastest.
     ///
-    /// Large data is sent in chunks, up to four in flight; one with [`Algorithm::KWay`].
-    /// [`Algorithm::Ring`] holds a quarter of a reshape's messages at once. Small data, and data of
+    /// Large data is sent in chunks, up to four in flight; one with [`Exchange::KWay`].
+    /// [`Exchange::Ring`] holds a quarter of a reshape's messages at once. Small data, and data of
     /// many ranks, is held as whole messages.
     ///
-    /// [`Algorithm::Shared`] on one host has no messages. It holds what does not fit into the
+    /// [`Exchange::Shared`] on one host has no messages. It holds what does not fit into the
     /// output, or a copy of the data where bricks are uneven.
     ///
-    /// [`Algorithm::KWay`]: crate::Algorithm::KWay
-    /// [`Algorithm::Ring`]: crate::Algorithm::Ring
-    /// [`Algorithm::Shared`]: crate::Algorithm::Shared
+    /// [`Exchange::KWay`]: crate::Exchange::KWay
+    /// [`Exchange::Ring`]: crate::Exchange::Ring
+    /// [`Exchange::Shared`]: crate::Exchange::Shared
     #[default]
     Ample,
     /// Memory for intermediate data that does not fit into the output, and for short messages in
@@ -27,10 +27,10 @@ pub enum Memory {
     /// output for half spectra of `n + 2` real numbers and for layouts less even than at the ends.
     /// Bricks are cut in whole planes, so a plane may be added.
     ///
-    /// With [`Algorithm::Shared`], peers cannot read a buffer split in two, nor the output under
+    /// With [`Exchange::Shared`], peers cannot read a buffer split in two, nor the output under
     /// MPI. Then the result is copied, or ranks of one host send messages.
     ///
-    /// [`Algorithm::Shared`]: crate::Algorithm::Shared
+    /// [`Exchange::Shared`]: crate::Exchange::Shared
     Least,
 }
 

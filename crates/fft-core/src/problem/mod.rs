@@ -1,6 +1,6 @@
 //! Problems: kinds, layouts, options, and the machine of the cost model.
 
-pub(crate) mod algorithm;
+pub(crate) mod exchange;
 pub(crate) mod gain;
 pub(crate) mod gpu_transport;
 pub(crate) mod kind;
@@ -13,8 +13,8 @@ pub(crate) mod scale;
 pub(crate) mod transport_policy;
 mod turn;
 
-pub(crate) use algorithm::FlightCosts;
-pub use algorithm::{Algorithm, Epochs, Travel};
+pub(crate) use exchange::FlightCosts;
+pub use exchange::{Epochs, Exchange, Travel};
 pub(crate) use gain::Gain;
 pub use gpu_transport::GpuTransport;
 pub use kind::Kind;

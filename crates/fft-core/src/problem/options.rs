@@ -1,6 +1,6 @@
 //! Options of execution, which leave the result's meaning unchanged.
 
-use super::algorithm::Algorithm;
+use super::exchange::Exchange;
 use super::memory::{Access, Memory};
 use crate::base::Tolerance;
 use crate::codec::Wire;
@@ -12,8 +12,8 @@ pub struct TransportOptions {
     pub wire: Wire,
     /// The error that [`Wire::Tolerance`] may add.
     pub tolerance: Option<Tolerance>,
-    /// The algorithm of exchanges.
-    pub exchange: Algorithm,
+    /// The exchange of each reshape.
+    pub exchange: Exchange,
     /// Bytes of a chunk, packed while earlier ones are in flight. At least 8 KiB for each rank.
     pub chunk: usize,
     /// The memory that a plan may allocate.
@@ -34,7 +34,7 @@ impl Default for TransportOptions {
         Self {
             wire: Wire::default(),
             tolerance: None,
-            exchange: Algorithm::default(),
+            exchange: Exchange::default(),
             chunk: Self::CHUNK,
             memory: Memory::default(),
             shared_arrays: false,

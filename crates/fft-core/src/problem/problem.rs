@@ -27,11 +27,11 @@ pub struct Problem {
     /// Number of equal transforms, one array after the other in memory.
     pub batch: usize,
     /// Scale of the forward transform.
-    pub forward: Scale,
+    pub forward_scale: Scale,
     /// Scale of the inverse transform.
-    pub inverse: Scale,
+    pub inverse_scale: Scale,
     /// The length of the transform along each axis. Beyond the grid of physical data, that is 0.
-    pub transform: PerAxis<usize>,
+    pub zero_padded: PerAxis<usize>,
     /// The modes that are kept along each axis: those of a transform of this length.
     pub modes: PerAxis<usize>,
     /// Distribution of physical data.
@@ -80,7 +80,7 @@ impl Problem {
         precision: Precision,
         input: Layout,
         output: Layout,
-        [transform, modes]: [PerAxis<usize>; 2],
+        [zero_padded, modes]: [PerAxis<usize>; 2],
     ) -> Result<Self, Error> {
         let (kinds, grid) = (kinds.into(), input.grid());
         if kinds.len() != grid.axes() {
@@ -99,13 +99,13 @@ impl Problem {
             let expected = "one axis of kind r2c to make real data complex";
             return Err(Error::argument("kinds of a real transform", list(), expected));
         }
-        for (what, lens) in [("lengths of transforms", transform), ("numbers of modes", modes)] {
+        for (what, lens) in [("lengths of transforms", zero_padded), ("numbers of modes", modes)] {
             if lens.len() != grid.axes() {
                 return Err(Error::argument(what, lens.len(), grid.axes()));
             }
         }
         for axis in 0..grid.axes() {
-            let (n, given) = (grid.len(axis), [transform[axis], modes[axis]]);
+            let (n, given) = (grid.len(axis), [zero_padded[axis], modes[axis]]);
             check_lengths(axis, kinds[axis], n, given)?;
         }
         let spectral = Self::spectral_grid(DynGrid::new(modes)?, kinds);
@@ -120,10 +120,10 @@ impl Problem {
             complex,
             precision,
             batch: 1,
-            transform,
+            zero_padded,
             modes,
-            forward: Scale::None,
-            inverse: Scale::Full,
+            forward_scale: Scale::None,
+            inverse_scale: Scale::Full,
             input,
             output,
             options: TransportOptions::default(),
@@ -164,7 +164,7 @@ impl Problem {
             Precision::F32 => f64::from(f32::EPSILON),
             Precision::F64 => f64::EPSILON,
         };
-        let points: f64 = self.transform.iter().map(|n| *n as f64).product();
+        let points: f64 = self.zero_padded.iter().map(|n| *n as f64).product();
         2.0 * epsilon * points.log2().max(4.0)
     }
 
@@ -193,7 +193,7 @@ impl Problem {
         self.grid().checked_points(self.batch)?;
         self.output.grid().checked_points(self.batch)?;
         for axis in 0..axes {
-            let given = [self.transform[axis], self.modes[axis]];
+            let given = [self.zero_padded[axis], self.modes[axis]];
             check_lengths(axis, self.kinds[axis], self.grid().len(axis), given)?;
         }
         self.check_wires()?;
@@ -273,7 +273,7 @@ impl Problem {
 
     /// Whether physical data is padded or spectral data truncated along an axis.
     pub fn is_resized(&self, axis: usize) -> bool {
-        let n = self.transform[axis];
+        let n = self.zero_padded[axis];
         n != self.grid().len(axis) || n != self.modes[axis]
     }
 
@@ -293,15 +293,15 @@ impl Problem {
 
     /// The product of the logical lengths.
     pub fn logical_points(&self) -> f64 {
-        let len = |axis: usize| self.kinds[axis].logical_len(self.transform[axis]) as f64;
+        let len = |axis: usize| self.kinds[axis].logical_len(self.zero_padded[axis]) as f64;
         (0..self.kinds.len()).map(len).product()
     }
 
     /// The scale of results.
     pub fn factor(&self, direction: Direction) -> f64 {
         match direction {
-            Direction::Forward => self.forward.factor(self.logical_points()),
-            Direction::Inverse => self.inverse.factor(self.logical_points()),
+            Direction::Forward => self.forward_scale.factor(self.logical_points()),
+            Direction::Inverse => self.inverse_scale.factor(self.logical_points()),
         }
     }
 }

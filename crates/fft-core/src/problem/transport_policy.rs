@@ -1,6 +1,6 @@
 //! The transport of a problem's messages, derived from options and hosts.
 
-use super::algorithm::{Algorithm, Setting, Travel};
+use super::exchange::{Exchange, Setting, Travel};
 use super::memory::{Access, Memory};
 use super::options::TransportOptions;
 use super::problem::Problem;
@@ -28,7 +28,7 @@ pub struct Chunking {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TransportPolicy {
     /// The executed exchange: `pipelined` replaces exchanges that do not run here.
-    pub exchange: Algorithm,
+    pub exchange: Exchange,
     /// Whether messages of all ranks of a host to all ranks of another are sent as one.
     pub bundles: bool,
     /// Whether all ranks read each other's memory on one host.
@@ -62,7 +62,7 @@ struct Sizes {
 }
 
 impl Sizes {
-    fn of(problem: &Problem, setting: &Setting, executed: Algorithm) -> Self {
+    fn of(problem: &Problem, setting: &Setting, executed: Exchange) -> Self {
         let ranks = setting.ranks;
         let point = problem.precision.bytes() * if problem.complex { 2 } else { 1 };
         let point = point.saturating_mul(problem.batch);
@@ -130,8 +130,8 @@ impl Problem {
 
     /// The exchanges that suit it, in the order in which ties are broken; the first is the
     /// fallback. `can_put` is whether ranks can put into each other's memory.
-    pub fn suited_exchanges(&self, can_put: bool) -> Vec<Algorithm> {
-        Algorithm::suited(&Setting { can_put, ..self.setting() })
+    pub fn suited_exchanges(&self, can_put: bool) -> Vec<Exchange> {
+        Exchange::suited(&Setting { can_put, ..self.setting() })
     }
 
     /// The transport of its messages. Cost: O(ranks).

@@ -9,7 +9,7 @@ use crate::problem::{Direction, Gain, Problem};
 pub(crate) fn gain_of(steps: &[Step], problem: &Problem, direction: Direction) -> Gain {
     steps.iter().fold(Gain::all(1.0), |gain, step| match *step {
         Step::Reshape { .. } => gain,
-        Step::Fft { axis, kind } => gain.then(kind.gain(direction, problem.transform[axis])),
+        Step::Fft { axis, kind } => gain.then(kind.gain(direction, problem.zero_padded[axis])),
         Step::Scale { forward, inverse } => {
             gain.then(Gain::all(direction.choose(forward, inverse)))
         }

@@ -6,7 +6,7 @@ use crate::codec::Wire;
 use crate::geometry::Layout;
 use crate::geometry::layout::axis_names;
 use crate::geometry::per_axis::times;
-use crate::problem::Algorithm;
+use crate::problem::Exchange;
 use crate::problem::{Direction, Kind, Problem};
 
 /// The plan of a transform: **nodes** (data distributions) and **steps** between them. It is made
@@ -58,8 +58,8 @@ pub enum Step {
     Reshape {
         /// The encoding of messages.
         wire: Wire,
-        /// The algorithm of the exchange.
-        exchange: Algorithm,
+        /// How its messages are carried.
+        exchange: Exchange,
     },
     /// Local transforms along an axis that every rank holds whole.
     Fft {
@@ -105,7 +105,7 @@ impl Recipe {
     }
 
     /// The exchanges of its reshapes, each once.
-    pub fn algorithms(&self) -> Vec<Algorithm> {
+    pub fn exchanges(&self) -> Vec<Exchange> {
         let mut found = Vec::new();
         for step in &self.steps {
             if let Step::Reshape { exchange, .. } = step
@@ -154,7 +154,8 @@ impl fmt::Display for Recipe {
             _ => kinds.map(Kind::name).join(","),
         };
         write!(f, "({name} {} {precision}", times(&input.grid().shape()))?;
-        for (what, lens) in [("zero_padded", self.problem.transform), ("modes", self.problem.modes)]
+        for (what, lens) in
+            [("zero_padded", self.problem.zero_padded), ("modes", self.problem.modes)]
         {
             if self.problem.is_any_resized() {
                 write!(f, " {what}={}", times(&lens))?;
@@ -165,7 +166,7 @@ impl fmt::Display for Recipe {
         }
         write!(f, " ranks={} {start}", input.ranks())?;
         if let Some(tolerance) = self.problem.options.tolerance {
-            write!(f, " tol={tolerance}")?;
+            write!(f, " tolerance={tolerance}")?;
         }
         if let Some(chunk) = self.problem.policy().uncommon_chunk {
             write!(f, " chunk={chunk}")?;

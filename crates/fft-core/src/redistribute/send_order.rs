@@ -35,7 +35,7 @@ pub(crate) fn sends(rank: usize, from: &Layout, to: &Layout) -> Vec<(usize, DynB
 /// `home` last. On each host, the first peer is the one at the rank's own `place`.
 ///
 /// Ranks of one host thus leave it together, and no two of them send to the same rank at once.
-/// [`Algorithm::Ring`](crate::Algorithm::Ring) uses this order.
+/// [`Exchange::Ring`](crate::Exchange::Ring) uses this order.
 pub fn by_host<T>(
     messages: impl IntoIterator<Item = T>,
     peer: impl Fn(&T) -> usize,

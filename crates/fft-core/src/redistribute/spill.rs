@@ -18,7 +18,7 @@ pub(crate) struct Spill {
     /// The start of each rank's second half.
     at: Arc<[usize]>,
     /// Whether the halves are in two buffers. Otherwise the second follows the first in one buffer.
-    pub(crate) apart: bool,
+    apart: bool,
 }
 
 /// A buffer and an offset in real numbers.
@@ -43,6 +43,11 @@ impl Spill {
             brick.lo[axis] + room(rank).checked_div(plane).unwrap_or(0).min(brick.len(axis))
         });
         Some(Self { axis, at: at.collect(), apart: true })
+    }
+
+    /// The same halves in two buffers, or in one.
+    pub(crate) fn apart(self, apart: bool) -> Self {
+        Self { apart, ..self }
     }
 
     pub(crate) fn of(&self, rank: usize, brick: DynBrick) -> [DynBrick; 2] {
@@ -100,12 +105,6 @@ impl BufferSplit {
             }
             _ => [brick.points() * point, 0],
         }
-    }
-
-    /// The same halves in one buffer if they are in two, and vice versa.
-    pub(crate) fn transposed(mut self) -> Self {
-        self.0.iter_mut().for_each(|halves| halves.apart = !halves.apart);
-        self
     }
 
     pub(crate) fn is_apart(&self) -> bool {

@@ -38,7 +38,7 @@ pub struct Message {
 /// let rows = Layout::even(grid, ProcGrid::new([4, 1]), 4);
 /// let columns = Layout::even(grid, ProcGrid::new([1, 4]), 4);
 /// let mut problem = Problem::new([Kind::C2C; 2], true, Precision::F64, rows, columns)?;
-/// problem.options.exchange = Algorithm::P2p;
+/// problem.options.exchange = Exchange::P2p;
 /// problem.hosts = vec![0, 0, 1, 1];
 /// let (_, schedule) = Schedule::of(&Recipe::new(problem)?).remove(0);
 /// let to: Vec<_> = schedule.of_rank(2).iter().map(|message| message.to).collect();

@@ -1,6 +1,6 @@
 //! Orders of sending.
 
-use crate::problem::{Algorithm, Travel};
+use crate::problem::{Exchange, Travel};
 
 /// The order in which a rank sends its messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub enum Order {
 
 impl Order {
     /// The order of an exchange.
-    pub fn of(exchange: Algorithm) -> Self {
+    pub fn of(exchange: Exchange) -> Self {
         if exchange.travel() == Travel::Put { Self::Put } else { Self::Posted }
     }
 }

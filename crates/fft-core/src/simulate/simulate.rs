@@ -45,7 +45,7 @@ pub struct Simulation {
 /// let grid = DynGrid::new([64, 64, 64])?;
 /// let bricks = Layout::even(grid, ProcGrid::cubic(grid, 8), 8);
 /// let mut problem = Problem::new([Kind::C2C; 3], true, Precision::F64, bricks.clone(), bricks)?;
-/// problem.options.exchange = Algorithm::P2p;
+/// problem.options.exchange = Exchange::P2p;
 /// problem.hosts = (0..8).collect();
 /// let recipe = Recipe::new(problem)?;
 /// let simulator = Simulator::new(&recipe);

@@ -2,7 +2,7 @@
 //! pencils.
 
 use crate::tiling::Rng;
-use fft_core::{Algorithm, Brick, Grid, Kind, Layout, Precision, Problem, ProcGrid, Recipe, Step};
+use fft_core::{Brick, Exchange, Grid, Kind, Layout, Precision, Problem, ProcGrid, Recipe, Step};
 
 /// Points that change hosts on a way through layouts.
 fn over_network(layouts: &[Layout], hosts: &[usize]) -> usize {
@@ -81,7 +81,7 @@ fn never_more_than_the_classic_rules_and_far_less_from_bricks_to_bricks() {
         let (input, output) = (layout(), layout());
         let mut problem =
             Problem::new([Kind::C2C; 3], true, Precision::F64, input, output).unwrap();
-        problem.options.exchange = [Algorithm::P2p, Algorithm::Shared][number % 2];
+        problem.options.exchange = [Exchange::P2p, Exchange::Shared][number % 2];
         let hosts: Vec<_> = (0..ranks).map(|rank| rank / per_host).collect();
         problem.hosts.clone_from(&hosts);
         let classic = of_classic(&problem, &hosts);

@@ -1,14 +1,14 @@
 //! Printed recipes, read again; that every recipe can be is a property of recipes (`recipe.rs`).
 
 use fft_core::Kind::{C2C, Dst1, Dst2, R2C};
-use fft_core::{Access, Algorithm, Brick, Grid, Layout, Precision, Problem, ProcGrid, Recipe};
+use fft_core::{Access, Brick, Exchange, Grid, Layout, Precision, Problem, ProcGrid, Recipe};
 
 #[test]
 fn a_recipe_that_is_not_one_is_refused() {
     let grid = Grid::new([64; 3]).unwrap();
     let bricks = Layout::even(grid, ProcGrid::cubic(grid, 8), 8);
     let mut problem = Problem::new([C2C; 3], true, Precision::F64, bricks.clone(), bricks).unwrap();
-    problem.options.exchange = Algorithm::P2p;
+    problem.options.exchange = Exchange::P2p;
     let recipe = Recipe::new(problem.clone()).unwrap();
     let text = recipe.to_string();
     let read = |text: &str| Recipe::exact(problem.clone(), text);

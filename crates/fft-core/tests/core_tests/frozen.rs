@@ -1,7 +1,7 @@
-//! What is planned for 200 random problems is what was planned before: recipe, prediction and
-//! messages, to the letter.
+//! What is planned for 200 random problems is what was planned before: recipe, prediction, messages
+//! and programs, to the letter.
 //!
-//! A change that means to plan otherwise writes the file anew, and shows the difference to whoever
+//! A change that means to plan otherwise writes the files anew, and shows the difference to whoever
 //! reviews it:
 //! `THRIFFTY_BLESS=1 cargo test -p fft-core --test core_tests frozen`.
 
@@ -9,14 +9,13 @@ use std::fmt::Write;
 use std::path::Path;
 
 use crate::options::options;
+use crate::programs::programs;
 use crate::tiling::{Rng, layout};
 use fft_core::{Grid, Kind, Precision, Prediction, Problem, Recipe, Schedule};
 
 const PROBLEMS: u64 = 200;
 /// Points along an axis, at most, of problems with 1 to 4 axes.
 const LONGEST: [usize; 4] = [4096, 160, 48, 14];
-
-const GOLDEN: &str = "tests/golden/problems.txt";
 
 /// The problem of a number: any kinds, bricks, orders, hosts, wires, exchanges, memory and machine.
 fn problem<const D: usize>(rng: &mut Rng) -> Problem {
@@ -61,28 +60,38 @@ fn told(prediction: &Prediction) -> String {
     format!("  {:.5e} s\n    {}\n", prediction.seconds, steps.join("\n    "))
 }
 
-/// A sum that changes when any message does, or their order (FNV-1a).
-fn checksum(schedule: &Schedule) -> u64 {
-    let messages = schedule.messages().iter().flat_map(|it| {
-        [u64::from(it.from), u64::from(it.to), u64::from(it.chunk), it.bytes, it.wire]
-    });
-    let kept = (0..schedule.ranks()).flat_map(|rank| [schedule.own(rank), schedule.read(rank)]);
-    let bytes = messages.chain(kept).flat_map(u64::to_le_bytes);
+/// A sum that changes when any byte does, or their order (FNV-1a).
+pub(crate) fn checksum(bytes: impl Iterator<Item = u8>) -> u64 {
     bytes.fold(0xcbf2_9ce4_8422_2325, |sum, byte| {
         (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     })
 }
 
-/// All that is planned for a problem. One that has no recipe has an error.
-fn planned<const D: usize>(rng: &mut Rng) -> String {
-    let recipe = match Recipe::new(problem::<D>(rng)) {
-        Ok(recipe) => recipe,
-        Err(error) => return format!("{error}\n"),
-    };
+/// A sum that changes when any message does, or their order.
+fn checksum_of(schedule: &Schedule) -> u64 {
+    let messages = schedule.messages().iter().flat_map(|it| {
+        [u64::from(it.from), u64::from(it.to), u64::from(it.chunk), it.bytes, it.wire]
+    });
+    let kept = (0..schedule.ranks()).flat_map(|rank| [schedule.own(rank), schedule.read(rank)]);
+    checksum(messages.chain(kept).flat_map(u64::to_le_bytes))
+}
+
+fn numbered(number: u64) -> Problem {
+    let mut rng = Rng(number);
+    match number % 4 {
+        0 => problem::<1>(&mut rng),
+        1 => problem::<2>(&mut rng),
+        2 => problem::<3>(&mut rng),
+        _ => problem::<4>(&mut rng),
+    }
+}
+
+/// Recipe, prediction and messages.
+fn planned(recipe: &Recipe) -> String {
     let mut text = format!("{recipe}\n{}", told(&recipe.predict()));
-    for (step, schedule) in Schedule::of(&recipe) {
+    for (step, schedule) in Schedule::of(recipe) {
         let it = schedule.summary();
-        let sum = checksum(&schedule);
+        let sum = checksum_of(&schedule);
         writeln!(
             text,
             "  step {step}: {} messages of {} to {} bytes, {} own, {} read, {} near, {} far, {sum:016x}",
@@ -93,26 +102,31 @@ fn planned<const D: usize>(rng: &mut Rng) -> String {
     text
 }
 
+/// Compares a text with a golden file, or writes the file.
+pub(crate) fn compare(found: &str, golden: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(golden);
+    if std::env::var_os("THRIFFTY_BLESS").is_some() {
+        std::fs::write(&path, found).unwrap();
+    }
+    let expected = std::fs::read_to_string(&path).unwrap();
+    for (line, (found, expected)) in found.lines().zip(expected.lines()).enumerate() {
+        assert_eq!(found, expected, "line {} of {golden}", line + 1);
+    }
+    assert_eq!(found.lines().count(), expected.lines().count());
+}
+
 #[test]
 fn what_is_planned_stays_as_it_was() {
-    let mut found = String::new();
+    let (mut plans, mut all_programs) = (String::new(), String::new());
     for number in 0..PROBLEMS {
-        let mut rng = Rng(number);
-        let plan = match number % 4 {
-            0 => planned::<1>(&mut rng),
-            1 => planned::<2>(&mut rng),
-            2 => planned::<3>(&mut rng),
-            _ => planned::<4>(&mut rng),
-        };
-        write!(found, "{number}: {plan}").unwrap();
+        match Recipe::new(numbered(number)) {
+            Ok(recipe) => {
+                write!(plans, "{number}: {}", planned(&recipe)).unwrap();
+                write!(all_programs, "{number}\n{}", programs(&recipe)).unwrap();
+            }
+            Err(error) => writeln!(plans, "{number}: {error}").unwrap(),
+        }
     }
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(GOLDEN);
-    if std::env::var_os("THRIFFTY_BLESS").is_some() {
-        std::fs::write(&path, &found).unwrap();
-    }
-    let golden = std::fs::read_to_string(&path).unwrap();
-    for (line, (found, golden)) in found.lines().zip(golden.lines()).enumerate() {
-        assert_eq!(found, golden, "line {} of {GOLDEN}", line + 1);
-    }
-    assert_eq!(found.lines().count(), golden.lines().count());
+    compare(&plans, "tests/golden/problems.txt");
+    compare(&all_programs, "tests/golden/programs.txt");
 }

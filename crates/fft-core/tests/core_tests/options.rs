@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fft_core::{
-    Access, Algorithm, Machine, Memory, Problem, Scale, Tolerance, TransportOptions, Wire,
+    Access, Exchange, Machine, Memory, Problem, Scale, Tolerance, TransportOptions, Wire,
 };
 
 use crate::tiling::Rng;
@@ -11,8 +11,8 @@ use crate::tiling::Rng;
 /// Any number of arrays, scales, exchange, hosts, wire, access, memory and machine.
 pub(crate) fn options(problem: &mut Problem, rng: &mut Rng) {
     problem.batch = 1 + rng.below(3);
-    problem.forward = [Scale::None, Scale::Full, Scale::Symmetric][rng.below(3)];
-    problem.options.exchange = Algorithm::ALL[rng.below(Algorithm::ALL.len())];
+    problem.forward_scale = [Scale::None, Scale::Full, Scale::Symmetric][rng.below(3)];
+    problem.options.exchange = Exchange::ALL[rng.below(Exchange::ALL.len())];
     let (ranks, hosts) = (problem.input.ranks(), 1 + rng.below(4));
     problem.hosts = match rng.below(4) {
         0 => Vec::new(),

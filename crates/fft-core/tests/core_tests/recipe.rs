@@ -2,7 +2,7 @@
 
 use Kind::{C2C, Dct2, Dct3, Dst1, Dst4, R2C};
 use fft_core::{
-    Access, Algorithm, Grid, Kind, Layout, PerAxis, Precision, Problem, ProcGrid, Recipe, Scale,
+    Access, Exchange, Grid, Kind, Layout, PerAxis, Precision, Problem, ProcGrid, Recipe, Scale,
     Tolerance, Wire,
 };
 
@@ -15,7 +15,7 @@ fn problem<const D: usize>(shape: [usize; D], kinds: [Kind; D], ranks: usize) ->
     let complex = !kinds.contains(&R2C) && kinds.contains(&C2C);
     let mut problem =
         Problem::new(kinds, complex, Precision::F64, layout(grid), layout(spectral)).unwrap();
-    problem.options.exchange = Algorithm::P2p;
+    problem.options.exchange = Exchange::P2p;
     problem
 }
 
@@ -181,19 +181,19 @@ fn options_are_printed() {
             "(c2c 32x32x32 f64 batch=3 ranks=4 [2x2x1] (fft z) (exchange [1x1x4]zyx p2p raw) (fft y) (fft x) (scale inverse) (exchange [2x2x1] p2p raw))",
         ),
         (
-            with(|p| p.options.exchange = Algorithm::Alltoallv),
+            with(|p| p.options.exchange = Exchange::Alltoallv),
             "(c2c 32x32x32 f64 ranks=4 [2x2x1] (fft z) (exchange [1x1x4]zyx alltoallv raw) (fft y) (fft x) (scale inverse) (exchange [2x2x1] alltoallv raw))",
         ),
         (
-            with(|p| (p.forward, p.inverse) = (Scale::Symmetric, Scale::Symmetric)),
+            with(|p| (p.forward_scale, p.inverse_scale) = (Scale::Symmetric, Scale::Symmetric)),
             "(c2c 32x32x32 f64 ranks=4 [2x2x1] (fft z) (exchange [1x1x4]zyx p2p raw) (fft y) (fft x) (scale both) (exchange [2x2x1] p2p raw))",
         ),
         (
-            with(|p| (p.forward, p.inverse) = (Scale::Full, Scale::None)),
+            with(|p| (p.forward_scale, p.inverse_scale) = (Scale::Full, Scale::None)),
             "(c2c 32x32x32 f64 ranks=4 [2x2x1] (fft z) (exchange [1x1x4]zyx p2p raw) (fft y) (fft x) (scale forward) (exchange [2x2x1] p2p raw))",
         ),
         (
-            with(|p| (p.forward, p.inverse) = (Scale::None, Scale::None)),
+            with(|p| (p.forward_scale, p.inverse_scale) = (Scale::None, Scale::None)),
             "(c2c 32x32x32 f64 ranks=4 [2x2x1] (fft z) (exchange [1x1x4]zyx p2p raw) (fft y) (fft x) (exchange [2x2x1] p2p raw))",
         ),
         (
@@ -205,17 +205,17 @@ fn options_are_printed() {
                 p.options.tolerance = Some(Tolerance::relative(1e-6).unwrap());
                 p.options.wire = Wire::Tolerance;
             }),
-            "(c2c 32x32x32 f64 ranks=4 [2x2x1] tol=1e-6 (fft z) (exchange [1x1x4]zyx p2p tolerance) (fft y) (fft x) (scale inverse) (exchange [2x2x1] p2p tolerance))",
+            "(c2c 32x32x32 f64 ranks=4 [2x2x1] tolerance=1e-6 (fft z) (exchange [1x1x4]zyx p2p tolerance) (fft y) (fft x) (scale inverse) (exchange [2x2x1] p2p tolerance))",
         ),
         (
             with(|p| {
                 p.options.tolerance = Some(Tolerance::relative(1e-6).unwrap().strict());
                 p.options.wire = Wire::Tolerance;
             }),
-            "(c2c 32x32x32 f64 ranks=4 [2x2x1] tol=1e-6 strict (fft z) (exchange [1x1x4]zyx p2p tolerance) (fft y) (fft x) (scale inverse) (exchange [2x2x1] p2p tolerance))",
+            "(c2c 32x32x32 f64 ranks=4 [2x2x1] tolerance=1e-6 strict (fft z) (exchange [1x1x4]zyx p2p tolerance) (fft y) (fft x) (scale inverse) (exchange [2x2x1] p2p tolerance))",
         ),
         (
-            with(|p| (p.options.exchange, p.options.chunk) = (Algorithm::Pipelined, 1 << 17)),
+            with(|p| (p.options.exchange, p.options.chunk) = (Exchange::Pipelined, 1 << 17)),
             "(c2c 32x32x32 f64 ranks=4 [2x2x1] chunk=131072 (fft z) (exchange [1x1x4] pipelined raw) (fft y) (fft x) (scale inverse) (exchange [2x2x1] pipelined raw))",
         ),
         (
@@ -236,7 +236,7 @@ fn several_hosts() {
         let bricks = Layout::even(grid, cut, cut.ranks());
         let mut problem =
             Problem::new([C2C; 3], true, Precision::F64, bricks.clone(), bricks).unwrap();
-        problem.options.exchange = Algorithm::P2p;
+        problem.options.exchange = Exchange::P2p;
         problem.hosts = (0..cut.ranks()).map(|rank| rank / per_host).collect();
         if let Some(tolerance) = tolerance {
             problem.options.tolerance = Some(Tolerance::relative(tolerance).unwrap());
@@ -255,7 +255,7 @@ fn several_hosts() {
         ),
         (
             on([256; 3], [4, 4, 2], 8, Some(1e-4)),
-            "(c2c 256x256x256 f64 ranks=32 [4x4x2] tol=1e-4 (exchange [8x4x1~in] p2p tolerance) (fft z) (exchange [1x1x32~in]zyx p2p tolerance) (fft y) (fft x) (scale inverse) (exchange [4x4x2] p2p tolerance))",
+            "(c2c 256x256x256 f64 ranks=32 [4x4x2] tolerance=1e-4 (exchange [8x4x1~in] p2p tolerance) (fft z) (exchange [1x1x32~in]zyx p2p tolerance) (fft y) (fft x) (scale inverse) (exchange [4x4x2] p2p tolerance))",
         ),
         (
             on([24; 3], [4, 2, 2], 4, None),
@@ -263,7 +263,7 @@ fn several_hosts() {
         ),
         (
             on([24; 3], [4, 2, 2], 4, Some(1e-4)),
-            "(c2c 24x24x24 f64 ranks=16 [4x2x2] tol=1e-4 (exchange [16x1x1]xzy p2p tolerance) (fft z) (fft y) (exchange [4x2x2] p2p tolerance) (exchange [1x8x2~in]yzx p2p tolerance) (fft x) (scale inverse) (exchange [4x2x2] p2p tolerance))",
+            "(c2c 24x24x24 f64 ranks=16 [4x2x2] tolerance=1e-4 (exchange [16x1x1]xzy p2p tolerance) (fft z) (fft y) (exchange [4x2x2] p2p tolerance) (exchange [1x8x2~in]yzx p2p tolerance) (fft x) (scale inverse) (exchange [4x2x2] p2p tolerance))",
         ),
     ] {
         assert_eq!(found, expected);
@@ -275,7 +275,7 @@ fn several_hosts() {
 fn ranks_of_one_host() {
     let near = |shape: [usize; 3], kinds: [Kind; 3], ranks: usize| {
         let mut problem = problem(shape, kinds, ranks);
-        problem.options.exchange = Algorithm::Shared;
+        problem.options.exchange = Exchange::Shared;
         problem.hosts = vec![0; ranks];
         text(problem)
     };
@@ -315,7 +315,7 @@ fn slabs_that_match_need_one_exchange() {
     };
     let problem = |input, output| {
         let mut problem = Problem::new([C2C; 3], true, Precision::F64, input, output).unwrap();
-        problem.options.exchange = Algorithm::P2p;
+        problem.options.exchange = Exchange::P2p;
         problem
     };
     assert_eq!(
@@ -340,7 +340,7 @@ fn shared_is_pipelined_on_devices() {
                 (problem.hosts, problem.options.chunk) = (vec![0; 8], 1 << 17);
                 Recipe::new(problem).unwrap()
             };
-            let [shared, pipelined] = [Algorithm::Shared, Algorithm::Pipelined].map(on);
+            let [shared, pipelined] = [Exchange::Shared, Exchange::Pipelined].map(on);
             assert_eq!(shared.nodes(), pipelined.nodes());
             assert_eq!(shared.predict().seconds, pipelined.predict().seconds);
             assert_eq!(shared.to_string().replace("shared", "pipelined"), pipelined.to_string());
@@ -359,7 +359,7 @@ fn listed_bricks_are_planned_as_cut_ones() {
         let planned = [even, listed].map(|output| {
             let input = Layout::even(grid, ProcGrid::cubic(grid, 32), 32);
             let mut problem = Problem::new([C2C; 3], true, Precision::F64, input, output).unwrap();
-            problem.options.exchange = Algorithm::P2p;
+            problem.options.exchange = Exchange::P2p;
             problem.hosts = (0..32).map(|rank| rank / 2).collect();
             Recipe::new(problem).unwrap()
         });

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use crate::tiling::{Rng, tiling};
 use Kind::{C2C, R2C};
 use fft_core::{
-    Access, Algorithm, Capabilities, DeviceOp, Direction, DynBrick, Grid, Kind, Layout, Machine,
-    Precision, Problem, ProcGrid, Recipe, Scale, Step, Wire,
+    Access, AxisFft, Capabilities, DeviceCapabilities, DeviceOp, Direction, DynBrick, Exchange,
+    ExchangePass, Grid, Kind, Layout, Machine, Precision, Problem, ProcGrid, Program, Recipe,
+    Scale, Step, Wire,
 };
 use proptest::prelude::*;
 
@@ -45,8 +46,8 @@ fn random<const D: usize>(longest: usize) -> impl Strategy<Value = Problem> {
         let complex = halved == D;
         let mut problem = Problem::new(kinds, complex, Precision::F32, input, output).unwrap();
         problem.batch = 1 + rng.below(3);
-        problem.forward = [Scale::None, Scale::Full, Scale::Symmetric][rng.below(3)];
-        problem.options.exchange = Algorithm::ALL[rng.below(Algorithm::ALL.len())];
+        problem.forward_scale = [Scale::None, Scale::Full, Scale::Symmetric][rng.below(3)];
+        problem.options.exchange = Exchange::ALL[rng.below(Exchange::ALL.len())];
         let hosts = 1 + rng.below(3);
         problem.hosts = (0..ranks).map(|_| rng.below(hosts)).collect();
         problem.options.wire = [Wire::Raw, Wire::F16, Wire::Lossless][rng.below(3)];
@@ -128,38 +129,55 @@ fn sound(problem: &Problem) -> Result<(), TestCaseError> {
 
 /// The program of a device has the recipe's transforms and reshapes, and the factor once.
 fn lowered_for_a_device(recipe: &Recipe, direction: Direction) -> Result<(), TestCaseError> {
-    let program = recipe.lower(direction, Capabilities::of_library());
-    let mut steps = recipe.walk(direction);
-    steps.retain(|(_, step, _)| !matches!(step, Step::Scale { .. }));
-    let mut steps = steps.into_iter();
-    let mut factor = 1.0;
-    for op in program.device_ops() {
+    let ranks = recipe.problem().input.ranks();
+    for device in [DeviceCapabilities::apart(ranks), DeviceCapabilities::joined(ranks)] {
+        let program = recipe.lower(direction, Capabilities::of_devices(&device));
+        let mut walk = recipe.walk(direction);
+        walk.retain(|(_, step, _)| !matches!(step, Step::Scale { .. }));
+        let (steps, factor) = steps_of(&program);
+        let expected: Vec<_> = walk.iter().map(|(_, step, _)| *step).collect();
+        prop_assert_eq!(steps, expected, "{}", recipe);
+        let transforms = recipe.steps().iter().any(|step| matches!(step, Step::Fft { .. }));
+        prop_assert!(!transforms || factor == recipe.problem().factor(direction));
+    }
+    Ok(())
+}
+
+/// The steps that a program does, in the order of the recipe, and the product of their factors.
+fn steps_of(program: &Program<'_>) -> (Vec<Step>, f64) {
+    let (mut steps, mut factor) = (Vec::new(), 1.0);
+    let mut add_ffts = |steps: &mut Vec<Step>, ffts: &[AxisFft]| {
+        for fft in ffts {
+            let (axis, pass) = program.pass(fft);
+            steps.push(Step::Fft { axis, kind: pass.kind });
+            factor *= pass.factor;
+        }
+    };
+    let exchange = |pass: &ExchangePass<'_>| {
+        let (wire, exchange) = (pass.wire, pass.exchange);
+        Step::Reshape { wire, exchange }
+    };
+    let mut ops = program.device_ops().peekable();
+    while let Some(op) = ops.next() {
         match op {
-            DeviceOp::LocalFft(ffts) => {
-                prop_assert!(!ffts.is_empty());
-                for fft in ffts {
-                    let (from, step, to) = steps.next().expect("a program has no further steps");
-                    let Step::Fft { axis, kind } = step else {
-                        return Err(TestCaseError::fail(format!("{step:?} is missing: {recipe}")));
-                    };
-                    let (along, pass) = program.pass(fft);
-                    prop_assert_eq!((along, pass.kind, pass.direction), (axis, kind, direction));
-                    prop_assert_eq!(program.fft_ends(fft), [from, to]);
-                    factor *= pass.factor;
+            DeviceOp::LocalFft(ffts, _) => add_ffts(&mut steps, ffts),
+            DeviceOp::Across(across) if across.last => add_ffts(&mut steps, &across.both),
+            DeviceOp::Across(_) => {}
+            DeviceOp::Exchange(pass) => {
+                steps.push(exchange(pass));
+                // Of two transforms across, the last has both.
+                if !matches!(ops.peek(), Some(DeviceOp::Across(_))) {
+                    add_ffts(&mut steps, &pass.fuse_after);
                 }
             }
-            DeviceOp::Exchange(pass) => {
-                let (from, step, to) = steps.next().expect("a program has no further steps");
-                prop_assert_eq!([pass.from, pass.to], [from, to]);
-                let (wire, exchange) = (pass.wire, pass.exchange);
-                prop_assert_eq!(step, Step::Reshape { wire, exchange });
+            DeviceOp::Store(pass) => {
+                steps.extend(pass.loads.as_ref().map(exchange));
+                add_ffts(&mut steps, &pass.ffts);
+                steps.push(exchange(&pass.exchange));
             }
         }
     }
-    prop_assert!(steps.next().is_none(), "a step is missing: {}", recipe);
-    let transforms = recipe.steps().iter().any(|step| matches!(step, Step::Fft { .. }));
-    prop_assert!(!transforms || factor == recipe.problem().factor(direction));
-    Ok(())
+    (steps, factor)
 }
 
 proptest! {

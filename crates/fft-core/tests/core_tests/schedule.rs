@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::tiling::{Rng, tiling};
 use fft_core::{
-    Algorithm, Epochs, Family, Grid, Kind, Layout, Machine, Memory, Order, Precision, Problem,
+    Epochs, Exchange, Grid, Kind, Layout, Layouts, Machine, Memory, Order, Precision, Problem,
     ProcGrid, Recipe, Schedule, Simulator, Wire,
 };
 
@@ -17,13 +17,13 @@ fn problem(n: usize, ranks: usize, per_host: usize) -> Problem {
     problem
 }
 
-const EXCHANGES: [Algorithm; 6] = [
-    Algorithm::Shared,
-    Algorithm::P2p,
-    Algorithm::Pipelined,
-    Algorithm::Alltoallv,
-    Algorithm::KWay(2),
-    Algorithm::Ring(Epochs::Fence),
+const EXCHANGES: [Exchange; 6] = [
+    Exchange::Shared,
+    Exchange::P2p,
+    Exchange::Pipelined,
+    Exchange::Alltoallv,
+    Exchange::KWay(2),
+    Exchange::Ring(Epochs::Fence),
 ];
 
 #[test]
@@ -60,7 +60,7 @@ fn every_byte_of_every_reshape_is_somewhere() {
                         assert!(message.from != message.to && message.bytes > 0);
                         assert!(!raw || message.wire == message.bytes);
                         assert!(message.wire <= message.bytes + 32);
-                        assert!(exchange != Algorithm::Shared || schedule.is_far(message));
+                        assert!(exchange != Exchange::Shared || schedule.is_far(message));
                     }
                 }
             }
@@ -71,10 +71,10 @@ fn every_byte_of_every_reshape_is_somewhere() {
 #[test]
 fn a_schedule_is_told_in_a_few_numbers() {
     let mut problem = problem(16, 16, 4);
-    problem.options.exchange = Algorithm::P2p;
+    problem.options.exchange = Exchange::P2p;
     problem.input = Layout::even(problem.grid(), ProcGrid::new([16, 1, 1]), 16);
     problem.output = Layout::even(problem.grid(), ProcGrid::new([1, 16, 1]), 16);
-    let recipe = Recipe::of_family(problem, Family::Slabs).unwrap();
+    let recipe = Recipe::with_layouts(problem, Layouts::Slabs).unwrap();
     let schedules = Schedule::of(&recipe);
     let [(_, schedule)] = &schedules[..] else { panic!("{recipe}") };
     let told = schedule.summary();
@@ -90,10 +90,10 @@ fn a_schedule_is_told_in_a_few_numbers() {
 #[test]
 fn puts_go_to_other_hosts_first() {
     let mut problem = problem(16, 12, 3);
-    problem.options.exchange = Algorithm::Ring(Epochs::Fence);
+    problem.options.exchange = Exchange::Ring(Epochs::Fence);
     problem.input = Layout::even(problem.grid(), ProcGrid::new([12, 1, 1]), 12);
     problem.output = Layout::even(problem.grid(), ProcGrid::new([1, 12, 1]), 12);
-    let recipe = Recipe::of_family(problem, Family::Slabs).unwrap();
+    let recipe = Recipe::with_layouts(problem, Layouts::Slabs).unwrap();
     let (_, schedule) = Schedule::of(&recipe).remove(0);
     let targets = |rank| -> Vec<_> {
         let mut list: Vec<_> = schedule.of_rank(rank).iter().map(|it| it.to).collect();
@@ -120,7 +120,7 @@ fn a_simulated_transform_is_all_of_its_parts_and_never_faster_than_the_network()
             assert_eq!(found.ranks.iter().copied().fold(0.0, f64::max), found.seconds);
             let bytes: u64 =
                 simulator.schedules().iter().map(|(_, it)| it.summary().host_most).sum();
-            let forwards = matches!(exchange, Algorithm::KWay(_));
+            let forwards = matches!(exchange, Exchange::KWay(_));
             assert!(forwards || found.seconds > bytes as f64 / machine.host.value);
             assert_eq!(found.rough, forwards);
             assert!(found.seconds > 0.3 * recipe.predict().seconds, "{recipe}");
@@ -132,7 +132,7 @@ fn a_simulated_transform_is_all_of_its_parts_and_never_faster_than_the_network()
 #[test]
 fn order_and_machine_make_a_difference() {
     let mut problem = problem(96, 48, 6);
-    problem.options.exchange = Algorithm::P2p;
+    problem.options.exchange = Exchange::P2p;
     let recipe = Recipe::new(problem).unwrap();
     let simulator = Simulator::new(&recipe);
     let machine = Arc::clone(&recipe.problem().machine);
@@ -150,7 +150,7 @@ fn order_and_machine_make_a_difference() {
 /// Ways so long that nothing else takes any time.
 #[test]
 fn in_least_memory_every_round_is_waited_for() {
-    for exchange in [Algorithm::P2p, Algorithm::Pipelined, Algorithm::Alltoallv] {
+    for exchange in [Exchange::P2p, Exchange::Pipelined, Exchange::Alltoallv] {
         for memory in [Memory::Ample, Memory::Least] {
             let mut problem = problem(64, 8, 1);
             (problem.options.exchange, problem.options.memory) = (exchange, memory);
@@ -180,8 +180,8 @@ fn in_least_memory_every_round_is_waited_for() {
 #[test]
 fn thousands_of_ranks_are_played() {
     let mut problem = problem(1024, 4096, 6);
-    problem.options.exchange = Algorithm::P2p;
-    let recipe = Recipe::of_family(problem, Family::Pencils).unwrap();
+    problem.options.exchange = Exchange::P2p;
+    let recipe = Recipe::with_layouts(problem, Layouts::Pencils).unwrap();
     let start = std::time::Instant::now();
     let simulator = Simulator::new(&recipe);
     let made = start.elapsed();
@@ -201,7 +201,7 @@ fn first_chunks_aim_at_different_ranks() {
         let grid = Grid::new([256; 3]).unwrap();
         let [input, output] = cuts.map(|cut| Layout::even(grid, ProcGrid::new(cut), ranks));
         let kinds = [Kind::None, Kind::None, Kind::C2C];
-        for exchange in [Algorithm::Pipelined, Algorithm::Ring(Epochs::Fence)] {
+        for exchange in [Exchange::Pipelined, Exchange::Ring(Epochs::Fence)] {
             let mut problem =
                 Problem::new(kinds, true, Precision::F64, input.clone(), output.clone()).unwrap();
             problem.options.exchange = exchange;

@@ -6,7 +6,6 @@ pub(crate) mod coded;
 pub(crate) mod column_fft;
 pub(crate) mod copies;
 pub(crate) mod divisor;
-pub(crate) mod engine_copy;
 pub(crate) mod fft;
 pub(crate) mod form;
 pub(crate) mod message;

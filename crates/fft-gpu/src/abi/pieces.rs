@@ -3,14 +3,13 @@
 //! Transforms load or store elements where the table says.
 
 use bytemuck::{Pod, Zeroable};
-use fft_core::LocalReadBox;
+use fft_core::{LocalReadBox, PieceGrid};
 
-use super::divisor::{Divisor, MOST_ELEMENTS};
+use super::divisor::Divisor;
 
 /// The most axes of an array, without those of length 1.
 const AXES: usize = 3;
-/// The most cuts along each axis; the first axis is cut most.
-const CUTS: [usize; AXES] = [7, 3, 3];
+const CUTS: [usize; AXES] = PieceGrid::CUTS;
 const PIECES: usize = (CUTS[0] + 1) * (CUTS[1] + 1) * (CUTS[2] + 1);
 /// Marks an unused cut.
 const NOWHERE: u32 = u32::MAX;
@@ -70,15 +69,9 @@ impl Pieces {
         element: usize,
         factor: f64,
     ) -> Option<Self> {
-        let axes = axes_of(pieces)?;
-        let [n, columns, depth] = axes.map(|axis| len(pieces, axis));
-        let elements = n.checked_mul(columns)?.checked_mul(depth)?;
-        let starts = axes.map(|axis| starts(pieces, axis));
-        let fits = |(starts, cuts): (&Vec<usize>, usize)| starts.len() <= cuts + 1;
-        let cells: usize = starts.iter().map(Vec::len).product();
-        if elements > MOST_ELEMENTS || !starts.iter().zip(CUTS).all(fits) || cells != pieces.len() {
-            return None;
-        }
+        let PieceGrid { axes, lens, starts, elements, straight } = PieceGrid::new(pieces)?;
+        let [_, columns, depth] = lens;
+        let cells = pieces.len();
         let mut table = Table {
             lens: [columns as u32, depth as u32],
             by: [Divisor::by(columns), Divisor::by(depth)],
@@ -104,7 +97,6 @@ impl Pieces {
             let reach = &mut reaches[piece.owner];
             *reach = (*reach).max((last + 1) * element);
         }
-        let straight = pieces.iter().all(|piece| piece.source.stride[axes[2]] == 1);
         let cuts = match [0, 1, 2].map(|axis| starts[axis].len()) {
             [..=2, ..=2, ..=2] => Cuts::One,
             [_, ..=2, ..=2] => Cuts::First,
@@ -148,22 +140,6 @@ impl Pieces {
     }
 }
 
-/// The length of the array along an axis.
-fn len(pieces: &[LocalReadBox], axis: usize) -> usize {
-    pieces.iter().map(|piece| piece.ranges[axis].end).max().unwrap_or(0)
-}
-
-/// The three axes of the array; where it has fewer, axes of length 1 come first.
-fn axes_of(pieces: &[LocalReadBox]) -> Option<[usize; AXES]> {
-    let dims = pieces.first()?.ranges.len();
-    let mut axes: Vec<usize> = (0..dims).filter(|axis| len(pieces, *axis) > 1).collect();
-    while axes.len() < AXES {
-        let one = (0..dims).find(|axis| len(pieces, *axis) == 1 && !axes.contains(axis))?;
-        axes.insert(0, one);
-    }
-    axes.try_into().ok()
-}
-
 /// The cuts of all axes, as the table has them.
 fn cuts_of(starts: &[Vec<usize>; AXES]) -> [u32; CUTS[0] + CUTS[1] + CUTS[2]] {
     let mut all = [NOWHERE; CUTS[0] + CUTS[1] + CUTS[2]];
@@ -174,14 +150,6 @@ fn cuts_of(starts: &[Vec<usize>; AXES]) -> [u32; CUTS[0] + CUTS[1] + CUTS[2]] {
         first += cuts;
     }
     all
-}
-
-/// The first indices of pieces along an axis, in order.
-fn starts(pieces: &[LocalReadBox], axis: usize) -> Vec<usize> {
-    let mut starts: Vec<usize> = pieces.iter().map(|piece| piece.ranges[axis].start).collect();
-    starts.sort_unstable();
-    starts.dedup();
-    starts
 }
 
 #[cfg(test)]

@@ -13,22 +13,18 @@
 //! A chunk is a part of one array of a batch, or several whole ones. All ranks divide the batch,
 //! and the same axis, which is not transformed, into as many parts.
 
-use std::ops::Range;
-
 use cudarc::driver::DeviceSlice;
 use fft_core::cost::device_chunks;
-use fft_core::{BufferRequirement, DynBrick, Kind, LocalRead, Machine};
+use fft_core::{Chunks, FftGroup, Machine};
 
 use super::cuda::Cuda;
-use super::group::{Group, product};
+use super::group::product;
 use super::local_fft::DeviceFft;
 use crate::base::{GpuError, GpuReal};
 use crate::ffi::{DeviceMemory, MOST_CHUNKS};
 
 /// The alignment of chunks, in bytes.
 const ALIGN: usize = 16;
-/// Chunks begin at multiples of so many indices, so that they are aligned.
-const STEP: usize = 4;
 /// The number of chunks from which on they gain more than transforms that load from other ranks,
 /// where no machine tells.
 const WORTHWHILE: usize = 4;
@@ -37,78 +33,6 @@ const _: () = {
     assert!(device_chunks(usize::MAX, 2) <= MOST_CHUNKS);
     assert!(device_chunks(usize::MAX, 3) <= MOST_CHUNKS);
 };
-
-/// How a batch of arrays is divided: into parts of whole arrays, and each array along an axis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Chunks {
-    /// Parts of the batch: as many as arrays, if these are divided.
-    pub(super) parts: usize,
-    pub(super) axis: usize,
-    /// Parts of an array along the axis.
-    pub(super) count: usize,
-}
-
-impl Chunks {
-    /// The number of chunks.
-    pub(super) fn all(&self) -> usize {
-        self.parts * self.count
-    }
-
-    /// The arrays of a chunk, of so many.
-    pub(super) fn arrays(&self, batch: usize, number: usize) -> Range<usize> {
-        let part = number / self.count;
-        batch * part / self.parts..batch * (part + 1) / self.parts
-    }
-
-    /// The indices of a chunk along an axis of this length.
-    pub(super) fn range(&self, len: usize, number: usize) -> Range<usize> {
-        let begin = |number: usize| match number == self.count {
-            true => len,
-            false => len * number / self.count / STEP * STEP,
-        };
-        let number = number % self.count;
-        begin(number)..begin(number + 1)
-    }
-
-    /// The chunks of a box of a rank's brick, and the arrays of each.
-    pub(super) fn of_read(
-        &self,
-        read: &LocalRead,
-        brick: &DynBrick,
-        batch: usize,
-    ) -> Vec<(LocalRead, Range<usize>)> {
-        let axis = self.axis;
-        let chunk = |number| {
-            let Range { start, end } = self.range(brick.len(axis), number);
-            let part = read.within(axis, brick.lo[axis] + start..brick.lo[axis] + end);
-            (part, self.arrays(batch, number))
-        };
-        (0..self.all()).map(chunk).collect()
-    }
-
-    /// How a group's arrays, with axes of memory in this order, are divided best between so many
-    /// ranks. `None` where chunks would not be transformed by one plan each, and for small arrays.
-    pub(super) fn of<T>(group: &Group, order: &[usize], ranks: usize) -> Option<Self> {
-        let bytes = group.reals().map(|reals| reals * size_of::<T>());
-        let most = device_chunks(bytes[0].min(bytes[1]), ranks);
-        let (batch, place) = (group.lens[0][0], place(group));
-        let parts = batch.clamp(1, most);
-        let len = place.map_or(0, |place| group.lens[0][place]);
-        let count = (most / parts).min(len / STEP).max(1);
-        let chunks = Self { parts, axis: order[place.unwrap_or(1) - 1], count };
-        (chunks.all() > 1).then_some(chunks)
-    }
-}
-
-/// The place in memory of the axis that is divided: the slowest that is not transformed.
-fn place(group: &Group) -> Option<usize> {
-    let place = match &group.passes[..] {
-        passes if passes.iter().all(|(place, _)| *place != 1) => 1,
-        [(1, pass)] if pass.kind != Kind::R2C => 2,
-        _ => return None,
-    };
-    (place < group.lens[0].len()).then_some(place)
-}
 
 /// Whether arrays of so many complex numbers on each of some ranks are better copied chunk by chunk
 /// than loaded by transforms: on a machine of GPUs by its numbers, else by their size.
@@ -124,22 +48,22 @@ pub fn prefers_chunks<T>(elements: usize, ranks: usize, machine: Option<&Machine
 struct Part {
     /// Its arrays, and its indices along the divided axis.
     size: [usize; 2],
-    group: Group,
+    group: FftGroup,
     /// Where it begins before and after, in real numbers.
     starts: [usize; 2],
 }
 
 /// A group's chunks. `None` where it cannot be divided so, or they are not aligned.
-fn parts<T>(group: &Group, order: &[usize], division: Chunks) -> Option<Vec<Part>> {
+fn parts<T>(group: &FftGroup, order: &[usize], division: Chunks) -> Option<Vec<Part>> {
     let place = match division.count {
         // Whole arrays have all indices of any axis.
         1 => 1,
-        _ => place(group).filter(|place| order[place - 1] == division.axis)?,
+        _ => group.divided_place().filter(|place| order[place - 1] == division.axis)?,
     };
     let pitch = (place == 2).then(|| product(&group.lens[0][2..]));
     let part = |number| {
         let arrays = division.arrays(group.lens[0][0], number);
-        let mut part = Group { pitch, ..group.clone() };
+        let mut part = FftGroup { pitch, ..group.clone() };
         let [mut size, mut starts] = [[arrays.len(), 0], [0; 2]];
         for side in [0, 1] {
             let (whole, lens) = (&group.lens[side], &mut part.lens[side]);
@@ -160,7 +84,6 @@ pub(super) struct ChunkedFft<T> {
     /// For each number of arrays and length of a chunk.
     plans: Vec<([usize; 2], DeviceFft<T>)>,
     chunks: Vec<Chunk>,
-    buffers: BufferRequirement,
 }
 
 /// The number of its plan, and where it begins.
@@ -174,7 +97,7 @@ impl<T: GpuReal> ChunkedFft<T> {
     /// another axis would be divided, chunks are not aligned, or their factor would take a pass.
     pub(super) fn new(
         device: &Cuda<T>,
-        group: &Group,
+        group: &FftGroup,
         order: &[usize],
         division: Chunks,
     ) -> Result<Option<(Self, usize)>, GpuError> {
@@ -196,12 +119,7 @@ impl<T: GpuReal> ChunkedFft<T> {
             };
             chunks.push(Chunk { plan, starts });
         }
-        let buffers = plans[0].1.buffer_requirement();
-        Ok(Some((Self { plans, chunks, buffers }, area)))
-    }
-
-    pub(super) fn buffer_requirement(&self) -> BufferRequirement {
-        self.buffers
+        Ok(Some((Self { plans, chunks }, area)))
     }
 
     pub(super) fn memory(&self) -> usize {
@@ -235,86 +153,25 @@ impl<T: GpuReal> ChunkedFft<T> {
 
 #[cfg(test)]
 mod tests {
-    use fft_core::{Direction, DynGrid, Layout, Link, Node, ProcGrid, Redistribution};
+    use fft_core::{Direction, Kind};
 
     use super::super::group::tests::pass;
     use super::*;
 
-    fn group(lens: &[usize], places: &[usize]) -> Group {
+    fn group(lens: &[usize], places: &[usize]) -> FftGroup {
         group_of(Kind::C2C, lens, places)
     }
 
-    fn group_of(kind: Kind, lens: &[usize], places: &[usize]) -> Group {
+    fn group_of(kind: Kind, lens: &[usize], places: &[usize]) -> FftGroup {
         let pass = |place: &usize| (*place, pass(kind, Direction::Forward, lens[*place]));
         let passes = places.iter().map(pass).collect();
-        Group { lens: [lens.to_vec(), lens.to_vec()], passes, factor: 1.0, pitch: None }
-    }
-
-    #[test]
-    fn chunks_are_of_the_slowest_axis_that_is_not_transformed() {
-        let axis = |lens: &[usize], places: &[usize]| {
-            let found = Chunks::of::<f64>(&group(lens, places), &[2, 0, 1], 2)?;
-            assert_eq!(found.parts, 1);
-            Some((found.axis, found.count))
-        };
-        // 512 MiB: planes of the first axis of memory, or columns along it.
-        assert_eq!(axis(&[1, 128, 512, 512], &[3, 2]), Some((2, 16)));
-        assert_eq!(axis(&[1, 128, 512, 512], &[3]), Some((2, 16)));
-        assert_eq!(axis(&[1, 128, 512, 512], &[1]), Some((0, 16)));
-        assert_eq!(axis(&[1, 16, 2048, 1024], &[3]), Some((2, 4)), "of few indices");
-        assert_eq!(axis(&[1, 16, 512, 512], &[3]), Some((2, 2)), "of 64 MiB");
-        assert_eq!(axis(&[1, 8, 512, 512], &[3]), None, "small arrays");
-        assert_eq!(axis(&[1, 512, 4096], &[1, 2]), None, "both axes are transformed");
-    }
-
-    /// Of more ranks each is read by several others, so that there are fewer and longer copies.
-    #[test]
-    fn more_ranks_have_fewer_chunks() {
-        let counts = |planes: usize| {
-            let group = group(&[1, planes, 512, 512], &[3, 2]);
-            [2, 3, 8].map(|ranks| {
-                Chunks::of::<f64>(&group, &[0, 1, 2], ranks).map_or(1, |chunks| chunks.count)
-            })
-        };
-        assert_eq!([64, 128, 512].map(counts), [[8, 1, 1], [16, 2, 2], [16, 4, 4]]);
-        assert!(!prefers_chunks::<f64>(1 << 25, 4, None));
-        assert!(prefers_chunks::<f64>(1 << 26, 4, None));
-    }
-
-    /// Of cosine transforms as of complex ones; half spectra of columns are not divided.
-    #[test]
-    fn real_transforms_are_divided_by_their_bytes() {
-        let of = |kind: Kind, places: &[usize]| {
-            let found =
-                Chunks::of::<f64>(&group_of(kind, &[1, 64, 512, 512], places), &[0, 1, 2], 2);
-            found.map(|it| (it.axis, it.count))
-        };
-        assert_eq!(of(Kind::C2C, &[3, 2]), Some((0, 8)));
-        assert_eq!(of(Kind::Dct2, &[3, 2]), Some((0, 4)));
-        assert_eq!(of(Kind::Dst1, &[1]), Some((1, 4)));
-        assert_eq!(of(Kind::R2C, &[1]), None);
-    }
-
-    #[test]
-    fn batches_are_divided_into_arrays_and_few_arrays_into_chunks() {
-        let found = |lens: &[usize], places: &[usize]| {
-            Chunks::of::<f64>(&group(lens, places), &[0, 1, 2], 2)
-                .map(|it| (it.parts, it.axis, it.count))
-        };
-        // Arrays of 128 MiB.
-        assert_eq!(found(&[2, 32, 512, 512], &[3, 2]), Some((2, 0, 4)));
-        assert_eq!(found(&[3, 32, 512, 512], &[3]), Some((3, 0, 4)));
-        assert_eq!(found(&[3, 512, 32, 512], &[1]), Some((3, 1, 4)));
-        assert_eq!(found(&[20, 32, 512, 512], &[3]), Some((16, 0, 1)));
-        // Of 16 MiB.
-        assert_eq!(found(&[8, 4, 512, 512], &[3]), Some((4, 0, 1)));
-        assert_eq!(found(&[3, 4, 512, 512], &[3]), None);
-        // All axes are transformed.
-        assert_eq!(found(&[3, 512, 16384], &[1, 2]), Some((3, 0, 1)));
+        FftGroup { lens: [lens.to_vec(), lens.to_vec()], passes, factor: 1.0, pitch: None }
     }
 
     #[test]
     fn large_arrays_are_better_copied_in_chunks() {
+        assert!(!prefers_chunks::<f64>(1 << 25, 4, None));
+        assert!(prefers_chunks::<f64>(1 << 26, 4, None));
         let mut machine = Machine::default();
         fn by(points: usize, machine: Option<&Machine>) -> bool {
             prefers_chunks::<f64>(points, 2, machine)
@@ -364,67 +221,5 @@ mod tests {
         assert!(parts::<f64>(&group(&[2, 6, 8, 5], &[3]), &[0, 1, 2], strips).is_none());
         let halves = Chunks { parts: 2, axis: 0, count: 1 };
         assert!(parts::<f32>(&group(&[2, 3, 3], &[2]), &[0, 1], halves).is_none());
-    }
-
-    /// What is copied in chunks is what is copied at once.
-    #[test]
-    fn reads_of_chunks_are_those_of_the_batch() {
-        let grid = DynGrid::new([9, 10, 6]).unwrap();
-        let node = |ranks: [usize; 3]| {
-            let ranks = ProcGrid::new(ranks);
-            let bricks: Vec<_> = (0..3).map(|rank| ranks.part(&grid, rank)).collect();
-            Node { layout: Layout::new(grid, bricks, 3).unwrap(), complex: true }
-        };
-        let (from, to) = (node([3, 1, 1]), node([1, 3, 1]));
-        for (batch, parts, count) in [(1, 1, 2), (2, 2, 3), (3, 2, 1)] {
-            let chunks = Chunks { parts, axis: 0, count };
-            let all = Redistribution::new(1, &|_| Link::Shared, &from, &to, batch);
-            let points = to.layout.brick(1).points() * batch;
-            let [mut at_once, mut by_chunks] = [vec![0; points], vec![0; points]];
-            for read in &all.local_reads {
-                let brick = from.layout.brick(read.owner);
-                let points = 0..brick.points() * batch;
-                let src: Vec<_> = points.map(|point| 1000 * (1 + read.owner) + point).collect();
-                let copy = |read: &LocalRead, wanted: &fft_core::Chunk, dst: &mut [usize]| {
-                    all.take(read, wanted).into_iter().for_each(|part| part.run(&src, dst));
-                };
-                copy(read, &all.all(), &mut at_once);
-                for (part, batches) in chunks.of_read(read, &brick, batch) {
-                    let wanted = fft_core::Chunk { batches, ..all.all() };
-                    copy(&part, &wanted, &mut by_chunks);
-                }
-            }
-            assert!(at_once.iter().all(|point| *point > 0));
-            assert_eq!(by_chunks, at_once);
-        }
-    }
-
-    #[test]
-    fn chunks_have_each_point_of_a_batch_once() {
-        for (batch, parts, count) in [(1, 1, 5), (3, 3, 4), (20, 16, 1), (5, 2, 1)] {
-            let chunks = Chunks { parts, axis: 0, count };
-            let points = |number| {
-                let range = chunks.range(50, number);
-                chunks
-                    .arrays(batch, number)
-                    .flat_map(move |array| range.clone().map(move |i| 50 * array + i))
-            };
-            let all: Vec<_> = (0..chunks.all()).flat_map(points).collect();
-            assert_eq!(all, (0..50 * batch).collect::<Vec<_>>());
-        }
-    }
-
-    #[test]
-    fn ranges_are_aligned_and_have_each_index_once() {
-        for (len, count) in [(100, 7), (64, 16), (5, 3), (0, 4), (1, 2)] {
-            let chunks = Chunks { parts: 1, axis: 0, count };
-            let all: Vec<_> = (0..count).flat_map(|number| chunks.range(len, number)).collect();
-            assert_eq!(all, (0..len).collect::<Vec<_>>());
-            assert!(
-                (0..count).all(
-                    |it| chunks.range(len, it).start.is_multiple_of(STEP) || len < STEP * count
-                )
-            );
-        }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cudarc::driver::DeviceSlice;
-use fft_core::Comm;
+use fft_core::{Comm, DeviceCapabilities};
 
 use super::peer_info::{ExposedMemory, PeerInfo};
 use crate::ffi::{BLOCKS, DeviceMemory, Peer, Peers, RankExports, SharedArrays};
@@ -13,6 +13,8 @@ pub(super) struct Connections {
     /// A duplicate, for what operations prepare collectively.
     pub(super) comm: Box<dyn Comm>,
     pub(super) peers: Peers,
+    /// What the devices of all ranks can do.
+    pub(super) capabilities: DeviceCapabilities,
     /// The exports of each rank that is reached, once the plan has its memory.
     pub(super) exports: Vec<Option<Peer>>,
     /// This rank's.
@@ -24,9 +26,14 @@ pub(super) struct Connections {
 }
 
 impl Connections {
-    pub(super) fn new(comm: Box<dyn Comm>, peers: Peers, peer_info: Option<PeerInfo>) -> Self {
+    pub(super) fn new(
+        comm: Box<dyn Comm>,
+        peers: Peers,
+        peer_info: Option<PeerInfo>,
+        capabilities: DeviceCapabilities,
+    ) -> Self {
         let (exports, shared_arrays) = (Vec::new(), SharedArrays::default());
-        Self { comm, peers, exports, own: None, shared_arrays, peer_info }
+        Self { comm, peers, capabilities, exports, own: None, shared_arrays, peer_info }
     }
 
     /// Memory as others find it; shared arrays are numbered behind the blocks.

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
-use fft_core::{Direction, Error, Problem, agree};
+use fft_core::{DeviceCapabilities, Direction, Error, Problem, agree};
 
 use super::connections::Connections;
 use super::energy::Squares;
@@ -131,6 +131,15 @@ impl<T: GpuReal> Cuda<T> {
 
     pub(super) fn connections(&self) -> &Connections {
         self.connections.as_ref().expect("ranks connect first")
+    }
+
+    /// What the devices of all ranks can do.
+    pub(super) fn capabilities(&self) -> &DeviceCapabilities {
+        &self.connections().capabilities
+    }
+
+    pub(super) fn capabilities_mut(&mut self) -> &mut DeviceCapabilities {
+        &mut self.connections.as_mut().expect("ranks connect first").capabilities
     }
 
     /// Whether ranks of the host see all memory of each other that data is in.

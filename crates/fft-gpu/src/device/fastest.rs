@@ -2,11 +2,11 @@
 
 use std::time::Instant;
 
-use fft_core::Pass;
+use fft_core::{FftGroup, Pass};
 
 use super::cuda::Cuda;
 use super::fft_parts::{Part, rows_and_columns, run_all};
-use super::group::Group;
+use super::group::fft_run;
 use crate::abi::FftRun;
 use crate::base::{Gpu, GpuError, GpuReal, tried};
 use crate::ffi::{Owned, compiles};
@@ -23,7 +23,7 @@ const RUNS: usize = 4;
 /// the factor.
 pub(super) fn fastest<T: GpuReal>(
     device: &Cuda<T>,
-    group: &Group,
+    group: &FftGroup,
 ) -> Result<(Vec<Part<T>>, f64), GpuError> {
     let bytes = bytes::<T>(group).into_iter().max().unwrap_or(0);
     if rows_and_columns(group).is_none() || bytes < MEASURED_BYTES || !compiles() {
@@ -32,7 +32,7 @@ pub(super) fn fastest<T: GpuReal>(
     let less = smaller(group, bytes.div_ceil(ENOUGH_BYTES));
     let pass = |(place, pass): &(usize, Pass)| format!("{place} {} {}", pass.kind, pass.n);
     let passes: Vec<_> = less.passes.iter().map(pass).collect();
-    let what = format!("{} {:?} {passes:?} {:?}", T::NAME, less.lens, less.run());
+    let what = format!("{} {:?} {passes:?} {:?}", T::NAME, less.lens, fft_run(&less));
     let rows = match device.gpu.modules().fastest(what, || measure(device, &less)) {
         Ok(way) => way.checked_sub(1).map(|way| ColumnFft::<T>::ROWS[way]),
         // Without memory to measure with, cuFFT's is as good as any.
@@ -51,14 +51,14 @@ pub fn has_fast_columns<T: GpuReal>(gpu: &Gpu, lens: &[usize], elements: usize) 
 }
 
 /// Bytes before and after.
-fn bytes<T: GpuReal>(group: &Group) -> [usize; 2] {
+fn bytes<T: GpuReal>(group: &FftGroup) -> [usize; 2] {
     group.reals().map(|reals| reals * size_of::<T>())
 }
 
 /// The group on an array that is shorter by so many times, along its longest axis without a pass.
-fn smaller(group: &Group, times: usize) -> Group {
+fn smaller(group: &FftGroup, times: usize) -> FftGroup {
     // Gaps between its rows make little difference.
-    let mut less = Group { pitch: None, ..group.clone() };
+    let mut less = FftGroup { pitch: None, ..group.clone() };
     let has_pass = |axis: &usize| group.passes.iter().any(|(place, _)| place == axis);
     let others = (0..group.lens[0].len()).filter(|axis| !has_pass(axis));
     if let Some(axis) = others.max_by_key(|axis| group.lens[0][*axis]) {
@@ -68,7 +68,7 @@ fn smaller(group: &Group, times: usize) -> Group {
 }
 
 /// The number of the fastest way: 0 for cuFFT's, then those of [`ColumnFft::ROWS`].
-fn measure<T: GpuReal>(device: &Cuda<T>, group: &Group) -> Result<usize, GpuError> {
+fn measure<T: GpuReal>(device: &Cuda<T>, group: &FftGroup) -> Result<usize, GpuError> {
     let (stream, context) = (&device.stream, device.gpu.context());
     let mut ways = vec![Some(Part::by_cufft(device, group)?.0)];
     for rows in ColumnFft::<T>::ROWS {
@@ -82,7 +82,7 @@ fn measure<T: GpuReal>(device: &Cuda<T>, group: &Group) -> Result<usize, GpuErro
         Owned::allocated(context, after, stream)?,
     ];
     let mut work = Owned::<u8>::allocated(context, work.max(1), stream)?;
-    let halves = group.run() == FftRun::RealToComplex;
+    let halves = fft_run(group) == FftRun::RealToComplex;
     let mut once = |parts: &mut [Part<T>]| {
         let waited = || stream.synchronize().map_err(tried("waiting for a measured transform"));
         waited()?;

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use cudarc::driver::{CudaStream, DeviceSlice};
-use fft_core::{Direction, DynBrick, Kind, Pass, Placed, Transfer};
+use fft_core::{Direction, DynBrick, FftGroup, Kind, Pass, Placed, Transfer};
 
 use super::cuda::Cuda;
-use super::group::{Group, LineLayout, is_large, product};
+use super::group::{LineLayout, fft_run, product};
 use super::trig::Trig;
 use crate::abi::{Fft, FftRun, Move};
 use crate::base::{GpuError, GpuReal};
@@ -63,7 +63,7 @@ impl<T: GpuReal> AlignedCopy<T> {
 
 impl<T: GpuReal> PlannedLines<T> {
     /// Plans a group; also returns what is left of its factor.
-    fn new(device: &Cuda<T>, group: &Group) -> Result<(Self, f64), GpuError> {
+    fn new(device: &Cuda<T>, group: &FftGroup) -> Result<(Self, f64), GpuError> {
         let [_] = &group.passes[..] else { return Self::planes(device, group) };
         let lines = LineLayout::new(group);
         let [before, after] = group.widths();
@@ -79,7 +79,7 @@ impl<T: GpuReal> PlannedLines<T> {
     }
 
     /// Both last axes in one run.
-    fn planes(device: &Cuda<T>, group: &Group) -> Result<(Self, f64), GpuError> {
+    fn planes(device: &Cuda<T>, group: &FftGroup) -> Result<(Self, f64), GpuError> {
         let n = |place: usize| {
             let pass = group.passes.iter().find(|(at, _)| *at == place);
             pass.expect("both last axes").1.n
@@ -128,12 +128,12 @@ impl<T: GpuReal> PlannedLines<T> {
 /// Plans transforms with a group's factor where cuFFT can; also returns what is left of that.
 fn planned<T: GpuReal, const D: usize>(
     device: &Cuda<T>,
-    group: &Group,
+    group: &FftGroup,
     fft: &Fft<D>,
 ) -> Result<(FftPlan<T>, f64), GpuError> {
-    let (gpu, run) = (&device.gpu, group.run());
+    let (gpu, run) = (&device.gpu, fft_run(group));
     if group.factor != 1.0
-        && is_large::<T>(group.reals()[1])
+        && group.is_large(T::PRECISION)
         && fft.n.iter().all(|n| *n <= LINKED_POINTS)
         && let Some(scaled) = FftPlan::scaled(gpu, run, fft, T::of(group.factor))?
     {
@@ -144,7 +144,10 @@ fn planned<T: GpuReal, const D: usize>(
 
 impl<T: GpuReal> Part<T> {
     /// cuFFT's plan of a group; also returns what is left of its factor.
-    pub(super) fn by_cufft(device: &Cuda<T>, group: &Group) -> Result<(Vec<Self>, f64), GpuError> {
+    pub(super) fn by_cufft(
+        device: &Cuda<T>,
+        group: &FftGroup,
+    ) -> Result<(Vec<Self>, f64), GpuError> {
         let (lines, factor) = PlannedLines::new(device, group)?;
         Ok((vec![Self::CuFft(Box::new(lines))], factor))
     }
@@ -153,7 +156,7 @@ impl<T: GpuReal> Part<T> {
     /// cuFFT's rows. `None` where there is no such kernel.
     pub(super) fn with_columns(
         device: &Cuda<T>,
-        group: &Group,
+        group: &FftGroup,
         row_bytes: usize,
     ) -> Result<Option<Vec<Self>>, GpuError> {
         let Some((rows, columns)) = rows_and_columns(group) else { return Ok(None) };
@@ -174,7 +177,7 @@ impl<T: GpuReal> Part<T> {
     }
 
     /// Cosine and sine transforms; also returns what is left of the group's factor.
-    pub(super) fn trig(device: &Cuda<T>, group: &Group) -> Result<(Vec<Self>, f64), GpuError> {
+    pub(super) fn trig(device: &Cuda<T>, group: &FftGroup) -> Result<(Vec<Self>, f64), GpuError> {
         let passes = group.clone().apart().into_iter();
         let part = |pass| Ok(Self::Trig(Box::new(Trig::new(&device.gpu, &pass)?)));
         Ok((passes.map(part).collect::<Result<_, GpuError>>()?, 1.0))
@@ -219,9 +222,9 @@ impl<T: GpuReal> Part<T> {
 
 /// A group's columns, which come last, and the rows before them; `None` where columns are not
 /// complex, or come first.
-pub(super) fn rows_and_columns(group: &Group) -> Option<(Option<Group>, Group)> {
+pub(super) fn rows_and_columns(group: &FftGroup) -> Option<(Option<FftGroup>, FftGroup)> {
     let last = group.lens[0].len() - 1;
-    let alone = |pass: &(usize, Pass), lens: [Vec<usize>; 2]| Group {
+    let alone = |pass: &(usize, Pass), lens: [Vec<usize>; 2]| FftGroup {
         lens,
         passes: vec![pass.clone()],
         factor: 1.0,
@@ -234,7 +237,7 @@ pub(super) fn rows_and_columns(group: &Group) -> Option<(Option<Group>, Group)> 
         [a, b] => {
             let (column, row) = if is_column(a) { (a, b) } else { (b, a) };
             let after = group.lens[1].clone();
-            let order = row.1.kind == Kind::C2C || group.run() == FftRun::RealToComplex;
+            let order = row.1.kind == Kind::C2C || fft_run(group) == FftRun::RealToComplex;
             (is_column(column) && row.0 == last && order).then(|| {
                 let rows = alone(row, group.lens.clone());
                 (Some(rows), alone(column, [after.clone(), after]))

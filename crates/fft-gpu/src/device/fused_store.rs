@@ -2,16 +2,11 @@
 
 use std::time::Instant;
 
-use fft_core::{
-    Algorithm, Error, ExchangePass, Link, LocalReadBox, Node, Problem, Program, Redistribution,
-    RunContext, RunParts,
-};
+use fft_core::{Error, Exchange, Program, RunContext, RunParts, StorePass};
 
 use super::cuda::Cuda;
 use super::epoch::exposure_epoch;
-use super::fused_fetch::{FusedAcross, plan};
-use super::group::Group;
-use super::reshape::link;
+use super::fused_fetch::plan;
 use crate::base::GpuReal;
 use crate::ffi::{DeviceMemory, Gathering, RankMemory};
 
@@ -20,60 +15,33 @@ pub(super) struct Store {
     plan: Gathering,
     /// Whether they load what they read from other ranks.
     fetches: bool,
-    exchange: Algorithm,
-}
-
-/// The pieces of an exchange's result, or `back` of its source; `None` where some are in messages.
-fn pieces<T: GpuReal>(
-    device: &Cuda<T>,
-    problem: &Problem,
-    pass: &ExchangePass<'_>,
-    back: bool,
-) -> Option<Vec<LocalReadBox>> {
-    let [from, to] = if back { [pass.to, pass.from] } else { [pass.from, pass.to] };
-    let link = |peer: usize| link(device, problem, pass, peer);
-    let redistribution = Redistribution::new(device.rank, &link, from, to, problem.batch);
-    redistribution.recvs.is_empty().then(|| redistribution.pieces())
+    exchange: Exchange,
 }
 
 impl Store {
-    /// Prepares a reshape with the transforms before it, and with the reshape before those. `None`
-    /// where separate steps are as fast, ranks do not see what others write to, or cuFFT has no
-    /// such plan.
+    /// Prepares the last exchange with the transforms before it, perhaps with the exchange before
+    /// those. `None` if cuFFT has no such plan.
     pub(super) fn new<T: GpuReal>(
-        device: &Cuda<T>,
+        device: &mut Cuda<T>,
         program: &Program<'_>,
-        pass: &ExchangePass<'_>,
-        (group, before): (&Group, Option<&ExchangePass<'_>>),
+        pass: &StorePass<'_>,
     ) -> Result<Option<Self>, Error> {
         let (rank, problem) = (device.rank, program.recipe().problem());
-        let points = |node: &Node| node.layout.brick(rank).points();
-        let near = |peer: usize| link(device, problem, pass, peer) != Link::Remote;
-        let ranks = pass.from.layout.ranks();
-        // cuFFT takes an array of this size: the output, or the source, which across is as large.
-        let (all, reads) = (points(pass.from), before.filter(|_| !group.is_across()));
-        let room = points(pass.to).max(points(reads.map_or(pass.from, |before| before.from)));
-        let fits = problem.fetches()
-            && device.connections().peer_info.is_some()
-            && device.sees_all(problem)
-            && (0..ranks).all(near)
-            && room >= all;
-        let to = pieces(device, problem, pass, true);
-        let Some(to) = to.filter(|_| fits) else { return Ok(None) };
+        let ranks = pass.exchange.from.layout.ranks();
+        let group = program.group(&pass.ffts, rank);
+        let to = device.redistribution(problem, &pass.way_back()).pieces();
         let to = Some((&to[..], ranks));
-        let (plan, fetches) = match before {
-            _ if group.is_across() => {
-                let (first, source) = FusedAcross::last(group);
-                (plan::<T>(&device.gpu, &first, (&[source], 1), to), false)
+        let gpu = &device.gpu;
+        let plan = match &pass.loads {
+            Some(loads) => {
+                let from = device.redistribution(problem, loads).pieces();
+                plan::<T>(gpu, &group, (&from, ranks), to)
             }
-            Some(before) => match pieces(device, problem, before, false) {
-                Some(from) => (plan::<T>(&device.gpu, group, (&from, ranks), to), true),
-                None => return Ok(None),
-            },
-            None => return Ok(None),
+            None => plan::<T>(gpu, &group.across_last(), (&[group.across_source()], 1), to),
         };
         let plan = plan.map_err(|why| why.on(rank))?;
-        Ok(plan.map(|plan| Self { plan, fetches, exchange: pass.exchange }))
+        let (fetches, exchange) = (pass.loads.is_some(), pass.exchange.exchange);
+        Ok(plan.map(|plan| Self { plan, fetches, exchange }))
     }
 
     pub(super) fn memory(&self) -> usize {

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
-use fft_core::BufferRequirement;
+use fft_core::FftGroup;
 
 use super::cuda::Cuda;
 use super::fastest::fastest;
 use super::fft_parts::{Part, run_all};
-use super::group::Group;
+use super::group::fft_run;
 use crate::abi::FftRun;
 use crate::base::{GpuError, GpuReal};
 use crate::ffi::DeviceMemory;
@@ -26,7 +26,7 @@ pub(super) struct DeviceFft<T> {
 
 impl<T: GpuReal> DeviceFft<T> {
     /// Plans a group; also returns the bytes of work area that it needs.
-    pub(super) fn new(device: &Cuda<T>, group: &Group) -> Result<(Self, usize), GpuError> {
+    pub(super) fn new(device: &Cuda<T>, group: &FftGroup) -> Result<(Self, usize), GpuError> {
         let [before, reals] = group.reals();
         let (mut parts, mut factor) = (Vec::new(), 1.0);
         if before.min(reals) > 0 {
@@ -40,15 +40,7 @@ impl<T: GpuReal> DeviceFft<T> {
             true => Some((Scaling::new(&device.gpu)?, T::of(factor))),
             false => None,
         };
-        Ok((Self { parts, reals, scale, run: group.run() }, work))
-    }
-
-    pub(super) fn buffer_requirement(&self) -> BufferRequirement {
-        match self.run {
-            FftRun::Forward | FftRun::Inverse => BufferRequirement::Either,
-            FftRun::RealToComplex => BufferRequirement::OutOfPlace,
-            FftRun::ComplexToReal => BufferRequirement::DestroysInput,
-        }
+        Ok((Self { parts, reals, scale, run: fft_run(group) }, work))
     }
 
     /// Whether its factor takes a pass.

@@ -1,6 +1,6 @@
 //! Bound steps on the device.
 
-use fft_core::{BufferRequirement, Error, Loss, MessagePlan, OpBuffers, Operation, RunContext};
+use fft_core::{Error, Loss, MessagePlan, OpBuffers, Operation, RunContext};
 
 use super::chunked_fft::ChunkedFft;
 use super::cuda::Cuda;
@@ -27,11 +27,6 @@ pub(super) enum Op<T> {
 }
 
 impl<T: GpuReal> CudaOp<T> {
-    /// Whether it is transforms that load what they read by a table.
-    pub(super) fn gathers(&self) -> bool {
-        matches!(self.0, Op::Fetch(_)) || self.reshape().is_some_and(Reshape::is_fused)
-    }
-
     pub(super) fn reshape(&self) -> Option<&Reshape<T>> {
         match &self.0 {
             Op::Reshape(reshape) => Some(reshape),
@@ -41,18 +36,6 @@ impl<T: GpuReal> CudaOp<T> {
 }
 
 impl<T: GpuReal> Operation<T, Cuda<T>> for CudaOp<T> {
-    fn buffer_requirement(&self) -> BufferRequirement {
-        match &self.0 {
-            Op::Local(local) => local.buffer_requirement(),
-            Op::Chunked(chunked) => chunked.buffer_requirement(),
-            Op::Resized(resized) => resized.buffer_requirement(),
-            Op::Fetch(_) => BufferRequirement::OutOfPlace,
-            // Others also write the second buffer: the output, which all see (`sees_all`).
-            Op::Store(_) => BufferRequirement::OutOfPlaceExposed,
-            Op::Reshape(reshape) => reshape.buffer_requirement,
-        }
-    }
-
     fn loss(&self) -> Option<Loss> {
         self.reshape().and_then(|reshape| reshape.loss)
     }

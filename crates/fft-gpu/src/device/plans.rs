@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use fft_core::{
-    BindContext, Capabilities, Comm, Device, Energy, Error, NodeMemory, Operations, Recipe, Step,
-    Transfer, agree,
+    BindContext, Capabilities, Comm, Device, DeviceCapabilities, DeviceOp, Energy, Error,
+    NodeMemory, Operations, Places, Recipe, Reduce, Step, Transfer, WorkReals, agree,
 };
 
-use super::binder::CudaBinder;
+use super::binder::{Bound, bind};
 use super::connections::Connections;
 use super::cuda::Cuda;
 use super::energy::Squares;
@@ -16,7 +16,7 @@ use super::peer_info::PeerInfo;
 use super::trig::check_kinds;
 use crate::abi::form::has_kernels;
 use crate::base::{GpuError, GpuReal, GpuTransport, tried};
-use crate::ffi::{Block, DeviceMemory, Owned, Peers, RankExports, connect, device_buffer};
+use crate::ffi::{Block, DeviceMemory, Owned, Peers, RankExports, connect, device_buffer, links};
 
 /// A plan's own memory on a device.
 pub struct CudaWork<T> {
@@ -66,7 +66,15 @@ impl<T: GpuReal> Cuda<T> {
         };
         let info = node_memory.as_mut().map(|memory| PeerInfo::new(memory.as_mut(), size));
         let info = agree(comm, info.transpose())?;
-        self.connections = Some(Connections::new(own, peers, info));
+        // A rank alone on its host need not synchronize.
+        let mut any = [!links(), !peers.exposes_all, info.is_some()].map(f64::from);
+        comm.allreduce(Reduce::Max, &mut any)?;
+        let [lacks_loads, hides, synchronizes] = any.map(|any| any == 1.0);
+        let (loads, exposes_all) = (!lacks_loads, !hides);
+        let mut capabilities = DeviceCapabilities::new(size, peers.links.clone());
+        (capabilities.loads, capabilities.stores) = (loads, loads);
+        (capabilities.synchronizes, capabilities.exposes_all) = (synchronizes, exposes_all);
+        self.connections = Some(Connections::new(own, peers, info, capabilities));
         Ok(node_memory)
     }
 }
@@ -109,29 +117,39 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
         recipe: &Recipe,
         context: BindContext<'_>,
     ) -> Result<Operations<CudaOp<T>>, Error> {
-        let program = recipe.lower(context.direction, Capabilities::of_library());
-        let mut binder = agree(context.comm, CudaBinder::bind(self, &program))?;
-        let way = context.direction as usize;
-        let divided = binder.agree_on_chunks(self, context.comm);
-        agree(context.comm, divided)?;
-        self.stores[way] = binder.agree_on_store(context.comm)?;
-        self.area_bytes = self.area_bytes.max(binder.area_bytes());
-        self.chunks = self.chunks.max(binder.chunks);
-        let CudaBinder { ops, sizes, fetched, .. } = binder;
-        self.fetched[way] = fetched;
-        Ok(Operations { ops, sizes, exposes_all: self.sees_all(recipe.problem()) })
+        let direction = context.direction;
+        loop {
+            let capabilities = self.capabilities().clone();
+            let program = recipe.lower(direction, Capabilities::of_devices(&capabilities));
+            let Bound { ops, refused } = agree(context.comm, bind(self, &program))?;
+            let mut refused = [refused.loads, refused.stores].map(f64::from);
+            context.comm.allreduce(Reduce::Max, &mut refused)?;
+            let capabilities = self.capabilities_mut();
+            match refused {
+                [0.0, 0.0] => {
+                    let way = direction as usize;
+                    self.fetched[way] = program.device_ops().filter(DeviceOp::is_loaded).count();
+                    self.stores[way] = program.device_ops().any(|op| op.is_stored());
+                    let exposes_all = self.sees_all(recipe.problem());
+                    let needs = program.memory_needs(context.comm.rank(), exposes_all);
+                    return Ok(Operations { ops, needs });
+                }
+                [0.0, _] => capabilities.stores = false,
+                _ => (capabilities.loads, capabilities.stores) = (false, false),
+            }
+        }
     }
 
     fn work(
         &mut self,
-        reals: [usize; 2],
+        reals: WorkReals,
         comm: &dyn Comm,
         _node_memory: Option<&mut dyn NodeMemory>,
     ) -> Result<CudaWork<T>, Error> {
         let (gpu, stream, rank) = (&self.gpu, &self.stream, self.rank);
         let Connections { peers, .. } = self.connections();
         let make = || -> Result<_, GpuError> {
-            let [a, b] = reals.map(|reals| reals * size_of::<T>());
+            let [a, b] = reals.buffers.map(|reals| reals * size_of::<T>());
             let exports =
                 RankExports::new(gpu, [a, b, self.window_bytes], self.chunks, peers.foreign())?;
             let area = Arc::new(Block::new(gpu.context(), self.area_bytes)?);
@@ -154,9 +172,9 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
     fn places<'a>(
         work: &'a mut CudaWork<T>,
         output: &'a mut DeviceMemory<T>,
-    ) -> [&'a mut DeviceMemory<T>; 3] {
-        let [a, b] = &mut work.buffers;
-        [output, a.memory_mut(), b.memory_mut()]
+    ) -> Places<'a, DeviceMemory<T>> {
+        let work = work.buffers.each_mut().map(Owned::memory_mut);
+        Places { output, work, spare: None }
     }
 
     fn held(&self) -> usize {
@@ -164,8 +182,7 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
         self.area_bytes + self.window_bytes + self.staging_bytes.iter().sum::<usize>() + squares
     }
 
-    fn copy(&mut self, all: &Transfer, src: &DeviceMemory<T>, dst: &mut DeviceMemory<T>) {
-        let reals = all.elements();
+    fn copy(&mut self, reals: usize, src: &DeviceMemory<T>, dst: &mut DeviceMemory<T>) {
         let copied = self
             .stream
             .memcpy_dtod(&*src.part(0..reals), &mut *dst.part_mut(0..reals))

@@ -16,17 +16,14 @@ use std::time::Instant;
 
 use cudarc::driver::DeviceSlice;
 use fft_core::{
-    Algorithm, BufferRequirement, Chunk, Error, ExchangePass, Link, LocalRead, Loss, MessagePlan,
-    Problem, Program, Redistribution, RunContext, RunParts, Wire,
+    Chunk, Error, Exchange, ExchangePass, LocalRead, Loss, MessagePlan, Problem, Program,
+    Redistribution, RunContext, RunParts, Wire,
 };
 
-use super::chunked_fft::Chunks;
 use super::cuda::Cuda;
 use super::direct::DirectMessages;
 use super::epoch::{EpochPeers, exposure_epoch};
-use super::fused_fetch::NextTransforms;
 use super::host_staged::{HostStaged, StagedOptions};
-use crate::abi::engine_copy::{LEAST_ROW, MOST_CALLS};
 use crate::abi::transposed_when_read;
 use crate::base::{GpuError, GpuReal};
 use crate::ffi::{ChunkEvents, DeviceMemory, Gathering, PeerGets, RankMemory};
@@ -40,26 +37,6 @@ enum LocalReads {
 }
 
 impl LocalReads {
-    fn new<T: GpuReal>(
-        device: &Cuda<T>,
-        redistribution: &Redistribution,
-        ranks: usize,
-        next: Option<&NextTransforms>,
-    ) -> Result<Self, GpuError> {
-        // The transforms are of all data, and so must be what they load.
-        if let Some(next) = next
-            && device.connections().peers.all
-            && redistribution.recvs.is_empty()
-        {
-            let fused = next.plan::<T>(&device.gpu, &redistribution.pieces(), ranks)?;
-            if let Some(fused) = fused {
-                return Ok(Self::Fused(Box::new(fused)));
-            }
-        }
-        let whole = |read: &LocalRead| vec![(*read, redistribution.all().batches)];
-        Ok(Self::Copied(Box::new(peer_gets(device, redistribution, ranks, whole)?)))
-    }
-
     fn memory(&self) -> usize {
         match self {
             Self::Copied(gets) => gets.memory(),
@@ -115,11 +92,10 @@ fn peer_gets<T: GpuReal>(
 /// One rank's part of a change of layout.
 pub(super) struct Reshape<T> {
     rank: usize,
-    exchange: Algorithm,
+    exchange: Exchange,
     pub(super) loss: Option<Loss>,
     /// The steps of `tolerance`: the usual one, and a finer one for messages that lose too much.
     pub(super) step: (f64, Option<f64>),
-    pub(super) buffer_requirement: BufferRequirement,
     local_reads: LocalReads,
     /// Whether ranks record events of chunks.
     has_chunks: bool,
@@ -128,70 +104,50 @@ pub(super) struct Reshape<T> {
     staged: Option<HostStaged<T>>,
 }
 
-/// How data on a wire gets to a rank, or from there.
-pub(super) fn link<T: GpuReal>(
-    device: &Cuda<T>,
-    problem: &Problem,
-    pass: &ExchangePass<'_>,
-    peer: usize,
-) -> Link {
-    let (rank, peers, wire) = (device.rank, &device.connections().peers, pass.wire);
-    let by_link = || problem.fetches() || has_long_rows::<T>(pass, problem.batch, [rank, peer]);
-    match peer {
-        own if own == rank => Link::Own,
-        peer if !peers.reads_in_place(peer, by_link()) => Link::Remote,
-        peer if wire == Wire::Raw || problem.is_raw_link(rank, peer) => Link::Shared,
-        _ => Link::Remote,
-    }
-}
-
-/// Whether all that two ranks send each other has rows for copy engines. Both find the same.
-fn has_long_rows<T: GpuReal>(pass: &ExchangePass<'_>, batch: usize, ranks: [usize; 2]) -> bool {
-    let [from, to] = [pass.from, pass.to].map(|node| &node.layout);
-    let element = pass.from.width() * size_of::<T>();
-    let [a, b] = ranks;
-    let is_long = |[sender, receiver]: [usize; 2]| {
-        let common = from.brick(sender).intersect(&to.brick(receiver));
-        let along = to.order().last().map_or(0, |axis| common.len(*axis));
-        // Three axes are one call.
-        let calls = batch * if common.axes() > 3 { common.len(to.order()[0]) } else { 1 };
-        common.is_empty() || along * element >= LEAST_ROW && calls <= MOST_CALLS
-    };
-    from.order() == to.order() && [[a, b], [b, a]].into_iter().all(is_long)
-}
-
-/// The boxes of a reshape, and which messages their readers transpose.
-fn redistribution<T: GpuReal>(
-    device: &Cuda<T>,
-    problem: &Problem,
-    pass: &ExchangePass<'_>,
-) -> Redistribution {
-    let link = |peer: usize| link(device, problem, pass, peer);
-    let all = Redistribution::new(device.rank, &link, pass.from, pass.to, problem.batch);
-    match pass.wire {
-        Wire::Tolerance => {
-            all.transposed_when_read(transposed_when_read(pass.from.width() * size_of::<T>()))
+impl<T: GpuReal> Cuda<T> {
+    /// The boxes of a reshape, and which messages their readers transpose.
+    pub(super) fn redistribution(
+        &self,
+        problem: &Problem,
+        pass: &ExchangePass<'_>,
+    ) -> Redistribution {
+        let path = |peer: usize| self.capabilities().path(problem, pass, [self.rank, peer]);
+        let all = Redistribution::new(self.rank, &path, pass.from, pass.to, problem.batch);
+        match pass.wire {
+            Wire::Tolerance => {
+                all.transposed_when_read(transposed_when_read(pass.from.width() * size_of::<T>()))
+            }
+            _ => all,
         }
-        _ => all,
     }
 }
 
 impl<T: GpuReal> Reshape<T> {
-    /// Prepares a reshape; with the next transforms, if they can load what they read.
+    /// Prepares a reshape, or the transforms after it, if they load what it moves.
     pub(super) fn new(
         device: &mut Cuda<T>,
         program: &Program<'_>,
         pass: &ExchangePass<'_>,
-        next: &NextTransforms,
+        loads: Option<Gathering>,
     ) -> Result<Self, Error> {
         let (rank, problem) = (device.rank, program.recipe().problem());
         let ExchangePass { wire, exchange, .. } = *pass;
         let (peers, ranks) = (&device.connections().peers, pass.from.layout.ranks());
         let raw = |peer: usize| wire == Wire::Raw || problem.is_raw_link(rank, peer);
-        let all = redistribution(device, problem, pass);
+        let all = device.redistribution(problem, pass);
         let failed = |why: GpuError| why.on(rank);
-        let next = Some(next).filter(|_| problem.fetches());
-        let local_reads = LocalReads::new(device, &all, ranks, next).map_err(failed)?;
+        let local_reads = match loads {
+            Some(loads) => LocalReads::Fused(Box::new(loads)),
+            None => {
+                let layout = &pass.from.layout;
+                let parts = |read: &LocalRead| match &pass.chunks {
+                    Some(chunks) => chunks.of_read(read, &layout.brick(read.owner), problem.batch),
+                    None => vec![(*read, all.all().batches)],
+                };
+                let gets = peer_gets(device, &all, ranks, parts).map_err(failed)?;
+                LocalReads::Copied(Box::new(gets))
+            }
+        };
         let reached = |peer: usize| peers.reached(peer);
         let direct = DirectMessages::new(&all, wire, &reached, &raw).map_err(failed)?;
         let staged = (!peers.all).then(|| {
@@ -203,60 +159,15 @@ impl<T: GpuReal> Reshape<T> {
             HostStaged::new(all, pass, options)
         });
         let coded = direct.coded() + staged.as_ref().map_or(0, HostStaged::coded);
-        let buffer_requirement = match device.connections().peer_info {
-            Some(_) => BufferRequirement::OutOfPlaceExposed,
-            None => BufferRequirement::OutOfPlace,
-        };
         device.window_bytes = device.window_bytes.max(direct.incoming.window);
-        if let LocalReads::Fused(fused) = &local_reads {
-            device.area_bytes = device.area_bytes.max(fused.work_bytes());
-        }
+        device.chunks = device.chunks.max(pass.chunks.map_or(0, |chunks| chunks.all()));
         if let Some(staged) = &staged {
             let most = device.staging_bytes.iter_mut().zip(staged.bytes);
             most.for_each(|(most, bytes)| *most = bytes.max(*most));
         }
         let (loss, step) = (pass.loss(coded), (0.0, None));
-        let has_chunks = false;
-        Ok(Self {
-            rank,
-            exchange,
-            loss,
-            step,
-            buffer_requirement,
-            local_reads,
-            has_chunks,
-            direct,
-            staged,
-        })
-    }
-
-    /// Whether copy engines move something.
-    pub(super) fn has_engines(&self) -> bool {
-        matches!(&self.local_reads, LocalReads::Copied(gets) if gets.has_engines())
-    }
-
-    /// Copies by engines in chunks. All ranks do.
-    pub(super) fn divide(
-        &mut self,
-        device: &Cuda<T>,
-        program: &Program<'_>,
-        pass: &ExchangePass<'_>,
-        chunks: Chunks,
-    ) -> Result<(), GpuError> {
-        self.has_chunks = true;
-        if self.has_engines() {
-            let all = redistribution(device, program.recipe().problem(), pass);
-            let (layout, batch) = (&pass.from.layout, all.all().batches.len());
-            let parts = |read: &LocalRead| chunks.of_read(read, &layout.brick(read.owner), batch);
-            let gets = peer_gets(device, &all, layout.ranks(), parts)?;
-            self.local_reads = LocalReads::Copied(Box::new(gets));
-        }
-        Ok(())
-    }
-
-    /// Whether the transforms that follow are part of it.
-    pub(super) fn is_fused(&self) -> bool {
-        matches!(self.local_reads, LocalReads::Fused(_))
+        let has_chunks = pass.chunks.is_some();
+        Ok(Self { rank, exchange, loss, step, local_reads, has_chunks, direct, staged })
     }
 
     pub(super) fn message_plan(&self) -> Option<&MessagePlan> {

@@ -11,10 +11,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use cudarc::driver::{CudaStream, DeviceSlice};
-use fft_core::{BufferRequirement, DynBrick, LineSide, Placed, Transfer};
+use fft_core::{DynBrick, FftGroup, LineSide, Placed, Transfer};
 
 use super::cuda::Cuda;
-use super::group::{Group, product};
+use super::group::product;
 use super::local_fft::DeviceFft;
 use crate::abi::Move;
 use crate::base::{GpuError, GpuReal, tried};
@@ -60,7 +60,7 @@ impl ResizedCopy {
     /// The copy before or after a group; `None` if there is nothing to leave out.
     fn new<T: GpuReal>(
         device: &Cuda<T>,
-        group: &Group,
+        group: &FftGroup,
         after: bool,
     ) -> Result<Option<Self>, GpuError> {
         let (place, pass) = &group.passes[0];
@@ -97,7 +97,7 @@ impl ResizedCopy {
 
 impl<T: GpuReal> Resized<T> {
     /// Plans the one pass of a group; also returns the bytes of work area that it needs.
-    pub(super) fn new(device: &Cuda<T>, group: &Group) -> Result<(Self, usize), GpuError> {
+    pub(super) fn new(device: &Cuda<T>, group: &FftGroup) -> Result<(Self, usize), GpuError> {
         let whole = group.whole();
         let (fft, work) = DeviceFft::new(device, &whole)?;
         let load = ResizedCopy::new(device, group, false)?;
@@ -108,13 +108,6 @@ impl<T: GpuReal> Resized<T> {
         let before = if load.is_some() && whole.halved() { sizes[0] } else { 0 };
         let bytes = [work, before, if store.is_some() { sizes[1] } else { 0 }];
         Ok((Self { fft, load, store, bytes }, bytes.iter().sum()))
-    }
-
-    pub(super) fn buffer_requirement(&self) -> BufferRequirement {
-        match self.fft.buffer_requirement() {
-            destroys @ BufferRequirement::DestroysInput if self.load.is_none() => destroys,
-            _ => BufferRequirement::OutOfPlace,
-        }
     }
 
     pub(super) fn memory(&self) -> usize {
@@ -193,9 +186,9 @@ mod tests {
         copied(&parts(&after, false), &found, group.reals()[1], pass.complex_after)
     }
 
-    fn group(pass: &Pass) -> Group {
+    fn group(pass: &Pass) -> FftGroup {
         let lens = pass.line_sides().map(|side| vec![pass.outer, side.len, pass.inner]);
-        Group { lens, passes: vec![(1, pass.clone())], factor: pass.factor, pitch: None }
+        FftGroup { lens, passes: vec![(1, pass.clone())], factor: pass.factor, pitch: None }
     }
 
     #[test]

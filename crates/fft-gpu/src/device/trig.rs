@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use cudarc::driver::{CudaStream, DeviceSlice};
-use fft_core::{Direction, Error, Kind, Pass, Problem, Trigonometric, TrigonometricType};
+use fft_core::{Direction, Error, FftGroup, Kind, Pass, Problem, Trigonometric, TrigonometricType};
 
-use super::group::{Group, LineLayout};
+use super::group::LineLayout;
 use crate::abi::FftRun;
 use crate::abi::divisor::{Divisor, MOST_ELEMENTS};
 use crate::abi::records::LinesRecord;
@@ -34,7 +34,7 @@ pub(super) struct Trig<T> {
 /// Refuses transforms that devices have no kernels for. The same on all ranks.
 pub(super) fn check_kinds(problem: &Problem) -> Result<(), Error> {
     for (axis, kind) in problem.kinds.iter().enumerate() {
-        let n = problem.transform[axis];
+        let n = problem.zero_padded[axis];
         if kind.trigonometric().is_some_and(|transform| InnerFft::new(transform, n).is_none()) {
             let what = format!("kind of axis {axis} of a plan on a device");
             return Err(Error::argument(what, kind, "one that devices have kernels for"));
@@ -84,7 +84,7 @@ impl InnerFft {
     }
 
     /// The transforms as a group over `outer` × length × `inner` elements.
-    fn group(&self, pass: &Pass, outer: usize, inner: usize) -> Group {
+    fn group(&self, pass: &Pass, outer: usize, inner: usize) -> FftGroup {
         let sides = self.sides();
         let (kind, direction) = match self.run {
             FftRun::RealToComplex => (Kind::R2C, Direction::Forward),
@@ -101,7 +101,7 @@ impl InnerFft {
             ..pass.clone()
         };
         let lens = sides.map(|(length, _)| vec![outer, length, inner]);
-        Group { lens, passes: vec![(1, pass)], factor: 1.0, pitch: None }
+        FftGroup { lens, passes: vec![(1, pass)], factor: 1.0, pitch: None }
     }
 
     /// The argument of the kernel before or after, for arrays of `array` real numbers each inside,
@@ -134,7 +134,7 @@ impl InnerFft {
 
 impl<T: GpuReal> Trig<T> {
     /// Plans the one pass of a group.
-    pub(super) fn new(gpu: &Gpu, group: &Group) -> Result<Self, GpuError> {
+    pub(super) fn new(gpu: &Gpu, group: &FftGroup) -> Result<Self, GpuError> {
         let (place, pass) = &group.passes[0];
         let inside = InnerFft::of(pass);
         let width = if pass.complex_before { 2 } else { 1 };

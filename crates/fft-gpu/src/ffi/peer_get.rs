@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use cudarc::driver::sys::{self, CUDA_MEMCPY3D, CUdeviceptr};
 use cudarc::driver::{CudaStream, DevicePtrMut, DeviceSlice};
-use fft_core::Transfer;
+use fft_core::{EngineCopy, Transfer};
 
 use super::event::CudaEvent;
 use super::launch::run_peer_get;
@@ -18,7 +18,6 @@ use crate::abi::Move;
 use crate::abi::batch::{Batch, Reach};
 use crate::abi::boxes::TiledBox;
 use crate::abi::copies::TiledCopies;
-use crate::abi::engine_copy::EngineCopy;
 use crate::base::{Gpu, GpuError, GpuReal, Kernel, Source, tried};
 
 /// Copies from several sources, ready to run.
@@ -116,11 +115,6 @@ impl PeerGets {
 
     pub(crate) fn memory(&self) -> usize {
         self.batch.memory()
-    }
-
-    /// Whether copy engines move something.
-    pub(crate) fn has_engines(&self) -> bool {
-        self.engines.is_some()
     }
 
     /// Queues the copies: those by engines behind `chunks`, or else behind the stream's work.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
 use cudarc::driver::{CudaContext, result, sys};
-use fft_core::{Comm, Error, agree};
+use fft_core::{Comm, DeviceLink, Error, agree};
 
 use super::block::Block;
 use super::event::CudaEvent;
@@ -26,18 +26,16 @@ struct Hello {
     event: [u8; 64],
 }
 
-/// Flags of a pair of ranks.
-const REACHED: u8 = 1;
-const SAME_DEVICE: u8 = 2;
-const JOINED: u8 = 4;
+/// The links, by the numbers that ranks tell each other.
+const LINKS: [DeviceLink; 4] =
+    [DeviceLink::Apart, DeviceLink::Reached, DeviceLink::Joined, DeviceLink::SameDevice];
 
 pub(crate) struct Peers {
-    /// Of each rank, whether it is reached, and whether it is a thread of this process.
-    reached: Vec<bool>,
+    rank: usize,
+    /// The links between all pairs of ranks, row by row.
+    pub(crate) links: Vec<DeviceLink>,
+    /// Whether each rank is a thread of this process.
     same: Vec<bool>,
-    /// Whether its device is this rank's, and whether it is at least joined to that.
-    same_device: Vec<bool>,
-    joined: Vec<bool>,
     /// Whether every rank reaches every other.
     pub(crate) all: bool,
     /// Whether the ranks that are reached see any memory of each other.
@@ -45,32 +43,33 @@ pub(crate) struct Peers {
 }
 
 impl Peers {
+    /// As if no rank reached another.
+    pub(crate) fn apart(rank: usize, size: usize) -> Self {
+        let link = |pair: usize| match pair / size == pair % size {
+            true => DeviceLink::SameDevice,
+            false => DeviceLink::Apart,
+        };
+        let links = (0..size * size).map(link).collect();
+        let same = (0..size).map(|peer| peer == rank).collect();
+        Self { rank, links, same, all: size == 1, exposes_all: true }
+    }
+
+    fn link(&self, peer: usize) -> DeviceLink {
+        self.links[self.rank * self.same.len() + peer]
+    }
+
     pub(crate) fn reached(&self, rank: usize) -> bool {
-        self.reached[rank]
+        self.link(rank) != DeviceLink::Apart
     }
 
     /// Whether a rank's memory is on this rank's device.
     pub(crate) fn same_device(&self, rank: usize) -> bool {
-        self.same_device[rank]
-    }
-
-    /// Whether a rank's memory is read in place, box by box. The relation is symmetric. That is so
-    /// on this rank's device, and on one that is [`joined`] to it where transforms load what they
-    /// read, or copy engines do (`by_link`). Elsewhere messages are faster.
-    pub(crate) fn reads_in_place(&self, rank: usize, by_link: bool) -> bool {
-        if by_link { self.joined[rank] } else { self.same_device[rank] }
-    }
-
-    /// As if no rank reached another.
-    pub(crate) fn apart(rank: usize, size: usize) -> Self {
-        let only = || (0..size).map(|peer| peer == rank).collect::<Vec<_>>();
-        let [reached, same, same_device, joined] = [only(), only(), only(), only()];
-        Self { reached, same, same_device, joined, all: size == 1, exposes_all: true }
+        self.link(rank) == DeviceLink::SameDevice
     }
 
     /// Whether ranks of other processes are reached.
     pub(crate) fn foreign(&self) -> bool {
-        self.reached.iter().zip(&self.same).any(|(reached, same)| *reached && !*same)
+        (0..self.same.len()).any(|peer| self.reached(peer) && !self.same[peer])
     }
 
     /// The exports of all ranks that are reached, this one included. Collective.
@@ -82,7 +81,7 @@ impl Peers {
     ) -> Result<Vec<Option<Peer>>, Error> {
         let handles = ExportHandles::new(mine, self.foreign());
         exchange_handles(comm, mine, handles, |peer, handles: &ExportHandles| {
-            match (self.reached[peer], self.same[peer]) {
+            match (self.reached(peer), self.same[peer]) {
                 (false, _) => Ok(None),
                 // SAFETY: that rank holds its exports until all have agreed, or for ever.
                 (true, true) => Ok(Some(unsafe { handles.same() })),
@@ -102,7 +101,7 @@ impl Peers {
         let handle = if self.foreign() { block_handle(mine) } else { Ok([0; 64]) };
         let handle = handle.map(|block| BlockHandle { bytes: mine.bytes() as u64, block });
         exchange_handles(comm, mine, handle, |peer, handle: &BlockHandle| {
-            let foreign = self.reached[peer] && !self.same[peer];
+            let foreign = self.reached(peer) && !self.same[peer];
             let open = || MappedBlock::open(gpu.context(), handle.block, handle.bytes as usize);
             foreign.then(open).transpose()
         })
@@ -210,37 +209,40 @@ pub(crate) fn connect(gpu: &Gpu, comm: &dyn Comm) -> Result<Peers, Error> {
     let mut all = vec![Hello::zeroed(); size];
     comm.allgather(bytemuck::bytes_of(&hello), bytemuck::cast_slice_mut(&mut all))?;
     let on_host = |peer: &usize| comm.host(*peer) == comm.host(rank);
-    let flags = |(peer, other): (usize, &Hello)| match on_host(&peer) {
-        true => flags(gpu, &hello, other),
-        false => 0,
+    let link = |(peer, other): (usize, &Hello)| match on_host(&peer) {
+        true => link(gpu, &hello, other) as u8,
+        false => DeviceLink::Apart as u8,
     };
-    let row: Vec<u8> = all.iter().enumerate().map(flags).collect();
+    let row: Vec<u8> = all.iter().enumerate().map(link).collect();
     let mut rows = vec![0; size * size];
     // All ranks have tried when this returns: the examples may go.
     comm.allgather(&row, &mut rows)?;
-    let both = |a: usize, b: usize, what: u8| rows[a * size + b] & rows[b * size + a] & what != 0;
-    let [reached, same_device, joined] = [REACHED, SAME_DEVICE, JOINED]
-        .map(|what| (0..size).map(|peer| both(rank, peer, what)).collect());
+    // Of what two ranks found, the worse counts.
+    let pair = |number: usize| {
+        let (a, b) = (number / size, number % size);
+        LINKS[rows[a * size + b].min(rows[b * size + a]) as usize]
+    };
+    let links: Vec<_> = (0..size * size).map(pair).collect();
     let same: Vec<_> = all.iter().map(|other| other.process == hello.process).collect();
     // Other devices do not reach memory of pools.
     let alike = |other: &Hello| other.process == hello.process && other.device == hello.device;
     let exposes_all = (0..size).filter(on_host).all(|peer| alike(&all[peer]));
-    let all = (0..size).all(|a| (0..size).all(|b| both(a, b, REACHED)));
-    Ok(Peers { reached, same, same_device, joined, all, exposes_all })
+    let all = !links.contains(&DeviceLink::Apart);
+    Ok(Peers { rank, links, same, all, exposes_all })
 }
 
-/// The flags of another rank of this host.
-fn flags(gpu: &Gpu, mine: &Hello, other: &Hello) -> u8 {
+/// The link to another rank of this host.
+fn link(gpu: &Gpu, mine: &Hello, other: &Hello) -> DeviceLink {
     let (context, same_device) = (gpu.context(), other.device == mine.device);
     let reached = match other.process == mine.process {
         true => same_device || enable(gpu, other),
         false => mine.exports == 1 && other.exports == 1 && maps(context, other),
     };
     match reached {
-        true if same_device => REACHED | SAME_DEVICE | JOINED,
-        true if joined(context, other.device) => REACHED | JOINED,
-        true => REACHED,
-        false => 0,
+        true if same_device => DeviceLink::SameDevice,
+        true if joined(context, other.device) => DeviceLink::Joined,
+        true => DeviceLink::Reached,
+        false => DeviceLink::Apart,
     }
 }
 

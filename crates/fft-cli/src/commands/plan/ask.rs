@@ -5,14 +5,14 @@ use std::sync::Arc;
 use thriffty::Kind;
 use thriffty::machine::{How, Machine, Quantity};
 use thriffty::planning::{
-    Access, Algorithm, DynGrid, GlobalArrays, Layout, MachineChoice, Options, Precision, Problem,
+    Access, DynGrid, Exchange, GlobalArrays, Layout, MachineChoice, Options, Precision, Problem,
     ProcGrid,
 };
 
 use super::options::{Forecast, Where};
-use crate::args::options::{Grids, Transform};
+use crate::args::kinds;
+use crate::args::options::{Grids, TransformArgs};
 use crate::args::shape::Shape;
-use crate::engine::family;
 use crate::output::units;
 use crate::ranks::world::Failure;
 
@@ -22,7 +22,7 @@ const MOST_RANKS: usize = 1 << 20;
 /// A transform on a number of ranks of a machine.
 #[derive(Clone)]
 pub(crate) struct Ask {
-    pub(crate) transform: Transform<Forecast>,
+    pub(crate) transform: TransformArgs<Forecast>,
     pub(crate) chunk: Option<usize>,
     pub(crate) grids: Grids,
     pub(crate) ranks: usize,
@@ -51,7 +51,7 @@ impl Ask {
         };
         if ask.machine.launch.value > 0.0 && ask.options().exchange.is_none() {
             // On GPUs, kernels do not read the memory of other ranks.
-            ask.options_mut().exchange = Some(Algorithm::P2p);
+            ask.options_mut().exchange = Some(Exchange::P2p);
         }
         Ok(ask)
     }
@@ -102,17 +102,17 @@ impl Ask {
     }
 
     pub(crate) fn problem(&self) -> Result<Problem, Failure> {
-        let Transform { kind, shape, .. } = &self.transform;
-        let (grid, transform) = (shape.grid()?, family::transform(*kind));
-        let mut options = family::with_kinds(self.options(), *kind, grid.axes());
+        let TransformArgs { kind, shape, .. } = &self.transform;
+        let (grid, transform) = (shape.grid()?, kinds::transform(*kind));
+        let mut options = kinds::with_kinds(self.options(), *kind, grid.axes());
         options.machine = Some(MachineChoice::Given(Arc::clone(&self.machine)));
         options.check_axes(grid)?;
         let spectral = options.spectral_grid(grid, transform);
         let mut problem = options.problem(GlobalArrays {
             transform,
             precision: self.precision(),
-            input: self.layout(grid, "--in-grid", self.grids.in_grid.as_ref())?,
-            output: self.layout(spectral, "--out-grid", self.grids.out_grid.as_ref())?,
+            input: self.layout(grid, "--input-grid", self.grids.input_grid.as_ref())?,
+            output: self.layout(spectral, "--output-grid", self.grids.output_grid.as_ref())?,
             hosts: (0..self.ranks).map(|rank| rank / self.per_host).collect(),
             access: Access::default(),
         })?;

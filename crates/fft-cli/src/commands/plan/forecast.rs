@@ -6,7 +6,7 @@ use serde::Serialize;
 use thriffty::Wire;
 use thriffty::machine::{Machine, Quantity};
 use thriffty::planning::{
-    Algorithm, Capabilities, Direction, Expected, Family, Order, Recipe, Schedule, Simulation,
+    Capabilities, Direction, Exchange, Expected, Layouts, Order, Recipe, Schedule, Simulation,
     Simulator, Step, Summary, Travel,
 };
 use thriffty::tuning::{Candidate, Choice, Favourite, candidates, favourite};
@@ -128,7 +128,7 @@ impl Chosen {
     pub(crate) fn by_model(ask: &Ask) -> Result<Self, Failure> {
         let problem = ask.problem()?;
         let choice =
-            Choice::of_model(&problem, ask.options().exchange).of_family(ask.options().layouts);
+            Choice::of_model(&problem, ask.options().exchange).with_layouts(ask.options().layouts);
         let mut others = candidates(&problem, &choice)?;
         let Favourite { place, reason } = favourite(&others, &choice);
         Ok(Self { recipe: others.remove(place).recipe, reason, others })
@@ -139,7 +139,7 @@ pub(crate) struct Reshape {
     /// The layout after it.
     pub(crate) to: String,
     pub(crate) wire: Wire,
-    pub(crate) exchange: Algorithm,
+    pub(crate) exchange: Exchange,
     /// `None` where messages are too many to list.
     pub(crate) summary: Option<Summary>,
     pub(crate) expected: Expected,
@@ -239,7 +239,7 @@ pub(crate) fn whole(ask: &Ask) -> Result<Forecast, Failure> {
         })
     });
     let capabilities = Capabilities::of_threads(recipe.problem());
-    let program = recipe.lower(Direction::Forward, capabilities).to_string();
+    let program = recipe.lower(Direction::Forward, capabilities).placed(0, false, true);
     Ok(Forecast {
         recipe: recipe.to_string(),
         reason,
@@ -253,9 +253,9 @@ pub(crate) fn whole(ask: &Ask) -> Result<Forecast, Failure> {
     })
 }
 
-/// The time with layouts of this family.
-fn only(ask: &Ask, family: Family, budget: &mut Budget) -> Result<Guess, Failure> {
-    let recipe = Recipe::of_family(ask.problem()?, family)?;
+/// The time with these layouts.
+fn only(ask: &Ask, layouts: Layouts, budget: &mut Budget) -> Result<Guess, Failure> {
+    let recipe = Recipe::with_layouts(ask.problem()?, layouts)?;
     Ok(budget.guess(&recipe, &ask.machine, None))
 }
 
@@ -336,7 +336,7 @@ fn memory(recipe: &Recipe, reshapes: &[Reshape]) -> Memory {
     }
 }
 
-/// The alternatives: other exchanges, raw messages, other families of layouts.
+/// The alternatives: other exchanges, raw messages, other layouts.
 fn others(ask: &Ask, recipe: &Recipe, exchanges: &[Candidate]) -> Vec<Other> {
     let machine = &*ask.machine;
     let budget = &mut Budget::new();
@@ -352,18 +352,18 @@ fn others(ask: &Ask, recipe: &Recipe, exchanges: &[Candidate]) -> Vec<Other> {
         ));
     }
     if problem.wire() != Wire::Raw {
-        found.push(("messages raw".into(), only(&ask.raw(), Family::Any, budget).map_err(text)));
+        found.push(("messages raw".into(), only(&ask.raw(), Layouts::Any, budget).map_err(text)));
     }
-    for (name, family) in [("pencils", Family::Pencils), ("slabs", Family::Slabs)] {
+    for (name, layouts) in [("pencils", Layouts::Pencils), ("slabs", Layouts::Slabs)] {
         let mut problem = problem.clone();
-        if problem.options.exchange != Algorithm::P2p {
+        if problem.options.exchange != Exchange::P2p {
             let name = format!("{name}, {}", problem.options.exchange);
-            found.push((name, only(&ask, family, budget).map_err(text)));
+            found.push((name, only(&ask, layouts, budget).map_err(text)));
         }
         // As a classic library does.
-        problem.options.exchange = Algorithm::P2p;
+        problem.options.exchange = Exchange::P2p;
         let orders = [("posted", Order::Posted), ("pairwise", Order::Pairwise)];
-        match Recipe::of_family(problem, family) {
+        match Recipe::with_layouts(problem, layouts) {
             Ok(recipe) => {
                 for (how, order) in orders {
                     let guess = budget.guess(&recipe, machine, Some(order));

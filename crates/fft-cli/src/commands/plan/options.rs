@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::args::choices::Offer;
-use crate::args::options::{Grids, Transform};
+use crate::args::options::{Grids, TransformArgs};
 use crate::args::parse::{count, positive, seconds};
 
 /// Show the plan of a transform on any number of ranks of any machine, and its predicted time.
@@ -73,7 +73,7 @@ impl Offer for Forecast {
 #[derive(Args, Debug)]
 pub(super) struct Where {
     #[command(flatten)]
-    pub(super) transform: Transform<Forecast>,
+    pub(super) transform: TransformArgs<Forecast>,
     /// Bytes per second and direction between a host and others, in place of the machine's. One
     /// rank of the host can use all of it.
     #[arg(long, value_name = "BYTES", value_parser = positive)]

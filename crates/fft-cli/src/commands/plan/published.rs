@@ -4,7 +4,7 @@ use thriffty::Kind;
 use thriffty::planning::Precision;
 
 use super::ask::Ask;
-use crate::args::options::{Transform, is_resized};
+use crate::args::options::{TransformArgs, is_resized};
 
 pub(super) struct Point {
     machine: &'static str,
@@ -37,7 +37,7 @@ const POINTS: [Point; 2] = [
 ];
 
 pub(super) fn of(ask: &Ask) -> Vec<&'static Point> {
-    let Transform { kind, shape, .. } = &ask.transform;
+    let TransformArgs { kind, shape, .. } = &ask.transform;
     let known = *kind == Kind::C2C && ask.precision() == Precision::F64;
     let known = known && ask.options().batch == 1 && !is_resized(ask.options());
     let is = |point: &&Point| {

@@ -5,17 +5,17 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 use thriffty::Wire;
-use thriffty::planning::{self, Algorithm, Family, Order, Recipe, Step};
+use thriffty::planning::{self, Exchange, Layouts, Order, Recipe, Step};
 
 use super::ask::Ask;
 use super::forecast::{Budget, Chosen, Guess};
 use super::options::Scaling;
 use super::published::{self, Point};
 use crate::args::encoding::Encoding;
-use crate::args::options::{Transform, is_resized};
+use crate::args::kinds::name;
+use crate::args::options::{TransformArgs, is_resized};
 use crate::args::shape::Shape;
 use crate::data::replace;
-use crate::engine::family::name;
 use crate::output::plot::Plot;
 use crate::ranks::world::{Failure, say};
 
@@ -40,7 +40,7 @@ struct Rates {
 /// GFlop/s of the recipe that the model chooses.
 #[derive(Clone, Copy, Debug)]
 struct Rate {
-    exchange: Algorithm,
+    exchange: Exchange,
     predicted: f64,
     /// `None` with too many messages.
     simulated: Option<f64>,
@@ -72,7 +72,7 @@ pub(crate) fn run(options: &Scaling, ranks: Option<NonZeroUsize>) -> Result<(), 
             }
             if weak {
                 let times = ranks.get() as f64 / first as f64;
-                let Transform { shape, choices, .. } = &mut ask.transform;
+                let TransformArgs { shape, choices, .. } = &mut ask.transform;
                 *shape =
                     Shape::new(shape.lengths().iter().map(grown(shape.axes(), times)).collect());
                 let planning::Options { zero_padded, modes, .. } = &mut choices.options;
@@ -122,8 +122,8 @@ fn rates(ask: &Ask) -> Result<Rates, Failure> {
         Ok((Rate { exchange, predicted, simulated }, recipe))
     };
     let mut classic = raw.problem()?;
-    classic.options.exchange = Algorithm::P2p;
-    let pencils = Recipe::of_family(classic, Family::Pencils).ok().map(|recipe| {
+    classic.options.exchange = Exchange::P2p;
+    let pencils = Recipe::with_layouts(classic, Layouts::Pencils).ok().map(|recipe| {
         let guess = Budget::new().guess(&recipe, &ask.machine, Some(Order::Posted));
         rate(guess.simulated.unwrap_or(guess.predicted))
     });
@@ -256,8 +256,7 @@ fn figure(rows: &[Row]) -> Plot {
         series.push((name, vec![(point.ranks as f64, point.gflops)]));
     }
     let title = ask.map_or(String::new(), |ask| {
-        let (kind, grids) = (name(ask.transform.kind, ask.options()), ask.transform.grids());
-        format!("{kind} {grids} {} on {}", ask.precision(), ask.machine.name)
+        format!("{} {} on {}", ask.transform.name(), ask.precision(), ask.machine.name)
     });
     Plot {
         title,

@@ -9,7 +9,6 @@ use thriffty::planning::BytesMoved;
 
 use super::ask::Ask;
 use super::forecast::{AS_IT_IS, Forecast, Guess, Limits, Reshape, Sensitivity};
-use crate::engine::family::name;
 use crate::output::units::{bytes, time};
 
 /// The recipe, its reshapes, times, limits and memory.
@@ -24,7 +23,7 @@ fn write(ask: &Ask, found: &Forecast, to: &mut String) -> std::fmt::Result {
     writeln!(to, "{}", found.recipe)?;
     writeln!(to, "{}", on(ask))?;
     writeln!(to, "chosen by the model: {}", found.reason)?;
-    writeln!(to, "\n{} passes over memory", found.program.len())?;
+    writeln!(to, "\n{} passes over memory, with the places of rank 0's data", found.program.len())?;
     for pass in &found.program {
         writeln!(to, "   {pass}")?;
     }
@@ -204,9 +203,8 @@ pub(super) fn json(ask: &Ask, found: &Forecast) -> Value {
     let gflops = |seconds: f64| ask.flops() / seconds / 1e9;
     let Forecast { recipe, reason, program, time, limits, memory, .. } = found;
     let Fastest { predicted, simulated } = Fastest::of(found);
-    let kind = name(ask.transform.kind, ask.options());
     json!({
-        "problem": format!("{kind} {}", ask.transform.grids()),
+        "problem": ask.transform.name(),
         "precision": ask.precision().to_string(),
         "batch": ask.options().batch,
         "ranks": ask.ranks,
@@ -215,7 +213,7 @@ pub(super) fn json(ask: &Ask, found: &Forecast) -> Value {
             "name": ask.machine.name, "measured": measured, "fitted": fitted, "assumed": assumed,
         },
         "recipe": recipe,
-        "chosen": reason,
+        "reason": reason,
         "fastest": { "predicted": predicted, "simulated": simulated },
         "program": program,
         "reshapes": reshapes,

@@ -1,20 +1,23 @@
 //! Errors and bits of one field's transform.
 
 use bytemuck::{cast_slice, cast_slice_mut};
-use thriffty::planning::{Direction, DynDraft, DynPlan, Element, Precision, Reduce, Timings};
-use thriffty::{C2c, Comm, Error, Kind, R2c};
+use thriffty::planning::{
+    Direction, DynDraft, DynPlan, Element, Precision, Reduce, Timings, Transform,
+};
+use thriffty::{C2c, Comm, Error, Kind, R2c, R2r};
 
 use super::options::Options;
 use super::row::Found;
 use crate::args::encoding::Encoding;
+use crate::args::kinds;
+use crate::args::options::TransformArgs;
 use crate::check::reference::{self, ratio};
 use crate::check::wires::relative;
 use crate::data::fields::{Field, Source};
-use crate::engine::family::{self, Family};
 use crate::ranks::world::{Failure, zeros};
 
 /// One field on one set of ranks, with its transform in double precision.
-pub(super) struct Lab<'a, K: Family> {
+pub(super) struct Lab<'a, K: Transform> {
     comm: &'a dyn Comm,
     options: &'a Options,
     plan: DynPlan,
@@ -28,14 +31,16 @@ fn draft<'a>(
     options: &Options,
     precision: Precision,
 ) -> Result<DynDraft<'a>, Failure> {
-    let (grid, kind) = (options.shape.grid()?, options.kind);
-    let mut draft = family::draft(comm, grid, kind, precision);
-    draft.options = family::with_kinds(&options.choices.options, kind, grid.axes());
+    let TransformArgs { kind, shape, choices } = &options.transform;
+    let grid = shape.grid()?;
+    let mut draft = kinds::draft(comm, grid, *kind, precision);
+    draft.options = kinds::with_kinds(&choices.options, *kind, grid.axes());
+    draft.options.tolerance = None;
     draft.options.ignore_shared_memory = true;
     Ok(draft)
 }
 
-impl<'a, K: Family> Lab<'a, K> {
+impl<'a, K: Transform> Lab<'a, K> {
     /// Transforms the field. Collective.
     pub(super) fn new(
         comm: &'a dyn Comm,
@@ -62,28 +67,27 @@ impl<'a, K: Family> Lab<'a, K> {
     /// Single precision, of the rounded field. Collective.
     pub(super) fn single(&self) -> Result<Found, Failure> {
         let plan = draft(self.comm, self.options, Precision::F32)?.build()?;
-        match self.options.kind {
-            Kind::R2C => {
-                self.there_and_back::<R2c<f32>>(plan, |lab, _, spectrum| lab.far(spectrum))
-            }
-            _ => self.there_and_back::<C2c<f32>>(plan, |lab, _, spectrum| lab.far(spectrum)),
+        match self.options.transform.kind {
+            Kind::C2C => self.far_from_double::<C2c<f32>>(plan),
+            Kind::R2C => self.far_from_double::<R2c<f32>>(plan),
+            _ => self.far_from_double::<R2r<f32>>(plan),
         }
     }
 
     /// Double precision with messages encoded. Collective.
     pub(super) fn encoded(&self, encoding: Encoding) -> Result<Found, Failure> {
         let draft = draft(self.comm, self.options, Precision::F64)?;
-        self.there_and_back::<K>(encoding.draft(draft).build()?, |lab, _, spectrum| {
-            lab.far(spectrum)
+        self.far_from_double::<K>(encoding.draft(draft).build()?)
+    }
+
+    /// The results of a plan, whose error is the distance from double precision. Collective.
+    fn far_from_double<L: Transform>(&self, plan: DynPlan) -> Result<Found, Failure> {
+        self.there_and_back::<L>(plan, |lab, _, spectrum| {
+            Ok(relative(&lab.plan, spectrum, &lab.exact)?)
         })
     }
 
-    /// The distance of a spectrum from that of double precision. Collective.
-    fn far<E: Element>(&self, spectrum: &[E]) -> Result<f64, Failure> {
-        Ok(relative(&self.plan, spectrum, &self.exact)?)
-    }
-
-    fn there_and_back<L: Family>(
+    fn there_and_back<L: Transform>(
         &self,
         mut plan: DynPlan,
         error: impl Fn(&Self, &[L::Physical], &[L::Spectral]) -> Result<f64, Failure>,

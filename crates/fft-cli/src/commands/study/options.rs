@@ -4,11 +4,10 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::Args;
-use thriffty::Kind;
 
-use crate::args::choices::{Choices, Offer};
+use crate::args::choices::Offer;
+use crate::args::options::TransformArgs;
 use crate::args::parse::{choice, count};
-use crate::args::shape::Shape;
 use crate::data::fields::Field;
 
 /// Show errors and bits of encoded messages, as tables and curves.
@@ -18,20 +17,16 @@ use crate::data::fields::Field;
 /// error and bounds of every field and tolerance. All three by default. All data between ranks is
 /// sent, as if every rank were on a host of its own.
 ///
+/// --tolerance is the tolerance of the table, 1e-6 by default. If it is strict, all tolerances are.
+///
 /// Errors are l2 distances from FP64; that of FP64 is measured at 32 points by the definition of
 /// the transform.
 #[derive(Args, Debug)]
 pub(crate) struct Options {
+    #[command(flatten)]
+    pub(super) transform: TransformArgs<OfStudy>,
     #[arg(value_name = "PART", value_parser = choice(Part::ALL))]
     pub(super) parts: Vec<Part>,
-    /// The transform of each axis.
-    #[arg(long, default_value = "c2c", value_parser = choice([("c2c", Kind::C2C), ("r2c", Kind::R2C)]))]
-    pub(super) kind: Kind,
-    #[command(flatten)]
-    pub(super) choices: Choices<KindsOnly>,
-    /// Points along each axis.
-    #[arg(long, default_value = "64x64x64")]
-    pub(super) shape: Shape,
     /// Numbers of ranks, which are threads; the last is that of the figure and the tolerances. Not
     /// under mpirun or with --ranks.
     #[arg(long, value_name = "P,...", default_value = "2,4,8,16", value_delimiter = ',')]
@@ -40,9 +35,6 @@ pub(crate) struct Options {
     /// The input; by default uniform, and for tolerances every field.
     #[arg(long, value_parser = choice(Field::ALL))]
     pub(super) field: Option<Field>,
-    /// Study strict tolerances.
-    #[arg(long)]
-    pub(super) strict: bool,
     /// Write all results into this file.
     #[arg(long, value_name = "FILE")]
     pub(super) csv: Option<PathBuf>,
@@ -51,13 +43,13 @@ pub(crate) struct Options {
     pub(super) svg: Option<PathBuf>,
 }
 
-/// The kinds of axes.
+/// The options of a study, which chooses the encodings.
 #[derive(Clone, Debug)]
-pub(super) struct KindsOnly;
+pub(super) struct OfStudy;
 
-impl Offer for KindsOnly {
+impl Offer for OfStudy {
     fn takes(name: &str) -> bool {
-        name == "kinds"
+        ["kinds", "tolerance"].contains(&name)
     }
 }
 

@@ -1,14 +1,15 @@
 //! The measurements of the study, in three parts.
 
-use thriffty::{C2c, Comm, Kind, R2c, Tolerance, Wire};
+use thriffty::planning::Transform;
+use thriffty::{Comm, Tolerance, Wire};
 
 use super::lab::Lab;
 use super::options::{Options, Part};
 use super::row::{Format, Row, TOLERANCES};
 use super::show;
+use crate::args::kinds::dispatch;
 use crate::data::fields::Field;
 use crate::data::files::save;
-use crate::engine::family::Family;
 use crate::ranks::world::{Failure, print, refused};
 
 /// The tolerance of the table.
@@ -61,21 +62,19 @@ fn by_threads(ranks: usize, options: &Options, last: bool) -> Result<Vec<Row>, F
 fn measure(comm: &dyn Comm, options: &Options, last: bool) -> Result<Vec<Row>, Failure> {
     let mut rows = Vec::new();
     let mut study = |part, field, formats: Vec<Format>| {
-        rows.extend(match options.kind {
-            Kind::R2C => rows_of::<R2c>(comm, options, part, field, formats),
-            _ => rows_of::<C2c>(comm, options, part, field, formats),
-        }?);
+        let kind = options.transform.kind;
+        rows.extend(dispatch!(kind, Precision::F64, rows_of(comm, options, part, field, formats))?);
         Ok::<_, Failure>(())
     };
     let field = options.field.unwrap_or(Field::Uniform);
-    let tolerance = |error| {
-        let tolerance = Tolerance::relative(error)?;
-        Ok::<_, Failure>(if options.strict { tolerance.strict() } else { tolerance })
+    let usual = match options.transform.options().tolerance {
+        Some(tolerance) => tolerance,
+        None => Tolerance::relative(USUAL)?,
     };
     if options.wants(Part::Table) {
         let mut formats = vec![Format::Double, Format::Single];
         formats.extend([Wire::F32, Wire::Bits(32), Wire::F16, Wire::Bits(16)].map(Format::wire));
-        formats.push(Format::with_tolerance(tolerance(USUAL)?));
+        formats.push(Format::with_tolerance(usual));
         study(Part::Table, field, formats)?;
     }
     if last && options.wants(Part::Figure) {
@@ -89,17 +88,21 @@ fn measure(comm: &dyn Comm, options: &Options, last: bool) -> Result<Vec<Row>, F
         // Noise is like uniform.
         let all = Field::ALL.into_iter().map(|(_, field)| field).filter(|it| *it != Field::Noise);
         let fields = options.field.map_or(all.collect(), |field| vec![field]);
+        let mut formats = Vec::new();
+        for error in TOLERANCES {
+            let tolerance = Tolerance::relative(error)?;
+            let tolerance = if usual.is_strict() { tolerance.strict() } else { tolerance };
+            formats.push(Format::with_tolerance(tolerance));
+        }
         for field in fields {
-            let formats = TOLERANCES.map(|error| tolerance(error).map(Format::with_tolerance));
-            let formats = formats.into_iter().collect::<Result<_, _>>()?;
-            study(Part::Tolerance, field, formats)?;
+            study(Part::Tolerance, field, formats.clone())?;
         }
     }
     Ok(rows)
 }
 
 /// The formats of one part, on one field. Collective.
-fn rows_of<K: Family>(
+fn rows_of<K: Transform>(
     comm: &dyn Comm,
     options: &Options,
     part: Part,

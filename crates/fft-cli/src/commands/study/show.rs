@@ -7,27 +7,24 @@ use thriffty::{Tolerance, Wire};
 use super::options::{Options, Part};
 use super::row::{Format, Row, TOLERANCES};
 use crate::args::encoding::Encoding;
-use crate::engine::family::name;
 use crate::output::plot::Plot;
 
 pub(super) fn csv(rows: &[Row]) -> String {
     let mut text = String::from(
-        "part,field,ranks,format,tolerance,strict,bits_per_real,passes,forward,roundtrip,estimate,bound\n",
+        "part,field,ranks,format,tolerance,bits_per_real,passes,forward,roundtrip,estimate,bound\n",
     );
     for Row { part, field, ranks, format, found } in rows {
         let part = format!("{part:?}").to_lowercase();
-        let tolerance = format.tolerance();
-        let (name, strict) = match (format, tolerance) {
-            (_, Some(tolerance)) => ("tolerance".to_owned(), tolerance.is_strict()),
-            _ => (format.to_string(), false),
+        let (name, tolerance) = match format.tolerance() {
+            Some(tolerance) => ("tolerance".to_owned(), tolerance.to_string()),
+            None => (format.to_string(), String::new()),
         };
-        let tolerance = tolerance.map_or(String::new(), |it| format!("{:e}", it.value()));
         let lost =
             found.lost.map_or(",".to_owned(), |it| format!("{:e},{:e}", it.estimate, it.bound));
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
-            "{part},{},{ranks},{name},{tolerance},{strict},{},{},{:e},{:e},{lost}",
+            "{part},{},{ranks},{name},{tolerance},{},{},{:e},{:e},{lost}",
             field.name(),
             found.bits,
             found.passes,
@@ -44,7 +41,7 @@ fn of(rows: &[Row], part: Part) -> impl Iterator<Item = &Row> {
 
 fn problem(options: &Options, rows: &[Row], part: Part) -> String {
     let field = of(rows, part).next().map_or("", |row| row.field.name());
-    format!("{} {}, {field}", name(options.kind, &options.choices.options), options.shape)
+    format!("{}, {field}", options.transform.name())
 }
 
 /// Forward errors and bits, by number of ranks and format.
@@ -107,11 +104,12 @@ pub(super) fn tolerances(options: &Options, rows: &[Row]) -> String {
         ("Bound / error", |row, _| row.found.bound() / row.found.forward),
     ];
     let ranks = of(rows, Part::Tolerance).next().map_or(0, |row| row.ranks);
-    let strict = if options.strict { " strict" } else { "" };
+    let is_strict = options.transform.options().tolerance.is_some_and(Tolerance::is_strict);
+    let strict = if is_strict { " strict" } else { "" };
     let mut text = String::new();
     for (title, quantity) in quantities {
-        let (kind, shape) = (name(options.kind, &options.choices.options), &options.shape);
-        let _ = writeln!(text, "{title}, {kind} {shape}, {ranks} ranks,{strict} tolerances");
+        let problem = options.transform.name();
+        let _ = writeln!(text, "{title}, {problem}, {ranks} ranks,{strict} tolerances");
         let columns: String = TOLERANCES.iter().map(|it| format!("{it:>9e}")).collect();
         let _ = writeln!(text, "{:<12}{columns}", "");
         let rows: Vec<_> = of(rows, Part::Tolerance).collect();

@@ -6,7 +6,7 @@ mod entry;
 use std::sync::Arc;
 
 use fft_core::{
-    Algorithm, BUNDLE_BYTES, Comm, Error, Exchange, Flight, Memory, MessageHandler, MessagePlan,
+    BUNDLE_BYTES, Comm, Error, Exchange, Exchanger, Flight, Memory, MessageHandler, MessagePlan,
     MessageSlots, MessageSpec, PinnedMemory, SlotParts, SlotSpec, Topology, UsedBytes, agree,
 };
 
@@ -66,7 +66,7 @@ struct Progress {
 
 /// The exchange; `None` where ranks cannot share slots or have no memory for all messages, on all
 /// ranks. Collective.
-pub(super) fn make(memory: Memory, comm: &dyn Comm) -> Result<Option<Box<dyn Exchange>>, Error> {
+pub(super) fn make(memory: Memory, comm: &dyn Comm) -> Result<Option<Box<dyn Exchanger>>, Error> {
     let topology = comm.topology();
     if memory == Memory::Least || topology.ranks_per_host() == 1 {
         return Ok(None);
@@ -77,9 +77,9 @@ pub(super) fn make(memory: Memory, comm: &dyn Comm) -> Result<Option<Box<dyn Exc
     Ok(Some(Box::new(Hosts { comm, topology, transport, reshapes: Vec::new(), forwarded: 0 })))
 }
 
-impl Exchange for Hosts {
-    fn algorithm(&self) -> Algorithm {
-        Algorithm::Hosts
+impl Exchanger for Hosts {
+    fn exchange(&self) -> Exchange {
+        Exchange::Hosts
     }
 
     fn pin(&mut self, pins: Arc<dyn PinnedMemory>) {

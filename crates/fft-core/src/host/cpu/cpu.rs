@@ -22,8 +22,6 @@ pub struct Cpu<T: Real> {
     planner: LinePlanner<T>,
     /// Data in cache.
     tile: Vec<T>,
-    /// Data that does not fit into the output.
-    spare: Vec<T>,
     /// A few lines, aligned to cache lines, and the scratch of their transforms.
     lines: Vec<Line>,
     scratch: Vec<T>,
@@ -67,10 +65,10 @@ impl<T: Real> Cpu<T> {
     /// Lines are transformed as these costs say. With [`Memory::Least`], fewer strided lines are
     /// transformed together.
     pub fn new(memory: Memory, costs: &LineCosts) -> Self {
-        let [tile, spare, scratch] = [const { Vec::new() }; 3];
+        let [tile, scratch] = [const { Vec::new() }; 2];
         let (planner, lines) = (LinePlanner::new(costs), Vec::new());
         let queue = PrefetchQueue::default();
-        Self { planner, tile, spare, lines, scratch, queue, memory, large: false, fault: None }
+        Self { planner, tile, lines, scratch, queue, memory, large: false, fault: None }
     }
 
     /// For tests: calls for buffers, tables and unpacking fail if `fault` returns `true`. It may
@@ -117,16 +115,6 @@ impl<T: Real> Cpu<T> {
         &mut self.tile
     }
 
-    /// Reserves this many real numbers of spare memory, for data that does not fit into the output.
-    pub(crate) fn reserve_spare(&mut self, reals: usize, rank: usize) -> Result<(), Error> {
-        ensure(&mut self.spare, reals, rank)
-    }
-
-    /// The spare memory. Users take it out and put it back.
-    pub(crate) fn spare(&mut self) -> &mut Vec<T> {
-        &mut self.spare
-    }
-
     /// Prepares a local transform: tables, scratch.
     ///
     /// # Errors
@@ -159,10 +147,10 @@ impl<T: Real> Cpu<T> {
         Ok(CpuFft { before, after, passes, staged })
     }
 
-    /// Bytes held for all transforms of a plan: the tile, spare memory, scratch, tables. Where
+    /// Bytes held for all transforms of a plan: the tile, scratch, tables. Where
     /// plans of this process share tables, each counts its part of them.
     pub(crate) fn bytes_held(&self) -> usize {
-        let all = [&self.tile, &self.spare, &self.scratch].map(|part| size_of_val(&**part));
+        let all = [&self.tile, &self.scratch].map(|part| size_of_val(&**part));
         all.iter().sum::<usize>() + size_of_val(&*self.lines) + self.planner.table_bytes()
     }
 
@@ -228,7 +216,7 @@ pub struct CpuFft<T> {
     staged: usize,
 }
 
-fn zeroed<E: Zeroable>(len: usize, rank: usize) -> Result<Vec<E>, Error> {
+pub(crate) fn zeroed<E: Zeroable>(len: usize, rank: usize) -> Result<Vec<E>, Error> {
     bytemuck::allocation::try_zeroed_vec(len)
         .map_err(|()| Error::Memory { rank, bytes: len.saturating_mul(size_of::<E>()) })
 }

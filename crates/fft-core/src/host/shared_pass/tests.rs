@@ -166,7 +166,7 @@ fn transforms(
         let mut pass = SharedPass::new(&tiling, &mut cpu).unwrap();
         pass.register(&mut host).unwrap();
         let mut unseen = vec![0.0; host.writes[rank].len()];
-        let buffers = OpBuffers { src: None, dst: &mut unseen[..], caller: None };
+        let buffers = OpBuffers { src: None, dst: &mut unseen[..], window: None, spare: None };
         pass.run(&mut host, &mut cpu, buffers, &mut Timings::default()).unwrap();
         most = most.max(pass.tables.tiles.iter().map(|tile| tile.strips.len()).max().unwrap_or(0));
     }

@@ -36,7 +36,7 @@ mod tests {
     use super::*;
     use crate::base::Precision;
     use crate::geometry::{DynGrid, Layout, ProcGrid};
-    use crate::problem::{Algorithm, Kind, Machine, Problem};
+    use crate::problem::{Exchange, Kind, Machine, Problem};
     use crate::recipe::Recipe;
     use crate::simulate::{Order, Simulator};
 
@@ -59,7 +59,7 @@ mod tests {
     }
 
     /// One reshape without transforms.
-    fn reshape(cuts: [[usize; 3]; 2], hosts: usize, exchange: Algorithm) -> Recipe {
+    fn reshape(cuts: [[usize; 3]; 2], hosts: usize, exchange: Exchange) -> Recipe {
         let ranks = cuts[0].iter().product();
         let grid = DynGrid::new([64; 3]).unwrap();
         let [from, to] = cuts.map(|cut| Layout::even(grid, ProcGrid::new(cut), ranks));
@@ -116,11 +116,11 @@ mod tests {
             let seconds = |recipe: &Recipe, machine: &Machine| {
                 Simulator::new(recipe).run(machine, Some(order)).seconds
             };
-            let (hosts, others) = (of(Algorithm::Hosts), of(Algorithm::P2p));
+            let (hosts, others) = (of(Exchange::Hosts), of(Exchange::P2p));
             assert_eq!(seconds(&hosts, &slow), seconds(&hosts, &Machine::default()));
             assert!(seconds(&others, &slow) > 1.0);
         }
-        let recipe = of(Algorithm::Hosts);
+        let recipe = of(Exchange::Hosts);
         let (_, schedule) = Schedule::of(&recipe).remove(0);
         assert!(schedule.messages().iter().any(|message| schedule.is_in_slot(message)));
         // No leader has more peers than there are other hosts.
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn reshapes_within_hosts_take_what_is_predicted() {
         for hosts in [1, 2] {
-            let recipe = reshape([[2, 4, 1], [2, 1, 4]], hosts, Algorithm::Hosts);
+            let recipe = reshape([[2, 4, 1], [2, 1, 4]], hosts, Exchange::Hosts);
             let machine = &recipe.problem().machine;
             let simulator = Simulator::new(&recipe);
             let summary = simulator.schedules()[0].1.summary();

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use bytemuck::Pod;
 use cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut, DeviceSlice};
 use fft_core::{
-    Comm, CopyMessage, CopyPlan, Device, Error, Exchange, NodeMemory, Unwinding, agree,
+    Comm, CopyMessage, CopyPlan, Device, Error, Exchanger, NodeMemory, Unwinding, WorkReals, agree,
     agree_by_memory,
 };
 
@@ -75,7 +75,7 @@ impl DeviceCopy {
     pub fn new(
         (gpu, stream, transport): (&Gpu, &Arc<CudaStream>, GpuTransport),
         comm: Box<dyn Comm>,
-        exchange: Box<dyn Exchange>,
+        exchange: Box<dyn Exchanger>,
         plan: CopyPlan,
     ) -> Result<Self, Error> {
         let (own, rank) = (comm.as_ref(), comm.rank());
@@ -90,8 +90,8 @@ impl DeviceCopy {
         let coming: Vec<_> = plan.recvs.iter().filter(|message| far(message)).collect();
         let (come, window) = places(coming.iter().map(|message| message.elements * bytes));
         device.staging_bytes = [0, window];
-        let words = [end.div_ceil(size_of::<f32>()), 0];
-        let work = device.work(words, own, None)?;
+        let reals = WorkReals { buffers: [end.div_ceil(size_of::<f32>()), 0], spare: 0 };
+        let work = device.work(reals, own, None)?;
         let begins = gather_places(own, plan.sends.iter().map(|it| it.peer).zip(out.clone()))?;
         // Where the messages of all ranks to this one begin.
         let begins: Vec<_> = begins.chunks(own.size()).map(|row| row[rank] as usize).collect();

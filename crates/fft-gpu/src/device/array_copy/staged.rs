@@ -3,7 +3,7 @@
 use std::ops::DerefMut;
 use std::sync::Arc;
 
-use fft_core::{Comm, Error, Exchange, MessageHandler, MessagePlan, agree, matching};
+use fft_core::{Comm, Error, Exchanger, MessageHandler, MessagePlan, agree, matching};
 
 use super::super::cuda::Cuda;
 use super::launches::OfArray;
@@ -13,7 +13,7 @@ use crate::kernel::Transfers;
 
 /// Messages through the host.
 pub(super) struct Staged {
-    pub(super) exchange: Box<dyn Exchange>,
+    pub(super) exchange: Box<dyn Exchanger>,
     pub(super) message_plan: MessagePlan,
     /// Memory of outgoing messages, and of incoming ones.
     pub(super) outgoing: Arc<Block>,

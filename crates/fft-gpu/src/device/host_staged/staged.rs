@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fft_core::{
-    Algorithm, Chunking, Error, Exchange, ExchangePass, MessageBuffers, MessagePlan, MessageSpec,
+    Chunking, Error, Exchange, ExchangePass, Exchanger, MessageBuffers, MessagePlan, MessageSpec,
     Redistribution, Timings, Transfer, Wire,
 };
 
@@ -29,7 +29,7 @@ pub(crate) struct StagedOptions<'a> {
     /// Whether a rank's messages are raw.
     pub(crate) raw: &'a dyn Fn(usize) -> bool,
     pub(crate) wire: Wire,
-    pub(crate) exchange: Algorithm,
+    pub(crate) exchange: Exchange,
     pub(crate) transport: GpuTransport,
     /// The reshape's number.
     pub(crate) number: usize,
@@ -178,7 +178,7 @@ impl<T: GpuReal> HostStaged<T> {
     pub(crate) fn reserve(
         &mut self,
         device: &mut Cuda<T>,
-        exchange: &mut dyn Exchange,
+        exchange: &mut dyn Exchanger,
     ) -> Result<(), Error> {
         let boxes = self.make_host_codec().and_then(|()| self.boxes(device));
         let boxes = boxes.map_err(|why| why.on(device.rank));
@@ -257,7 +257,7 @@ impl<T: GpuReal> HostStaged<T> {
     pub(crate) fn exchange(
         &mut self,
         device: &mut Cuda<T>,
-        exchange: &mut dyn Exchange,
+        exchange: &mut dyn Exchanger,
         (src, dst): (&DeviceMemory<T>, &mut DeviceMemory<T>),
         step: (f64, Option<f64>),
         timings: &mut Timings,

@@ -1,6 +1,5 @@
-//! Families of transforms and precisions, from values to types.
+//! Kinds and precisions of transforms, from values to types.
 
-pub(crate) use thriffty::planning::Transform as Family;
 use thriffty::planning::{DynDraft, DynGrid, DynTransform, Options, PerAxis, Precision};
 use thriffty::{Comm, Kind};
 
@@ -44,7 +43,7 @@ pub(crate) fn name(kind: Kind, options: &Options) -> String {
     }
 }
 
-/// Calls a function that is generic in the [`Family`], for this kind and precision.
+/// Calls a function that is generic in the `Transform`, for this kind and precision.
 macro_rules! dispatch {
     ($kind:expr, $precision:expr, $function:ident($($argument:expr),*)) => {{
         use thriffty::{C2c, Kind, R2c, R2r, planning::Precision};

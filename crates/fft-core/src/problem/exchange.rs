@@ -1,4 +1,4 @@
-//! Algorithms of exchanges.
+//! Exchanges: the algorithms that carry messages.
 //!
 //! What an exchange is stands in its [`Traits`]. Planning, costs and simulation ask these, so that
 //! a new exchange needs a variant, a name and its traits here, and an implementation in fft-comm.
@@ -6,40 +6,40 @@
 use super::memory::Memory;
 use crate::base::named::{Name, Named, text};
 
-/// The algorithm of an exchange.
+/// The algorithm that carries the messages of a reshape.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Algorithm {
+pub enum Exchange {
     /// Ranks of one host read each other's memory; other messages are sent as by
-    /// [`Algorithm::Pipelined`]. Devices use the latter.
+    /// [`Exchange::Pipelined`]. Devices use the latter.
     #[default]
     Shared,
-    /// [`Algorithm::Pipelined`] with one message from all ranks of a host to all ranks of another
+    /// [`Exchange::Pipelined`] with one message from all ranks of a host to all ranks of another
     /// for each chunk. Ranks pack it in memory that they share, and unpack it there.
     ///
-    /// [`Algorithm::Pipelined`] replaces it with [`Memory::Least`], on devices, and where each rank
+    /// [`Exchange::Pipelined`] replaces it with [`Memory::Least`], on devices, and where each rank
     /// has a host of its own.
     Hosts,
     /// Non-blocking sends and receives. Each message is sent once packed and unpacked on arrival,
     /// or buffered for a fused unpack. Large data is split into chunks.
     P2p,
-    /// [`Algorithm::P2p`] in chunks, packed while earlier ones are in flight.
+    /// [`Exchange::P2p`] in chunks, packed while earlier ones are in flight.
     Pipelined,
     /// One collective call for all messages, or one per chunk of large data.
     ///
     /// Encodings of variable length ([`Wire::Tolerance`](crate::Wire::Tolerance),
-    /// [`Wire::Lossless`](crate::Wire::Lossless)) are sent as by [`Algorithm::P2p`].
+    /// [`Wire::Lossless`](crate::Wire::Lossless)) are sent as by [`Exchange::P2p`].
     Alltoallv,
     /// Messages are forwarded in ⌈log_k P⌉ rounds of at most `k - 1` sends, `k` from 2 to 255.
     KWay(u8),
     /// One-sided puts into a window, in chunks, to other hosts first.
     ///
-    /// All ranks drop such plans in the same order. [`Algorithm::Pipelined`] replaces it, with a
+    /// All ranks drop such plans in the same order. [`Exchange::Pipelined`] replaces it, with a
     /// warning, where one-sided communication is not available.
     Ring(Epochs),
 }
 
-/// The synchronization of [`Algorithm::Ring`].
+/// The synchronization of [`Exchange::Ring`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Epochs {
@@ -125,19 +125,19 @@ struct Traits {
     travel: Travel,
     /// Whether data is always cut in chunks, of which one is packed while others are in flight.
     chunked: bool,
-    /// Where it runs; [`Algorithm::Pipelined`] replaces it elsewhere.
+    /// Where it runs; [`Exchange::Pipelined`] replaces it elsewhere.
     runs: fn(&Setting) -> bool,
     /// Where it may be the fastest, of several ranks.
     suits: fn(&Setting) -> bool,
     /// Seconds of its messages.
-    flight: fn(&FlightCosts<'_>, Algorithm) -> f64,
+    flight: fn(&FlightCosts<'_>, Exchange) -> f64,
 }
 
 /// Mean bytes of a message below which forwarding is considered.
 const SMALL: f64 = 65_536.0;
 
-impl Algorithm {
-    /// All algorithms, with two of the k-way exchange, in the order in which ties are broken.
+impl Exchange {
+    /// All exchanges, with two of the k-way exchange, in the order in which ties are broken.
     pub const ALL: [Self; 9] = [
         Self::Shared,
         Self::Hosts,
@@ -228,21 +228,21 @@ impl Algorithm {
         self.travel() == Travel::Read
     }
 
-    /// The algorithms that suit a setting, in the order in which ties are broken; the first is the
+    /// The exchanges that suit a setting, in the order in which ties are broken; the first is the
     /// fallback.
     pub(crate) fn suited(setting: &Setting) -> Vec<Self> {
         if setting.ranks == 1 {
             return vec![Self::default()];
         }
-        let suits = |algorithm: &Self| {
-            let Traits { name, runs, suits, .. } = algorithm.traits();
+        let suits = |exchange: &Self| {
+            let Traits { name, runs, suits, .. } = exchange.traits();
             let fits = name.number.is_none_or(|number| usize::from(number.value) < setting.ranks);
-            *algorithm == Self::default() || fits && runs(setting) && suits(setting)
+            *exchange == Self::default() || fits && runs(setting) && suits(setting)
         };
         Self::ALL.into_iter().chain([Self::KWay(8)]).filter(suits).collect()
     }
 
-    /// The algorithm that runs instead of this one.
+    /// The exchange that runs instead of this one.
     pub(crate) fn executed(self, setting: &Setting) -> Self {
         if (self.traits().runs)(setting) { self } else { Self::Pipelined }
     }
@@ -254,8 +254,8 @@ impl Algorithm {
 }
 
 /// ⌈log_k P⌉ rounds forward (k-1)/k of the messages to all other ranks.
-fn kway_flight(costs: &FlightCosts<'_>, algorithm: Algorithm) -> f64 {
-    let (Algorithm::KWay(k), true) = (algorithm, costs.packed > 0.0) else { return costs.direct };
+fn kway_flight(costs: &FlightCosts<'_>, exchange: Exchange) -> f64 {
+    let (Exchange::KWay(k), true) = (exchange, costs.packed > 0.0) else { return costs.direct };
     let (k, ranks) = (f64::from(k), costs.ranks);
     let rounds = (ranks.ln() / k.ln() - 1e-9).ceil().max(1.0);
     let each = costs.packed * ranks / (ranks - 1.0) * (k - 1.0) / k;
@@ -263,14 +263,14 @@ fn kway_flight(costs: &FlightCosts<'_>, algorithm: Algorithm) -> f64 {
 }
 
 /// All ranks synchronize before and after each round.
-fn ring_flight(costs: &FlightCosts<'_>, _: Algorithm) -> f64 {
+fn ring_flight(costs: &FlightCosts<'_>, _: Exchange) -> f64 {
     if costs.packed == 0.0 {
         return costs.direct;
     }
     costs.direct + costs.rounds * costs.latency * (1.0 + costs.ranks.log2())
 }
 
-impl Named for Algorithm {
+impl Named for Exchange {
     const WHAT: &'static str = "exchange";
 
     fn all() -> &'static [Self] {
@@ -289,4 +289,4 @@ impl Named for Algorithm {
     }
 }
 
-text!(Algorithm);
+text!(Exchange);

@@ -1,6 +1,6 @@
 //! Boxes that a device's copy engines move: rows, in planes, of arrays with a pitch.
 
-use fft_core::Transfer;
+use crate::geometry::Transfer;
 
 /// The least bytes of a row: shorter ones do not use all of a link.
 pub(crate) const LEAST_ROW: usize = 256;
@@ -11,29 +11,32 @@ pub(crate) const MOST_CALLS: usize = 64;
 
 /// One side of a copy, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct EngineSide {
+pub struct EngineSide {
     /// From a row to the next.
-    pub(crate) pitch: usize,
+    pub pitch: usize,
     /// Rows from a plane to the next.
-    pub(crate) height: usize,
+    pub height: usize,
 }
 
 /// Copies of `row` bytes, so many rows of so many planes, by several calls.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct EngineCopy {
-    pub(crate) row: usize,
-    pub(crate) rows: usize,
-    pub(crate) planes: usize,
+pub struct EngineCopy {
+    /// Bytes of a row.
+    pub row: usize,
+    /// Rows of a plane.
+    pub rows: usize,
+    /// The number of planes.
+    pub planes: usize,
     /// Source and destination.
-    pub(crate) sides: [EngineSide; 2],
+    pub sides: [EngineSide; 2],
     /// Where each call begins in the source and in the destination.
-    pub(crate) calls: Vec<[usize; 2]>,
+    pub calls: Vec<[usize; 2]>,
 }
 
 impl EngineCopy {
     /// The copy of elements of so many bytes; `None` for short rows, and for arrays that engines
     /// do not copy in few calls.
-    pub(crate) fn new(transfer: &Transfer, element: usize) -> Option<Self> {
+    pub fn new(transfer: &Transfer, element: usize) -> Option<Self> {
         let ([a, b, mut planes, rows, row], views) =
             (transfer.shape(), [transfer.source(), transfer.destination()]);
         let row = row * element;
@@ -70,7 +73,7 @@ impl EngineCopy {
 
 #[cfg(test)]
 mod tests {
-    use fft_core::{DynBrick, Placed};
+    use crate::geometry::{DynBrick, Placed};
 
     use super::*;
 

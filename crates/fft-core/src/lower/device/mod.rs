@@ -1,0 +1,18 @@
+//! Lowering for devices whose library transforms, such as cuFFT.
+
+pub(crate) mod capabilities;
+pub(crate) mod chunks;
+pub(crate) mod engine_copy;
+pub(crate) mod group;
+pub(crate) mod pieces;
+pub(crate) mod rules;
+
+pub use capabilities::{DeviceCapabilities, DeviceLink};
+pub use chunks::{Chunks, device_chunks};
+pub use engine_copy::{EngineCopy, EngineSide};
+pub use group::{FftGroup, is_large};
+pub use pieces::PieceGrid;
+pub use rules::{AcrossFft, StorePass, loads_lines, swapped};
+
+#[cfg(test)]
+mod tests;
