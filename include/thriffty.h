@@ -54,7 +54,7 @@ enum thriffty_status
      */
     THRIFFTY_STATUS_MESSAGE = 4,
     /**
-     * A failure of MPI, an invalid communicator, or a rank that left.
+     * A failure of MPI or of a process group, an invalid communicator, or a rank that left.
      */
     THRIFFTY_STATUS_TRANSPORT = 5,
     /**
@@ -63,7 +63,8 @@ enum thriffty_status
      */
     THRIFFTY_STATUS_SHARED_MEMORY = 6,
     /**
-     * No plan or copy, a destroyed one, or one that was made before this process was forked.
+     * No plan, copy or communicator, a destroyed one, or one that was made before this process was
+     * forked.
      */
     THRIFFTY_STATUS_PLAN = 7,
     /**
@@ -204,6 +205,15 @@ typedef int32_t thriffty_operator;
 #endif
 
 /**
+ * The ranks of a process group, without MPI.
+ *
+ * It may be used on any thread, by one at a time. A handle of none, or of a destroyed one, is
+ * refused with `THRIFFTY_STATUS_PLAN`, on this rank alone, as is that of the parent in a forked
+ * process.
+ */
+typedef struct thriffty_comm thriffty_comm;
+
+/**
  * A copy between local arrays of all ranks, ready to run any number of times.
  *
  * It may be used on any thread, by one at a time. A handle of none, or of a destroyed one, is
@@ -326,6 +336,74 @@ typedef struct thriffty_subarray {
     int64_t distance;
 } thriffty_subarray;
 
+/**
+ * The functions of a process group that somebody else has started: what `thriffty_comm_create`
+ * makes a communicator of. Later versions have more functions at the end.
+ *
+ * Each gets the context of `thriffty_comm_create`. A status is 0 for success; after another one
+ * the communicator fails, on this rank with the text of `error`. If a rank has ended, calls must
+ * fail on the others instead of waiting for it. `allgather` and `alltoallv` are collective: all
+ * ranks call them in the same order. The others may be NULL.
+ */
+typedef struct thriffty_group_callbacks {
+    /**
+     * Bytes of this struct as the program knows it.
+     */
+    size_t struct_size;
+    /**
+     * Gathers `bytes` bytes of every rank, `mine`, into `all`, in order of ranks.
+     */
+    int32_t (*allgather)(void *context, const void *mine, void *all, size_t bytes);
+    /**
+     * Sends `send_bytes[r]` bytes, from `send_offsets[r]` bytes after `send` on, to each rank `r`,
+     * also to this one. What comes from rank `r` has `recv_bytes[r]` bytes, as the sender knows,
+     * and begins `recv_offsets[r]` bytes after `recv`.
+     */
+    int32_t (*alltoallv)(void *context,
+                         const void *send,
+                         const size_t *send_bytes,
+                         const size_t *send_offsets,
+                         void *recv,
+                         const size_t *recv_bytes,
+                         const size_t *recv_offsets);
+    /**
+     * Starts to send a message, and writes a number of its own to `request`. Messages from one
+     * rank to another with equal tags arrive in order. All of `isend`, `irecv` and `test` are
+     * NULL, or none is.
+     */
+    int32_t (*isend)(void *context, int32_t to, uint32_t tag, const void *message, size_t bytes, uint64_t *request);
+    /**
+     * Starts to receive a message of at most `bytes` bytes, as `isend`. Of several from one rank
+     * with equal tags, each is tested only after those before it have completed.
+     */
+    int32_t (*irecv)(void *context, int32_t from, uint32_t tag, void *room, size_t bytes, uint64_t *request);
+    /**
+     * Writes 1 to `done` if a request has completed and, if it was to receive, the length of the
+     * message to `bytes`. Otherwise it writes 0 to `done`. The memory of the message stays where
+     * it is until `test` has said 1 or failed. Then the request is not tested again.
+     */
+    int32_t (*test)(void *context, uint64_t request, int32_t *done, size_t *bytes);
+    /**
+     * The host of this process. Processes share memory if they return equal names; NULL, or no
+     * function, stands for the machine and the namespace of processes.
+     */
+    const char *(*host)(void *context);
+    /**
+     * A rank that is known to have ended, or -1. The library notices itself if it was on the same
+     * host.
+     */
+    int32_t (*lost)(void *context);
+    /**
+     * Called when this rank takes part in no more collectives, so that others that wait in one
+     * should fail: closes connections, if the group has any.
+     */
+    void (*abandon)(void *context);
+    /**
+     * Why the last function failed, in words, or NULL; valid until the next call.
+     */
+    const char *(*error)(void *context);
+} thriffty_group_callbacks;
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -403,8 +481,8 @@ thriffty_status thriffty_plan_create_f(struct thriffty_plan **plan,
 #endif
 
 /**
- * Destroys a plan. Collective over its ranks. NULL is ignored. After MPI_Finalize, objects of MPI
- * are left to MPI.
+ * Destroys a plan. Collective over its ranks if they are those of MPI. NULL is ignored. After
+ * MPI_Finalize, objects of MPI are left to MPI.
  */
 thriffty_status thriffty_plan_destroy(struct thriffty_plan *plan);
 
@@ -610,6 +688,61 @@ thriffty_status thriffty_copy_run(struct thriffty_copy *copy, const void *const 
  * Destroys a copy. Collective over its ranks. NULL is ignored.
  */
 thriffty_status thriffty_copy_destroy(struct thriffty_copy *copy);
+
+/**
+ * Makes a communicator of the processes of a group, of which this one is `rank` of `size`.
+ * Collective; the same status on every rank, except that a `rank`, `size` or struct without a
+ * meaning is refused on this rank alone. On failure `*comm` is NULL.
+ *
+ * `callbacks` is copied, and its `struct_size` is `sizeof(thriffty_group_callbacks)`. The ranks of
+ * a host share memory, so that functions of the group are called only now, if it has one host. If
+ * a process ends, calls on the other ranks fail with `THRIFFTY_STATUS_TRANSPORT` and a text that
+ * names it, and so do later calls. The others can then make a communicator of a smaller group.
+ * Groups need Linux. docs/without-mpi.md has more.
+ *
+ * What the caller promises:
+ * Pointers are NULL or point at what their types say. The functions do what
+ * `thriffty_group_callbacks` says, return without an exception or a jump, may be called on any
+ * thread that calls this library, and stay valid with the context until the communicator and all
+ * plans and copies that were made with it are destroyed.
+ */
+thriffty_status thriffty_comm_create(struct thriffty_comm **comm,
+                                     int32_t rank,
+                                     int32_t size,
+                                     const struct thriffty_group_callbacks *callbacks,
+                                     void *context);
+
+/**
+ * Makes a plan of the ranks of a communicator, as `thriffty_plan_create`. Collective; the same
+ * status on every rank. The plan may outlive the communicator.
+ *
+ * What the caller promises:
+ * Pointers are NULL or point at what their types say, and the stream is valid.
+ */
+thriffty_status thriffty_plan_create_group(struct thriffty_plan **plan,
+                                           struct thriffty_comm *comm,
+                                           int32_t transform,
+                                           int32_t axes,
+                                           const int64_t *shape,
+                                           const struct thriffty_brick *input,
+                                           const struct thriffty_brick *output,
+                                           const struct thriffty_options *options);
+
+/**
+ * Agrees that all ranks can go on: `why` is NULL, or says why this rank cannot. Then every rank
+ * returns `THRIFFTY_STATUS_ARGUMENT` and the text of the lowest rank that has one. For programs
+ * that check what they ask for before they call. Collective.
+ *
+ * What the caller promises:
+ * `why` is NULL or a text that ends with a zero.
+ */
+thriffty_status thriffty_comm_agree(struct thriffty_comm *comm, const char *why);
+
+/**
+ * Destroys a communicator, at once. Plans and copies that were made with it go on. NULL is
+ * ignored.
+ */
+thriffty_status thriffty_comm_destroy(struct thriffty_comm *comm);
 
 /**
  * Makes options, all of which have their defaults. On failure `*options` is NULL.

@@ -74,8 +74,6 @@ pub mod spectral;
 pub mod tuning;
 pub mod warnings;
 
-#[cfg(target_os = "linux")]
-pub use fft_comm::group;
 #[cfg(feature = "mpi")]
 pub use fft_comm::mpi;
 pub use fft_comm::{ThreadComm, alone};
@@ -86,6 +84,14 @@ pub use field::{C2c, Field, Physical, R2c, R2r, Spectral};
 pub use job::Job;
 pub use options::Tuning;
 pub use plan::{Draft, Plan, c2c, r2c, r2r};
+
+/// Communicators of process groups that others have started, without MPI.
+#[cfg(target_os = "linux")]
+pub mod group {
+    #[doc(inline)]
+    pub use fft_comm::group::*;
+    pub use fft_core::{Parts, Slot};
+}
 
 /// Plans whose types are values, a cache of plans, and what plans are made from: options, layouts,
 /// recipes, predictions and simulations.

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from . import _arrays, _library, _mpi
+from . import _arrays, _library
+from ._groups import agree
 from ._library import Subarray
 from ._options import Slices, argument, brick_of, integer
 from ._plan import Plan
@@ -67,7 +68,7 @@ class ParallelCopy(_library.Uncopied):
                 to.add("target", slices, array)
             return number, from_, to
 
-        number, self._sources, self._targets = _mpi.agree(plan._ranks, asked)
+        number, self._sources, self._targets = agree(plan._ranks, asked)
         lists = [*self._sources.structs(), *self._targets.structs()]
         self._create(c.thriffty_copy_create(self._handle, plan._open(), number, *lists))
         self._pointers = (self._sources.pointers(), self._targets.pointers())
@@ -77,7 +78,8 @@ class ParallelCopy(_library.Uncopied):
         if not isinstance(plan, Plan):
             raise argument("plan", type(plan).__name__, "a Plan")
         self._handle = ctypes.c_void_p()
-        self._library, self._ranks = plan._library, plan._ranks
+        # A process group lives as long as the copy.
+        self._comm, self._library, self._ranks = plan._comm, plan._library, plan._ranks
 
     def _create(self, status: int) -> None:
         self._library.check(status)
@@ -170,7 +172,7 @@ class Halo(ParallelCopy):
             i64, i32 = ctypes.c_int64 * axes, ctypes.c_int32 * axes
             return number, found, i64(*below), i64(*above), i32(*wraps)
 
-        number, self._targets, *around = _mpi.agree(plan._ranks, asked)
+        number, self._targets, *around = agree(plan._ranks, asked)
         self._sources = self._targets
         structs = self._targets.structs()
         handle = self._handle

@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from ._groups import agree
 from ._layout import AxisCut, Cuts, Layout, axis_of, layout_of
-from ._mpi import Ranks, agree
+from ._mpi import Ranks
 from ._options import argument
 from ._plan import Plan
 

@@ -31,7 +31,7 @@ class OutOfMemoryError(Error, MemoryError):
 
 
 class TransportError(Error):
-    """A failure of MPI, a damaged message, or a rank that has left."""
+    """A failure of MPI or of a process group, a damaged message, or a rank that has left."""
 
 
 class DeviceError(Error):
@@ -122,6 +122,10 @@ _ARGUMENTS: dict[str, list] = {
     "thriffty_options_describe": [c_char_p, c_size_t],
     "thriffty_plan_create_serial": _CREATED + _ASKED + [_OPTIONS],
     "thriffty_plan_create_f": _CREATED + [c_int32] + _ASKED + _BRICKS + [_OPTIONS],
+    "thriffty_plan_create_group": _CREATED + [c_void_p] + _ASKED + _BRICKS + [_OPTIONS],
+    "thriffty_comm_create": _CREATED + [c_int32, c_int32, c_void_p, c_void_p],
+    "thriffty_comm_agree": [c_void_p, c_char_p],
+    "thriffty_comm_destroy": [c_void_p],
     # With the address of the shape.
     "thriffty_forward_serial": [c_int32, c_int32, c_void_p, _OPTIONS, *_APART[1:]],
     "thriffty_inverse_serial": [c_int32, c_int32, c_void_p, _OPTIONS, *_APART[1:]],

@@ -1,4 +1,4 @@
-"""What the ranks of a communicator agree on when they make plans."""
+"""What the ranks of a communicator of MPI agree on when they make plans."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import ctypes
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
-from ._library import ArgumentError, Error, Library, TransportError
+from . import _library
+from ._library import ArgumentError, Library, TransportError
 
 R = TypeVar("R")
 
@@ -26,17 +27,8 @@ def check_running() -> None:
         raise TransportError("MPI has not been initialised")
 
 
-def agree(ranks: Ranks | None, asked: Callable[[], R]) -> R:
-    """Calls `asked`, whose errors are those of arguments, on all ranks if there are several."""
-    if ranks is not None:
-        return ranks.agree(asked)
-    mine, why = _tried(asked)
-    if why is not None:
-        raise why if isinstance(why, Error) else ArgumentError(f"{why}") from why
-    return cast(R, mine)
-
-
-def _tried(asked: Callable[[], R]) -> tuple[R | None, Exception | None]:
+def tried(asked: Callable[[], R]) -> tuple[R | None, Exception | None]:
+    """The result of a call, or its error."""
     try:
         return asked(), None
     except Exception as error:  # Whatever it is, other ranks wait for this one.
@@ -54,6 +46,10 @@ class Ranks:
         self.comm, self.size = comm, comm.Get_size()
         self.next = 0
         self.unused: dict[int, tuple[Library, Destroy, ctypes.c_void_p]] = {}
+
+    @property
+    def library(self) -> Library:
+        return _library.over_mpi()
 
     @classmethod
     def of(cls, comm: Any) -> Ranks:
@@ -75,7 +71,7 @@ class Ranks:
     def agree(self, asked: Callable[[], R]) -> R:
         """Calls `asked`. The error of the lowest rank is that of all. Collective."""
         check_running()
-        mine, why = _tried(asked)
+        mine, why = tried(asked)
         text = None if why is None else f"{why}"
         said = self.comm.allgather((text, sorted(self.unused)))
         for number in sorted(set.intersection(*(set(unused) for _, unused in said))):
@@ -85,6 +81,10 @@ class Ranks:
             if text is not None:
                 raise ArgumentError(f"rank {rank}: {text}") from why
         return cast(R, mine)
+
+    def create(self, plan: ctypes.c_void_p, *asked: Any) -> int:
+        """Makes a plan. Collective."""
+        return self.library.c.thriffty_plan_create_f(plan, self.comm.py2f(), *asked)
 
     def number(self) -> int:
         """The number of a plan or copy that all ranks have made."""

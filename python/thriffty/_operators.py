@@ -12,8 +12,9 @@ import numpy as np
 
 from . import _arrays
 from ._described import Described
+from ._groups import Group, agree
 from ._library import doubles
-from ._mpi import Ranks, agree
+from ._mpi import Ranks
 from ._options import argument
 
 # The values of `thriffty_operator`, and how many components of how many dimensions each takes and
@@ -47,7 +48,7 @@ class Spectra(Described):
     error on all.
     """
 
-    _ranks: Ranks | None
+    _ranks: Ranks | Group | None
     _on_device: bool
     _failed: Exception | None = None
 

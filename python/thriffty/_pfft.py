@@ -22,9 +22,10 @@ from typing import Any
 import numpy as np
 
 from ._dist_array import DistArray
+from ._groups import agree
 from ._layout import Layout
 from ._library import Uncopied, over_mpi, serial
-from ._mpi import Ranks, agree
+from ._mpi import Ranks
 from ._options import argument
 from ._pfft_request import Request, stages_of
 from ._pfft_stages import Stage

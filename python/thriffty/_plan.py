@@ -1,4 +1,4 @@
-"""Plans: transforms of a whole grid by one process, or of bricks of it by the ranks of an MPI."""
+"""Plans: transforms of a whole grid by one process, or of bricks of it by several ranks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from . import _arrays, _library, _mpi
+from . import _arrays, _library
+from ._groups import agree, ranks_of
 from ._operators import Spectra
 from ._options import NORMS, Request, Slices, argument, as_path, scales
 
@@ -27,8 +28,12 @@ class Plan(Spectra, _library.Uncopied):
         Points along each of 1 to 4 axes.
     dtype : dtype
         Of physical data: complex128, complex64, float64 or float32.
-    comm : mpi4py.MPI.Comm, optional
-        The ranks. They all make the plan, with equal arguments except `input` and `output`.
+    comm : mpi4py.MPI.Comm, torch.distributed.ProcessGroup or object, optional
+        The ranks. They all make the plan, with equal arguments except `input` and `output`. An
+        object has `rank`, `size`, ``allgather(mine)``, which returns the bytes of each rank, and
+        ``alltoallv(parts)``, which takes bytes for each rank and returns those from each. It may
+        also have `isend`, `irecv` and `test`, `host`, `lost` and `abandon`; docs/without-mpi.md
+        says what they do.
     input, output : sequence of slice, optional
         This rank's brick of physical and of spectral data, one slice for each axis; an even cut by
         default. A brick may be empty. The bricks of all ranks tile the grid.
@@ -127,8 +132,8 @@ class Plan(Spectra, _library.Uncopied):
 
     Notes
     -----
-    An unused plan of several ranks is destroyed when its ranks make the next one on the same
-    communicator, or by the end of MPI. Close plans before the communicator is freed.
+    An unused plan over MPI is destroyed when its ranks make the next one on the same communicator,
+    or by the end of MPI. Close plans before the communicator is freed.
 
     Examples
     --------
@@ -176,8 +181,8 @@ class Plan(Spectra, _library.Uncopied):
         given = locals()
         self._handle: ctypes.c_void_p | None = None
         self._comm = comm
-        self._library = _library.serial() if comm is None else _library.over_mpi()
-        self._ranks = None if comm is None else _mpi.Ranks.of(comm)
+        self._ranks = ranks_of(comm)
+        self._library = _library.serial() if self._ranks is None else self._ranks.library
         self._lent = False
 
         def asked() -> Request:
@@ -190,7 +195,7 @@ class Plan(Spectra, _library.Uncopied):
                 options.update(scales(norm))
             return Request(self._library, shape, dtype, options, (input, output), stream)
 
-        request = _mpi.agree(self._ranks, asked)
+        request = agree(self._ranks, asked)
         options = request.options
         self._on_device = options["device"] != "host"
         self._shared = self._on_device or options["shared_arrays"] == "true"
@@ -203,11 +208,10 @@ class Plan(Spectra, _library.Uncopied):
         shape = (ctypes.c_int64 * axes)(*request.shape)
         c, asked = self._library.c, (request.transform, axes, shape)
         options = request.options.handle
-        if self._comm is None:
+        if self._ranks is None:
             status = c.thriffty_plan_create_serial(handle, *asked, options)
         else:
-            comm = self._comm.py2f()
-            status = c.thriffty_plan_create_f(handle, comm, *asked, *request.bricks, options)
+            status = self._ranks.create(handle, *asked, *request.bricks, options)
         self._library.check(status)
         return handle
 
@@ -353,7 +357,7 @@ class Plan(Spectra, _library.Uncopied):
     def save_wisdom(self, path: str | os.PathLike[str]) -> None:
         """Adds what ``tuning="measure"`` has timed to a file, for ``tuning=f"wisdom:{path}"``."""
         save, handle = self._library.c.thriffty_plan_save_wisdom, self._open()
-        text = _mpi.agree(self._ranks, lambda: as_path("path", path))
+        text = agree(self._ranks, lambda: as_path("path", path))
         self._library.check(save(handle, os.fsencode(text)))
 
     # -- its end --------------------------------------------------------------------------------

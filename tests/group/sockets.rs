@@ -8,8 +8,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::time::Duration;
 
-use fft_core::{Parts, Slot};
-use thriffty::group::{GroupError, Messages, ProcessGroup, Request};
+use thriffty::group::{GroupError, Messages, Parts, ProcessGroup, Request, Slot};
 
 type Result<T, E = GroupError> = std::result::Result<T, E>;
 

@@ -113,9 +113,10 @@ impl Bench {
         let threads = [c[0], c[1], c[2], "-pthread"];
         let serial = ["-std=c11", "-UTHRIFFTY_WITH_MPI", "-pthread"];
         let (cxx, fortran) = (["-std=c++17", "-O1"], ["-std=f2008"]);
-        let programs: [(&str, &str, &[&str], &[&str]); 17] = [
+        let programs: [(&str, &str, &[&str], &[&str]); 19] = [
             ("cc", "examples/c/serial.c", &serial, &["thriffty"]),
             ("cc", "crates/fft-capi/tests/serial.c", &serial, &["thriffty"]),
+            ("cc", "crates/fft-capi/tests/group.c", &serial, &["thriffty"]),
             ("mpicc", "examples/c/transform.c", &c, &["thriffty"]),
             ("mpicc", "examples/c/poisson.c", &c, &["thriffty"]),
             ("mpicc", "examples/c/device.c", &[c[0], c[1], c[2], "-ldl"], &["thriffty"]),
@@ -126,6 +127,7 @@ impl Bench {
             ("mpicc", "crates/fft-capi/tests/arrays.c", &c, &["thriffty"]),
             ("mpicc", "crates/fft-capi/tests/life.c", &threads, &["thriffty"]),
             ("mpif90", "crates/fft-capi/tests/fortran_arrays.f90", &fortran, &["thriffty-fortran"]),
+            ("mpif90", "crates/fft-capi/tests/fortran_group.f90", &fortran, &["thriffty-fortran"]),
             (
                 "mpif90",
                 "crates/fft-capi/tests/fortran_operators.f90",

@@ -6,7 +6,7 @@
 module thriffty_c
     use, intrinsic :: iso_c_binding, only: c_char, c_double, c_f_pointer, c_int, c_int32_t, c_int64_t, &
         c_loc, c_null_char, c_null_ptr, c_ptr, c_size_t
-    use thriffty_types, only: thriffty_brick, thriffty_sizes, thriffty_subarray
+    use thriffty_types, only: thriffty_brick, thriffty_group_callbacks, thriffty_sizes, thriffty_subarray
     implicit none
     private
 
@@ -14,10 +14,11 @@ module thriffty_c
     public :: c_options_read_environment
     public :: c_create_serial, c_destroy, c_allocate, c_sizes, c_wire_error, c_refuse, c_save_wisdom
     public :: c_forward, c_inverse, c_forward_in_place, c_inverse_in_place, c_recipe, c_report
+    public :: c_comm_create, c_comm_agree, c_comm_destroy, c_create_group
     public :: c_forward_serial, c_inverse_serial, c_clear_plans, c_default_threads
     public :: c_apply, c_convolve, c_wavenumbers, c_green_function, c_next_fast_len
     public :: c_subarray_init, c_copy_create, c_halo_create, c_copy_run, c_copy_run_in_place, c_copy_destroy
-    public :: c_shape, ended, last_error, reversed, turned, written
+    public :: c_brick, c_shape, ended, last_error, reversed, turned, written
 #ifdef THRIFFTY_WITH_MPI
     public :: c_create
 #endif
@@ -54,6 +55,30 @@ module thriffty_c
             integer(c_int32_t), value :: transform, axes
             integer(c_int64_t), intent(in) :: shape(*)
             type(c_ptr), value :: options
+            integer(c_int32_t) :: status
+        end function
+        function c_create_group(plan, comm, transform, axes, shape, input, output, options) result(status) &
+                bind(C, name="thriffty_plan_create_group")
+            import :: c_int32_t, c_int64_t, c_ptr
+            type(c_ptr), intent(out) :: plan
+            type(c_ptr), value :: comm
+            integer(c_int32_t), value :: transform, axes
+            integer(c_int64_t), intent(in) :: shape(*)
+            type(c_ptr), value :: input, output, options
+            integer(c_int32_t) :: status
+        end function
+        function c_comm_create(comm, rank, size, callbacks, context) result(status) &
+                bind(C, name="thriffty_comm_create")
+            import :: c_int32_t, c_ptr, thriffty_group_callbacks
+            type(c_ptr), intent(out) :: comm
+            integer(c_int32_t), value :: rank, size
+            type(thriffty_group_callbacks), intent(in) :: callbacks
+            type(c_ptr), value :: context
+            integer(c_int32_t) :: status
+        end function
+        function c_comm_agree(comm, why) result(status) bind(C, name="thriffty_comm_agree")
+            import :: c_int32_t, c_ptr
+            type(c_ptr), value :: comm, why
             integer(c_int32_t) :: status
         end function
 #ifdef THRIFFTY_WITH_MPI
@@ -241,6 +266,7 @@ module thriffty_c
 
     procedure(destroys), bind(C, name="thriffty_plan_destroy") :: c_destroy
     procedure(destroys), bind(C, name="thriffty_copy_destroy") :: c_copy_destroy
+    procedure(destroys), bind(C, name="thriffty_comm_destroy") :: c_comm_destroy
     procedure(destroys), bind(C, name="thriffty_options_destroy") :: c_options_destroy
     procedure(destroys), bind(C, name="thriffty_options_read_environment") :: c_options_read_environment
     procedure(transforms_serially), bind(C, name="thriffty_forward_serial") :: c_forward_serial
@@ -263,6 +289,19 @@ contains
         axes = min(size(shape, kind=c_int32_t), 4_c_int32_t)
         c_shape = 1
         c_shape(:axes) = shape(axes:1:-1)
+    end function
+
+    !> The address of room, with the brick in C's order there; NULL without a brick.
+    function c_brick(brick, axes, room) result(at)
+        type(thriffty_brick), intent(in), optional :: brick
+        integer(c_int32_t), intent(in) :: axes
+        type(thriffty_brick), intent(out), target :: room
+        type(c_ptr) :: at
+
+        at = c_null_ptr
+        if (.not. present(brick)) return
+        room = turned(brick, axes)
+        at = c_loc(room)
     end function
 
     !> The text that a call writes as snprintf does.

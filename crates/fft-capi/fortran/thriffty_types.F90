@@ -4,9 +4,9 @@
 ! bytes: the modules are the same with -fdefault-integer-8 and without.
 
 module thriffty_types
-    use, intrinsic :: iso_c_binding, only: c_int32_t, c_int64_t, c_null_ptr, c_ptr, c_size_t
+    use, intrinsic :: iso_c_binding, only: c_funptr, c_int32_t, c_int64_t, c_null_funptr, c_null_ptr, c_ptr, c_size_t
     implicit none
-    private :: c_int32_t, c_int64_t, c_null_ptr, c_ptr, c_size_t
+    private :: c_funptr, c_int32_t, c_int64_t, c_null_funptr, c_null_ptr, c_ptr, c_size_t
 
     integer(c_int32_t), parameter :: &
         THRIFFTY_STATUS_OK = 0, THRIFFTY_STATUS_GEOMETRY = 1, THRIFFTY_STATUS_ARGUMENT = 2, &
@@ -42,6 +42,20 @@ module thriffty_types
     type :: thriffty_plan
         type(c_ptr) :: handle = c_null_ptr
         integer(c_int32_t) :: axes = 0
+    end type
+
+    !> The ranks of a process group, without MPI. Copies are the same communicator.
+    type :: thriffty_comm
+        type(c_ptr) :: handle = c_null_ptr
+    end type
+
+    !> The functions of a process group, which are bind(C), as c_funloc has them: their arguments
+    !> are those that include/thriffty.h says. Those that are not set are NULL.
+    type, bind(C) :: thriffty_group_callbacks
+        integer(c_size_t) :: struct_size = 0
+        type(c_funptr) :: allgather = c_null_funptr, alltoallv = c_null_funptr
+        type(c_funptr) :: isend = c_null_funptr, irecv = c_null_funptr, test = c_null_funptr
+        type(c_funptr) :: host = c_null_funptr, lost = c_null_funptr, abandon = c_null_funptr, error = c_null_funptr
     end type
 
     !> A brick in a local array. Arrays of a copy are numbered from 0. The offset is that of the

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use thriffty::PerProcess;
+use thriffty::{Comm, PerProcess};
 
 use crate::arrays::Copies;
 use crate::plan::Held;
@@ -22,12 +22,20 @@ static PLANS: PerProcess<Registry<Held>> = PerProcess::new(|| Registry::new("pla
 /// All copies of the process.
 static COPIES: PerProcess<Registry<Copies>> = PerProcess::new(|| Registry::new("copy"));
 
+/// All communicators of process groups.
+static COMMS: PerProcess<Registry<Box<dyn Comm>>> =
+    PerProcess::new(|| Registry::new("communicator"));
+
 pub(crate) fn plans() -> &'static Registry<Held> {
     PLANS.get()
 }
 
 pub(crate) fn copies() -> &'static Registry<Copies> {
     COPIES.get()
+}
+
+pub(crate) fn comms() -> &'static Registry<Box<dyn Comm>> {
+    COMMS.get()
 }
 
 /// Odd numbers, so that none is the address of anything but a byte. No two objects have the same.

@@ -21,12 +21,13 @@ pub enum Status {
     Memory = 3,
     /// A damaged or unexpected message.
     Message = 4,
-    /// A failure of MPI, an invalid communicator, or a rank that left.
+    /// A failure of MPI or of a process group, an invalid communicator, or a rank that left.
     Transport = 5,
     /// Too little memory that the ranks of a host can share: enlarge it, or choose another exchange
     /// than "shared".
     SharedMemory = 6,
-    /// No plan or copy, a destroyed one, or one that was made before this process was forked.
+    /// No plan, copy or communicator, a destroyed one, or one that was made before this process was
+    /// forked.
     Plan = 7,
     /// A bug of the library, on this rank alone: others may wait. The plan or copy cannot be used
     /// again.
@@ -40,7 +41,7 @@ pub enum Status {
 #[derive(Debug)]
 pub(crate) enum Failure {
     Library(Error),
-    /// A plan or a copy that is none.
+    /// A plan, a copy or a communicator that is none.
     Handle(&'static str, usize),
     /// One in which something panicked before.
     Broken(&'static str),

@@ -1,5 +1,7 @@
 //! Numbers and structs of the C interface, laid out as in C.
 
+use std::ffi::{c_char, c_void};
+
 use thriffty::Error;
 use thriffty::planning::Settings;
 
@@ -96,6 +98,90 @@ pub struct Options {
     pub(crate) stream: usize,
     /// The first option that could not be set.
     pub(crate) failed: Option<Error>,
+}
+
+/// The functions of a process group that somebody else has started: what `thriffty_comm_create`
+/// makes a communicator of. Later versions have more functions at the end.
+///
+/// Each gets the context of `thriffty_comm_create`. A status is 0 for success; after another one
+/// the communicator fails, on this rank with the text of `error`. If a rank has ended, calls must
+/// fail on the others instead of waiting for it. `allgather` and `alltoallv` are collective: all
+/// ranks call them in the same order. The others may be NULL.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct GroupCallbacks {
+    /// Bytes of this struct as the program knows it.
+    pub struct_size: usize,
+    /// Gathers `bytes` bytes of every rank, `mine`, into `all`, in order of ranks.
+    pub allgather: Option<
+        unsafe extern "C" fn(
+            context: *mut c_void,
+            mine: *const c_void,
+            all: *mut c_void,
+            bytes: usize,
+        ) -> i32,
+    >,
+    /// Sends `send_bytes[r]` bytes, from `send_offsets[r]` bytes after `send` on, to each rank `r`,
+    /// also to this one. What comes from rank `r` has `recv_bytes[r]` bytes, as the sender knows,
+    /// and begins `recv_offsets[r]` bytes after `recv`.
+    pub alltoallv: Option<
+        unsafe extern "C" fn(
+            context: *mut c_void,
+            send: *const c_void,
+            send_bytes: *const usize,
+            send_offsets: *const usize,
+            recv: *mut c_void,
+            recv_bytes: *const usize,
+            recv_offsets: *const usize,
+        ) -> i32,
+    >,
+    /// Starts to send a message, and writes a number of its own to `request`. Messages from one
+    /// rank to another with equal tags arrive in order. All of `isend`, `irecv` and `test` are
+    /// NULL, or none is.
+    pub isend: Option<
+        unsafe extern "C" fn(
+            context: *mut c_void,
+            to: i32,
+            tag: u32,
+            message: *const c_void,
+            bytes: usize,
+            request: *mut u64,
+        ) -> i32,
+    >,
+    /// Starts to receive a message of at most `bytes` bytes, as `isend`. Of several from one rank
+    /// with equal tags, each is tested only after those before it have completed.
+    pub irecv: Option<
+        unsafe extern "C" fn(
+            context: *mut c_void,
+            from: i32,
+            tag: u32,
+            room: *mut c_void,
+            bytes: usize,
+            request: *mut u64,
+        ) -> i32,
+    >,
+    /// Writes 1 to `done` if a request has completed and, if it was to receive, the length of the
+    /// message to `bytes`. Otherwise it writes 0 to `done`. The memory of the message stays where
+    /// it is until `test` has said 1 or failed. Then the request is not tested again.
+    pub test: Option<
+        unsafe extern "C" fn(
+            context: *mut c_void,
+            request: u64,
+            done: *mut i32,
+            bytes: *mut usize,
+        ) -> i32,
+    >,
+    /// The host of this process. Processes share memory if they return equal names; NULL, or no
+    /// function, stands for the machine and the namespace of processes.
+    pub host: Option<unsafe extern "C" fn(context: *mut c_void) -> *const c_char>,
+    /// A rank that is known to have ended, or -1. The library notices itself if it was on the same
+    /// host.
+    pub lost: Option<unsafe extern "C" fn(context: *mut c_void) -> i32>,
+    /// Called when this rank takes part in no more collectives, so that others that wait in one
+    /// should fail: closes connections, if the group has any.
+    pub abandon: Option<unsafe extern "C" fn(context: *mut c_void)>,
+    /// Why the last function failed, in words, or NULL; valid until the next call.
+    pub error: Option<unsafe extern "C" fn(context: *mut c_void) -> *const c_char>,
 }
 
 /// Sizes of a plan on this rank, all arrays of a batch together. Later versions have more fields at

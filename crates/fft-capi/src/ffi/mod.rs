@@ -27,8 +27,11 @@ use crate::values::{Options, Sizes};
 
 mod addresses;
 pub mod arrays;
+#[cfg(target_os = "linux")]
+mod callbacks;
 #[cfg(feature = "cuda")]
 mod device;
+pub mod group;
 pub mod options;
 mod pointers;
 pub mod serial;
@@ -170,8 +173,8 @@ unsafe fn create(
     unsafe { Ok(tell("plan", place, std::ptr::without_provenance_mut(number))?) }
 }
 
-/// Destroys a plan. Collective over its ranks. NULL is ignored. After MPI_Finalize, objects of MPI
-/// are left to MPI.
+/// Destroys a plan. Collective over its ranks if they are those of MPI. NULL is ignored. After
+/// MPI_Finalize, objects of MPI are left to MPI.
 #[unsafe(no_mangle)]
 pub extern "C" fn thriffty_plan_destroy(plan: *mut Plan) -> Status {
     status(|| match plan.addr() {

@@ -98,12 +98,14 @@ pub(super) struct Pending {
     far: Arc<Far>,
     tag: u32,
     sends: Vec<Request>,
-    receives: Vec<Receive>,
+    /// By sender, in the order in which its messages arrive. Only the first of each is tested, so
+    /// that a group may take any message that has arrived to be the one that is asked for.
+    receives: Vec<VecDeque<Receive>>,
 }
 
+#[derive(Clone, Copy)]
 struct Receive {
     request: Request,
-    from: usize,
     number: usize,
 }
 
@@ -123,12 +125,13 @@ impl Pending {
     /// Collective.
     pub(super) fn new(far: &Arc<Far>) -> Self {
         let tag = far.tag.fetch_add(1, Ordering::Relaxed);
-        Self { far: far.clone(), tag, sends: Vec::new(), receives: Vec::new() }
+        let receives = (0..far.size).map(|_| VecDeque::new()).collect();
+        Self { far: far.clone(), tag, sends: Vec::new(), receives }
     }
 
     pub(super) fn reserve(&mut self, sends: usize, receives: usize) {
         self.sends.reserve(sends);
-        self.receives.reserve(receives);
+        self.receives.iter_mut().for_each(|queue| queue.reserve(receives));
     }
 
     /// Messages that have not left yet.
@@ -163,7 +166,7 @@ impl Pending {
         failure: &mut Result<(), Error>,
     ) {
         match self.call("irecv", |messages| messages.irecv(from, self.tag, room)) {
-            Ok(request) => self.receives.push(Receive { request, from, number }),
+            Ok(request) => self.receives[from].push_back(Receive { request, number }),
             Err(error) => {
                 keep(failure, error);
                 arrivals.push_back(lost(number));
@@ -178,13 +181,13 @@ impl Pending {
         arrivals: &mut VecDeque<Arrival>,
         failure: &mut Result<(), Error>,
     ) -> bool {
-        let before = self.sends.len() + self.receives.len();
+        let before = self.under_way();
         if let Some(error) = self.far.failure.get()
             && before > 0
         {
             keep(failure, error.clone());
             self.sends.clear();
-            arrivals.extend(self.receives.drain(..).map(|receive| lost(receive.number)));
+            (0..self.receives.len()).for_each(|from| self.give_up(from, arrivals));
         }
         let mut at = 0;
         while at < self.sends.len() {
@@ -198,23 +201,29 @@ impl Pending {
             }
             self.sends.swap_remove(at);
         }
-        let mut at = 0;
-        while at < self.receives.len() {
-            let Receive { request, number, .. } = self.receives[at];
-            match self.call("test", |messages| messages.test(request)) {
-                Ok(None) => {
-                    at += 1;
-                    continue;
+        for from in 0..self.receives.len() {
+            while let Some(Receive { request, number }) = self.receives[from].front().copied() {
+                match self.call("test", |messages| messages.test(request)) {
+                    Ok(None) => break,
+                    Ok(Some(message)) => arrivals.push_back(Arrival { number, message }),
+                    Err(error) => {
+                        keep(failure, error);
+                        arrivals.push_back(lost(number));
+                    }
                 }
-                Ok(Some(message)) => arrivals.push_back(Arrival { number, message }),
-                Err(error) => {
-                    keep(failure, error);
-                    arrivals.push_back(lost(number));
-                }
+                self.receives[from].pop_front();
             }
-            self.receives.swap_remove(at);
         }
-        self.sends.len() + self.receives.len() < before
+        self.under_way() < before
+    }
+
+    fn under_way(&self) -> usize {
+        self.sends.len() + self.receives.iter().map(VecDeque::len).sum::<usize>()
+    }
+
+    /// Messages from a rank will not come.
+    fn give_up(&mut self, from: usize, arrivals: &mut VecDeque<Arrival>) {
+        arrivals.extend(self.receives[from].drain(..).map(|receive| lost(receive.number)));
     }
 
     /// Gives up messages from a rank that the group has lost.
@@ -224,14 +233,88 @@ impl Pending {
         failure: &mut Result<(), Error>,
     ) {
         let Some(gone) = self.far.group().lost() else { return };
-        let lost_ones = self.receives.extract_if(.., |receive| receive.from == gone);
-        let mut is_any = false;
-        for receive in lost_ones {
-            is_any = true;
-            arrivals.push_back(lost(receive.number));
-        }
-        if is_any {
+        if !self.receives[gone].is_empty() {
+            self.give_up(gone, arrivals);
             keep(failure, Error::Left { gone });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+    use std::collections::HashSet;
+
+    /// A group of two to which any request is as good as another: what has arrived first goes to
+    /// the one that is tested, but not when it is tested for the first time.
+    #[derive(Default)]
+    struct AnyRequest {
+        asked: RefCell<Vec<Slot>>,
+        tested: RefCell<HashSet<Request>>,
+        arrived: RefCell<VecDeque<u8>>,
+    }
+
+    impl ProcessGroup for AnyRequest {
+        fn rank(&self) -> usize {
+            0
+        }
+
+        fn size(&self) -> usize {
+            2
+        }
+
+        fn allgather(&self, _: &[u8], _: &mut [u8]) -> Result<(), GroupError> {
+            Err("not called".into())
+        }
+
+        fn alltoallv(
+            &self,
+            _: Parts<'_, &[u8]>,
+            _: Parts<'_, &mut [u8]>,
+        ) -> Result<(), GroupError> {
+            Err("not called".into())
+        }
+
+        fn messages(&self) -> Option<&dyn Messages> {
+            Some(self)
+        }
+    }
+
+    impl Messages for AnyRequest {
+        fn isend(&self, _: usize, _: u32, _: Slot) -> Result<Request, GroupError> {
+            Err("not called".into())
+        }
+
+        fn irecv(&self, _: usize, _: u32, room: Slot) -> Result<Request, GroupError> {
+            self.asked.borrow_mut().push(room);
+            Ok(self.asked.borrow().len() as Request)
+        }
+
+        fn test(&self, request: Request) -> Result<Option<Slot>, GroupError> {
+            if self.tested.borrow_mut().insert(request) {
+                return Ok(None);
+            }
+            let mut room = self.asked.borrow_mut().pop().ok_or("no room")?;
+            room.bytes_mut()[0] = self.arrived.borrow_mut().pop_front().ok_or("no message")?;
+            Ok(Some(room))
+        }
+    }
+
+    #[test]
+    fn messages_go_to_receives_in_their_order() {
+        let group = AnyRequest { arrived: RefCell::new((0..4).collect()), ..Default::default() };
+        let mut pending = Pending::new(&Arc::new(Far::new(Box::new(group))));
+        let (mut arrivals, mut failure, mut pool) = (VecDeque::new(), Ok(()), SlotPool::default());
+        for number in 0..4 {
+            let room = Slot::new(1, 0).expect("a byte");
+            pending.receive(1, number, room, &mut arrivals, &mut failure);
+        }
+        while pending.under_way() > 0 {
+            pending.progress(&mut pool, &mut arrivals, &mut failure);
+        }
+        assert_eq!(failure, Ok(()));
+        let found: Vec<_> = arrivals.iter().map(|it| (it.number, it.message.bytes()[0])).collect();
+        assert_eq!(found, [(0, 0), (1, 1), (2, 2), (3, 3)]);
     }
 }

@@ -45,7 +45,7 @@ impl GroupComm {
     /// them counts as a host of its own, and they exchange messages by the group.
     ///
     /// # Errors
-    /// When the group fails, or a rank has ended.
+    /// When the group fails, gathers in another order than by ranks, or a rank has ended.
     pub fn new(group: impl ProcessGroup + 'static) -> Result<Self, Error> {
         let far = Arc::new(Far::new(Box::new(group)));
         let all = processes(&far)?;
@@ -121,16 +121,25 @@ impl Drop for GroupComm {
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 struct RankProcess {
+    rank: u64,
     host: u64,
     id: u64,
 }
 
 /// The processes of all ranks. Collective.
 fn processes(far: &Far) -> Result<Vec<RankProcess>, Error> {
-    let mine = RankProcess { host: checksum(far.host().as_bytes()), id: std::process::id().into() };
+    let (rank, host) = (far.rank as u64, checksum(far.host().as_bytes()));
+    let mine = RankProcess { rank, host, id: std::process::id().into() };
     let mut all = vec![mine; far.size];
     far.allgather(bytemuck::bytes_of(&mine), bytemuck::cast_slice_mut(&mut all))?;
-    Ok(all)
+    match (0..far.size).find(|&rank| all[rank].rank != rank as u64) {
+        None => Ok(all),
+        Some(rank) => {
+            let found = format!("data of rank {}", all[rank].rank);
+            let what = "allgather of a process group";
+            Err(Error::argument(what, found, format!("data of rank {rank} in its place")))
+        }
+    }
 }
 
 /// The ranks of the host of a rank, ascending.

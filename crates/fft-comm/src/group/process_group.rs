@@ -54,6 +54,8 @@ pub trait ProcessGroup: Send {
 }
 
 /// Non-blocking messages between two ranks. Messages of a pair with equal tags arrive in order.
+/// Receives of them are posted in that order, and each is tested only after those before it have
+/// completed.
 pub trait Messages {
     /// Starts to send the bytes of a slot. [`Messages::test`] returns the slot.
     ///

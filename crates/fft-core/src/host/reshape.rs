@@ -362,7 +362,7 @@ impl<T: Real> ReshapeHandler<'_, T> {
         let codec = &codecs[usize::from(encoded[1][number])];
         let dst = &mut *self.dst[to];
         let result = self.timings.unpack.time(|| match self.device.fails(CpuCall::Unpack) {
-            true => Err(BadMessage::Length { found: message.len() - 1, expected: message.len() }),
+            true => Err(BadMessage::Length { found: 0, expected: message.len() }),
             false => codec.unpack(message, scatter, *width, dst),
         });
         let result = result.map_err(|bad| bad.at(*rank, message_plan.recvs[number].peer));

@@ -1,0 +1,128 @@
+"""The ranks of process groups without MPI, and the ranks of any communicator."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import weakref
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+from . import _library
+from ._callbacks import Callbacks, fill
+from ._library import ArgumentError, Error, Library
+from ._mpi import Destroy, Ranks, tried
+
+R = TypeVar("R")
+
+# The groups of objects, by their identity, as long as these live.
+_known: dict[int, tuple[Any, Group]] = {}
+
+
+def ranks_of(comm: Any) -> Ranks | Group | None:
+    """The ranks of a communicator of mpi4py, or of a process group; None of no communicator."""
+    if comm is None:
+        return None
+    mpi4py = sys.modules.get("mpi4py.MPI")
+    if mpi4py is not None and isinstance(comm, mpi4py.Comm):
+        return Ranks.of(comm)
+    return Group.of(comm)
+
+
+def agree(ranks: Ranks | Group | None, asked: Callable[[], R]) -> R:
+    """Calls `asked`, whose errors are those of arguments, on all ranks if there are several."""
+    if ranks is not None:
+        return ranks.agree(asked)
+    mine, why = tried(asked)
+    if why is not None:
+        raise why if isinstance(why, Error) else ArgumentError(f"{why}") from why
+    return cast(R, mine)
+
+
+class Group:
+    """The communicator that is made of a process group, once for each object.
+
+    Destroying plans and copies is not collective.
+    """
+
+    def __init__(self, comm: Any) -> None:
+        self.library = _library.serial()
+        if not hasattr(self.library.c, "thriffty_comm_create"):
+            raise ImportError(f"{self.library.path} has no process groups")
+        self._handle = ctypes.c_void_p()
+        methods = _methods(comm)
+        rank, self.size = int(methods.rank), int(methods.size)
+        self._callbacks = Callbacks(methods, self.size)
+        callbacks, c = ctypes.byref(self._callbacks.struct), self.library.c
+        status = c.thriffty_comm_create(self._handle, rank, self.size, callbacks, None)
+        self.library.check(status)
+
+    @classmethod
+    def of(cls, comm: Any) -> Group:
+        """What is kept with the object."""
+        at = id(comm)
+        if at not in _known:
+            group = cls(comm)
+            _known[at] = (weakref.ref(comm, lambda _: _known.pop(at, None)), group)
+        return _known[at][1]
+
+    def agree(self, asked: Callable[[], R]) -> R:
+        """Calls `asked`. The error of the lowest rank is that of all. Collective."""
+        mine, why = tried(asked)
+        text = None if why is None else f"{why}".encode(errors="backslashreplace")
+        try:
+            self.library.check(self.library.c.thriffty_comm_agree(self._handle, text))
+        except Error as error:
+            raise error from why
+        return cast(R, mine)
+
+    def create(self, plan: ctypes.c_void_p, *asked: Any) -> int:
+        """Makes a plan. Collective."""
+        return self.library.c.thriffty_plan_create_group(plan, self._handle, *asked)
+
+    def number(self) -> int:
+        return 0
+
+    def leave(
+        self, number: int, library: Library, destroy: Destroy, handle: ctypes.c_void_p
+    ) -> None:
+        """Nobody uses this plan or copy on this rank any more."""
+        destroy(handle)
+
+    def __del__(self) -> None:
+        if getattr(self, "_handle", None):
+            self.library.c.thriffty_comm_destroy(self._handle)
+
+
+def _methods(comm: Any) -> Any:
+    torch = sys.modules.get("torch.distributed")
+    if torch is not None and torch.is_available() and isinstance(comm, torch.ProcessGroup):
+        from ._torch import TorchGroup
+
+        return TorchGroup(comm)
+    if any(not hasattr(comm, name) for name in ("rank", "size", "allgather", "alltoallv")):
+        expected = (
+            "a communicator of mpi4py, a group of torch.distributed, or an object with rank, size, "
+            "allgather and alltoallv"
+        )
+        raise TypeError(f"comm: found {type(comm).__name__}, expected {expected}")
+    return _Bytes(comm)
+
+
+class _Bytes:
+    """Methods that take and return bytes, of an object that lives as long as its plans."""
+
+    def __init__(self, comm: Any) -> None:
+        self._comm = weakref.proxy(comm)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._comm, name)
+
+    def allgather(self, mine: memoryview, rooms: list[memoryview]) -> None:
+        fill(rooms, self._comm.allgather(bytes(mine)))
+
+    def alltoallv(self, parts: list[memoryview], rooms: list[memoryview]) -> None:
+        fill(rooms, self._comm.alltoallv([bytes(part) for part in parts]))
+
+    def isend(self, to: int, tag: int, message: memoryview) -> Any:
+        return self._comm.isend(to, tag, bytes(message))

@@ -1,0 +1,48 @@
+"""Groups of torch.distributed: gloo for data on hosts, NCCL through tensors on GPUs."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+
+class TorchGroup:
+    """The collectives of a group, which lives as long as its plans."""
+
+    def __init__(self, group: Any) -> None:
+        self._group = weakref.ref(group)
+        self.rank, self.size = dist.get_rank(group), dist.get_world_size(group)
+        # Such as "cpu:gloo,cuda:nccl". NCCL has no tensors on hosts.
+        backends = str(dist.get_backend_config(group))
+        on_device = "cpu:" not in backends
+        self._device = torch.device("cuda", torch.cuda.current_device()) if on_device else "cpu"
+
+    def _room(self, bytes: int) -> torch.Tensor:
+        return torch.empty(bytes, dtype=torch.uint8, device=self._device)
+
+    def allgather(self, mine: memoryview, rooms: list[memoryview]) -> None:
+        received = [self._room(len(room)) for room in rooms]
+        dist.all_gather(received, _tensor(mine).to(self._device), group=self._group())
+        _copy(received, rooms)
+
+    def alltoallv(self, parts: list[memoryview], rooms: list[memoryview]) -> None:
+        sends, receives = [len(part) for part in parts], [len(room) for room in rooms]
+        sent = torch.cat([_tensor(part) for part in parts]).to(self._device)
+        received = self._room(sum(receives))
+        dist.all_to_all_single(received, sent, receives, sends, group=self._group())
+        _copy(received.cpu().split(receives), rooms)
+
+
+def _tensor(memory: memoryview) -> torch.Tensor:
+    """The same memory as a tensor."""
+    if len(memory) == 0:
+        return torch.empty(0, dtype=torch.uint8)
+    return torch.frombuffer(memory, dtype=torch.uint8)
+
+
+def _copy(received: Any, rooms: list[memoryview]) -> None:
+    for tensor, room in zip(received, rooms):
+        _tensor(room).copy_(tensor)
