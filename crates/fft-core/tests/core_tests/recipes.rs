@@ -170,7 +170,12 @@ fn steps_of(program: &Program<'_>) -> (Vec<Step>, f64) {
             DeviceOp::Exchange(pass) => {
                 steps.push(exchange(pass));
                 // Of two transforms across, the last has both.
-                if !matches!(ops.peek(), Some(DeviceOp::Across(_))) {
+                let is_first_of_two = match ops.peek() {
+                    Some(DeviceOp::Across(_)) => true,
+                    Some(DeviceOp::Store(store)) => store.loads.is_none(),
+                    _ => false,
+                };
+                if !is_first_of_two {
                     add_ffts(&mut steps, &pass.fuse_after);
                 }
             }
