@@ -13,8 +13,9 @@
 use std::ops::RangeInclusive;
 
 use super::allocate::{MemoryUse, Place, is_accessed, places};
-use super::lower::Lowering;
-use super::program::{Op, Program};
+use super::lowering::Lowering;
+use super::ops::Op;
+use super::program::Program;
 use crate::geometry::exclusive::Exclusive;
 use crate::problem::Memory;
 use crate::redistribute::spill::{BufferSplit, Spill};
@@ -95,7 +96,8 @@ impl<'a> Lowering<'a> {
         let fits = |value: usize| value == 0 || !program.exceeds(value);
         [false, true].into_iter().any(|copies_out| {
             let in_output = |value: usize| {
-                !(copies_out && value == last) && !self.hides(&uses, value) && fits(value)
+                let is_copied = copies_out && value == last;
+                fits(value) && !(is_copied || self.hides(&uses, value))
             };
             !places(&uses, in_output).contains(&Place::Work(1))
         })

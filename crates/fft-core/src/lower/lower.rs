@@ -17,12 +17,12 @@
 
 use super::candidate::Candidate;
 use super::capabilities::Capabilities;
-use super::device::{AcrossFft, StorePass};
-use super::program::{AxisFft, ExchangePass, Op, Program, Value};
+use super::lowering::Lowering;
+use super::ops::{AcrossFft, AxisFft, ExchangePass, Op};
+use super::program::{Program, Value};
 use crate::geometry::Topology;
-use crate::problem::{Direction, Gain, Problem, TransportPolicy};
-use crate::recipe::norm_gain::gain_after;
-use crate::recipe::{Node, Recipe, Step};
+use crate::problem::Direction;
+use crate::recipe::{Recipe, Step};
 use crate::redistribute::spill::BufferSplit;
 
 impl Recipe {
@@ -52,34 +52,7 @@ impl Recipe {
     }
 }
 
-/// One direction of a recipe to be lowered.
-#[derive(Clone, Copy)]
-pub(crate) struct Lowering<'a> {
-    pub(crate) recipe: &'a Recipe,
-    pub(crate) direction: Direction,
-    pub(crate) capabilities: Capabilities<'a>,
-    pub(crate) policy: TransportPolicy,
-}
-
 impl<'a> Lowering<'a> {
-    pub(crate) fn problem(&self) -> &'a Problem {
-        self.recipe.problem()
-    }
-
-    /// The nodes before and after a step in this direction.
-    pub(crate) fn ends(&self, step: usize) -> [&'a Node; 2] {
-        let nodes = self.recipe.nodes();
-        let [first, last] = [&nodes[step], &nodes[step + 1]];
-        self.direction.choose([first, last], [last, first])
-    }
-
-    /// The nodes before the first step and after the last.
-    pub(crate) fn start_and_end(&self) -> [&'a Node; 2] {
-        let nodes = self.recipe.nodes();
-        let [first, last] = [&nodes[0], &nodes[nodes.len() - 1]];
-        self.direction.choose([first, last], [last, first])
-    }
-
     /// The program of a candidate.
     pub(crate) fn build(&self, candidate: Candidate) -> Program<'a> {
         let mut ops = self.unfused(candidate.reads_peers);
@@ -164,16 +137,6 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// The gain of an error in the data of `from` by the steps after this one.
-    pub(crate) fn gain(&self, from: &Node, step: usize) -> Gain {
-        let steps = self.recipe.steps();
-        let rest: Vec<_> = match self.direction {
-            Direction::Forward => steps[step + 1..].to_vec(),
-            Direction::Inverse => steps[..step].iter().rev().copied().collect(),
-        };
-        gain_after(from, &rest, self.problem(), self.direction)
-    }
-
     /// The data before, between and after operations, not divided.
     fn values(&self, ops: &[Op<'a>]) -> Vec<Value<'a>> {
         let [start, end] = self.start_and_end();
@@ -196,9 +159,9 @@ fn number_exchanges(ops: &mut [Op<'_>]) {
     for op in ops {
         let pass = match op {
             Op::Exchange(pass) => pass,
-            Op::Store(StorePass { loads, exchange, .. }) => {
-                number += usize::from(loads.is_some());
-                exchange
+            Op::Store(store) => {
+                number += usize::from(store.loads.is_some());
+                &mut store.exchange
             }
             _ => continue,
         };

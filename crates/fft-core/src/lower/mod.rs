@@ -6,6 +6,8 @@ pub(crate) mod capabilities;
 pub(crate) mod device;
 pub(crate) mod fusion;
 pub(crate) mod lower;
+pub(crate) mod lowering;
+pub(crate) mod ops;
 pub(crate) mod program;
 pub(crate) mod rules;
 pub(crate) mod shared;
@@ -14,7 +16,8 @@ pub(crate) mod tiling;
 pub use allocate::{MemoryNeeds, MemoryUse};
 pub use capabilities::Capabilities;
 pub use device::{
-    AcrossFft, Chunks, DeviceCapabilities, DeviceLink, EngineCopy, EngineSide, FftGroup, PieceGrid,
-    StorePass, device_chunks, is_large, loads_lines, swapped,
+    Chunks, DeviceCapabilities, DeviceLink, EngineCopy, EngineSide, FftGroup, PieceGrid,
+    device_chunks, is_large, loads_lines, swapped,
 };
-pub use program::{AxisFft, DeviceOp, ExchangePass, Program};
+pub use ops::{AcrossFft, AxisFft, ExchangePass, StorePass};
+pub use program::{DeviceOp, Program};

@@ -4,14 +4,12 @@ use std::fmt;
 
 use super::allocate::{Action, Allocation, MemoryNeeds, MemoryUse, PlacedStep};
 use super::capabilities::Capabilities;
-use super::device::{AcrossFft, Chunks, FftGroup, StorePass};
-use super::lower::Lowering;
-use crate::codec::Wire;
+use super::device::{Chunks, FftGroup};
+use super::lowering::Lowering;
+use super::ops::{AcrossFft, AxisFft, ExchangePass, Op, StorePass};
 use crate::geometry::exclusive::Exclusive;
 use crate::geometry::layout::axis_names;
-use crate::problem::Gain;
-use crate::problem::{Chunking, Direction, Exchange, Kind, TransportPolicy};
-use crate::recipe::norm_gain::Loss;
+use crate::problem::{Direction, Kind, TransportPolicy};
 use crate::recipe::{Node, Pass, Recipe};
 use crate::redistribute::spill::BufferSplit;
 
@@ -30,20 +28,6 @@ pub struct Program<'a> {
     /// The data each rank keeps in its output from the first operation to the last.
     pub(crate) exclusive: Option<Exclusive>,
     pub(crate) policy: TransportPolicy,
-}
-
-#[derive(Clone, Debug)]
-pub(crate) enum Op<'a> {
-    /// Local transforms along axes that fit into cache together.
-    LocalFft(Vec<AxisFft>),
-    Exchange(ExchangePass<'a>),
-    SharedPass(SharedFft<'a>),
-    /// One of two transforms across, on a device.
-    Across(AcrossFft),
-    /// Transforms that do the last exchange, on a device.
-    Store(StorePass<'a>),
-    /// Copy of the result from the plan's memory to the output.
-    CopyOut,
 }
 
 /// The data before, between or after operations.
@@ -80,68 +64,6 @@ impl DeviceOp<'_, '_> {
     }
 }
 
-/// The transform along one axis.
-#[derive(Clone, Debug, PartialEq)]
-pub struct AxisFft {
-    pub(crate) step: usize,
-    pub(crate) axis: usize,
-    pub(crate) kind: Kind,
-    /// Whether data is padded or truncated along the axis.
-    pub(crate) resized: bool,
-    pub(crate) factor: f64,
-}
-
-/// A redistribution to another layout.
-#[derive(Clone, Debug)]
-pub struct ExchangePass<'a> {
-    /// The number of the recipe's step.
-    pub(crate) step: usize,
-    /// The number of the exchange in its direction.
-    pub(crate) number: usize,
-    /// The node before it.
-    pub from: &'a Node,
-    /// The node after it.
-    pub to: &'a Node,
-    /// The encoding of messages.
-    pub wire: Wire,
-    /// The exchange.
-    pub exchange: Exchange,
-    /// Whether ranks of a host read each other's memory.
-    pub(crate) direct: bool,
-    /// Axes that chunks hold whole.
-    pub(crate) whole: Vec<usize>,
-    pub(crate) chunking: Option<Chunking>,
-    /// Transforms of each chunk before packing.
-    pub(crate) fuse_before: Vec<AxisFft>,
-    /// Transforms of each tile after unpacking; on a device, those that load what it moves.
-    pub fuse_after: Vec<AxisFft>,
-    /// The chunks that copy engines move, on a device.
-    pub chunks: Option<Chunks>,
-    /// The gain of errors in messages up to the result.
-    pub(crate) gain: Gain,
-}
-
-/// In-place transforms across the ranks of a host.
-#[derive(Clone, Debug)]
-pub(crate) struct SharedFft<'a> {
-    /// The nodes with the distribution of data and of work.
-    pub(crate) home: &'a Node,
-    pub(crate) work: &'a Node,
-    pub(crate) ffts: Vec<AxisFft>,
-    /// The node of real data, read forward or written inverse instead of `home`.
-    pub(crate) real: Option<&'a Node>,
-}
-
-impl<'a> SharedFft<'a> {
-    /// The node of the result.
-    pub(crate) fn result(&self, direction: Direction) -> &'a Node {
-        match direction {
-            Direction::Forward => self.home,
-            Direction::Inverse => self.real.unwrap_or(self.home),
-        }
-    }
-}
-
 impl<'a> Program<'a> {
     /// The recipe.
     pub fn recipe(&self) -> &'a Recipe {
@@ -167,8 +89,7 @@ impl<'a> Program<'a> {
 
     /// A rank's transforms of one operation of a device.
     pub fn group(&self, ffts: &[AxisFft], rank: usize) -> FftGroup {
-        let Self { recipe, direction, capabilities, policy, .. } = *self;
-        FftGroup::new(&Lowering { recipe, direction, capabilities, policy }, ffts, rank)
+        FftGroup::new(&self.lowering(), ffts, rank)
     }
 
     /// The node of this rank's data before the first operation, and after the last.
@@ -196,9 +117,14 @@ impl<'a> Program<'a> {
         self.ends(fft.step)
     }
 
+    fn lowering(&self) -> Lowering<'a> {
+        let Self { recipe, direction, capabilities, policy, .. } = *self;
+        Lowering { recipe, direction, capabilities, policy }
+    }
+
     /// The axis and the pass of a transform, without strides.
     pub fn pass(&self, fft: &AxisFft) -> (usize, Pass) {
-        pass_of(self.recipe, self.direction, fft)
+        self.lowering().pass(fft)
     }
 
     pub(crate) fn passes(&self, ffts: &[AxisFft]) -> Vec<(usize, Pass)> {
@@ -308,42 +234,6 @@ impl<'a> Program<'a> {
     }
 }
 
-/// The axis and the pass of a transform, without strides.
-pub(crate) fn pass_of(recipe: &Recipe, direction: Direction, fft: &AxisFft) -> (usize, Pass) {
-    let nodes = recipe.nodes();
-    let [first, last] = [nodes[fft.step].complex, nodes[fft.step + 1].complex];
-    let [complex_before, complex_after] = direction.choose([first, last], [last, first]);
-    let (problem, resized) = (recipe.problem(), fft.resized);
-    let pass = Pass {
-        kind: fft.kind,
-        direction,
-        n: problem.zero_padded[fft.axis],
-        resized: resized.then(|| [problem.grid().len(fft.axis), problem.modes[fft.axis]]),
-        complex_before,
-        complex_after,
-        outer: 1,
-        inner: 1,
-        factor: fft.factor,
-    };
-    (fft.axis, pass)
-}
-
-impl ExchangePass<'_> {
-    /// The error of a lossy encoding that sends this many real numbers.
-    pub fn loss(&self, reals: usize) -> Option<Loss> {
-        let Self { wire, gain, .. } = *self;
-        let common = wire == Wire::Tolerance;
-        wire.is_lossy().then_some(Loss { gain, reals: reals as f64, common })
-    }
-}
-
-impl AxisFft {
-    /// Whether the length of lines changes.
-    pub(crate) fn changes_len(&self) -> bool {
-        self.kind == Kind::R2C || self.resized
-    }
-}
-
 /// One operation a line.
 impl fmt::Display for Program<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -371,7 +261,8 @@ impl Program<'_> {
                 let which = if *last { "last" } else { "first" };
                 format!("local fft, the {which} of{}, divided by across", ffts(both))
             }
-            Op::Store(StorePass { ffts: stored, loads, exchange }) => {
+            Op::Store(store) => {
+                let StorePass { ffts: stored, loads, exchange } = &**store;
                 let mut text = self.text(&Op::Exchange(exchange.clone()));
                 text += &format!(", fused by store:{}", ffts(stored));
                 if let Some(loads) = loads {

@@ -1,8 +1,8 @@
 //! Rules that fuse transforms with each other and with exchanges, because their data is in cache.
 
 use super::fusion::{fit_in_block, fusable_suffix};
-use super::lower::Lowering;
-use super::program::{AxisFft, ExchangePass, Op};
+use super::lowering::Lowering;
+use super::ops::{AxisFft, ExchangePass, Op};
 use crate::codec::Wire;
 
 impl<'a> Lowering<'a> {

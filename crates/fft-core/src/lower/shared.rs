@@ -5,8 +5,8 @@
 //! them where they were. This is one pass over memory instead of three.
 
 use super::fusion::fit_in_cache;
-use super::lower::Lowering;
-use super::program::{AxisFft, ExchangePass, Op, SharedFft};
+use super::lowering::Lowering;
+use super::ops::{AxisFft, ExchangePass, Op, SharedFft};
 use crate::geometry::DynBrick;
 use crate::geometry::exclusive::Exclusive;
 use crate::problem::{Direction, Kind};
@@ -172,8 +172,8 @@ impl<'a> Lowering<'a> {
             && fit_in_cache(&home.layout, &axes, element)
     }
 
-    /// Rule **divide**: a shared pass along axes whose lines do not fit into one tile becomes a pass
-    /// for each axis.
+    /// Rule **divide**: a shared pass along axes whose lines do not fit into one tile becomes one
+    /// pass for each axis.
     pub(crate) fn divide(&self, ops: Vec<Op<'a>>) -> Vec<Op<'a>> {
         let problem = self.problem();
         let mut divided = Vec::with_capacity(ops.len());

@@ -7,7 +7,7 @@ use super::candidates::{AxisSet, adjacent_bytes};
 use super::cost::{Model, Order, Spent};
 use super::volume::Volume;
 use crate::geometry::{Layout, Topology};
-use crate::lower::program::Op;
+use crate::lower::ops::Op;
 use crate::lower::{AxisFft, Capabilities, ExchangePass, Program};
 use crate::problem::{Access, Direction, Machine, Problem};
 use crate::recipe::{Node, Recipe, Step};

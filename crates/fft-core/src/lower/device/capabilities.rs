@@ -2,7 +2,7 @@
 
 use super::engine_copy::{LEAST_ROW, MOST_CALLS};
 use crate::codec::Wire;
-use crate::lower::ExchangePass;
+use crate::lower::ops::ExchangePass;
 use crate::problem::{Link, Problem};
 
 /// How a rank reaches the memory of another rank's device.

@@ -5,6 +5,7 @@ pub(crate) mod chunks;
 pub(crate) mod engine_copy;
 pub(crate) mod group;
 pub(crate) mod pieces;
+pub(crate) mod rank_group;
 pub(crate) mod rules;
 
 pub use capabilities::{DeviceCapabilities, DeviceLink};
@@ -12,7 +13,7 @@ pub use chunks::{Chunks, device_chunks};
 pub use engine_copy::{EngineCopy, EngineSide};
 pub use group::{FftGroup, is_large};
 pub use pieces::PieceGrid;
-pub use rules::{AcrossFft, StorePass, loads_lines, swapped};
+pub use rules::{loads_lines, swapped};
 
 #[cfg(test)]
 mod tests;

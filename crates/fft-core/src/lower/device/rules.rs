@@ -21,10 +21,10 @@ use super::group::FftGroup;
 use super::pieces::PieceGrid;
 use crate::base::Precision;
 use crate::geometry::{DIMS, View};
-use crate::lower::lower::Lowering;
-use crate::lower::program::{AxisFft, ExchangePass, Op, pass_of};
+use crate::lower::lowering::Lowering;
+use crate::lower::ops::{AcrossFft, AxisFft, ExchangePass, Op, StorePass};
 use crate::problem::{Kind, Link};
-use crate::recipe::{Node, Pass};
+use crate::recipe::Node;
 use crate::redistribute::{LocalReadBox, Redistribution};
 
 /// The longest lines for which loading is faster than a pass more; only powers of two are.
@@ -34,38 +34,6 @@ const LONGEST_LOADED: usize = 512;
 /// first. Found by measurement.
 pub fn loads_lines(precision: Precision, n: usize) -> bool {
     precision == Precision::F64 && n > 1 && n.is_power_of_two() && n <= LONGEST_LOADED
-}
-
-/// One of two transforms along the first two of three axes, [a][b][c] in memory.
-///
-/// The library does all lines of the first axis in one plan, but those of the second only plane by
-/// plane. So the second is transformed first, from [a][b][c] to [b][a][c], and then the first,
-/// which loads from there and stores [a][b][c].
-#[derive(Clone, Debug)]
-pub struct AcrossFft {
-    /// Both transforms, in the order of the recipe.
-    pub both: Vec<AxisFft>,
-    /// Whether it is the one that comes last.
-    pub last: bool,
-}
-
-/// Transforms that store their results where the last exchange moves them.
-#[derive(Clone, Debug)]
-pub struct StorePass<'a> {
-    /// The transforms: one, or both of [`AcrossFft`], the last of which stores.
-    pub ffts: Vec<AxisFft>,
-    /// The exchange before them, if they load what it moves.
-    pub loads: Option<ExchangePass<'a>>,
-    /// The exchange after them.
-    pub exchange: ExchangePass<'a>,
-}
-
-impl<'a> StorePass<'a> {
-    /// The way back of the last exchange: what a rank would read in it, it writes.
-    pub fn way_back(&self) -> ExchangePass<'a> {
-        let ExchangePass { from, to, .. } = self.exchange;
-        ExchangePass { from: to, to: from, ..self.exchange.clone() }
-    }
 }
 
 /// What a rank offers for the chunks before an exchange.
@@ -219,7 +187,7 @@ impl<'a> DeviceRules<'a, '_> {
         };
         if self.are_stored(&found) {
             ops.truncate(ops.len() - 2);
-            ops.push(Op::Store(found));
+            ops.push(Op::Store(Box::new(found)));
         }
         ops
     }
@@ -318,21 +286,6 @@ fn agreed(offers: &[Offer]) -> Option<Chunks> {
 }
 
 impl FftGroup {
-    /// A rank's transforms.
-    pub(crate) fn new(lowering: &Lowering<'_>, ffts: &[AxisFft], rank: usize) -> Self {
-        let batch = lowering.problem().batch;
-        let lens = |node: &Node| {
-            let brick = node.layout.brick(rank);
-            let lens = node.layout.order().map(|axis| brick.len(axis));
-            [batch].into_iter().chain(lens).collect()
-        };
-        let [from, _] = lowering.ends(ffts[0].step);
-        let [_, to] = lowering.ends(ffts[ffts.len() - 1].step);
-        let passes: Vec<_> = ffts.iter().map(|fft| lowering.placed_pass(fft)).collect();
-        let factor = passes.iter().map(|(_, pass)| pass.factor).product();
-        Self { lens: [lens(from), lens(to)], passes, factor, pitch: None }
-    }
-
     /// Whether it can load an array in these pieces in one pass less than copies take.
     fn loads(&self, pieces: &[LocalReadBox], precision: Precision) -> bool {
         let last = self.lens[0].len() - 1;
@@ -410,14 +363,4 @@ pub fn swapped(pieces: &[LocalReadBox]) -> Vec<LocalReadBox> {
         LocalReadBox { ranges, source, ..*piece }
     };
     pieces.iter().map(swap).collect()
-}
-
-impl<'a> Lowering<'a> {
-    /// The place of a transform's axis in memory, after the batch, and its pass without strides.
-    fn placed_pass(&self, fft: &AxisFft) -> (usize, Pass) {
-        let [from, _] = self.ends(fft.step);
-        let place = from.layout.order().iter().position(|axis| *axis == fft.axis);
-        let (_, pass) = pass_of(self.recipe, self.direction, fft);
-        (1 + place.expect("the order has every axis"), pass)
-    }
 }
