@@ -1,20 +1,21 @@
 //! Plans of a process with several threads, whose types and number of axes are values.
 
 use std::fmt;
+use std::ops::Deref;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fft_core::{
-    Access, Comm, Direction, DynBrick, DynGrid, Error, PerAxis, Precision, Recipe, Reduce,
-    Spectrum, Timings, Unwinding, WireError, agree,
+    Access, Comm, Direction, DynBrick, DynGrid, Error, Precision, Recipe, Reduce, Spectrum,
+    Timings, Unwinding, WireError, agree,
 };
 
 use super::dyn_local_draft::DynLocalDraft;
 use super::team::Team;
 use super::work::{self, Work};
-use crate::field::{DynArray, DynTransform};
+use crate::field::{DynArray, DynTransform, RankArrays};
 use crate::options::Options;
-use crate::plan::{DynDraft, DynPlan};
+use crate::plan::{DynDraft, DynPlan, green_function};
 use crate::spectral::Domain;
 use crate::tuning::Report;
 
@@ -34,18 +35,10 @@ pub struct DynLocalPlan {
     copies_in_place: bool,
     /// Calls of the plans for all arrays of a batch.
     calls: usize,
-    batch: usize,
-    /// Of physical data.
-    grid: DynGrid,
-    /// Of this process, before and after.
-    bricks: [DynBrick; 2],
     recipe: Recipe,
     report: Report,
-    spectrum: Spectrum,
-    input_order: PerAxis<usize>,
-    transform: DynTransform,
-    /// The length of the transform along each axis.
-    lengths: PerAxis<usize>,
+    /// Of this process.
+    arrays: RankArrays,
 }
 
 fn refuse_transposed(options: &Options) -> Result<(), Error> {
@@ -131,17 +124,8 @@ impl DynLocalPlan {
             1 => threads.min(most_threads(grid, transform, &options)),
             _ => threads,
         };
-        let [lengths, modes] = options.lengths(grid);
-        let (batch, rank) = (options.batch, comm.rank());
-        let bricks = [problem.input.brick(rank), problem.output.brick(rank)];
-        let spectrum = Spectrum {
-            kinds: problem.kinds,
-            modes,
-            layout: problem.output,
-            complex: transform.has_complex_spectrum(),
-            precision,
-        };
-        let [input, output] = bricks.map(Some);
+        let arrays = RankArrays::new(problem, comm.rank());
+        let (input, output) = (Some(arrays.input_brick()), Some(arrays.output_brick()));
         let mut most = [threads as f64];
         comm.allreduce(Reduce::Max, &mut most)?;
         let options = Options { input, output, ..options };
@@ -154,7 +138,9 @@ impl DynLocalPlan {
         let parts: Vec<_> = parts.collect();
         let mut moved = [f64::from(parts.iter().any(|[before, after]| before != after))];
         comm.allreduce(Reduce::Max, &mut moved)?;
-        let is_one_part = comm.size() == 1 && parts.len() == 1 && calls == 1;
+        let longer = arrays.input_bytes().max(arrays.output_bytes());
+        let is_one_part =
+            comm.size() == 1 && parts.len() == 1 && calls == 1 && arrays.in_place_bytes() == longer;
         let plans = plans.into_iter().map(|plan| Mutex::new(Some(Box::new(plan)))).collect();
         Ok(Self {
             plans,
@@ -163,15 +149,9 @@ impl DynLocalPlan {
             parts,
             copies_in_place: moved != [0.0] && !is_one_part,
             calls,
-            batch,
-            grid,
-            bricks,
             recipe,
             report,
-            spectrum,
-            input_order: problem.input.order(),
-            transform,
-            lengths,
+            arrays,
         })
     }
 
@@ -181,7 +161,7 @@ impl DynLocalPlan {
     /// # Errors
     /// [`Error::Argument`] for lengths that are not positive, or of other axes than the grid's.
     pub fn domain(&self, lengths: impl AsRef<[f64]>) -> Result<Domain, Error> {
-        Domain::new(self.spectrum.clone(), self.comm.rank(), lengths.as_ref(), false)
+        Domain::new(Spectrum::of(self.problem()), self.comm.rank(), lengths.as_ref(), false)
     }
 
     /// As [`DynPlan::reversed_domain`].
@@ -189,7 +169,7 @@ impl DynLocalPlan {
     /// # Errors
     /// As [`DynLocalPlan::domain`].
     pub fn reversed_domain(&self, lengths: impl AsRef<[f64]>) -> Result<Domain, Error> {
-        Domain::new(self.spectrum.clone(), self.comm.rank(), lengths.as_ref(), true)
+        Domain::new(Spectrum::of(self.problem()), self.comm.rank(), lengths.as_ref(), true)
     }
 
     /// The transform of Green's function in open space, as [`DynPlan::green_function`], on the
@@ -198,28 +178,7 @@ impl DynLocalPlan {
     /// # Errors
     /// Those of [`DynPlan::green_function`].
     pub fn green_function(&self, spacing: impl AsRef<[f64]>) -> Result<DynArray, Error> {
-        if self.batch != 1 {
-            return Err(Error::argument("batch in open space", self.batch, 1));
-        }
-        let (comm, spectrum) = (self.comm.as_ref(), &self.spectrum);
-        let draft = DynDraft::new(comm, self.grid, self.transform, spectrum.precision);
-        let plan = draft.with(|options| {
-            options.kinds = Some(spectrum.kinds);
-            (options.zero_padded, options.modes) = (Some(self.lengths), Some(spectrum.modes));
-            options.output_order = Some(spectrum.layout.order());
-            [options.input, options.output] = self.bricks.map(Some);
-        });
-        plan.build()?.green_function(spacing)
-    }
-
-    /// The order of axes in memory of physical data, slowest first.
-    pub fn input_order(&self) -> PerAxis<usize> {
-        self.input_order
-    }
-
-    /// The order of axes in memory of spectral data, slowest first.
-    pub fn output_order(&self) -> PerAxis<usize> {
-        self.spectrum.layout.order()
+        green_function(self.comm(), self.problem(), spacing.as_ref())
     }
 
     /// Threads that transform.
@@ -251,51 +210,6 @@ impl DynLocalPlan {
             1 => mine,
             _ => agree(self.comm.as_ref(), mine),
         }
-    }
-
-    /// Equal transforms done together.
-    pub fn batch(&self) -> usize {
-        self.batch
-    }
-
-    /// The grid of physical data of one array.
-    pub fn input_grid(&self) -> DynGrid {
-        self.grid
-    }
-
-    /// The grid of spectral data of one array.
-    pub fn output_grid(&self) -> DynGrid {
-        self.spectrum.layout.grid()
-    }
-
-    /// The brick of physical data of this process: the grid, if there is one process.
-    pub fn input_brick(&self) -> DynBrick {
-        self.bricks[0]
-    }
-
-    /// The brick of spectral data of this process.
-    pub fn output_brick(&self) -> DynBrick {
-        self.bricks[1]
-    }
-
-    /// Points of physical data, all batches together.
-    pub fn input_len(&self) -> usize {
-        self.batch * self.bricks[0].points()
-    }
-
-    /// Points of spectral data, all batches together.
-    pub fn output_len(&self) -> usize {
-        self.batch * self.bricks[1].points()
-    }
-
-    /// Bytes of physical data.
-    pub fn input_bytes(&self) -> usize {
-        self.calls * self.bytes()[0]
-    }
-
-    /// Bytes of spectral data.
-    pub fn output_bytes(&self) -> usize {
-        self.calls * self.bytes()[1]
     }
 
     /// Bytes that an array must have to be transformed in place.
@@ -337,11 +251,6 @@ impl DynLocalPlan {
     /// one process send messages only where the options ignore that they share memory.
     pub fn wire_error(&self) -> Option<WireError> {
         locked(&self.plans[0]).as_ref().and_then(|plan| plan.wire_error())
-    }
-
-    /// Bytes of one call of the plans, before and after.
-    fn bytes(&self) -> [usize; 2] {
-        [0, 1].map(|side| self.parts.iter().map(|part| part[side]).sum())
     }
 
     /// Transforms from one array to another.
@@ -462,6 +371,15 @@ impl DynLocalPlan {
             let (input, output) = &mut *part;
             plan.run(direction, input, output)
         })
+    }
+}
+
+/// The arrays of this process: the whole grid, if there is one process.
+impl Deref for DynLocalPlan {
+    type Target = RankArrays;
+
+    fn deref(&self) -> &RankArrays {
+        &self.arrays
     }
 }
 

@@ -45,19 +45,10 @@ pub(crate) fn side(found: i32) -> Result<usize, Error> {
 impl Held {
     /// The data of a side of its transform.
     fn grid_data(&self, side: usize) -> GridData {
-        let (problem, grids, batch) = match self.plan() {
-            Plan::Rank(plan) => {
-                let problem = plan.recipe().problem();
-                let grids = [problem.input.grid(), problem.output.grid()];
-                (problem, grids, problem.batch)
-            }
-            Plan::Team(plan) => {
-                let grids = [plan.input_grid(), plan.output_grid()];
-                (plan.recipe().problem(), grids, plan.batch())
-            }
-        };
+        let problem = self.plan().arrays().problem();
+        let grid = [problem.input.grid(), problem.output.grid()][side];
         let bytes = problem.widths()[side] * problem.precision.bytes();
-        GridData { grid: grids[side], bytes, batch }
+        GridData { grid, bytes, batch: problem.batch }
     }
 
     /// Plans something with the communicator of this plan, if all ranks ask for it. Collective.

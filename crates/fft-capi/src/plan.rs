@@ -8,7 +8,8 @@ use thriffty::gpu::cudarc::driver::{CudaStream, DeviceSlice};
 use thriffty::gpu::{DeviceMemory, keeping_context};
 use thriffty::local::{DynLocalDraft, DynLocalPlan, with_room};
 use thriffty::planning::{
-    Direction, DynArray, DynBrick, DynDraft, DynGrid, DynPlan, Reduce, WireError, agree,
+    Direction, DynArray, DynBrick, DynDraft, DynGrid, DynPlan, PerAxis, RankArrays, Reduce,
+    WireError, agree,
 };
 use thriffty::{Comm, Error};
 
@@ -48,6 +49,8 @@ macro_rules! either {
     };
 }
 
+pub(crate) use either;
+
 impl Plan {
     fn run(&mut self, direction: Direction, input: &[u8], output: &mut [u8]) -> Result<(), Error> {
         either!(self, plan => plan.run(direction, input, output))
@@ -57,9 +60,14 @@ impl Plan {
         either!(self, plan => plan.run_in_place(direction, array))
     }
 
-    /// Bytes of physical data, of spectral data, and of an array in place.
-    pub(crate) fn bytes(&self) -> [usize; 3] {
-        either!(self, plan => [plan.input_bytes(), plan.output_bytes(), plan.in_place_bytes()])
+    /// The arrays of this process.
+    pub(crate) fn arrays(&self) -> &RankArrays {
+        either!(self, plan => plan)
+    }
+
+    /// Bytes of an array that is transformed in place.
+    fn in_place_bytes(&self) -> usize {
+        either!(self, plan => plan.in_place_bytes())
     }
 
     /// The plan, which has a device if arrays are there.
@@ -131,7 +139,8 @@ impl Held {
 
     /// Bytes that a transform reads and writes.
     fn bytes(&self, direction: Direction) -> [usize; 2] {
-        let [physical, spectral, _] = self.plan().bytes();
+        let arrays = self.plan().arrays();
+        let (physical, spectral) = (arrays.input_bytes(), arrays.output_bytes());
         direction.choose([physical, spectral], [spectral, physical])
     }
 
@@ -167,7 +176,7 @@ impl Held {
         array: Result<&mut [u8], Error>,
     ) -> Result<(), Error> {
         self.run_on(array, |plan, array| {
-            let bytes = plan.bytes()[2].min(array.len());
+            let bytes = plan.in_place_bytes().min(array.len());
             plan.run_in_place(direction, &mut array[..bytes])
         })
     }
@@ -195,7 +204,7 @@ impl Held {
         array: Result<DeviceMemory<u8>, Error>,
     ) -> Result<(), Error> {
         self.run_on(array, |plan, mut array| {
-            let bytes = plan.bytes()[2].min(array.len());
+            let bytes = plan.in_place_bytes().min(array.len());
             plan.on_device()?.run_in_place_on_device(direction, &mut array.part_mut(0..bytes))
         })
     }
@@ -216,27 +225,22 @@ impl Held {
     }
 
     pub(crate) fn sizes(&self) -> Sizes {
-        let [input_bytes, output_bytes, in_place_bytes] = self.plan().bytes();
-        let plan = self.plan();
-        let bricks = either!(plan, it => [it.input_brick(), it.output_brick()]);
-        let lens = either!(plan, it => [it.input_len(), it.output_len()]);
-        let workspace_bytes = either!(plan, it => it.workspace_bytes());
-        let ([input, output], [input_len, output_len]) = (bricks.map(told), lens);
-        let orders = either!(plan, it => [it.input_order(), it.output_order()]);
-        let [input_order, output_order] = orders
-            .map(|order| std::array::from_fn(|at| order.get(at).map_or(at, |axis| *axis) as i32));
+        let (plan, arrays) = (self.plan(), self.plan().arrays());
+        let order = |order: PerAxis<usize>| {
+            std::array::from_fn(|at| order.get(at).map_or(at, |axis| *axis) as i32)
+        };
         Sizes {
             struct_size: size_of::<Sizes>(),
-            input,
-            output,
-            input_len,
-            output_len,
-            input_bytes,
-            output_bytes,
-            in_place_bytes,
-            workspace_bytes,
-            input_order,
-            output_order,
+            input: told(arrays.input_brick()),
+            output: told(arrays.output_brick()),
+            input_len: arrays.input_len(),
+            output_len: arrays.output_len(),
+            input_bytes: arrays.input_bytes(),
+            output_bytes: arrays.output_bytes(),
+            in_place_bytes: plan.in_place_bytes(),
+            workspace_bytes: either!(plan, it => it.workspace_bytes()),
+            input_order: order(arrays.input_order()),
+            output_order: order(arrays.output_order()),
         }
     }
 
@@ -271,10 +275,7 @@ impl Held {
     pub(crate) fn save_wisdom(&mut self, path: Result<&Path, Error>) -> Result<(), Error> {
         match self.plan_mut() {
             Plan::Rank(plan) => plan.save_wisdom(agree(plan.comm(), path)?),
-            Plan::Team(plan) => {
-                let path = plan.agree(path)?;
-                plan.save_wisdom(path)
-            }
+            Plan::Team(plan) => plan.save_wisdom(plan.agree(path)?),
         }
     }
 }
