@@ -7,8 +7,8 @@ use std::path::Path;
 use fft_comm::checksum;
 use fft_comm::tuner::{Candidate, Report, Source};
 use fft_core::{
-    Comm, Direction, Error, Exchange, Precision, Problem, Recipe, Reduce, Spectrum, Timings,
-    WireError, agree, assert_same,
+    AnyExecutor, Comm, Direction, Error, Exchange, Precision, Problem, Recipe, Reduce, Spectrum,
+    Timings, WireError, agree, assert_same,
 };
 #[cfg(feature = "cuda")]
 use fft_gpu::DeviceMemory;
@@ -99,6 +99,25 @@ impl DynPlan {
         Ok(Self { bound, recipe, report, key, arrays })
     }
 
+    /// The plan of a process whose threads have plans of their own.
+    pub(crate) fn of_team(
+        bound: Box<dyn Bound>,
+        recipe: Recipe,
+        report: Report,
+        arrays: RankArrays,
+    ) -> Self {
+        Self { bound, recipe, report, key: None, arrays }
+    }
+
+    pub(crate) fn executor(&self) -> &dyn AnyExecutor {
+        self.bound.executor()
+    }
+
+    /// Threads of this process that transform; they are the ranks of the recipe.
+    pub fn threads(&self) -> usize {
+        self.bound.threads()
+    }
+
     /// How the transform is done.
     pub fn recipe(&self) -> &Recipe {
         &self.recipe
@@ -130,7 +149,7 @@ impl DynPlan {
     }
 
     fn domain_of(&self, lengths: &[f64], reversed: bool) -> Result<Domain, Error> {
-        let spectrum = Spectrum::of(self.recipe.problem());
+        let spectrum = Spectrum::of(self.problem());
         let domain = Domain::new(spectrum, self.comm().rank(), lengths, reversed)?;
         #[cfg(feature = "cuda")]
         if let Some(on_device) = self.bound.on_device() {
@@ -148,6 +167,9 @@ impl DynPlan {
     /// On every rank: [`Error::Argument`] when nothing was measured for this plan;
     /// [`Error::OnRank`] when the file cannot be locked or written, or is not one of wisdom.
     pub fn save_wisdom(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+        if let Some(saved) = self.bound.save_wisdom(path.as_ref()) {
+            return saved;
+        }
         match &self.key {
             Some(key) if self.report.source == Source::Measured => {
                 save_wisdom(self.comm(), path.as_ref(), key, &self.report)
@@ -174,7 +196,7 @@ impl DynPlan {
     /// How messages travel: the recipe's exchange, or the one in its place where the communicator
     /// lacks what [`Exchange::Ring`] needs.
     pub fn exchange(&self) -> Exchange {
-        self.bound.executor().exchange(self.recipe.problem().options.exchange)
+        self.bound.executor().exchange(self.problem().options.exchange)
     }
 
     /// Bytes of memory that the plan holds beside input and output: on its device, and on the host.
@@ -349,7 +371,7 @@ impl DynPlan {
 
     /// Whether others see an array, if they look into it.
     fn check_seen(&self, array: Bytes<'_>) -> Result<(), Error> {
-        if !self.recipe.problem().options.shared_arrays || self.bound.sees(array) {
+        if !self.problem().options.shared_arrays || self.bound.sees(array) {
             return Ok(());
         }
         Err(Error::argument("array", "one that other ranks do not see", "one that this plan made"))

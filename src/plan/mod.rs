@@ -16,6 +16,5 @@ pub use device_plan::{DeviceDraft, DeviceField, DevicePlan};
 pub use draft::{Draft, c2c, r2c, r2r};
 pub use dyn_draft::DynDraft;
 pub use dyn_plan::DynPlan;
-pub(crate) use open_space::green_function;
 pub use plan::Plan;
 pub use plan_cache::PlanCache;

@@ -59,7 +59,7 @@ impl DynPlan {
     /// twice its length along 2 or 3 axes, or has a batch or other scales; those of
     /// [`DynDraft::build`](super::DynDraft::build) and of [`DynPlan::run`].
     pub fn green_function(&self, spacing: impl AsRef<[f64]>) -> Result<DynArray, Error> {
-        self.placed(green_function(self.comm(), self.recipe().problem(), spacing.as_ref())?)
+        self.placed(green_function(self.comm(), self.problem(), spacing.as_ref())?)
     }
 
     /// Spectral data of the host as an array where the plan's data is. Collective.
@@ -81,11 +81,7 @@ impl DynPlan {
 ///
 /// # Errors
 /// Those of [`DynPlan::green_function`].
-pub(crate) fn green_function(
-    comm: &dyn Comm,
-    problem: &Problem,
-    spacing: &[f64],
-) -> Result<DynArray, Error> {
+fn green_function(comm: &dyn Comm, problem: &Problem, spacing: &[f64]) -> Result<DynArray, Error> {
     let spacing = agree(comm, check_open(problem, spacing))?;
     assert_same(comm, &[("spacing", format!("{spacing:?}"))])?;
     let grid = DynGrid::new(problem.zero_padded)?;

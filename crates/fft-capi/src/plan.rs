@@ -6,10 +6,9 @@ use std::path::Path;
 use thriffty::gpu::cudarc::driver::{CudaStream, DeviceSlice};
 #[cfg(feature = "cuda")]
 use thriffty::gpu::{DeviceMemory, keeping_context};
-use thriffty::local::{DynLocalDraft, DynLocalPlan, with_room};
+use thriffty::local::{DynLocalDraft, with_room};
 use thriffty::planning::{
-    Direction, DynArray, DynBrick, DynDraft, DynGrid, DynPlan, PerAxis, RankArrays, Reduce,
-    WireError, agree,
+    Direction, DynArray, DynBrick, DynDraft, DynGrid, DynPlan, PerAxis, Reduce, WireError, agree,
 };
 use thriffty::{Comm, Error};
 
@@ -25,76 +24,12 @@ use crate::values::{self, Sizes};
 pub(crate) struct Held {
     arrays: Vec<DynArray>,
     /// There until it is dropped.
-    plan: Option<Plan>,
+    plan: Option<Box<DynPlan>>,
     on_device: bool,
     /// What operators use.
     pub(crate) domain: Option<KnownDomain>,
     /// What failed on this rank since the last transform, if there are others to be told.
     pub(crate) failed: Option<Error>,
-}
-
-/// A rank's plan, or that of a process with several threads.
-pub(crate) enum Plan {
-    Rank(Box<DynPlan>),
-    Team(Box<DynLocalPlan>),
-}
-
-/// The same of either kind of plan.
-macro_rules! either {
-    ($plan:expr, $name:ident => $value:expr) => {
-        match $plan {
-            Plan::Rank($name) => $value,
-            Plan::Team($name) => $value,
-        }
-    };
-}
-
-pub(crate) use either;
-
-impl Plan {
-    fn run(&mut self, direction: Direction, input: &[u8], output: &mut [u8]) -> Result<(), Error> {
-        either!(self, plan => plan.run(direction, input, output))
-    }
-
-    fn run_in_place(&mut self, direction: Direction, array: &mut [u8]) -> Result<(), Error> {
-        either!(self, plan => plan.run_in_place(direction, array))
-    }
-
-    /// The arrays of this process.
-    pub(crate) fn arrays(&self) -> &RankArrays {
-        either!(self, plan => plan)
-    }
-
-    /// Bytes of an array that is transformed in place.
-    fn in_place_bytes(&self) -> usize {
-        either!(self, plan => plan.in_place_bytes())
-    }
-
-    /// The plan, which has a device if arrays are there.
-    #[cfg(feature = "cuda")]
-    fn on_device(&mut self) -> Result<&mut DynPlan, Error> {
-        match self {
-            Self::Rank(plan) => Ok(plan),
-            Self::Team(_) => Err(Error::argument("array", "one on a device", "one on the host")),
-        }
-    }
-
-    /// Whether all ranks can go on.
-    fn agree<R>(&mut self, mine: Result<R, Error>) -> Result<R, Error> {
-        either!(self, plan => plan.agree(mine))
-    }
-
-    fn zeros(&mut self) -> Result<DynArray, Error> {
-        match self {
-            Self::Rank(plan) => {
-                let array = plan.shared_zeros()?;
-                // The program may write there on another stream at once: the zeros come before.
-                agree(plan.comm(), array.synchronize())?;
-                Ok(array)
-            }
-            Self::Team(plan) => plan.agree(plan.zeros()),
-        }
-    }
 }
 
 /// A plan on a device is used and dropped without changing the program's current device.
@@ -118,29 +53,29 @@ impl Drop for Held {
 }
 
 impl Held {
-    fn new(plan: Plan, on_device: bool) -> Self {
-        Self { arrays: Vec::new(), plan: Some(plan), on_device, domain: None, failed: None }
+    fn new(plan: DynPlan, on_device: bool) -> Self {
+        let plan = Some(Box::new(plan));
+        Self { arrays: Vec::new(), plan, on_device, domain: None, failed: None }
     }
 
-    pub(crate) fn plan(&self) -> &Plan {
+    pub(crate) fn plan(&self) -> &DynPlan {
         self.plan.as_ref().expect("a plan until it is dropped")
     }
 
-    fn plan_mut(&mut self) -> &mut Plan {
+    fn plan_mut(&mut self) -> &mut DynPlan {
         self.plan.as_mut().expect("a plan until it is dropped")
     }
 
     /// The rank and the stream, of a plan on a device.
     #[cfg(feature = "cuda")]
     pub(crate) fn device(&self) -> Option<(usize, std::sync::Arc<CudaStream>)> {
-        let Plan::Rank(plan) = self.plan() else { return None };
+        let plan = self.plan();
         plan.stream().map(|stream| (plan.comm().rank(), stream.clone()))
     }
 
     /// Bytes that a transform reads and writes.
     fn bytes(&self, direction: Direction) -> [usize; 2] {
-        let arrays = self.plan().arrays();
-        let (physical, spectral) = (arrays.input_bytes(), arrays.output_bytes());
+        let (physical, spectral) = (self.plan().input_bytes(), self.plan().output_bytes());
         direction.choose([physical, spectral], [spectral, physical])
     }
 
@@ -148,7 +83,7 @@ impl Held {
     fn run_on<A>(
         &mut self,
         arrays: Result<A, Error>,
-        run: impl FnOnce(&mut Plan, A) -> Result<(), Error>,
+        run: impl FnOnce(&mut DynPlan, A) -> Result<(), Error>,
     ) -> Result<(), Error> {
         match self.failed.take().map_or(arrays, Err) {
             Ok(arrays) => run(self.plan_mut(), arrays),
@@ -192,7 +127,7 @@ impl Held {
         self.run_on(arrays, |plan, (input, mut output)| {
             let (reads, writes) = (reads.min(input.len()), writes.min(output.len()));
             let (input, mut output) = (input.part(0..reads), output.part_mut(0..writes));
-            plan.on_device()?.run_on_device(direction, &input, &mut output)
+            plan.run_on_device(direction, &input, &mut output)
         })
     }
 
@@ -205,7 +140,7 @@ impl Held {
     ) -> Result<(), Error> {
         self.run_on(array, |plan, mut array| {
             let bytes = plan.in_place_bytes().min(array.len());
-            plan.on_device()?.run_in_place_on_device(direction, &mut array.part_mut(0..bytes))
+            plan.run_in_place_on_device(direction, &mut array.part_mut(0..bytes))
         })
     }
 
@@ -214,7 +149,9 @@ impl Held {
     pub(crate) fn allocate(&mut self, ready: Result<(), Error>) -> Result<*mut u8, Error> {
         keeping(self.on_device, || {
             self.plan_mut().agree(ready)?;
-            let mut array = self.plan_mut().zeros()?;
+            let mut array = self.plan_mut().shared_zeros()?;
+            // The program may write there on another stream at once: the zeros come before.
+            agree(self.plan().comm(), array.synchronize())?;
             let at = match array.device_address() {
                 Some(at) => std::ptr::with_exposed_provenance_mut(at as usize),
                 None => array.bytes_mut().as_mut_ptr(),
@@ -225,31 +162,31 @@ impl Held {
     }
 
     pub(crate) fn sizes(&self) -> Sizes {
-        let (plan, arrays) = (self.plan(), self.plan().arrays());
+        let plan = self.plan();
         let order = |order: PerAxis<usize>| {
             std::array::from_fn(|at| order.get(at).map_or(at, |axis| *axis) as i32)
         };
         Sizes {
             struct_size: size_of::<Sizes>(),
-            input: told(arrays.input_brick()),
-            output: told(arrays.output_brick()),
-            input_len: arrays.input_len(),
-            output_len: arrays.output_len(),
-            input_bytes: arrays.input_bytes(),
-            output_bytes: arrays.output_bytes(),
+            input: told(plan.input_brick()),
+            output: told(plan.output_brick()),
+            input_len: plan.input_len(),
+            output_len: plan.output_len(),
+            input_bytes: plan.input_bytes(),
+            output_bytes: plan.output_bytes(),
             in_place_bytes: plan.in_place_bytes(),
-            workspace_bytes: either!(plan, it => it.workspace_bytes()),
-            input_order: order(arrays.input_order()),
-            output_order: order(arrays.output_order()),
+            workspace_bytes: plan.workspace_bytes(),
+            input_order: order(plan.input_order()),
+            output_order: order(plan.output_order()),
         }
     }
 
     pub(crate) fn recipe(&self) -> String {
-        either!(self.plan(), plan => plan.recipe().to_string())
+        self.plan().recipe().to_string()
     }
 
     pub(crate) fn report(&self) -> String {
-        either!(self.plan(), plan => plan.report().to_string())
+        self.plan().report().to_string()
     }
 
     pub(crate) fn is_on_device(&self) -> bool {
@@ -268,15 +205,13 @@ impl Held {
     }
 
     pub(crate) fn wire_error(&self) -> Option<WireError> {
-        either!(self.plan(), plan => plan.wire_error())
+        self.plan().wire_error()
     }
 
     /// Saves what was measured. Collective.
     pub(crate) fn save_wisdom(&mut self, path: Result<&Path, Error>) -> Result<(), Error> {
-        match self.plan_mut() {
-            Plan::Rank(plan) => plan.save_wisdom(agree(plan.comm(), path)?),
-            Plan::Team(plan) => plan.save_wisdom(plan.agree(path)?),
-        }
+        let plan = self.plan();
+        plan.save_wisdom(agree(plan.comm(), path)?)
     }
 }
 
@@ -317,7 +252,7 @@ pub(crate) fn build(comm: &dyn Comm, asked: Result<Request, Error>) -> Result<He
         draft.build()
     };
     let plan = keeping(on_device, || with_room(comm, make))?;
-    Ok(Held::new(Plan::Rank(Box::new(plan)), on_device))
+    Ok(Held::new(plan, on_device))
 }
 
 /// A plan of several threads of each process. Collective.
@@ -329,7 +264,7 @@ fn team(comm: &dyn Comm, request: Request, threads: usize) -> Result<Held, Error
     agree(comm, on_host)?;
     let draft = DynLocalDraft { threads: Some(threads), ..request.local_draft() };
     let plan = draft.build_over(comm)?;
-    Ok(Held::new(Plan::Team(Box::new(plan)), false))
+    Ok(Held::new(plan, false))
 }
 
 /// Refuses what some ranks ask for and others do not. Collective.
