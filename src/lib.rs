@@ -96,18 +96,20 @@ pub mod group {
 /// Plans whose types are values, a cache of plans, and what plans are made from: options, layouts,
 /// recipes, predictions and simulations.
 pub mod planning {
-    pub use crate::field::{Device, DynArray, DynTransform, Host, Location, Side, Transform};
+    pub use crate::field::{
+        Device, DynArray, DynTransform, Host, Location, RankArrays, Side, Transform,
+    };
     pub use crate::options::{
-        DeviceChoice, Form, GlobalArrays, MachineChoice, Norm, OptionInfo, OptionRow, Options,
-        Placement, Scope, Settings,
+        DeviceChoice, Form, GlobalArrays, MachineChoice, OptionInfo, OptionRow, Options, Placement,
+        Scope, Settings,
     };
     pub use crate::plan::{DynDraft, DynPlan, PlanCache};
     pub use crate::spectral::Wavenumbers;
     pub use fft_core::{
         Access, BytesMoved, Capabilities, Direction, DynBrick, DynGrid, Element, Epochs, Exchange,
-        Expected, Flight, GpuTransport, Layout, Layouts, MAX_AXES, Memory, Message, Node, Order,
-        PerAxis, Played, Precision, Prediction, Problem, ProcGrid, Program, Real, Recipe, Reduce,
-        Schedule, Simulation, Simulator, Step, Summary, Timings, Travel, WireError, agree,
+        Expected, Flight, GpuTransport, Layout, Layouts, MAX_AXES, Memory, Message, Node, Norm,
+        Order, PerAxis, Played, Precision, Prediction, Problem, ProcGrid, Program, Real, Recipe,
+        Reduce, Schedule, Simulation, Simulator, Step, Summary, Timings, Travel, WireError, agree,
         assert_same,
     };
 }

@@ -1,6 +1,8 @@
 //! What a bound recipe does, on the host or on a device, in either precision.
 
-use fft_core::{AnyExecutor, Direction, Error};
+use std::path::Path;
+
+use fft_core::{AnyExecutor, Direction, Error, Precision};
 #[cfg(feature = "cuda")]
 use fft_gpu::{Gpu, GpuTransport, cudarc::driver::CudaStream};
 
@@ -37,6 +39,16 @@ pub(crate) trait Bound: Send {
     /// Zeros in new shared memory. Collective.
     fn allocate(&mut self, bytes: usize) -> Result<DynArray, Error>;
 
+    /// Threads of this process that transform.
+    fn threads(&self) -> usize {
+        1
+    }
+
+    /// Saves what plans of threads have measured; `None` if there are none. Collective.
+    fn save_wisdom(&self, _path: &Path) -> Option<Result<(), Error>> {
+        None
+    }
+
     /// What there is to know of a device, if it is one.
     #[cfg(feature = "cuda")]
     fn on_device(&self) -> Option<OnDevice<'_>> {
@@ -63,6 +75,25 @@ pub(crate) fn misplaced(what: &'static str, on_host: bool) -> Error {
     let places = ["one on the plan's device", "one on the host"];
     let [expected, found] = if on_host { places } else { [places[1], places[0]] };
     Error::argument(what, found, expected)
+}
+
+/// Whether an array is on the host, at an address for numbers of this precision.
+pub(crate) fn check_on_host(
+    what: &'static str,
+    array: Bytes<'_>,
+    precision: Precision,
+) -> Result<(), Error> {
+    match array {
+        Bytes::Host(bytes) => {
+            let align = precision.bytes();
+            if !bytes.is_empty() && bytes.as_ptr().align_offset(align) != 0 {
+                return Err(misaligned(what, format!("{:p}", bytes.as_ptr()), align));
+            }
+            Ok(())
+        }
+        #[cfg(feature = "cuda")]
+        Bytes::Device(_) => Err(misplaced(what, false)),
+    }
 }
 
 /// The error for an address that numbers do not begin at.

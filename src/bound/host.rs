@@ -4,7 +4,7 @@ use fft_core::{
     AnyExecutor, Comm, Direction, Error, HostExecutor, Precision, Recipe, SharedMemory, agree,
 };
 
-use super::bound::{Bound, misaligned};
+use super::bound::{Bound, check_on_host};
 use crate::field::{Bytes, BytesMut, DynArray, Pool};
 
 pub(crate) struct HostBound {
@@ -38,17 +38,7 @@ impl Bound for HostBound {
     }
 
     fn check(&self, what: &'static str, array: Bytes<'_>) -> Result<(), Error> {
-        match array {
-            Bytes::Host(bytes) => {
-                let align = self.precision.bytes();
-                if !bytes.is_empty() && bytes.as_ptr().align_offset(align) != 0 {
-                    return Err(misaligned(what, format!("{:p}", bytes.as_ptr()), align));
-                }
-                Ok(())
-            }
-            #[cfg(feature = "cuda")]
-            Bytes::Device(_) => Err(super::bound::misplaced(what, false)),
-        }
+        check_on_host(what, array, self.precision)
     }
 
     fn sees(&self, array: Bytes<'_>) -> bool {
@@ -65,16 +55,7 @@ impl Bound for HostBound {
         input: Option<Bytes<'_>>,
         output: BytesMut<'_>,
     ) -> Result<(), Error> {
-        let host = |array| match array {
-            Bytes::Host(bytes) => bytes,
-            #[cfg(feature = "cuda")]
-            Bytes::Device(_) => unreachable!("the place was checked"),
-        };
-        match output {
-            BytesMut::Host(output) => self.executor.run(direction, input.map(host), output),
-            #[cfg(feature = "cuda")]
-            BytesMut::Device(_) => unreachable!("the place was checked"),
-        }
+        self.executor.run(direction, input.map(Bytes::on_host), output.on_host())
     }
 
     fn zeros(&self, bytes: usize) -> Result<DynArray, Error> {

@@ -5,9 +5,9 @@ mod bound;
 mod device;
 mod host;
 
-pub(crate) use bound::Bound;
 #[cfg(feature = "cuda")]
 pub(crate) use bound::OnDevice;
+pub(crate) use bound::{Bound, check_on_host};
 #[cfg(feature = "cuda")]
 pub(crate) use device::bind;
 #[cfg(feature = "cuda")]

@@ -25,7 +25,16 @@ pub(crate) enum BytesMut<'a> {
     Device(&'a mut DeviceMemory<u8>),
 }
 
-impl Bytes<'_> {
+impl<'a> Bytes<'a> {
+    /// Those of an array that was checked to be on the host.
+    pub(crate) fn on_host(self) -> &'a [u8] {
+        match self {
+            Self::Host(bytes) => bytes,
+            #[cfg(feature = "cuda")]
+            Self::Device(_) => unreachable!("the place was checked"),
+        }
+    }
+
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Host(bytes) => bytes.len(),
@@ -35,7 +44,16 @@ impl Bytes<'_> {
     }
 }
 
-impl BytesMut<'_> {
+impl<'a> BytesMut<'a> {
+    /// Those of an array that was checked to be on the host.
+    pub(crate) fn on_host(self) -> &'a mut [u8] {
+        match self {
+            Self::Host(bytes) => bytes,
+            #[cfg(feature = "cuda")]
+            Self::Device(_) => unreachable!("the place was checked"),
+        }
+    }
+
     pub(crate) fn as_bytes(&self) -> Bytes<'_> {
         match self {
             Self::Host(bytes) => Bytes::Host(bytes),

@@ -9,6 +9,7 @@ mod field;
 mod indices;
 mod part;
 mod pool;
+mod rank_arrays;
 mod through_host;
 mod transform;
 #[cfg(feature = "ndarray")]
@@ -26,4 +27,5 @@ pub(crate) use part::{Part, Sizes};
 pub(crate) use pool::Pool;
 #[cfg(feature = "cuda")]
 pub(crate) use pool::Pooled;
+pub use rank_arrays::RankArrays;
 pub use transform::{C2c, DynTransform, R2c, R2r, Transform};

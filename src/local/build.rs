@@ -2,16 +2,16 @@
 
 use fft_core::{Comm, Direction, Error};
 
-use super::cache;
 use super::dyn_local_draft::DynLocalDraft;
-use super::dyn_local_plan::DynLocalPlan;
+use super::{cache, team_plans};
+use crate::plan::DynPlan;
 
 impl DynLocalDraft {
     /// Makes the plan, on fewer threads than it may have if the slowest axis is shorter.
     ///
     /// # Errors
     /// Those of [`DynLocalDraft::build_over`] on one process.
-    pub fn build(&self) -> Result<DynLocalPlan, Error> {
+    pub fn build(&self) -> Result<DynPlan, Error> {
         self.build_over(&fft_comm::alone())
     }
 
@@ -31,8 +31,8 @@ impl DynLocalDraft {
     /// The same on every process: those of [`Draft::build`](crate::Draft::build);
     /// [`Error::Threads`]; [`Error::Argument`] for no threads, for several on a communicator that
     /// has none, and for transposed data of several processes.
-    pub fn build_over(&self, comm: &dyn Comm) -> Result<DynLocalPlan, Error> {
-        cache::with_room(comm, || DynLocalPlan::new(comm, self))
+    pub fn build_over(&self, comm: &dyn Comm) -> Result<DynPlan, Error> {
+        cache::with_room(comm, || team_plans::plan(comm, self))
     }
 
     fn with_useful_threads(&self) -> Self {
@@ -47,7 +47,7 @@ impl DynLocalDraft {
     /// are given up first. [`clear_plans`](super::clear_plans) gives up all of them.
     ///
     /// # Errors
-    /// Those of [`DynLocalDraft::build`] and [`DynLocalPlan::run`].
+    /// Those of [`DynLocalDraft::build`] and [`DynPlan::run`].
     pub fn run(&self, direction: Direction, input: &[u8], output: &mut [u8]) -> Result<(), Error> {
         cache::with_plan(self.with_useful_threads(), |plan| plan.run(direction, input, output))
     }
@@ -55,7 +55,7 @@ impl DynLocalDraft {
     /// Transforms within one array as [`DynLocalDraft::run`] does from one to another.
     ///
     /// # Errors
-    /// Those of [`DynLocalDraft::build`] and [`DynLocalPlan::run_in_place`].
+    /// Those of [`DynLocalDraft::build`] and [`DynPlan::run_in_place`].
     pub fn run_in_place(&self, direction: Direction, data: &mut [u8]) -> Result<(), Error> {
         cache::with_plan(self.with_useful_threads(), |plan| plan.run_in_place(direction, data))
     }

@@ -12,7 +12,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use fft_core::{Comm, Error, ErrorKind, PerProcess};
 
 use super::dyn_local_draft::DynLocalDraft;
-use super::dyn_local_plan::DynLocalPlan;
+use super::team_plans;
+use crate::plan::DynPlan;
 
 /// What idle plans may hold together, except the one that was used last.
 const MOST_BYTES: usize = 1 << 28;
@@ -48,14 +49,14 @@ impl Hash for Key {
 }
 
 struct Kept {
-    plan: Box<DynLocalPlan>,
+    plan: Box<DynPlan>,
     /// What it holds, counted when it was made: to count takes longer than a small transform.
     bytes: usize,
     last_call: u64,
 }
 
 impl Kept {
-    fn new(plan: DynLocalPlan) -> Self {
+    fn new(plan: DynPlan) -> Self {
         Self { bytes: plan.workspace_bytes() + PLAN_BYTES, plan: Box::new(plan), last_call: 0 }
     }
 }
@@ -132,7 +133,7 @@ pub fn with_room<R>(comm: &dyn Comm, make: impl Fn() -> Result<R, Error>) -> Res
 /// Runs a kept plan, or a new one, which is then kept.
 pub(super) fn with_plan(
     draft: DynLocalDraft,
-    run: impl FnOnce(&mut DynLocalPlan) -> Result<(), Error>,
+    run: impl FnOnce(&mut DynPlan) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let key = Key(draft);
     let cache = CACHE.get();
@@ -141,7 +142,7 @@ pub(super) fn with_plan(
         Some(kept) => kept,
         None => {
             let alone = fft_comm::alone();
-            Kept::new(with_room(&alone, || DynLocalPlan::new(&alone, &key.0))?)
+            Kept::new(with_room(&alone, || team_plans::plan(&alone, &key.0))?)
         }
     };
     let result = run(&mut kept.plan);
@@ -168,7 +169,7 @@ mod tests {
 
     /// Puts a plan of this length into the cache.
     fn put(cache: &mut Cache, n: usize) {
-        let kept = Kept::new(DynLocalPlan::new(&fft_comm::alone(), &draft(n)).unwrap());
+        let kept = Kept::new(team_plans::plan(&fft_comm::alone(), &draft(n)).unwrap());
         assert_eq!(cache.put(Key(draft(n)), kept).len(), 0);
     }
 

@@ -3,12 +3,12 @@
 use std::marker::PhantomData;
 
 use bytemuck::{cast_slice, cast_slice_mut};
-use fft_core::{Brick, Comm, Direction, Error, Kind, Real, check_axes};
+use fft_core::{Brick, Comm, Direction, Error, Kind, Norm, Real, check_axes};
 
 use super::dyn_local_draft::DynLocalDraft;
 use super::local_plan::LocalPlan;
 use crate::field::{C2c, R2c, R2r, Transform};
-use crate::options::{Norm, Options, options_table, setters};
+use crate::options::{Options, options_table, setters};
 
 /// Drafts a transform of complex data in double precision.
 pub fn c2c<const D: usize>(shape: [usize; D]) -> LocalDraft<C2c, D> {

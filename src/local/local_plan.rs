@@ -7,8 +7,8 @@ use std::ops::Deref;
 use bytemuck::{cast_slice, cast_slice_mut};
 use fft_core::{Direction, Error};
 
-use super::dyn_local_plan::DynLocalPlan;
 use crate::field::{R2c, Transform};
+use crate::plan::DynPlan;
 
 /// A transform of whole arrays by a team of threads, ready to run any number of times in both
 /// directions.
@@ -18,19 +18,19 @@ use crate::field::{R2c, Transform};
 /// [`Plan`](crate::Plan). Plans share the threads of the process, which park between calls and end
 /// with the last plan that needs them.
 pub struct LocalPlan<K: Transform = R2c, const D: usize = 3> {
-    plan: DynLocalPlan,
+    plan: DynPlan,
     types: PhantomData<fn() -> K>,
 }
 
 impl<K: Transform, const D: usize> LocalPlan<K, D> {
-    pub(super) fn of(plan: DynLocalPlan) -> Self {
+    pub(super) fn of(plan: DynPlan) -> Self {
         Self { plan, types: PhantomData }
     }
 
     /// Transforms physical to spectral data.
     ///
     /// # Errors
-    /// Those of [`DynLocalPlan::run`].
+    /// Those of [`DynPlan::run`].
     pub fn forward(
         &mut self,
         input: &[K::Physical],
@@ -43,7 +43,7 @@ impl<K: Transform, const D: usize> LocalPlan<K, D> {
     /// transform takes the part that can, as NumPy does.
     ///
     /// # Errors
-    /// Those of [`DynLocalPlan::run`].
+    /// Those of [`DynPlan::run`].
     pub fn inverse(
         &mut self,
         input: &[K::Spectral],
@@ -56,7 +56,7 @@ impl<K: Transform, const D: usize> LocalPlan<K, D> {
     /// of both needs: both begin at its start. Half spectra take a copy of the input.
     ///
     /// # Errors
-    /// Those of [`DynLocalPlan::run_in_place`].
+    /// Those of [`DynPlan::run_in_place`].
     pub fn forward_in_place(&mut self, data: &mut [K::Spectral]) -> Result<(), Error> {
         self.plan.run_in_place(Direction::Forward, cast_slice_mut(data))
     }
@@ -64,16 +64,16 @@ impl<K: Transform, const D: usize> LocalPlan<K, D> {
     /// Transforms spectral to physical data in one array, as [`LocalPlan::forward_in_place`].
     ///
     /// # Errors
-    /// Those of [`DynLocalPlan::run_in_place`].
+    /// Those of [`DynPlan::run_in_place`].
     pub fn inverse_in_place(&mut self, data: &mut [K::Spectral]) -> Result<(), Error> {
         self.plan.run_in_place(Direction::Inverse, cast_slice_mut(data))
     }
 }
 
 impl<K: Transform, const D: usize> Deref for LocalPlan<K, D> {
-    type Target = DynLocalPlan;
+    type Target = DynPlan;
 
-    fn deref(&self) -> &DynLocalPlan {
+    fn deref(&self) -> &DynPlan {
         &self.plan
     }
 }

@@ -24,16 +24,15 @@ mod build;
 mod cache;
 mod draft;
 mod dyn_local_draft;
-mod dyn_local_plan;
 mod local_plan;
 mod pool;
 mod team;
+mod team_plans;
 mod threads;
 mod work;
 
 pub use cache::{clear_plans, with_room};
 pub use draft::{LocalDraft, c2c, r2c, r2r};
 pub use dyn_local_draft::DynLocalDraft;
-pub use dyn_local_plan::DynLocalPlan;
 pub use local_plan::LocalPlan;
 pub use threads::default_threads;

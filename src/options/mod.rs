@@ -8,7 +8,6 @@
 mod declare;
 mod device_choice;
 mod machine_choice;
-mod norm;
 mod placement;
 mod problem;
 mod resolved;
@@ -21,7 +20,6 @@ mod value;
 pub(crate) use declare::setters;
 pub use device_choice::DeviceChoice;
 pub use machine_choice::MachineChoice;
-pub use norm::Norm;
 pub use placement::Placement;
 pub use problem::GlobalArrays;
 pub use row::{OptionInfo, OptionRow, Scope};

@@ -90,28 +90,26 @@ fn parse_as<V: FromStr<Err = Error> + Display>(name: &str, text: &str) -> Result
     text.parse().map_err(|error: Error| error.of(name))
 }
 
-impl OptionValue for bool {
-    const FORM: Form = Form::Flag;
+/// Values whose errors say what is expected.
+macro_rules! by_parsing {
+    ($($type:ty: $form:expr, $expected:literal;)*) => {$(
+        impl OptionValue for $type {
+            const FORM: Form = $form;
 
-    fn parse(name: &str, text: &str) -> Result<Self, Error> {
-        text.parse().map_err(|_| Error::argument(name, text, "true or false"))
-    }
+            fn parse(name: &str, text: &str) -> Result<Self, Error> {
+                text.parse().map_err(|_| Error::argument(name, text, $expected))
+            }
 
-    fn text(&self) -> String {
-        self.to_string()
-    }
+            fn text(&self) -> String {
+                self.to_string()
+            }
+        }
+    )*};
 }
 
-impl OptionValue for usize {
-    const FORM: Form = Form::Count;
-
-    fn parse(name: &str, text: &str) -> Result<Self, Error> {
-        text.parse().map_err(|_| Error::argument(name, text, "a whole number, 0 or more"))
-    }
-
-    fn text(&self) -> String {
-        self.to_string()
-    }
+by_parsing! {
+    bool: Form::Flag, "true or false";
+    usize: Form::Count, "a whole number, 0 or more";
 }
 
 impl<V: OptionValue> OptionValue for Option<V> {

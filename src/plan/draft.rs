@@ -4,7 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use fft_comm::tuner::Progress;
-use fft_core::{Brick, Comm, Complex, Element, Error, Grid, Kind, Real, Recipe, check_axes};
+use fft_core::{Brick, Comm, Complex, Element, Error, Grid, Kind, Norm, Real, Recipe, check_axes};
 
 use super::dyn_draft::DynDraft;
 use super::dyn_plan::DynPlan;
@@ -14,7 +14,7 @@ use crate::bound::DeviceOptions;
 #[cfg(feature = "cuda")]
 use crate::field::Device;
 use crate::field::{C2c, Host, Location, R2c, R2r, Transform};
-use crate::options::{Norm, Options, options_table, setters};
+use crate::options::{Options, options_table, setters};
 
 /// Drafts a complex transform over the ranks of `comm`, in double precision. Shapes have 1 to 4
 /// axes; others do not compile.

@@ -1,19 +1,20 @@
 //! A plan whose types and number of axes are values: a recipe bound to a communicator and buffers.
 
 use std::fmt;
+use std::ops::Deref;
 use std::path::Path;
 
 use fft_comm::checksum;
 use fft_comm::tuner::{Candidate, Report, Source};
 use fft_core::{
-    Comm, Direction, DynBrick, Error, Exchange, PerAxis, Precision, Recipe, Reduce, Spectrum,
+    AnyExecutor, Comm, Direction, Error, Exchange, Precision, Problem, Recipe, Reduce, Spectrum,
     Timings, WireError, agree, assert_same,
 };
 #[cfg(feature = "cuda")]
 use fft_gpu::DeviceMemory;
 
 use crate::bound::{Bound, HostBound};
-use crate::field::{Bytes, BytesMut, DynArray, DynTransform, Sizes};
+use crate::field::{Bytes, BytesMut, DynArray, DynTransform, RankArrays};
 use crate::spectral::Domain;
 use crate::tuning::{Decision, save_wisdom};
 
@@ -29,7 +30,7 @@ pub struct DynPlan {
     report: Report,
     /// The name of the problem in wisdom, of plans that were chosen.
     key: Option<String>,
-    sizes: Sizes,
+    arrays: RankArrays,
 }
 
 /// Binds a checked recipe.
@@ -42,7 +43,7 @@ impl DynPlan {
     /// # Errors
     /// Those of [`Plan::bind`](crate::Plan::bind).
     pub fn bind(comm: &dyn Comm, recipe: Recipe) -> Result<Self, Error> {
-        let types = types_of(&recipe);
+        let types = types_of(recipe.problem());
         Self::bind_typed(comm, recipe, types)
     }
 
@@ -72,7 +73,7 @@ impl DynPlan {
         bind: Bind<'_>,
     ) -> Result<Self, Error> {
         let Decision { recipe, report, key } = chosen;
-        let types = types_of(&recipe);
+        let types = types_of(recipe.problem());
         Self::bind_checked(comm, (recipe, report, Some(key)), types, bind)
     }
 
@@ -84,7 +85,7 @@ impl DynPlan {
     ) -> Result<Self, Error> {
         let problem = recipe.problem();
         let (ranks, bricks) = (comm.size(), problem.input.ranks());
-        let fits = if types_of(&recipe) != types {
+        let fits = if types_of(recipe.problem()) != types {
             Err(Error::argument("recipe for this plan's types", &recipe, "another"))
         } else if bricks != ranks {
             Err(Error::rank_count(bricks, ranks))
@@ -94,13 +95,27 @@ impl DynPlan {
         agree(comm, fits)?;
         assert_same(comm, &[("recipe", identity(&recipe))])?;
         let bound = bind(&recipe)?;
-        let sizes = Sizes::of(problem, comm.rank());
-        Ok(Self { bound, recipe, report, key, sizes })
+        let arrays = RankArrays::new(recipe.problem().clone(), comm.rank());
+        Ok(Self { bound, recipe, report, key, arrays })
     }
 
-    /// The types of data.
-    pub(super) fn types(&self) -> (DynTransform, Precision) {
-        types_of(&self.recipe)
+    /// The plan of a process whose threads have plans of their own.
+    pub(crate) fn of_team(
+        bound: Box<dyn Bound>,
+        recipe: Recipe,
+        report: Report,
+        arrays: RankArrays,
+    ) -> Self {
+        Self { bound, recipe, report, key: None, arrays }
+    }
+
+    pub(crate) fn executor(&self) -> &dyn AnyExecutor {
+        self.bound.executor()
+    }
+
+    /// Threads of this process that transform; they are the ranks of the recipe.
+    pub fn threads(&self) -> usize {
+        self.bound.threads()
     }
 
     /// How the transform is done.
@@ -134,7 +149,7 @@ impl DynPlan {
     }
 
     fn domain_of(&self, lengths: &[f64], reversed: bool) -> Result<Domain, Error> {
-        let spectrum = Spectrum::of(self.recipe.problem());
+        let spectrum = Spectrum::of(self.problem());
         let domain = Domain::new(spectrum, self.comm().rank(), lengths, reversed)?;
         #[cfg(feature = "cuda")]
         if let Some(on_device) = self.bound.on_device() {
@@ -152,6 +167,9 @@ impl DynPlan {
     /// On every rank: [`Error::Argument`] when nothing was measured for this plan;
     /// [`Error::OnRank`] when the file cannot be locked or written, or is not one of wisdom.
     pub fn save_wisdom(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+        if let Some(saved) = self.bound.save_wisdom(path.as_ref()) {
+            return saved;
+        }
         match &self.key {
             Some(key) if self.report.source == Source::Measured => {
                 save_wisdom(self.comm(), path.as_ref(), key, &self.report)
@@ -178,57 +196,7 @@ impl DynPlan {
     /// How messages travel: the recipe's exchange, or the one in its place where the communicator
     /// lacks what [`Exchange::Ring`] needs.
     pub fn exchange(&self) -> Exchange {
-        self.bound.executor().exchange(self.recipe.problem().options.exchange)
-    }
-
-    /// This rank's part of physical data.
-    pub fn input_brick(&self) -> DynBrick {
-        self.recipe.problem().input.brick(self.comm().rank())
-    }
-
-    /// This rank's part of spectral data.
-    pub fn output_brick(&self) -> DynBrick {
-        self.recipe.problem().output.brick(self.comm().rank())
-    }
-
-    /// The order of axes in memory of physical data, slowest first.
-    pub fn input_order(&self) -> PerAxis<usize> {
-        self.recipe.problem().input.order()
-    }
-
-    /// The order of axes in memory of spectral data, slowest first.
-    pub fn output_order(&self) -> PerAxis<usize> {
-        self.recipe.problem().output.order()
-    }
-
-    /// Points of physical data on this rank, all batches together.
-    pub fn input_len(&self) -> usize {
-        self.sizes.points[0]
-    }
-
-    /// Points of spectral data on this rank, all batches together.
-    pub fn output_len(&self) -> usize {
-        self.sizes.points[1]
-    }
-
-    /// Spectral points that an array must have room for to be transformed in place.
-    pub fn in_place_len(&self) -> usize {
-        self.sizes.in_place_points()
-    }
-
-    /// Bytes of physical data on this rank.
-    pub fn input_bytes(&self) -> usize {
-        self.sizes.bytes()[0]
-    }
-
-    /// Bytes of spectral data on this rank.
-    pub fn output_bytes(&self) -> usize {
-        self.sizes.bytes()[1]
-    }
-
-    /// Bytes that an array must have to be transformed in place.
-    pub fn in_place_bytes(&self) -> usize {
-        self.sizes.in_place_bytes()
+        self.bound.executor().exchange(self.problem().options.exchange)
     }
 
     /// Bytes of memory that the plan holds beside input and output: on its device, and on the host.
@@ -307,7 +275,7 @@ impl DynPlan {
         input: &DynArray,
         output: &mut DynArray,
     ) -> Result<(), Error> {
-        let [physical, spectral] = self.sizes.bytes();
+        let [physical, spectral] = self.arrays.sizes.bytes();
         let (reads, writes) = direction.choose((physical, spectral), (spectral, physical));
         #[cfg(feature = "cuda")]
         if let (Some(from), Some(to)) = (input.device(), output.device_mut())
@@ -364,7 +332,7 @@ impl DynPlan {
         output: BytesMut<'_>,
     ) -> Result<(), Error> {
         let [from, to] = direction.choose([0, 1], [1, 0]);
-        let points = self.sizes.points;
+        let points = self.arrays.sizes.points;
         let fit = self
             .check("input", input, from, points[from])
             .and_then(|()| self.check("output", output.as_bytes(), to, points[to]))
@@ -391,7 +359,7 @@ impl DynPlan {
         side: usize,
         expected: usize,
     ) -> Result<(), Error> {
-        let (point, bytes) = (self.sizes.point_bytes[side], array.len());
+        let (point, bytes) = (self.arrays.sizes.point_bytes[side], array.len());
         if bytes != expected * point {
             // Part of a point makes an array longer, but does not make a short one long enough.
             let whole = bytes / point;
@@ -403,7 +371,7 @@ impl DynPlan {
 
     /// Whether others see an array, if they look into it.
     fn check_seen(&self, array: Bytes<'_>) -> Result<(), Error> {
-        if !self.recipe.problem().options.shared_arrays || self.bound.sees(array) {
+        if !self.problem().options.shared_arrays || self.bound.sees(array) {
             return Ok(());
         }
         Err(Error::argument("array", "one that other ranks do not see", "one that this plan made"))
@@ -449,12 +417,21 @@ impl DynPlan {
     }
 }
 
+/// The arrays of this rank.
+impl Deref for DynPlan {
+    type Target = RankArrays;
+
+    fn deref(&self) -> &RankArrays {
+        &self.arrays
+    }
+}
+
 impl fmt::Debug for DynPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DynPlan")
             .field("rank", &self.comm().rank())
             .field("recipe", &self.recipe.to_string())
-            .field("sizes", &self.sizes)
+            .field("sizes", &self.arrays.sizes)
             .finish_non_exhaustive()
     }
 }
@@ -469,9 +446,8 @@ fn identity(recipe: &Recipe) -> String {
     format!("{:016x} {recipe}", checksum(rest.as_bytes()))
 }
 
-/// The types of data that a recipe is for.
-fn types_of(recipe: &Recipe) -> (DynTransform, Precision) {
-    let problem = recipe.problem();
+/// The types of data that a problem is for.
+pub(super) fn types_of(problem: &Problem) -> (DynTransform, Precision) {
     let transform = match (problem.complex, problem.complex_spectrum()) {
         (true, _) => DynTransform::C2c,
         (false, true) => DynTransform::R2c,

@@ -2,11 +2,12 @@
 
 use bytemuck::cast_slice_mut;
 use fft_core::{
-    Direction, DynBrick, DynGrid, Error, PerAxis, Precision, Real, Scale, agree, assert_same,
+    Comm, Direction, DynBrick, DynGrid, Error, PerAxis, Precision, Problem, Real, Scale, agree,
+    assert_same,
 };
 
 use super::dyn_draft::DynDraft;
-use super::dyn_plan::DynPlan;
+use super::dyn_plan::{DynPlan, types_of};
 use super::plan::Plan;
 use crate::field::{DynArray, Field, Location, Spectral, Transform};
 use crate::spectral::{check_spacing, integrated};
@@ -58,26 +59,7 @@ impl DynPlan {
     /// twice its length along 2 or 3 axes, or has a batch or other scales; those of
     /// [`DynDraft::build`](super::DynDraft::build) and of [`DynPlan::run`].
     pub fn green_function(&self, spacing: impl AsRef<[f64]>) -> Result<DynArray, Error> {
-        let problem = self.recipe().problem();
-        let spacing = agree(self.comm(), self.check_open(spacing.as_ref()))?;
-        assert_same(self.comm(), &[("spacing", format!("{spacing:?}"))])?;
-        let grid = DynGrid::new(problem.zero_padded)?;
-        let (transform, precision) = self.types();
-        let draft = DynDraft::new(self.comm(), grid, transform, precision).with(|options| {
-            options.kinds = Some(problem.kinds);
-            options.output = Some(self.output_brick());
-            options.output_order = Some(self.output_order());
-        });
-        let mut whole = draft.build()?;
-        let made = DynArray::zeros(whole.in_place_bytes(), self.comm().rank());
-        let mut data = agree(self.comm(), made)?;
-        let (brick, width) = (whole.input_brick(), problem.widths()[0]);
-        match precision {
-            Precision::F32 => fill::<f32>(&mut data, brick, width, (problem.zero_padded, spacing)),
-            Precision::F64 => fill::<f64>(&mut data, brick, width, (problem.zero_padded, spacing)),
-        }
-        whole.run_in_place(Direction::Forward, data.bytes_mut())?;
-        self.placed(data)
+        self.placed(green_function(self.comm(), self.problem(), spacing.as_ref())?)
     }
 
     /// Spectral data of the host as an array where the plan's data is. Collective.
@@ -92,36 +74,57 @@ impl DynPlan {
         }
         Ok(data)
     }
+}
 
-    /// Whether this is a plan for open space.
-    fn check_open<'a>(&self, spacing: &'a [f64]) -> Result<&'a [f64], Error> {
-        let problem = self.recipe().problem();
-        check_spacing(spacing)?;
-        if spacing.len() != problem.kinds.len() {
-            return Err(Error::argument("spacings of a grid", spacing.len(), problem.kinds.len()));
+/// The transform of Green's function for a problem, on the host, as an array for spectral data of
+/// one transform. Collective.
+///
+/// # Errors
+/// Those of [`DynPlan::green_function`].
+fn green_function(comm: &dyn Comm, problem: &Problem, spacing: &[f64]) -> Result<DynArray, Error> {
+    let spacing = agree(comm, check_open(problem, spacing))?;
+    assert_same(comm, &[("spacing", format!("{spacing:?}"))])?;
+    let grid = DynGrid::new(problem.zero_padded)?;
+    let (transform, precision) = types_of(problem);
+    let draft = DynDraft::new(comm, grid, transform, precision).with(|options| {
+        options.kinds = Some(problem.kinds);
+        options.output = Some(problem.output.brick(comm.rank()));
+        options.output_order = Some(problem.output.order());
+    });
+    let mut whole = draft.build()?;
+    let made = DynArray::zeros(whole.in_place_bytes(), comm.rank());
+    let mut data = agree(comm, made)?;
+    let (brick, width) = (whole.input_brick(), problem.widths()[0]);
+    match precision {
+        Precision::F32 => fill::<f32>(&mut data, brick, width, (problem.zero_padded, spacing)),
+        Precision::F64 => fill::<f64>(&mut data, brick, width, (problem.zero_padded, spacing)),
+    }
+    whole.run_in_place(Direction::Forward, data.bytes_mut())?;
+    Ok(data)
+}
+
+/// Whether a problem is one for open space.
+fn check_open<'a>(problem: &Problem, spacing: &'a [f64]) -> Result<&'a [f64], Error> {
+    check_spacing(spacing)?;
+    if spacing.len() != problem.kinds.len() {
+        return Err(Error::argument("spacings of a grid", spacing.len(), problem.kinds.len()));
+    }
+    for axis in 0..spacing.len() {
+        let twice = 2 * problem.grid().len(axis);
+        if problem.zero_padded[axis] < twice || problem.modes[axis] != problem.zero_padded[axis] {
+            let what = format!("zero_padded along axis {axis} in open space");
+            let found = problem.zero_padded[axis].min(problem.modes[axis]);
+            return Err(Error::argument(what, found, format!("{twice} or more, and all modes")));
         }
-        for axis in 0..spacing.len() {
-            let twice = 2 * problem.grid().len(axis);
-            if problem.zero_padded[axis] < twice || problem.modes[axis] != problem.zero_padded[axis]
-            {
-                let what = format!("zero_padded along axis {axis} in open space");
-                let found = problem.zero_padded[axis].min(problem.modes[axis]);
-                return Err(Error::argument(
-                    what,
-                    found,
-                    format!("{twice} or more, and all modes"),
-                ));
-            }
+    }
+    let scales = (problem.forward_scale, problem.inverse_scale);
+    match (problem.batch, scales == (Scale::None, Scale::Full)) {
+        (1, true) => Ok(spacing),
+        (1, false) => {
+            let (found, expected) = (format!("{scales:?}"), "the usual ones");
+            Err(Error::argument("scales in open space", found, expected))
         }
-        let scales = (problem.forward_scale, problem.inverse_scale);
-        match (problem.batch, scales == (Scale::None, Scale::Full)) {
-            (1, true) => Ok(spacing),
-            (1, false) => {
-                let (found, expected) = (format!("{scales:?}"), "the usual ones");
-                Err(Error::argument("scales in open space", found, expected))
-            }
-            (found, _) => Err(Error::argument("batch in open space", found, 1)),
-        }
+        (found, _) => Err(Error::argument("batch in open space", found, 1)),
     }
 }
 

@@ -8,9 +8,9 @@ use thriffty::arrays::{DeviceCopy, bind_on_device};
 use thriffty::planning::{MAX_AXES, PerAxis};
 use thriffty::{Comm, Error};
 
+use crate::plan::Held;
 #[cfg(feature = "cuda")]
 use crate::plan::keeping;
-use crate::plan::{Held, Plan};
 use crate::request::{brick, one_of, order};
 use crate::values::{self, Brick, Side};
 
@@ -45,19 +45,10 @@ pub(crate) fn side(found: i32) -> Result<usize, Error> {
 impl Held {
     /// The data of a side of its transform.
     fn grid_data(&self, side: usize) -> GridData {
-        let (problem, grids, batch) = match self.plan() {
-            Plan::Rank(plan) => {
-                let problem = plan.recipe().problem();
-                let grids = [problem.input.grid(), problem.output.grid()];
-                (problem, grids, problem.batch)
-            }
-            Plan::Team(plan) => {
-                let grids = [plan.input_grid(), plan.output_grid()];
-                (plan.recipe().problem(), grids, plan.batch())
-            }
-        };
+        let problem = self.plan().problem();
+        let grid = [problem.input.grid(), problem.output.grid()][side];
         let bytes = problem.widths()[side] * problem.precision.bytes();
-        GridData { grid: grids[side], bytes, batch }
+        GridData { grid, bytes, batch: problem.batch }
     }
 
     /// Plans something with the communicator of this plan, if all ranks ask for it. Collective.
@@ -67,10 +58,7 @@ impl Held {
         plan: impl FnOnce(&dyn Comm, A) -> Result<CopyPlan, Error>,
     ) -> Result<Copies, Error> {
         let asked = self.agree_with_all(asked)?;
-        let held = match self.plan() {
-            Plan::Rank(held) => held,
-            Plan::Team(held) => return Copies::on_host(held.comm(), plan(held.comm(), asked)?),
-        };
+        let held = self.plan();
         let (comm, plan) = (held.comm(), plan(held.comm(), asked)?);
         #[cfg(feature = "cuda")]
         if let Some(device) = held.device_options() {

@@ -6,9 +6,9 @@ use std::path::Path;
 use thriffty::gpu::cudarc::driver::{CudaStream, DeviceSlice};
 #[cfg(feature = "cuda")]
 use thriffty::gpu::{DeviceMemory, keeping_context};
-use thriffty::local::{DynLocalDraft, DynLocalPlan, with_room};
+use thriffty::local::{DynLocalDraft, with_room};
 use thriffty::planning::{
-    Direction, DynArray, DynBrick, DynDraft, DynGrid, DynPlan, Reduce, WireError, agree,
+    Direction, DynArray, DynBrick, DynDraft, DynGrid, DynPlan, PerAxis, Reduce, WireError, agree,
 };
 use thriffty::{Comm, Error};
 
@@ -24,69 +24,12 @@ use crate::values::{self, Sizes};
 pub(crate) struct Held {
     arrays: Vec<DynArray>,
     /// There until it is dropped.
-    plan: Option<Plan>,
+    plan: Option<Box<DynPlan>>,
     on_device: bool,
     /// What operators use.
     pub(crate) domain: Option<KnownDomain>,
     /// What failed on this rank since the last transform, if there are others to be told.
     pub(crate) failed: Option<Error>,
-}
-
-/// A rank's plan, or that of a process with several threads.
-pub(crate) enum Plan {
-    Rank(Box<DynPlan>),
-    Team(Box<DynLocalPlan>),
-}
-
-/// The same of either kind of plan.
-macro_rules! either {
-    ($plan:expr, $name:ident => $value:expr) => {
-        match $plan {
-            Plan::Rank($name) => $value,
-            Plan::Team($name) => $value,
-        }
-    };
-}
-
-impl Plan {
-    fn run(&mut self, direction: Direction, input: &[u8], output: &mut [u8]) -> Result<(), Error> {
-        either!(self, plan => plan.run(direction, input, output))
-    }
-
-    fn run_in_place(&mut self, direction: Direction, array: &mut [u8]) -> Result<(), Error> {
-        either!(self, plan => plan.run_in_place(direction, array))
-    }
-
-    /// Bytes of physical data, of spectral data, and of an array in place.
-    pub(crate) fn bytes(&self) -> [usize; 3] {
-        either!(self, plan => [plan.input_bytes(), plan.output_bytes(), plan.in_place_bytes()])
-    }
-
-    /// The plan, which has a device if arrays are there.
-    #[cfg(feature = "cuda")]
-    fn on_device(&mut self) -> Result<&mut DynPlan, Error> {
-        match self {
-            Self::Rank(plan) => Ok(plan),
-            Self::Team(_) => Err(Error::argument("array", "one on a device", "one on the host")),
-        }
-    }
-
-    /// Whether all ranks can go on.
-    fn agree<R>(&mut self, mine: Result<R, Error>) -> Result<R, Error> {
-        either!(self, plan => plan.agree(mine))
-    }
-
-    fn zeros(&mut self) -> Result<DynArray, Error> {
-        match self {
-            Self::Rank(plan) => {
-                let array = plan.shared_zeros()?;
-                // The program may write there on another stream at once: the zeros come before.
-                agree(plan.comm(), array.synchronize())?;
-                Ok(array)
-            }
-            Self::Team(plan) => plan.agree(plan.zeros()),
-        }
-    }
 }
 
 /// A plan on a device is used and dropped without changing the program's current device.
@@ -110,28 +53,29 @@ impl Drop for Held {
 }
 
 impl Held {
-    fn new(plan: Plan, on_device: bool) -> Self {
-        Self { arrays: Vec::new(), plan: Some(plan), on_device, domain: None, failed: None }
+    fn new(plan: DynPlan, on_device: bool) -> Self {
+        let plan = Some(Box::new(plan));
+        Self { arrays: Vec::new(), plan, on_device, domain: None, failed: None }
     }
 
-    pub(crate) fn plan(&self) -> &Plan {
+    pub(crate) fn plan(&self) -> &DynPlan {
         self.plan.as_ref().expect("a plan until it is dropped")
     }
 
-    fn plan_mut(&mut self) -> &mut Plan {
+    fn plan_mut(&mut self) -> &mut DynPlan {
         self.plan.as_mut().expect("a plan until it is dropped")
     }
 
     /// The rank and the stream, of a plan on a device.
     #[cfg(feature = "cuda")]
     pub(crate) fn device(&self) -> Option<(usize, std::sync::Arc<CudaStream>)> {
-        let Plan::Rank(plan) = self.plan() else { return None };
+        let plan = self.plan();
         plan.stream().map(|stream| (plan.comm().rank(), stream.clone()))
     }
 
     /// Bytes that a transform reads and writes.
     fn bytes(&self, direction: Direction) -> [usize; 2] {
-        let [physical, spectral, _] = self.plan().bytes();
+        let (physical, spectral) = (self.plan().input_bytes(), self.plan().output_bytes());
         direction.choose([physical, spectral], [spectral, physical])
     }
 
@@ -139,7 +83,7 @@ impl Held {
     fn run_on<A>(
         &mut self,
         arrays: Result<A, Error>,
-        run: impl FnOnce(&mut Plan, A) -> Result<(), Error>,
+        run: impl FnOnce(&mut DynPlan, A) -> Result<(), Error>,
     ) -> Result<(), Error> {
         match self.failed.take().map_or(arrays, Err) {
             Ok(arrays) => run(self.plan_mut(), arrays),
@@ -167,7 +111,7 @@ impl Held {
         array: Result<&mut [u8], Error>,
     ) -> Result<(), Error> {
         self.run_on(array, |plan, array| {
-            let bytes = plan.bytes()[2].min(array.len());
+            let bytes = plan.in_place_bytes().min(array.len());
             plan.run_in_place(direction, &mut array[..bytes])
         })
     }
@@ -183,7 +127,7 @@ impl Held {
         self.run_on(arrays, |plan, (input, mut output)| {
             let (reads, writes) = (reads.min(input.len()), writes.min(output.len()));
             let (input, mut output) = (input.part(0..reads), output.part_mut(0..writes));
-            plan.on_device()?.run_on_device(direction, &input, &mut output)
+            plan.run_on_device(direction, &input, &mut output)
         })
     }
 
@@ -195,8 +139,8 @@ impl Held {
         array: Result<DeviceMemory<u8>, Error>,
     ) -> Result<(), Error> {
         self.run_on(array, |plan, mut array| {
-            let bytes = plan.bytes()[2].min(array.len());
-            plan.on_device()?.run_in_place_on_device(direction, &mut array.part_mut(0..bytes))
+            let bytes = plan.in_place_bytes().min(array.len());
+            plan.run_in_place_on_device(direction, &mut array.part_mut(0..bytes))
         })
     }
 
@@ -205,7 +149,9 @@ impl Held {
     pub(crate) fn allocate(&mut self, ready: Result<(), Error>) -> Result<*mut u8, Error> {
         keeping(self.on_device, || {
             self.plan_mut().agree(ready)?;
-            let mut array = self.plan_mut().zeros()?;
+            let mut array = self.plan_mut().shared_zeros()?;
+            // The program may write there on another stream at once: the zeros come before.
+            agree(self.plan().comm(), array.synchronize())?;
             let at = match array.device_address() {
                 Some(at) => std::ptr::with_exposed_provenance_mut(at as usize),
                 None => array.bytes_mut().as_mut_ptr(),
@@ -216,36 +162,31 @@ impl Held {
     }
 
     pub(crate) fn sizes(&self) -> Sizes {
-        let [input_bytes, output_bytes, in_place_bytes] = self.plan().bytes();
         let plan = self.plan();
-        let bricks = either!(plan, it => [it.input_brick(), it.output_brick()]);
-        let lens = either!(plan, it => [it.input_len(), it.output_len()]);
-        let workspace_bytes = either!(plan, it => it.workspace_bytes());
-        let ([input, output], [input_len, output_len]) = (bricks.map(told), lens);
-        let orders = either!(plan, it => [it.input_order(), it.output_order()]);
-        let [input_order, output_order] = orders
-            .map(|order| std::array::from_fn(|at| order.get(at).map_or(at, |axis| *axis) as i32));
+        let order = |order: PerAxis<usize>| {
+            std::array::from_fn(|at| order.get(at).map_or(at, |axis| *axis) as i32)
+        };
         Sizes {
             struct_size: size_of::<Sizes>(),
-            input,
-            output,
-            input_len,
-            output_len,
-            input_bytes,
-            output_bytes,
-            in_place_bytes,
-            workspace_bytes,
-            input_order,
-            output_order,
+            input: told(plan.input_brick()),
+            output: told(plan.output_brick()),
+            input_len: plan.input_len(),
+            output_len: plan.output_len(),
+            input_bytes: plan.input_bytes(),
+            output_bytes: plan.output_bytes(),
+            in_place_bytes: plan.in_place_bytes(),
+            workspace_bytes: plan.workspace_bytes(),
+            input_order: order(plan.input_order()),
+            output_order: order(plan.output_order()),
         }
     }
 
     pub(crate) fn recipe(&self) -> String {
-        either!(self.plan(), plan => plan.recipe().to_string())
+        self.plan().recipe().to_string()
     }
 
     pub(crate) fn report(&self) -> String {
-        either!(self.plan(), plan => plan.report().to_string())
+        self.plan().report().to_string()
     }
 
     pub(crate) fn is_on_device(&self) -> bool {
@@ -264,18 +205,13 @@ impl Held {
     }
 
     pub(crate) fn wire_error(&self) -> Option<WireError> {
-        either!(self.plan(), plan => plan.wire_error())
+        self.plan().wire_error()
     }
 
     /// Saves what was measured. Collective.
     pub(crate) fn save_wisdom(&mut self, path: Result<&Path, Error>) -> Result<(), Error> {
-        match self.plan_mut() {
-            Plan::Rank(plan) => plan.save_wisdom(agree(plan.comm(), path)?),
-            Plan::Team(plan) => {
-                let path = plan.agree(path)?;
-                plan.save_wisdom(path)
-            }
-        }
+        let plan = self.plan();
+        plan.save_wisdom(agree(plan.comm(), path)?)
     }
 }
 
@@ -316,7 +252,7 @@ pub(crate) fn build(comm: &dyn Comm, asked: Result<Request, Error>) -> Result<He
         draft.build()
     };
     let plan = keeping(on_device, || with_room(comm, make))?;
-    Ok(Held::new(Plan::Rank(Box::new(plan)), on_device))
+    Ok(Held::new(plan, on_device))
 }
 
 /// A plan of several threads of each process. Collective.
@@ -328,7 +264,7 @@ fn team(comm: &dyn Comm, request: Request, threads: usize) -> Result<Held, Error
     agree(comm, on_host)?;
     let draft = DynLocalDraft { threads: Some(threads), ..request.local_draft() };
     let plan = draft.build_over(comm)?;
-    Ok(Held::new(Plan::Team(Box::new(plan)), false))
+    Ok(Held::new(plan, false))
 }
 
 /// Refuses what some ranks ask for and others do not. Collective.

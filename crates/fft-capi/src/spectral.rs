@@ -12,7 +12,7 @@ use thriffty::planning::{DynArray, MAX_AXES};
 use thriffty::spectral::{Domain, Operator};
 
 use crate::domain::KnownDomain;
-use crate::plan::{Held, Plan, keeping};
+use crate::plan::{Held, keeping};
 use crate::request::one_of;
 use crate::values::Operator as Number;
 
@@ -99,18 +99,12 @@ impl Held {
     }
 
     fn ranks(&self) -> usize {
-        match self.plan() {
-            Plan::Rank(plan) => plan.comm().size(),
-            Plan::Team(plan) => plan.comm().size(),
-        }
+        self.plan().comm().size()
     }
 
     /// The number of axes.
     pub(crate) fn axes(&self) -> usize {
-        match self.plan() {
-            Plan::Rank(plan) => plan.output_order().len(),
-            Plan::Team(plan) => plan.output_order().len(),
-        }
+        self.plan().problem().kinds.len()
     }
 
     /// The domain of these lengths, made again where they change.
@@ -125,11 +119,9 @@ impl Held {
         let is_same = |found: &KnownDomain| found.lengths == asked && found.reversed == reversed;
         if !self.domain.as_ref().is_some_and(is_same) {
             let of = &asked[..axes];
-            let domain = match (self.plan(), reversed) {
-                (Plan::Rank(plan), false) => plan.domain(of),
-                (Plan::Rank(plan), true) => plan.reversed_domain(of),
-                (Plan::Team(plan), false) => plan.domain(of),
-                (Plan::Team(plan), true) => plan.reversed_domain(of),
+            let domain = match reversed {
+                false => self.plan().domain(of),
+                true => self.plan().reversed_domain(of),
             }?;
             self.domain = Some(KnownDomain { lengths: asked, reversed, domain });
         }
@@ -202,7 +194,7 @@ impl Held {
     ) -> Result<(), Error> {
         let kernel = kernel.map(|kernel| (kernel.len(), kernel));
         let (made, kernel) = self.make_green_function(spacing, kernel)?;
-        let [_, bytes, _] = self.plan().bytes();
+        let bytes = self.plan().output_bytes();
         made.read(&mut kernel[..bytes])
     }
 
@@ -216,7 +208,7 @@ impl Held {
     ) -> Result<(), Error> {
         let kernel = kernel.map(|kernel| (kernel.len(), kernel));
         let (made, mut kernel) = self.make_green_function(spacing, kernel)?;
-        let [_, bytes, _] = self.plan().bytes();
+        let bytes = self.plan().output_bytes();
         let reals = bytes / size_of::<f32>();
         let Some(from) = made.device_numbers::<f32>(reals).filter(|_| reals > 0) else {
             return Ok(());
@@ -235,17 +227,14 @@ impl Held {
     ) -> Result<(DynArray, A), Error> {
         let (mut asked, axes) = ([1.0; MAX_AXES], self.axes());
         let ready = spacing(&mut asked[..axes]).and_then(|()| {
-            let ((found, kernel), [_, expected, _]) = (kernel?, self.plan().bytes());
+            let ((found, kernel), expected) = (kernel?, self.plan().output_bytes());
             match found >= expected {
                 true => Ok(kernel),
                 false => Err(Error::argument("bytes of the kernel", found, expected)),
             }
         });
         let kernel = self.agree_with_all(ready)?;
-        let made = match self.plan() {
-            Plan::Rank(plan) => plan.green_function(&asked[..axes]),
-            Plan::Team(plan) => plan.green_function(&asked[..axes]),
-        }?;
+        let made = self.plan().green_function(&asked[..axes])?;
         Ok((made, kernel))
     }
 
@@ -258,10 +247,7 @@ impl Held {
         let axis = found.ok_or_else(wrong)?;
         let mut lengths = vec![1.0; axes];
         lengths[axis] = length;
-        let domain = keeping(self.is_on_device(), || match self.plan() {
-            Plan::Rank(plan) => plan.domain(lengths),
-            Plan::Team(plan) => plan.domain(lengths),
-        })?;
+        let domain = keeping(self.is_on_device(), || self.plan().domain(lengths))?;
         Ok([domain.wavenumbers(axis), domain.derivative_wavenumbers(axis)].map(<[f64]>::to_vec))
     }
 }

@@ -66,7 +66,8 @@ pub use planner::cost;
 pub use planner::{BytesMoved, Expected, Layouts, Prediction};
 pub use problem::{
     Access, Chunking, Codecs, Direction, Epochs, Exchange, GpuTransport, How, Kind, Link, Machine,
-    Memory, Messages, Problem, Quantity, Rate, Scale, TransportOptions, TransportPolicy, Travel,
+    Memory, Messages, Norm, Problem, Quantity, Rate, Scale, TransportOptions, TransportPolicy,
+    Travel,
 };
 pub use recipe::{LineSide, LocalFft, Loss, Node, Pass, Recipe, Step};
 pub use redistribute::{

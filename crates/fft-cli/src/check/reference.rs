@@ -88,7 +88,7 @@ fn compare<A: Element, B: Element>(
     input: &[A],
     output: &[B],
 ) -> Result<f64, Error> {
-    let problem = plan.recipe().problem();
+    let problem = plan.problem();
     let physical = (&problem.input, plan.input_brick());
     let spectral = (&problem.output, plan.output_brick());
     let (from, to) = match direction {

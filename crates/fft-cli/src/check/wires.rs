@@ -36,7 +36,7 @@ pub(crate) fn relative<A: Element, B: Element>(
     found: &[A],
     exact: &[B],
 ) -> Result<f64, Error> {
-    let problem = plan.recipe().problem();
+    let problem = plan.problem();
     let (brick, order) = (plan.output_brick(), problem.output.order());
     let halved = problem.kinds.iter().position(|kind| *kind == Kind::R2C);
     let (found, exact): (&[A::Real], &[B::Real]) =

@@ -93,7 +93,7 @@ fn run_as<K: Transform>(comm: &dyn Comm, options: &Options) -> Result<(), Failur
         Format::Csv => report.to_csv(),
     };
     print(comm, &text)?;
-    let problem = bench.plan.recipe().problem();
+    let problem = bench.plan.problem();
     report.errors.judge::<K::Physical>(problem).or_else(refused)
 }
 
@@ -119,7 +119,7 @@ impl<K: Transform> Prepared<K> {
         let source = Source::new(options.field, &plan)?;
         let host = options.check
             || Encoding::of(problem.options()).is_asked_for()
-            || !gives_back_its_input(plan.recipe().problem());
+            || !gives_back_its_input(plan.problem());
         if let Some(scale) = options.field.noise_scale().filter(|_| !host)
             && plan.noise_on_device(scale)?
         {
@@ -207,7 +207,7 @@ impl<K: Transform> Prepared<K> {
         plan.run(Direction::Inverse, cast_slice(spectral), cast_slice_mut(physical))?;
         let inverse = plan.wire_error().unwrap_or_default();
         let lost = lost.map(|(lost, _)| Lost { inverse, ..lost });
-        let (round_trip, inverse) = match gives_back_its_input(plan.recipe().problem()) {
+        let (round_trip, inverse) = match gives_back_its_input(plan.problem()) {
             true => (Some(RoundTrip::after(plan, source, &physical[..])?), None),
             false => (None, Some(reference::inverse_error::<K>(plan, spectral, physical)?)),
         };
@@ -222,7 +222,7 @@ impl<K: Transform> Prepared<K> {
         let plan = &self.plan;
         let transform = &options.problem.transform;
         let (batch, precision) = (transform.options().batch, transform.choices.placement.precision);
-        let points = check::points(plan.recipe().problem());
+        let points = check::points(plan.problem());
         let mut workspace = [plan.workspace_bytes() as f64];
         plan.comm().allreduce(Reduce::Sum, &mut workspace)?;
         let seconds = Times::of(seconds);
@@ -232,7 +232,7 @@ impl<K: Transform> Prepared<K> {
             field: options.field.name(),
             batch,
             direction: options.direction.choose("forward", "inverse"),
-            ranks: plan.recipe().problem().input.ranks(),
+            ranks: plan.problem().input.ranks(),
             communicator: plan.comm().name(),
             recipe: plan.recipe().to_string(),
             reason: plan.reason().to_owned(),

@@ -144,7 +144,7 @@ fn of_component(brick: &DynBrick, component: usize) -> DynBrick {
 
 /// This rank's part of `Σ |û|²` in each shell, of all components.
 fn shells<T: Real>(plan: &DynPlan, spectrum: &[Complex<T>]) -> Vec<f64> {
-    let problem = plan.recipe().problem();
+    let problem = plan.problem();
     let (brick, order, n) = (plan.output_brick(), problem.output.order(), problem.grid().shape());
     let mut shells = vec![0.0; shell(n.iter().map(|n| (n / 2).pow(2)).sum()) + 1];
     let axes = order.len();

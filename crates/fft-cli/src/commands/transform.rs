@@ -111,7 +111,7 @@ fn run_as<K: Transform>(transform: &FileTransform<'_>) -> Result<(), Failure> {
     let mut data = zeros::<K::Spectral>(comm, plan.in_place_len())?;
     let (physical, spectral) = (plan.input_len(), plan.output_len());
     let (physical_brick, spectral_brick) = (plan.input_brick(), plan.output_brick());
-    let problem = plan.recipe().problem();
+    let problem = plan.problem();
     let fortran = header.fortran_order;
     // A full disk is found here, before the computation.
     let made = match inverse {

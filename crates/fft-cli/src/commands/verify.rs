@@ -97,6 +97,6 @@ fn check<K: Transform>(draft: DynDraft<'_>) -> Result<(f64, f64), Failure> {
     let errors = [there[0], there[1], a?.l2, b?.l2];
     // Unlike `f64::max`, this keeps a NaN.
     let larger = |a: f64, b: f64| if a.is_nan() || a > b { a } else { b };
-    let points = points(plan.recipe().problem());
+    let points = points(plan.problem());
     Ok((errors.into_iter().fold(0.0, larger), bound::<K::Real>(points)))
 }

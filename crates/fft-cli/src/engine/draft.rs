@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use thriffty::local::{DynLocalDraft, DynLocalPlan};
+use thriffty::local::DynLocalDraft;
 use thriffty::machine::{self, Machine};
 use thriffty::planning::{DynDraft, DynGrid, DynPlan, Options, Reduce};
 use thriffty::tuning::Progress;
@@ -40,7 +40,7 @@ pub(crate) fn local(
     comm: &dyn Comm,
     problem: &Problem,
     threads: usize,
-) -> Result<DynLocalPlan, Failure> {
+) -> Result<DynPlan, Failure> {
     let mut options = draft(comm, problem)?.options;
     name_machine(comm, problem, &mut options, &|path| machine::load(comm, path))?;
     let TransformArgs { kind, shape, choices } = &problem.transform;

@@ -4,14 +4,12 @@ use std::ops::{Deref, DerefMut};
 use std::time::Instant;
 
 use bytemuck::{cast_slice, cast_slice_mut};
-use thriffty::local::DynLocalPlan;
 #[cfg(feature = "cuda")]
 use thriffty::machine;
 use thriffty::planning::{
     DeviceChoice, Direction, DynArray, DynPlan, Element, MachineChoice, Options, Recipe, Reduce,
-    Step, Timings, WireError,
+    Step,
 };
-use thriffty::tuning::Report;
 use thriffty::{Comm, Error, Tuning, Wire};
 
 use super::draft;
@@ -26,8 +24,6 @@ pub(crate) struct Engine {
     on_device: Option<[DynArray; 2]>,
     #[cfg(feature = "cuda")]
     gpu: Option<thriffty::gpu::Gpu>,
-    /// Transforms in place of the plan, with several threads.
-    local: Option<DynLocalPlan>,
     plan: DynPlan,
 }
 
@@ -119,50 +115,7 @@ impl Engine {
         if comm.size() == 1 && is_sent {
             return refused("one process with --threads has whole arrays and sends nothing");
         }
-        let local = draft::local(comm, problem, threads)?;
-        let plan = draft::draft(comm, problem)?.with(without_encoding).build()?;
-        Ok(Self { local: Some(local), ..Self::on_host(plan) })
-    }
-
-    /// How the transform is done.
-    pub(crate) fn recipe(&self) -> &Recipe {
-        self.local.as_ref().map_or(self.plan.recipe(), DynLocalPlan::recipe)
-    }
-
-    /// Bytes of memory that plans hold beside input and output.
-    pub(crate) fn workspace_bytes(&self) -> usize {
-        self.local.as_ref().map_or(self.plan.workspace_bytes(), DynLocalPlan::workspace_bytes)
-    }
-
-    /// Where this rank's time went, or that of the first thread.
-    pub(crate) fn timings(&self) -> Timings {
-        self.local.as_ref().map_or_else(|| self.plan.timings(), DynLocalPlan::timings)
-    }
-
-    /// What encoded messages lost in the last transform.
-    pub(crate) fn wire_error(&self) -> Option<WireError> {
-        self.local.as_ref().map_or_else(|| self.plan.wire_error(), DynLocalPlan::wire_error)
-    }
-
-    /// Sets all times to zero.
-    pub(crate) fn clear_timings(&mut self) {
-        self.plan.clear_timings();
-        if let Some(local) = &mut self.local {
-            local.clear_timings();
-        }
-    }
-
-    /// Transforms one array of the host to another, on the host. Collective.
-    fn run_on_host(
-        &mut self,
-        direction: Direction,
-        input: &[u8],
-        output: &mut [u8],
-    ) -> Result<(), Error> {
-        match &mut self.local {
-            Some(local) => local.run(direction, input, output),
-            None => self.plan.run(direction, input, output),
-        }
+        Ok(Self::on_host(draft::local(comm, problem, threads)?))
     }
 
     /// Whether it encodes messages.
@@ -192,7 +145,8 @@ impl Engine {
         let asked = recipe.problem();
         let mut draft = draft::draft(comm, problem)?.with(without_encoding);
         draft.options.machine = Some(MachineChoice::Given(asked.machine.clone()));
-        if self.local.is_none() && self.on_device.is_none() {
+        // Recipes of threads are of other problems.
+        if self.on_device.is_none() && asked == self.problem() {
             draft.options.tuning = Tuning::Recipe(raw(recipe));
         }
         #[cfg(feature = "cuda")]
@@ -209,7 +163,6 @@ impl Engine {
             on_device: None,
             #[cfg(feature = "cuda")]
             gpu: None,
-            local: None,
             plan,
         }
     }
@@ -217,13 +170,13 @@ impl Engine {
     /// A plan on a device with arrays there. Collective.
     #[cfg(feature = "cuda")]
     fn with_arrays(gpu: thriffty::gpu::Gpu, mut plan: DynPlan) -> Result<Self, Failure> {
-        let [physical, spectral] = match plan.recipe().problem().options.shared_arrays {
+        let [physical, spectral] = match plan.problem().options.shared_arrays {
             true => [Ok(plan.shared_zeros()?), Ok(plan.shared_zeros()?)],
             false => [plan.zeros(), plan.zeros()],
         };
         let both = physical.and_then(|physical| Ok([physical, spectral?]));
         let on_device = Some(plan.agree(both)?);
-        Ok(Self { on_device, gpu: Some(gpu), local: None, plan })
+        Ok(Self { on_device, gpu: Some(gpu), plan })
     }
 
     /// Arrays of zeros for input and output, shared if the plan shares them. Collective.
@@ -231,7 +184,7 @@ impl Engine {
         &mut self,
     ) -> Result<(Array<A>, Array<B>), Failure> {
         let (physical, spectral) = (self.input_len(), self.output_len());
-        if self.on_device.is_none() && self.recipe().problem().options.shared_arrays {
+        if self.on_device.is_none() && self.problem().options.shared_arrays {
             let (input, output) = (self.plan.shared_zeros()?, self.plan.shared_zeros()?);
             return Ok((Array::Shared(input, physical), Array::Shared(output, spectral)));
         }
@@ -247,7 +200,7 @@ impl Engine {
         output: &mut [u8],
     ) -> Result<(), Error> {
         let Some([physical, spectral]) = &mut self.on_device else {
-            return self.run_on_host(direction, input, output);
+            return self.plan.run(direction, input, output);
         };
         let (from, to) = from_to(direction, physical, spectral);
         from.write(input)?;
@@ -269,8 +222,8 @@ impl Engine {
         self.comm().barrier()?;
         let start = Instant::now();
         match (&mut self.on_device, direction) {
-            (None, Direction::Forward) => self.run_on_host(direction, physical, spectral)?,
-            (None, Direction::Inverse) => self.run_on_host(direction, spectral, physical)?,
+            (None, Direction::Forward) => self.plan.run(direction, physical, spectral)?,
+            (None, Direction::Inverse) => self.plan.run(direction, spectral, physical)?,
             (Some([physical, spectral]), _) => {
                 let (from, to) = from_to(direction, physical, spectral);
                 self.plan.run_arrays(direction, from, to)?;
@@ -325,10 +278,6 @@ impl Engine {
         return self.plan.transport().map(|transport| transport.to_string());
         #[cfg(not(feature = "cuda"))]
         None
-    }
-
-    fn report(&self) -> &Report {
-        self.local.as_ref().map_or(self.plan.report(), DynLocalPlan::report)
     }
 
     /// Why its recipe was chosen.

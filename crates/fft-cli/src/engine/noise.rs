@@ -30,7 +30,7 @@ impl Engine {
 
     fn on_noise(&mut self, step: Step, scale: f64) -> Result<[f64; 4], Error> {
         let (gpu, physical, plan) = self.device_parts();
-        let done = match plan.recipe().problem().precision {
+        let done = match plan.problem().precision {
             Precision::F32 => run::<f32>(gpu, physical, plan, (step, scale)),
             _ => run::<f64>(gpu, physical, plan, (step, scale)),
         };
@@ -45,7 +45,7 @@ fn run<T: GpuReal>(
     plan: &DynPlan,
     (step, scale): (Step, f64),
 ) -> Result<[f64; 4], GpuError> {
-    let problem = plan.recipe().problem();
+    let problem = plan.problem();
     let (grid, brick) = (problem.grid(), plan.input_brick());
     let width = if problem.complex { 2 } else { 1 };
     let order = problem.input.order();

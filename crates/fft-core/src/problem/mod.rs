@@ -24,5 +24,5 @@ pub use machine::{Codecs, How, Machine, Messages, Quantity, Rate};
 pub use memory::{Access, Memory};
 pub use options::TransportOptions;
 pub use problem::Problem;
-pub use scale::{Direction, Scale};
+pub use scale::{Direction, Norm, Scale};
 pub use transport_policy::{Chunking, TransportPolicy};

@@ -35,6 +35,31 @@ pub enum Scale {
 
 names!(Scale, "scale", { None = "none", Full = "full", Symmetric = "symmetric" });
 
+/// The scales of both directions by NumPy's names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Norm {
+    /// The inverse divides by the number of points.
+    #[default]
+    Backward,
+    /// Both directions divide by its square root.
+    Ortho,
+    /// The forward transform divides by it.
+    Forward,
+}
+
+names!(Norm, "norm", { Backward = "backward", Ortho = "ortho", Forward = "forward" });
+
+impl Norm {
+    /// The scales of forward and of inverse transforms.
+    pub fn scales(self) -> [Scale; 2] {
+        match self {
+            Self::Backward => [Scale::None, Scale::Full],
+            Self::Ortho => [Scale::Symmetric; 2],
+            Self::Forward => [Scale::Full, Scale::None],
+        }
+    }
+}
+
 impl Scale {
     /// The factor for a transform of `logical` points.
     pub fn factor(self, logical: f64) -> f64 {

@@ -108,7 +108,7 @@ impl<'a, K: Transform> Lab<'a, K> {
     fn sent(&self, timings: &Timings) -> Result<[f64; 2], Error> {
         let mut sums = [timings.sent as f64, timings.reals as f64];
         self.comm.allreduce(Reduce::Sum, &mut sums)?;
-        let reals = (self.plan.recipe().problem().grid().points() * K::Physical::WIDTH) as f64;
+        let reals = (self.plan.problem().grid().points() * K::Physical::WIDTH) as f64;
         Ok([8.0 * sums[0] / sums[1], sums[1] / reals])
     }
 }

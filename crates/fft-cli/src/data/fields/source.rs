@@ -22,7 +22,7 @@ pub(crate) struct Source {
 impl Source {
     /// Input for a plan. Collective.
     pub(crate) fn new(field: Field, plan: &DynPlan) -> Result<Self, Error> {
-        let problem = plan.recipe().problem();
+        let problem = plan.problem();
         let domain = Domain {
             grid: problem.grid(),
             brick: plan.input_brick(),

@@ -14,19 +14,21 @@ fn a_panic_of_one_thread_is_an_error_of_all() {
         std::thread::spawn(move || {
             let mut draft = DynLocalDraft::new([6, 5, 4], DynTransform::C2c, Precision::F64);
             draft.threads = Some(ranks);
-            let mut plan = draft.build().unwrap();
-            assert_eq!(plan.threads(), ranks);
+            let (team, _, _, arrays) = plans(&fft_comm::alone(), &draft).unwrap();
+            assert_eq!(team.threads(), ranks);
             let gone = ranks / 2;
-            let data: Vec<_> = (0..ranks).map(|_| Mutex::new(plan.zeros().unwrap())).collect();
-            let panics = plan.on_each(|rank, plan| {
+            let data: Vec<_> = (0..ranks)
+                .map(|_| Mutex::new(team.zeros(arrays.in_place_bytes()).unwrap()))
+                .collect();
+            let panics = team.on_each(|rank, plan| {
                 assert_ne!(rank, gone, "as it should");
                 let mut data = locked(&data[rank]);
                 let bytes = plan.in_place_bytes();
                 plan.run_in_place(Direction::Forward, &mut data.bytes_mut()[..bytes])
             });
             assert_eq!(panics, Err(Error::Left { gone }));
-            let (x, mut y) = (vec![0; plan.input_bytes()], vec![0; plan.output_bytes()]);
-            let again = plan.run(Direction::Forward, &x, &mut y);
+            let (x, mut y) = (vec![0; arrays.input_bytes()], vec![0; arrays.output_bytes()]);
+            let again = team.run_between(Direction::Forward, &x, &mut y);
             assert_eq!(again, Err(Error::Left { gone }));
             done.send(()).unwrap();
         });

@@ -1,0 +1,360 @@
+//! The plans of a process's threads, which are one plan of the process.
+
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use fft_core::{
+    Access, AnyExecutor, Comm, Direction, DynBrick, DynGrid, Error, Exchange, Precision, Recipe,
+    Reduce, SharedMemory, Timings, Unwinding, WireError, agree,
+};
+
+use super::dyn_local_draft::DynLocalDraft;
+use super::team::Team;
+use super::work::{self, Work};
+use crate::bound::{Bound, check_on_host};
+use crate::field::{Bytes, BytesMut, DynArray, DynTransform, RankArrays};
+use crate::options::Options;
+use crate::plan::{DynDraft, DynPlan};
+use crate::tuning::Report;
+
+/// The plans of a process's threads, each for a part of the process's arrays.
+pub(super) struct TeamPlans {
+    /// One for each rank; none where a rank has panicked.
+    plans: Vec<Mutex<Option<Box<DynPlan>>>>,
+    team: Team,
+    /// Of the processes.
+    comm: Box<dyn Comm>,
+    precision: Precision,
+    /// Bytes of this process's arrays, before and after.
+    bytes: [usize; 2],
+    /// Bytes of each rank's part before and after, of one call of the plans.
+    parts: Vec<[usize; 2]>,
+    /// Whether data in place is copied first, because one part would overwrite another one.
+    copies_in_place: bool,
+    /// Calls of the plans for all arrays of a batch.
+    calls: usize,
+}
+
+fn refuse_transposed(options: &Options) -> Result<(), Error> {
+    match options.transposed_input || options.transposed_output {
+        true => Err(Error::argument("transposed data", "several threads", "one a process")),
+        false => Ok(()),
+    }
+}
+
+/// The most threads that have work where one process has the whole grid: as many as the slowest
+/// axis has points, on the shorter side, or as there are arrays.
+fn most_threads(grid: DynGrid, transform: DynTransform, options: &Options) -> usize {
+    let axes = grid.axes();
+    let spectral = options.spectral_grid(grid, transform);
+    let before = grid.shape()[options.input_order_of(axes)[0]];
+    let after = spectral.shape()[options.output_order_of(axes)[0]];
+    // One axis alone is not cut. Of many arrays threads have whole ones.
+    let cut = if axes == 1 { 1 } else { before.min(after) };
+    cut.max(options.batch)
+}
+
+/// The plans of a process's threads, each for its part of the process's bricks.
+fn plans_of_threads(
+    team: &Team,
+    comms: Vec<Box<dyn Comm>>,
+    (grid, transform, precision): (DynGrid, DynTransform, Precision),
+    options: &Options,
+) -> Result<Vec<DynPlan>, Error> {
+    let axes = grid.axes();
+    let comms: Vec<_> = comms.into_iter().map(|comm| Mutex::new(Some(comm))).collect();
+    team.run(|thread| {
+        let comm = locked(&comms[thread]).take();
+        let comm = comm.ok_or(Error::Left { gone: thread })?;
+        // Other processes would wait for a thread that panics while it plans.
+        let _unwinding = Unwinding::watch(comm.as_ref());
+        let part = |brick: Option<DynBrick>, order| {
+            brick.map(|brick| work::part(brick, order, team.ranks(), thread))
+        };
+        let own = Options {
+            input: part(options.input, options.input_order_of(axes)),
+            output: part(options.output, options.output_order_of(axes)),
+            shared_arrays: true,
+            ..options.clone()
+        };
+        DynDraft::new(comm.as_ref(), grid, transform, precision).with(|it| *it = own).build()
+    })
+}
+
+/// What a lock guards, also after a panic of another thread.
+fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Input and output of a rank.
+type Part<'a> = Mutex<(&'a [u8], &'a mut [u8])>;
+
+/// Makes the plan of a process. See [`DynLocalDraft::build_over`]. Collective.
+pub(super) fn plan(comm: &dyn Comm, draft: &DynLocalDraft) -> Result<DynPlan, Error> {
+    let (team, recipe, report, arrays) = plans(comm, draft)?;
+    Ok(DynPlan::of_team(Box::new(team), recipe, report, arrays))
+}
+
+/// The plans of a process's threads, what is known of the first, and the process's arrays.
+type Made = (TeamPlans, Recipe, Report, RankArrays);
+
+fn plans(comm: &dyn Comm, draft: &DynLocalDraft) -> Result<Made, Error> {
+    let grid = agree(comm, DynGrid::new(draft.shape))?;
+    let (transform, precision) = (draft.transform, draft.precision);
+    let options = draft.options.clone();
+    let threads = match draft.threads {
+        Some(threads) => threads,
+        None if comm.size() == 1 => draft.useful_threads(),
+        None => 1,
+    };
+    let comm: Box<dyn Comm> = match comm.size() {
+        1 => Box::new(fft_comm::alone()),
+        _ => agree(comm, refuse_transposed(&options)).and_then(|()| comm.dup())?,
+    };
+    // One process has one brick, so that nothing is transposed.
+    let options = Options { transposed_input: false, transposed_output: false, ..options };
+    let draft = DynDraft::new(comm.as_ref(), grid, transform, precision);
+    let draft = draft.with(|it| *it = options);
+    let options = draft.settle()?;
+    let problem = draft.problem(&options, Access::default())?;
+    drop(draft);
+    for grid in [problem.input.grid(), problem.output.grid()] {
+        grid.checked_points(options.batch)?;
+    }
+    let threads = match comm.size() {
+        1 => threads.min(most_threads(grid, transform, &options)),
+        _ => threads,
+    };
+    let arrays = RankArrays::new(problem, comm.rank());
+    let (input, output) = (Some(arrays.input_brick()), Some(arrays.output_brick()));
+    let mut most = [threads as f64];
+    comm.allreduce(Reduce::Max, &mut most)?;
+    let options = Options { input, output, ..options };
+    let Work { grid: one, options, calls } = Work::new(grid, transform, options, most[0] as usize);
+    let (team, comms) = Team::new(comm.as_ref(), threads)?;
+    let plans = plans_of_threads(&team, comms, (one, transform, precision), &options)?;
+    let (recipe, report) = (plans[0].recipe().clone(), plans[0].report().clone());
+    let parts = plans.iter().map(|plan| [plan.input_bytes(), plan.output_bytes()]);
+    let parts: Vec<_> = parts.collect();
+    let mut moved = [f64::from(parts.iter().any(|[before, after]| before != after))];
+    comm.allreduce(Reduce::Max, &mut moved)?;
+    let is_one_part = comm.size() == 1 && parts.len() == 1 && calls == 1;
+    let made = TeamPlans {
+        plans: plans.into_iter().map(|plan| Mutex::new(Some(Box::new(plan)))).collect(),
+        team,
+        comm,
+        precision,
+        bytes: [arrays.input_bytes(), arrays.output_bytes()],
+        parts,
+        copies_in_place: moved != [0.0] && !is_one_part,
+        calls,
+    };
+    Ok((made, recipe, report, arrays))
+}
+
+impl TeamPlans {
+    /// The plan of the first thread; none after a panic.
+    fn of_first<R>(&self, of: impl FnOnce(&DynPlan) -> R) -> Option<R> {
+        locked(&self.plans[0]).as_deref().map(of)
+    }
+
+    /// Transforms from one array to another.
+    fn run_between(
+        &self,
+        direction: Direction,
+        input: &[u8],
+        output: &mut [u8],
+    ) -> Result<(), Error> {
+        // A process without points takes part in every call.
+        let [physical, spectral] = self.bytes.map(|bytes| bytes / self.calls);
+        let (from, to) = direction.choose((physical, spectral), (spectral, physical));
+        (0..self.calls).try_for_each(|call| {
+            let (from, to) = (call * from..(call + 1) * from, call * to..(call + 1) * to);
+            self.call(direction, &input[from], &mut output[to])
+        })
+    }
+
+    /// Transforms within one array. Where several threads, processes or transforms of a batch have
+    /// parts that change their length, as those of half a spectrum do, the input is copied first.
+    fn run_within(&self, direction: Direction, data: &mut [u8]) -> Result<(), Error> {
+        let [physical, spectral] = self.bytes;
+        let (from, to) = direction.choose((physical, spectral), (spectral, physical));
+        if self.copies_in_place {
+            let copy = DynArray::zeros(from, self.comm.rank());
+            let mut copy = agree(self.comm.as_ref(), copy)?;
+            copy.bytes_mut().copy_from_slice(&data[..from]);
+            return self.run_between(direction, copy.bytes(), &mut data[..to]);
+        }
+        let one = data.len() / self.calls;
+        (0..self.calls).try_for_each(|call| {
+            let mut rest = &mut data[call * one..(call + 1) * one];
+            let mut parts = Vec::with_capacity(self.parts.len());
+            for &[before, after] in &self.parts {
+                // The only part may be shorter than the array.
+                let bytes = if self.parts.len() == 1 { one } else { before.max(after) };
+                let (part, others) = std::mem::take(&mut rest).split_at_mut(bytes);
+                rest = others;
+                parts.push(Mutex::new(part));
+            }
+            self.on_each(|rank, plan| {
+                let mut part = locked(&parts[rank]);
+                plan.run_in_place(direction, &mut part)
+            })
+        })
+    }
+
+    /// Calls `body` with each rank and its plan, at once.
+    fn on_each(
+        &self,
+        body: impl Fn(usize, &mut DynPlan) -> Result<(), Error> + Sync,
+    ) -> Result<(), Error> {
+        let plans = &self.plans;
+        let gone = |rank: &usize| locked(&plans[*rank]).is_none();
+        if let Some(gone) = (0..plans.len()).find(gone) {
+            return Err(Error::Left { gone });
+        }
+        self.team.run(|rank| {
+            let plan = locked(&plans[rank]).take();
+            // A panic drops the plan, which tells the ranks that wait for this one.
+            let mut plan = plan.ok_or(Error::Left { gone: rank })?;
+            let result = body(rank, &mut plan);
+            *locked(&plans[rank]) = Some(plan);
+            result
+        })?;
+        Ok(())
+    }
+
+    /// Transforms what the plans transform in one call.
+    fn call(
+        &self,
+        direction: Direction,
+        mut input: &[u8],
+        mut output: &mut [u8],
+    ) -> Result<(), Error> {
+        let mut parts: Vec<Part<'_>> = Vec::with_capacity(self.parts.len());
+        for &[physical, spectral] in &self.parts {
+            let [from, to] = direction.choose([physical, spectral], [spectral, physical]);
+            let (mine, rest) = input.split_at(from);
+            let (place, others) = std::mem::take(&mut output).split_at_mut(to);
+            parts.push(Mutex::new((mine, place)));
+            (input, output) = (rest, others);
+        }
+        self.on_each(|rank, plan| {
+            let mut part = locked(&parts[rank]);
+            let (input, output) = &mut *part;
+            plan.run(direction, input, output)
+        })
+    }
+}
+
+/// What is known of the threads' plans. They share memory with no other process.
+impl AnyExecutor for TeamPlans {
+    fn comm(&self) -> &dyn Comm {
+        self.comm.as_ref()
+    }
+
+    fn exchange(&self, named: Exchange) -> Exchange {
+        self.of_first(DynPlan::exchange).unwrap_or(named)
+    }
+
+    fn lost(&self) -> Option<WireError> {
+        self.of_first(DynPlan::wire_error).flatten()
+    }
+
+    fn operations(&self, direction: Direction) -> usize {
+        self.of_first(|plan| plan.executor().operations(direction)).unwrap_or(0)
+    }
+
+    fn memory(&self) -> usize {
+        let plans = self.plans.iter().map(locked);
+        plans.map(|plan| plan.as_ref().map_or(0, |plan| plan.workspace_bytes())).sum()
+    }
+
+    fn timings(&self) -> Timings {
+        self.of_first(|plan| plan.timings()).unwrap_or_default()
+    }
+
+    fn clear_timings(&mut self) {
+        for plan in &self.plans {
+            if let Some(plan) = locked(plan).as_mut() {
+                plan.clear_timings();
+            }
+        }
+    }
+
+    fn has_neighbours(&self) -> bool {
+        false
+    }
+
+    fn is_seen(&self, _memory: &[u8]) -> bool {
+        true
+    }
+
+    fn agree(&mut self, mine: Result<(), Error>) -> Result<(), Error> {
+        match self.comm.size() {
+            1 => mine,
+            _ => agree(self.comm.as_ref(), mine),
+        }
+    }
+
+    fn allocate(&mut self, _bytes: usize) -> Result<Option<Box<dyn SharedMemory>>, Error> {
+        Ok(None)
+    }
+}
+
+impl Bound for TeamPlans {
+    fn executor(&self) -> &dyn AnyExecutor {
+        self
+    }
+
+    fn executor_mut(&mut self) -> &mut dyn AnyExecutor {
+        self
+    }
+
+    fn check(&self, what: &'static str, array: Bytes<'_>) -> Result<(), Error> {
+        check_on_host(what, array, self.precision)
+    }
+
+    fn sees(&self, _array: Bytes<'_>) -> bool {
+        true
+    }
+
+    fn run(
+        &mut self,
+        direction: Direction,
+        input: Option<Bytes<'_>>,
+        output: BytesMut<'_>,
+    ) -> Result<(), Error> {
+        match input {
+            Some(input) => self.run_between(direction, input.on_host(), output.on_host()),
+            None => self.run_within(direction, output.on_host()),
+        }
+    }
+
+    fn zeros(&self, bytes: usize) -> Result<DynArray, Error> {
+        DynArray::zeros(bytes, self.comm.rank())
+    }
+
+    fn has_spare(&self) -> bool {
+        true
+    }
+
+    fn spare(&mut self, bytes: usize) -> Result<DynArray, Error> {
+        self.zeros(bytes)
+    }
+
+    fn allocate(&mut self, bytes: usize) -> Result<DynArray, Error> {
+        self.zeros(bytes)
+    }
+
+    fn threads(&self) -> usize {
+        self.team.ranks()
+    }
+
+    fn save_wisdom(&self, path: &Path) -> Option<Result<(), Error>> {
+        Some(self.on_each(|_, plan| plan.save_wisdom(path)))
+    }
+}
+
+#[cfg(test)]
+mod tests;
