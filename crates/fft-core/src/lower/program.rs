@@ -53,9 +53,13 @@ pub enum DeviceOp<'p, 'a> {
 }
 
 impl DeviceOp<'_, '_> {
-    /// Whether it is an exchange that the transforms after it do.
+    /// Whether it does an exchange by the transforms after it.
     pub fn is_loaded(&self) -> bool {
-        matches!(self, Self::Exchange(pass) if !pass.fuse_after.is_empty())
+        match self {
+            Self::Exchange(pass) => !pass.fuse_after.is_empty(),
+            Self::Store(pass) => pass.loads.is_some(),
+            Self::LocalFft(..) | Self::Across(_) => false,
+        }
     }
 
     /// Whether it is transforms that do the exchange after them.
