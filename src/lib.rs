@@ -106,7 +106,7 @@ pub mod planning {
     pub use crate::plan::{DynDraft, DynPlan, PlanCache};
     pub use crate::spectral::Wavenumbers;
     pub use fft_core::{
-        Access, BytesMoved, Capabilities, Direction, DynBrick, DynGrid, Element, Epochs, Exchange,
+        Access, BytesMoved, Capabilities, DeviceCapabilities, Direction, DynBrick, DynGrid, Element, Epochs, Exchange,
         Expected, Flight, GpuTransport, Layout, Layouts, MAX_AXES, Memory, Message, Node, Norm,
         Order, PerAxis, Played, Precision, Prediction, Problem, ProcGrid, Program, Real, Recipe,
         Reduce, Schedule, Simulation, Simulator, Step, Summary, Timings, Travel, WireError, agree,
@@ -137,7 +137,7 @@ pub mod machine {
 #[cfg(feature = "cuda")]
 pub mod gpu {
     pub use crate::bound::{DeviceOptions, device_in_rotation};
-    pub use crate::plan::{DeviceDraft, DeviceField, DevicePlan};
+    pub use crate::plan::{DeviceDraft, DeviceField, DevicePlan, planned_access};
     pub use fft_gpu::*;
 }
 

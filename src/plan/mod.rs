@@ -16,5 +16,7 @@ pub use device_plan::{DeviceDraft, DeviceField, DevicePlan};
 pub use draft::{Draft, c2c, r2c, r2r};
 pub use dyn_draft::DynDraft;
 pub use dyn_plan::DynPlan;
+#[cfg(feature = "cuda")]
+pub use on_device::planned_access;
 pub use plan::Plan;
 pub use plan_cache::PlanCache;

@@ -10,7 +10,7 @@ use fft_core::{
 };
 use fft_gpu::GpuTransport::{GpuDirect, HostStaged, PeerToPeer};
 use fft_gpu::cudarc::driver::CudaStream;
-use fft_gpu::{Gpu, GpuReal, GpuTransport};
+use fft_gpu::{DeviceFacts, Gpu, GpuTransport, WholeTransform};
 
 use super::dyn_plan::DynPlan;
 use crate::bound::{Bound, DeviceOptions, bind};
@@ -48,19 +48,15 @@ impl Ready {
             None => gpu.new_stream().map_err(|why| why.on(comm.rank())),
         };
         let stream = agree(comm, check(options).and(stream))?;
-        let lens = whole_lens(options, transform, grid);
-        let lens = lens.map(|it| it.filter(|_| transport == PeerToPeer));
-        let axes = grid.axes();
-        let same_orders = options.input_order_of(axes) == options.output_order_of(axes);
-        let kind = (transform.is_complex(), same_orders, options.batch);
         let machine = match &options.machine {
             Some(MachineChoice::Given(machine)) => Some(machine.as_ref()),
             _ => None,
         };
-        let access = match precision {
-            Precision::F32 => access::<f32>(comm, (&gpu, machine), lens, kind),
-            Precision::F64 => access::<f64>(comm, (&gpu, machine), lens, kind),
-        }?;
+        let case = whole_transform(options, (transform, precision), grid, comm.size());
+        let access = match transport {
+            PeerToPeer => access(comm, &gpu, &case, machine)?,
+            _ => Access::Contiguous,
+        };
         let name = broadcast_line(comm, &format!("{}, {transport}, {access:?}", gpu.name()))?;
         Ok(Self { gpu, stream, transport, access, name })
     }
@@ -110,13 +106,14 @@ fn check(options: &Options) -> Result<(), Error> {
     Err(Error::argument(what, memory, usual))
 }
 
-/// Points along each axis, of a whole transform of at most three axes: if they are all complex, the
-/// last one perhaps halved; and if all have cosine or sine transforms.
-fn whole_lens(
+/// A transform as devices see it. One of padded or truncated lines, of other kinds or of more than
+/// three axes has no lengths.
+fn whole_transform(
     options: &Options,
-    transform: DynTransform,
+    (transform, precision): (DynTransform, Precision),
     grid: DynGrid,
-) -> [Option<PerAxis<usize>>; 2] {
+    ranks: usize,
+) -> WholeTransform {
     let (axes, shape) = (grid.axes(), grid.shape());
     let kinds = options.kinds_of(transform, axes);
     let complex = |axis: usize| {
@@ -125,51 +122,64 @@ fn whole_lens(
     };
     let cosines = |axis: usize| kinds[axis].is_real();
     let whole = options.lengths(grid) == [shape; 2] && axes <= 3;
-    [(0..axes).all(complex), (0..axes).all(cosines)].map(|all| (whole && all).then_some(shape))
+    let [complex, cosines] =
+        [(0..axes).all(complex), (0..axes).all(cosines)].map(|all| (whole && all).then_some(shape));
+    WholeTransform {
+        complex,
+        cosines,
+        has_complex_input: transform.is_complex(),
+        same_orders: options.input_order_of(axes) == options.output_order_of(axes),
+        batch: options.batch,
+        ranks,
+        precision,
+    }
 }
 
-/// How transforms come to their data. They fetch it from ranks on the same device, if all ranks
-/// can; those of complex numbers also from ranks on joined devices. Otherwise columns may be as
-/// fast as contiguous lines. Cosine transforms are strided where chunks need it. Collective.
-fn access<T: GpuReal>(
-    comm: &dyn Comm,
-    (gpu, machine): (&Gpu, Option<&Machine>),
-    [lens, cosines]: [Option<PerAxis<usize>>; 2],
-    (complex, same_orders, batch): (bool, bool, usize),
-) -> Result<Access, Error> {
-    let product = |lens: &[usize]| lens.iter().fold(batch, |all, n| all.saturating_mul(*n));
-    let elements = |lens: &[usize]| product(lens) / comm.size();
-    // Tables of what is fetched are of one array.
-    let single = lens.filter(|_| batch == 1);
-    let device = single.and_then(|lens| fft_gpu::fetches::<T>(gpu, &lens, elements(&lens)));
-    let columns =
-        lens.is_some_and(|lens| fft_gpu::has_fast_columns::<T>(gpu, &lens, elements(&lens)));
-    // Between devices engines copy chunks while others are transformed, which gains more. They turn
-    // no axes.
-    let prefers = |elements: usize| {
-        same_orders && fft_gpu::prefers_chunks::<T>(elements, comm.size(), machine)
+/// How transforms get at their data on GPUs like NVIDIA's H200, one for each rank, if all are
+/// joined or not. No GPU is needed.
+pub fn planned_access(
+    options: &Options,
+    what: (DynTransform, Precision),
+    grid: DynGrid,
+    ranks: usize,
+    joined: bool,
+) -> Access {
+    let case = whole_transform(options, what, grid, ranks);
+    let machine = match &options.machine {
+        Some(MachineChoice::Given(machine)) => Some(machine.as_ref()),
+        _ => None,
     };
-    let chunks = columns && lens.is_some_and(|lens| prefers(elements(&lens)));
-    let halves = if complex { 1 } else { 2 };
-    let cosines = cosines.is_some_and(|lens| prefers(elements(&lens) / halves));
-    let device = if cosines { Some(fft_gpu::identity(gpu)) } else { device };
-    // No device has this identity.
-    let mine = device.unwrap_or_default();
+    let (columns, one) = (case.has_columns(), ranks == 1);
+    case.access(DeviceFacts { loads: true, columns, joined, one }, machine)
+}
+
+/// How transforms get at their data on these devices. Collective.
+fn access(
+    comm: &dyn Comm,
+    gpu: &Gpu,
+    case: &WholeTransform,
+    machine: Option<&Machine>,
+) -> Result<Access, Error> {
+    let mine = fft_gpu::identity(gpu);
     let mut all = vec![[0; 16]; comm.size()];
     comm.allgather(&mine, all.as_flattened_mut())?;
-    let joins = complex || cosines;
-    let near = |other: &[u8; 16]| *other == mine || joins && fft_gpu::joined(gpu, *other);
-    let near = !all.contains(&[0; 16]) && all.iter().all(near);
-    let one = all.iter().all(|other| *other == mine);
-    let fetches = near && !cosines && (!chunks || one);
-    let columns = columns || cosines && near && !one;
-    let mut by_all = [fetches, columns].map(f64::from);
-    comm.allreduce(Reduce::Min, &mut by_all)?;
-    Ok(match by_all {
-        [1.0, _] => Access::Fetched,
-        [_, 1.0] => Access::Strided,
-        _ => Access::Contiguous,
-    })
+    let lens = case.complex.filter(|_| case.has_large_columns());
+    let has_columns = |lens: PerAxis<usize>| match case.precision {
+        Precision::F32 => fft_gpu::has_columns::<f32>(gpu, &lens),
+        Precision::F64 => fft_gpu::has_columns::<f64>(gpu, &lens),
+    };
+    // A driver that tells no identity has zeros.
+    let is_known = !all.contains(&[0; 16]);
+    let mut facts = [
+        fft_gpu::can_load(),
+        lens.is_some_and(has_columns),
+        is_known && all.iter().all(|other| fft_gpu::joined(gpu, *other)),
+        is_known && all.iter().all(|other| *other == mine),
+    ]
+    .map(f64::from);
+    comm.allreduce(Reduce::Min, &mut facts)?;
+    let [loads, columns, joined, one] = facts.map(|fact| fact == 1.0);
+    Ok(case.access(DeviceFacts { loads, columns, joined, one }, machine))
 }
 
 impl DynPlan {

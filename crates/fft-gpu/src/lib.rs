@@ -23,7 +23,9 @@ pub use cudarc;
 pub use {
     abi::{Fft, FftRun, Move, PlacedTransfer, Spread, transposed_when_read},
     base::{Gpu, GpuError, GpuReal, GpuTransport, NoGpu},
-    device::{Cuda, DeviceCopy, fetches, has_fast_columns, identity, joined, prefers_chunks},
+    device::{
+        Cuda, DeviceCopy, DeviceFacts, WholeTransform, can_load, has_columns, identity, joined,
+    },
     ffi::{
         DeviceMemory, FftPlan, Lent, LentMut, SharedSlice, borrow, borrow_stream,
         driver_is_present, keeping_context, lend, lend_mut, numbers, numbers_mut,

@@ -6,6 +6,10 @@ use thriffty::{Comm, Error};
 
 use crate::ranks::world::{Failure, refused};
 
+/// Why a program without the feature `cuda` refuses devices.
+#[cfg(not(feature = "cuda"))]
+pub(crate) const NO_CUDA: &str = "this fft-cli was built without the feature cuda";
+
 /// Where plans are made.
 pub(crate) enum Site {
     Host,
@@ -27,7 +31,7 @@ impl Site {
             #[cfg(not(feature = "cuda"))]
             _ => {
                 let _ = comm;
-                refused("this fft-cli was built without the feature cuda")
+                refused(NO_CUDA)
             }
         }
     }

@@ -59,7 +59,7 @@ fn devices(ranks: usize) -> [(&'static str, DeviceCapabilities); 3] {
     let mut one = DeviceCapabilities::new(ranks, vec![DeviceLink::SameDevice; ranks * ranks]);
     (one.loads, one.stores, one.synchronizes) = (true, true, ranks > 1);
     [
-        ("joined", DeviceCapabilities::joined(ranks)),
+        ("joined", DeviceCapabilities::on_hosts(&vec![0; ranks])),
         ("one device", one),
         ("apart", DeviceCapabilities::apart(ranks)),
     ]

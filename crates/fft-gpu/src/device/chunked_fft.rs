@@ -36,7 +36,7 @@ const _: () = {
 
 /// Whether arrays of so many complex numbers on each of some ranks are better copied chunk by chunk
 /// than loaded by transforms: on a machine of GPUs by its numbers, else by their size.
-pub fn prefers_chunks<T>(elements: usize, ranks: usize, machine: Option<&Machine>) -> bool {
+pub(super) fn prefers_chunks<T>(elements: usize, ranks: usize, machine: Option<&Machine>) -> bool {
     let bytes = elements.saturating_mul(2 * size_of::<T>());
     match machine.filter(|machine| machine.gpu.is_some()) {
         Some(machine) => machine.prefers_chunks(bytes, ranks),

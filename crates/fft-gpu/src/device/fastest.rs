@@ -13,7 +13,7 @@ use crate::ffi::{Owned, compiles};
 use crate::kernel::ColumnFft;
 
 /// The least bytes of an array for which ways are measured: below, launches take longer.
-const MEASURED_BYTES: usize = 16 << 20;
+pub(super) const MEASURED_BYTES: usize = 16 << 20;
 /// Bytes of an array that are enough to measure with.
 const ENOUGH_BYTES: usize = 256 << 20;
 /// Runs of each way after a first one; the fastest counts.
@@ -43,11 +43,9 @@ pub(super) fn fastest<T: GpuReal>(
     columns.map_or_else(|| Part::by_cufft(device, group), |parts| Ok((parts, 1.0)))
 }
 
-/// Whether complex lines of these lengths are transformed at any stride as fast as contiguous ones,
-/// of a rank with so many elements.
-pub fn has_fast_columns<T: GpuReal>(gpu: &Gpu, lens: &[usize], elements: usize) -> bool {
-    let bytes = elements.saturating_mul(2 * size_of::<T>());
-    bytes >= MEASURED_BYTES && lens.iter().all(|n| ColumnFft::<T>::has_length(gpu, *n))
+/// Whether there are kernels for columns of these lengths on a device.
+pub fn has_columns<T: GpuReal>(gpu: &Gpu, lens: &[usize]) -> bool {
+    lens.iter().all(|n| ColumnFft::<T>::has_length(gpu, *n))
 }
 
 /// Bytes before and after.

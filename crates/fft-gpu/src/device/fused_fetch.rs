@@ -1,6 +1,6 @@
 //! A reshape fused with the transforms behind it: cuFFT loads what it reads from ranks' memory.
 
-use fft_core::{FftGroup, LocalReadBox, is_large, loads_lines};
+use fft_core::{FftGroup, LocalReadBox};
 
 use super::group::{LineLayout, fft_run};
 use crate::abi::Fft;
@@ -9,15 +9,9 @@ use crate::base::{Gpu, GpuError, GpuReal};
 use crate::ffi;
 use crate::ffi::{Gathering, links};
 
-/// The UUID of a device on which complex transforms load what they read from other ranks.
-///
-/// A reshape before them, between this device and those it is [`joined`] to, then costs no pass.
-/// `n` are the lengths of the transforms' axes, `elements` those of a rank. `None` where they do
-/// not load.
-pub fn fetches<T: GpuReal>(gpu: &Gpu, n: &[usize], elements: usize) -> Option<[u8; 16]> {
-    let large = is_large(elements.saturating_mul(2 * size_of::<T>()));
-    let all = large && n.iter().all(|n| loads_lines(T::PRECISION, *n)) && links();
-    all.then(|| identity(gpu)).filter(|identity| *identity != [0; 16])
+/// Whether transforms can load what they read, by this cuFFT.
+pub fn can_load() -> bool {
+    links()
 }
 
 /// The UUID of a device; zeros where the driver tells none.

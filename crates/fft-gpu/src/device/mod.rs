@@ -6,6 +6,7 @@
 //! others are transformed. Work is queued on one stream, and copies by engines on others; ranks of
 //! a host synchronize once in a reshape, by events. Copies of arrays go the same ways.
 
+mod access;
 mod array_copy;
 mod binder;
 mod chunked_fft;
@@ -28,8 +29,8 @@ mod reshape;
 mod resized;
 mod trig;
 
+pub use access::{DeviceFacts, WholeTransform};
 pub use array_copy::DeviceCopy;
-pub use chunked_fft::prefers_chunks;
 pub use cuda::Cuda;
-pub use fastest::has_fast_columns;
-pub use fused_fetch::{fetches, identity, joined};
+pub use fastest::has_columns;
+pub use fused_fetch::{can_load, identity, joined};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use thriffty::Kind;
 use thriffty::machine::{How, Machine, Quantity};
 use thriffty::planning::{
-    Access, DynGrid, Exchange, GlobalArrays, Layout, MachineChoice, Options, Precision, Problem,
+    Access, DeviceChoice, DynGrid, DynTransform, Exchange, GlobalArrays, Layout, MachineChoice, Options, Precision, Problem,
     ProcGrid,
 };
 
@@ -14,7 +14,11 @@ use crate::args::kinds;
 use crate::args::options::{Grids, TransformArgs};
 use crate::args::shape::Shape;
 use crate::output::units;
+#[cfg(not(feature = "cuda"))]
+use crate::engine::NO_CUDA;
 use crate::ranks::world::Failure;
+#[cfg(not(feature = "cuda"))]
+use crate::ranks::world::refused;
 
 /// The most ranks of a forecast, which lists their hosts.
 const MOST_RANKS: usize = 1 << 20;
@@ -114,10 +118,34 @@ impl Ask {
             input: self.layout(grid, "--input-grid", self.grids.input_grid.as_ref())?,
             output: self.layout(spectral, "--output-grid", self.grids.output_grid.as_ref())?,
             hosts: (0..self.ranks).map(|rank| rank / self.per_host).collect(),
-            access: Access::default(),
+            access: self.access((transform, self.precision()), &options, grid)?,
         })?;
         problem.options.chunk = self.chunk.unwrap_or(problem.options.chunk);
         Ok(problem)
+    }
+
+    /// Whether ranks have GPUs of their own.
+    pub(crate) fn is_on_devices(&self) -> bool {
+        self.transform.choices.placement.device != DeviceChoice::Host
+    }
+
+    /// How transforms get at their data.
+    fn access(
+        &self,
+        what: (DynTransform, Precision),
+        options: &Options,
+        grid: DynGrid,
+    ) -> Result<Access, Failure> {
+        if !self.is_on_devices() {
+            return Ok(Access::default());
+        }
+        #[cfg(feature = "cuda")]
+        return Ok(thriffty::gpu::planned_access(options, what, grid, self.ranks, self.hosts() == 1));
+        #[cfg(not(feature = "cuda"))]
+        {
+            let _ = (what, options, grid);
+            refused(NO_CUDA)
+        }
     }
 
     fn layout(&self, grid: DynGrid, name: &str, cut: Option<&Shape>) -> Result<Layout, Failure> {

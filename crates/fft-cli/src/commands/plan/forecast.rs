@@ -6,7 +6,7 @@ use serde::Serialize;
 use thriffty::Wire;
 use thriffty::machine::{Machine, Quantity};
 use thriffty::planning::{
-    Capabilities, Direction, Exchange, Expected, Layouts, Order, Recipe, Schedule, Simulation,
+    Capabilities, DeviceCapabilities, Direction, Exchange, Expected, Layouts, Order, Recipe, Schedule, Simulation,
     Simulator, Step, Summary, Travel,
 };
 use thriffty::tuning::{Candidate, Choice, Favourite, candidates, favourite};
@@ -238,8 +238,7 @@ pub(crate) fn whole(ask: &Ask) -> Result<Forecast, Failure> {
             Sensitivity { name, half, twice }
         })
     });
-    let capabilities = Capabilities::of_threads(recipe.problem());
-    let program = recipe.lower(Direction::Forward, capabilities).placed(0, false, true);
+    let program = program(ask, &recipe);
     Ok(Forecast {
         recipe: recipe.to_string(),
         reason,
@@ -251,6 +250,18 @@ pub(crate) fn whole(ask: &Ask) -> Result<Forecast, Failure> {
         sensitivities: sensitivities.into_iter().collect(),
         others: others(ask, &recipe, &candidates),
     })
+}
+
+/// The operations of the forward transform, on threads or on GPUs.
+fn program(ask: &Ask, recipe: &Recipe) -> String {
+    let problem = recipe.problem();
+    if !ask.is_on_devices() {
+        let capabilities = Capabilities::of_threads(problem);
+        return recipe.lower(Direction::Forward, capabilities).placed(0, false, true);
+    }
+    let devices = DeviceCapabilities::on_hosts(&problem.hosts);
+    let capabilities = Capabilities::of_devices(&devices);
+    recipe.lower(Direction::Forward, capabilities).placed(0, false, devices.exposes_all)
 }
 
 /// The time with these layouts.

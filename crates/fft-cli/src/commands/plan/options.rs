@@ -65,7 +65,7 @@ pub(crate) struct Forecast;
 
 impl Offer for Forecast {
     fn takes(name: &str) -> bool {
-        !["tuning", "threads", "device", "transport"].contains(&name)
+        !["tuning", "threads", "transport"].contains(&name)
     }
 }
 

@@ -55,21 +55,25 @@ impl DeviceCapabilities {
         Self::new(ranks, (0..ranks * ranks).map(link).collect())
     }
 
-    /// A device for each of these processes of one host, all joined to each other, with a library
-    /// that can load and store.
-    pub fn joined(ranks: usize) -> Self {
-        let link = |pair: usize| match pair / ranks == pair % ranks {
-            true => DeviceLink::SameDevice,
-            false => DeviceLink::Joined,
+    /// A device for each process, joined to the others of its host, with a library that can load
+    /// and store. `hosts` is the host of each rank.
+    pub fn on_hosts(hosts: &[usize]) -> Self {
+        let ranks = hosts.len();
+        let link = |pair: usize| {
+            let (rank, peer) = (pair / ranks, pair % ranks);
+            if rank == peer {
+                DeviceLink::SameDevice
+            } else if hosts[rank] == hosts[peer] {
+                DeviceLink::Joined
+            } else {
+                DeviceLink::Apart
+            }
         };
-        let apart = Self::new(ranks, (0..ranks * ranks).map(link).collect());
-        Self {
-            loads: true,
-            stores: true,
-            synchronizes: ranks > 1,
-            exposes_all: ranks == 1,
-            ..apart
-        }
+        let mut devices = Self::new(ranks, (0..ranks * ranks).map(link).collect());
+        let are_joined = devices.links.contains(&DeviceLink::Joined);
+        (devices.loads, devices.stores) = (true, true);
+        (devices.synchronizes, devices.exposes_all) = (are_joined, !are_joined);
+        devices
     }
 
     /// The link from one rank to another.
