@@ -15,7 +15,7 @@ use crate::args::options::{Grids, TransformArgs};
 use crate::args::shape::Shape;
 use crate::output::units;
 #[cfg(not(feature = "cuda"))]
-use crate::engine::NO_CUDA;
+use crate::engine::place::NO_CUDA;
 use crate::ranks::world::Failure;
 #[cfg(not(feature = "cuda"))]
 use crate::ranks::world::refused;
