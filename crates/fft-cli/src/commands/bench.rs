@@ -232,7 +232,7 @@ impl<K: Transform> Prepared<K> {
             field: options.field.name(),
             batch,
             direction: options.direction.choose("forward", "inverse"),
-            ranks: plan.problem().input.ranks(),
+            ranks: plan.recipe().problem().input.ranks(),
             communicator: plan.comm().name(),
             recipe: plan.recipe().to_string(),
             reason: plan.reason().to_owned(),

@@ -13,13 +13,17 @@ use crate::ranks::world::{Failure, say};
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     #[arg(value_parser = choice([
-        ("exchanges", Exchange::patterns()),
-        ("wires", Wire::patterns()),
-        ("kinds", Kind::patterns()),
+        ("exchanges", lines(&Exchange::patterns())),
+        ("wires", lines(&Wire::patterns())),
+        ("kinds", lines(&Kind::patterns())),
     ]))]
-    names: Vec<String>,
+    what: String,
+}
+
+fn lines(names: &[String]) -> String {
+    names.join("\n") + "\n"
 }
 
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    say(&(options.names.join("\n") + "\n"))
+    say(&options.what)
 }

@@ -290,10 +290,17 @@ fn any_problem_is_planned_in_little_memory() {
 fn names_that_are_listed_can_be_chosen() {
     let of = |what: &str| unsaid(&["list", what]).ok();
     assert!(of("kinds").lines().eq(Kind::ALL.map(Kind::name)));
-    for exchange in of("exchanges").lines() {
+    // Names with a number are a range: its ends can be chosen.
+    let names = |listed: &str| -> Vec<String> {
+        listed.split_whitespace().filter(|word| *word != "to").map(String::from).collect()
+    };
+    let exchanges = names(&of("exchanges"));
+    assert!(exchanges.contains(&"kway2".into()) && exchanges.contains(&"kway255".into()));
+    for exchange in &exchanges {
         let words = ["plan", "c2c", "8x8", "--ranks", "2", "--per-host", "1"];
         unsaid(&[&words[..], &["--exchange", exchange]].concat()).ok();
     }
     let wires = of("wires");
-    assert!(wires.lines().all(|wire| wire.parse::<Wire>().is_ok()) && wires.contains("bits:16"));
+    assert!(names(&wires).iter().all(|wire| wire.parse::<Wire>().is_ok()));
+    assert!(wires.contains("bits:2 to bits:52\n"), "{wires}");
 }
