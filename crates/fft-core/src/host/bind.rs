@@ -102,7 +102,9 @@ impl<T: Real> Binder<'_, T> {
             Ok(Local { fft: self.device.plan_fft(&fft, self.rank)?, blocks, from, to })
         };
         let parts = ffts.into_iter().zip(offsets).map(local).collect::<Result<_, Error>>()?;
-        Ok(Op::Fft { parts, reads_spare: before.split.is_apart() })
+        // In place, the second part of both is in spare memory.
+        let reads_spare = before.split.is_apart() && !after.split.is_apart();
+        Ok(Op::Fft { parts, reads_spare })
     }
 
     fn exchange(
