@@ -106,11 +106,11 @@ pub mod planning {
     pub use crate::plan::{DynDraft, DynPlan, PlanCache};
     pub use crate::spectral::Wavenumbers;
     pub use fft_core::{
-        Access, BytesMoved, Capabilities, DeviceCapabilities, Direction, DynBrick, DynGrid, Element, Epochs, Exchange,
-        Expected, Flight, GpuTransport, Layout, Layouts, MAX_AXES, Memory, Message, Node, Norm,
-        Order, PerAxis, Played, Precision, Prediction, Problem, ProcGrid, Program, Real, Recipe,
-        Reduce, Schedule, Simulation, Simulator, Step, Summary, Timings, Travel, WireError, agree,
-        assert_same,
+        Access, BytesMoved, Capabilities, DeviceCapabilities, Direction, DynBrick, DynGrid,
+        Element, Epochs, Exchange, Expected, Flight, GpuTransport, Layout, Layouts, MAX_AXES,
+        Memory, Message, Node, Norm, Order, PerAxis, Played, Precision, Prediction, Problem,
+        ProcGrid, Program, Real, Recipe, Reduce, Schedule, Simulation, Simulator, Step, Summary,
+        Timings, Travel, WireError, agree, assert_same,
     };
 }
 

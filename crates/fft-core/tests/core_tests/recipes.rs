@@ -121,7 +121,8 @@ fn sound(problem: &Problem) -> Result<(), TestCaseError> {
     prop_assert_eq!(forward, turned, "the inverse is not the forward reversed");
 
     let ranks = problem.input.ranks();
-    for device in [DeviceCapabilities::apart(ranks), DeviceCapabilities::on_hosts(&vec![0; ranks])] {
+    for device in [DeviceCapabilities::apart(ranks), DeviceCapabilities::on_hosts(&vec![0; ranks])]
+    {
         for direction in [Direction::Forward, Direction::Inverse] {
             lowered_for_a_device(&recipe, direction, &device)?;
         }

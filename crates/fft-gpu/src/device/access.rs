@@ -60,24 +60,24 @@ impl WholeTransform {
 
     /// Whether an array is so large that columns by our own kernels are worth it.
     pub fn has_large_columns(&self) -> bool {
-        let bytes = |lens: PerAxis<usize>| {
-            self.elements(&lens).saturating_mul(2 * self.precision.bytes())
-        };
+        let bytes =
+            |lens: PerAxis<usize>| self.elements(&lens).saturating_mul(2 * self.precision.bytes());
         self.complex.is_some_and(|lens| bytes(lens) >= MEASURED_BYTES)
     }
 
     /// Whether GPUs of NVIDIA's Hopper generation have kernels for its columns.
     pub fn has_columns(&self) -> bool {
-        let has_kernel = |n: &usize| ColumnKernel::new(*n, 64, self.precision, SHARED_BYTES).is_some();
-        self.has_large_columns()
-            && self.complex.is_some_and(|lens| lens.iter().all(has_kernel))
+        let has_kernel =
+            |n: &usize| ColumnKernel::new(*n, 64, self.precision, SHARED_BYTES).is_some();
+        self.has_large_columns() && self.complex.is_some_and(|lens| lens.iter().all(has_kernel))
     }
 
     /// The access on devices that all can do the same.
     pub fn access(&self, facts: DeviceFacts, machine: Option<&Machine>) -> Access {
         // Each of more arrays would need tables of its own.
         let prefers = |elements: usize| {
-            let complex_numbers = elements.saturating_mul(self.precision.bytes()) / size_of::<f64>();
+            let complex_numbers =
+                elements.saturating_mul(self.precision.bytes()) / size_of::<f64>();
             self.same_orders && prefers_chunks::<f64>(complex_numbers, self.ranks, machine)
         };
         let columns = facts.columns && self.has_large_columns();

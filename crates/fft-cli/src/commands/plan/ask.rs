@@ -5,17 +5,17 @@ use std::sync::Arc;
 use thriffty::Kind;
 use thriffty::machine::{How, Machine, Quantity};
 use thriffty::planning::{
-    Access, DeviceChoice, DynGrid, DynTransform, Exchange, GlobalArrays, Layout, MachineChoice, Options, Precision, Problem,
-    ProcGrid,
+    Access, DeviceChoice, DynGrid, DynTransform, Exchange, GlobalArrays, Layout, MachineChoice,
+    Options, Precision, Problem, ProcGrid,
 };
 
 use super::options::{Forecast, Where};
 use crate::args::kinds;
 use crate::args::options::{Grids, TransformArgs};
 use crate::args::shape::Shape;
-use crate::output::units;
 #[cfg(not(feature = "cuda"))]
 use crate::engine::place::NO_CUDA;
+use crate::output::units;
 use crate::ranks::world::Failure;
 #[cfg(not(feature = "cuda"))]
 use crate::ranks::world::refused;
@@ -140,7 +140,13 @@ impl Ask {
             return Ok(Access::default());
         }
         #[cfg(feature = "cuda")]
-        return Ok(thriffty::gpu::planned_access(options, what, grid, self.ranks, self.hosts() == 1));
+        return Ok(thriffty::gpu::planned_access(
+            options,
+            what,
+            grid,
+            self.ranks,
+            self.hosts() == 1,
+        ));
         #[cfg(not(feature = "cuda"))]
         {
             let _ = (what, options, grid);

@@ -6,8 +6,8 @@ use serde::Serialize;
 use thriffty::Wire;
 use thriffty::machine::{Machine, Quantity};
 use thriffty::planning::{
-    Capabilities, DeviceCapabilities, Direction, Exchange, Expected, Layouts, Order, Recipe, Schedule, Simulation,
-    Simulator, Step, Summary, Travel,
+    Capabilities, DeviceCapabilities, Direction, Exchange, Expected, Layouts, Order, Recipe,
+    Schedule, Simulation, Simulator, Step, Summary, Travel,
 };
 use thriffty::tuning::{Candidate, Choice, Favourite, candidates, favourite};
 
