@@ -143,8 +143,12 @@ class Callbacks:
         return _address(self._name)
 
     def _lost(self, _: Any) -> int:
-        rank = self._try(self._group.lost)
-        return -1 if rank is None else int(rank)
+        found = self._try(self._lost_rank)
+        return -1 if found is None else found
+
+    def _lost_rank(self) -> int | None:
+        rank = self._group.lost()
+        return None if rank is None else int(rank)
 
     def _abandon(self, _: Any) -> None:
         self._try(self._group.abandon)

@@ -20,19 +20,26 @@ class TorchGroup:
         on_device = "cpu:" not in backends
         self._device = torch.device("cuda", torch.cuda.current_device()) if on_device else "cpu"
 
+    def _members(self) -> Any:
+        group = self._group()
+        # torch takes None for the group of all processes.
+        if group is None:
+            raise ReferenceError("the process group is gone")
+        return group
+
     def _room(self, bytes: int) -> torch.Tensor:
         return torch.empty(bytes, dtype=torch.uint8, device=self._device)
 
     def allgather(self, mine: memoryview, rooms: list[memoryview]) -> None:
         received = [self._room(len(room)) for room in rooms]
-        dist.all_gather(received, _tensor(mine).to(self._device), group=self._group())
+        dist.all_gather(received, _tensor(mine).to(self._device), group=self._members())
         _copy(received, rooms)
 
     def alltoallv(self, parts: list[memoryview], rooms: list[memoryview]) -> None:
         sends, receives = [len(part) for part in parts], [len(room) for room in rooms]
         sent = torch.cat([_tensor(part) for part in parts]).to(self._device)
         received = self._room(sum(receives))
-        dist.all_to_all_single(received, sent, receives, sends, group=self._group())
+        dist.all_to_all_single(received, sent, receives, sends, group=self._members())
         _copy(received.cpu().split(receives), rooms)
 
 

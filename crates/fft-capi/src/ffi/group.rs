@@ -61,10 +61,10 @@ pub unsafe extern "C" fn thriffty_comm_create(
     })
 }
 
-/// There is none on this system.
+/// Process groups need Linux.
 ///
 /// # Safety
-/// None is needed; see the other one.
+/// None.
 #[cfg(not(target_os = "linux"))]
 unsafe fn communicator(
     _: (i32, i32),
@@ -91,6 +91,8 @@ pub unsafe extern "C" fn thriffty_plan_create_group(
     options: *const Options,
 ) -> Status {
     status(|| {
+        // SAFETY: the caller vouches for the room.
+        let _ = unsafe { tell("plan", plan, std::ptr::null_mut()) };
         comms().with(comm.addr(), |comm| {
             let comm: &dyn Comm = &**comm;
             // SAFETY: the caller vouches for the pointers.

@@ -37,6 +37,8 @@ fn programs_of_gpus_need_no_gpu() {
             assert!(text.contains(line), "{line} in {text}");
         }
     }
+    let text = cli(&format!("plan c2c 512^3 {places} --ignore-shared-memory")).ok();
+    assert!(text.contains("from output to output") && !text.contains("by load"), "{text}");
 }
 
 #[test]

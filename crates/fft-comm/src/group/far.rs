@@ -233,7 +233,7 @@ impl Pending {
         failure: &mut Result<(), Error>,
     ) {
         let Some(gone) = self.far.group().lost() else { return };
-        if !self.receives[gone].is_empty() {
+        if self.receives.get(gone).is_some_and(|receives| !receives.is_empty()) {
             self.give_up(gone, arrivals);
             keep(failure, Error::Left { gone });
         }

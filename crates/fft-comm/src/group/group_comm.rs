@@ -132,11 +132,18 @@ fn processes(far: &Far) -> Result<Vec<RankProcess>, Error> {
     let mine = RankProcess { rank, host, id: std::process::id().into() };
     let mut all = vec![mine; far.size];
     far.allgather(bytemuck::bytes_of(&mine), bytemuck::cast_slice_mut(&mut all))?;
-    match (0..far.size).find(|&rank| all[rank].rank != rank as u64) {
+    // The order may be wrong on one rank alone.
+    let wrong = (0..far.size).find(|&rank| all[rank].rank != rank as u64);
+    let mut wrongs = vec![0; far.size];
+    far.allgather(&[u8::from(wrong.is_some())], &mut wrongs)?;
+    let what = "allgather of a process group";
+    match wrong {
+        None if wrongs.contains(&1) => {
+            Err(Error::argument(what, "another order on another rank", "the order of ranks"))
+        }
         None => Ok(all),
         Some(rank) => {
             let found = format!("data of rank {}", all[rank].rank);
-            let what = "allgather of a process group";
             Err(Error::argument(what, found, format!("data of rank {rank} in its place")))
         }
     }

@@ -27,7 +27,7 @@ use crate::redistribute::spill::BufferSplit;
 
 impl Recipe {
     /// The passes over memory of one direction, the same on all ranks. Cost: O(ranks) for each
-    /// step.
+    /// step; on devices, O(ranks²) for each exchange that transforms may load or store.
     ///
     /// ```
     /// use fft_core::*;

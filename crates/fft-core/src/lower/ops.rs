@@ -9,7 +9,7 @@ use crate::recipe::norm_gain::Loss;
 /// An operation: one pass over memory.
 #[derive(Clone, Debug)]
 pub(crate) enum Op<'a> {
-    /// Local transforms along axes that fit into cache together.
+    /// Local transforms: on hosts, along axes that fit into cache together.
     LocalFft(Vec<AxisFft>),
     Exchange(ExchangePass<'a>),
     SharedPass(SharedFft<'a>),

@@ -53,6 +53,7 @@ impl WholeTransform {
 
     /// Whether transforms would load what they read, if devices can.
     pub fn is_loaded(&self) -> bool {
+        // Each of several arrays would need tables of its own.
         let Some(lens) = self.complex.filter(|_| self.batch == 1) else { return false };
         let bytes = self.elements(&lens).saturating_mul(2 * self.precision.bytes());
         is_large(bytes) && lens.iter().all(|n| loads_lines(self.precision, *n))
@@ -74,7 +75,6 @@ impl WholeTransform {
 
     /// The access on devices that all can do the same.
     pub fn access(&self, facts: DeviceFacts, machine: Option<&Machine>) -> Access {
-        // Each of more arrays would need tables of its own.
         let prefers = |elements: usize| {
             let complex_numbers =
                 elements.saturating_mul(self.precision.bytes()) / size_of::<f64>();

@@ -9,9 +9,6 @@
 //!     wait for `begun`; it is recorded again if the transforms have read the destination
 //!     for each chunk and each rank: wait for the rank's event of the chunk, copy what is in it
 //! ```
-//!
-//! A chunk is a part of one array of a batch, or several whole ones. All ranks divide the batch,
-//! and the same axis, which is not transformed, into as many parts.
 
 use cudarc::driver::DeviceSlice;
 use fft_core::cost::device_chunks;

@@ -1,4 +1,4 @@
-//! A reshape fused with the transforms behind it: cuFFT loads what it reads from ranks' memory.
+//! A reshape fused with the transforms after it: cuFFT loads what it reads from ranks' memory.
 
 use fft_core::{FftGroup, LocalReadBox};
 
@@ -24,7 +24,7 @@ pub fn joined(gpu: &Gpu, other: [u8; 16]) -> bool {
     ffi::joined(gpu.context(), other)
 }
 
-/// An array in pieces, of so many ranks.
+/// An array in pieces, and the number of ranks.
 pub(super) type PiecesOf<'a> = (&'a [LocalReadBox], usize);
 
 /// Plans a group that loads an array in pieces, and stores to one array or to pieces. `None` where

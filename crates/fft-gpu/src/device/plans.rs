@@ -118,7 +118,9 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
         context: BindContext<'_>,
     ) -> Result<Operations<CudaOp<T>>, Error> {
         let direction = context.direction;
+        let before = (self.area_bytes, self.window_bytes, self.staging_bytes, self.chunks);
         loop {
+            (self.area_bytes, self.window_bytes, self.staging_bytes, self.chunks) = before;
             let capabilities = self.capabilities().clone();
             let program = recipe.lower(direction, Capabilities::of_devices(&capabilities));
             let Bound { ops, refused } = agree(context.comm, bind(self, &program))?;

@@ -26,7 +26,7 @@ struct Hello {
     event: [u8; 64],
 }
 
-/// The links, by the numbers that ranks tell each other.
+/// The links, indexed by the byte that ranks exchange.
 const LINKS: [DeviceLink; 4] =
     [DeviceLink::Apart, DeviceLink::Reached, DeviceLink::Joined, DeviceLink::SameDevice];
 
@@ -217,7 +217,7 @@ pub(crate) fn connect(gpu: &Gpu, comm: &dyn Comm) -> Result<Peers, Error> {
     let mut rows = vec![0; size * size];
     // All ranks have tried when this returns: the examples may go.
     comm.allgather(&row, &mut rows)?;
-    // Of what two ranks found, the worse counts.
+    // If two ranks disagree, the slower link is used.
     let pair = |number: usize| {
         let (a, b) = (number / size, number % size);
         LINKS[rows[a * size + b].min(rows[b * size + a]) as usize]

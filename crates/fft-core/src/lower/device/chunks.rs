@@ -12,7 +12,7 @@ use crate::geometry::DynBrick;
 use crate::problem::Kind;
 use crate::redistribute::LocalRead;
 
-/// Chunks begin at multiples of so many indices, so that they are aligned.
+/// Chunks begin at multiples of this, so that they are aligned.
 const STEP: usize = 4;
 /// The least bytes of a chunk that copy engines move, and the most chunks. The first pair is for
 /// two ranks with GPUs of their own, the second for more. Found by measurement.
@@ -49,7 +49,7 @@ impl Chunks {
         self.parts * self.count
     }
 
-    /// The arrays of a chunk, of so many.
+    /// The arrays of chunk `number` in a batch of `batch`.
     pub fn arrays(&self, batch: usize, number: usize) -> Range<usize> {
         let part = number / self.count;
         batch * part / self.parts..batch * (part + 1) / self.parts
@@ -81,8 +81,9 @@ impl Chunks {
         (0..self.all()).map(chunk).collect()
     }
 
-    /// How a group's arrays, with axes of memory in this order, are divided best between so many
-    /// ranks. `None` where chunks would not be transformed by one plan each, and for small arrays.
+    /// How a group's arrays, with axes of memory in this order, are divided best between
+    /// `ranks` ranks. `None` if chunks would not be transformed by one plan each, and for small
+    /// arrays.
     pub fn of(
         group: &FftGroup,
         precision: Precision,

@@ -7,7 +7,7 @@ use crate::recipe::Pass;
 /// The least bytes of an array for which kernels are linked.
 const LINKED_BYTES: usize = 1 << 20;
 
-/// Whether an array of so many bytes is worth linking kernels.
+/// Whether kernels are worth linking for an array of `bytes` bytes.
 pub fn is_large(bytes: usize) -> bool {
     bytes >= LINKED_BYTES
 }

@@ -49,7 +49,7 @@ fn len(pieces: &[LocalReadBox], axis: usize) -> usize {
     pieces.iter().map(|piece| piece.ranges[axis].end).max().unwrap_or(0)
 }
 
-/// The three axes of the array; where it has fewer, axes of length 1 come first.
+/// The three axes of the array; if it has fewer, axes of length 1 come first.
 fn axes_of(pieces: &[LocalReadBox]) -> Option<[usize; AXES]> {
     let dims = pieces.first()?.ranges.len();
     let mut axes: Vec<usize> = (0..dims).filter(|axis| len(pieces, *axis) > 1).collect();

@@ -12,7 +12,7 @@
 //!
 //! Loads and stores by transforms save a pass over memory, but the library has them only for some
 //! lengths, and only if a rank's data is in pieces that form a grid. All ranks do the same, so each
-//! decides for all.
+//! decides for all, and one rank with little data is enough for none to load.
 
 use super::capabilities::{DeviceCapabilities, DeviceLink};
 use super::chunks::Chunks;
