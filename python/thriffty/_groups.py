@@ -20,7 +20,7 @@ _known: dict[int, tuple[Any, Group]] = {}
 
 
 def ranks_of(comm: Any) -> Ranks | Group | None:
-    """The ranks of a communicator of mpi4py, or of a process group; None of no communicator."""
+    """The ranks of a communicator of mpi4py, or of a process group; None if `comm` is None."""
     if comm is None:
         return None
     mpi4py = sys.modules.get("mpi4py.MPI")
@@ -86,7 +86,7 @@ class Group:
     def leave(
         self, number: int, library: Library, destroy: Destroy, handle: ctypes.c_void_p
     ) -> None:
-        """Nobody uses this plan or copy on this rank any more."""
+        """Destroys a plan or copy that this rank no longer uses."""
         destroy(handle)
 
     def __del__(self) -> None:
@@ -106,6 +106,10 @@ def _methods(comm: Any) -> Any:
             "allgather and alltoallv"
         )
         raise TypeError(f"comm: found {type(comm).__name__}, expected {expected}")
+    missing = [name for name in ("isend", "irecv", "test") if not hasattr(comm, name)]
+    if 0 < len(missing) < 3:
+        found = f"{type(comm).__name__} without {missing[0]}"
+        raise TypeError(f"comm: found {found}, expected all of isend, irecv and test, or none")
     return _Bytes(comm)
 
 

@@ -60,10 +60,6 @@ impl ProgramGroup {
         calls: GroupCallbacks,
         context: *mut c_void,
     ) -> Result<Self, Error> {
-        let known = size_of::<GroupCallbacks>();
-        if calls.struct_size != known {
-            return Err(Error::argument("size of the callbacks", calls.struct_size, known));
-        }
         let count = usize::try_from(size).ok().filter(|count| *count > 0);
         let count = count.ok_or_else(|| Error::argument("size of the group", size, "1 or more"))?;
         let number = usize::try_from(rank).ok().filter(|number| *number < count);

@@ -52,6 +52,12 @@ pub unsafe extern "C" fn thriffty_comm_create(
         if callbacks.is_null() {
             return Err(null("callbacks").into());
         }
+        // SAFETY: the caller vouches for the size, which comes first.
+        let size_of_struct = unsafe { callbacks.cast::<usize>().read_unaligned() };
+        let known = size_of::<GroupCallbacks>();
+        if size_of_struct != known {
+            return Err(Error::argument("size of the callbacks", size_of_struct, known).into());
+        }
         // SAFETY: the caller vouches for the struct and its functions; alignment is not needed.
         let made = unsafe { communicator((rank, size), callbacks.read_unaligned(), context)? };
         agree(&*made, told)?;
