@@ -1,6 +1,6 @@
 """Process groups, and what their ranks do in `test_groups.py`: each runs in a process of its own.
 
-The group of most is that of the example, over pipes.
+Most tests use the group of the example, over pipes.
 """
 
 import gc
@@ -184,7 +184,7 @@ def hosts(rank, pipes, mail):
 
 
 def wrong_groups(rank, pipes, mail):
-    """Groups whose methods fail, or return what is wrong."""
+    """Groups whose methods fail or return wrong values."""
     size = len(pipes)
 
     class Short(PipeGroup):

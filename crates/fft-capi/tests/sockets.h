@@ -51,7 +51,7 @@ static void connect_all(int all[MOST][MOST][2], int size) {
             }
 }
 
-/* Closes what is not of this rank. */
+/* Closes the sockets of the other ranks. */
 static void close_others(int all[MOST][MOST][2], int rank, int size) {
     for (int a = 0; a < size; a++)
         for (int b = 0; b < size; b++)

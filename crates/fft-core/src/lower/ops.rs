@@ -85,8 +85,8 @@ impl<'a> SharedFft<'a> {
 
 /// One of two transforms along the first two of three axes, [a][b][c] in memory.
 ///
-/// The library does all lines of the first axis in one plan, but those of the second only plane by
-/// plane. So the second is transformed first, from [a][b][c] to [b][a][c], and then the first,
+/// The library does all lines of the first axis in one plan, but runs once for each plane for the
+/// second. So the second is transformed first, from [a][b][c] to [b][a][c], and then the first,
 /// which loads from there and stores [a][b][c].
 #[derive(Clone, Debug)]
 pub struct AcrossFft {

@@ -106,14 +106,9 @@ impl<'a> Program<'a> {
         2 * pass.number + self.direction as usize
     }
 
-    pub(crate) fn node(&self, number: usize) -> &'a Node {
-        &self.recipe.nodes()[number]
-    }
-
     /// The nodes before and after a step in this direction.
     pub(crate) fn ends(&self, step: usize) -> [&'a Node; 2] {
-        let [first, last] = [self.node(step), self.node(step + 1)];
-        self.direction.choose([first, last], [last, first])
+        self.lowering().ends(step)
     }
 
     /// The nodes before and after a transform.
@@ -247,11 +242,32 @@ impl fmt::Display for Program<'_> {
 }
 
 impl Program<'_> {
-    fn text(&self, op: &Op<'_>) -> String {
+    fn fft_text(&self, ffts: &[AxisFft]) -> String {
         let axes = axis_names(self.recipe.problem().kinds.len());
-        let ffts = |ffts: &[AxisFft]| -> String {
-            ffts.iter().map(|fft| format!(" {} {}", fft.kind, axes[fft.axis])).collect()
-        };
+        ffts.iter().map(|fft| format!(" {} {}", fft.kind, axes[fft.axis])).collect()
+    }
+
+    fn exchange_text(&self, pass: &ExchangePass<'_>) -> String {
+        let ExchangePass { exchange, wire, .. } = pass;
+        let [from, to] = [&pass.from.layout, &pass.to.layout];
+        let mut text = format!("exchange {from} to {to} by {exchange}, wire {wire}");
+        if let Some(chunking) = pass.chunking {
+            text += &format!(", chunks of {} bytes", chunking.bytes);
+        }
+        if !pass.fuse_before.is_empty() {
+            text += &format!(", fused by pack:{}", self.fft_text(&pass.fuse_before));
+        }
+        if !pass.fuse_after.is_empty() {
+            let rule = if self.capabilities.device.is_some() { "load" } else { "unpack" };
+            text += &format!(", fused by {rule}:{}", self.fft_text(&pass.fuse_after));
+        }
+        if let Some(chunks) = &pass.chunks {
+            text += &format!(", with the transforms before it in {} by chunk", chunks.all());
+        }
+        text
+    }
+
+    fn text(&self, op: &Op<'_>) -> String {
         match op {
             Op::LocalFft(group) => {
                 let rule = match (group.len(), self.capabilities.device) {
@@ -259,47 +275,30 @@ impl Program<'_> {
                     (_, Some(_)) => ", fused by planes",
                     (_, None) => ", fused by join",
                 };
-                format!("local fft:{}{rule}", ffts(group))
+                format!("local fft:{}{rule}", self.fft_text(group))
             }
             Op::Across(AcrossFft { both, last }) => {
                 let which = if *last { "last" } else { "first" };
-                format!("local fft, the {which} of{}, divided by across", ffts(both))
+                format!("local fft, the {which} of{}, divided by across", self.fft_text(both))
             }
             Op::Store(store) => {
                 let StorePass { ffts: stored, loads, exchange } = &**store;
-                let mut text = self.text(&Op::Exchange(exchange.clone()));
-                text += &format!(", fused by store:{}", ffts(stored));
+                let mut text = self.exchange_text(exchange);
+                text += &format!(", fused by store:{}", self.fft_text(stored));
                 if let Some(loads) = loads {
-                    text += &format!("; {}", self.text(&Op::Exchange(loads.clone())));
+                    text += &format!("; {}", self.exchange_text(loads));
                 }
                 text
             }
             Op::SharedPass(pass) => {
                 let [home, work] = [&pass.home.layout, &pass.work.layout];
                 let rules = if pass.real.is_some() { "share, halve" } else { "share" };
-                format!("shared pass on {home} as {work}:{}, fused by {rules}", ffts(&pass.ffts))
+                format!(
+                    "shared pass on {home} as {work}:{}, fused by {rules}",
+                    self.fft_text(&pass.ffts)
+                )
             }
-            Op::Exchange(pass) => {
-                let ExchangePass { exchange, wire, .. } = pass;
-                let [from, to] = [&pass.from.layout, &pass.to.layout];
-                let mut text = format!("exchange {from} to {to} by {exchange}, wire {wire}");
-                if let Some(chunking) = pass.chunking {
-                    text += &format!(", chunks of {} bytes", chunking.bytes);
-                }
-                if !pass.fuse_before.is_empty() {
-                    text += &format!(", fused by pack:{}", ffts(&pass.fuse_before));
-                }
-                if !pass.fuse_after.is_empty() {
-                    let on_device = self.capabilities.device.is_some();
-                    let rule = if on_device { "load" } else { "unpack" };
-                    text += &format!(", fused by {rule}:{}", ffts(&pass.fuse_after));
-                }
-                if let Some(chunks) = &pass.chunks {
-                    text +=
-                        &format!(", with the transforms before it in {} by chunk", chunks.all());
-                }
-                text
-            }
+            Op::Exchange(pass) => self.exchange_text(pass),
             Op::CopyOut => "copy to the output".into(),
         }
     }

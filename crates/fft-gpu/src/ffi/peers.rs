@@ -45,11 +45,8 @@ pub(crate) struct Peers {
 impl Peers {
     /// As if no rank reached another.
     pub(crate) fn apart(rank: usize, size: usize) -> Self {
-        let link = |pair: usize| match pair / size == pair % size {
-            true => DeviceLink::SameDevice,
-            false => DeviceLink::Apart,
-        };
-        let links = (0..size * size).map(link).collect();
+        let hosts: Vec<_> = (0..size).collect();
+        let links = DeviceLink::on_hosts(&hosts);
         let same = (0..size).map(|peer| peer == rank).collect();
         Self { rank, links, same, all: size == 1, exposes_all: true }
     }

@@ -18,6 +18,25 @@ pub enum DeviceLink {
     SameDevice,
 }
 
+impl DeviceLink {
+    /// The links between a device for each process, row by row, if those of a host are joined.
+    /// `hosts` is the host of each rank.
+    pub fn on_hosts(hosts: &[usize]) -> Vec<Self> {
+        let ranks = hosts.len();
+        let link = |pair: usize| {
+            let (rank, peer) = (pair / ranks, pair % ranks);
+            if rank == peer {
+                Self::SameDevice
+            } else if hosts[rank] == hosts[peer] {
+                Self::Joined
+            } else {
+                Self::Apart
+            }
+        };
+        (0..ranks * ranks).map(link).collect()
+    }
+}
+
 /// What the devices of all ranks can do, the same on every rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceCapabilities {
@@ -46,30 +65,16 @@ impl DeviceCapabilities {
         Self { links, ranks, loads: false, stores: false, synchronizes, exposes_all }
     }
 
-    /// Devices of ranks that do not reach each other.
+    /// Devices of ranks that do not reach each other, which can neither load nor store.
     pub fn apart(ranks: usize) -> Self {
-        let link = |pair: usize| match pair / ranks == pair % ranks {
-            true => DeviceLink::SameDevice,
-            false => DeviceLink::Apart,
-        };
-        Self::new(ranks, (0..ranks * ranks).map(link).collect())
+        let hosts: Vec<_> = (0..ranks).collect();
+        Self::new(ranks, DeviceLink::on_hosts(&hosts))
     }
 
     /// A device for each process, joined to the others of its host, with a library that can load
     /// and store. `hosts` is the host of each rank.
     pub fn on_hosts(hosts: &[usize]) -> Self {
-        let ranks = hosts.len();
-        let link = |pair: usize| {
-            let (rank, peer) = (pair / ranks, pair % ranks);
-            if rank == peer {
-                DeviceLink::SameDevice
-            } else if hosts[rank] == hosts[peer] {
-                DeviceLink::Joined
-            } else {
-                DeviceLink::Apart
-            }
-        };
-        let mut devices = Self::new(ranks, (0..ranks * ranks).map(link).collect());
+        let mut devices = Self::new(hosts.len(), DeviceLink::on_hosts(hosts));
         let are_joined = devices.links.contains(&DeviceLink::Joined);
         (devices.loads, devices.stores) = (true, true);
         (devices.synchronizes, devices.exposes_all) = (are_joined, !are_joined);
