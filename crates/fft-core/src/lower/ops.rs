@@ -83,11 +83,11 @@ impl<'a> SharedFft<'a> {
     }
 }
 
-/// One of two transforms along the first two of three axes, [a][b][c] in memory.
+/// One of two transforms along the first two of three axes, `[a][b][c]` in memory.
 ///
 /// The library does all lines of the first axis in one plan, but runs once for each plane for the
-/// second. So the second is transformed first, from [a][b][c] to [b][a][c], and then the first,
-/// which loads from there and stores [a][b][c].
+/// second. So the second is transformed first, from `[a][b][c]` to `[b][a][c]`, and then the
+/// first, which loads from there and stores `[a][b][c]`.
 #[derive(Clone, Debug)]
 pub struct AcrossFft {
     /// Both transforms, in the order of the recipe.

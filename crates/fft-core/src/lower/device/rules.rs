@@ -354,7 +354,7 @@ fn with_swapped_axes([a, b, c]: [usize; 3]) -> LocalReadBox {
     LocalReadBox { owner: 0, ranges, source: View { offset: 0, stride } }
 }
 
-/// Pieces of [a][b][c] as pieces of [b][a][c], for the first of two transforms across.
+/// Pieces of `[a][b][c]` as pieces of `[b][a][c]`, for the first of two transforms across.
 pub fn swapped(pieces: &[LocalReadBox]) -> Vec<LocalReadBox> {
     let swap = |piece: &LocalReadBox| {
         let (mut ranges, mut source) = (piece.ranges.clone(), piece.source);
