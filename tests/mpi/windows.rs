@@ -198,11 +198,6 @@ struct Mail<'a> {
     finished: bool,
 }
 
-pub(crate) fn letter(from: usize, to: usize, round: usize, spec: &MessageSpec) -> Vec<u8> {
-    let len = spec.bytes.saturating_sub((from + 2 * to + round + spec.chunk) % 5);
-    (0..len).map(|i| (i + 7 * from + 31 * to + 101 * round + 13 * spec.chunk) as u8).collect()
-}
-
 impl MessageHandler for Mail<'_> {
     fn pack(&mut self, number: usize, message: &mut [u8]) -> usize {
         let spec = &self.message_plan.sends[number];
