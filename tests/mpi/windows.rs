@@ -12,6 +12,7 @@ use thriffty::{Error, ErrorKind, Grid, Plan};
 use crate::common::failures::{culprits, everywhere};
 use crate::common::faulty::{Fault as DeviceFault, Switch};
 use crate::common::injected::{MEMORY, Setup, bind, transform_of_ones};
+use crate::common::message_buffers::letter;
 use crate::common::weak::{Fault, Weak, failure};
 
 type Done = Result<(), Error>;
