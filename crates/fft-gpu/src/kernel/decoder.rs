@@ -82,7 +82,7 @@ impl<T: GpuReal> Decoder<T> {
         let Form { wire, width, .. } = *form;
         let kernel =
             |name: &str| gpu.kernel(Source::Decode, &format!("{name}_{}x{width}", T::NAME));
-        let name = if transposed { "turned" } else { form.name()? };
+        let name = if transposed { "turned" } else { form.name };
         let decode = kernel(&format!("decode_{name}"))?;
         let most = most_blocks(wire, transposed, decode.limits.slow_memory);
         let measure = (wire == Wire::Tolerance).then(|| kernel("measure")).transpose()?;
@@ -190,6 +190,6 @@ mod tests {
         };
         assert_eq!(of(Wire::Tolerance), [5, 4, 4, 4]);
         // Only messages of a tolerance are transposed by their reader.
-        assert_eq!([of(Wire::F16), of(Wire::Bits(11))].map(|of| [of[0], of[2]]), [[5, 3]; 2]);
+        assert_eq!([of(Wire::F32), of(Wire::Bits(11))].map(|of| [of[0], of[2]]), [[5, 3]; 2]);
     }
 }

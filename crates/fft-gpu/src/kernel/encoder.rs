@@ -36,8 +36,8 @@ impl<T: GpuReal> Encoder<T> {
     /// Prepares messages of elements of `width` real numbers; uploads descriptors on this stream.
     ///
     /// # Errors
-    /// [`GpuError::Wire`] for `raw` and `lossless`, [`GpuError::Argument`] for bad sizes or places,
-    /// [`GpuError::Memory`], [`GpuError::Driver`].
+    /// [`GpuError::Wire`] for a wire without kernels, [`GpuError::Argument`] for bad sizes or
+    /// places, [`GpuError::Memory`], [`GpuError::Driver`].
     pub fn new(
         gpu: &Gpu,
         stream: &Arc<CudaStream>,
@@ -57,7 +57,7 @@ impl<T: GpuReal> Encoder<T> {
         let queue = zeros(stream, queue_words(batch.tiles, batch.count))?;
         let mirror = Pinned::new(gpu.context(), states.len())?;
         let real = format!("{}x{width}", T::NAME);
-        let encode = gpu.kernel(Source::Encode, &format!("encode_{}_{real}", form.name()?))?;
+        let encode = gpu.kernel(Source::Encode, &format!("encode_{}_{real}", form.name))?;
         // Folded tiles load elements one by one, and reuse lines of the first-level cache. Fewer
         // blocks leave more of that cache to each.
         let folds = wire == Wire::Tolerance && all.items.iter().any(|one| one.tiled.folds());
