@@ -6,7 +6,6 @@
 
 #include "tile.cuh"
 
-constexpr u64 MAGNITUDE = ~0ull >> 1;
 constexpr u64 INFINITE = 0x7FFull << 52;
 
 __device__ inline double from_bits(u64 word) { return __longlong_as_double(word); }

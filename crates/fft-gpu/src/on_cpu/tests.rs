@@ -169,11 +169,8 @@ fn without_races<T: GpuReal>(width: usize) {
         one_as_the_codecs::<T>(programs, width, &cases[turn], (turn, number));
     }
     // Tiles with rows, whose codes replace numbers that other warps read; and long rows.
-    let more = [
-        ("reversed", Wire::Bits(14)),
-        ("skewed", Wire::Bits(14)),
-        ("long rows", Wire::Bits(14)),
-    ];
+    let more =
+        [("reversed", Wire::Bits(14)), ("skewed", Wire::Bits(14)), ("long rows", Wire::Bits(14))];
     for (name, wire) in more {
         let turn = cases.iter().position(|case| case.name == name).unwrap();
         let number = WIRES.iter().position(|&(found, _)| found == wire).unwrap();

@@ -361,12 +361,8 @@ fn large<T: GpuReal>(width: usize) {
         data::boxes_as_sent("skewed when read", uneven, [1, 1, 2], [SAME, [2, 1, 0]], 1),
         data::boxes("short rows", uneven, [1, 4, 2], [SAME, [0, 2, 1]], 1),
     ];
-    let wires = [
-        (Wire::Bits(11), 0.0),
-        (Wire::Bits(16), 0.0),
-        (Wire::F32, 0.0),
-        (Wire::Tolerance, 1e-4),
-    ];
+    let wires =
+        [(Wire::Bits(11), 0.0), (Wire::Bits(16), 0.0), (Wire::F32, 0.0), (Wire::Tolerance, 1e-4)];
     for (wire, step) in wires.into_iter().filter(|(wire, _)| asked::<T>(*wire)) {
         std::thread::scope(|scope| {
             for (number, case) in cases.iter().enumerate() {
