@@ -112,17 +112,12 @@ impl Form {
         elements * self.element_bytes()
     }
 
-    /// The smallest and the largest length of a message; equal unless the length varies.
+    /// The smallest and the largest length of a message; equal unless it varies. Any between may
+    /// be.
     pub(crate) fn lengths(&self, elements: usize) -> (usize, usize) {
         let raw = self.raw(elements);
         let least = raw.min(HEADER + self.fixed(elements));
         (least, if self.varies() { raw } else { least })
-    }
-
-    /// Whether a message may have this length.
-    pub(crate) fn has_length(&self, elements: usize, found: usize) -> bool {
-        let (least, most) = self.lengths(elements);
-        (least..=most).contains(&found)
     }
 
     pub(crate) fn bound(&self, elements: usize) -> usize {
@@ -241,8 +236,7 @@ mod tests {
         let fixed = codec.fixed(elements, width);
         assert_eq!(fixed, (!form.varies()).then_some(least), "{what}");
         assert_eq!(most, fixed.unwrap_or(bytes.len()), "{what}");
-        assert!(form.has_length(elements, found), "{what}: {found}");
-        assert!(![least - 1, most + 1].iter().any(|n| form.has_length(elements, *n)), "{what}");
+        assert!((least..=most).contains(&found), "{what}: {found}");
         if found < bytes.len() {
             let head: u64 = bytemuck::pod_read_unaligned(&bytes[..HEADER]);
             assert_eq!(message.head, head, "{what}");

@@ -141,9 +141,7 @@ fn parameters<T: GpuReal>(form: &Form, (step, seed): (f64, u64), raw: RawMessage
     let wire = names.iter().position(|wire| *wire == form.name).unwrap() as u64;
     let (real, width, bits) = (size_of::<T>() as u64, form.width as u64, form.bits().into());
     // As `Encoder::encode` has it.
-    let stepped = form.wire == Wire::Tolerance;
-    let step = form.wire.step::<T>(step);
-    let step = if stepped { step } else { 0.0 };
+    let step = if form.varies() { form.wire.step::<T>(step) } else { 0.0 };
     let blocks = 1 + seed % 4;
     let (part, step) = (form.part().to_bits(), step.to_bits());
     [real, width, wire, blocks, seed, bits, part, step, raw as u64]
