@@ -37,15 +37,6 @@ __device__ inline u32 quad(const u32* x, u32 byte)
     return __byte_perm(__byte_perm(x[0], x[1], two), __byte_perm(x[2], x[3], two), 0x5410);
 }
 
-// Codes of 16 bits, by twos.
-template <class Team>
-__device__ void store_16_bits(const u32 (&codes)[4], u8* block, Team team)
-{
-    uint2* const to = reinterpret_cast<uint2*>(block + 8 * team.lane);
-    to[0] = {codes[0], codes[1]};
-    to[8] = {codes[2], codes[3]};
-}
-
 // `Code` is u32 where codes have up to 32 bits, and u64 above. Bits above the lowest `bits` may be
 // anything. Where the whole warp comes by, a team that has nothing to store has codes of no bits.
 // `SHARED` as above.
@@ -185,21 +176,6 @@ __device__ void store_two(const Code (&code)[2][8], const u32 (&bits)[2], u32 al
     if (own & 1 && (lane & 2) == 0)
         *reinterpret_cast<u32*>(codes + 8 * u64(place + (own & 62)) + 4 * (lane & 1)) =
             choose(0x55555555, ones, other << 1);
-}
-
-// As `store_two`, for eight blocks of a warp that follow each other in the message, each of so many
-// bits, 31 at most. Parts of codes are no whole sectors of 32 bytes, but the codes of a warp are.
-// They are first gathered in shared memory that the warp has read. Both begin at a multiple of 16
-// bytes.
-__device__ inline void store_together(const u32 (&code)[2][8], u32 bits, u8* codes, u8* memory)
-{
-    const u32 lane = threadIdx.x % 32, slot = lane / 8 * 2 * bits;
-    __syncwarp();
-    store_two<true>(code, {bits, bits}, bits & 31, memory, {slot, slot + bits});
-    __syncwarp();
-#pragma unroll 1
-    for (u32 unit = lane; unit < 4 * bits; unit += 32)
-        reinterpret_cast<uint4*>(codes)[unit] = reinterpret_cast<const uint4*>(memory)[unit];
 }
 
 // Writes so many units of 8 bytes that are side by side in shared memory to a multiple of 8 bytes:

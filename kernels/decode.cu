@@ -5,8 +5,7 @@
 // Whatever a message holds, nothing is read outside its slot or written outside its box. A message
 // that does not decode is marked in its state.
 #include "edge.cuh"
-#include "formats.cuh"
-#include "measure.cuh"
+#include "single.cuh"
 #include "turned.cuh"
 
 template <class T>
@@ -60,7 +59,6 @@ struct Fixed {
         const u64 number = u64(work.tile.element) * WIDTH, first = number / BLOCK * block;
         Part part{body + message.table + first, nullptr, 0, 0};
         part.code_bytes = u32(min(u64(NUMBERS / BLOCK * block), message.fixed - message.table - first));
-        if (numbers == 0) return part;
         const u64 scale = 2 * (number / numbers);
         part.scales = body + scale;
         part.scale_bytes = u32(min(u64(2 * NUMBERS / numbers), message.table - scale));
@@ -208,28 +206,17 @@ __device__ void each_tile(const Job<T>& job, Source source, Decode decode, Mend 
     }
 }
 
-template <class T, u32 WIDTH, class Format>
-__device__ void decode_format(const Job<T>& job)
+template <u32 WIDTH>
+__device__ void decode_f32(const Job<double>& job)
 {
-    each_tile<WIDTH, 8>(job, Fixed<T, WIDTH>{job, 8 * Format::BITS, 256}, [&](const Piece& piece, T (&x)[8]) {
-        u32 first = piece.local * WIDTH;
-        int scale = int16_t(piece.scales[first / 256]);
+    each_tile<WIDTH, 8>(job, Fixed<double, WIDTH>{job, 4 * BLOCK, SPAN}, [&](const Piece& piece, double (&x)[8]) {
+        const u32 first = piece.local * WIDTH;
+        int scale = int16_t(piece.scales[first / SPAN]);
         if (scale < LEAST_SCALE || scale > MOST_SCALE) {
             refuse(piece.state);
             scale = 0;
         }
-        decode_span<Format>(piece.codes + first / BLOCK * (8 * Format::BITS), scale, x, Team());
-        return 0;
-    });
-}
-
-template <class T, u32 WIDTH>
-__device__ void decode_mantissa(const Job<T>& job)
-{
-    const u32 bits = job.bits;
-    const u32 size = 8 * (8 * sizeof(T) - (bits < Real<T>::MANTISSA ? Real<T>::MANTISSA - bits : 0));
-    each_tile<WIDTH, 8>(job, Fixed<T, WIDTH>{job, size, 0}, [&](const Piece& piece, T (&x)[8]) {
-        decode_trimmed(piece.codes + piece.local * WIDTH / BLOCK * size, bits, x, Team());
+        decode_span(piece.codes + first / BLOCK * (4 * BLOCK), scale, x, Team());
         return 0;
     });
 }
@@ -383,43 +370,21 @@ __device__ void decode_tolerance(const Job<T>& job)
     });
 }
 
-#define MEASURE(real, T, WIDTH)                                                                      \
-    extern "C" __global__ void __launch_bounds__(THREADS) measure_##real(Job<T> job)                 \
-    {                                                                                                \
-        measure<T, WIDTH>(job);                                                                      \
-    }
-
-MEASURE(f32x1, float, 1)
-MEASURE(f32x2, float, 2)
-MEASURE(f64x1, double, 1)
-MEASURE(f64x2, double, 2)
-
-#define TURNED(real, T, WIDTH)                                                                       \
-    extern "C" __global__ void __launch_bounds__(THREADS, 4) decode_turned_##real(Job<T> job)        \
-    {                                                                                                \
-        decode_turned<T, WIDTH>(job);                                                                \
-    }
-
-TURNED(f32x1, float, 1)
-TURNED(f32x2, float, 2)
-TURNED(f64x1, double, 1)
-TURNED(f64x2, double, 2)
-
-#define DECODE(wire, real, T, WIDTH, BLOCKS, ...)                                                    \
-    extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) decode_##wire##_##real(Job<T> job)         \
+#define DECODE(name, T, BOUNDS, ...)                                                                 \
+    extern "C" __global__ void __launch_bounds__ BOUNDS name(Job<T> job)                             \
     {                                                                                                \
         __VA_ARGS__(job);                                                                            \
     }
 
 #define DECODE_ALL(real, T, WIDTH)                                                                   \
-    DECODE(f32, real, T, WIDTH, 4, decode_format<T, WIDTH, Single>)                                     \
-    DECODE(f16, real, T, WIDTH, 4, decode_format<T, WIDTH, Half>)                                       \
-    DECODE(bf16, real, T, WIDTH, 4, decode_format<T, WIDTH, Brain>)                                     \
-    DECODE(mantissa, real, T, WIDTH, 5, decode_mantissa<T, WIDTH>)                                      \
-    DECODE(bits, real, T, WIDTH, 4, decode_bits<T, WIDTH>)                                              \
-    DECODE(tolerance, real, T, WIDTH, 5, decode_tolerance<T, WIDTH>)
+    DECODE(measure_##real, T, (THREADS), measure<T, WIDTH>)                                          \
+    DECODE(decode_turned_##real, T, (THREADS, 4), decode_turned<T, WIDTH>)                           \
+    DECODE(decode_bits_##real, T, (THREADS, 4), decode_bits<T, WIDTH>)                               \
+    DECODE(decode_tolerance_##real, T, (THREADS, 5), decode_tolerance<T, WIDTH>)
 
 DECODE_ALL(f32x1, float, 1)
 DECODE_ALL(f32x2, float, 2)
 DECODE_ALL(f64x1, double, 1)
 DECODE_ALL(f64x2, double, 2)
+DECODE(decode_f32_f64x1, double, (THREADS, 4), decode_f32<1>)
+DECODE(decode_f32_f64x2, double, (THREADS, 4), decode_f32<2>)

@@ -3,10 +3,7 @@
 //
 // CPU twins: `Codec::pack` of crates/fft-core/src/codec/{rounded,bits,tolerance}.rs. One launch
 // makes all messages of a reshape. settle.cu writes headers, and messages that did not shrink.
-#include "edge.cuh"
-#include "formats.cuh"
-#include "job.cuh"
-#include "pairs.cuh"
+#include "single.cuh"
 #include "together.cuh"
 #include "tolerance.cuh"
 
@@ -43,7 +40,7 @@ __device__ void each_tile(const Job<T>& job, Encode encode)
         const Work<Message>& work = ahead.work(turn);
         ahead.next(turn, job.batch, number, nothing);
         double error = 0;
-        if (!never_shrinks(work.item)) error = encode(work.item, job.states[work.tile.item], work.tile, Shared{memory[turn % 2]});
+        if (!never_shrinks(work.item)) error = encode(work.item, work.tile, Shared{memory[turn % 2]});
         errors.add(error);
         if (!there) {
             __syncthreads();
@@ -52,73 +49,29 @@ __device__ void each_tile(const Job<T>& job, Encode encode)
     }
 }
 
-// `f32`, `f16`, `bf16`: a warp takes a span of 256 reals.
-template <class T, u32 WIDTH, class Format>
-__device__ void encode_format(const Job<T>& job)
+// `f32` of double precision: a warp takes a span of 256 reals.
+template <u32 WIDTH>
+__device__ void encode_f32(const Job<double>& job)
 {
-    using E = Element<T, WIDTH>;
-    each_tile<T, WIDTH>(job, [&](const Message& message, State&, const Tile& tile, Shared shared) {
-        Team team;
+    using E = Element<double, WIDTH>;
+    each_tile<double, WIDTH>(job, [&](const Message& message, const Tile& tile, Shared shared) {
+        const Team team;
         double error = 0;
         const Body body(message, job.messages);
-        constexpr u32 SPANS = TILE<E> * WIDTH / 256;
+        constexpr u32 SPANS = TILE<E> * WIDTH / SPAN;
 #pragma unroll
         for (u32 span = threadIdx.x / 32; span < SPANS; span += THREADS / 32) {
             bool there;
-            u32 first = body.element_at(tile, span * (256 / WIDTH), there) * WIDTH;
+            const u32 first = body.element_at(tile, span * (SPAN / WIDTH), there) * WIDTH;
             if (!there) continue;
-            alignas(16) T x[8];
-            const u32 local = (span * 256 + threadIdx.x % 32 / 8 * BLOCK) / WIDTH;
-            read_any<E>(shared, body, tile, local, x, team);
-            u32 block = first / BLOCK + threadIdx.x % 32 / 8;
-            bool writes = block * BLOCK < body.elements * WIDTH;
-            u8* out = body.bytes + body.table + u64(block) * (8 * Format::BITS);
-            int scale = encode_span<Format>(x, out, writes, team, error);
-            if (threadIdx.x % 32 == 0) reinterpret_cast<int16_t*>(body.bytes)[first / 256] = int16_t(scale);
-        }
-        return error;
-    });
-}
-
-// `mantissa`: a team takes two blocks of 64 reals.
-template <class T, u32 WIDTH>
-__device__ void encode_mantissa(const Job<T>& job)
-{
-    using E = Element<T, WIDTH>;
-    const u32 bits = job.bits;
-    const u32 each = 8 * sizeof(T) - (bits < Real<T>::MANTISSA ? Real<T>::MANTISSA - bits : 0);
-    each_tile<T, WIDTH>(job, [&](const Message& message, State& state, const Tile& tile, Shared shared) {
-        const Body body(message, job.messages);
-        // Whether the blocks of a warp follow each other, and have parts that are no whole sectors.
-        const bool whole = body.log_rows == 0 && tile.cols == TILE<E>;
-        const bool gathers = sizeof(T) == 4 && each % 16 != 0 && whole && reinterpret_cast<uintptr_t>(body.bytes) % 16 == 0;
-        double error = 0;
-        constexpr u32 BLOCKS = TILE<E> * WIDTH / BLOCK;
-#pragma unroll(sizeof(T) == 4 ? 1 : 2)
-        for (u32 local = threadIdx.x / 8 * 2; local < BLOCKS; local += 2 * TEAMS) {
-            typename Real<T>::Word code[2][8];
-            u32 has[2], at[2];
-#pragma unroll
-            for (u32 k = 0; k < 2; k++) {
-                const u32 element = (local + k) * BLOCK / WIDTH;
-                bool there;
-                at[k] = body.element_at(tile, element, there) * WIDTH / BLOCK * each;
-                // Where there is none the tile has zeros, which are encoded for nothing.
-                has[k] = there ? each : 0;
-                alignas(16) T x[8];
-                read_any<E>(shared, body, tile, element, x, Together());
-                if (trim(x, bits, code[k], error) && bits == 0) state.raw = 1;
-            }
-            if constexpr (sizeof(T) == 4) {
-                if (gathers) {
-                    // From the first block of the warp on.
-                    const u32 before = threadIdx.x % 32 / 8 * 2;
-                    u8* const read = shared.memory + (local - before) * BLOCK * sizeof(T);
-                    store_together(code, each, body.bytes + 8 * u64(at[0] - before * each), read);
-                    continue;
-                }
-            }
-            store_two<false>(code, has, each, body.bytes, at);
+            alignas(16) double x[8];
+            const u32 local = (span * SPAN + threadIdx.x % 32 / 8 * BLOCK) / WIDTH;
+            if (body.skew == 0) read_block<E>(shared, body, local, 0, x, team);
+            else read_skewed<E>(shared, body, tile, local, x);
+            const u32 block = first / BLOCK + threadIdx.x % 32 / 8;
+            const bool writes = block * BLOCK < body.elements * WIDTH;
+            const int scale = encode_span(x, body.bytes + body.table + u64(block) * (4 * BLOCK), writes, team, error);
+            if (threadIdx.x % 32 == 0) reinterpret_cast<int16_t*>(body.bytes)[first / SPAN] = int16_t(scale);
         }
         return error;
     });
@@ -232,28 +185,26 @@ __device__ double encode_bits_of(const Job<T>& job, const Body& body, const Tile
 template <class T, u32 WIDTH>
 __device__ void encode_bits(const Job<T>& job)
 {
-    each_tile<T, WIDTH>(job, [&](const Message& message, State&, const Tile& tile, Shared shared) {
+    each_tile<T, WIDTH>(job, [&](const Message& message, const Tile& tile, Shared shared) {
         if (sizeof(T) == 4 && message.box.log_rows == 0)
             return encode_bits_of<Pairs<T, WIDTH, true>>(job, Body(message, job.messages, false), tile, shared);
         return encode_bits_of<Pairs<T, WIDTH>>(job, Body(message, job.messages), tile, shared);
     });
 }
 
-#define ENCODE(wire, real, T, WIDTH, BLOCKS, ...)                                                            \
-    extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) encode_##wire##_##real(Job<T> job)         \
+#define ENCODE(name, T, BLOCKS, ...)                                                                 \
+    extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) encode_##name(Job<T> job)          \
     {                                                                                                \
         __VA_ARGS__(job);                                                                            \
     }
 
 #define ENCODE_ALL(real, T, WIDTH)                                                                   \
-    ENCODE(f32, real, T, WIDTH, 5, encode_format<T, WIDTH, Single>)                                     \
-    ENCODE(f16, real, T, WIDTH, 5, encode_format<T, WIDTH, Half>)                                       \
-    ENCODE(bf16, real, T, WIDTH, 5, encode_format<T, WIDTH, Brain>)                                     \
-    ENCODE(mantissa, real, T, WIDTH, 5, encode_mantissa<T, WIDTH>)                                      \
-    ENCODE(bits, real, T, WIDTH, 5, encode_bits<T, WIDTH>)                                              \
-    ENCODE(tolerance, real, T, WIDTH, 6, encode_tolerance<T, WIDTH>)
+    ENCODE(bits_##real, T, 5, encode_bits<T, WIDTH>)                                                 \
+    ENCODE(tolerance_##real, T, 6, encode_tolerance<T, WIDTH>)
 
 ENCODE_ALL(f32x1, float, 1)
 ENCODE_ALL(f32x2, float, 2)
 ENCODE_ALL(f64x1, double, 1)
 ENCODE_ALL(f64x2, double, 2)
+ENCODE(f32_f64x1, double, 5, encode_f32<1>)
+ENCODE(f32_f64x2, double, 5, encode_f32<2>)

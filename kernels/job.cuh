@@ -1,4 +1,4 @@
-// What all encoders are told, and how they keep the sums of their squared errors.
+// What encoders and settle.cu are told, and how sums of squared errors are kept.
 #pragma once
 
 #include "places.cuh"
@@ -12,12 +12,16 @@ struct Job {
     State* states;
     // One for each tile: the sum of its squared errors.
     double* errors;
-    // The number behind the colon of a wire; of `bits`, one over its largest integer; of
-    // `tolerance`, the step and one over it.
+    // Of `bits`, its number and one over its largest integer; of `tolerance`, the step, else 0, and
+    // one over it.
     u32 bits;
+    // Which messages are raw: none, some perhaps, or all. The host has the same (`RawMessages`).
+    u32 raw;
     double part, step, inverse;
     Queue queue;
 };
+// A message without elements is its numbers as they are even where none is: it has no header.
+constexpr u32 NONE_RAW = 0, ALL_RAW = 2;
 
 // The squared errors of a tile, which are added up always in the same order: by one warp for all,
 // with a barrier before, and one behind before others are added.

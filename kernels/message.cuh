@@ -192,25 +192,6 @@ __device__ void read_skewed(Shared shared, const Body& body, const Tile& tile, u
     }
 }
 
-// The same of a tile that is straight: without a place to be worked out.
-template <class E, u32 N, class T, class Team>
-__device__ void read_straight(Shared shared, u32 first, T (&x)[N], Team team)
-{
-    constexpr u32 HALF = N * sizeof(T) / sizeof(E) / 2, UNITS = HALF * sizeof(E) / 16;
-    const uint4* const from = reinterpret_cast<const uint4*>(shared.memory + (first + HALF * team.lane) * sizeof(E));
-#pragma unroll
-    for (u32 unit = 0; unit < 2 * UNITS; unit++) reinterpret_cast<uint4*>(x)[unit] = from[unit < UNITS ? unit : unit + 7 * UNITS];
-}
-
-// The same of any.
-template <class E, u32 N, class T, class Team>
-__device__ void read_any(Shared shared, const Body& body, const Tile& tile, u32 first, T (&x)[N], Team team)
-{
-    if (body.shuffled_of<E>() == Shared::STRAIGHT) read_straight<E>(shared, first, x, team);
-    else if (body.skew == 0) read_block<E>(shared, body, first, 0, x, team);
-    else read_skewed<E>(shared, body, tile, first, x);
-}
-
 // Into a tile of one row: a thread's numbers of its team's blocks, `STEP` bytes from one to the
 // next.
 template <u32 STEP, u32 MANY, u32 N, class T>

@@ -6,7 +6,6 @@
 
 #include "tile.cuh"
 
-constexpr u64 MAGNITUDE = ~0ull >> 1;
 constexpr u64 INFINITE = 0x7FFull << 52;
 
 __device__ inline double from_bits(u64 word) { return __longlong_as_double(word); }
@@ -14,15 +13,12 @@ __device__ inline u64 bits_of(double x) { return __double_as_longlong(x); }
 // 2^exponent, for exponents of normal numbers.
 __device__ constexpr u64 power_bits(int exponent) { return u64(exponent + 1023) << 52; }
 __device__ inline double power(int exponent) { return from_bits(power_bits(exponent)); }
-// The same in single precision, of exponents from -126 to 127.
-__device__ inline float single_power(int exponent) { return __uint_as_float(u32(exponent + 127) << 23); }
 
 // What differs between double and single precision.
 template <class T> struct Real;
 
 template <> struct Real<double> {
     using Word = u64;
-    static constexpr u32 MANTISSA = 52;
     static constexpr u64 INFINITY_BITS = INFINITE;
     // The word, as double, of what is too large to be sent as an integer: half the range.
     static constexpr u64 HUGE_BITS = INFINITE - (1ull << 52);
@@ -36,7 +32,6 @@ template <> struct Real<double> {
 
 template <> struct Real<float> {
     using Word = u32;
-    static constexpr u32 MANTISSA = 23;
     static constexpr u64 INFINITY_BITS = 0xFFull << 23;
     static constexpr u64 HUGE_BITS = (1023ull + 127) << 52;
     __device__ static u64 word(float x) { return __float_as_uint(x); }

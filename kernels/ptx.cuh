@@ -154,30 +154,4 @@ __device__ inline double one_over(double x)
 // For the compiler another number.
 __device__ inline void change(float& x) { asm volatile("" : "+f"(x)); }
 __device__ inline void change(u32& x) { asm volatile("" : "+r"(x)); }
-
-// Conversions to the nearest number, of two at once the first below, and back.
-__device__ inline u16 half_of(double x)
-{
-    u16 near;
-    asm("cvt.rn.f16.f64 %0, %1;" : "=h"(near) : "d"(x));
-    return near;
-}
-__device__ inline u32 halves_of(float first, float second)
-{
-    u32 near;
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(near) : "f"(second), "f"(first));
-    return near;
-}
-__device__ inline float of_half(u16 code)
-{
-    float value;
-    asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(code));
-    return value;
-}
-__device__ inline u32 brains_of(float first, float second)
-{
-    u32 near;
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(near) : "f"(second), "f"(first));
-    return near;
-}
 #endif

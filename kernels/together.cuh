@@ -9,6 +9,14 @@
 // Codes have 6 to 18 bits: nothing is clipped, and single precision has what they stand for.
 constexpr u32 FEWEST_TOGETHER = 6, MOST_TOGETHER = 18;
 
+// Codes of 16 bits, by twos.
+__device__ inline void store_16_bits(const u32 (&codes)[4], u8* block)
+{
+    uint2* const to = reinterpret_cast<uint2*>(block + 8 * (threadIdx.x & 7));
+    to[0] = {codes[0], codes[1]};
+    to[8] = {codes[2], codes[3]};
+}
+
 // Copies units of 16 bytes, by a warp. Two are read before one is written: more would want
 // registers.
 __device__ inline void copy_by_warp(u8* to, const u8* from, u32 units)
@@ -51,7 +59,7 @@ struct Destination {
         const u32 own = this->own(pair, k);
         if (own == NONE) return;
         const u32 pairs[4] = {::pair(code[0], code[1]), ::pair(code[2], code[3]), ::pair(code[4], code[5]), ::pair(code[6], code[7])};
-        store_16_bits(pairs, codes + u64(own) * (16 * BLOCK / 8), Team());
+        store_16_bits(pairs, codes + u64(own) * (16 * BLOCK / 8));
     }
     // Writes others, when they are put together: all of the warp where groups of a team are side by
     // side.

@@ -28,8 +28,9 @@ use links::Links;
 ///
 /// A rank's processor is its GPU. `memory` is that of copies, `flops` the arithmetic beyond a pass
 /// over memory, `launch` a small transform, and `meeting` a small reshape. `near` and `far` are
-/// whole reshapes, by the transport of the options. Links that do not exist, `lossless` and
-/// `congestion` keep the values of [`Machine::default`], marked as assumed.
+/// whole reshapes, by the transport of the options. `rounded` is `f32`: that the host encodes
+/// shorter formats is not in the model. Links that do not exist, `lossless` and `congestion` keep
+/// the values of [`Machine::default`], marked as assumed.
 ///
 /// ```no_run
 /// use thriffty::gpu::Gpu;

@@ -176,6 +176,42 @@ fn wires_lose_what_they_report() {
     }
 }
 
+/// Single precision is raw with `f32`.
+#[test]
+fn single_precision_loses_nothing_as_f32() {
+    let Some(gpu) = gpu() else { return };
+    for hosts in places() {
+        on_hosts(hosts, |comm| {
+            let case = Case::new([12, 18, 20], [C2C; 3]).exchange(Exchange::P2p);
+            let forward = Direction::Forward;
+            let (error, reported) =
+                lost::<C2c<f32>, 3>(&comm, &gpu, &case, forward, |x| x, |d| d.wire(Wire::F32))?;
+            assert!(error < 1e-6 && reported.estimate == 0.0, "{error:e}, {reported:?}");
+            Ok(())
+        });
+    }
+}
+
+#[test]
+fn the_host_encodes_wires_without_kernels() {
+    let Some(gpu) = gpu() else { return };
+    on_hosts(&[0, 0], |comm| {
+        for wire in Wire::ALL {
+            let draft = thriffty::c2c(&comm, [12, 18, 20]).ignore_shared_memory(true);
+            let draft = match wire {
+                Wire::Tolerance => draft.tolerance(Tolerance::relative(1e-3)?),
+                wire => draft.wire(wire),
+            };
+            let with_kernels =
+                matches!(wire, Wire::Raw | Wire::F32 | Wire::Bits(_) | Wire::Tolerance);
+            let expected =
+                if with_kernels { GpuTransport::PeerToPeer } else { GpuTransport::HostStaged };
+            assert_eq!(draft.on(&gpu).build()?.transport(), expected, "{wire}");
+        }
+        Ok(())
+    });
+}
+
 #[test]
 fn what_loses_nothing_is_the_same_bit_for_bit() {
     let Some(gpu) = gpu() else { return };

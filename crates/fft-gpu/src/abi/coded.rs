@@ -1,7 +1,7 @@
 //! Batches of coded messages, and the buffers of their kernels.
 
 use cudarc::driver::CudaSlice;
-use fft_core::{Transfer, Wire};
+use fft_core::Transfer;
 
 use super::batch::{Batch, Reach};
 use super::boxes::Items;
@@ -40,7 +40,7 @@ impl RawMessages {
 
     /// The answer for this step.
     pub(crate) fn with(self, form: &Form, step: f64) -> Self {
-        let unset = form.wire == Wire::Tolerance && !(step.is_normal() && step > 0.0);
+        let unset = form.varies() && !(step.is_normal() && step > 0.0);
         if unset { Self::All } else { self }
     }
 }
@@ -57,7 +57,7 @@ pub(crate) fn messages(
         all.add(|item, tiles| form.message(transfer, *place, sends, (item, tiles)))?;
     }
     let transposes = all.items.iter().any(|one| one.tiled.transposes());
-    let numbered = sends && (form.wire == Wire::Tolerance || transposes);
+    let numbered = sends && (form.varies() || transposes);
     Ok(if numbered { all } else { all.along(|one, tile| one.tiled.source_of(tile)) })
 }
 
@@ -114,7 +114,7 @@ impl DecodeBuffers {
 }
 #[cfg(test)]
 mod tests {
-    use fft_core::{Brick, Placed};
+    use fft_core::{Brick, Placed, Wire};
 
     use super::*;
     use crate::abi::boxes::TileRecord;

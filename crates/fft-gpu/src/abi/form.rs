@@ -15,7 +15,7 @@ pub(crate) const ALIGN: usize = 16;
 const LINE_BYTES: usize = 128;
 /// Numbers in a block.
 pub(crate) const BLOCK: usize = 64;
-/// Real numbers that share a scale, in the shorter floating-point formats.
+/// Real numbers that share a scale of `f32`.
 const SPAN: usize = 256;
 /// Bytes of the step, and bits of the width of a block, of `tolerance`.
 const STEP: usize = 8;
@@ -32,30 +32,34 @@ pub const fn transposed_when_read(element: usize) -> TransposedWhenRead {
     TransposedWhenRead { block: BLOCK, short, few: few(element) }
 }
 
-/// A wire in names of kernels, if there are any.
-fn kernel_name(wire: Wire) -> Option<&'static str> {
-    Some(match wire {
-        Wire::F32 => "f32",
-        Wire::F16 => "f16",
-        Wire::Bf16 => "bf16",
-        Wire::Mantissa(_) => "mantissa",
-        Wire::Bits(_) => "bits",
-        Wire::Tolerance => "tolerance",
-        _ => return None,
-    })
+/// A wire in names of kernels, if there are any. `f32` keeps numbers of single precision as they
+/// are.
+fn kernel_name(wire: Wire, precision: Precision) -> Option<&'static str> {
+    match (wire, precision) {
+        (Wire::F32, Precision::F64) => Some("f32"),
+        (Wire::Bits(_), _) => Some("bits"),
+        (Wire::Tolerance, _) => Some("tolerance"),
+        _ => None,
+    }
 }
 
-/// Whether devices make messages of this wire. The host makes others, for which devices pack and
-/// unpack numbers as they are.
-pub(crate) fn has_kernels(wire: Wire) -> bool {
-    wire == Wire::Raw || kernel_name(wire).is_some()
+/// Whether the host encodes messages of this wire.
+pub(crate) fn is_coded_by_host(wire: Wire) -> bool {
+    !matches!(wire, Wire::Raw | Wire::F32 | Wire::Bits(_) | Wire::Tolerance)
+}
+
+/// The wire of messages on the device: raw, if numbers stay as they are or the host encodes them.
+pub(crate) fn on_device<T: Real>(wire: Wire) -> Wire {
+    kernel_name(wire, T::PRECISION).map_or(Wire::Raw, |_| wire)
 }
 
 /// The form of messages of a wire, of elements of `width` numbers of one precision.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Form {
     pub(crate) wire: Wire,
-    pub(crate) precision: Precision,
+    /// The wire in names of kernels.
+    pub(crate) name: &'static str,
+    precision: Precision,
     pub(crate) width: usize,
 }
 
@@ -64,23 +68,18 @@ impl Form {
         if !(1..=2).contains(&width) {
             return Err(GpuError::argument("reals per element", width, "1 or 2"));
         }
+        let precision = T::PRECISION;
+        let name = kernel_name(wire, precision).ok_or(GpuError::Wire(wire))?;
         if wire.check().is_err() {
-            let expected = "bits from 2 to 52, mantissa from 0 to 52";
-            return Err(GpuError::argument("the wire", wire, expected));
+            return Err(GpuError::argument("the wire", wire, "bits from 2 to 52"));
         }
-        let form = Self { wire, precision: T::PRECISION, width };
-        form.name().map(|_| form)
+        Ok(Self { wire, name, precision, width })
     }
 
-    /// The wire in names of kernels.
-    pub(crate) fn name(&self) -> Result<&'static str, GpuError> {
-        kernel_name(self.wire).ok_or(GpuError::Wire(self.wire))
-    }
-
-    /// The parameter of `bits` and `mantissa`.
+    /// The bits of a code of `bits`.
     pub(crate) fn bits(&self) -> u32 {
         match self.wire {
-            Wire::Mantissa(bits) | Wire::Bits(bits) => bits.into(),
+            Wire::Bits(bits) => bits.into(),
             _ => 0,
         }
     }
@@ -106,14 +105,15 @@ impl Form {
 
     /// Whether the length of a message depends on the data.
     pub(crate) fn varies(&self) -> bool {
-        matches!(self.wire, Wire::Tolerance | Wire::Mantissa(0))
+        self.wire == Wire::Tolerance
     }
 
     fn raw(&self, elements: usize) -> usize {
         elements * self.element_bytes()
     }
 
-    /// The smallest and the largest length of a message; equal unless the length varies.
+    /// The smallest and the largest length of a message; equal unless it varies. Any between may
+    /// be.
     pub(crate) fn lengths(&self, elements: usize) -> (usize, usize) {
         let raw = self.raw(elements);
         let least = raw.min(HEADER + self.fixed(elements));
@@ -124,48 +124,29 @@ impl Form {
         self.lengths(elements).1
     }
 
-    /// Whether a message may have this length: where codes have fixed places, one of two.
-    pub(crate) fn has_length(&self, elements: usize, found: usize) -> bool {
-        let (least, most) = self.lengths(elements);
-        let between = self.wire == Wire::Tolerance && (least..=most).contains(&found);
-        between || found == least || found == most
-    }
-
-    /// Bits of a code where all have as many.
-    fn code_bits(&self) -> usize {
-        let mantissa = match self.precision {
-            Precision::F32 => 23,
-            Precision::F64 => 52,
-        };
+    /// Blocks of a message.
+    fn blocks(&self, elements: usize) -> usize {
         match self.wire {
-            Wire::F32 => 32,
-            Wire::F16 | Wire::Bf16 => 16,
-            Wire::Mantissa(bits) => {
-                8 * self.precision.bytes() - mantissa + mantissa.min(bits.into())
-            }
-            Wire::Bits(bits) => bits.into(),
-            _ => 0,
+            Wire::F32 => (elements * self.width).div_ceil(BLOCK),
+            _ => elements.div_ceil(BLOCK) * self.width,
         }
     }
 
     /// Bytes of the table in front, without the padding to 8 that only `settle` writes.
     fn filled(&self, elements: usize) -> usize {
-        let groups = elements.div_ceil(BLOCK) * self.width;
         match self.wire {
-            Wire::F32 | Wire::F16 | Wire::Bf16 => 2 * (elements * self.width).div_ceil(SPAN),
-            Wire::Bits(_) => 2 * groups,
-            Wire::Tolerance => STEP + (WIDTH_BITS * groups).div_ceil(8).next_multiple_of(8),
-            _ => 0,
+            Wire::F32 => 2 * (elements * self.width).div_ceil(SPAN),
+            Wire::Tolerance => {
+                STEP + (WIDTH_BITS * self.blocks(elements)).div_ceil(8).next_multiple_of(8)
+            }
+            _ => 2 * self.blocks(elements),
         }
     }
 
     /// Bytes of the body whose places do not depend on the data.
     fn fixed(&self, elements: usize) -> usize {
-        let blocks = match self.wire {
-            Wire::Bits(_) => elements.div_ceil(BLOCK) * self.width,
-            _ => (elements * self.width).div_ceil(BLOCK),
-        };
-        self.filled(elements).next_multiple_of(8) + blocks * self.code_bits() * BLOCK / 8
+        let code_bits = if self.wire == Wire::F32 { 32 } else { self.bits() as usize };
+        self.filled(elements).next_multiple_of(8) + self.blocks(elements) * code_bits * BLOCK / 8
     }
 
     /// The alignment of a message: that of codes, or of raw numbers where it may be raw.
@@ -185,10 +166,7 @@ impl Form {
 
     /// The rules of tiles, to be sent or received: whole lines of the array where possible.
     fn rules(&self, sends: bool) -> TileRules {
-        let quantum = match self.wire {
-            Wire::Bits(_) | Wire::Tolerance => BLOCK,
-            _ => SPAN / self.width,
-        };
+        let quantum = if self.wire == Wire::F32 { SPAN / self.width } else { BLOCK };
         TileRules {
             quantum,
             rows: match (self.wire, sends) {
@@ -237,24 +215,16 @@ impl Form {
 mod tests {
     use super::*;
 
-    const WIRES: [Wire; 11] = [
-        Wire::F32,
-        Wire::F16,
-        Wire::Bf16,
-        Wire::Mantissa(0),
-        Wire::Mantissa(20),
-        Wire::Mantissa(52),
-        Wire::Bits(2),
-        Wire::Bits(16),
-        Wire::Bits(31),
-        Wire::Bits(52),
-        Wire::Tolerance,
-    ];
+    const WIRES: [Wire; 6] =
+        [Wire::F32, Wire::Bits(2), Wire::Bits(16), Wire::Bits(31), Wire::Bits(52), Wire::Tolerance];
 
     /// Compares with a message that the CPU makes.
     fn same_form<T: Real>(wire: Wire, width: usize, elements: usize) {
         let codec = wire.codec::<T>();
-        let form = Form::new::<T>(wire, width).unwrap();
+        let Ok(form) = Form::new::<T>(wire, width) else {
+            assert_eq!(codec.fixed(elements, width), Some(codec.bound(elements * width)), "{wire}");
+            return;
+        };
         let part = Transfer::run_of(elements);
         let message = form.message(&part, 64, true, (0, &mut Vec::new())).unwrap();
         let mut bytes = vec![0; codec.bound(elements * width)];
@@ -266,8 +236,7 @@ mod tests {
         let fixed = codec.fixed(elements, width);
         assert_eq!(fixed, (!form.varies()).then_some(least), "{what}");
         assert_eq!(most, fixed.unwrap_or(bytes.len()), "{what}");
-        assert!(form.has_length(elements, found), "{what}: {found}");
-        assert!(![least.wrapping_sub(1), most + 1].iter().any(|n| form.has_length(elements, *n)));
+        assert!((least..=most).contains(&found), "{what}: {found}");
         if found < bytes.len() {
             let head: u64 = bytemuck::pod_read_unaligned(&bytes[..HEADER]);
             assert_eq!(message.head, head, "{what}");
@@ -304,16 +273,22 @@ mod tests {
 
     #[test]
     fn what_cannot_be_had_is_an_error() {
-        assert_eq!(Form::new::<f64>(Wire::Raw, 1).unwrap_err(), GpuError::Wire(Wire::Raw));
-        assert_eq!(
-            Form::new::<f64>(Wire::Lossless, 1).unwrap_err(),
-            GpuError::Wire(Wire::Lossless)
-        );
+        for wire in [Wire::Raw, Wire::F16, Wire::Bf16, Wire::Mantissa(20), Wire::Lossless] {
+            assert_eq!(Form::new::<f64>(wire, 1).unwrap_err(), GpuError::Wire(wire));
+            assert_eq!(on_device::<f64>(wire), Wire::Raw);
+            assert_eq!(is_coded_by_host(wire), wire != Wire::Raw, "{wire}");
+        }
+        for wire in WIRES {
+            let single = if wire == Wire::F32 { Wire::Raw } else { wire };
+            assert_eq!((on_device::<f64>(wire), on_device::<f32>(wire)), (wire, single));
+            assert!(!is_coded_by_host(wire), "{wire}");
+        }
         let error = Form::new::<f64>(Wire::Bits(1), 2).unwrap_err().to_string();
         assert!(error.contains("bits:1"), "{error}");
-        let error = Form::new::<f32>(Wire::F16, 3).unwrap_err().to_string();
+        let error = Form::new::<f32>(Wire::Bits(16), 3).unwrap_err().to_string();
         assert_eq!(error, "reals per element: found 3, expected 1 or 2");
-        let form = Form::new::<f32>(Wire::F16, 2).unwrap();
+        // Five numbers do not shrink.
+        let form = Form::new::<f32>(Wire::Bits(16), 2).unwrap();
         let error = form
             .message(&Transfer::run_of(5), 8, true, (0, &mut Vec::new()))
             .unwrap_err()

@@ -56,22 +56,11 @@ pub(crate) struct EncodeJob {
     pub(crate) states: u64,
     pub(crate) errors: u64,
     pub(crate) bits: u32,
+    pub(crate) raw: u32,
     pub(crate) part: f64,
     pub(crate) step: f64,
     pub(crate) inverse: f64,
     pub(crate) queue: QueueRecord,
-}
-
-/// `Rest` of `kernels/settle.cu`.
-#[repr(C)]
-pub(crate) struct SettleJob {
-    pub(crate) batch: BatchRecord,
-    pub(crate) src: u64,
-    pub(crate) messages: u64,
-    pub(crate) states: u64,
-    pub(crate) errors: u64,
-    pub(crate) step: f64,
-    pub(crate) raw: u32,
 }
 
 /// `Job` of `kernels/decode.cu`.

@@ -30,8 +30,6 @@ const LINE_BYTES: usize = 256;
 pub(crate) const SHORT: usize = 128;
 // Rows of a skewed tile are lines of 128 bytes: `Skewed::LINE` of `kernels/columns.cuh`.
 const _: () = assert!(TILE_BYTES / SHORT == 128 && 2 * SHORT <= PLACES);
-/// The shortest rows of a tile of whole rows, where a quantum is longer than a row.
-const WHOLE: usize = 64;
 
 /// Which tiles a kernel supports besides those of one row.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -175,12 +173,6 @@ impl Placement {
             let rows = rows.min(UNITS * 16 / rules.bytes).min(tile / rules.quantum);
             let rows = rows.min(self.shape[axis].next_power_of_two());
             return Some(Cutting::Rows { axis, rows, skew: 0 });
-        }
-        // A tile of whole rows is a run of the message, so that all tiles are full.
-        let whole = pitch.is_power_of_two() && (WHOLE..tile).contains(&pitch);
-        let full = (self.shape[axis] * pitch).is_multiple_of(tile);
-        if whole && full && rules.quantum <= tile {
-            return Some(Cutting::Rows { axis, rows: tile / pitch, skew: 0 });
         }
         let rows = tile / SHORT;
         // Where quanta are read twice, a row of a tile has one quantum less.

@@ -5,7 +5,7 @@ use fft_core::{Comm, Error, Loss, Redistribution, Timings, Transfer, Wire};
 use super::cuda::Cuda;
 use super::epoch::EpochPeers;
 use super::host_staged::undecoded;
-use crate::abi::form::{Form, has_kernels};
+use crate::abi::form::{Form, on_device};
 use crate::base::{GpuError, GpuReal};
 use crate::ffi::DeviceMemory;
 use crate::kernel::{Inbox, Outbox};
@@ -72,7 +72,7 @@ impl<T: GpuReal> DirectMessages<T> {
         // Ranks that are reached are on one host, and all raw or none. What the host codes is for
         // others.
         let any_raw = sends.iter().chain(&recvs).any(|(peer, _)| raw(*peer));
-        let wire = if any_raw || !has_kernels(wire) { Wire::Raw } else { wire };
+        let wire = if any_raw { Wire::Raw } else { on_device::<T>(wire) };
         let form = match wire {
             Wire::Raw => None,
             _ => Some(Form::new::<T>(wire, width)?),

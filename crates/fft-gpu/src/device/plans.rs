@@ -14,7 +14,7 @@ use super::energy::Squares;
 use super::op::CudaOp;
 use super::peer_info::PeerInfo;
 use super::trig::check_kinds;
-use crate::abi::form::has_kernels;
+use crate::abi::form::is_coded_by_host;
 use crate::base::{GpuError, GpuReal, GpuTransport, tried};
 use crate::ffi::{Block, DeviceMemory, Owned, Peers, RankExports, connect, device_buffer, links};
 
@@ -97,7 +97,7 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
             self.squares = Some(agree(comm, squares)?);
         }
         let by_host =
-            |step: &Step| matches!(step, Step::Reshape { wire, .. } if !has_kernels(*wire));
+            |step: &Step| matches!(step, Step::Reshape { wire, .. } if is_coded_by_host(*wire));
         let by_host = recipe.steps().iter().any(by_host);
         let wanted = match self.wanted {
             // The host codes what is coded even between ranks that reach each other.

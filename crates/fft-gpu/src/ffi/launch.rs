@@ -18,7 +18,7 @@ use crate::abi::batch::{Batch, Reach};
 use crate::abi::coded::{DecodeBuffers, EncodeBuffers, RawMessages};
 use crate::abi::form::Form;
 use crate::abi::records::{
-    BatchRecord, DecodeJob, EncodeJob, LinesRecord, ModesRecord, PartRecord, QueueRecord, SettleJob,
+    BatchRecord, DecodeJob, EncodeJob, LinesRecord, ModesRecord, PartRecord, QueueRecord,
 };
 use crate::base::modules::blocks;
 use crate::base::{GpuError, GpuReal, Kernel, THREADS, tried};
@@ -27,8 +27,6 @@ use crate::base::{GpuError, GpuReal, Kernel, THREADS, tried};
 unsafe impl DeviceRepr for BatchRecord {}
 // SAFETY: as for `BatchRecord`.
 unsafe impl DeviceRepr for EncodeJob {}
-// SAFETY: as for `BatchRecord`.
-unsafe impl DeviceRepr for SettleJob {}
 // SAFETY: as for `BatchRecord`.
 unsafe impl DeviceRepr for DecodeJob {}
 // SAFETY: as for `BatchRecord`.
@@ -112,7 +110,6 @@ pub(crate) fn run_encode<T: GpuReal>(
     messages: &mut impl DevicePtrMut<u8>,
 ) -> Result<(), GpuError> {
     let EncodeBuffers { batch, states, errors, queue } = buffers;
-    let (bits, part) = (form.bits(), form.part());
     let (found, space) = (src.num_bytes(), messages.num_bytes());
     let (src, _reads) = src.device_ptr(stream);
     let (messages, _writes) = messages.device_ptr_mut(stream);
@@ -122,20 +119,28 @@ pub(crate) fn run_encode<T: GpuReal>(
     let (states, _states) = states.device_ptr_mut(stream);
     let (errors, _errors) = errors.device_ptr_mut(stream);
     let (queue, _queue) = queue.device_ptr_mut(stream);
+    let queue = QueueRecord::of(batch.tiles, queue);
+    let job = EncodeJob {
+        batch: record,
+        src,
+        messages,
+        states,
+        errors,
+        bits: form.bits(),
+        raw: raw as u32,
+        part: form.part(),
+        step,
+        inverse: 1.0 / step,
+        queue,
+    };
     if batch.tiles > 0 && raw != RawMessages::All {
-        let (batch, queue) = (record, QueueRecord::of(batch.tiles, queue));
-        let inverse = 1.0 / step;
-        let job =
-            EncodeJob { batch, src, messages, states, errors, bits, part, step, inverse, queue };
-        let (grid, what) = (encode.grid(batch.tiles as usize), "launching an encoder");
+        let (grid, what) = (encode.grid(batch.tiles), "launching an encoder");
         // SAFETY: the argument is that of `encode_*`. It reads the boxes and writes the messages'
         // fixed part, or their room where lengths vary: both are inside the buffers. The encoder
         // made states, errors and queue for this batch. The guards outlive the launch.
         unsafe { launch!(stream, encode, grid, what, &job) }?;
     }
     let work = if raw == RawMessages::None { batch.count } else { batch.tiles.max(batch.count) };
-    let raw = raw as u32;
-    let job = SettleJob { batch: record, src, messages, states, errors, step, raw };
     // SAFETY: as above, for `settle_*`, which writes headers and raw messages. Before it waits for
     // the encoder it reads descriptors only.
     unsafe { launch_early(stream, settle, work, job) }

@@ -59,8 +59,7 @@ impl<T: GpuReal> Decoder<T> {
     ) -> Result<Self, GpuError> {
         let form = Form::new::<T>(wire, width)?;
         let all = messages(&form, incoming, false)?;
-        let transposed =
-            wire == Wire::Tolerance && all.items.iter().any(|one| one.tiled.transposes());
+        let transposed = form.varies() && all.items.iter().any(|one| one.tiled.transposes());
         let (measure, decode) = Self::kernels(gpu, &form, transposed)?;
         let elements: Vec<_> = incoming.iter().map(|one| one.transfer.elements()).collect();
         let lengths: Vec<u64> = elements.iter().map(|n| form.bound(*n) as u64).collect();
@@ -82,10 +81,10 @@ impl<T: GpuReal> Decoder<T> {
         let Form { wire, width, .. } = *form;
         let kernel =
             |name: &str| gpu.kernel(Source::Decode, &format!("{name}_{}x{width}", T::NAME));
-        let name = if transposed { "turned" } else { form.name()? };
+        let name = if transposed { "turned" } else { form.name };
         let decode = kernel(&format!("decode_{name}"))?;
         let most = most_blocks(wire, transposed, decode.limits.slow_memory);
-        let measure = (wire == Wire::Tolerance).then(|| kernel("measure")).transpose()?;
+        let measure = form.varies().then(|| kernel("measure")).transpose()?;
         Ok((measure, decode.at_most(most)?))
     }
 
@@ -136,7 +135,7 @@ impl<T: GpuReal> Decoder<T> {
             copied?;
         }
         stream.memset_zeros(&mut buffers.states).map_err(&tried)?;
-        if self.form.wire == Wire::Tolerance {
+        if self.form.varies() {
             stream.memset_zeros(&mut buffers.queue).map_err(&tried)?;
         }
         let kernels = (self.measure.as_ref(), &self.decode);
@@ -167,9 +166,9 @@ impl<T: GpuReal> Decoder<T> {
             return Err(GpuError::argument("the number of lengths", found, count));
         }
         for (index, (&found, &elements)) in lengths.iter().zip(&self.elements).enumerate() {
-            if !self.form.has_length(elements, found) {
-                let (least, most) = self.form.lengths(elements);
-                let expected = if found > most { most } else { least };
+            let (least, most) = self.form.lengths(elements);
+            let expected = found.clamp(least, most);
+            if found != expected {
                 let why = BadMessage::Length { found, expected };
                 return Err(GpuError::Message { index, why });
             }
@@ -190,6 +189,6 @@ mod tests {
         };
         assert_eq!(of(Wire::Tolerance), [5, 4, 4, 4]);
         // Only messages of a tolerance are transposed by their reader.
-        assert_eq!([of(Wire::F16), of(Wire::Bits(11))].map(|of| [of[0], of[2]]), [[5, 3]; 2]);
+        assert_eq!([of(Wire::F32), of(Wire::Bits(11))].map(|of| [of[0], of[2]]), [[5, 3]; 2]);
     }
 }

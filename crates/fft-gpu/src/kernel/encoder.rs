@@ -36,8 +36,8 @@ impl<T: GpuReal> Encoder<T> {
     /// Prepares messages of elements of `width` real numbers; uploads descriptors on this stream.
     ///
     /// # Errors
-    /// [`GpuError::Wire`] for `raw` and `lossless`, [`GpuError::Argument`] for bad sizes or places,
-    /// [`GpuError::Memory`], [`GpuError::Driver`].
+    /// [`GpuError::Wire`] for a wire without kernels, [`GpuError::Argument`] for bad sizes or
+    /// places, [`GpuError::Memory`], [`GpuError::Driver`].
     pub fn new(
         gpu: &Gpu,
         stream: &Arc<CudaStream>,
@@ -57,10 +57,10 @@ impl<T: GpuReal> Encoder<T> {
         let queue = zeros(stream, queue_words(batch.tiles, batch.count))?;
         let mirror = Pinned::new(gpu.context(), states.len())?;
         let real = format!("{}x{width}", T::NAME);
-        let encode = gpu.kernel(Source::Encode, &format!("encode_{}_{real}", form.name()?))?;
+        let encode = gpu.kernel(Source::Encode, &format!("encode_{}_{real}", form.name))?;
         // Folded tiles load elements one by one, and reuse lines of the first-level cache. Fewer
         // blocks leave more of that cache to each.
-        let folds = wire == Wire::Tolerance && all.items.iter().any(|one| one.tiled.folds());
+        let folds = form.varies() && all.items.iter().any(|one| one.tiled.folds());
         let encode = if folds { encode.at_most(5)? } else { encode };
         Ok(Self {
             form,
@@ -100,19 +100,19 @@ impl<T: GpuReal> Encoder<T> {
         step: f64,
         messages: &mut impl DevicePtrMut<u8>,
     ) -> Result<(), GpuError> {
-        let (stepped, step) = (self.form.wire == Wire::Tolerance, self.form.wire.step::<T>(step));
+        let varies = self.form.varies();
+        let step = if varies { self.form.wire.step::<T>(step) } else { 0.0 };
         let (tried, buffers) = (tried("clearing an encoder"), &mut self.buffers);
         if !self.cleared {
             stream.memset_zeros(&mut buffers.states).map_err(&tried)?;
         }
         self.cleared = false;
-        if stepped {
+        if varies {
             stream.memset_zeros(&mut buffers.queue).map_err(&tried)?;
         }
         let (kernels, raw) = ((&self.encode, &self.settle), self.raw.with(&self.form, step));
-        let step = if stepped { step } else { 0.0 };
         run_encode::<T>(stream, kernels, (&self.form, step, raw), buffers, src, messages)?;
-        self.cleared = !self.form.varies();
+        self.cleared = !varies;
         Ok(())
     }
 }

@@ -112,11 +112,6 @@ inline float __uint_as_float(unsigned x) { return bits_as<float>(x); }
 inline double __drcp_rn(double x) { return 1 / x; }
 inline double __ddiv_rn(double x, double y) { return x / y; }
 inline unsigned long long __double2ull_rn(double x) { return (unsigned long long)nearbyint(x); }
-inline float __double2float_rz(double x)
-{
-    const float near = float(x);
-    return std::fabs(double(near)) > std::fabs(x) ? std::nextafter(near, 0.0f) : near;
-}
 inline unsigned atomicOr(unsigned* at, unsigned x) { return __atomic_fetch_or(at, x, __ATOMIC_RELAXED); }
 template <class A, class B> std::common_type_t<A, B> max(A a, B b)
 {
@@ -128,7 +123,7 @@ template <class A, class B> std::common_type_t<A, B> min(A a, B b)
     using N = std::common_type_t<A, B>;
     return N(a) < N(b) ? N(a) : N(b);
 }
-using std::isfinite, std::isinf, std::isnan, std::signbit;
+using std::isfinite, std::isinf, std::isnan;
 
 // Those of kernels/ptx.cuh, and what box.cuh calls of CUDA's own.
 inline void __pipeline_memcpy_async(void* to, const void* from, unsigned bytes) { begin_copy(to, from, bytes, true); }
@@ -177,30 +172,3 @@ inline double one_over(double x) { return 1 / x; }
 inline float larger_or_nan(float x, float y) { return isnan(x) || isnan(y) ? bits_as<float>(0x7FFFFFFF) : x > y ? x : y; }
 inline void change(float&) {}
 inline void change(unsigned&) {}
-// A number of a shorter format: digits behind the point, and exponents of the least and largest
-// numbers. To the nearest, and of two to the even one.
-inline unsigned rounded_to(double x, int digits, int least, int most)
-{
-    const unsigned sign = std::signbit(x) ? 1u << (digits + (most == 15 ? 5 : 8)) : 0, infinite = unsigned(2 * most + 1) << digits;
-    if (isnan(x)) return infinite | ((1u << digits) - 1);
-    x = std::fabs(x);
-    int exponent = x == 0 ? least : std::ilogb(x);
-    if (isinf(x) || exponent > most) return sign | infinite;
-    exponent = max(exponent, least);
-    // A carry goes into the exponent.
-    const unsigned units = unsigned(nearbyint(std::scalbn(x, digits - exponent)));
-    return sign | min((unsigned(exponent - least) << digits) + units, infinite);
-}
-inline unsigned short half_of(double x) { return (unsigned short)rounded_to(x, 10, -14, 15); }
-inline unsigned halves_of(float first, float second) { return half_of(first) | unsigned(half_of(second)) << 16; }
-inline float of_half(unsigned short code)
-{
-    const int exponent = code >> 10 & 31, digits = code & 1023;
-    const float sign = code >> 15 ? -1.0f : 1.0f;
-    if (exponent == 31) return digits == 0 ? sign * INFINITY : NAN;
-    return sign * std::scalbn(float(exponent == 0 ? digits : 1024 + digits), max(exponent, 1) - 25);
-}
-inline unsigned brains_of(float first, float second)
-{
-    return rounded_to(first, 7, -126, 127) | rounded_to(second, 7, -126, 127) << 16;
-}

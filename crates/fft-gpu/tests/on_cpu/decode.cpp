@@ -4,7 +4,7 @@
 #include "../../kernels/src/decode.cu"
 
 template <class T>
-static void serve(const Told& told, void (*const (&decoders)[6])(Job<T>), void (*turned)(Job<T>), void (*measurer)(Job<T>))
+static void serve(const Told& told, void (*const (&decoders)[WIRES])(Job<T>), void (*turned)(Job<T>), void (*measurer)(Job<T>))
 {
     const Items<Message> all(told.items, told.tiles);
     const auto lengths = take<u64>(told.items);
@@ -26,7 +26,6 @@ static void serve(const Told& told, void (*const (&decoders)[6])(Job<T>), void (
     job.bits = u32(told.bits);
     job.begins = begins.data();
     job.queue = {queue.data(), series.data()};
-    constexpr u64 TOLERANCE = 5;
     // As `Decoder::new` chooses.
     bool turns = false;
     for (u64 i = 0; i < told.items; i++) turns |= told.wire == TOLERANCE && all.items[i].box.log_rows > 0;
@@ -38,12 +37,9 @@ static void serve(const Told& told, void (*const (&decoders)[6])(Job<T>), void (
     fwrite(states.data(), sizeof(State), told.items, stdout);
 }
 
-#define SERVE(real, T)                                                                                                          \
-    serve<T>(told,                                                                                                              \
-             {decode_f32_##real, decode_f16_##real, decode_bf16_##real, decode_mantissa_##real, decode_bits_##real,             \
-              decode_tolerance_##real},                                                                                         \
-             decode_turned_##real,                                                                                              \
-             measure_##real)
+#define F32_OF(real) decode_f32_##real
+#define SERVE(real, T, SINGLE)                                                                       \
+    serve<T>(told, {decode_bits_##real, decode_tolerance_##real, SINGLE}, decode_turned_##real, measure_##real)
 
 int main()
 {

@@ -5,7 +5,7 @@
 #include "../../kernels/src/settle.cu"
 
 template <class T>
-static void serve(const Told& told, void (*const (&encoders)[6])(Job<T>), void (*settler)(Rest<T>))
+static void serve(const Told& told, void (*const (&encoders)[WIRES])(Job<T>), void (*settler)(Job<T>))
 {
     const Items<Message> all(told.items, told.tiles);
     const auto source = take<uint4>((told.source + 15) / 16);
@@ -18,14 +18,13 @@ static void serve(const Told& told, void (*const (&encoders)[6])(Job<T>), void (
     const T* src = reinterpret_cast<const T*>(source.data());
     const u32 blocks = u32(told.blocks), seed = u32(told.seed), bits = u32(told.bits);
     const double part = told.part, step = told.step;
-    const Job<T> job{all.batch(), src, messages.begin(), states.data(), errors.data(), bits, part, step, 1 / step, {queue.data(), series.data()}};
-    const Rest<T> rest{all.batch(), src, messages.begin(), states.data(), errors.data(), step, u32(told.raw)};
+    const Job<T> job{all.batch(), src, messages.begin(), states.data(), errors.data(), bits, u32(told.raw), part, step, 1 / step, {queue.data(), series.data()}};
     // At a fixed rate states are as the launch before has left them.
-    const bool varies = told.wire == 5 || (told.wire == 3 && bits == 0);
+    const bool varies = told.wire == TOLERANCE;
     const u32 again = !varies && told.seed % 3 == 0 ? 2 : 1;
     for (u32 n = 0; n < again; n++) {
         if (told.raw != ALL_RAW && told.tiles > 0) launch(encoders[told.wire], blocks, seed, job);
-        launch(settler, blocks, seed, rest);
+        launch(settler, blocks, seed, job);
     }
     if (states[told.items].bytes != 0) fail("the next launch would not begin with the first tile");
     for (const State& state : states)
@@ -34,11 +33,8 @@ static void serve(const Told& told, void (*const (&encoders)[6])(Job<T>), void (
     fwrite(states.data(), sizeof(State), told.items, stdout);
 }
 
-#define SERVE(real, T)                                                                                                          \
-    serve<T>(told,                                                                                                              \
-             {encode_f32_##real, encode_f16_##real, encode_bf16_##real, encode_mantissa_##real, encode_bits_##real,             \
-              encode_tolerance_##real},                                                                                         \
-             settle_##real)
+#define F32_OF(real) encode_f32_##real
+#define SERVE(real, T, SINGLE) serve<T>(told, {encode_bits_##real, encode_tolerance_##real, SINGLE}, settle_##real)
 
 int main()
 {

@@ -77,6 +77,9 @@ void check_store(const void* to, unsigned bytes)
     if (reinterpret_cast<uintptr_t>(to) % bytes != 0 || !Room::current->has(to, bytes)) fail("a store is not aligned, or outside");
 }
 
+// Numbers of wires: of encoders, and of decoders.
+enum : u64 { BITS, TOLERANCE, F32, WIRES };
+
 // What launches are told of messages.
 struct Told {
     u64 real, width, wire, blocks, seed, bits;
@@ -84,9 +87,10 @@ struct Told {
     u64 raw, items, tiles, source, room;
 };
 
-// Calls `SERVE`, which names kernels by their numbers, for the kind of numbers that is told.
-#define SERVE_KIND                                                   \
-    if (told.real == 4 && told.width == 1) SERVE(f32x1, float);      \
-    if (told.real == 4 && told.width == 2) SERVE(f32x2, float);      \
-    if (told.real == 8 && told.width == 1) SERVE(f64x1, double);     \
-    if (told.real == 8 && told.width == 2) SERVE(f64x2, double)
+// Calls `SERVE`, which names kernels by their numbers, for the kind of numbers that is told. Those
+// of double precision have one more, which `F32_OF` names.
+#define SERVE_KIND                                                                  \
+    if (told.real == 4 && told.width == 1) SERVE(f32x1, float, );                   \
+    if (told.real == 4 && told.width == 2) SERVE(f32x2, float, );                   \
+    if (told.real == 8 && told.width == 1) SERVE(f64x1, double, F32_OF(f64x1));     \
+    if (told.real == 8 && told.width == 2) SERVE(f64x2, double, F32_OF(f64x2))

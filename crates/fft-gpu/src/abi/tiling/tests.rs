@@ -215,26 +215,8 @@ fn rows_are_whole_lines_of_memory() {
         [rows(16, 1, Rows::Once), rows(4, 1, Rows::Once), rows(16, 64, Rows::Once)],
         [16, 64, 16]
     );
-    // The first are whole, and so runs of the message.
-    assert_eq!([rows(16, 256, Rows::Once), rows(16, 1, Rows::One)], [16, 1]);
-}
-
-#[test]
-fn tiles_of_whole_rows_are_runs_of_the_message() {
-    let brick = Brick { lo: [0; 3], hi: [3, 128, 64] };
-    let from = Placed::new(brick, [0, 2, 1], 1);
-    let to = Placed::new(brick, [0, 1, 2], 1);
-    let placement = Placement::new(&Transfer::new(&brick.into(), 0..1, &from, &to), 0, 0);
-    for bytes in [4, 8, 16] {
-        let rules = TileRules { quantum: 128, rows: Rows::Once, bytes };
-        let mut tiles = Vec::new();
-        let tiled = placement.tiled(&rules, 0, &mut tiles).unwrap();
-        assert_eq!((tiled.log_cols, tiles.len()), (6, placement.elements() / rules.tile()));
-        for (number, tile) in tiles.iter().enumerate() {
-            assert_eq!(tile.element as usize, number * rules.tile());
-            assert_eq!((tile.rows * tile.cols) as usize, rules.tile());
-        }
-    }
+    // Rows that are shorter than a quantum are folded.
+    assert_eq!([rows(16, 256, Rows::Once), rows(16, 1, Rows::One)], [1, 1]);
 }
 
 #[test]

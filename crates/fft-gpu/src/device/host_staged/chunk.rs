@@ -56,12 +56,12 @@ pub(super) fn loads<B>(
 ) -> Result<Vec<WireGroup<B>>, GpuError> {
     let mut wires: Vec<Wire> = Vec::new();
     for message in &all[range.clone()] {
-        if !wires.contains(&message.on_device()) {
-            wires.push(message.on_device());
+        if !wires.contains(&message.on_device) {
+            wires.push(message.on_device);
         }
     }
     let load = |wire: Wire| {
-        let messages: Vec<_> = range.clone().filter(|&i| all[i].on_device() == wire).collect();
+        let messages: Vec<_> = range.clone().filter(|&i| all[i].on_device == wire).collect();
         let end = |i: usize| all.get(i + 1).map_or(memory.bytes(), |next| next.place);
         let slot = |i: usize| DeviceSlot::of_block(memory, all[i].place..end(i));
         let boxes: Vec<_> = messages.iter().map(|&i| (&all[i].transfer, slot(i))).collect();

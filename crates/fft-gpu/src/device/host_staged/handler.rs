@@ -120,22 +120,21 @@ impl<T: GpuReal> MessageHandler for StagedHandler<'_, T> {
     fn arrived(&mut self, number: usize, message: &[u8]) -> bool {
         let (spec, part) = (self.message_plan.recvs[number], &self.messages.1[number]);
         let memory = self.device.staging[1].as_ref().expect("memory for messages");
-        let message = match self.host_codec {
+        let (bytes, most) = match self.host_codec {
             Some(host_codec) if part.is_coded_by_host() => match host_codec.unpack(part, message) {
-                Ok(numbers) => numbers,
+                Ok(numbers) => (numbers, numbers.len()),
                 Err(why) => {
                     let bad = Err(why.at(self.device.rank, spec.peer));
                     self.damage = std::mem::replace(&mut self.damage, Ok(())).and(bad);
                     return true;
                 }
             },
-            _ => message,
+            _ => (message, message.len().min(spec.bytes)),
         };
-        let most = message.len().min(spec.bytes);
-        let copied = memory.write(&self.device.copies, [(part.place, &message[..most])]);
-        let bytes = message.len();
+        let copied = memory.write(&self.device.copies, [(part.place, &bytes[..most])]);
+        let length = bytes.len();
         self.device.record_error(copied);
-        self.landed(number, bytes);
+        self.landed(number, length);
         true
     }
 

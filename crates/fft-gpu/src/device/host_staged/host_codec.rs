@@ -62,3 +62,36 @@ impl<T: GpuReal> HostCodec<T> {
         Ok(bytemuck::cast_slice(self.numbers(message).0))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use fft_core::Wire;
+
+    use super::*;
+
+    #[test]
+    fn messages_are_those_of_the_codec_whatever_their_length() {
+        let x: Vec<f64> = (0..200).map(|i| (0.3 * f64::from(i)).sin()).collect();
+        for wire in [Wire::F16, Wire::Bf16, Wire::Mantissa(0), Wire::Mantissa(20), Wire::Lossless] {
+            let all = Transfer::run_of(100);
+            let message = StagedMessage { transfer: all, wire, on_device: Wire::Raw, place: 0 };
+            let codec = wire.codec::<f64>();
+            let mut by_host = HostCodec::<f64>::new(&message, 2).unwrap();
+            let room = codec.fixed(100, 2).unwrap_or(codec.bound(200));
+            let [mut expected, mut bytes] = [vec![0; room], vec![0; room]];
+            let twin = codec.pack(&x, &message.transfer, 2, 0.0, &mut expected);
+            let fetch = |to: &mut [u8]| {
+                to.copy_from_slice(bytemuck::cast_slice(&x));
+                Ok(())
+            };
+            assert_eq!(by_host.pack(&message, &mut bytes, fetch).unwrap(), twin.bytes, "{wire}");
+            assert_eq!((bytes == expected, by_host.squared_error), (true, twin.squared_error));
+            let mut numbers = vec![0.0; 200];
+            let sent = &bytes[..twin.bytes];
+            codec.unpack(sent, &message.transfer, 2, &mut numbers).unwrap();
+            let found = by_host.unpack(&message, sent).unwrap();
+            assert!(found == bytemuck::cast_slice::<f64, u8>(&numbers), "{wire}");
+            assert!(by_host.unpack(&message, &sent[..twin.bytes - 1]).is_err(), "{wire}");
+        }
+    }
+}

@@ -2,7 +2,7 @@
 
 use fft_core::{Error, Transfer, Wire};
 
-use crate::abi::form::has_kernels;
+use crate::abi::form::is_coded_by_host;
 
 /// The alignment of messages.
 pub(super) const ALIGN: usize = 128;
@@ -11,23 +11,15 @@ pub(super) const ALIGN: usize = 128;
 pub(super) struct StagedMessage {
     pub(super) transfer: Transfer,
     pub(super) wire: Wire,
+    /// The wire on the device.
+    pub(super) on_device: Wire,
     /// Its first byte in message memory.
     pub(super) place: usize,
 }
 
 impl StagedMessage {
-    /// The wire on the device.
-    pub(super) fn on_device(&self) -> Wire {
-        if self.is_coded_by_host() { Wire::Raw } else { self.wire }
-    }
-
     pub(super) fn is_coded_by_host(&self) -> bool {
-        !has_kernels(self.wire)
-    }
-
-    /// Whether the device codes it.
-    pub(super) fn is_coded(&self) -> bool {
-        self.on_device() != Wire::Raw
+        is_coded_by_host(self.wire)
     }
 }
 

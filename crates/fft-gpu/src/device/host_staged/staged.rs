@@ -11,6 +11,7 @@ use super::chunk::{InChunk, OutChunk, WireGroup, chunks, loads};
 use super::handler::StagedHandler;
 use super::host_codec::HostCodec;
 use super::message::{ALIGN, StagedMessage, undecoded};
+use crate::abi::form::on_device;
 use crate::base::{GpuError, GpuReal, GpuTransport};
 use crate::device::cuda::Cuda;
 use crate::ffi::{CudaEvent, DeviceMemory, Pages, device_buffer};
@@ -67,7 +68,9 @@ impl StagedOptions<'_> {
             let bytes = codec.fixed(elements, width).unwrap_or(most);
             let place = end;
             end = (place + most).next_multiple_of(ALIGN);
-            (MessageSpec { peer, bytes, chunk }, StagedMessage { transfer, wire, place })
+            let on_device = on_device::<T>(wire);
+            let message = StagedMessage { transfer, wire, on_device, place };
+            (MessageSpec { peer, bytes, chunk }, message)
         };
         let (specs, messages) = parts.map(place).unzip();
         (specs, messages, end)
@@ -133,7 +136,7 @@ impl<T: GpuReal> HostStaged<T> {
         Self {
             message_plan,
             width,
-            coded: sends.iter().chain(&recvs).any(StagedMessage::is_coded),
+            coded: sends.iter().chain(&recvs).any(|message| message.on_device != Wire::Raw),
             packed_by: vec![[0; 3]; sends.len()],
             lengths: vec![0; recvs.len()],
             sends,
