@@ -1,5 +1,6 @@
 """Plans over process groups, without MPI: processes that pipes connect."""
 
+import ctypes
 import importlib.util
 import multiprocessing
 import os
@@ -10,6 +11,7 @@ import groups
 import pytest
 
 import thriffty
+from thriffty._callbacks import Callbacks
 
 HERE = Path(__file__).parent
 SECONDS = 100
@@ -79,3 +81,36 @@ def test_three_go_on_when_one_of_four_is_killed(start):
 def test_what_is_no_group_is_refused():
     with pytest.raises(TypeError, match="comm: found int, expected a communicator of mpi4py"):
         thriffty.Plan((4, 6), comm=7)
+
+
+def test_messages_of_devices_are_arrays_of_bytes():
+    """What NCCL sends and receives, without a device."""
+
+    class Group:
+        rank, size = 0, 2
+
+        def device_alltoallv(self, parts, rooms):
+            described = [
+                [(array["data"][0], array["shape"]) for array in map(interface, side)]
+                for side in (parts, rooms)
+            ]
+            assert described == [[(4096, (3,)), (4164, (5,))], [(0, (0,)), (8256, (7,))]]
+            if self.size == 3:
+                raise RuntimeError("no device")
+
+        def allgather(self, mine, rooms): ...
+
+        def alltoallv(self, parts, rooms): ...
+
+    def interface(array):
+        return array.__cuda_array_interface__
+
+    def numbers(*values):
+        return (ctypes.c_size_t * len(values))(*values)
+
+    group = Group()
+    call = Callbacks(group, 2).struct.device_alltoallv
+    places = 4096, numbers(3, 5), numbers(0, 68), 8192, numbers(0, 7), numbers(0, 64)
+    assert call(None, *places) == 0
+    group.size = 3
+    assert call(None, *places) == 1

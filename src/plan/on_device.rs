@@ -89,7 +89,7 @@ impl Ready {
         let bound = bind(comm, recipe, &self.gpu, &self.stream, self.transport)?;
         let taken = bound.on_device().map(|device| device.transport);
         if (self.transport, taken) == (GpuDirect, Some(HostStaged)) {
-            let expected = "one that ranks have: a CUDA-aware MPI, and an exchange and wires that send from devices";
+            let expected = "one that ranks have: a CUDA-aware MPI, or a process group with NCCL and the exchange alltoallv; and wires that send from devices";
             return Err(Error::argument("transport", self.transport, expected));
         }
         Ok(bound)

@@ -98,7 +98,7 @@ fn freed_body() {
         let grid = Grid::new([12, 10, 8])?;
         let held = || {
             // Communicators of rolls are freed when all have heard that the plan is gone.
-            thriffty::mpi::hear_out();
+            thriffty::mpi::complete_calls();
             THINGS.map(|thing| HELD[thing as usize].load(Relaxed))
         };
         let draft = |exchange| Plan::<C2c, 3>::c2c(world, grid).exchange(exchange);

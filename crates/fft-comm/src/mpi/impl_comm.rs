@@ -95,7 +95,7 @@ impl Comm for MpiComm {
     }
 
     fn sync(&self, well: bool) -> Result<Option<bool>, Error> {
-        self.roll.as_ref().map(|roll| roll.call(well)).transpose()
+        self.failure_detector.as_ref().map(|detector| detector.agree(well)).transpose()
     }
 
     fn window(&self) -> Result<Option<Box<dyn RmaWindow>>, Error> {

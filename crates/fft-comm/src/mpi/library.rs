@@ -61,6 +61,6 @@ pub fn abort(code: i32) -> ! {
 /// Waits until the other processes have dropped, or heard of the end of, every communicator that
 /// this process has dropped. For tests.
 #[doc(hidden)]
-pub fn hear_out() {
-    ffi::hear_out();
+pub fn complete_calls() {
+    ffi::complete_calls();
 }

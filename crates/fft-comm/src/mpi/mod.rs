@@ -21,6 +21,6 @@ pub use ::mpi as rsmpi;
 
 pub use funnel::{FunneledComm, threads};
 pub(crate) use library::library;
-pub use library::{Mpi, abort, hear_out, init};
+pub use library::{Mpi, abort, complete_calls, init};
 pub use mpi_comm::MpiComm;
 pub use window::{Rma, Window};

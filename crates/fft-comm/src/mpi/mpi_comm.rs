@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use ::mpi::topology::SimpleCommunicator;
 use fft_core::{Error, Part};
 
-use super::ffi::{self, Bytes, BytesMut, LineType, RawComm, Roll};
+use super::ffi::{self, Bytes, BytesMut, FailureDetector, LineType, RawComm};
 use super::host;
 use super::lines::{LONGEST, Lines};
 use crate::node_memory::on_rank_of;
@@ -14,7 +14,7 @@ use crate::node_memory::on_rank_of;
 /// A communicator whose ranks are MPI processes.
 pub struct MpiComm {
     /// None on a communicator of one rank.
-    pub(super) roll: Option<Roll>,
+    pub(super) failure_detector: Option<FailureDetector>,
     pub(super) raw: RawComm,
     /// The lowest rank of each rank's host.
     pub(super) hosts: Arc<[usize]>,
@@ -84,11 +84,11 @@ impl MpiComm {
     /// Collective, with an error on all ranks or on none.
     pub(super) fn on(raw: RawComm, hosts: Arc<[usize]>) -> Result<Self, Error> {
         let line = raw.all(raw.line_type())?;
-        let roll = (raw.size > 1).then(|| Roll::new(&raw)).transpose()?;
+        let failure_detector = (raw.size > 1).then(|| FailureDetector::new(&raw)).transpose()?;
         let (send, recv) = (Lines::default(), Lines::default());
         let scratch = RefCell::new(Scratch { line, send, recv, operands: Vec::new() });
         let (can_put, reaches_devices) = Default::default();
-        Ok(Self { roll, raw, hosts, scratch, piece: LONGEST, can_put, reaches_devices })
+        Ok(Self { failure_detector, raw, hosts, scratch, piece: LONGEST, can_put, reaches_devices })
     }
 
     /// Communicators of the ranks with equal `color`, ordered by `key` and then by rank here.
@@ -124,13 +124,13 @@ impl MpiComm {
 
     /// Sets the rank that the others hear of when this process leaves.
     pub(super) fn set_name(&self, rank: usize) {
-        self.roll.iter().for_each(|roll| roll.set_name(rank));
+        self.failure_detector.iter().for_each(|detector| detector.set_rank(rank));
     }
 
     /// Tells the others that a rank of this process has left, once.
     pub(super) fn leave(&mut self, rank: usize) {
         self.set_name(rank);
-        self.roll.take();
+        self.failure_detector.take();
     }
 
     /// A communicator of the same ranks, which shares the results of trials. Collective.

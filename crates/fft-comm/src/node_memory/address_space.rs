@@ -18,18 +18,51 @@ pub(crate) struct SyncFlags {
     pub(crate) gone: AtomicBool,
     pub(super) read: ExposedRange,
     pub(super) write: ExposedRange,
-    /// The number of a partition, or one of the constants below.
-    pub(super) partition: AtomicUsize,
+    purpose: AtomicUsize,
 }
 
-/// In `partition`: only memory to be read is exposed.
-pub(super) const NOTHING: usize = usize::MAX;
-/// The rank drops its node memory, of which it uses nothing, or still uses some.
-pub(super) const LEAVES: usize = usize::MAX - 1;
-pub(super) const LEAVES_MEMORY: usize = usize::MAX - 2;
-/// The rank synchronises only, with or without an error of its own.
-pub(super) const WELL: usize = usize::MAX - 3;
-pub(super) const UNWELL: usize = usize::MAX - 4;
+/// What a rank enters an epoch for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// Ranks read what others expose, and write segments of the partition of this number.
+    Exchange { partition: Option<usize> },
+    /// Ranks only synchronize. This one may have failed.
+    Synchronize { failed: bool },
+    /// The rank drops its node memory, of which it may still use some.
+    Leave { in_use: bool },
+}
+
+/// Purposes as numbers; others are those of partitions.
+const READ: usize = usize::MAX;
+const SYNCHRONIZE: usize = usize::MAX - 1;
+const SYNCHRONIZE_FAILED: usize = usize::MAX - 2;
+const LEAVE: usize = usize::MAX - 3;
+const LEAVE_IN_USE: usize = usize::MAX - 4;
+
+impl SyncFlags {
+    /// Published by the flag `epoch`.
+    pub(super) fn set_purpose(&self, purpose: Purpose) {
+        let number = match purpose {
+            Purpose::Exchange { partition } => partition.unwrap_or(READ),
+            Purpose::Synchronize { failed: false } => SYNCHRONIZE,
+            Purpose::Synchronize { failed: true } => SYNCHRONIZE_FAILED,
+            Purpose::Leave { in_use: false } => LEAVE,
+            Purpose::Leave { in_use: true } => LEAVE_IN_USE,
+        };
+        self.purpose.store(number, Ordering::Relaxed);
+    }
+
+    pub(super) fn purpose(&self) -> Purpose {
+        match self.purpose.load(Ordering::Relaxed) {
+            READ => Purpose::Exchange { partition: None },
+            SYNCHRONIZE => Purpose::Synchronize { failed: false },
+            SYNCHRONIZE_FAILED => Purpose::Synchronize { failed: true },
+            LEAVE => Purpose::Leave { in_use: false },
+            LEAVE_IN_USE => Purpose::Leave { in_use: true },
+            number => Purpose::Exchange { partition: Some(number) },
+        }
+    }
+}
 
 #[derive(Default)]
 pub(super) struct ExposedRange {

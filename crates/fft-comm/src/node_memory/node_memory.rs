@@ -12,10 +12,7 @@ use std::sync::atomic::Ordering;
 
 use fft_core::{Comm, Error, Expose, LocalBuffers, NodeMemory, SharedMemory, Work, WritePartition};
 
-use super::address_space::{
-    AddressSpace, Bytes, ExposedRange, Found, Freed, LEAVES, LEAVES_MEMORY, NOTHING, SyncFlags,
-    UNWELL, WELL,
-};
+use super::address_space::{AddressSpace, Bytes, ExposedRange, Found, Freed, Purpose, SyncFlags};
 use super::epoch::{Exposed, ExposureEpoch, LocalPointers};
 use crate::idle::Idle;
 
@@ -58,12 +55,12 @@ impl<A: AddressSpace> Drop for HostNodeMemory<A> {
             Freed::Not => false,
             Freed::Together { in_use } => {
                 self.epochs += 1;
-                let leaves = if in_use { LEAVES_MEMORY } else { LEAVES };
-                self.own().partition.store(leaves, Ordering::Relaxed);
+                self.own().set_purpose(Purpose::Leave { in_use });
                 self.enter().is_ok() && {
                     let leaving = EpochGuard(self);
-                    let posted = |i| leaving.0.space.flags(i).partition.load(Ordering::Relaxed);
-                    (0..leaving.0.ranks.len()).all(|i| posted(i) == LEAVES)
+                    let purpose = |i| leaving.0.space.flags(i).purpose();
+                    let frees = |i| purpose(i) == Purpose::Leave { in_use: false };
+                    (0..leaving.0.ranks.len()).all(frees)
                 }
             }
         };
@@ -142,20 +139,19 @@ impl<A: AddressSpace> HostNodeMemory<A> {
         result
     }
 
-    /// Checks that a rank entered for the same partition as this one, or to synchronise as well.
-    fn check_same(&self, rank: usize, mine: usize, flags: &SyncFlags) -> Result<(), Error> {
-        let theirs = flags.partition.load(Ordering::Relaxed);
-        let kind = |partition| if partition == UNWELL { WELL } else { partition };
-        if theirs == LEAVES || theirs == LEAVES_MEMORY {
-            return Err(Error::Left { gone: rank });
+    /// Checks that a rank entered for the same partition as this one, or to synchronize as well.
+    fn check_same(&self, rank: usize, mine: Purpose, theirs: Purpose) -> Result<(), Error> {
+        match (mine, theirs) {
+            (_, Purpose::Leave { .. }) => return Err(Error::Left { gone: rank }),
+            (Purpose::Synchronize { .. }, Purpose::Synchronize { .. }) => return Ok(()),
+            _ if mine == theirs => return Ok(()),
+            _ => {}
         }
-        if kind(theirs) == kind(mine) {
-            return Ok(());
-        }
-        let text = |partition| match kind(partition) {
-            NOTHING => "none".into(),
-            WELL => "a meeting".into(),
-            partition => format!("{partition}"),
+        let text = |purpose| match purpose {
+            Purpose::Exchange { partition: Some(number) } => format!("{number}"),
+            Purpose::Exchange { partition: None } => "none".into(),
+            Purpose::Synchronize { .. } => "a barrier".into(),
+            Purpose::Leave { .. } => "the end".into(),
         };
         let own = self.ranks[self.comm.rank()];
         let (a, b) = ((own, text(mine)), (rank, text(theirs)));
@@ -173,7 +169,7 @@ impl<A: AddressSpace> HostNodeMemory<A> {
         exposed.clear();
         for (i, &rank) in self.ranks.iter().enumerate() {
             let flags = self.space.flags(i);
-            self.check_same(rank, partition.unwrap_or(NOTHING), flags)?;
+            self.check_same(rank, Purpose::Exchange { partition }, flags.purpose())?;
             let partition = self.partition(partition);
             let least = partition.map_or(0, |partition| partition.bytes(rank));
             let least_read = partition.and_then(|partition| partition.read_bytes(rank));
@@ -273,16 +269,16 @@ impl<A: AddressSpace> NodeMemory for HostNodeMemory<A> {
     fn sync(&mut self, well: bool) -> Result<bool, Error> {
         self.space.ready()?;
         self.epochs += 1;
-        let mine = if well { WELL } else { UNWELL };
-        self.own().partition.store(mine, Ordering::Relaxed);
+        let mine = Purpose::Synchronize { failed: !well };
+        self.own().set_purpose(mine);
         self.enter()?;
         let leaving = EpochGuard(self);
         let node_memory = leaving.0;
         let mut all = true;
         for (i, &rank) in node_memory.ranks.iter().enumerate() {
-            let flags = node_memory.space.flags(i);
-            node_memory.check_same(rank, mine, flags)?;
-            all &= flags.partition.load(Ordering::Relaxed) == WELL;
+            let purpose = node_memory.space.flags(i).purpose();
+            node_memory.check_same(rank, mine, purpose)?;
+            all &= purpose == Purpose::Synchronize { failed: false };
         }
         leaving.exit()?;
         Ok(all)
@@ -317,7 +313,7 @@ impl<A: AddressSpace> NodeMemory for HostNodeMemory<A> {
             let flags = self.own();
             flags.read.set(&self.space, read);
             flags.write.set(&self.space, write.map(<*mut [u8]>::cast_const));
-            flags.partition.store(partition.unwrap_or(NOTHING), Ordering::Relaxed);
+            flags.set_purpose(Purpose::Exchange { partition });
             self.enter().and_then(|()| {
                 // From here until all ranks have dropped their guards, all that is exposed is lent.
                 let leaving = EpochGuard(self);

@@ -12,7 +12,7 @@ use fft_core::{
 
 use super::messages::{numbers, panicked, unreserved, words};
 use crate::idle::Idle;
-use bundles::{Bundles, Items, LedBundle, Messages};
+use bundles::{Bundles, Item, Items, LedBundle, Messages};
 use entry::{Label, Wrong};
 
 /// Messages of a host's ranks go in bundles:
@@ -293,31 +293,20 @@ impl Run<'_> {
             self.progress.unpacked.iter_mut().zip(&self.bundles.unpacked)
         {
             let owner = self.bundles.slots[*slot].owner;
-            // A leader may publish a slot just before it goes.
-            let is_gone = !*done && self.slots.is_gone(owner);
-            let message = self.slots.message(*slot).filter(|_| !*done);
-            if message.is_none() && !is_gone {
-                continue;
-            }
-            let bundle = message.unwrap_or(&[]);
+            // Asked first, because a leader may publish a slot just before it goes.
+            let is_gone = self.slots.is_gone(owner);
+            let bundle = match self.slots.message(*slot) {
+                _ if *done => continue,
+                Some(bytes) if !bytes.is_empty() => Bundle::Published(bytes),
+                _ if is_gone => Bundle::LeaderGone(self.slots.ranks()[owner]),
+                Some(_) => Bundle::Lost,
+                None => continue,
+            };
             for item in items {
-                let Label { origin, bound, .. } = item.label;
-                let read = entry::read(bundle, item.entry, &item.label);
-                let shown = read.as_ref().ok().copied().flatten();
-                self.handler.arrived(item.number, shown.unwrap_or(no_message()));
-                let (rank, from) = (self.rank, origin);
-                let damage = match read {
-                    Ok(Some(_)) => Ok(()),
-                    Ok(None) => Err(Error::Message { rank, from, found: 0, expected: bound }),
-                    // The leader at the other end has gone.
-                    Err(_) if bundle.is_empty() && !is_gone => {
-                        Err(Error::Message { rank, from, found: 0, expected: bound })
-                    }
-                    Err(_) if is_gone => Err(Error::Left { gone: self.slots.ranks()[owner] }),
-                    Err(Wrong { found, expected }) => {
-                        Err(Error::Header { rank, from, found, expected })
-                    }
-                };
+                let message = bundle.message(self.rank, item);
+                self.handler
+                    .arrived(item.number, message.as_ref().copied().unwrap_or(no_message()));
+                let damage = message.map(drop);
                 if self.damage.is_ok() {
                     self.damage = damage;
                 }
@@ -325,6 +314,33 @@ impl Run<'_> {
             (*done, moved) = (true, true);
         }
         moved
+    }
+}
+
+/// A bundle that is no longer awaited.
+enum Bundle<'b> {
+    Published(&'b [u8]),
+    /// The leader that sends it has gone.
+    Lost,
+    /// This rank has gone, which should have published it.
+    LeaderGone(usize),
+}
+
+impl<'b> Bundle<'b> {
+    /// The message of an item to a rank.
+    fn message(&self, rank: usize, item: &Item) -> Result<&'b [u8], Error> {
+        let Label { origin: from, bound, .. } = item.label;
+        let lost = Error::Message { rank, from, found: 0, expected: bound };
+        match *self {
+            Self::Published(bytes) => match entry::read(bytes, item.entry, &item.label) {
+                Ok(message) => message.ok_or(lost),
+                Err(Wrong { found, expected }) => {
+                    Err(Error::Header { rank, from, found, expected })
+                }
+            },
+            Self::Lost => Err(lost),
+            Self::LeaderGone(gone) => Err(Error::Left { gone }),
+        }
     }
 }
 

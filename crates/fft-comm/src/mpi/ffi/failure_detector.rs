@@ -1,13 +1,13 @@
-//! Agreement calls that detect departures: a process may have dropped its roll.
+//! Detects processes that have ended: agreement calls that return an error instead of hanging.
 //!
 //! Each call is a non-blocking reduction on a communicator of its own. A process that drops its
-//! roll starts one more reduction, whose value says so. The next call of the others returns that
-//! value instead of hanging. The reduction may be active long after the drop: a list keeps it, at
-//! the latest until MPI is finalised.
+//! detector announces its exit: it starts one more reduction, whose value names it. The next call of
+//! the others returns that value. The reduction may be active long after the drop, so a list keeps
+//! it, at the latest until MPI is finalised.
 //!
 //! Two things depend on the library. The last reduction makes progress only while its process calls
-//! MPI, at the latest in MPI_Finalize. And `MPI_Comm_free` of a roll that is over must not wait for
-//! other ranks, as in Open MPI and MPICH.
+//! MPI, at the latest in MPI_Finalize. And `MPI_Comm_free` of a detector that has ended must not wait
+//! for other ranks, as in Open MPI and MPICH.
 
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
@@ -21,15 +21,15 @@ use super::calls::{checked, vital, world_rank};
 use super::raw_comm::RawComm;
 use crate::idle::Idle;
 
-/// The values of a call: no error, an error, or a farewell. The result is the smallest.
-const WELL: f64 = 1.0;
-const UNWELL: f64 = 0.0;
+/// The values of a call: no error, an error, or the exit of a rank. The result is the smallest.
+const SUCCESS: f64 = 1.0;
+const FAILURE: f64 = 0.0;
 
 /// More than any rank.
 const RANKS: usize = 1 << 40;
 
-/// The farewell of a rank; of several the lowest rank's is the smallest.
-fn farewell(rank: usize) -> f64 {
+/// The value that announces the exit of a rank. Of several ranks, the lowest one's is the smallest.
+fn exit_of(rank: usize) -> f64 {
     -((RANKS - rank) as f64)
 }
 
@@ -38,7 +38,7 @@ struct Numbers(NonNull<[f64; 2]>);
 
 impl Numbers {
     fn new() -> Self {
-        Self(NonNull::from(Box::leak(Box::new([WELL; 2]))))
+        Self(NonNull::from(Box::leak(Box::new([SUCCESS; 2]))))
     }
 
     fn at(&self) -> [*mut f64; 2] {
@@ -47,24 +47,24 @@ impl Numbers {
     }
 }
 
-struct Part {
+struct State {
     comm: RawComm,
-    /// Leaked if the part is dropped during a call.
+    /// Leaked if the state is dropped during a call.
     numbers: Numbers,
     /// Null between calls.
     request: ffi::MPI_Request,
-    /// Whether a farewell was sent or received: there are no more calls.
-    over: bool,
-    /// The rank that the farewell names.
-    name: usize,
+    /// Whether an exit was announced by this rank or another: there are no more calls.
+    has_ended: bool,
+    /// The rank that this one's exit names.
+    rank: usize,
 }
 
 // SAFETY: request handles are valid in every thread of the process; `RawComm` checks the thread.
 // The numbers are not shared.
-unsafe impl Send for Part {}
+unsafe impl Send for State {}
 
-/// All rolls of this process that have, or may yet start, an active call.
-static ROLLS: Mutex<Vec<Arc<Mutex<Part>>>> = Mutex::new(Vec::new());
+/// All detectors of this process that have, or may yet start, an active call.
+static DETECTORS: Mutex<Vec<Arc<Mutex<State>>>> = Mutex::new(Vec::new());
 
 /// Poisoning is ignored: no state is changed in several steps.
 fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -80,8 +80,9 @@ fn try_lock<T: ?Sized>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     }
 }
 
-impl Part {
-    fn say(&mut self, said: f64) -> Result<(), Error> {
+impl State {
+    /// Starts a call with this rank's value.
+    fn start(&mut self, value: f64) -> Result<(), Error> {
         let call = "MPI_Iallreduce";
         self.comm.ready(call)?;
         let [from, to] = self.numbers.at();
@@ -89,7 +90,7 @@ impl Part {
         // is complete, and nobody else accesses them. The rest are constants and our own
         // communicator.
         let code = unsafe {
-            from.write(said);
+            from.write(value);
             let (double, min, comm) = (ffi::RSMPI_DOUBLE, ffi::RSMPI_MIN, self.comm.handle);
             ffi::MPI_Iallreduce(from.cast(), to.cast(), 1, double, min, comm, &mut self.request)
         };
@@ -100,7 +101,7 @@ impl Part {
 
     /// Completes the last call, which other processes may not have joined yet, and returns its
     /// result.
-    fn hear(&mut self) -> f64 {
+    fn wait(&mut self) -> f64 {
         // SAFETY: the request is active or null, and is null afterwards.
         let code = unsafe { ffi::MPI_Wait(&mut self.request, ffi::RSMPI_STATUS_IGNORE) };
         vital(self.comm.rank, "MPI_Wait", code);
@@ -108,15 +109,15 @@ impl Part {
         unsafe { self.numbers.at()[1].read() }
     }
 
-    /// Sends the farewell, once, if MPI may be called.
-    fn leave(&mut self) {
-        self.over = self.over || self.say(farewell(self.name)).is_ok();
+    /// Announces this rank's exit, once, if MPI may be called.
+    fn announce_exit(&mut self) {
+        self.has_ended = self.has_ended || self.start(exit_of(self.rank)).is_ok();
     }
 
-    /// Whether all have received its farewell, or it theirs.
+    /// Whether all know of this rank's exit, or this rank of another's.
     fn is_done(&mut self) -> bool {
         let mut flag = 0;
-        if self.over && self.comm.ready("MPI_Test").is_ok() {
+        if self.has_ended && self.comm.ready("MPI_Test").is_ok() {
             // SAFETY: the request is active or null; the call writes an int, and sets the request
             // to null on completion.
             let code =
@@ -127,7 +128,7 @@ impl Part {
     }
 }
 
-impl Drop for Part {
+impl Drop for State {
     fn drop(&mut self) {
         // SAFETY: reading a constant of the library.
         if self.request == unsafe { ffi::RSMPI_REQUEST_NULL } {
@@ -137,9 +138,10 @@ impl Drop for Part {
     }
 }
 
-pub(in crate::mpi) struct Roll(Arc<Mutex<Part>>);
+/// Agreement calls of the ranks of a communicator.
+pub(in crate::mpi) struct FailureDetector(Arc<Mutex<State>>);
 
-impl Roll {
+impl FailureDetector {
     /// On a duplicate of a communicator. Collective over it.
     pub(in crate::mpi) fn new(comm: &RawComm) -> Result<Self, Error> {
         let own = comm.dup();
@@ -147,64 +149,66 @@ impl Roll {
         forget_done();
         // SAFETY: reading a constant of the library.
         let request = unsafe { ffi::RSMPI_REQUEST_NULL };
-        let name = comm.rank;
-        let part = Part { comm, numbers: Numbers::new(), request, over: false, name };
-        let part = Arc::new(Mutex::new(part));
-        lock(&ROLLS).push(part.clone());
-        Ok(Self(part))
+        let rank = comm.rank;
+        let state = State { comm, numbers: Numbers::new(), request, has_ended: false, rank };
+        let state = Arc::new(Mutex::new(state));
+        lock(&DETECTORS).push(state.clone());
+        Ok(Self(state))
     }
 
-    /// Sets the rank that the farewell names, where ranks have other numbers than processes.
-    pub(in crate::mpi) fn set_name(&self, rank: usize) {
-        lock(&self.0).name = rank;
+    /// Sets the rank that this one's exit names, if ranks have other numbers than processes.
+    pub(in crate::mpi) fn set_rank(&self, rank: usize) {
+        lock(&self.0).rank = rank;
     }
 
-    /// Tells all ranks whether this one has no error; returns whether none has. Collective.
-    pub(in crate::mpi) fn call(&self, well: bool) -> Result<bool, Error> {
-        let part = &mut *lock(&self.0);
-        part.comm.ready("MPI_Iallreduce")?;
-        if !part.over {
-            part.say(if well { WELL } else { UNWELL })?;
+    /// Returns whether all ranks `succeeded`. Collective.
+    pub(in crate::mpi) fn agree(&self, succeeded: bool) -> Result<bool, Error> {
+        let state = &mut *lock(&self.0);
+        state.comm.ready("MPI_Iallreduce")?;
+        if !state.has_ended {
+            state.start(if succeeded { SUCCESS } else { FAILURE })?;
         }
-        // After a farewell no call is active.
-        match part.hear() {
-            WELL => Ok(true),
-            UNWELL => Ok(false),
-            farewell => {
-                part.over = true;
-                Err(Error::Left { gone: RANKS - (-farewell) as usize })
+        // Once a rank has ended no call is active, and the last result stays.
+        match state.wait() {
+            SUCCESS => Ok(true),
+            FAILURE => Ok(false),
+            exit => {
+                state.has_ended = true;
+                Err(Error::Left { gone: RANKS - (-exit) as usize })
             }
         }
     }
 }
 
-impl Drop for Roll {
+impl Drop for FailureDetector {
     fn drop(&mut self) {
-        lock(&self.0).leave();
+        lock(&self.0).announce_exit();
         forget_done();
     }
 }
 
-/// Drops the rolls that are over.
+/// Drops the detectors whose last call is complete.
 fn forget_done() {
     // Collected first, so that communicators are freed without the lock.
     let done: Vec<_> = {
-        let rolls = &mut *lock(&ROLLS);
-        // A locked one is in use, and so not over.
-        let done =
-            |part: &mut Arc<Mutex<Part>>| try_lock(part).is_some_and(|mut part| part.is_done());
-        rolls.extract_if(.., done).collect()
+        let detectors = &mut *lock(&DETECTORS);
+        // A locked one is in use, and so has not ended.
+        let is_done = |state: &mut Arc<Mutex<State>>| {
+            try_lock(state).is_some_and(|mut state| state.is_done())
+        };
+        detectors.extract_if(.., is_done).collect()
     };
     drop(done);
 }
 
 /// Waits until all active calls are complete, which all other processes must have joined.
-pub(in crate::mpi) fn hear_out() {
+pub(in crate::mpi) fn complete_calls() {
     let mut idle = Idle::default();
     loop {
         forget_done();
-        let waits = |part: &Arc<Mutex<Part>>| try_lock(part).is_some_and(|part| part.over);
-        if !lock(&ROLLS).iter().any(waits) {
+        let waits =
+            |state: &Arc<Mutex<State>>| try_lock(state).is_some_and(|state| state.has_ended);
+        if !lock(&DETECTORS).iter().any(waits) {
             return;
         }
         idle.wait();
@@ -257,7 +261,7 @@ unsafe extern "C" fn not_copied(
     ffi::MPI_SUCCESS as c_int
 }
 
-/// Called before MPI is finalised: farewells of all rolls that have not been dropped.
+/// Called before MPI is finalised: announces exits by all detectors that have not been dropped.
 unsafe extern "C" fn finalised(
     _comm: ffi::MPI_Comm,
     _key: c_int,
@@ -267,7 +271,7 @@ unsafe extern "C" fn finalised(
     if let Some(leave) = BEFORE_FINALIZE.get() {
         leave();
     }
-    lock(&ROLLS).iter().for_each(|part| lock(part).leave());
-    hear_out();
+    lock(&DETECTORS).iter().for_each(|state| lock(state).announce_exit());
+    complete_calls();
     ffi::MPI_SUCCESS as c_int
 }
