@@ -109,25 +109,19 @@ impl<'a> Search<'a> {
     pub(crate) fn new(problem: &'a Problem, layouts: Layouts) -> Self {
         let ranks = problem.input.ranks();
         let policy = problem.policy();
-        let all_near = policy.all_near && ranks > 1;
         let hosts = Topology::new(&problem.hosts, ranks);
-        let candidates = Candidates::new(problem, &hosts, layouts);
-        let (halving, goal) = (problem.halved_axis(), goal(problem));
-        let lengths = Lengths::of(problem);
-        let tiles = tiles(&policy, ranks);
-        let anywhere = [false; 2];
         Self {
             problem,
             layouts,
-            candidates,
+            candidates: Candidates::new(problem, &hosts, layouts),
             hosts,
-            halving,
-            lengths,
-            goal,
-            all_near,
+            halving: problem.halved_axis(),
+            lengths: Lengths::of(problem),
+            goal: goal(problem),
+            all_near: policy.all_near && ranks > 1,
+            tiles: tiles(&policy, ranks),
             policy,
-            tiles,
-            anywhere,
+            anywhere: [false; 2],
         }
     }
 
@@ -207,6 +201,11 @@ impl<'a> Search<'a> {
             && (state.candidate == OUTPUT
                 || state.candidate == INPUT && same()
                 || self.anywhere[1] && spread())
+    }
+
+    /// Whether data may begin in any layout, so that the first reshape moves nothing.
+    fn begins_anywhere(&self, state: State) -> bool {
+        self.anywhere[0] && state == Self::start()
     }
 
     pub(crate) fn is_done(&self, state: State) -> bool {
@@ -329,6 +328,8 @@ impl<'a> Costs<'a> {
         Self { search, model, share, reshapes: SmallKeys::default() }
     }
 
+    /// The states that one step leads to, with its cost: transforms along axes that are open, and
+    /// reshapes.
     fn edges(&mut self, here: State, weight: NetworkWeight) -> Vec<(State, Cost)> {
         let search = self.search;
         let mut edges = Vec::new();
@@ -339,28 +340,28 @@ impl<'a> Costs<'a> {
         }
         for candidate in 0..search.candidates.all.len() {
             let there = State { candidate, ..here };
-            // A layout without possible transforms is useless.
-            let useful =
-                || (0..search.problem.kinds.len()).any(|axis| search.may_transform(axis, there));
-            let all_ranks = weight.all_ranks || search.anywhere[0] && here == Search::start();
-            let taken = |layout: &Layout| {
-                (!all_ranks || candidate <= OUTPUT || layout.is_spread())
-                    && self.is_useful(here, there, layout)
-            };
-            if candidate != here.candidate
-                && search.row_major(there).is_some_and(taken)
-                && (candidate == OUTPUT || useful())
-            {
-                // What begins elsewhere is not moved.
-                let begins = search.anywhere[0] && here == Search::start();
-                let [seconds, network] = match begins {
-                    true => [0.0; 2],
-                    false => self.reshape(here, there),
-                };
-                edges.push((there, picoseconds(seconds + weight.weight * network)));
+            if candidate == here.candidate || !self.leads_on(here, there, weight) {
+                continue;
             }
+            let [seconds, network] =
+                if search.begins_anywhere(here) { [0.0; 2] } else { self.reshape(here, there) };
+            edges.push((there, picoseconds(seconds + weight.weight * network)));
         }
         edges
+    }
+
+    /// Whether a reshape to a layout can be part of a cheapest path: the layout exists, is useful,
+    /// and, unless it is the output, allows a transform.
+    fn leads_on(&self, here: State, there: State, weight: NetworkWeight) -> bool {
+        let search = self.search;
+        let Some(layout) = search.row_major(there) else { return false };
+        let needs_all_ranks = weight.all_ranks || search.begins_anywhere(here);
+        if needs_all_ranks && there.candidate > OUTPUT && !layout.is_spread() {
+            return false;
+        }
+        let mut axes = 0..search.problem.kinds.len();
+        self.is_useful(here, there, layout)
+            && (there.candidate == OUTPUT || axes.any(|axis| search.may_transform(axis, there)))
     }
 
     /// Whether a reshape to this layout is useful; a change of order alone may not be.
