@@ -13,6 +13,7 @@ use fft_core::{
 };
 
 use super::agreed::measure_until_agreed;
+use super::on_host;
 use crate::field::C2c;
 use crate::options::Tuning;
 use crate::plan::Plan;
@@ -29,9 +30,8 @@ const COUNTS: f64 = 0.15;
 /// The largest change of a number, either way: beyond it, another number is wrong.
 const RANGE: f64 = 300.0;
 
-/// Measures the machine of these ranks ([`fft_comm::calibrate`], [`fft_comm::line_costs`]), and
-/// adjusts its numbers to transforms of 64³ and 128³ points. Collective; the same on every rank,
-/// bit by bit.
+/// Measures the parts of the machine of these ranks, and adjusts its numbers to transforms of 64³
+/// and 128³ points. Collective; the same on every rank, bit by bit.
 ///
 /// It measures until two measurements agree, at most five times, and takes the median of each
 /// number. It warns if they do not agree, and if other programs kept cores busy meanwhile. On an
@@ -40,13 +40,13 @@ const RANGE: f64 = 300.0;
 /// # Errors
 /// On every rank: [`Error::OnRank`] when one lacks memory, or the transport fails.
 pub fn measure(comm: &dyn Comm) -> Result<Machine, Error> {
-    let lines = fft_comm::line_costs(comm)?;
+    let lines = on_host::line_costs(comm)?;
     measure_until_agreed(comm, &mut || measure_once(comm, &lines))
 }
 
 /// One measurement of a machine that transforms lines by these costs. Collective.
 fn measure_once(comm: &dyn Comm, lines: &LineCosts) -> Result<Machine, Error> {
-    let mut machine = Machine { lines: lines.clone(), ..fft_comm::calibrate(comm)? };
+    let mut machine = Machine { lines: lines.clone(), ..on_host::calibrate(comm)? };
     let Signature { hosts, ranks_per_host, .. } = Signature::of(comm)?;
     fit_alone(comm, &mut machine, ranks_per_host)?;
     if comm.size() == 1 {

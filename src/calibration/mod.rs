@@ -5,6 +5,7 @@ mod fitted;
 mod load;
 #[cfg(feature = "cuda")]
 mod on_device;
+mod on_host;
 
 pub use fitted::measure;
 #[cfg(feature = "cuda")]

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use fft_comm::tuner::Progress;
+use crate::tuning::Progress;
 use fft_core::{Brick, Comm, Complex, Element, Error, Grid, Kind, Norm, Real, Recipe, check_axes};
 
 use super::dyn_draft::DynDraft;

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::Once;
 
+use crate::tuning::Progress;
 use fft_comm::check_messages;
-use fft_comm::tuner::Progress;
 use fft_core::{
     Access, Comm, DynBrick, DynGrid, Error, ErrorKind, Exchange, Layout, MAX_AXES, Machine,
     PerAxis, Precision, Problem, Recipe, Wire, agree, assert_same,

@@ -4,8 +4,8 @@ use std::fmt;
 use std::ops::Deref;
 use std::path::Path;
 
+use crate::tuning::{Candidate, Report, Source};
 use fft_comm::checksum;
-use fft_comm::tuner::{Candidate, Report, Source};
 use fft_core::{
     AnyExecutor, Comm, Direction, Error, Exchange, Precision, Problem, Recipe, Reduce, Spectrum,
     Timings, WireError, agree, assert_same,

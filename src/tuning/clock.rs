@@ -4,14 +4,17 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use fft_comm::tuner::{Candidate, Choice, Report, Trial, candidates, noise, shortlist, tune};
 #[cfg(feature = "cuda")]
 use fft_core::Exchange;
 use fft_core::{Comm, Direction, Error, Precision, Problem, Real, Recipe, agree};
 #[cfg(feature = "cuda")]
 use fft_gpu::cudarc::driver::DriverError;
 
+use super::candidates::{Candidate, Choice, candidates, shortlist};
 use super::decide::{Chosen, Wanted};
+use super::race::Trial;
+use super::report::Report;
+use super::tune::{noise, tune};
 #[cfg(feature = "cuda")]
 use crate::bound::OnDevice;
 use crate::bound::{Bound, HostBound};

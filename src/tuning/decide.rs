@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use fft_comm::tuner::{Candidate, Choice, Progress, Report, candidates};
 use fft_comm::{Signature, checksum};
 use fft_core::{Comm, Error, Problem, Recipe, Step, Wire, assert_same};
 
-use super::{files, wisdom};
+use super::{Candidate, Choice, Progress, Report, candidates, files, wisdom};
 use crate::options::{Options, Tuning};
 
 /// How a draft wants its recipe chosen.

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use fft_comm::tuner::Report;
 use fft_comm::{Signature, seal, unseal};
 use fft_core::{Comm, Error};
 use serde::{Deserialize, Serialize};
 
 use super::files;
+use super::report::Report;
 
 /// The first words of a file.
 const KIND: &str = "thriffty wisdom";

@@ -9,7 +9,6 @@
 //! `MpiComm` take a raw communicator.
 #![deny(unsafe_code)]
 
-mod calibrate;
 mod exchange;
 #[cfg(target_os = "linux")]
 pub mod group;
@@ -19,9 +18,7 @@ pub mod mpi;
 mod node_memory;
 mod signature;
 mod threads;
-pub mod tuner;
 
-pub use calibrate::{calibrate, line_costs};
 pub use exchange::{check_messages, exchanger, exchanger_in};
 pub use signature::{Signature, broadcast, broadcast_line, checksum, seal, unseal};
 #[doc(hidden)]

@@ -5,15 +5,16 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 
-use fft_comm::tuner::{
-    Candidate, Choice, Favourite, Outcome, Progress, Report, Source, Trial, candidates, favourite,
-    race, shortlist, tune,
-};
 use fft_comm::{exchanger_in, threads, threads_on};
 use fft_core::{
     Comm, Direction, Epochs, Error, Exchange, Grid, HostExecutor, How, Kind, Layout, Precision,
     Problem, ProcGrid, Recipe, Tolerance, Wire,
 };
+
+use super::candidates::{Candidate, Choice, Favourite, candidates, favourite, shortlist};
+use super::race::{Outcome, Progress, Trial, race};
+use super::report::{Report, Source};
+use super::tune::tune;
 
 fn problem(shape: [usize; 3], hosts: &[usize]) -> Problem {
     let grid = Grid::new(shape).unwrap();

@@ -6,7 +6,7 @@ use std::time::Instant;
 use fft_core::{Cpu, Direction, Error, Kind, LocalFft, Pass, Slot, Transfer, Wire};
 
 use super::rates::{ALONE, Window, rate};
-use crate::tuner::noise;
+use crate::tuning::noise;
 
 /// Bytes of lines that fit in the first-level cache.
 const TILE: usize = 1 << 14;

@@ -1,7 +1,9 @@
 //! Machines measured on threads: that they are the same on all ranks, and what is measured at all.
 
-use fft_comm::{calibrate, threads_on};
+use fft_comm::threads_on;
 use fft_core::{How, Machine};
+
+use super::calibrate;
 
 /// What was measured, and what was not, on ranks of these hosts.
 fn check(hosts: &[usize], near: bool, far: bool) {

@@ -206,7 +206,7 @@ pub fn favourite(all: &[Candidate], choice: &Choice) -> Favourite {
 
 /// The first `most` candidates, with at most three of each exchange and wire, as the model may be
 /// wrong about an exchange.
-pub fn shortlist(mut all: Vec<Candidate>, most: usize) -> Vec<Candidate> {
+pub(crate) fn shortlist(mut all: Vec<Candidate>, most: usize) -> Vec<Candidate> {
     let mut taken: Vec<(Exchange, Wire)> = Vec::new();
     all.retain(|candidate| {
         let problem = candidate.recipe.problem();

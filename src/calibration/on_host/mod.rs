@@ -1,17 +1,27 @@
-//! The measurements in order. Values that only some ranks measure are broadcast at once, bit by
-//! bit, so that every rank ends with the same machine.
+//! The machine measured by small benchmarks on all ranks.
+//!
+//! Values that only some ranks measure are broadcast at once, bit by bit, so that every rank ends
+//! with the same machine.
+
+mod alone;
+mod lines;
+mod links;
+mod rates;
+
+#[cfg(test)]
+mod tests;
 
 use std::time::Instant;
 
+use fft_comm::Signature;
 use fft_core::{
     Codecs, Comm, Error, Expose, How, LineCosts, Machine, Messages, Quantity, Rate, Reduce, Wire,
     agree,
 };
 
-use super::alone::{self, Copying};
-use super::lines::lines;
-use super::links::Links;
-use super::rates::{ALONE, REPEATS, TOGETHER, least, median};
+use alone::Copying;
+use links::Links;
+use rates::{ALONE, REPEATS, TOGETHER, least, median};
 
 /// Lengths of lines whose transforms are timed.
 const LENGTHS: [usize; 7] = [16, 32, 64, 128, 256, 512, 1024];
@@ -27,20 +37,13 @@ const EPOCHS: usize = 20;
 /// what is left of the speed of each. Links that do not exist, `launch` and `congestion` keep the
 /// values of [`Machine::default`], marked as assumed.
 ///
-/// ```
-/// use fft_core::How;
-/// let found = fft_comm::threads(2, |comm| fft_comm::calibrate(&comm).unwrap());
-/// assert_eq!(found[0], found[1]);
-/// assert_eq!((found[0].memory.how, found[0].far.latency.how), (How::Measured, How::Assumed));
-/// ```
-///
 /// # Errors
 /// On every rank: [`Error::OnRank`] when one lacks memory, or the transport fails.
-pub fn calibrate(comm: &dyn Comm) -> Result<Machine, Error> {
+pub(super) fn calibrate(comm: &dyn Comm) -> Result<Machine, Error> {
     let links = Links::new(comm)?;
     let (hosts, ranks_per_host) = (links.hosts.hosts(), links.hosts.ranks_per_host() as f64);
     let source = format!("{} ranks on {hosts} of these hosts, by {}", comm.size(), comm.name());
-    let machine = Machine { name: processor(comm)?, ..Machine::default() };
+    let machine = Machine { name: Signature::of(comm)?.processor, ..Machine::default() };
     let mut calibration = Calibration { comm, links, ranks_per_host, source, machine };
     calibration.memory()?;
     let oversubscription = calibration.flops()?;
@@ -56,8 +59,8 @@ pub fn calibrate(comm: &dyn Comm) -> Result<Machine, Error> {
 ///
 /// # Errors
 /// On every rank: [`Error::OnRank`] when one lacks memory, or the transport fails.
-pub fn line_costs(comm: &dyn Comm) -> Result<LineCosts, Error> {
-    lines(&mut Links::new(comm)?)
+pub(super) fn line_costs(comm: &dyn Comm) -> Result<LineCosts, Error> {
+    lines::lines(&mut Links::new(comm)?)
 }
 
 /// A machine, as far as it has been measured. Every method is collective.
@@ -190,8 +193,4 @@ fn epoch(comm: &dyn Comm) -> Result<Option<f64>, Error> {
         [*seconds] = longest;
     }
     Ok(Some(least(&seconds)).filter(|seconds| *seconds > 0.0))
-}
-
-fn processor(comm: &dyn Comm) -> Result<String, Error> {
-    crate::signature::broadcast_line(comm, &crate::signature::processor())
 }

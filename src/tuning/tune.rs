@@ -1,23 +1,15 @@
-//! The choice between recipes, by the model and by timings.
-//!
-//! `candidates.rs` lists recipes, `race.rs` times what it is given, and here that is reported on.
-//! Each candidate is a plan of its own, dropped afterwards.
-
-mod candidates;
-mod race;
-mod report;
-mod units;
+//! Recipes timed against each other: a race between candidates, and the report on it.
 
 use std::time::Duration;
 
 use fft_core::{Comm, Error, Real, assert_same};
 
-pub use candidates::{Candidate, Choice, Favourite, candidates, favourite, shortlist};
-pub use race::{Outcome, Progress, Trial, race};
-pub use report::{Report, ReportRow, Source};
+use super::candidates::Candidate;
+use super::race::{Progress, Trial, race};
+use super::report::Report;
 
 /// Binds a candidate to be timed. Called by all ranks together.
-pub type Make<'m, 't> = &'m mut dyn FnMut(&Candidate) -> Result<Box<dyn Trial + 't>, Error>;
+pub(crate) type Make<'m, 't> = &'m mut dyn FnMut(&Candidate) -> Result<Box<dyn Trial + 't>, Error>;
 
 /// Times candidates, bound by `make`, and reports on all of them; the fastest is chosen. The first
 /// is tried whatever the budget, and at most four are held at a time. Collective; the same on every
@@ -26,7 +18,7 @@ pub type Make<'m, 't> = &'m mut dyn FnMut(&Candidate) -> Result<Box<dyn Trial + 
 /// # Errors
 /// On every rank: [`Error::OnRank`] when no candidate works, a rank lacks memory, or the transport
 /// fails.
-pub fn tune<'t>(
+pub(crate) fn tune<'t>(
     comm: &dyn Comm,
     candidates: &[Candidate],
     budget: Duration,
@@ -46,7 +38,7 @@ pub fn tune<'t>(
 
 /// A number between -1/2 and 1/2 from a linear congruential generator, whose state may begin as
 /// any.
-pub fn noise<T: Real>(state: &mut u64) -> T {
+pub(crate) fn noise<T: Real>(state: &mut u64) -> T {
     *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     T::of((*state >> 11) as f64 / (1u64 << 53) as f64 - 0.5)
 }

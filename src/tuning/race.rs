@@ -9,7 +9,7 @@ use fft_core::{Comm, Error, Reduce, agree};
 use serde::{Deserialize, Serialize};
 
 /// A task that can be timed.
-pub trait Trial {
+pub(crate) trait Trial {
     /// Runs it once. Collective over the ranks of the race.
     ///
     /// # Errors
@@ -108,7 +108,7 @@ type MakeTrial<'m, 't> = &'m mut dyn FnMut(usize) -> Result<Box<dyn Trial + 't>,
 ///
 /// # Errors
 /// When a rank has gone or the transport fails.
-pub fn race<'t>(
+pub(crate) fn race<'t>(
     comm: &dyn Comm,
     count: usize,
     budget: Duration,
