@@ -190,9 +190,12 @@ impl Predictor<'_> {
         self.exchange(&stores);
     }
 
-    /// What an exchange between GPUs adds to the transforms beside it.
+    /// What an exchange adds to the transforms beside it. GPUs do both at the same time.
     fn beside_transforms(&mut self, pass: &ExchangePass<'_>, seconds: f64) -> f64 {
         let before = std::mem::take(&mut self.before);
+        if self.program.capabilities.device.is_none() {
+            return seconds;
+        }
         let bytes = pass.from.layout.most_points() as f64 * bytes(self.problem, pass.from);
         if !pass.fuse_after.is_empty() {
             self.model.fetched(seconds, self.model.pass(bytes))
