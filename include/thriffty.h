@@ -402,6 +402,18 @@ typedef struct thriffty_group_callbacks {
      * Why the last function failed, in words, or NULL; valid until the next call.
      */
     const char *(*error)(void *context);
+    /**
+     * As `alltoallv`, of memory on the devices of plans. What is sent is there when it is called,
+     * and what is received must be there when it returns. Without it, on any rank, what devices
+     * send passes through the host.
+     */
+    int32_t (*device_alltoallv)(void *context,
+                                const void *send,
+                                const size_t *send_bytes,
+                                const size_t *send_offsets,
+                                void *recv,
+                                const size_t *recv_bytes,
+                                const size_t *recv_offsets);
 } thriffty_group_callbacks;
 
 #ifdef __cplusplus
