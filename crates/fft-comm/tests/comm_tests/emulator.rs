@@ -16,9 +16,12 @@ pub(crate) enum Shown {
     #[default]
     Nothing,
     Array(Arc<Vec<f64>>),
-    /// For each rank: where complex numbers begin in its array, and the numbers.
-    Writes(Arc<Vec<Vec<(usize, [f64; 2])>>>),
+    /// For each rank, what is written into its array.
+    Writes(Arc<Vec<Vec<Write>>>),
 }
+
+/// A complex number, and where it begins in an array of real numbers.
+type Write = (usize, [f64; 2]);
 
 /// What all ranks show each other.
 pub(crate) type Board = Arc<Mutex<Vec<Shown>>>;
