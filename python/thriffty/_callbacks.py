@@ -70,8 +70,8 @@ class Callbacks:
     """The functions of a group.
 
     The group's ``allgather(mine, rooms)`` and ``alltoallv(parts, rooms)`` take lists of memory with
-    one element for each rank, and ``device_alltoallv(parts, rooms)`` those of :class:`DeviceBytes`. An exception in any of its methods becomes the text of `error`, and
-    all later calls fail, too.
+    one element for each rank, and ``device_alltoallv(parts, rooms)`` those of :class:`DeviceBytes`.
+    An exception in any of its methods becomes the text of `error`, and all later calls fail, too.
     """
 
     def __init__(self, group: Any, size: int) -> None:

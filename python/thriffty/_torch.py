@@ -46,7 +46,6 @@ class TorchGroup:
         dist.all_to_all_single(received, sent, receives, sends, group=self._members())
         _copy(received.cpu().split(receives), rooms)
 
-
     def _device_alltoallv(self, parts: list[DeviceBytes], rooms: list[DeviceBytes]) -> None:
         """NCCL's, on torch's current stream."""
         device = torch.device("cuda", torch.cuda.current_device())
