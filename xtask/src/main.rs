@@ -11,6 +11,7 @@ mod heffte;
 mod install;
 mod kernels;
 mod lammps;
+mod lines;
 mod machine;
 mod manifest;
 mod net;
@@ -24,7 +25,6 @@ mod quiet;
 mod record;
 mod setup;
 mod sizes;
-mod sources;
 mod stats;
 mod test;
 mod tools;
@@ -51,8 +51,7 @@ enum Task {
     Setup,
     /// Check format, lints, tests, programs in other languages and documentation.
     Test {
-        /// Only format, lints and tests without MPI, of the packages with uncommitted changes and
-        /// of those that depend on them.
+        /// Only format, lints, unit tests, and test programs that take no longer than these.
         #[arg(long)]
         quick: bool,
     },
@@ -96,10 +95,12 @@ enum Task {
         #[arg(long, default_value_t = 100)]
         steps: usize,
     },
-    /// Show which folders of each crate use which, and circles of modules.
-    Modules,
-    /// Count lines of Rust, and functions of more than 50.
-    Lines,
+    /// Count lines of code, without comments, blank lines and tests, by folder and language.
+    Lines {
+        /// Count those of this commit.
+        #[arg(long, value_name = "COMMIT")]
+        at: Option<String>,
+    },
     /// Compile kernels/ for GPUs, with an nvcc fetched into target/; needed when they change.
     Kernels,
     Bench(Box<options::Options>),
@@ -131,8 +132,7 @@ fn run(task: Task) -> tools::Result {
         Task::Programs { heffte } => programs::run_all(heffte.as_deref()),
         Task::Python => python::run(),
         Task::Lammps { source, steps } => lammps::run(source.as_deref(), steps),
-        Task::Modules => sources::modules(),
-        Task::Lines => sources::lines(),
+        Task::Lines { at } => lines::run(at.as_deref()),
         Task::Kernels => kernels::run(),
         Task::Bench(options) if options.gpu => gpus::run(&options),
         Task::Bench(options) if options.net => net::run(&options),

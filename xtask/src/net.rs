@@ -254,16 +254,12 @@ fn record_of(
     let series = found.iter().map(|one| {
         let (seconds, floor) = (&one.series.seconds, one.floor(bits));
         let split = one.parts.iter().map(|(name, s)| ((*name).into(), rounded(*s).into()));
-        json!({
-            "name": one.series.name,
-            "median": rounded(median(seconds)),
-            "min": rounded(min(seconds)),
-            "bytes_sent_busiest": one.busiest.round(),
-            "floor": rounded(floor),
-            "floor_percent": rounded(100.0 * floor / median(seconds)),
-            "split": split.collect::<Map<_, _>>(),
-            "seconds": all_rounded(seconds),
-        })
+        let mut record = one.series.record();
+        record["bytes_sent_busiest"] = one.busiest.round().into();
+        record["floor"] = rounded(floor).into();
+        record["floor_percent"] = rounded(100.0 * floor / median(seconds)).into();
+        record["split"] = split.collect::<Map<_, _>>().into();
+        record
     });
     json!({
         "network": {
