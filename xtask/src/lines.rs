@@ -29,8 +29,8 @@ pub(crate) fn run(commit: Option<&str>) -> Result {
             let folder = tools::target_dir().join("lines");
             let _ = std::fs::remove_dir_all(&folder);
             tools::make_folder(&folder)?;
-            let unpack = format!("git archive \"$0\" | tar -x -C {}", folder.display());
-            tools::run(command("sh").args(["-ec", &unpack, commit]))?;
+            let unpack = "git archive \"$0\" | tar -x -C \"$1\"";
+            tools::run(command("sh").args(["-ec", unpack, commit]).arg(&folder))?;
             let names = ["ls-tree", "-r", "--name-only", commit];
             (folder, output(command("git").args(names))?)
         }

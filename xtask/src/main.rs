@@ -32,11 +32,8 @@ mod venv;
 mod wheel;
 
 use clap::Parser;
-use signal_hook::consts::SIGPIPE;
-use signal_hook::flag;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::{Arc, atomic::AtomicBool};
 
 /// Set-up, tests, demo and benchmarks of thriffty.
 #[derive(Debug, Parser)]
@@ -107,10 +104,7 @@ enum Task {
 }
 
 fn main() -> ExitCode {
-    // `cargo xtask lines | head` ends quietly, where Rust's println! would panic.
-    let always = Arc::new(AtomicBool::new(true));
-    let piped = flag::register_conditional_default(SIGPIPE, always);
-    match piped.map_err(|why| format!("SIGPIPE: {why}")).and_then(|_| run(Task::parse())) {
+    match run(Task::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
             eprintln!("xtask: {why}");
