@@ -36,6 +36,9 @@ pub(crate) fn run(quick: bool) -> Result {
             println!("{line}");
             results.read(line);
         });
+        if let Err(why) = &outcome {
+            println!("{why}");
+        }
         let verdict = if outcome.is_ok() { "ok" } else { "FAILED" };
         let seconds = start.elapsed().as_secs_f64();
         times.push(format!("{verdict:6} {seconds:7.1} s  {}", tools::shown(&stage)));
