@@ -18,8 +18,10 @@ pub(crate) const WITH_MPI: &str = "thriffty/ndarray,thriffty/cuda,thriffty/mpi,f
 /// What `--quick` runs: unit tests, and test programs that start no jobs.
 const QUICK: &str = "--lib --bins --test batches --test tables --test core_tests --test comm_tests --test host \
                      --test fuzz --test header --test options --test texts --test workspace --test sources";
-/// Tests of those that it leaves out: of memory, of large arrays, of kernels compiled for a CPU.
-const SLOW: &str = "--skip memory:: --skip large:: --skip on_cpu::";
+/// Tests of those that it leaves out, because they take longest: of memory, of large arrays, of
+/// random problems, on several hosts, and of kernels compiled for a CPU.
+const SLOW: &str =
+    "--skip memory:: --skip large:: --skip properties:: --skip several_hosts --skip on_cpu::";
 
 /// Runs all checks, or the quick ones. A check that fails does not keep later ones from running.
 pub(crate) fn run(quick: bool) -> Result {
