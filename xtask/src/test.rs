@@ -20,8 +20,8 @@ const QUICK: &str = "--lib --bins --test batches --test tables --test core_tests
                      --test fuzz --test header --test options --test texts --test workspace --test sources";
 /// Tests of those that it leaves out, because they take longest: of memory, of large arrays, of
 /// random problems, on several hosts, and of kernels compiled for a CPU.
-const SLOW: &str =
-    "--skip memory:: --skip large:: --skip properties:: --skip several_hosts --skip on_cpu::";
+const SLOW: &str = "--skip least_memory:: --skip large:: --skip properties:: \
+                    --skip oracle::several_hosts --skip on_cpu::";
 
 /// Runs all checks, or the quick ones. A check that fails does not keep later ones from running.
 pub(crate) fn run(quick: bool) -> Result {
