@@ -17,10 +17,11 @@ fn program() -> Command {
     Command::new(std::env::current_exe().expect("the test's own program"))
 }
 
-/// This program, to run the ignored test of this name alone.
+/// This program, to run the ignored test of this name alone. It prints to standard error, because
+/// its result would be counted twice among those on standard output.
 pub(crate) fn only(test: &str) -> Command {
     let mut command = program();
-    command.args(words(test));
+    command.args(words(test)).stdout(std::io::stderr());
     command
 }
 
@@ -28,7 +29,8 @@ pub(crate) fn only(test: &str) -> Command {
 pub(crate) fn under_mpirun(ranks: usize, test: &str) -> Command {
     let only = only(test);
     let mut command = Command::new("mpirun");
-    command.args(["-n", &ranks.to_string()]).arg(only.get_program()).args(only.get_args()).envs([
+    command.args(["-n", &ranks.to_string()]).arg(only.get_program()).args(only.get_args());
+    command.stdout(std::io::stderr()).envs([
         ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
         ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
         ("OMPI_MCA_rmaps_base_oversubscribe", "1"),

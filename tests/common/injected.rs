@@ -1,5 +1,8 @@
 //! Failures put into the device of one rank, through the seams that the library has anyway.
 
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
 use fft_comm::exchanger_in;
 use fft_core::{AnyExecutor, Cpu, Executor, Layout, MakeExchanger};
 use thriffty::planning::{Direction, Exchange, Memory, Precision, Problem, ProcGrid, Recipe};
@@ -79,6 +82,21 @@ fn shifted(ranks: usize) -> Vec<Brick<3>> {
 
 pub(crate) type Bound = Executor<f64, Cpu<f64>>;
 
+/// Recipes by setup and hosts. Each is bound many times, and planning would take most of the time.
+static RECIPES: Mutex<BTreeMap<String, Recipe>> = Mutex::new(BTreeMap::new());
+
+fn recipe(comm: &dyn Comm, setup: Setup) -> Result<Recipe, Error> {
+    let problem = setup.problem(comm)?;
+    let key = format!("{setup:?} on {:?}", problem.hosts);
+    let mut recipes = RECIPES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(recipe) = recipes.get(&key) {
+        return Ok(recipe.clone());
+    }
+    let recipe = Recipe::new(problem)?;
+    recipes.insert(key, recipe.clone());
+    Ok(recipe)
+}
+
 pub(crate) fn bind(comm: &dyn Comm, fault: &Switch, setup: Setup) -> Result<Bound, Error> {
     bind_with(comm, fault, setup, exchanger_in(setup.memory))
 }
@@ -90,7 +108,7 @@ pub(crate) fn bind_with(
     setup: Setup,
     make: MakeExchanger<'_>,
 ) -> Result<Bound, Error> {
-    let recipe = Recipe::new(setup.problem(comm)?)?;
+    let recipe = recipe(comm, setup)?;
     let reshapes = recipe.to_string().matches("(exchange").count();
     let expected = if setup.who == Who::Next { 1 } else { 2 };
     assert_eq!(reshapes, expected, "{recipe}");

@@ -33,18 +33,20 @@ pub(crate) fn run(options: &Options) -> Result {
 
 /// What there is to be timed.
 pub(crate) struct Binaries {
-    mpi: bool,
+    pub(crate) mpi: bool,
     /// FFTW's program, if FFTW is there.
-    peer: Option<PathBuf>,
+    pub(crate) peer: Option<PathBuf>,
     /// Our program.
-    cli: PathBuf,
+    pub(crate) cli: PathBuf,
 }
 
 impl Binaries {
     /// Compiles both.
     pub(crate) fn prepare(options: &Options) -> Result<Self> {
         let mpi = setup::prepare(&[&FFTW]).mpi;
-        let (peer, cli) = compile(options, mpi)?;
+        let has_peer = mpi && (FFTW.present)();
+        let peer = if has_peer { Some(compile_peer(&options.precision)?) } else { None };
+        let cli = options.cli.clone().map_or_else(|| build_cli(mpi), Ok)?;
         Ok(Self { mpi, peer, cli })
     }
 
@@ -176,17 +178,6 @@ pub(crate) fn way(exchange: &str) -> Vec<&str> {
     }
 }
 
-/// The paths of FFTW's program, if FFTW is there, and of ours.
-pub(crate) fn compile(options: &Options, mpi: bool) -> Result<(Option<PathBuf>, PathBuf)> {
-    let is_there = mpi && (FFTW.present)();
-    let peer = if is_there { Some(compile_peer(&options.precision)?) } else { None };
-    let cli = match &options.cli {
-        Some(cli) => cli.clone(),
-        None => build_cli(mpi)?,
-    };
-    Ok((peer, cli))
-}
-
 fn compile_peer(precision: &str) -> Result<PathBuf> {
     let folder = tools::target_dir().join("peers");
     tools::make_folder(&folder)?;
@@ -207,7 +198,7 @@ fn compile_peer(precision: &str) -> Result<PathBuf> {
 }
 
 /// FFTW's version, from a tiny run.
-pub(crate) fn fftw_version(peer: &Path) -> Result<String> {
+fn fftw_version(peer: &Path) -> Result<String> {
     let report = tools::output(command(peer).args(["threads", "c2c", "2x2x2", "1", "1"]))?;
     let found: Option<Value> = report.lines().find_map(|line| serde_json::from_str(line).ok());
     let version = found.as_ref().and_then(|found| found["version"].as_str());

@@ -7,7 +7,7 @@ use crate::contender::{Contender, Server};
 use crate::machine;
 use crate::options::Options;
 use crate::record::{self, Series};
-use crate::stats::{median, min};
+use crate::stats::median;
 use crate::tools::{self, Result, cargo, command};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -212,14 +212,7 @@ impl GpuCase {
     }
 
     fn record(&self) -> Value {
-        let series = self.series.iter().map(|Series { name, seconds }| {
-            json!({
-                "name": name,
-                "median": record::rounded(median(seconds)),
-                "min": record::rounded(min(seconds)),
-                "seconds": record::all_rounded(seconds),
-            })
-        });
+        let series = self.series.iter().map(Series::record);
         json!({ "gpus": self.gpus, "n": self.n, "series": series.collect::<Vec<_>>() })
     }
 }

@@ -11,6 +11,7 @@ mod heffte;
 mod install;
 mod kernels;
 mod lammps;
+mod lines;
 mod machine;
 mod manifest;
 mod net;
@@ -24,7 +25,6 @@ mod quiet;
 mod record;
 mod setup;
 mod sizes;
-mod sources;
 mod stats;
 mod test;
 mod tools;
@@ -32,11 +32,8 @@ mod venv;
 mod wheel;
 
 use clap::Parser;
-use signal_hook::consts::SIGPIPE;
-use signal_hook::flag;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::{Arc, atomic::AtomicBool};
 
 /// Set-up, tests, demo and benchmarks of thriffty.
 #[derive(Debug, Parser)]
@@ -51,8 +48,7 @@ enum Task {
     Setup,
     /// Check format, lints, tests, programs in other languages and documentation.
     Test {
-        /// Only format, lints and tests without MPI, of the packages with uncommitted changes and
-        /// of those that depend on them.
+        /// Only format, lints, unit tests, and test programs that take no longer than these.
         #[arg(long)]
         quick: bool,
     },
@@ -96,20 +92,19 @@ enum Task {
         #[arg(long, default_value_t = 100)]
         steps: usize,
     },
-    /// Show which folders of each crate use which, and circles of modules.
-    Modules,
-    /// Count lines of Rust, and functions of more than 50.
-    Lines,
+    /// Count lines of code, without comments, blank lines and tests, by folder and language.
+    Lines {
+        /// Count those of this commit.
+        #[arg(long, value_name = "COMMIT")]
+        at: Option<String>,
+    },
     /// Compile kernels/ for GPUs, with an nvcc fetched into target/; needed when they change.
     Kernels,
     Bench(Box<options::Options>),
 }
 
 fn main() -> ExitCode {
-    // `cargo xtask lines | head` ends quietly, where Rust's println! would panic.
-    let always = Arc::new(AtomicBool::new(true));
-    let piped = flag::register_conditional_default(SIGPIPE, always);
-    match piped.map_err(|why| format!("SIGPIPE: {why}")).and_then(|_| run(Task::parse())) {
+    match run(Task::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
             eprintln!("xtask: {why}");
@@ -131,8 +126,7 @@ fn run(task: Task) -> tools::Result {
         Task::Programs { heffte } => programs::run_all(heffte.as_deref()),
         Task::Python => python::run(),
         Task::Lammps { source, steps } => lammps::run(source.as_deref(), steps),
-        Task::Modules => sources::modules(),
-        Task::Lines => sources::lines(),
+        Task::Lines { at } => lines::run(at.as_deref()),
         Task::Kernels => kernels::run(),
         Task::Bench(options) if options.gpu => gpus::run(&options),
         Task::Bench(options) if options.net => net::run(&options),

@@ -8,13 +8,11 @@
 //! The floor of a time is the bytes of the busiest rank over the rate of its link. Our programs
 //! count their bytes; FFTW's follow from its algorithm.
 
-use crate::bench;
+use crate::bench::{self, Binaries};
 use crate::contender::{Contender, Server};
 use crate::machine;
 use crate::options::Options;
-use crate::packages::FFTW;
 use crate::record::{self, Series, all_rounded, rounded};
-use crate::setup;
 use crate::stats::{median, min};
 use crate::tools::{self, Result, command, shown};
 use serde_json::{Map, Value, json};
@@ -35,7 +33,7 @@ impl Lab {
     fn new(hosts: usize, rate: &str) -> Result<Self> {
         let script = std::env::var_os(VARIABLE).map(PathBuf::from);
         let script = script.ok_or(format!("--net needs {VARIABLE}, the path of netlab"))?;
-        let lab = Self { script: absolute(&script)? };
+        let lab = Self { script: tools::absolute(&script)? };
         let words = ["up", &hosts.to_string(), rate];
         println!("$ {} {}", lab.script.display(), words.join(" "));
         println!("{}", tools::output(lab.command().args(words))?);
@@ -85,14 +83,13 @@ impl Found {
 /// Starts the hosts, times all contenders, prints the table, writes the record.
 pub(crate) fn run(options: &Options) -> Result {
     let bits = bits_per_second(&options.rate)?;
-    if !setup::prepare(&[&FFTW]).mpi {
+    let binaries = Binaries::prepare(options)?;
+    if !binaries.mpi {
         return Err("bench --net needs MPI".into());
     }
-    let (peer, cli) = bench::compile(options, true)?;
-    let fftw = peer.as_deref().map(bench::fftw_version).transpose()?;
-    let machine = machine::describe(fftw.as_deref());
+    let machine = binaries.machine()?;
     let lab = Lab::new(options.hosts, &options.rate)?;
-    let mut servers = start_all(&lab, options, peer.as_deref(), &cli)?;
+    let mut servers = start_all(&lab, options, &binaries)?;
     let mut contenders: Vec<&mut dyn Contender> =
         servers.iter_mut().map(|server| server as &mut dyn Contender).collect();
     let (all, busy) = bench::take_turns(&mut contenders, options.rounds, options.patience())?;
@@ -108,14 +105,15 @@ pub(crate) fn run(options: &Options) -> Result {
 }
 
 /// FFTW's programs and ours, each with a rank on every host.
-fn start_all(lab: &Lab, options: &Options, peer: Option<&Path>, cli: &Path) -> Result<Vec<Server>> {
+fn start_all(lab: &Lab, options: &Options, binaries: &Binaries) -> Result<Vec<Server>> {
+    let Binaries { peer, cli, .. } = binaries;
     let mut servers = Vec::new();
     let problem = [options.kind.clone(), options.size_text()];
     let both = [("fftw-mpi", None), ("fftw-mpi-transposed", Some("--transposed"))];
     let wanted = |name: &str| options.wants(name) && options.wires.is_empty();
     if let Some(peer) = peer {
         for (name, freedom) in both.into_iter().filter(|(name, _)| wanted(name)) {
-            let mut fftw = lab.run(options.hosts, &absolute(peer)?);
+            let mut fftw = lab.run(options.hosts, &tools::absolute(peer)?);
             fftw.arg("mpi").args(&problem).arg("--serve").args(freedom);
             servers.push(start(name, &mut fftw)?);
         }
@@ -128,7 +126,7 @@ fn start_all(lab: &Lab, options: &Options, peer: Option<&Path>, cli: &Path) -> R
     let first = |line: &str| line.split_whitespace().next().map(String::from);
     let known: Vec<_> = known.lines().filter_map(first).collect();
     for (name, words) in ours(options, &known) {
-        let mut ours = lab.run(options.hosts, &absolute(cli)?);
+        let mut ours = lab.run(options.hosts, &tools::absolute(cli)?);
         ours.arg("bench").args(&problem).args(["--input-grid", &slabs, "--output-grid", &slabs]);
         match start(&name, ours.arg("--serve").args(words)) {
             Ok(server) => servers.push(server),
@@ -180,10 +178,6 @@ fn ours(options: &Options, known: &[String]) -> Vec<(String, Vec<String>)> {
 fn start(name: &str, command: &mut Command) -> Result<Server> {
     println!("starting {name}: {}", shown(command));
     Server::start(name, command)
-}
-
-fn absolute(path: &Path) -> Result<PathBuf> {
-    path.canonicalize().map_err(|e| format!("{}: {e}", path.display()))
 }
 
 /// The bytes and parts of a program.
@@ -254,16 +248,12 @@ fn record_of(
     let series = found.iter().map(|one| {
         let (seconds, floor) = (&one.series.seconds, one.floor(bits));
         let split = one.parts.iter().map(|(name, s)| ((*name).into(), rounded(*s).into()));
-        json!({
-            "name": one.series.name,
-            "median": rounded(median(seconds)),
-            "min": rounded(min(seconds)),
-            "bytes_sent_busiest": one.busiest.round(),
-            "floor": rounded(floor),
-            "floor_percent": rounded(100.0 * floor / median(seconds)),
-            "split": split.collect::<Map<_, _>>(),
-            "seconds": all_rounded(seconds),
-        })
+        let mut record = one.series.record();
+        record["bytes_sent_busiest"] = one.busiest.round().into();
+        record["floor"] = rounded(floor).into();
+        record["floor_percent"] = rounded(100.0 * floor / median(seconds)).into();
+        record["split"] = split.collect::<Map<_, _>>().into();
+        record
     });
     json!({
         "network": {

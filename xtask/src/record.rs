@@ -15,6 +15,18 @@ pub(crate) struct Series {
     pub(crate) seconds: Vec<f64>,
 }
 
+impl Series {
+    pub(crate) fn record(&self) -> Value {
+        let Self { name, seconds } = self;
+        json!({
+            "name": name,
+            "median": rounded(median(seconds)),
+            "min": rounded(min(seconds)),
+            "seconds": all_rounded(seconds),
+        })
+    }
+}
+
 /// All contenders at one number of ranks.
 pub(crate) struct RankCase {
     pub(crate) ranks: usize,
@@ -56,14 +68,7 @@ impl RankCase {
     }
 
     pub(crate) fn record(&self) -> Value {
-        let series = self.series.iter().map(|Series { name, seconds }| {
-            json!({
-                "name": name,
-                "median": rounded(median(seconds)),
-                "min": rounded(min(seconds)),
-                "seconds": all_rounded(seconds),
-            })
-        });
+        let series = self.series.iter().map(Series::record);
         let ratios = self.ratios().into_iter().map(|(ours, theirs, ratio)| {
             json!({
                 "ours": ours,

@@ -119,16 +119,6 @@ pub(crate) fn run_by_line(command: &mut Command, mut each: impl FnMut(&str)) -> 
     judged(command, status)
 }
 
-/// Runs a command, with our output, which is also kept.
-pub(crate) fn run_and_keep(command: &mut Command) -> (String, Result) {
-    let mut kept = String::new();
-    let outcome = run_by_line(command, |line| {
-        println!("{line}");
-        kept.extend([line, "\n"]);
-    });
-    (kept, outcome)
-}
-
 /// Prints the command line, then runs it.
 pub(crate) fn run_shown(command: &mut Command) -> Result {
     println!("\n$ {}", shown(command));
@@ -182,10 +172,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_is_kept() {
-        let (said, outcome) =
-            run_and_keep(Command::new("sh").args(["-c", "echo a; echo b; exit 1"]));
-        assert_eq!(said, "a\nb\n");
+    fn lines_are_handed_on() {
+        let mut lines = Vec::new();
+        let script = ["-c", "echo a; echo b; exit 1"];
+        let outcome =
+            run_by_line(Command::new("sh").args(script), |line| lines.push(line.to_string()));
+        assert_eq!(lines, ["a", "b"]);
         assert!(outcome.unwrap_err().contains("status"));
     }
 }

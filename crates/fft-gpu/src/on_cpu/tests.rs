@@ -147,11 +147,11 @@ fn parameters<T: GpuReal>(form: &Form, (step, seed): (f64, u64), raw: RawMessage
     [real, width, wire, blocks, seed, bits, part, step, raw as u64]
 }
 
-/// All boxes with all wires, each with another field.
+/// All boxes with all wires, each with another field: by turns of real and of complex numbers.
 fn as_the_codecs<T: GpuReal>(width: usize) {
     let Some(programs) = programs(Races::Unseen) else { return };
     for (turn, case) in data::all().iter().enumerate() {
-        for number in 0..WIRES.len() {
+        for number in (0..WIRES.len()).filter(|number| (turn + number + width).is_multiple_of(2)) {
             one_as_the_codecs::<T>(programs, width, case, (turn, number));
         }
     }
