@@ -1,13 +1,13 @@
 //! Detects processes that have ended: agreement calls that return an error instead of hanging.
 //!
 //! Each call is a non-blocking reduction on a communicator of its own. A process that drops its
-//! detector announces its exit: it starts one more reduction, whose value names it. The next call of
-//! the others returns that value. The reduction may be active long after the drop, so a list keeps
-//! it, at the latest until MPI is finalised.
+//! detector announces its exit: it starts one more reduction, whose value names it. The next call
+//! of the others returns that value. The reduction may be active long after the drop, so a list
+//! keeps it, at the latest until MPI is finalised.
 //!
 //! Two things depend on the library. The last reduction makes progress only while its process calls
-//! MPI, at the latest in MPI_Finalize. And `MPI_Comm_free` of a detector that has ended must not wait
-//! for other ranks, as in Open MPI and MPICH.
+//! MPI, at the latest in MPI_Finalize. And `MPI_Comm_free` of a detector that has ended must not
+//! wait for other ranks, as in Open MPI and MPICH.
 
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
