@@ -90,7 +90,7 @@ pub use plan::{Draft, Plan, c2c, r2c, r2r};
 pub mod group {
     #[doc(inline)]
     pub use fft_comm::group::*;
-    pub use fft_core::{Parts, Slot};
+    pub use fft_core::{DeviceBuffer, Part, Parts, Slot};
 }
 
 /// Plans whose types are values, a cache of plans, and what plans are made from: options, layouts,

@@ -26,6 +26,7 @@ _TYPES: dict[str, Any] = {
     "abandon": CFUNCTYPE(None, c_void_p),
     "error": CFUNCTYPE(c_void_p, c_void_p),
 }
+_TYPES["device_alltoallv"] = _TYPES["alltoallv"]
 
 
 class GroupCallbacks(Structure):
@@ -39,6 +40,18 @@ def view(address: int | None, bytes: int) -> memoryview:
     if bytes == 0:
         return memoryview(b"")
     return memoryview((ctypes.c_char * bytes).from_address(address or 0)).cast("B")
+
+
+class DeviceBytes:
+    """Bytes in memory of a device, which CuPy, Numba and torch take as an array."""
+
+    def __init__(self, address: int, bytes: int) -> None:
+        self.__cuda_array_interface__ = {
+            "shape": (bytes,),
+            "typestr": "|u1",
+            "data": (address if bytes > 0 else 0, False),
+            "version": 3,
+        }
 
 
 def fill(rooms: Sequence[memoryview], parts: Sequence[Any]) -> None:
@@ -57,7 +70,7 @@ class Callbacks:
     """The functions of a group.
 
     The group's ``allgather(mine, rooms)`` and ``alltoallv(parts, rooms)`` take lists of memory with
-    one element for each rank. An exception in any of its methods becomes the text of `error`, and
+    one element for each rank, and ``device_alltoallv(parts, rooms)`` those of :class:`DeviceBytes`. An exception in any of its methods becomes the text of `error`, and
     all later calls fail, too.
     """
 
@@ -73,6 +86,8 @@ class Callbacks:
             "alltoallv": self._status(self._alltoallv),
             "error": lambda _: _address(self._failed),
         }
+        if hasattr(group, "device_alltoallv"):
+            calls["device_alltoallv"] = self._status(self._device_alltoallv)
         if hasattr(group, "irecv"):
             calls["isend"] = self._status(self._isend)
             calls["irecv"] = self._status(self._irecv)
@@ -110,6 +125,14 @@ class Callbacks:
         parts = [view((send or 0) + froms[rank], sends[rank]) for rank in ranks]
         rooms = [view((recv or 0) + tos[rank], receives[rank]) for rank in ranks]
         self._group.alltoallv(parts, rooms)
+
+    def _device_alltoallv(
+        self, send: int, sends: Any, froms: Any, recv: int, receives: Any, tos: Any
+    ) -> None:
+        ranks = range(self._size)
+        parts = [DeviceBytes((send or 0) + froms[rank], sends[rank]) for rank in ranks]
+        rooms = [DeviceBytes((recv or 0) + tos[rank], receives[rank]) for rank in ranks]
+        self._group.device_alltoallv(parts, rooms)
 
     def _begun(self, asked: Any, room: memoryview | None, request: Any) -> None:
         self._requests += 1

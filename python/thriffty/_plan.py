@@ -91,7 +91,7 @@ class Plan(Spectra, _library.Uncopied):
         timings that were saved in this file, or by the model if it has none of this transform on
         this machine. recipe:TEXT: the recipe that prints as this text.
     machine : str or path, optional
-        The machine of the model: default, which is the default; summit, frontier, ethernet; or a
+        The machine of the model: default, which is the default; summit, frontier, ethernet, h200; or a
         file that `fft-cli calibrate` has written.
     layouts : {"any", "slabs", "pencils"}
         The layouts between input and output that are considered: any, slabs or pencils.

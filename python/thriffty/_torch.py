@@ -8,6 +8,8 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from ._callbacks import DeviceBytes
+
 
 class TorchGroup:
     """The collectives of a group, which lives as long as its plans."""
@@ -19,6 +21,8 @@ class TorchGroup:
         backends = str(dist.get_backend_config(group))
         on_device = "cpu:" not in backends
         self._device = torch.device("cuda", torch.cuda.current_device()) if on_device else "cpu"
+        if "nccl" in backends:
+            self.device_alltoallv = self._device_alltoallv
 
     def _members(self) -> Any:
         group = self._group()
@@ -41,6 +45,17 @@ class TorchGroup:
         received = self._room(sum(receives))
         dist.all_to_all_single(received, sent, receives, sends, group=self._members())
         _copy(received.cpu().split(receives), rooms)
+
+
+    def _device_alltoallv(self, parts: list[DeviceBytes], rooms: list[DeviceBytes]) -> None:
+        """NCCL's, on torch's current stream."""
+        device = torch.device("cuda", torch.cuda.current_device())
+        received, sent = (
+            [torch.as_tensor(bytes, dtype=torch.uint8, device=device) for bytes in side]
+            for side in (rooms, parts)
+        )
+        dist.all_to_all(received, sent, group=self._members())
+        torch.cuda.current_stream().synchronize()
 
 
 def _tensor(memory: memoryview) -> torch.Tensor:

@@ -5,7 +5,7 @@ use std::path::Path;
 use fft_core::{Error, Machine};
 
 /// Names that [`named`] knows: `default` is [`Machine::default`].
-pub const NAMES: [&str; 4] = ["default", "summit", "frontier", "ethernet"];
+pub const NAMES: [&str; 5] = ["default", "summit", "frontier", "ethernet", "h200"];
 
 /// A machine that comes with the library, by its name alone. [`read`](super::read) and
 /// [`read_file`] take a file as well.
@@ -24,6 +24,7 @@ pub fn named(name: &str) -> Result<Machine, Error> {
         "summit" => ("summit.toml", include_str!("../../machines/summit.toml")),
         "frontier" => ("frontier.toml", include_str!("../../machines/frontier.toml")),
         "ethernet" => ("ethernet.toml", include_str!("../../machines/ethernet.toml")),
+        "h200" => ("h200.toml", include_str!("../../machines/h200.toml")),
         _ => {
             let expected = format!("one of {}", NAMES.join(", "));
             return Err(Error::argument("machine", name, expected));
@@ -137,7 +138,7 @@ mod tests {
 
     #[test]
     fn a_name_that_is_none_is_answered_by_those_that_are() {
-        let known = "one of default, summit, frontier, ethernet";
+        let known = "one of default, summit, frontier, ethernet, h200";
         let found = named("titan").unwrap_err().to_string();
         assert_eq!(found, format!("machine: found titan, expected {known}"));
         assert_eq!(read_file("summit"), named("summit"));

@@ -194,7 +194,10 @@ mod tests {
             assert_eq!(read(&comm, other), named("frontier"));
             read(&comm, "titan").unwrap_err().to_string()
         });
-        assert!(found[0] == found[1] && found[0].ends_with("frontier, ethernet"), "{found:?}");
+        assert!(
+            found[0] == found[1] && found[0].ends_with("frontier, ethernet, h200"),
+            "{found:?}"
+        );
     }
 
     #[test]

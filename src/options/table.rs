@@ -80,7 +80,7 @@ macro_rules! options_table {
                 /// prints as this text.
                 Choice tuning: Tuning = Tuning::Model, |tuning: $crate::options::Tuning| tuning;
                 /// The machine of the model: default, which is the default; summit, frontier,
-                /// ethernet; or a file that `fft-cli calibrate` has written.
+                /// ethernet, h200; or a file that `fft-cli calibrate` has written.
                 Choice machine: Option<MachineChoice> = None,
                 |machine: impl Into<$crate::options::MachineChoice>| Some(machine.into());
                 /// The layouts between input and output that are considered: any, slabs or pencils.

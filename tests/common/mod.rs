@@ -15,6 +15,7 @@ pub(crate) mod job;
 pub(crate) mod leaving;
 pub(crate) mod little;
 pub(crate) mod lossy;
+pub(crate) mod message_buffers;
 pub(crate) mod operators;
 pub(crate) mod oracle;
 pub(crate) mod plan_cache;

@@ -1,12 +1,15 @@
 //! Groups of several hosts. All processes are on one machine, so that they pretend.
 
+use fft_core::MessagePlan;
 use thriffty::group::GroupComm;
 use thriffty::planning::{Exchange, Memory, Reduce};
 use thriffty::{C2c, Comm, Error, ErrorKind, Grid, Kind, Plan, R2c, Tolerance, Tuning};
 
 use crate::common::check::{Case, check};
+use crate::common::message_buffers::{memory, message_plan, moves, reaches};
 use crate::common::{arrays, failures, lossy, plans};
 use crate::processes;
+use crate::sockets::SocketGroup;
 
 type Done = Result<(), Error>;
 
@@ -57,6 +60,39 @@ fn with_messages() {
         Ok(())
     };
     run(&world(true)).unwrap_or_else(|error| panic!("{error}"));
+}
+
+#[test]
+fn a_group_with_messages_of_devices_carries_them_in_one_collective() {
+    processes::must_succeed(3, "hosts::device_messages", "0,0,0");
+    processes::must_succeed(3, "hosts::device_messages", "0,0,1");
+}
+
+#[test]
+#[ignore = "started by another test"]
+fn device_messages() {
+    let [rank, ranks] = processes::place();
+    let hosts = processes::told();
+    let host = hosts.split(',').nth(rank).and_then(|host| host.parse().ok()).expect("a number");
+    let members: Vec<_> = (0..ranks).collect();
+    let group =
+        |name| SocketGroup::connect(&processes::folder(), name, &members, rank).on_host(host);
+    let run = || -> Done {
+        let comm = GroupComm::new(group("all").with_device_messages())?;
+        assert!(reaches(&comm, &memory(1, true))?);
+        moves(&comm, Exchange::Alltoallv)?;
+        let made = fft_comm::exchanger(Exchange::Alltoallv, &comm)?;
+        let messages = message_plan(&comm, 0, 1, &[memory(1, true), memory(1, true)]);
+        let shorter = MessagePlan { shorter: true, ..messages };
+        assert!(!made.takes_message_buffers(&shorter), "of unknown length");
+        // One rank without them is enough for none.
+        let mixed = group("mixed");
+        let mixed = if rank == 1 { mixed } else { mixed.with_device_messages() };
+        let comm = GroupComm::new(mixed)?;
+        assert!(!reaches(&comm, &memory(1, true))?);
+        Ok(())
+    };
+    run().unwrap_or_else(|error| panic!("{error}"));
 }
 
 #[test]

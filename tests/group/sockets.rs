@@ -8,7 +8,9 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::time::Duration;
 
-use thriffty::group::{GroupError, Messages, Parts, ProcessGroup, Request, Slot};
+use thriffty::group::{
+    DeviceBuffer, DeviceMessages, GroupError, Messages, Parts, ProcessGroup, Request, Slot,
+};
 
 type Result<T, E = GroupError> = std::result::Result<T, E>;
 
@@ -20,6 +22,7 @@ pub(crate) struct SocketGroup {
     /// What it says to be its host, and whether it offers messages.
     host: Option<String>,
     has_messages: bool,
+    has_device_messages: bool,
     has_failed: Cell<bool>,
 }
 
@@ -65,6 +68,7 @@ impl SocketGroup {
             mail,
             host: None,
             has_messages: false,
+            has_device_messages: false,
             has_failed: Cell::new(false),
         }
     }
@@ -72,6 +76,11 @@ impl SocketGroup {
     /// The same group with messages.
     pub(crate) fn with_messages(self) -> Self {
         Self { has_messages: true, ..self }
+    }
+
+    /// The same group with messages in memory of devices.
+    pub(crate) fn with_device_messages(self) -> Self {
+        Self { has_device_messages: true, ..self }
     }
 
     /// Pretends to be on a host.
@@ -117,6 +126,24 @@ fn split<'b>(bytes: &'b mut [u8], parts: &[(usize, usize)]) -> Vec<&'b mut [u8]>
     found
 }
 
+/// Of memory that the host can copy to and from.
+impl DeviceMessages for SocketGroup {
+    fn alltoallv(
+        &self,
+        send: Parts<'_, &DeviceBuffer>,
+        recv: Parts<'_, &DeviceBuffer>,
+    ) -> Result<()> {
+        let (mut out, mut come) = (vec![0; send.bytes.bytes()], vec![0; recv.bytes.bytes()]);
+        send.bytes.read(&mut out)?;
+        let parts = Parts { bytes: &out[..], parts: send.parts };
+        ProcessGroup::alltoallv(self, parts, Parts { bytes: &mut come, parts: recv.parts })?;
+        for &(first, bytes) in recv.parts {
+            recv.bytes.part(first..first + bytes).write(&come[first..first + bytes])?;
+        }
+        Ok(())
+    }
+}
+
 impl ProcessGroup for SocketGroup {
     fn rank(&self) -> usize {
         self.rank
@@ -136,6 +163,10 @@ impl ProcessGroup for SocketGroup {
         let part = |&(first, len): &(usize, usize)| &send.bytes[first..][..len];
         let parts: Vec<_> = send.parts.iter().map(part).collect();
         self.exchange(&parts, &mut split(recv.bytes, recv.parts))
+    }
+
+    fn device_messages(&self) -> Option<&dyn DeviceMessages> {
+        self.has_device_messages.then_some(self)
     }
 
     fn messages(&self) -> Option<&dyn Messages> {

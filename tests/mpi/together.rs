@@ -9,7 +9,7 @@ use thriffty::mpi::MpiComm;
 use thriffty::mpi::rsmpi::topology::SimpleCommunicator;
 use thriffty::planning::Exchange;
 
-use super::windows::letter;
+use crate::common::message_buffers::letter;
 
 /// Bytes that one call of MPI's sends at most; of so many pieces as are under way there is memory
 /// for two messages.

@@ -12,6 +12,7 @@ use thriffty::{Error, ErrorKind, Grid, Plan};
 use crate::common::failures::{culprits, everywhere};
 use crate::common::faulty::{Fault as DeviceFault, Switch};
 use crate::common::injected::{MEMORY, Setup, bind, transform_of_ones};
+use crate::common::message_buffers::letter;
 use crate::common::weak::{Fault, Weak, failure};
 
 type Done = Result<(), Error>;
@@ -196,11 +197,6 @@ struct Mail<'a> {
     chunk: usize,
     came: Vec<Vec<u8>>,
     finished: bool,
-}
-
-pub(crate) fn letter(from: usize, to: usize, round: usize, spec: &MessageSpec) -> Vec<u8> {
-    let len = spec.bytes.saturating_sub((from + 2 * to + round + spec.chunk) % 5);
-    (0..len).map(|i| (i + 7 * from + 31 * to + 101 * round + 13 * spec.chunk) as u8).collect()
 }
 
 impl MessageHandler for Mail<'_> {

@@ -56,6 +56,7 @@ module thriffty_types
         type(c_funptr) :: allgather = c_null_funptr, alltoallv = c_null_funptr
         type(c_funptr) :: isend = c_null_funptr, irecv = c_null_funptr, test = c_null_funptr
         type(c_funptr) :: host = c_null_funptr, lost = c_null_funptr, abandon = c_null_funptr, error = c_null_funptr
+        type(c_funptr) :: device_alltoallv = c_null_funptr
     end type
 
     !> A brick in a local array. Arrays of a copy are numbered from 0. The offset is that of the

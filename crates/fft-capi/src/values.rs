@@ -182,6 +182,20 @@ pub struct GroupCallbacks {
     pub abandon: Option<unsafe extern "C" fn(context: *mut c_void)>,
     /// Why the last function failed, in words, or NULL; valid until the next call.
     pub error: Option<unsafe extern "C" fn(context: *mut c_void) -> *const c_char>,
+    /// As `alltoallv`, of memory on the devices of plans. What is sent is there when it is called,
+    /// and what is received must be there when it returns. Without it, on any rank, what devices
+    /// send passes through the host.
+    pub device_alltoallv: Option<
+        unsafe extern "C" fn(
+            context: *mut c_void,
+            send: *const c_void,
+            send_bytes: *const usize,
+            send_offsets: *const usize,
+            recv: *mut c_void,
+            recv_bytes: *const usize,
+            recv_offsets: *const usize,
+        ) -> i32,
+    >,
 }
 
 /// Sizes of a plan on this rank, all arrays of a batch together. Later versions have more fields at

@@ -31,8 +31,8 @@ impl Exchanger for Damaging {
         self.exchange.pin(pins);
     }
 
-    fn takes_message_buffers(&self) -> bool {
-        self.exchange.takes_message_buffers()
+    fn takes_message_buffers(&self, message_plan: &MessagePlan) -> bool {
+        self.exchange.takes_message_buffers(message_plan)
     }
 
     fn reserve(&mut self, message_plan: &MessagePlan) -> Result<(), Error> {

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_void};
 
 use thriffty::group::{
-    GroupComm, GroupError, Messages, Parts, ProcessGroup, Request, Slot, default_host,
+    DeviceBuffer, DeviceMessages, GroupComm, GroupError, Messages, Part, Parts, ProcessGroup,
+    Request, Slot, default_host,
 };
 use thriffty::{Comm, Error};
 
@@ -13,6 +14,17 @@ use super::addresses::null;
 use crate::values::GroupCallbacks;
 
 type Result<T, E = GroupError> = std::result::Result<T, E>;
+
+/// The function of an all-to-all.
+type Alltoallv = unsafe extern "C" fn(
+    *mut c_void,
+    *const c_void,
+    *const usize,
+    *const usize,
+    *mut c_void,
+    *const usize,
+    *const usize,
+) -> i32;
 
 /// The communicator of a program's group. Collective.
 ///
@@ -97,6 +109,34 @@ impl ProgramGroup {
         text.unwrap_or_else(|| format!("the callback returned {status}"))
     }
 
+    /// Calls an all-to-all. It reads and writes parts of arrays at these addresses.
+    ///
+    /// # Safety
+    /// The array has the parts, one for each rank, and nobody else touches them.
+    unsafe fn exchange(
+        &self,
+        call: Option<Alltoallv>,
+        [(send, sent), (recv, received)]: [(*mut c_void, &[Part]); 2],
+    ) -> Result<()> {
+        let call = call.expect("a function that was asked for before");
+        let mut parts = self.parts.borrow_mut();
+        parts.iter_mut().for_each(Vec::clear);
+        let [send_bytes, send_offsets, recv_bytes, recv_offsets] = &mut *parts;
+        for (parts, bytes, offsets) in
+            [(sent, send_bytes, send_offsets), (received, recv_bytes, recv_offsets)]
+        {
+            bytes.extend(parts.iter().map(|part| part.1));
+            offsets.extend(parts.iter().map(|part| part.0));
+        }
+        let [send_bytes, send_offsets, recv_bytes, recv_offsets] =
+            parts.each_ref().map(|numbers| numbers.as_ptr());
+        // SAFETY: the caller of `communicator` vouches for the function, and the caller for the
+        // arrays.
+        self.outcome(unsafe {
+            call(self.context, send, send_bytes, send_offsets, recv, recv_bytes, recv_offsets)
+        })
+    }
+
     /// Keeps a message until it has left or arrived.
     fn keep(&self, request: Request, message: Slot) -> Result<Request> {
         match self.under_way.borrow_mut().insert(request, message) {
@@ -144,28 +184,18 @@ impl ProcessGroup for ProgramGroup {
     }
 
     fn alltoallv(&self, send: Parts<'_, &[u8]>, recv: Parts<'_, &mut [u8]>) -> Result<()> {
-        let call = self.calls.alltoallv.expect("not NULL, as `new` has checked");
-        let mut parts = self.parts.borrow_mut();
-        parts.iter_mut().for_each(Vec::clear);
-        let [send_bytes, send_offsets, recv_bytes, recv_offsets] = &mut *parts;
-        for (parts, bytes, offsets) in
-            [(send.parts, send_bytes, send_offsets), (recv.parts, recv_bytes, recv_offsets)]
-        {
-            bytes.extend(parts.iter().map(|part| part.1));
-            offsets.extend(parts.iter().map(|part| part.0));
-        }
-        let [send_bytes, send_offsets, recv_bytes, recv_offsets] =
-            parts.each_ref().map(|numbers| numbers.as_ptr());
-        let (from, to) = (send.bytes.as_ptr().cast(), recv.bytes.as_mut_ptr().cast());
-        // SAFETY: the caller of `communicator` vouches for the function; the parts are inside of
-        // the arrays, and there is one for each rank.
-        self.outcome(unsafe {
-            call(self.context, from, send_bytes, send_offsets, to, recv_bytes, recv_offsets)
-        })
+        let from = send.bytes.as_ptr().cast_mut().cast();
+        let to = recv.bytes.as_mut_ptr().cast();
+        // SAFETY: the parts are inside of the arrays.
+        unsafe { self.exchange(self.calls.alltoallv, [(from, send.parts), (to, recv.parts)]) }
     }
 
     fn messages(&self) -> Option<&dyn Messages> {
         self.calls.isend.is_some().then_some(self)
+    }
+
+    fn device_messages(&self) -> Option<&dyn DeviceMessages> {
+        self.calls.device_alltoallv.is_some().then_some(self)
     }
 
     fn host(&self) -> String {
@@ -189,6 +219,20 @@ impl ProcessGroup for ProgramGroup {
         if let Some(call) = self.calls.abandon {
             // SAFETY: the caller of `communicator` vouches for the function.
             unsafe { call(self.context) };
+        }
+    }
+}
+
+impl DeviceMessages for ProgramGroup {
+    fn alltoallv(
+        &self,
+        send: Parts<'_, &DeviceBuffer>,
+        recv: Parts<'_, &DeviceBuffer>,
+    ) -> Result<()> {
+        let (from, to) = (send.bytes.address().cast(), recv.bytes.address().cast());
+        // SAFETY: the parts are inside of the memory, which messages have for themselves.
+        unsafe {
+            self.exchange(self.calls.device_alltoallv, [(from, send.parts), (to, recv.parts)])
         }
     }
 }

@@ -41,6 +41,25 @@ fn programs_of_gpus_need_no_gpu() {
     assert!(text.contains("from output to output") && !text.contains("by load"), "{text}");
 }
 
+/// What two H200 took, in milliseconds, is of benches/records/2026-11-30-h200x2-predictions.txt.
+#[test]
+#[cfg(feature = "cuda")]
+fn predictions_for_gpus_are_near_what_two_took() {
+    let places = "--ranks 2 --per-host 2 --device cuda --machine h200 --input-grid 2x1x1";
+    for (n, measured) in [
+        (256, [0.388, 0.595]),
+        (500, [2.593, 3.622]),
+        (512, [2.715, 3.909]),
+        (1024, [20.589, 26.720]),
+    ] {
+        for (to, measured) in ["1x2x1", "2x1x1"].into_iter().zip(measured) {
+            let found = json(&format!("c2c {n}^3 {places} --output-grid {to}"));
+            let ratio = 1e3 * number(&found, "/seconds/predicted") / measured;
+            assert!((0.8..1.2).contains(&ratio), "{n} to {to}: {ratio}");
+        }
+    }
+}
+
 #[test]
 fn a_plan_is_told_for_people() {
     let line = "plan c2c 1024x1024 --ranks 4 --per-host 2 --machine ethernet --input-grid 4x1 --output-grid 1x4";
@@ -223,7 +242,7 @@ fn what_makes_no_sense_is_refused() {
         ("plan c2c 8 --ranks 18446744073709551615".into(), "forecasts are for at most 1048576"),
         (
             "plan c2c 8^3 --ranks 4 --machine sumit".into(),
-            "one of default, summit, frontier, ethernet",
+            "one of default, summit, frontier, ethernet, h200",
         ),
         (
             "plan c2c 8^3 --ranks 4 --layouts sheets".into(),

@@ -223,8 +223,10 @@ impl Exchanger for Alltoallv {
         self.pins = Some(pins);
     }
 
-    fn takes_message_buffers(&self) -> bool {
-        true
+    fn takes_message_buffers(&self, message_plan: &MessagePlan) -> bool {
+        // Messages of unknown length go between pairs.
+        let pairs = self.pairs.as_ref();
+        !message_plan.shorter || pairs.is_some_and(|it| it.takes_message_buffers(message_plan))
     }
 
     fn reserve(&mut self, message_plan: &MessagePlan) -> Result<(), Error> {

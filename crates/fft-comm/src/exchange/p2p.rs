@@ -16,8 +16,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use fft_core::{
-    Arrival, Comm, Error, Exchange, Exchanger, Flight, MessageHandler, MessagePlan, MessageSpec,
-    PackRequest, PinnedMemory, Slot, agree,
+    Arrival, Comm, DeviceComm, Error, Exchange, Exchanger, Flight, MessageHandler, MessagePlan,
+    MessageSpec, PackRequest, PinnedMemory, Slot, agree,
 };
 
 use super::messages::{of_chunks, panicked, slot_or_empty};
@@ -34,6 +34,8 @@ pub(crate) struct P2p {
     /// Taken by a run, and so dropped in a panic. The others learn then that no more messages will
     /// come, even while this rank still waits to exit an exposure epoch.
     flight: Option<Box<dyn Flight>>,
+    /// Whether messages may be in memory of devices, if the communicator reaches it.
+    takes_buffers: bool,
     held: Held,
 }
 
@@ -57,7 +59,8 @@ struct Held {
 impl P2p {
     pub(crate) fn new(exchange: Exchange, comm: &dyn Comm) -> Result<Self, Error> {
         let flight = Some(agree(comm, comm.flight())?);
-        Ok(Self { exchange, rank: comm.rank(), flight, held: Held::default() })
+        let takes_buffers = comm.device().is_none_or(DeviceComm::has_flights);
+        Ok(Self { exchange, rank: comm.rank(), flight, takes_buffers, held: Held::default() })
     }
 }
 
@@ -203,8 +206,8 @@ impl Exchanger for P2p {
         self.flight.iter_mut().for_each(|flight| flight.pin(pins.clone()));
     }
 
-    fn takes_message_buffers(&self) -> bool {
-        true
+    fn takes_message_buffers(&self, _message_plan: &MessagePlan) -> bool {
+        self.takes_buffers
     }
 
     fn reserve(&mut self, message_plan: &MessagePlan) -> Result<(), Error> {

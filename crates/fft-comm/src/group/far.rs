@@ -1,10 +1,11 @@
-//! The group that a communicator was made of, where its ranks are on several hosts.
+//! The group that a communicator was made of, if its ranks are on several hosts or exchange data of
+//! devices by it.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use fft_core::{Arrival, Error, Parts, Slot, SlotPool};
+use fft_core::{Arrival, DeviceBuffer, Error, Parts, Slot, SlotPool};
 
 use super::board::Board;
 use super::process_group::{GroupError, Messages, ProcessGroup, Request};
@@ -15,6 +16,7 @@ pub(super) struct Far {
     pub(super) rank: usize,
     pub(super) size: usize,
     pub(super) has_messages: bool,
+    pub(super) has_device_messages: bool,
     /// The tag of the next flight. Flights are made by all ranks in the same order.
     tag: AtomicU32,
     /// The first failure, which all later calls return.
@@ -27,9 +29,10 @@ impl Far {
     pub(super) fn new(group: Box<dyn ProcessGroup>) -> Self {
         let (rank, size) = (group.rank(), group.size());
         let has_messages = group.messages().is_some();
+        let has_device_messages = group.device_messages().is_some();
         let (group, tag) = (Mutex::new(group), AtomicU32::new(0));
         let (failure, board) = Default::default();
-        Self { group, rank, size, has_messages, tag, failure, board }
+        Self { group, rank, size, has_messages, has_device_messages, tag, failure, board }
     }
 
     fn group(&self) -> MutexGuard<'_, Box<dyn ProcessGroup>> {
@@ -78,6 +81,17 @@ impl Far {
         recv: Parts<'_, &mut [u8]>,
     ) -> Result<(), Error> {
         self.call("alltoallv", |group| group.alltoallv(send, recv))
+    }
+
+    pub(super) fn device_alltoallv(
+        &self,
+        send: Parts<'_, &DeviceBuffer>,
+        recv: Parts<'_, &DeviceBuffer>,
+    ) -> Result<(), Error> {
+        self.call("alltoallv of devices", |group| {
+            let messages = group.device_messages().expect("every rank's group has them");
+            messages.alltoallv(send, recv)
+        })
     }
 
     pub(super) fn abandon(&self) {

@@ -30,6 +30,8 @@ pub struct GroupComm {
     pub(super) board: Arc<Board>,
     /// The group, where ranks are on several hosts.
     pub(super) far: Option<Arc<Far>>,
+    /// The group, if on every rank it has messages in memory of devices.
+    pub(super) device: Option<Arc<Far>>,
     /// The lowest rank of each rank's host.
     pub(super) hosts: Arc<[usize]>,
     /// The messages of the all-to-all, where all ranks are on this host.
@@ -50,10 +52,11 @@ impl GroupComm {
         let far = Arc::new(Far::new(Box::new(group)));
         let all = processes(&far)?;
         let made = board(&far, &all);
-        let mut shares = vec![0; far.size];
-        far.allgather(&[u8::from(made.is_ok())], &mut shares)?;
+        let mut ready = vec![[0; 2]; far.size];
+        let mine = [u8::from(made.is_ok()), u8::from(far.has_device_messages)];
+        far.allgather(&mine, ready.as_flattened_mut())?;
 
-        let is_shared = |rank: usize| shared_by(&all, rank).all(|other| shares[other] == 1);
+        let is_shared = |rank: usize| shared_by(&all, rank).all(|other| ready[other][0] == 1);
         let lowest = |rank: usize| shared_by(&all, rank).next().unwrap_or(rank);
         let host = |rank: usize| if is_shared(rank) { lowest(rank) } else { rank };
         let hosts: Arc<[usize]> = (0..far.size).map(host).collect();
@@ -70,19 +73,22 @@ impl GroupComm {
             }
         };
         let several = hosts.iter().any(|host| *host != hosts[0]);
-        let comm = Self::on(board, several.then_some(far), hosts);
-        if let Some(far) = &comm.far {
-            far.warn_at(&comm.board);
+        let device = ready.iter().all(|[_, device]| *device == 1).then(|| far.clone());
+        let far = several.then_some(far);
+        let mut comm = Self::on(board, far, hosts);
+        comm.device = device;
+        if let Some(group) = comm.far.as_ref().or(comm.device.as_ref()) {
+            group.warn_at(&comm.board);
         }
         Ok(comm)
     }
 
-    /// The ranks of a board, and those of other hosts.
+    /// The ranks of a board, and those of other hosts, without messages of devices.
     pub(super) fn on(board: Board, far: Option<Arc<Far>>, hosts: Arc<[usize]>) -> Self {
         let board = Arc::new(board);
         // Between hosts the group has a collective.
         let flight = RefCell::new(GroupFlight::new(board.clone(), None));
-        Self { board, far, hosts, flight, scratch: RefCell::default() }
+        Self { board, far, device: None, hosts, flight, scratch: RefCell::default() }
     }
 
     /// Another board of the ranks of this host. Collective over all ranks, with the same error.

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use fft_core::{Comm, Error, Flight, MessageSlots, NodeMemory, Part, Parts, Reduce};
+use fft_core::{
+    Comm, DeviceBuffer, DeviceComm, Error, Flight, MessageSlots, NodeMemory, Part, Parts, Reduce,
+};
 
 use super::board::reduced;
 use super::flight::GroupFlight;
@@ -102,8 +104,33 @@ impl Comm for GroupComm {
         Ok(Some(Box::new(HostMessageSlots::new(self.host_memory()?))))
     }
 
+    fn device(&self) -> Option<&dyn DeviceComm> {
+        self.device.is_some().then_some(self)
+    }
+
     fn dup(&self) -> Result<Box<dyn Comm>> {
         let board = self.another_board()?;
-        Ok(Box::new(Self::on(board, self.far.clone(), self.hosts.clone())))
+        let mut comm = Self::on(board, self.far.clone(), self.hosts.clone());
+        comm.device.clone_from(&self.device);
+        Ok(Box::new(comm))
+    }
+}
+
+impl DeviceComm for GroupComm {
+    fn reaches(&self, _memory: &DeviceBuffer) -> Result<bool> {
+        Ok(self.device.is_some())
+    }
+
+    fn has_flights(&self) -> bool {
+        false
+    }
+
+    fn alltoallv(
+        &self,
+        send: Parts<'_, &DeviceBuffer>,
+        recv: Parts<'_, &DeviceBuffer>,
+    ) -> Result<()> {
+        let group = self.device.as_ref().expect("a group with messages of devices");
+        group.device_alltoallv(send, recv)
     }
 }

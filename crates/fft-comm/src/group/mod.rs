@@ -55,4 +55,6 @@ mod ring;
 mod shared_memory;
 
 pub use group_comm::GroupComm;
-pub use process_group::{GroupError, Messages, ProcessGroup, Request, default_host};
+pub use process_group::{
+    DeviceMessages, GroupError, Messages, ProcessGroup, Request, default_host,
+};

@@ -1,6 +1,6 @@
 //! What a communicator is made of: the collectives of somebody else's process group.
 
-use fft_core::{Parts, Slot};
+use fft_core::{DeviceBuffer, Parts, Slot};
 
 /// Why a call of a process group failed.
 pub type GroupError = Box<dyn std::error::Error + Send + Sync>;
@@ -34,6 +34,11 @@ pub trait ProcessGroup: Send {
 
     /// Messages between two ranks. Without them, ranks on several hosts exchange by `alltoallv`.
     fn messages(&self) -> Option<&dyn Messages> {
+        None
+    }
+
+    /// Messages in memory of devices. Without them, what devices send passes through the host.
+    fn device_messages(&self) -> Option<&dyn DeviceMessages> {
         None
     }
 
@@ -75,6 +80,20 @@ pub trait Messages {
     /// # Errors
     /// When the peer has ended, or the group fails. The request is not tested again.
     fn test(&self, request: Request) -> Result<Option<Slot>>;
+}
+
+/// Messages in memory of devices, as NCCL has them.
+pub trait DeviceMessages {
+    /// As [`ProcessGroup::alltoallv`], of memory on each rank's device. What is sent is there when
+    /// this is called, and what is received must be there when it returns.
+    ///
+    /// # Errors
+    /// When a rank has ended, or the group fails.
+    fn alltoallv(
+        &self,
+        send: Parts<'_, &DeviceBuffer>,
+        recv: Parts<'_, &DeviceBuffer>,
+    ) -> Result<()>;
 }
 
 /// A number that a group gives to a message that it sends or receives.

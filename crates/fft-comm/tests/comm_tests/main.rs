@@ -9,6 +9,8 @@ mod tiling;
 
 mod calibrate;
 mod desk;
+mod device_programs;
+mod emulator;
 #[cfg(target_os = "linux")]
 mod group;
 mod hosts;

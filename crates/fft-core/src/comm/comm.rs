@@ -188,6 +188,11 @@ pub trait DeviceComm {
     /// When a rank left or the library fails otherwise.
     fn reaches(&self, memory: &DeviceBuffer) -> Result<bool>;
 
+    /// Whether a [`Flight`] sends and receives messages there, too.
+    fn has_flights(&self) -> bool {
+        true
+    }
+
     /// [`Comm::alltoallv`] of memory that is [reached](DeviceComm::reaches).
     ///
     /// # Errors

@@ -114,9 +114,9 @@ pub trait Exchanger: Send {
     /// Pins buffers that are allocated from now on.
     fn pin(&mut self, _pins: Arc<dyn PinnedMemory>) {}
 
-    /// Whether messages may have [buffers](MessagePlan::buffers), on a communicator that
+    /// Whether these messages may have [buffers](MessagePlan::buffers), on a communicator that
     /// [reaches](crate::DeviceComm::reaches) their memory.
-    fn takes_message_buffers(&self) -> bool {
+    fn takes_message_buffers(&self, _message_plan: &MessagePlan) -> bool {
         false
     }
 

@@ -1,18 +1,20 @@
-//! A reshape of one rank, bound to a codec.
+//! A reshape of one rank, bound to codecs and transforms.
+
+mod codecs;
+mod handler;
 
 use std::ops::Range;
 use std::time::Instant;
 
-use super::cpu::{Cpu, CpuCall, CpuFft};
-use super::fused_pack::{FusedPack, Path};
+use self::codecs::{Encoded, MessageCodecs};
+use self::handler::ReshapeRun;
+use super::cpu::{Cpu, CpuFft};
+use super::fused_pack::FusedPack;
 use super::spill_buffers::{Read, Written};
 use crate::base::cache_sizes::TILE_BYTES;
-use crate::base::timings::Time;
 use crate::base::{Error, Real, Timings};
-use crate::codec::{BadMessage, Codec, Wire, codec::copy};
-use crate::comm::{
-    Exchanger, Expose, MessageHandler, MessagePlan, MessageSpec, NodeMemory, PeerMemory,
-};
+use crate::codec::Wire;
+use crate::comm::{Exchanger, Expose, MessagePlan, MessageSpec, NodeMemory};
 use crate::geometry::{DynBrick, Transfer};
 use crate::problem::Gain;
 use crate::recipe::Pass;
@@ -27,15 +29,9 @@ const RUN_BYTES: Range<usize> = 64..512;
 pub(crate) struct Reshape<T: Real> {
     rank: usize,
     width: usize,
-    /// The codecs of messages within this host and to other hosts.
-    codecs: [Box<dyn Codec<T>>; 2],
-    /// For every message sent and received, whether the second codec applies.
-    encoded: [Vec<bool>; 2],
+    codecs: MessageCodecs<T>,
     loss: Option<Loss>,
-    step: f64,
-    /// The step for messages whose error exceeds that of a uniform distribution, if any.
-    finer: Option<f64>,
-    /// Squared errors of all messages encoded in this run.
+    /// Squared errors of all messages encoded in the last run.
     squared_error: f64,
     pub(crate) message_plan: MessagePlan,
     /// The source buffer of each message to be sent, and its transfer.
@@ -83,36 +79,46 @@ impl<T: Real> Reshape<T> {
         number: usize,
         exposes: bool,
     ) -> Self {
-        let Encoding { wire, is_raw, gain, .. } = encoding;
-        let codecs = [Wire::Raw.codec::<T>(), wire.codec::<T>()];
-        let encoded =
-            |ends: &[(usize, DynBrick)]| ends.iter().map(|(peer, _)| !is_raw(*peer)).collect();
-        let encoded: [Vec<bool>; 2] =
-            [encoded(&redistribution.sends), encoded(&redistribution.recvs)];
+        let Encoding { wire, is_raw, gain, buffers_all } = encoding;
+        let width = redistribution.width;
+        let (sends, recvs) = (&redistribution.sends, &redistribution.recvs);
+        let codecs = MessageCodecs::new(
+            wire,
+            width,
+            is_raw,
+            [&mut sends.iter().map(|(peer, _)| *peer), &mut recvs.iter().map(|(peer, _)| *peer)],
+        );
         let all = redistribution.all();
         let from = |part| (redistribution.source(part), redistribution.gather(part));
         let to = |part| {
             let scatter = redistribution.scatter(part, &all).expect("messages are not empty");
             (redistribution.destination(part), scatter)
         };
-        let gathers: Vec<_> = redistribution.sends.iter().map(|(_, part)| from(part)).collect();
-        let scatters: Vec<_> = redistribution.recvs.iter().map(|(_, part)| to(part)).collect();
-        let message_plan =
-            message_plan(redistribution, &encoding, &codecs, number, [&gathers[..], &scatters[..]]);
-        let width = redistribution.width;
+        let gathers: Vec<_> = sends.iter().map(|(_, part)| from(part)).collect();
+        let scatters: Vec<_> = recvs.iter().map(|(_, part)| to(part)).collect();
+        let message_plan = MessagePlan {
+            reshape: number,
+            chunks: redistribution.most_chunks,
+            shorter: codecs.are_shorter(),
+            buffers_all,
+            sends: specs(sends, &redistribution.chunk_of, |number| {
+                codecs.bytes_sent(number, gathers[number].1.elements())
+            }),
+            recvs: specs(recvs, &redistribution.theirs, |number| {
+                codecs.bytes_received(number, scatters[number].1.elements())
+            }),
+            buffers: None,
+        };
         let local_reads = local_copies(redistribution, &all);
-        let lossy = gathers.iter().zip(&encoded[0]).filter(|(_, encoded)| **encoded);
-        let reals: usize = lossy.map(|((_, gather), _)| gather.elements() * width).sum();
+        let encoded = (0..gathers.len()).filter(|number| !codecs.sends_raw(*number));
+        let reals: usize = encoded.map(|number| gathers[number].1.elements() * width).sum();
         let (reals, common) = (reals as f64, wire == Wire::Tolerance);
         let loss = wire.is_lossy().then_some(Loss { gain, reals, common });
         Self {
             rank: redistribution.rank,
             width,
             codecs,
-            encoded,
             loss,
-            step: 0.0,
-            finer: None,
             squared_error: 0.0,
             message_plan,
             gathers,
@@ -128,7 +134,7 @@ impl<T: Real> Reshape<T> {
 
     /// Sets the quantization step, and a finer one for messages of larger error.
     pub(crate) fn set_step(&mut self, step: f64, finer: Option<f64>) {
-        (self.step, self.finer) = (step, finer);
+        self.codecs.set_step(step, finer);
     }
 
     pub(crate) fn squared_error(&self) -> f64 {
@@ -190,10 +196,9 @@ impl<T: Real> Reshape<T> {
 
     /// Bytes of codecs and of lists of messages, chunks and tiles.
     pub(crate) fn memory(&self) -> usize {
-        let codecs: usize = self.codecs.iter().map(|codec| codec.memory()).sum();
         let fused_pack = self.fused_pack.as_ref().map_or(0, FusedPack::memory);
         let messages = self.message_plan.list_bytes() + size_of_val(&*self.gathers);
-        let packs = codecs + fused_pack + messages;
+        let packs = self.codecs.memory() + fused_pack + messages;
         match &self.unpack {
             Unpack::Streaming { local_reads, scatters } => {
                 packs + size_of_val(&**local_reads) + size_of_val(&**scatters)
@@ -218,44 +223,35 @@ impl<T: Real> Reshape<T> {
         dst: Written<'_, T>,
         timings: &mut Timings,
     ) -> Result<(), Error> {
-        let [first, second] = dst;
         let (start, busy) = (Instant::now(), timings.busy());
         let Transports { exchange, node_memory } = transports;
         let mut fused_pack = self.fused_pack.take();
         fused_pack.iter_mut().for_each(|fused_pack| fused_pack.begin(device));
-        let (reshape, mut squared_error) = (&*self, 0.0);
-        let mut exchange_all = |peers: Option<&dyn PeerMemory>| {
-            let handler = ReshapeHandler {
-                reshape,
-                fused_pack: fused_pack.as_mut(),
-                device: &mut *device,
-                src,
-                peers,
-                dst: [&mut *first, &mut *second],
-                timings: &mut *timings,
-                damage: Ok(()),
-                lost: 0.0,
-                rounded: 0.0,
-            };
-            let (result, lost) = handler.run(&mut *exchange);
-            squared_error = lost;
-            result
+        let mut run = ReshapeRun {
+            reshape: self,
+            fused_pack: fused_pack.as_mut(),
+            device: &mut *device,
+            src,
+            dst,
+            timings: &mut *timings,
+            damage: Ok(()),
+            encoded: Encoded::default(),
         };
         let result = match node_memory {
             Some(node_memory) if self.exposes => {
                 let (expose, mut opened) = (Expose::Read(bytemuck::cast_slice(src[0])), false);
                 let epoch = node_memory.exposure_epoch(expose, &mut |peers| {
                     opened = true;
-                    exchange_all(Some(peers))
+                    run.exchange(exchange, Some(peers))
                 });
                 // Ranks of other hosts wait for messages, even if the epoch failed.
-                if opened { epoch } else { epoch.and(exchange_all(None)) }
+                if opened { epoch } else { epoch.and(run.exchange(exchange, None)) }
             }
-            _ => exchange_all(None),
+            _ => run.exchange(exchange, None),
         };
+        let squared_error = run.encoded.squared_error;
         fused_pack.iter_mut().for_each(|fused_pack| fused_pack.end(device));
-        self.fused_pack = fused_pack;
-        self.squared_error = squared_error;
+        (self.fused_pack, self.squared_error) = (fused_pack, squared_error);
         timings.exchange += start.elapsed().saturating_sub(timings.busy() - busy);
         result
     }
@@ -275,34 +271,18 @@ pub(crate) struct Transports<'a> {
     pub(crate) node_memory: &'a mut Option<Box<dyn NodeMemory>>,
 }
 
-/// The messages of a reshape with this number, one for each of these gathers and scatters.
-fn message_plan<T: Real>(
-    redistribution: &Redistribution,
-    encoding: &Encoding<'_>,
-    codecs: &[Box<dyn Codec<T>>; 2],
-    number: usize,
-    [gathers, scatters]: [&[(usize, Transfer)]; 2],
-) -> MessagePlan {
-    let width = redistribution.width;
-    let spec = |peer, chunk, transfer: &Transfer| {
-        let codec = &codecs[usize::from(!(encoding.is_raw)(peer))];
-        let elements = transfer.elements();
-        let bytes = codec.fixed(elements, width).unwrap_or(codec.bound(elements * width));
-        MessageSpec { peer, bytes, chunk }
+/// The messages with these boxes, in these chunks. `bytes` is how many each has at most.
+fn specs(
+    boxes: &[(usize, DynBrick)],
+    chunks: &[usize],
+    bytes: impl Fn(usize) -> usize,
+) -> Vec<MessageSpec> {
+    let spec = |(number, ((peer, _), chunk)): (usize, (&(usize, DynBrick), &usize))| MessageSpec {
+        peer: *peer,
+        bytes: bytes(number),
+        chunk: *chunk,
     };
-    let specs = |boxes: &[(usize, DynBrick)], chunks: &[usize], transfers: &[(usize, Transfer)]| {
-        let messages = boxes.iter().zip(chunks).zip(transfers);
-        messages.map(|(((peer, _), chunk), (_, it))| spec(*peer, *chunk, it)).collect()
-    };
-    MessagePlan {
-        reshape: number,
-        chunks: redistribution.most_chunks,
-        shorter: codecs[1].fixed(0, width).is_none(),
-        buffers_all: encoding.buffers_all,
-        sends: specs(&redistribution.sends, &redistribution.chunk_of, gathers),
-        recvs: specs(&redistribution.recvs, &redistribution.theirs, scatters),
-        buffers: None,
-    }
+    boxes.iter().zip(chunks).enumerate().map(spec).collect()
 }
 
 /// The copies from local memory into a part of the new brick.
@@ -316,137 +296,4 @@ fn local_copies(redistribution: &Redistribution, wanted: &Chunk) -> Vec<LocalCop
     let mut copies: Vec<_> = redistribution.local_reads.iter().filter_map(take).collect();
     copies.shrink_to_fit();
     copies
-}
-
-struct ReshapeHandler<'a, T: Real> {
-    reshape: &'a Reshape<T>,
-    fused_pack: Option<&'a mut FusedPack<T>>,
-    device: &'a mut Cpu<T>,
-    src: Read<'a, T>,
-    peers: Option<&'a dyn PeerMemory>,
-    dst: Written<'a, T>,
-    timings: &'a mut Timings,
-    damage: Result<(), Error>,
-    /// The sum of squared encoding errors, and the number of real numbers encoded.
-    lost: f64,
-    rounded: f64,
-}
-
-impl<T: Real> ReshapeHandler<'_, T> {
-    /// Runs the exchange. Returns its result and the sum of squared errors.
-    fn run(mut self, exchange: &mut dyn Exchanger) -> (Result<(), Error>, f64) {
-        let message_plan = &self.reshape.message_plan;
-        let sent = exchange.run(message_plan, &mut self);
-        self.timings.forwarded += exchange.forwarded();
-        (self.damage.and(sent), self.lost)
-    }
-
-    fn copy_near(&mut self, local_reads: &[LocalCopy]) {
-        let Reshape { rank, width, .. } = *self.reshape;
-        for LocalCopy { owner, pieces: [from, to], transfer } in local_reads {
-            let (time, src) = match self.peers {
-                _ if *owner == rank => (&mut self.timings.own, self.src[*from]),
-                Some(peers) => {
-                    (&mut self.timings.shared, bytemuck::cast_slice(peers.shown(*owner)))
-                }
-                // The exposure epoch has failed.
-                None => continue,
-            };
-            let dst = &mut *self.dst[*to];
-            time.time(|| copy(transfer, width, src, dst));
-        }
-    }
-
-    fn decode(&mut self, number: usize, message: &[u8], (to, scatter): (usize, &Transfer)) {
-        let Reshape { codecs, encoded, width, rank, message_plan, .. } = self.reshape;
-        let codec = &codecs[usize::from(encoded[1][number])];
-        let dst = &mut *self.dst[to];
-        let result = self.timings.unpack.time(|| match self.device.fails(CpuCall::Unpack) {
-            true => Err(BadMessage::Length { found: 0, expected: message.len() }),
-            false => codec.unpack(message, scatter, *width, dst),
-        });
-        let result = result.map_err(|bad| bad.at(*rank, message_plan.recvs[number].peer));
-        if self.damage.is_ok() {
-            self.damage = result;
-        }
-    }
-}
-
-impl<T: Real> MessageHandler for ReshapeHandler<'_, T> {
-    fn pack(&mut self, number: usize, message: &mut [u8]) -> usize {
-        let Reshape { codecs, encoded, gathers, width, step, finer, .. } = self.reshape;
-        let codec = &codecs[usize::from(encoded[0][number])];
-        let (from, gather) = &gathers[number];
-        let src = match &mut self.fused_pack {
-            None => self.src[*from],
-            Some(fused_pack) => fused_pack.chunk_for(
-                number,
-                Path {
-                    width: *width,
-                    device: self.device,
-                    src: self.src,
-                    dst: &mut self.dst,
-                    timings: self.timings,
-                },
-            ),
-        };
-        self.device.fails(CpuCall::Pack);
-        let reals = (gather.elements() * width) as f64;
-        let mut pack = |step| codec.pack(src, gather, *width, step, message);
-        self.rounded += if encoded[0][number] { reals } else { 0.0 };
-        let room = Loss::room(self.rounded, *step) - self.lost;
-        let packed = self.timings.pack.time(|| {
-            let packed = pack(*step);
-            // Equal numbers all have the same error.
-            finer.filter(|_| packed.squared_error > room).map_or(packed, pack)
-        });
-        self.lost += packed.squared_error;
-        self.timings.sent += packed.bytes as u64;
-        self.timings.reals += (gather.elements() * width) as u64;
-        packed.bytes
-    }
-
-    fn own(&mut self) {
-        if let Some(fused_pack) = &mut self.fused_pack {
-            let Self { reshape, device, src, dst, timings, .. } = self;
-            fused_pack.rest(Path { width: reshape.width, device, src: *src, dst, timings });
-        } else if let Unpack::Streaming { local_reads, .. } = &self.reshape.unpack {
-            self.copy_near(local_reads);
-        }
-    }
-
-    fn arrived(&mut self, number: usize, message: &[u8]) -> bool {
-        let Reshape { codecs, encoded, message_plan, .. } = self.reshape;
-        let (codec, spec) = (&codecs[usize::from(encoded[1][number])], message_plan.recvs[number]);
-        if codec.random_access() && message.len() != spec.bytes && self.damage.is_ok() {
-            let bad = BadMessage::Length { found: message.len(), expected: spec.bytes };
-            self.damage = Err(bad.at(self.reshape.rank, spec.peer));
-        }
-        match &self.reshape.unpack {
-            Unpack::Streaming { scatters, .. } => {
-                let (to, scatter) = &scatters[number];
-                self.decode(number, message, (*to, scatter));
-                true
-            }
-            Unpack::Fused { .. } => false,
-        }
-    }
-
-    fn finish<'m>(&mut self, message: &dyn Fn(usize) -> &'m [u8]) {
-        let Unpack::Fused { ffts, tiles } = &self.reshape.unpack else { return };
-        for tile in tiles {
-            self.copy_near(&tile.local_reads);
-            for (number, to, scatter) in &tile.scatters {
-                self.decode(*number, message(*number), (*to, scatter));
-            }
-            let FusedFft { fft, offset, .. } = &ffts[tile.fft];
-            let dst = &mut self.dst[offset.piece][offset.first..];
-            let device = &mut *self.device;
-            self.timings.fft.time(|| {
-                for blocks in &tile.blocks {
-                    device.fft(fft, blocks.clone(), None, dst);
-                }
-            });
-        }
-    }
 }

@@ -121,7 +121,7 @@ impl<T: Real> SharedPass<T> {
         let Planner { mut partition, mut planned, .. } = planner;
         partition.shrink();
         planned.shrink();
-        let Planned { tiles, strips, reads, ffts, source_reals, target_reals } = planned;
+        let Planned { tiles, strips, reads, source_reals, target_reals, .. } = planned;
         // Both parts begin alike in a cache line.
         let before = source_reals.next_multiple_of(SLOT_ALIGN);
         device.reserve_tile(before + target_reals, rank)?;
@@ -132,8 +132,13 @@ impl<T: Real> SharedPass<T> {
             Halving { direction, reads, width, before }
         });
         let pass = Registration::Pending(Some(partition));
-        let [ffts, on_read, on_write] = ffts.map(|ffts| ffts.plans);
-        let tables = Tables { tiles, strips, ffts, on_read, on_write };
+        let tables = Tables {
+            tiles,
+            strips,
+            ffts: planned.ffts_of_tiles.plans,
+            on_read: planned.ffts_on_read.plans,
+            on_write: planned.ffts_on_write.plans,
+        };
         Ok(Self { pass, tables, others, width, halving, segments })
     }
 
@@ -244,8 +249,10 @@ struct Planned<T: Real> {
     tiles: Vec<Tile>,
     strips: Vec<Strip>,
     reads: Vec<Segment>,
-    /// The transforms of tiles, and those of strips on reading and on writing.
-    ffts: [TileFfts<T>; 3],
+    ffts_of_tiles: TileFfts<T>,
+    /// The transforms of strips as they are read, and as they are written.
+    ffts_on_read: TileFfts<T>,
+    ffts_on_write: TileFfts<T>,
     /// Real numbers of the source and destination parts of the tile.
     source_reals: usize,
     target_reals: usize,
@@ -278,7 +285,8 @@ impl<T: Real> Planner<'_, T> {
             self.strip(tile, strip, self.planned.strips.len() == first, done, device)?;
             done += strip.points() * self.tiling.batch * self.tiling.width;
         }
-        let fft = self.planned.ffts[0].plan(self.lines(self.cut.whole), tile, device)?;
+        let lines = self.lines(self.cut.whole);
+        let fft = self.planned.ffts_of_tiles.plan(lines, tile, device)?;
         self.planned.tiles.push(Tile { strips: first..self.planned.strips.len(), fft, run });
         Ok(())
     }
@@ -309,10 +317,9 @@ impl<T: Real> Planner<'_, T> {
             self.planned.reads.extend(reads);
         }
         let [read, write] = [self.cut.on_read, self.cut.on_write].map(|axes| self.lines(axes));
-        let [_, on_read, on_write] = &mut self.planned.ffts;
         // Both see the same shapes in the same order.
-        let fft = on_read.plan(read, strip, device)?;
-        let same = on_write.plan(write, strip, device)?;
+        let fft = self.planned.ffts_on_read.plan(read, strip, device)?;
+        let same = self.planned.ffts_on_write.plan(write, strip, device)?;
         debug_assert_eq!(fft, same);
         // Forward, all strips are read to one place and written to their own; inverse, vice versa.
         let (read_at, at) = match tiling.real {

@@ -95,17 +95,19 @@ impl<'a> Model<'a> {
         self.machine.gpu.is_some()
     }
 
-    /// The seconds that a reshape of a rank's `bytes` between GPUs adds to the transforms before
-    /// it. Copy engines move a chunk while later ones are transformed, within a host whose ranks
-    /// have GPUs of their own.
-    pub(crate) fn behind(&self, bytes: f64, reshape: f64, transforms: f64) -> f64 {
-        match self.hosts == 1 && self.oversubscription() == 1.0 {
-            true => hidden(reshape, transforms, 1.0 / self.device_chunks(bytes)),
-            false => reshape,
+    /// The seconds that a reshape of a rank's `bytes` between GPUs adds to the `transforms` before
+    /// it, if copy engines move a chunk while later ones are transformed: within a host whose ranks
+    /// have GPUs of their own. Transforms and copies share the memory's bandwidth.
+    pub(crate) fn chunked(&self, bytes: f64, chunks: f64, reshape: f64, transforms: f64) -> f64 {
+        if self.hosts > 1 || self.oversubscription() > 1.0 {
+            return reshape;
         }
+        let copies = self.memory(2.0 * bytes).min(reshape);
+        (reshape - transforms).max(copies) + reshape.min(transforms) / chunks
     }
 
-    fn device_chunks(&self, bytes: f64) -> f64 {
+    /// The chunks in which copy engines move a rank's `bytes`.
+    pub(crate) fn device_chunks(&self, bytes: f64) -> f64 {
         device_chunks(bytes as usize, self.ranks) as f64
     }
 
@@ -366,20 +368,18 @@ mod tests {
         let machine = Machine { gpu: Some("a GPU".into()), ..Machine::default() };
         let large = (1u64 << 30) as f64;
         let two = Model::new(&machine, 1, 2, 2);
-        assert_eq!(two.behind(large, 3.2, 1.6), 1.6 + 0.1);
-        assert_eq!(two.behind(large, 1.6, 3.2), 0.1);
-        assert_eq!(two.behind(large / 16.0, 1.6, 3.2), 0.8, "in two chunks");
-        assert_eq!(two.behind(large / 32.0, 1.6, 3.2), 1.6, "at once");
-        // In fewer chunks.
+        let copies = two.memory(2.0 * large);
+        assert!(copies < 1.6, "{copies}");
+        assert_eq!(two.chunked(large, 16.0, 3.2, 1.6), 1.6 + 0.1);
+        assert_eq!(two.chunked(large, 16.0, 1.6, 3.2), copies + 0.1, "memory limits both");
+        assert_eq!(two.chunked(large, 16.0, 0.1 * copies, 3.2), 0.1 * copies * 17.0 / 16.0);
         let four = Model::new(&machine, 1, 4, 4);
-        assert_eq!(four.behind(large, 3.2, 1.6), 1.6 + 0.4);
-        assert_eq!(four.behind(large / 4.0, 3.2, 1.6), 3.2, "at once");
         assert_eq!(four.fetched(3.0, 0.0), 3.0);
         assert!(four.fetched(1.0, 2.0) < 1.0);
         // Ranks of one GPU transform and copy in turn.
         let mut shared = machine.clone();
         shared.cores.value = 1.0;
-        assert_eq!(Model::new(&shared, 1, 4, 4).behind(large, 3.2, 1.6), 3.2);
+        assert_eq!(Model::new(&shared, 1, 4, 4).chunked(large, 4.0, 3.2, 1.6), 3.2);
     }
 
     #[test]

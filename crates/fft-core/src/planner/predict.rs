@@ -5,10 +5,10 @@
 
 use super::candidates::{AxisSet, adjacent_bytes};
 use super::cost::{Model, Order, Spent};
-use super::volume::Volume;
+use super::volume::{self, Volume};
 use crate::geometry::{Layout, Topology};
-use crate::lower::ops::Op;
-use crate::lower::{AxisFft, Capabilities, ExchangePass, Program};
+use crate::lower::ops::{AcrossFft, Op, StorePass};
+use crate::lower::{AxisFft, Capabilities, DeviceCapabilities, ExchangePass, Program};
 use crate::problem::{Access, Direction, Machine, Problem};
 use crate::recipe::{Node, Recipe, Step};
 
@@ -57,9 +57,10 @@ pub struct BytesMoved {
 
 impl Recipe {
     /// The predicted cost of the forward transform on the problem's machine. Ranks of one host are
-    /// taken as threads.
+    /// taken as threads, or, on a machine of GPUs, as ranks with a GPU each, joined by links.
     ///
-    /// Deterministic and without communication. Cost: O(ranks) for each step.
+    /// Deterministic and without communication. Cost: O(ranks) for each step; on machines of GPUs
+    /// that of [`Recipe::lower`].
     pub fn predict(&self) -> Prediction {
         self.predict_on(&self.problem().machine)
     }
@@ -67,7 +68,11 @@ impl Recipe {
     /// The predicted cost on another machine.
     pub fn predict_on(&self, machine: &Machine) -> Prediction {
         let problem = self.problem();
-        let capabilities = Capabilities::of_threads(problem);
+        let devices = devices_of(machine, problem);
+        let capabilities = match &devices {
+            Some(devices) => Capabilities::of_devices(devices),
+            None => Capabilities::of_threads(problem),
+        };
         let program = &self.lower(Direction::Forward, capabilities);
         let hosts = &Topology::new(&problem.hosts, problem.input.ranks());
         let model = Model::of(machine, hosts, problem.input.ranks());
@@ -82,7 +87,11 @@ impl Recipe {
                 Op::LocalFft(ffts) => predictor.transforms(ffts, false),
                 Op::SharedPass(pass) => predictor.transforms(&pass.ffts, false),
                 Op::Exchange(pass) => predictor.exchange(pass),
-                Op::Across(_) | Op::Store(_) => unreachable!("lowered for threads"),
+                Op::Across(AcrossFft { both, last }) => {
+                    // The one that is second in the recipe comes first.
+                    predictor.transforms(&both[usize::from(!last)..][..1], false);
+                }
+                Op::Store(pass) => predictor.store(pass),
                 Op::CopyOut => predictor.copy_out(program.start_and_end()[1]),
             }
         }
@@ -162,7 +171,7 @@ impl Predictor<'_> {
         let spent = self.model.reshape(&order);
         let before = pass.fuse_before.iter().map(|fft| self.transform(fft)[0]);
         let arithmetic = before.fold(0.0, |sum, one| sum + one);
-        let seconds = self.beside_transforms(from, spent.with(arithmetic));
+        let seconds = self.beside_transforms(pass, spent.with(arithmetic));
         let memory = (spent.pack + spent.unpack).min(seconds);
         let volume = self.steps[pass.step].volume;
         self.steps[pass.step] = Expected { seconds, memory, arithmetic, spent, volume };
@@ -171,29 +180,42 @@ impl Predictor<'_> {
         }
     }
 
-    /// What a reshape adds to the transforms beside it. Measured GPUs do both at the same time.
-    fn beside_transforms(&mut self, from: &Node, seconds: f64) -> f64 {
-        let before = std::mem::take(&mut self.before);
-        let problem = self.problem;
-        if !self.model.is_of_gpus() {
-            return seconds;
+    /// Transforms that do the last exchange, and the one before them if they load.
+    fn store(&mut self, pass: &StorePass<'_>) {
+        match &pass.loads {
+            Some(loads) => self.exchange(loads),
+            None => self.transforms(&pass.ffts[..1], false),
         }
-        let bytes = from.layout.most_points() as f64 * bytes(problem, from);
-        match problem.options.access {
-            Access::Strided => self.model.behind(bytes, seconds, before),
-            Access::Fetched if problem.fetches() && from.complex => {
-                self.model.fetched(seconds, self.model.pass(bytes))
-            }
-            _ => seconds,
+        let stores = ExchangePass { fuse_after: pass.ffts.clone(), ..pass.exchange.clone() };
+        self.exchange(&stores);
+    }
+
+    /// What an exchange between GPUs adds to the transforms beside it.
+    fn beside_transforms(&mut self, pass: &ExchangePass<'_>, seconds: f64) -> f64 {
+        let before = std::mem::take(&mut self.before);
+        let bytes = pass.from.layout.most_points() as f64 * bytes(self.problem, pass.from);
+        if !pass.fuse_after.is_empty() {
+            self.model.fetched(seconds, self.model.pass(bytes))
+        } else if let Some(chunks) = &pass.chunks {
+            self.model.chunked(bytes, chunks.all() as f64, seconds, before)
+        } else {
+            seconds
         }
     }
 
-    /// Transforms in one pass over memory, or fused into unpacking.
+    /// Transforms in one pass over memory, or fused into unpacking. A device's library takes a pass
+    /// for each axis.
     fn transforms(&mut self, ffts: &[AxisFft], unpacked: bool) {
         let costs: Vec<_> = ffts.iter().map(|fft| self.transform(fft)).collect();
         let arithmetic = costs.iter().map(|[arithmetic, _]| arithmetic).sum::<f64>();
-        let memory = costs.iter().map(|[_, memory]| *memory).fold(0.0, f64::max);
-        let memory = if unpacked { 0.0 } else { memory * self.scattered(ffts) };
+        let passes = costs.iter().map(|[_, memory]| *memory);
+        let memory = if self.program.capabilities.device.is_some() {
+            passes.sum()
+        } else if unpacked {
+            0.0
+        } else {
+            passes.fold(0.0, f64::max) * self.scattered(ffts)
+        };
         let step = &mut self.steps[ffts[0].step];
         (step.arithmetic, step.memory) = (arithmetic, memory);
         step.seconds = arithmetic + memory;
@@ -240,6 +262,14 @@ impl Predictor<'_> {
     fn copy_out(&mut self, node: &Node) {
         self.pass(self.steps.len() - 1, node, node);
     }
+}
+
+/// The devices whose program is predicted, on a machine of GPUs; none for plans of hosts, and for
+/// more ranks than programs of devices are lowered for in reasonable time.
+fn devices_of(machine: &Machine, problem: &Problem) -> Option<DeviceCapabilities> {
+    let is_on_devices = machine.gpu.is_some() && problem.options.access != Access::Cached;
+    let is_lowered = is_on_devices && problem.input.ranks() <= volume::FEW;
+    is_lowered.then(|| DeviceCapabilities::of_ranks(problem))
 }
 
 /// The input's layout on the grid of this work; `None` if a cut axis has another length.

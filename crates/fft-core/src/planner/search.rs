@@ -450,7 +450,10 @@ impl<'a> Costs<'a> {
         let chunked = self.search.problem.options.access == Access::Strided && here.done.0 != 0;
         match (joined, chunked) {
             (true, _) => self.model.fetched(seconds, transforms),
-            (_, true) => self.model.behind(bytes, seconds, transforms),
+            (_, true) => {
+                let chunks = self.model.device_chunks(bytes);
+                self.model.chunked(bytes, chunks, seconds, transforms)
+            }
             _ => seconds,
         }
     }

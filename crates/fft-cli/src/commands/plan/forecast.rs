@@ -259,9 +259,7 @@ fn program(ask: &Ask, recipe: &Recipe) -> String {
         let capabilities = Capabilities::of_threads(problem);
         return recipe.lower(Direction::Forward, capabilities).placed(0, false, true);
     }
-    let ranks = 0..problem.input.ranks();
-    let hosts = if problem.hosts.is_empty() { ranks.collect() } else { problem.hosts.clone() };
-    let devices = DeviceCapabilities::on_hosts(&hosts);
+    let devices = DeviceCapabilities::of_ranks(problem);
     let exposes_all = devices.exposes_all || problem.options.shared_arrays;
     recipe.lower(Direction::Forward, Capabilities::of_devices(&devices)).placed(
         0,

@@ -81,6 +81,14 @@ impl DeviceCapabilities {
         devices
     }
 
+    /// A device for each rank of a problem, as [`DeviceCapabilities::on_hosts`].
+    pub fn of_ranks(problem: &Problem) -> Self {
+        match problem.hosts.is_empty() {
+            true => Self::on_hosts(&(0..problem.input.ranks()).collect::<Vec<_>>()),
+            false => Self::on_hosts(&problem.hosts),
+        }
+    }
+
     /// The link from one rank to another.
     pub fn link(&self, rank: usize, peer: usize) -> DeviceLink {
         self.links[rank * self.ranks + peer]

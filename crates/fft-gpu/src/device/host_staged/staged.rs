@@ -185,7 +185,7 @@ impl<T: GpuReal> HostStaged<T> {
     ) -> Result<(), Error> {
         let boxes = self.make_host_codec().and_then(|()| self.boxes(device));
         let boxes = boxes.map_err(|why| why.on(device.rank));
-        if !exchange.takes_message_buffers() {
+        if !exchange.takes_message_buffers(&self.message_plan) {
             device.taken = GpuTransport::HostStaged;
         }
         if device.taken == GpuTransport::GpuDirect {
