@@ -28,7 +28,7 @@ mod simulate;
 mod spectral;
 
 pub use arrays::{
-    CopyMessage, CopyPart, CopyPlan, Ghosts, GridData, OwnCopy, ParallelCopy, Subarray,
+    ArrayRole, CopyMessage, CopyPart, CopyPlan, Ghosts, GridData, OwnCopy, ParallelCopy, Subarray,
 };
 pub use base::cache_sizes::BUNDLE_BYTES;
 pub use base::{
