@@ -4,6 +4,7 @@ use std::ffi::c_void;
 use std::ops::Range;
 
 use thriffty::Error;
+use thriffty::arrays::{ArrayRole, BoundCopy};
 #[cfg(feature = "cuda")]
 use thriffty::gpu::keeping_context;
 use thriffty::planning::MAX_AXES;
@@ -13,7 +14,7 @@ use super::addresses::{check, null};
 #[cfg(feature = "cuda")]
 use super::device;
 use super::pointers::{bytes, bytes_mut, tell};
-use crate::arrays::{self, Around, Copies, CopyPlace, apart};
+use crate::arrays::{self, Around, Copies, apart};
 use crate::plan::Held;
 use crate::registry::{copies, plans};
 use crate::status::{Failure, Status, status};
@@ -218,7 +219,7 @@ pub unsafe extern "C" fn thriffty_copy_run(
             // SAFETY: the caller vouches for the arrays.
             unsafe {
                 // A rank without sources may have no list of them.
-                match sources.is_null() && !held.bytes()[0].is_empty() {
+                match sources.is_null() && !held.bytes(ArrayRole::Source).is_empty() {
                     true => run_in_place(held, targets),
                     false => run(held, sources, targets),
                 }
@@ -235,7 +236,7 @@ unsafe fn run(
     sources: *const *const c_void,
     targets: *const *mut c_void,
 ) -> Result<(), Error> {
-    let [read, written] = held.bytes().map(<[usize]>::to_vec);
+    let [read, written] = [ArrayRole::Source, ArrayRole::Target].map(|role| held.bytes(role));
     // SAFETY: the caller vouches for the lists.
     let found = || unsafe {
         let from = addresses("sources", sources, &read)?;
@@ -245,8 +246,8 @@ unsafe fn run(
     };
     let (mine, (from, to)) = split(found());
     let (from, to) = (from.into_iter().zip(read), to.into_iter().zip(written));
-    match &mut held.place {
-        CopyPlace::Host(copy) => {
+    match held.copy() {
+        BoundCopy::Host(copy) => {
             // SAFETY: the caller vouches for the arrays, and those that are written are apart from
             // others.
             let arrays = || unsafe {
@@ -258,8 +259,7 @@ unsafe fn run(
             copy.run_after(mine.and(known), &from, &mut to)
         }
         #[cfg(feature = "cuda")]
-        CopyPlace::Device(copy) => keeping_context(|| {
-            let copy = copy.as_mut().expect("not dropped");
+        BoundCopy::Device(copy) => keeping_context(|| {
             let (rank, stream) = (copy.rank(), copy.stream().clone());
             // SAFETY: as above.
             let array = |what, (at, len)| unsafe { device::array((rank, &stream), what, at, len) };
@@ -278,7 +278,7 @@ unsafe fn run(
 /// # Safety
 /// As of [`thriffty_copy_run`].
 unsafe fn run_in_place(held: &mut Copies, arrays: *const *mut c_void) -> Result<(), Error> {
-    let lens = held.bytes_in_place();
+    let lens = held.bytes(ArrayRole::Both);
     // SAFETY: the caller vouches for the list.
     let found = || unsafe {
         let found = addresses("arrays", arrays.cast(), &lens)?;
@@ -287,16 +287,15 @@ unsafe fn run_in_place(held: &mut Copies, arrays: *const *mut c_void) -> Result<
     };
     let (mine, found): (_, Vec<_>) = split(found());
     let found = found.into_iter().zip(&lens);
-    match &mut held.place {
-        CopyPlace::Host(copy) => {
+    match held.copy() {
+        BoundCopy::Host(copy) => {
             // SAFETY: the caller vouches for the arrays, which are apart.
             let arrays = found.map(|(at, len)| unsafe { bytes_mut("array", at.cast_mut(), *len) });
             let (known, mut arrays): (_, Vec<_>) = split(arrays.collect());
             copy.run_in_place_after(mine.and(known), &mut arrays)
         }
         #[cfg(feature = "cuda")]
-        CopyPlace::Device(copy) => keeping_context(|| {
-            let copy = copy.as_mut().expect("not dropped");
+        BoundCopy::Device(copy) => keeping_context(|| {
             let (rank, stream) = (copy.rank(), copy.stream().clone());
             let arrays = found.map(|(at, len)| {
                 // SAFETY: as above.

@@ -181,7 +181,8 @@ fn check(rank: usize, sources: &Side, mine: [&[Subarray]; 2]) -> Result<(), Erro
             }
         });
         if let Some(other) = other {
-            let found = format!("{brick} of rank {rank} and {} of rank {}", other.brick, other.rank);
+            let found =
+                format!("{brick} of rank {rank} and {} of rank {}", other.brick, other.rank);
             return Err(Error::argument("sources of a copy", found, "disjoint bricks"));
         }
     }
