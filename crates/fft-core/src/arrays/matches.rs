@@ -13,7 +13,7 @@ use super::grid_data::GridData;
 use super::halo::Ghosts;
 use super::subarray::{Order, Subarray};
 use crate::base::Error;
-use crate::comm::{Comm, MessageSpec, agree, assert_same};
+use crate::comm::{Comm, MessageSpec, agree, assert_same, gather_lists};
 use crate::geometry::{BrickIndex, DIMS, DynBrick, MAX_AXES, PerAxis, Transfer, View};
 
 impl CopyPlan {
@@ -43,7 +43,8 @@ impl CopyPlan {
             side.iter().copied().filter(|array| !array.brick.is_empty()).collect()
         });
         let (rank, ranks) = (comm.rank(), comm.size());
-        let [all_sources, all_targets] = gather(comm, grid.axes(), [&sources, &targets])?;
+        let all_sources = Side::gather(comm, grid.axes(), &sources)?;
+        let all_targets = Side::gather(comm, grid.axes(), &targets)?;
         agree(comm, check(rank, &all_sources, [&sources, &targets]))?;
         let mut sent = Vec::new();
         for (source, array) in sources.iter().enumerate() {
@@ -138,37 +139,22 @@ struct Side {
 }
 
 impl Side {
-    fn new(known: Vec<Known>) -> Self {
+    /// Gathers the subarrays of all ranks. Collective.
+    fn gather(comm: &dyn Comm, axes: usize, mine: &[Subarray]) -> Result<Self, Error> {
+        let words: Vec<_> = mine.iter().map(words).collect();
+        let mut known = Vec::new();
+        for (rank, arrays) in gather_lists(comm, &words)?.iter().enumerate() {
+            let arrays = arrays.iter().enumerate();
+            known.extend(arrays.map(|(number, words)| Known::new(rank, number, axes, words)));
+        }
         let bricks: Vec<_> = known.iter().map(|it| it.brick).collect();
-        Self { known, index: BrickIndex::new(&bricks) }
+        Ok(Self { known, index: BrickIndex::new(&bricks) })
     }
 
     /// Calls `found` with each subarray that intersects a box, and the common part.
     fn intersections(&self, part: &DynBrick, mut found: impl FnMut(&Known, DynBrick)) {
         self.index.intersections(part, |at, common| found(&self.known[at], common));
     }
-}
-
-/// Gathers the subarrays of all ranks. Collective.
-fn gather(comm: &dyn Comm, axes: usize, sides: [&[Subarray]; 2]) -> Result<[Side; 2], Error> {
-    let ranks = comm.size();
-    let mut counts = vec![[0u64; 2]; ranks];
-    let mine = sides.map(|arrays| arrays.len() as u64);
-    comm.allgather(bytemuck::bytes_of(&mine), bytemuck::cast_slice_mut(&mut counts))?;
-    let most = counts.iter().map(|[sources, targets]| sources + targets).max().unwrap_or(0);
-    let mut mine: Vec<_> = sides.into_iter().flatten().map(words).collect();
-    mine.resize(most as usize, Words::default());
-    let mut all = vec![Words::default(); most as usize * ranks];
-    comm.allgather(bytemuck::cast_slice(&mine), bytemuck::cast_slice_mut(&mut all))?;
-    let mut known = [Vec::new(), Vec::new()];
-    for (rank, counts) in counts.into_iter().enumerate() {
-        let mut of_rank = all[rank * most as usize..].iter();
-        for (known, count) in known.iter_mut().zip(counts) {
-            let words = of_rank.by_ref().take(count as usize).enumerate();
-            known.extend(words.map(|(number, words)| Known::new(rank, number, axes, words)));
-        }
-    }
-    Ok(known.map(Side::new))
 }
 
 /// Each point of the targets must be in one source, and in no second one.
