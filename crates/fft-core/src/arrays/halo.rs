@@ -11,7 +11,7 @@ use std::ops::Range;
 use super::grid_data::GridData;
 use super::subarray::Subarray;
 use crate::base::Error;
-use crate::geometry::{DynBrick, PerAxis};
+use crate::geometry::{DynBrick, DynGrid, PerAxis};
 
 /// The ghost points around bricks, and what is beyond the grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,44 +64,56 @@ impl Ghosts {
         data: GridData,
         arrays: &[Subarray],
     ) -> Result<Vec<Subarray>, Error> {
-        let axes = data.grid.axes();
-        let Self { lower, upper, periodic } = self;
-        for found in [lower.len(), upper.len(), periodic.len()] {
-            if found != axes {
-                return Err(Error::argument("axes of ghost points", found, axes));
+        self.check(data.grid)?;
+        let empty = DynBrick::empty(data.grid.axes());
+        let mut targets: Vec<_> =
+            arrays.iter().map(|array| Subarray { brick: empty, ..*array }).collect();
+        for array in arrays {
+            data.least_len(array)?;
+            if !array.brick.is_empty() {
+                targets.extend(self.of(data, array)?);
             }
         }
-        for axis in 0..axes {
-            let (found, most) = (lower[axis].max(upper[axis]), data.grid.len(axis) * MOST_IMAGES);
+        Ok(targets)
+    }
+
+    fn check(&self, grid: DynGrid) -> Result<(), Error> {
+        let Self { lower, upper, periodic } = self;
+        for found in [lower.len(), upper.len(), periodic.len()] {
+            if found != grid.axes() {
+                return Err(Error::argument("axes of ghost points", found, grid.axes()));
+            }
+        }
+        for axis in 0..grid.axes() {
+            let (found, most) = (lower[axis].max(upper[axis]), grid.len(axis) * MOST_IMAGES);
             if found > most {
                 let what = format!("ghost points along axis {axis}");
                 return Err(Error::argument(what, found, format!("at most {most}")));
             }
         }
-        let empty = |array: &Subarray| Subarray { brick: DynBrick::empty(axes), ..*array };
-        let mut targets: Vec<_> = arrays.iter().map(empty).collect();
-        for array in arrays {
-            data.least_len(array)?;
-            if array.brick.is_empty() {
-                continue;
-            }
-            let along = |axis: usize| {
-                let around = [lower[axis], upper[axis]];
-                segments(array.brick.range(axis), around, data.grid.len(axis), periodic[axis])
+        Ok(())
+    }
+
+    /// The ghost points of an array.
+    fn of(
+        &self,
+        data: GridData,
+        array: &Subarray,
+    ) -> Result<impl Iterator<Item = Subarray>, Error> {
+        let along = |axis: usize| {
+            let (around, len) = ([self.lower[axis], self.upper[axis]], data.grid.len(axis));
+            segments(array.brick.range(axis), around, len, self.periodic[axis])
+        };
+        let along: Vec<_> = (0..data.grid.axes()).map(along).collect();
+        with_ghosts(array, &along)?.least_len(data.batch)?;
+        let mut parts = vec![(*array, false)];
+        for (axis, segments) in along.iter().enumerate() {
+            let cut = |(part, is_ghost): (Subarray, bool)| {
+                segments.iter().map(move |it| (it.of(&part, axis), is_ghost || it.is_ghost))
             };
-            let along: Vec<_> = (0..axes).map(along).collect();
-            with_ghosts(array, &along)?.least_len(data.batch)?;
-            let mut parts = vec![(*array, false)];
-            for (axis, segments) in along.iter().enumerate() {
-                let cut = |(part, is_ghost): (Subarray, bool)| {
-                    segments.iter().map(move |it| (it.of(&part, axis), is_ghost || it.is_ghost))
-                };
-                parts = parts.into_iter().flat_map(cut).collect();
-            }
-            let ghosts = parts.into_iter().filter(|(_, is_ghost)| *is_ghost);
-            targets.extend(ghosts.map(|(part, _)| part));
+            parts = parts.into_iter().flat_map(cut).collect();
         }
-        Ok(targets)
+        Ok(parts.into_iter().filter(|(_, is_ghost)| *is_ghost).map(|(part, _)| part))
     }
 }
 
@@ -164,5 +176,17 @@ mod tests {
         assert_eq!(cut(0..4, [2, 1], 4, false), []);
         let twice = [(-5, 1..2), (-4, 0..2), (-2, 0..2), (2, 0..1)];
         assert_eq!(cut(0..2, [5, 1], 2, true), twice);
+    }
+
+    #[test]
+    fn every_array_is_a_target() {
+        let (empty, whole) = (DynBrick::empty(1), DynBrick::new([0], [4]));
+        let here = Subarray::with_ghosts(whole, [1], [0]);
+        let arrays = [Subarray::dense(empty), here.in_array(1)];
+        let data = GridData::of::<f64>(DynGrid::new([4]).unwrap());
+        let targets = Ghosts::new([1], [0], [true]).targets(data, &arrays).unwrap();
+        let found: Vec<_> = targets.iter().map(|it| (it.array, it.offset, it.brick)).collect();
+        assert_eq!(found, [(0, 0, empty), (1, 1, empty), (1, 0, DynBrick::new([3], [4]))]);
+        assert_eq!(data.least_lens(&targets).unwrap(), [0, 1]);
     }
 }

@@ -30,15 +30,8 @@ impl CopyPlan {
         sources: &[Subarray],
         targets: &[Subarray],
     ) -> Result<Self, Error> {
-        let least = || {
-            data.check()?;
-            let both = [sources, targets].concat();
-            Ok([data.least_lens(sources)?, data.least_lens(targets)?, data.least_lens(&both)?])
-        };
-        let least = agree(comm, least())?;
-        let GridData { grid, bytes, batch } = data;
-        let text = format!("{batch} arrays on {grid}, elements of {bytes} bytes");
-        assert_same(comm, &[("data of a copy", text)])?;
+        let least = agree_on(comm, data, sources, targets)?;
+        let GridData { grid, batch, .. } = data;
         let [sources, targets] = [sources, targets].map(|side| -> Vec<_> {
             side.iter().copied().filter(|array| !array.brick.is_empty()).collect()
         });
@@ -98,6 +91,25 @@ impl CopyPlan {
         let targets = agree(comm, ghosts.targets(data, arrays))?;
         Self::new(comm, data, arrays, &targets)
     }
+}
+
+/// The elements that arrays must have, by role, of data that is the same on all ranks. Collective.
+fn agree_on(
+    comm: &dyn Comm,
+    data: GridData,
+    sources: &[Subarray],
+    targets: &[Subarray],
+) -> Result<[Vec<usize>; 3], Error> {
+    let least = || {
+        data.check()?;
+        let both = [sources, targets].concat();
+        Ok([data.least_lens(sources)?, data.least_lens(targets)?, data.least_lens(&both)?])
+    };
+    let least = agree(comm, least())?;
+    let GridData { grid, bytes, batch } = data;
+    let text = format!("{batch} arrays on {grid}, elements of {bytes} bytes");
+    assert_same(comm, &[("data of a copy", text)])?;
+    Ok(least)
 }
 
 /// What other ranks know of a subarray.
