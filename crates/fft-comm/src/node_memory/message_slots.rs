@@ -275,7 +275,7 @@ impl<A: AddressSpace> MessageSlots for HostMessageSlots<A> {
         &self.host.ranks
     }
 
-    fn allgather(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
+    fn allgather(&self, mine: &[u64]) -> Result<Vec<Vec<u64>>, Error> {
         gather_lists(self.host.comm.as_ref(), mine)
     }
 
@@ -284,8 +284,8 @@ impl<A: AddressSpace> MessageSlots for HostMessageSlots<A> {
             let head = [spec.owner, spec.bytes, spec.parts.len()];
             head.into_iter().chain(spec.parts.as_flattened().to_vec())
         };
-        let words: Vec<usize> = slots.iter().flat_map(words).collect();
-        let all = self.allgather(bytemuck::cast_slice(&words))?;
+        let words: Vec<_> = slots.iter().flat_map(words).map(|word| word as u64).collect();
+        let all = self.allgather(&words)?;
         let ranks = &self.host.ranks;
         if let Some(other) = all.iter().position(|list| *list != all[0]) {
             let (rank_a, rank_b) = (ranks[0], ranks[other]);

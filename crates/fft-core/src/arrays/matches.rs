@@ -14,7 +14,7 @@ use super::halo::Ghosts;
 use super::subarray::{Order, Subarray};
 use crate::base::Error;
 use crate::comm::{Comm, MessageSpec, agree, assert_same, gather_lists};
-use crate::geometry::{BrickIndex, DIMS, DynBrick, MAX_AXES, PerAxis, Transfer, View};
+use crate::geometry::{BrickIndex, DIMS, DynBrick, PerAxis, Transfer, View};
 
 impl CopyPlan {
     /// Plans the copy of each point from the source that has it to all targets that have it.
@@ -122,25 +122,18 @@ struct Known {
     order: Order,
 }
 
-/// Words of a subarray: its bounds and its order.
-type Words = [u64; 2 * MAX_AXES + 1];
-
-fn words(array: &Subarray) -> Words {
-    let mut words = Words::default();
-    for axis in 0..array.brick.axes() {
-        words[axis] = array.brick.lo[axis] as u64;
-        words[MAX_AXES + axis] = array.brick.hi[axis] as u64;
-    }
-    words[2 * MAX_AXES] = array.order().into_iter().fold(0, |word, dim| word << 3 | dim as u64);
-    words
-}
-
 impl Known {
-    fn new(rank: usize, number: usize, axes: usize, words: &Words) -> Self {
-        let bound = |first: usize| PerAxis::from_fn(axes, |axis| words[first + axis] as usize);
-        let brick = DynBrick::new(bound(0), bound(MAX_AXES));
-        let place = |dim: usize| (words[2 * MAX_AXES] >> (3 * (DIMS - 1 - dim)) & 7) as usize;
-        Self { rank, number, brick, order: std::array::from_fn(place) }
+    fn words(array: &Subarray) -> impl Iterator<Item = u64> {
+        let DynBrick { lo, hi } = array.brick;
+        lo.into_iter().chain(hi).chain(array.order()).map(|word| word as u64)
+    }
+
+    fn new(rank: usize, number: usize, words: &[u64]) -> Self {
+        let axes = (words.len() - DIMS) / 2;
+        let word = |at: usize| words[at] as usize;
+        let bound = |first: usize| PerAxis::from_fn(axes, |axis| word(first + axis));
+        let brick = DynBrick::new(bound(0), bound(axes));
+        Self { rank, number, brick, order: std::array::from_fn(|dim| word(2 * axes + dim)) }
     }
 }
 
@@ -153,11 +146,11 @@ struct Side {
 impl Side {
     /// Gathers the subarrays of all ranks. Collective.
     fn gather(comm: &dyn Comm, axes: usize, mine: &[Subarray]) -> Result<Self, Error> {
-        let words: Vec<_> = mine.iter().map(words).collect();
+        let words: Vec<_> = mine.iter().flat_map(Known::words).collect();
         let mut known = Vec::new();
-        for (rank, arrays) in gather_lists(comm, &words)?.iter().enumerate() {
-            let arrays = arrays.iter().enumerate();
-            known.extend(arrays.map(|(number, words)| Known::new(rank, number, axes, words)));
+        for (rank, words) in gather_lists(comm, &words)?.iter().enumerate() {
+            let arrays = words.chunks_exact(2 * axes + DIMS).enumerate();
+            known.extend(arrays.map(|(number, words)| Known::new(rank, number, words)));
         }
         let bricks: Vec<_> = known.iter().map(|it| it.brick).collect();
         Ok(Self { known, index: BrickIndex::new(&bricks) })
