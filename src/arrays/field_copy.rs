@@ -3,7 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use fft_core::{CopyPlan, Error, Layout, ParallelCopy, PerAxis};
+use fft_core::{CopyPlan, Error, Layout, PerAxis};
 #[cfg(feature = "cuda")]
 use fft_gpu::{
     DeviceCopy, DeviceMemory, GpuReal,
@@ -11,9 +11,8 @@ use fft_gpu::{
     lend, lend_mut,
 };
 
-#[cfg(feature = "cuda")]
-use super::bind_on_device;
-use super::{GridData, Subarray, bind};
+use super::bound_copy::BoundCopy;
+use super::{GridData, Subarray};
 #[cfg(feature = "cuda")]
 use crate::field::{Device, not_there};
 use crate::field::{Field, Host, Location, Part, Physical, R2c, Side, Spectral, Transform};
@@ -31,65 +30,16 @@ use crate::plan::Plan;
 /// tolerance.
 pub struct FieldCopy<S: Side, K: Transform = R2c, const D: usize = 3, L: Location = Host> {
     part: Part<S>,
-    load: Copy,
-    store: Copy,
+    load: BoundCopy,
+    store: BoundCopy,
     types: PhantomData<fn() -> (K, L)>,
-}
-
-/// A copy where the plan's data is.
-enum Copy {
-    Host(Box<ParallelCopy>),
-    #[cfg(feature = "cuda")]
-    Device(Box<DeviceCopy>),
-}
-
-impl Copy {
-    /// Collective.
-    fn new<K: Transform, const D: usize, L: Location>(
-        plan: &Plan<K, D, L>,
-        data: GridData,
-        sources: &[Subarray],
-        targets: &[Subarray],
-    ) -> Result<Self, Error> {
-        let comm = plan.comm();
-        let planned = CopyPlan::new(comm, data, sources, targets)?;
-        #[cfg(feature = "cuda")]
-        if let Some(device) = plan.device_options() {
-            return Ok(Self::Device(Box::new(bind_on_device(comm, device, planned)?)));
-        }
-        Ok(Self::Host(Box::new(bind(comm, planned)?)))
-    }
-
-    fn bytes_sent(&self) -> usize {
-        match self {
-            Self::Host(copy) => copy.plan().bytes_sent(),
-            #[cfg(feature = "cuda")]
-            Self::Device(copy) => copy.plan().bytes_sent(),
-        }
-    }
-
-    fn host(&mut self) -> &mut ParallelCopy {
-        match self {
-            Self::Host(copy) => copy,
-            #[cfg(feature = "cuda")]
-            Self::Device(_) => unreachable!("fields of the host have plans of the host"),
-        }
-    }
-
-    #[cfg(feature = "cuda")]
-    fn device(&mut self) -> &mut DeviceCopy {
-        match self {
-            Self::Device(copy) => copy,
-            Self::Host(_) => unreachable!("fields on a device have plans on a device"),
-        }
-    }
 }
 
 impl<K: Transform, const D: usize, L: Location> FieldCopy<Physical, K, D, L> {
     /// Plans copies of physical data of a plan. Collective.
     ///
     /// # Errors
-    /// Those of [`CopyPlan::new`] and [`bind`], on a device of `bind_on_device`.
+    /// Those of [`CopyPlan::new`] and [`BoundCopy::new`].
     pub fn input(plan: &Plan<K, D, L>, arrays: &[Subarray]) -> Result<Self, Error> {
         Self::new(plan, arrays)
     }
@@ -99,7 +49,7 @@ impl<K: Transform, const D: usize, L: Location> FieldCopy<Spectral, K, D, L> {
     /// Plans copies of spectral data of a plan. Collective.
     ///
     /// # Errors
-    /// Those of [`CopyPlan::new`] and [`bind`], on a device of `bind_on_device`.
+    /// Those of [`CopyPlan::new`] and [`BoundCopy::new`].
     pub fn output(plan: &Plan<K, D, L>, arrays: &[Subarray]) -> Result<Self, Error> {
         Self::new(plan, arrays)
     }
@@ -111,14 +61,16 @@ impl<S: Side, K: Transform, const D: usize, L: Location> FieldCopy<S, K, D, L> {
         let (layout, batch) = (S::layout(problem), problem.batch);
         let data = GridData::of::<S::Element<K>>(layout.grid()).batch(batch);
         let own = [whole(layout, rank)];
-        let load = Copy::new(plan, data, arrays, &own)?;
-        let store = Copy::new(plan, data, &own, arrays)?;
+        let bound = |sources: &[Subarray], targets: &[Subarray]| {
+            BoundCopy::new(plan, CopyPlan::new(plan.comm(), data, sources, targets)?)
+        };
+        let (load, store) = (bound(arrays, &own)?, bound(&own, arrays)?);
         Ok(Self { part: Part::new(problem, rank), load, store, types: PhantomData })
     }
 
     /// Bytes that this rank sends to load a field, and to store one.
     pub fn bytes_sent(&self) -> [usize; 2] {
-        [self.load.bytes_sent(), self.store.bytes_sent()]
+        [&self.load, &self.store].map(|copy| copy.plan().bytes_sent())
     }
 
     fn fits(&self, field: &Field<S, K, D, L>) -> Result<(), Error> {

@@ -27,14 +27,16 @@
 //! # Ok::<(), thriffty::Error>(())
 //! ```
 
+mod bound_copy;
 mod field_copy;
 #[cfg(feature = "cuda")]
 mod on_device;
 
 use fft_core::{Comm, Error, Exchange, agree, assert_same};
 
+pub use bound_copy::BoundCopy;
 pub use fft_core::{
-    CopyMessage, CopyPart, CopyPlan, Ghosts, GridData, OwnCopy, ParallelCopy, Subarray,
+    ArrayRole, CopyMessage, CopyPart, CopyPlan, Ghosts, GridData, OwnCopy, ParallelCopy, Subarray,
 };
 #[cfg(feature = "cuda")]
 pub use fft_gpu::DeviceCopy;

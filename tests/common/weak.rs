@@ -210,7 +210,7 @@ impl MessageSlots for WeakSlots {
         self.slots.ranks()
     }
 
-    fn allgather(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
+    fn allgather(&self, mine: &[u64]) -> Result<Vec<Vec<u64>>, Error> {
         self.slots.allgather(mine)
     }
 

@@ -2,31 +2,19 @@
 
 use std::ops::Range;
 
-use thriffty::arrays::{CopyPlan, Ghosts, GridData, ParallelCopy, Subarray, bind};
-#[cfg(feature = "cuda")]
-use thriffty::arrays::{DeviceCopy, bind_on_device};
+use thriffty::arrays::{ArrayRole, BoundCopy, CopyPlan, Ghosts, GridData, Subarray};
 use thriffty::planning::{MAX_AXES, PerAxis};
 use thriffty::{Comm, Error};
 
-use crate::plan::Held;
-#[cfg(feature = "cuda")]
-use crate::plan::keeping;
+use crate::plan::{Held, keeping};
 use crate::request::{brick, one_of, order};
 use crate::values::{self, Brick, Side};
 
 /// A copy that a program has planned.
 pub(crate) struct Copies {
-    pub(crate) place: CopyPlace,
-    /// Bytes of each source array and of each target array.
-    bytes: [Vec<usize>; 2],
-}
-
-/// Where the arrays of a copy are.
-pub(crate) enum CopyPlace {
-    Host(Box<ParallelCopy>),
-    /// `None` when dropped.
-    #[cfg(feature = "cuda")]
-    Device(Option<Box<DeviceCopy>>),
+    /// There until it is dropped.
+    copy: Option<BoundCopy>,
+    on_device: bool,
 }
 
 /// Ghost points as programs say it: how many below and above, and whether the grid is periodic.
@@ -58,15 +46,10 @@ impl Held {
         plan: impl FnOnce(&dyn Comm, A) -> Result<CopyPlan, Error>,
     ) -> Result<Copies, Error> {
         let asked = self.agree_with_all(asked)?;
-        let held = self.plan();
-        let (comm, plan) = (held.comm(), plan(held.comm(), asked)?);
-        #[cfg(feature = "cuda")]
-        if let Some(device) = held.device_options() {
-            let bytes = Copies::bytes_of(&plan);
-            let copy = keeping(true, || bind_on_device(comm, device, plan))?;
-            return Ok(Copies { place: CopyPlace::Device(Some(Box::new(copy))), bytes });
-        }
-        Copies::on_host(comm, plan)
+        let (held, on_device) = (self.plan(), self.is_on_device());
+        let plan = plan(held.comm(), asked)?;
+        let copy = keeping(on_device, || BoundCopy::new(held, plan))?;
+        Ok(Copies { copy: Some(copy), on_device })
     }
 
     /// Plans a copy of data of a side. Collective.
@@ -107,37 +90,21 @@ impl Held {
 }
 
 impl Copies {
-    fn on_host(comm: &dyn Comm, plan: CopyPlan) -> Result<Self, Error> {
-        let bytes = Self::bytes_of(&plan);
-        let copy = bind(comm, plan)?;
-        Ok(Self { place: CopyPlace::Host(Box::new(copy)), bytes })
+    pub(crate) fn copy(&mut self) -> &mut BoundCopy {
+        self.copy.as_mut().expect("a copy until it is dropped")
     }
 
-    fn bytes_of(plan: &CopyPlan) -> [Vec<usize>; 2] {
-        plan.least.each_ref().map(|lens| lens.iter().map(|len| len * plan.data.bytes).collect())
-    }
-
-    /// Bytes of each source array and of each target array.
-    pub(crate) fn bytes(&self) -> [&[usize]; 2] {
-        [&self.bytes[0], &self.bytes[1]]
-    }
-
-    /// Bytes of each array that is source and target.
-    pub(crate) fn bytes_in_place(&self) -> Vec<usize> {
-        let [read, written] = self.bytes();
-        let len = |array: usize, of: &[usize]| of.get(array).copied().unwrap_or(0);
-        let arrays = read.len().max(written.len());
-        (0..arrays).map(|array| len(array, read).max(len(array, written))).collect()
+    /// Bytes of each array in this role.
+    pub(crate) fn bytes(&mut self, role: ArrayRole) -> Vec<usize> {
+        let plan = self.copy().plan();
+        plan.least(role).iter().map(|elements| elements * plan.data.bytes).collect()
     }
 }
 
 /// A copy on a device is dropped without changing the program's current device.
-#[cfg(feature = "cuda")]
-impl Drop for CopyPlace {
+impl Drop for Copies {
     fn drop(&mut self) {
-        if let Self::Device(copy) = self {
-            keeping(true, || drop(copy.take()));
-        }
+        keeping(self.on_device, || drop(self.copy.take()));
     }
 }
 

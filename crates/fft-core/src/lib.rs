@@ -28,7 +28,7 @@ mod simulate;
 mod spectral;
 
 pub use arrays::{
-    CopyMessage, CopyPart, CopyPlan, Ghosts, GridData, OwnCopy, ParallelCopy, Subarray,
+    ArrayRole, CopyMessage, CopyPart, CopyPlan, Ghosts, GridData, OwnCopy, ParallelCopy, Subarray,
 };
 pub use base::cache_sizes::BUNDLE_BYTES;
 pub use base::{
@@ -41,7 +41,8 @@ pub use comm::{
     Funnel, InEpoch, LocalBuffers, MessageBuffers, MessageHandler, MessagePlan, MessageSlots,
     MessageSpec, NodeMemory, PackRequest, Part, Parts, PeerMemory, PinnedMemory, Reduce, RmaWindow,
     SLOT_ALIGN, Segment, SharedMemory, Slot, SlotParts, SlotPool, SlotSpec, TeamComms, Unwinding,
-    UsedBytes, Work, WritePartition, agree, agree_by, agree_by_memory, assert_same, matching,
+    UsedBytes, Work, WritePartition, agree, agree_by, agree_by_memory, assert_same, gather_lists,
+    matching,
 };
 pub use execute::{
     AnyExecutor, BindContext, Device, Executor, MakeExchanger, OpBuffers, Operation, Operations,

@@ -4,6 +4,7 @@ use std::ffi::c_void;
 use std::ops::Range;
 
 use thriffty::Error;
+use thriffty::arrays::{ArrayRole, BoundCopy};
 #[cfg(feature = "cuda")]
 use thriffty::gpu::keeping_context;
 use thriffty::planning::MAX_AXES;
@@ -13,7 +14,7 @@ use super::addresses::{check, null};
 #[cfg(feature = "cuda")]
 use super::device;
 use super::pointers::{bytes, bytes_mut, tell};
-use crate::arrays::{self, Around, Copies, CopyPlace, apart};
+use crate::arrays::{self, Around, Copies, apart};
 use crate::plan::Held;
 use crate::registry::{copies, plans};
 use crate::status::{Failure, Status, status};
@@ -216,14 +217,7 @@ pub unsafe extern "C" fn thriffty_copy_run(
     status(|| {
         copies().with(copy.addr(), |held| {
             // SAFETY: the caller vouches for the arrays.
-            unsafe {
-                // A rank without sources may have no list of them.
-                match sources.is_null() && !held.bytes()[0].is_empty() {
-                    true => run_in_place(held, targets),
-                    false => run(held, sources, targets),
-                }
-            }
-            .map_err(Failure::from)
+            unsafe { run(held, sources, targets) }.map_err(Failure::from)
         })
     })
 }
@@ -235,76 +229,53 @@ unsafe fn run(
     sources: *const *const c_void,
     targets: *const *mut c_void,
 ) -> Result<(), Error> {
-    let [read, written] = held.bytes().map(<[usize]>::to_vec);
+    let read = held.bytes(ArrayRole::Source);
+    // A rank without sources may have no list of them.
+    let in_place = sources.is_null() && !read.is_empty();
+    let (read, written, list, what) = match in_place {
+        true => (Vec::new(), held.bytes(ArrayRole::Both), "arrays", "array"),
+        false => (read, held.bytes(ArrayRole::Target), "targets", "target"),
+    };
     // SAFETY: the caller vouches for the lists.
     let found = || unsafe {
         let from = addresses("sources", sources, &read)?;
-        let to = addresses("targets", targets.cast(), &written)?;
+        let to = addresses(list, targets.cast(), &written)?;
         apart(&ranges(&from, &read), &ranges(&to, &written))?;
         Ok((from, to))
     };
     let (mine, (from, to)) = split(found());
     let (from, to) = (from.into_iter().zip(read), to.into_iter().zip(written));
-    match &mut held.place {
-        CopyPlace::Host(copy) => {
+    match held.copy() {
+        BoundCopy::Host(copy) => {
             // SAFETY: the caller vouches for the arrays, and those that are written are apart from
             // others.
             let arrays = || unsafe {
                 let from = from.map(|(at, len)| bytes("source", at, len));
-                let to = to.map(|(at, len)| bytes_mut("target", at.cast_mut(), len));
+                let to = to.map(|(at, len)| bytes_mut(what, at.cast_mut(), len));
                 Ok((from.collect::<Result<Vec<_>, _>>()?, to.collect::<Result<Vec<_>, _>>()?))
             };
             let (known, (from, mut to)) = split(arrays());
-            copy.run_after(mine.and(known), &from, &mut to)
+            match in_place {
+                true => copy.run_in_place_after(mine.and(known), &mut to),
+                false => copy.run_after(mine.and(known), &from, &mut to),
+            }
         }
         #[cfg(feature = "cuda")]
-        CopyPlace::Device(copy) => keeping_context(|| {
-            let copy = copy.as_mut().expect("not dropped");
+        BoundCopy::Device(copy) => keeping_context(|| {
             let (rank, stream) = (copy.rank(), copy.stream().clone());
             // SAFETY: as above.
             let array = |what, (at, len)| unsafe { device::array((rank, &stream), what, at, len) };
             let arrays = || {
                 let from = from.map(|it| array("source", it)).collect::<Result<Vec<_>, _>>()?;
-                Ok((from, to.map(|it| array("target", it)).collect::<Result<Vec<_>, _>>()?))
+                Ok((from, to.map(|it| array(what, it)).collect::<Result<Vec<_>, _>>()?))
             };
             let (known, (from, mut to)) = split(arrays());
             let from: Vec<_> = from.iter().collect();
             let mut to: Vec<_> = to.iter_mut().collect();
-            copy.run_after(mine.and(known), &from, &mut to)
-        }),
-    }
-}
-
-/// # Safety
-/// As of [`thriffty_copy_run`].
-unsafe fn run_in_place(held: &mut Copies, arrays: *const *mut c_void) -> Result<(), Error> {
-    let lens = held.bytes_in_place();
-    // SAFETY: the caller vouches for the list.
-    let found = || unsafe {
-        let found = addresses("arrays", arrays.cast(), &lens)?;
-        apart(&[], &ranges(&found, &lens))?;
-        Ok(found)
-    };
-    let (mine, found): (_, Vec<_>) = split(found());
-    let found = found.into_iter().zip(&lens);
-    match &mut held.place {
-        CopyPlace::Host(copy) => {
-            // SAFETY: the caller vouches for the arrays, which are apart.
-            let arrays = found.map(|(at, len)| unsafe { bytes_mut("array", at.cast_mut(), *len) });
-            let (known, mut arrays): (_, Vec<_>) = split(arrays.collect());
-            copy.run_in_place_after(mine.and(known), &mut arrays)
-        }
-        #[cfg(feature = "cuda")]
-        CopyPlace::Device(copy) => keeping_context(|| {
-            let copy = copy.as_mut().expect("not dropped");
-            let (rank, stream) = (copy.rank(), copy.stream().clone());
-            let arrays = found.map(|(at, len)| {
-                // SAFETY: as above.
-                unsafe { device::array((rank, &stream), "array", at, *len) }
-            });
-            let (known, mut arrays): (_, Vec<_>) = split(arrays.collect());
-            let mut arrays: Vec<_> = arrays.iter_mut().collect();
-            copy.run_in_place_after(mine.and(known), &mut arrays)
+            match in_place {
+                true => copy.run_in_place_after(mine.and(known), &mut to),
+                false => copy.run_after(mine.and(known), &from, &mut to),
+            }
         }),
     }
 }

@@ -6,11 +6,11 @@ mod routes;
 use std::sync::Arc;
 
 use fft_core::{
-    Arrival, Comm, Error, Exchange, Exchanger, Flight, MessageHandler, MessagePlan, PinnedMemory,
-    agree,
+    Arrival, Comm, Error, Exchange, Exchanger, Flight, MessageHandler, MessagePlan, MessageSpec,
+    PinnedMemory, agree, gather_lists,
 };
 
-use super::messages::{numbers, slot_or_empty, unreserved, words};
+use super::messages::{slot_or_empty, unreserved};
 use bundle::{Label, Span, Writer, Wrong};
 use routes::{Bundle, Routes, Source};
 
@@ -54,24 +54,14 @@ impl KWay {
     /// The messages of all ranks, in order of origin. Takes memory for P times the messages of the
     /// rank that sends most. Collective.
     fn gather(&self, message_plan: &MessagePlan) -> Result<Vec<Label>, Error> {
-        let (comm, ranks) = (self.comm.as_ref(), self.comm.size());
-        let mut counts = vec![0; 8 * ranks];
-        comm.allgather(&words([message_plan.sends.len()]), &mut counts)?;
-        let counts: Vec<usize> = numbers(&counts).collect();
-        let most = counts.iter().copied().max().unwrap_or(0);
-        if most == 0 {
-            return Ok(Vec::new());
+        let spec = |spec: &MessageSpec| [spec.peer, spec.bytes].map(|number| number as u64);
+        let mine: Vec<_> = message_plan.sends.iter().map(spec).collect();
+        let mut messages = Vec::new();
+        for (origin, sends) in gather_lists(self.comm.as_ref(), &mine)?.into_iter().enumerate() {
+            let sends = sends.into_iter().map(|send| send.map(|number| number as usize));
+            messages.extend(sends.map(|[destination, bound]| Label { origin, destination, bound }));
         }
-        let mut mine = words(message_plan.sends.iter().flat_map(|spec| [spec.peer, spec.bytes]));
-        mine.resize(16 * most, 0);
-        let mut all = vec![0; 16 * most * ranks];
-        comm.allgather(&mine, &mut all)?;
-        let row = |(origin, (row, count)): (usize, (&[u8], usize))| {
-            let row: Vec<usize> = numbers(&row[..16 * count]).collect();
-            let label = |pair: &[usize]| Label { origin, destination: pair[0], bound: pair[1] };
-            row.chunks_exact(2).map(label).collect::<Vec<_>>()
-        };
-        Ok(all.chunks_exact(16 * most).zip(counts).enumerate().flat_map(row).collect())
+        Ok(messages)
     }
 }
 

@@ -15,17 +15,6 @@ pub(super) fn unreserved(message_plan: &MessagePlan) -> Error {
     Error::argument("message_plan", what, "one that was reserved for")
 }
 
-/// Numbers as bytes, for collective calls.
-pub(super) fn words(numbers: impl IntoIterator<Item = usize>) -> Vec<u8> {
-    numbers.into_iter().flat_map(|number| (number as u64).to_le_bytes()).collect()
-}
-
-/// The numbers of [`words`].
-pub(super) fn numbers(words: &[u8]) -> impl Iterator<Item = usize> {
-    let (words, _) = words.as_chunks::<8>();
-    words.iter().map(|word| u64::from_le_bytes(*word) as usize)
-}
-
 /// The messages of these chunks, out of `all`; the last chunk includes all later ones.
 pub(super) fn of_chunks(specs: &[MessageSpec], chunks: Range<usize>, all: usize) -> Range<usize> {
     let before = |chunk| specs.partition_point(|spec| spec.chunk.min(all - 1) < chunk);

@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use fft_core::{
     DeviceAllocation, DeviceBuffer, Error, MessageSlots, SLOT_ALIGN, SharedMemory, Slot, SlotParts,
-    SlotSpec, UsedBytes,
+    SlotSpec, UsedBytes, gather_lists,
 };
 
 use super::address_space::AddressSpace;
@@ -275,16 +275,8 @@ impl<A: AddressSpace> MessageSlots for HostMessageSlots<A> {
         &self.host.ranks
     }
 
-    fn allgather(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
-        let (comm, ranks) = (&self.host.comm, self.host.ranks.len());
-        let mut lens = vec![0; ranks];
-        comm.allgather(bytemuck::bytes_of(&mine.len()), bytemuck::cast_slice_mut(&mut lens))?;
-        let most = lens.iter().copied().max().unwrap_or(0).max(1);
-        let mut padded = mine.to_vec();
-        padded.resize(most, 0);
-        let mut all = vec![0; most * ranks];
-        comm.allgather(&padded, &mut all)?;
-        Ok(all.chunks_exact(most).zip(lens).map(|(row, len)| row[..len].to_vec()).collect())
+    fn allgather(&self, mine: &[u64]) -> Result<Vec<Vec<u64>>, Error> {
+        gather_lists(self.host.comm.as_ref(), mine)
     }
 
     fn reserve(&mut self, slots: &[SlotSpec]) -> Result<usize, Error> {
@@ -292,8 +284,8 @@ impl<A: AddressSpace> MessageSlots for HostMessageSlots<A> {
             let head = [spec.owner, spec.bytes, spec.parts.len()];
             head.into_iter().chain(spec.parts.as_flattened().to_vec())
         };
-        let words: Vec<usize> = slots.iter().flat_map(words).collect();
-        let all = self.allgather(bytemuck::cast_slice(&words))?;
+        let words: Vec<_> = slots.iter().flat_map(words).map(|word| word as u64).collect();
+        let all = self.allgather(&words)?;
         let ranks = &self.host.ranks;
         if let Some(other) = all.iter().position(|list| *list != all[0]) {
             let (rank_a, rank_b) = (ranks[0], ranks[other]);

@@ -10,7 +10,9 @@
 use std::cell::OnceCell;
 use std::sync::atomic::Ordering;
 
-use fft_core::{Comm, Error, Expose, LocalBuffers, NodeMemory, SharedMemory, Work, WritePartition};
+use fft_core::{
+    Comm, Error, Expose, LocalBuffers, NodeMemory, SharedMemory, Work, WritePartition, gather_lists,
+};
 
 use super::address_space::{AddressSpace, Bytes, ExposedRange, Found, Freed, Purpose, SyncFlags};
 use super::epoch::{Exposed, ExposureEpoch, LocalPointers};
@@ -238,22 +240,8 @@ impl<A: AddressSpace> NodeMemory for HostNodeMemory<A> {
     }
 
     fn register(&mut self, partition: WritePartition) -> Result<usize, Error> {
-        let word =
-            |words: &[u64]| words.iter().flat_map(|word| word.to_ne_bytes()).collect::<Vec<_>>();
-        let (mine, ranks) = (word(partition.division()), self.ranks.len());
-        let mut lens = vec![0; 8 * ranks];
-        self.comm.allgather(&word(&[mine.len() as u64]), &mut lens)?;
-        let differs = |all: &[u8]| {
-            let n = all.len() / ranks;
-            all.chunks_exact(n.max(1)).position(|other| other != &all[..n])
-        };
-        let mut other = differs(&lens);
-        if other.is_none() {
-            let mut all = vec![0; mine.len() * ranks];
-            self.comm.allgather(&mine, &mut all)?;
-            other = differs(&all);
-        }
-        if let Some(other) = other {
+        let all = gather_lists(self.comm.as_ref(), partition.division())?;
+        if let Some(other) = all.iter().position(|division| *division != all[0]) {
             let (rank_a, rank_b) = (self.ranks[0], self.ranks[other]);
             let (what, a, b) = ("division of memory".into(), "one".into(), "another".into());
             return Err(Error::Disagreement { what, rank_a, a, rank_b, b });

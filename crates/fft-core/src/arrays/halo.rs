@@ -8,11 +8,10 @@
 
 use std::ops::Range;
 
-use super::grid_data::{GridData, grow};
-use super::matches::Piece;
+use super::grid_data::GridData;
 use super::subarray::Subarray;
 use crate::base::Error;
-use crate::geometry::{DIMS, DynBrick, PerAxis};
+use crate::geometry::{DynBrick, DynGrid, PerAxis};
 
 /// The ghost points around bricks, and what is beyond the grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +40,6 @@ impl Ghosts {
 const MOST_IMAGES: usize = 1 << 10;
 
 /// A part of a brick's range with its ghost points, along one axis.
-#[derive(Clone)]
 struct Segment {
     /// Where it begins, from the brick's first point on.
     at: isize,
@@ -50,50 +48,73 @@ struct Segment {
     is_ghost: bool,
 }
 
-/// The ghost points of all arrays, and the elements that each array must have.
-pub(super) fn targets(
-    data: GridData,
-    ghosts: &Ghosts,
-    arrays: &[Subarray],
-) -> Result<(Vec<Piece>, Vec<usize>), Error> {
-    let axes = data.grid.axes();
-    let Ghosts { lower, upper, periodic } = ghosts;
-    for found in [lower.len(), upper.len(), periodic.len()] {
-        if found != axes {
-            return Err(Error::argument("axes of ghost points", found, axes));
-        }
+impl Segment {
+    /// The part of an array in this range.
+    fn of(&self, array: &Subarray, axis: usize) -> Subarray {
+        let brick = array.brick.with_range(axis, self.range.clone());
+        let steps = self.at.wrapping_mul(array.strides[axis] as isize);
+        Subarray { brick, offset: array.offset.wrapping_add_signed(steps), ..*array }
     }
-    for axis in 0..axes {
-        let (found, most) = (lower[axis].max(upper[axis]), data.grid.len(axis) * MOST_IMAGES);
-        if found > most {
-            let what = format!("ghost points along axis {axis}");
-            return Err(Error::argument(what, found, format!("at most {most}")));
+}
+
+impl Ghosts {
+    /// The ghost points of arrays, and each array without points, so that all arrays are targets.
+    pub(super) fn targets(
+        &self,
+        data: GridData,
+        arrays: &[Subarray],
+    ) -> Result<Vec<Subarray>, Error> {
+        self.check(data.grid)?;
+        let empty = DynBrick::empty(data.grid.axes());
+        let mut targets: Vec<_> =
+            arrays.iter().map(|array| Subarray { brick: empty, ..*array }).collect();
+        for array in arrays {
+            data.least_len(array)?;
+            if !array.brick.is_empty() {
+                targets.extend(self.of(data, array)?);
+            }
         }
+        Ok(targets)
     }
-    let (mut targets, mut reach) = (Vec::new(), Vec::new());
-    for it in arrays {
-        if it.brick.is_empty() {
-            grow(&mut reach, it.array, 0, arrays.len())?;
-            continue;
+
+    fn check(&self, grid: DynGrid) -> Result<(), Error> {
+        let Self { lower, upper, periodic } = self;
+        for found in [lower.len(), upper.len(), periodic.len()] {
+            if found != grid.axes() {
+                return Err(Error::argument("axes of ghost points", found, grid.axes()));
+            }
         }
-        let along = (0..axes).map(|axis| {
-            let around = [lower[axis], upper[axis]];
-            segments(it.brick.range(axis), around, data.grid.len(axis), periodic[axis])
-        });
-        let along: Vec<_> = along.collect();
-        let least = with_ghosts(it, &along)?.least_len(data.batch)?;
-        grow(&mut reach, it.array, least, arrays.len())?;
-        let mut combinations: Vec<Vec<&Segment>> = vec![Vec::new()];
-        for segments in &along {
-            let longer = |before: Vec<_>| {
-                segments.iter().map(move |it| before.iter().copied().chain([it]).collect())
+        for axis in 0..grid.axes() {
+            let (found, most) = (lower[axis].max(upper[axis]), grid.len(axis) * MOST_IMAGES);
+            if found > most {
+                let what = format!("ghost points along axis {axis}");
+                return Err(Error::argument(what, found, format!("at most {most}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// The ghost points of an array.
+    fn of(
+        &self,
+        data: GridData,
+        array: &Subarray,
+    ) -> Result<impl Iterator<Item = Subarray>, Error> {
+        let along = |axis: usize| {
+            let (around, len) = ([self.lower[axis], self.upper[axis]], data.grid.len(axis));
+            segments(array.brick.range(axis), around, len, self.periodic[axis])
+        };
+        let along: Vec<_> = (0..data.grid.axes()).map(along).collect();
+        with_ghosts(array, &along)?.least_len(data.batch)?;
+        let mut parts = vec![(*array, false)];
+        for (axis, segments) in along.iter().enumerate() {
+            let cut = |(part, is_ghost): (Subarray, bool)| {
+                segments.iter().map(move |it| (it.of(&part, axis), is_ghost || it.is_ghost))
             };
-            combinations = combinations.into_iter().flat_map(longer).collect();
+            parts = parts.into_iter().flat_map(cut).collect();
         }
-        let ghosts = combinations.into_iter().filter(|all| all.iter().any(|it| it.is_ghost));
-        targets.extend(ghosts.map(|segments| target(it, &segments)));
+        Ok(parts.into_iter().filter(|(_, is_ghost)| *is_ghost).map(|(part, _)| part))
     }
-    Ok((targets, reach))
 }
 
 /// The subarray of a brick together with its ghost points.
@@ -111,18 +132,6 @@ fn with_ghosts(subarray: &Subarray, along: &[Vec<Segment>]) -> Result<Subarray, 
         })?;
     let brick = DynBrick::new(PerAxis::splat(axes, 0), PerAxis::from_fn(axes, len));
     Ok(Subarray { brick, offset, ..*subarray })
-}
-
-/// The ghost points of these segments, of an array that has them.
-fn target(subarray: &Subarray, along: &[&Segment]) -> Piece {
-    let axes = along.len();
-    let lo = PerAxis::from_fn(axes, |axis| along[axis].range.start);
-    let hi = PerAxis::from_fn(axes, |axis| along[axis].range.end);
-    let (array, mut view) = (subarray.array, subarray.view());
-    for (segment, stride) in along.iter().zip(&view.stride[DIMS - axes..]) {
-        view.offset = view.offset.wrapping_add_signed(segment.at.wrapping_mul(*stride as isize));
-    }
-    Piece { array, brick: DynBrick::new(lo, hi), view }
 }
 
 /// The brick's range along an axis and the ghost points around it, cut where the grid ends.
@@ -167,5 +176,17 @@ mod tests {
         assert_eq!(cut(0..4, [2, 1], 4, false), []);
         let twice = [(-5, 1..2), (-4, 0..2), (-2, 0..2), (2, 0..1)];
         assert_eq!(cut(0..2, [5, 1], 2, true), twice);
+    }
+
+    #[test]
+    fn every_array_is_a_target() {
+        let (empty, whole) = (DynBrick::empty(1), DynBrick::new([0], [4]));
+        let here = Subarray::with_ghosts(whole, [1], [0]);
+        let arrays = [Subarray::dense(empty), here.in_array(1)];
+        let data = GridData::of::<f64>(DynGrid::new([4]).unwrap());
+        let targets = Ghosts::new([1], [0], [true]).targets(data, &arrays).unwrap();
+        let found: Vec<_> = targets.iter().map(|it| (it.array, it.offset, it.brick)).collect();
+        assert_eq!(found, [(0, 0, empty), (1, 1, empty), (1, 0, DynBrick::new([3], [4]))]);
+        assert_eq!(data.least_lens(&targets).unwrap(), [0, 1]);
     }
 }

@@ -8,139 +8,188 @@
 //! a box is dense in a message, in the order of memory of its target
 //! ```
 
-use super::subarray::Subarray;
+use super::copy_plan::{CopyMessage, CopyPart, CopyPlan, OwnCopy};
+use super::grid_data::GridData;
+use super::halo::Ghosts;
+use super::subarray::{Order, Subarray};
 use crate::base::Error;
-use crate::comm::{Comm, agree};
-use crate::geometry::{BrickIndex, DIMS, DynBrick, MAX_AXES, PerAxis, Transfer, View};
+use crate::comm::{Comm, MessageSpec, agree, assert_same, gather_lists};
+use crate::geometry::{BrickIndex, DIMS, DynBrick, PerAxis, Transfer, View};
 
-/// A box of the grid in a local array.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Piece {
-    /// The number of the array.
-    pub(super) array: usize,
-    pub(super) brick: DynBrick,
-    /// Where its points are: batches first, then axes.
-    pub(super) view: View,
+impl CopyPlan {
+    /// Plans the copy of each point from the source that has it to all targets that have it.
+    /// Collective.
+    ///
+    /// # Errors
+    /// On every rank: [`Error::Disagreement`] for data that differs between ranks;
+    /// [`Error::OnRank`] for bricks outside the grid, strides without a meaning, sources that
+    /// overlap, and points of a target that no source has.
+    pub fn new(
+        comm: &dyn Comm,
+        data: GridData,
+        sources: &[Subarray],
+        targets: &[Subarray],
+    ) -> Result<Self, Error> {
+        let least = agree_on(comm, data, sources, targets)?;
+        let GridData { grid, batch, .. } = data;
+        let [sources, targets] = [sources, targets].map(|side| -> Vec<_> {
+            side.iter().copied().filter(|array| !array.brick.is_empty()).collect()
+        });
+        let (rank, ranks) = (comm.rank(), comm.size());
+        let all_sources = Side::gather(comm, grid.axes(), &sources)?;
+        let all_targets = Side::gather(comm, grid.axes(), &targets)?;
+        agree(comm, check(rank, &all_sources, [&sources, &targets]))?;
+        let mut sent = Vec::new();
+        for (source, array) in sources.iter().enumerate() {
+            all_targets.intersections(&array.brick, |known, part| {
+                let Known { rank: peer, number: target, order, .. } = *known;
+                sent.push(Common { peer, target, source, part, order });
+            });
+        }
+        let mut received = Vec::new();
+        for (target, array) in targets.iter().enumerate() {
+            all_sources.intersections(&array.brick, |known, part| {
+                let (peer, source, order) = (known.rank, known.number, array.order());
+                received.push(Common { peer, target, source, part, order });
+            });
+        }
+        let own = received.iter().filter(|it| it.peer == rank).map(|it| {
+            let (from, to) = (&sources[it.source], &targets[it.target]);
+            let transfer = Transfer::between(it.shape(batch), [it.view_in(from), it.view_in(to)]);
+            OwnCopy { from: from.array, to: to.array, transfer }
+        });
+        let own = own.collect();
+        // Each rank begins with the next one.
+        let after = |peer: usize| (peer + ranks - rank) % ranks;
+        let sends = messages(sent, data, after, |it, message| {
+            let source = &sources[it.source];
+            (source.array, [it.view_in(source), message])
+        });
+        let before = |peer: usize| (rank + ranks - peer) % ranks;
+        let recvs = messages(received, data, before, |it, message| {
+            let target = &targets[it.target];
+            (target.array, [message, it.view_in(target)])
+        });
+        Ok(Self { data, least, sends, recvs, own })
+    }
+
+    /// Plans the exchange that fills the ghost points of arrays, also those of edges and corners,
+    /// from the bricks that have them: a copy from the bricks to their ghost points. Collective.
+    ///
+    /// The bricks of all ranks are disjoint and hold all points that ghost points stand for. Points
+    /// of targets and of sources are apart in memory.
+    ///
+    /// # Errors
+    /// Those of [`CopyPlan::new`]; [`Error::OnRank`] for ghost points outside an array.
+    pub fn halo(
+        comm: &dyn Comm,
+        data: GridData,
+        ghosts: Ghosts,
+        arrays: &[Subarray],
+    ) -> Result<Self, Error> {
+        assert_same(comm, &[("ghost points", format!("{ghosts:?}"))])?;
+        let targets = agree(comm, ghosts.targets(data, arrays))?;
+        Self::new(comm, data, arrays, &targets)
+    }
 }
 
-/// A part of a message.
-#[derive(Debug)]
-pub struct CopyPart {
-    /// The number of the array on this side of it.
-    pub array: usize,
-    /// Between the array and the message.
-    pub transfer: Transfer,
+/// The elements that arrays must have, by role, of data that is the same on all ranks. Collective.
+fn agree_on(
+    comm: &dyn Comm,
+    data: GridData,
+    sources: &[Subarray],
+    targets: &[Subarray],
+) -> Result<[Vec<usize>; 3], Error> {
+    let least = || {
+        data.check()?;
+        let both = [sources, targets].concat();
+        Ok([data.least_lens(sources)?, data.least_lens(targets)?, data.least_lens(&both)?])
+    };
+    let least = agree(comm, least())?;
+    let GridData { grid, bytes, batch } = data;
+    let text = format!("{batch} arrays on {grid}, elements of {bytes} bytes");
+    assert_same(comm, &[("data of a copy", text)])?;
+    Ok(least)
 }
 
-/// A message to or from a peer.
-#[derive(Debug)]
-pub struct CopyMessage {
-    /// The rank.
-    pub peer: usize,
-    /// Its length in elements.
-    pub elements: usize,
-    /// Its parts, which are dense.
-    pub parts: Vec<CopyPart>,
-}
-
-/// A copy from one array of this rank to another, or within one.
-#[derive(Debug)]
-pub struct OwnCopy {
-    /// The number of the source array.
-    pub from: usize,
-    /// The number of the target array.
-    pub to: usize,
-    /// From one to the other.
-    pub transfer: Transfer,
-}
-
-/// All copies of a rank.
-#[derive(Debug)]
-pub(super) struct Matches {
-    pub(super) sends: Vec<CopyMessage>,
-    pub(super) recvs: Vec<CopyMessage>,
-    pub(super) own: Vec<OwnCopy>,
-}
-
-/// The dimensions of a view in memory, slowest first: batches are the one before the axes.
-type Order = [usize; DIMS];
-
-/// What other ranks know of a piece.
+/// What other ranks know of a subarray.
 #[derive(Clone, Copy)]
 struct Known {
     rank: usize,
+    /// Its number on that rank.
+    number: usize,
     brick: DynBrick,
     order: Order,
 }
 
-/// Words of a piece: its bounds and its order.
-const WORDS: usize = 2 * MAX_AXES + 1;
-
-impl Piece {
-    /// The brick of a subarray.
-    pub(super) fn whole(subarray: &Subarray) -> Self {
-        Self { array: subarray.array, brick: subarray.brick, view: subarray.view() }
-    }
-
-    fn order(&self) -> Order {
-        let mut order: Order = std::array::from_fn(|dim| dim);
-        order.sort_by_key(|dim| std::cmp::Reverse(self.view.stride[*dim]));
-        order
-    }
-
-    fn words(&self) -> [u64; WORDS] {
-        let mut words = [0; WORDS];
-        for axis in 0..self.brick.axes() {
-            words[axis] = self.brick.lo[axis] as u64;
-            words[MAX_AXES + axis] = self.brick.hi[axis] as u64;
-        }
-        words[WORDS - 1] = self.order().into_iter().fold(0, |word, dim| word << 3 | dim as u64);
-        words
-    }
-
-    /// The place of a part of the brick.
-    fn part(&self, part: &DynBrick) -> View {
-        let mut view = self.view;
-        let first = DIMS - part.axes();
-        for axis in 0..part.axes() {
-            view.offset += (part.lo[axis] - self.brick.lo[axis]) * view.stride[first + axis];
-        }
-        view
-    }
-}
-
 impl Known {
-    fn new(rank: usize, axes: usize, words: &[u64; WORDS]) -> Self {
-        let bound = |first: usize| PerAxis::from_fn(axes, |axis| words[first + axis] as usize);
-        let brick = DynBrick::new(bound(0), bound(MAX_AXES));
-        let place = |dim: usize| (words[WORDS - 1] >> (3 * (DIMS - 1 - dim)) & 7) as usize;
-        Self { rank, brick, order: std::array::from_fn(place) }
+    fn words(array: &Subarray) -> impl Iterator<Item = u64> {
+        let DynBrick { lo, hi } = array.brick;
+        lo.into_iter().chain(hi).chain(array.order()).map(|word| word as u64)
+    }
+
+    fn new(rank: usize, number: usize, words: &[u64]) -> Self {
+        let axes = (words.len() - DIMS) / 2;
+        let word = |at: usize| words[at] as usize;
+        let bound = |first: usize| PerAxis::from_fn(axes, |axis| word(first + axis));
+        let brick = DynBrick::new(bound(0), bound(axes));
+        Self { rank, number, brick, order: std::array::from_fn(|dim| word(2 * axes + dim)) }
     }
 }
 
-/// The shape of a box, axes in this order.
-fn shape(brick: &DynBrick, batch: usize, order: Order) -> [usize; DIMS] {
-    let first = DIMS - brick.axes();
-    order.map(|dim| match dim.checked_sub(first) {
-        Some(axis) => brick.len(axis),
-        None if dim + 1 == first => batch,
-        None => 1,
-    })
+/// The sources or the targets of all ranks.
+struct Side {
+    known: Vec<Known>,
+    index: BrickIndex,
 }
 
-fn ordered(view: View, order: Order) -> View {
-    View { offset: view.offset, stride: order.map(|dim| view.stride[dim]) }
-}
-
-fn dense(offset: usize, shape: [usize; DIMS]) -> View {
-    let mut stride = [1; DIMS];
-    for dim in (0..DIMS - 1).rev() {
-        stride[dim] = stride[dim + 1] * shape[dim + 1];
+impl Side {
+    /// Gathers the subarrays of all ranks. Collective.
+    fn gather(comm: &dyn Comm, axes: usize, mine: &[Subarray]) -> Result<Self, Error> {
+        let words: Vec<_> = mine.iter().flat_map(Known::words).collect();
+        let mut known = Vec::new();
+        for (rank, words) in gather_lists(comm, &words)?.iter().enumerate() {
+            let arrays = words.chunks_exact(2 * axes + DIMS).enumerate();
+            known.extend(arrays.map(|(number, words)| Known::new(rank, number, words)));
+        }
+        let bricks: Vec<_> = known.iter().map(|it| it.brick).collect();
+        Ok(Self { known, index: BrickIndex::new(&bricks) })
     }
-    View { offset, stride }
+
+    /// Calls `found` with each subarray that intersects a box, and the common part.
+    fn intersections(&self, part: &DynBrick, mut found: impl FnMut(&Known, DynBrick)) {
+        self.index.intersections(part, |at, common| found(&self.known[at], common));
+    }
 }
 
-/// A box that two ranks have in common. Sorted, boxes are in the order of messages.
+/// Each point of the targets must be in one source, and in no second one.
+fn check(rank: usize, sources: &Side, mine: [&[Subarray]; 2]) -> Result<(), Error> {
+    for (number, Subarray { brick, .. }) in mine[0].iter().enumerate() {
+        let mut other = None;
+        sources.intersections(brick, |known, _| {
+            if (known.rank, known.number) != (rank, number) {
+                other = Some(*known);
+            }
+        });
+        if let Some(other) = other {
+            let found =
+                format!("{brick} of rank {rank} and {} of rank {}", other.brick, other.rank);
+            return Err(Error::argument("sources of a copy", found, "disjoint bricks"));
+        }
+    }
+    for Subarray { brick, .. } in mine[1] {
+        let mut points = 0;
+        sources.intersections(brick, |_, common| points += common.points());
+        if points < brick.points() {
+            let found = format!("{points} points of {brick} of rank {rank}");
+            let expected = format!("all {}", brick.points());
+            return Err(Error::argument("sources of a copy", found, expected));
+        }
+    }
+    Ok(())
+}
+
+/// A box that two ranks have in common.
 struct Common {
     peer: usize,
     /// The numbers of the target and of the source on their ranks.
@@ -151,149 +200,49 @@ struct Common {
     order: Order,
 }
 
-/// The pieces of all ranks, and where those of each rank begin.
-struct All {
-    known: Vec<Known>,
-    first: Vec<usize>,
-    index: BrickIndex,
-}
-
-impl All {
-    fn new(known: Vec<Known>, ranks: usize) -> Self {
-        let first = (0..ranks).map(|rank| known.partition_point(|it| it.rank < rank)).collect();
-        let bricks: Vec<_> = known.iter().map(|it| it.brick).collect();
-        Self { known, first, index: BrickIndex::new(&bricks) }
+impl Common {
+    /// Its lengths in that order.
+    fn shape(&self, batch: usize) -> [usize; DIMS] {
+        let first = DIMS - self.part.axes();
+        self.order.map(|dim| match dim.checked_sub(first) {
+            Some(axis) => self.part.len(axis),
+            None if dim + 1 == first => batch,
+            None => 1,
+        })
     }
 
-    /// Calls `found` with the rank of each piece that intersects a box, its number there, and the
-    /// common part.
-    fn intersections(&self, part: &DynBrick, mut found: impl FnMut(&Known, usize, DynBrick)) {
-        self.index.intersections(part, |number, common| {
-            let known = &self.known[number];
-            found(known, number - self.first[known.rank], common);
-        });
+    /// Its place in an array, in that order.
+    fn view_in(&self, array: &Subarray) -> View {
+        let View { offset, stride } = array.view(&self.part);
+        View { offset, stride: self.order.map(|dim| stride[dim]) }
     }
 }
 
-/// Gathers the pieces of all ranks. Collective.
-fn gather(comm: &dyn Comm, axes: usize, sides: [&[Piece]; 2]) -> Result<[All; 2], Error> {
-    let ranks = comm.size();
-    let mut counts = vec![[0u64; 2]; ranks];
-    let mine = sides.map(|pieces| pieces.len() as u64);
-    comm.allgather(bytemuck::bytes_of(&mine), bytemuck::cast_slice_mut(&mut counts))?;
-    let most = counts.iter().map(|[sources, targets]| sources + targets).max().unwrap_or(0);
-    let mut words: Vec<_> = sides.into_iter().flatten().map(Piece::words).collect();
-    words.resize(most as usize, [0; WORDS]);
-    let mut all = vec![[0; WORDS]; most as usize * ranks];
-    comm.allgather(bytemuck::cast_slice(&words), bytemuck::cast_slice_mut(&mut all))?;
-    let mut known = [Vec::new(), Vec::new()];
-    for (rank, [sources, targets]) in counts.into_iter().enumerate() {
-        let mut of_rank = all[rank * most as usize..].iter();
-        for (known, count) in known.iter_mut().zip([sources, targets]) {
-            let pieces = of_rank.by_ref().take(count as usize);
-            known.extend(pieces.map(|words| Known::new(rank, axes, words)));
-        }
-    }
-    Ok(known.map(|known| All::new(known, ranks)))
-}
-
-/// Each point of the targets must be in one source, and in no second one.
-fn check(rank: usize, sources: &All, mine: [&[Piece]; 2]) -> Result<(), Error> {
-    for (number, piece) in mine[0].iter().enumerate() {
-        let mut other = None;
-        sources.intersections(&piece.brick, |known, found, _| {
-            if (known.rank, found) != (rank, number) {
-                other = Some((known.brick, known.rank));
-            }
-        });
-        if let Some((brick, of)) = other {
-            let found = format!("{} of rank {rank} and {brick} of rank {of}", piece.brick);
-            return Err(Error::argument("sources of a copy", found, "disjoint bricks"));
-        }
-    }
-    for piece in mine[1] {
-        let mut points = 0;
-        sources.intersections(&piece.brick, |_, _, common| points += common.points());
-        if points < piece.brick.points() {
-            let found = format!("{points} points of {} of rank {rank}", piece.brick);
-            let expected = format!("all {}", piece.brick.points());
-            return Err(Error::argument("sources of a copy", found, expected));
-        }
-    }
-    Ok(())
-}
-
-impl Matches {
-    /// The copies of this rank from sources to targets. Collective: all ranks pass pieces of as
-    /// many axes, and the same number of batches.
-    ///
-    /// # Errors
-    /// On every rank: [`Error::OnRank`] for sources that overlap, and targets that are not covered.
-    pub(super) fn new(
-        comm: &dyn Comm,
-        axes: usize,
-        batch: usize,
-        [sources, targets]: [&[Piece]; 2],
-    ) -> Result<Self, Error> {
-        let (rank, ranks) = (comm.rank(), comm.size());
-        let [all_sources, all_targets] = gather(comm, axes, [sources, targets])?;
-        agree(comm, check(rank, &all_sources, [sources, targets]))?;
-        let (mut sent, mut received) = (Vec::new(), Vec::new());
-        for (source, piece) in sources.iter().enumerate() {
-            all_targets.intersections(&piece.brick, |known, target, part| {
-                let (peer, order) = (known.rank, known.order);
-                sent.push(Common { peer, target, source, part, order });
-            });
-        }
-        for (target, piece) in targets.iter().enumerate() {
-            all_sources.intersections(&piece.brick, |known, source, part| {
-                let (peer, order) = (known.rank, piece.order());
-                received.push(Common { peer, target, source, part, order });
-            });
-        }
-        let own = received.iter().filter(|it| it.peer == rank).map(|it| {
-            let (from, to) = (&sources[it.source], &targets[it.target]);
-            let views = [from, to].map(|piece| ordered(piece.part(&it.part), it.order));
-            let transfer = Transfer::between(shape(&it.part, batch, it.order), views);
-            OwnCopy { from: from.array, to: to.array, transfer }
-        });
-        let own = own.collect();
-        // Each rank begins with the next one.
-        let after = |peer: usize| (peer + ranks - rank) % ranks;
-        let sends = messages(sent, batch, after, |it, message| {
-            let piece = &sources[it.source];
-            (piece.array, [ordered(piece.part(&it.part), it.order), message])
-        });
-        let before = |peer: usize| (rank + ranks - peer) % ranks;
-        let recvs = messages(received, batch, before, |it, message| {
-            let piece = &targets[it.target];
-            (piece.array, [message, ordered(piece.part(&it.part), it.order)])
-        });
-        Ok(Self { sends, recvs, own })
-    }
-}
-
-/// The messages of one direction, nearest peers first. `ends` tells the array of a box, and its
+/// The messages of one direction, nearest peers first. `ends` returns the array of a box, and its
 /// source and destination, of which one is this place in a message.
 fn messages(
     mut boxes: Vec<Common>,
-    batch: usize,
+    data: GridData,
     distance: impl Fn(usize) -> usize,
     ends: impl Fn(&Common, View) -> (usize, [View; 2]),
 ) -> Vec<CopyMessage> {
     boxes.retain(|it| distance(it.peer) > 0);
     boxes.sort_unstable_by_key(|it| (distance(it.peer), it.target, it.source));
-    let of_peer = boxes.chunk_by(|a, b| a.peer == b.peer);
     let message = |boxes: &[Common]| {
         let mut elements = 0;
         let part = |it: &Common| {
-            let shape = shape(&it.part, batch, it.order);
-            let (array, views) = ends(it, dense(elements, shape));
+            let shape = it.shape(data.batch);
+            let mut message = View { offset: elements, stride: [1; DIMS] };
+            for dim in (0..DIMS - 1).rev() {
+                message.stride[dim] = message.stride[dim + 1] * shape[dim + 1];
+            }
             elements += shape.iter().product::<usize>();
+            let (array, views) = ends(it, message);
             CopyPart { array, transfer: Transfer::between(shape, views) }
         };
         let parts = boxes.iter().map(part).collect();
-        CopyMessage { peer: boxes[0].peer, elements, parts }
+        let spec = MessageSpec { peer: boxes[0].peer, bytes: elements * data.bytes, chunk: 0 };
+        CopyMessage { spec, parts }
     };
-    of_peer.map(message).collect()
+    boxes.chunk_by(|a, b| a.peer == b.peer).map(message).collect()
 }

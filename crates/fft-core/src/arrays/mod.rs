@@ -8,9 +8,8 @@ mod matches;
 mod parallel_copy;
 mod subarray;
 
-pub use copy_plan::CopyPlan;
+pub use copy_plan::{ArrayRole, CopyMessage, CopyPart, CopyPlan, OwnCopy};
 pub use grid_data::GridData;
 pub use halo::Ghosts;
-pub use matches::{CopyMessage, CopyPart, OwnCopy};
 pub use parallel_copy::ParallelCopy;
 pub use subarray::Subarray;

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use bytemuck::{Pod, cast_slice};
+use bytemuck::Pod;
 
 use super::arrays_of_rank::{Arrays, copy_elements};
-use super::copy_plan::CopyPlan;
+use super::copy_plan::{ArrayRole, CopyMessage, CopyPlan};
 use crate::base::Error;
 use crate::comm::{Comm, Exchanger, MessageHandler, MessagePlan, Unwinding, agree, matching};
 
@@ -60,8 +60,9 @@ impl ParallelCopy {
         sources: &[&[E]],
         targets: &mut [&mut [E]],
     ) -> Result<(), Error> {
-        let fits = mine.and(self.fits(("source", 0), sources.iter().map(|it| cast_slice(it))));
-        let fits = fits.and(self.fits(("target", 1), targets.iter().map(|it| cast_slice(it))));
+        let fits = mine
+            .and(self.check(ArrayRole::Source, sources.iter().copied()))
+            .and(self.check(ArrayRole::Target, targets.iter().map(|array| &**array)));
         self.exchange(fits, Arrays::Apart(sources, targets))
     }
 
@@ -83,9 +84,7 @@ impl ParallelCopy {
         mine: Result<(), Error>,
         arrays: &mut [&mut [E]],
     ) -> Result<(), Error> {
-        let found = || arrays.iter().map(|it| cast_slice(it));
-        let fits = mine.and(self.fits(("array", 0), found()));
-        let fits = fits.and(self.fits(("array", 1), found()));
+        let fits = mine.and(self.check(ArrayRole::Both, arrays.iter().map(|array| &**array)));
         self.exchange(fits, Arrays::InPlace(arrays))
     }
 
@@ -99,22 +98,13 @@ impl ParallelCopy {
         self.exchange.memory()
     }
 
-    /// Whether the arrays are those of the plan, and aligned.
-    fn fits<'a>(
+    fn check<'a, E: 'a>(
         &self,
-        (what, side): (&'static str, usize),
-        arrays: impl ExactSizeIterator<Item = &'a [u8]> + Clone,
+        role: ArrayRole,
+        arrays: impl ExactSizeIterator<Item = &'a [E]>,
     ) -> Result<(), Error> {
-        let (bytes, rank) = (self.plan.data.bytes, self.comm.rank());
-        self.plan.check(rank, (what, side), arrays.clone().map(|array| array.len() / bytes))?;
-        let align = bytes.min(8);
-        for (array, least) in arrays.zip(&self.plan.least[side]) {
-            if *least > 0 && array.as_ptr().align_offset(align) != 0 {
-                let (what, found) = (format!("address of a {what}"), format!("{:p}", array));
-                return Err(Error::argument(what, found, format!("a multiple of {align}")));
-            }
-        }
-        Ok(())
+        let arrays = arrays.map(|array| (array.as_ptr().addr(), size_of_val(array)));
+        self.plan.check(self.comm.rank(), role, arrays, self.plan.data.bytes.min(8))
     }
 
     /// Moves the data, if the arrays of all ranks fit.
@@ -153,11 +143,12 @@ struct Handler<'a, 'b, 'c, E> {
 
 impl<E: Pod> MessageHandler for Handler<'_, '_, '_, E> {
     fn pack(&mut self, number: usize, message: &mut [u8]) -> usize {
-        let (sent, bytes) = (&self.plan.sends[number], self.plan.data.bytes);
-        for part in &sent.parts {
-            copy_elements(&part.transfer, bytes, self.arrays.source(part.array), message);
+        let CopyMessage { spec, parts } = &self.plan.sends[number];
+        for part in parts {
+            let source = self.arrays.source(part.array);
+            copy_elements(&part.transfer, self.plan.data.bytes, source, message);
         }
-        sent.elements * bytes
+        spec.bytes
     }
 
     fn own(&mut self) {
@@ -165,19 +156,17 @@ impl<E: Pod> MessageHandler for Handler<'_, '_, '_, E> {
     }
 
     fn arrived(&mut self, number: usize, message: &[u8]) -> bool {
-        let Self { plan, rank, arrays, damage } = self;
-        let (sent, bytes) = (&plan.recvs[number], plan.data.bytes);
-        let (found, expected) = (message.len(), sent.elements * bytes);
-        if found < expected {
-            let bad = Error::Message { rank: *rank, from: sent.peer, found, expected };
-            *damage = damage.clone().and(Err(bad));
-            return true;
-        }
-        for part in &sent.parts {
-            copy_elements(&part.transfer, bytes, message, arrays.target(part.array));
+        let CopyMessage { spec, parts } = &self.plan.recvs[number];
+        match spec.received(self.rank, message) {
+            Ok(message) => {
+                for part in parts {
+                    let target = self.arrays.target(part.array);
+                    copy_elements(&part.transfer, self.plan.data.bytes, message, target);
+                }
+            }
+            Err(bad) if self.damage.is_ok() => self.damage = Err(bad),
+            Err(_) => {}
         }
         true
     }
-
-    fn finish<'m>(&mut self, _: &dyn Fn(usize) -> &'m [u8]) {}
 }

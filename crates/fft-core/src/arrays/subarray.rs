@@ -1,7 +1,12 @@
 //! A brick in a local array.
 
+use std::cmp::Reverse;
+
 use crate::base::Error;
 use crate::geometry::{DIMS, DynBrick, PerAxis, View};
+
+/// The dimensions of a view in memory, slowest first: batches are the one before the axes.
+pub(super) type Order = [usize; DIMS];
 
 /// A brick in a local array of any strides, as MPI's subarrays: with ghost points or padded rows
 /// around it, in any order of axes, with the components of a vector side by side.
@@ -129,12 +134,23 @@ impl Subarray {
         Error::argument("subarray", format!("{self:?}"), "no more elements than can be counted")
     }
 
-    /// Where its points are: batches first, then axes.
-    pub(super) fn view(&self) -> View {
+    /// The place of a part of its brick: batches first, then axes.
+    pub(super) fn view(&self, part: &DynBrick) -> View {
         let first = DIMS - self.brick.axes();
-        let mut stride = [0; DIMS];
-        stride[first - 1] = self.distance;
-        stride[first..].copy_from_slice(&self.strides);
-        View { offset: self.offset, stride }
+        let mut view = View { offset: self.offset, stride: [0; DIMS] };
+        view.stride[first - 1] = self.distance;
+        for axis in 0..self.brick.axes() {
+            view.stride[first + axis] = self.strides[axis];
+            view.offset += (part.lo[axis] - self.brick.lo[axis]) * self.strides[axis];
+        }
+        view
+    }
+
+    /// The order of its memory.
+    pub(super) fn order(&self) -> Order {
+        let mut order: Order = std::array::from_fn(|dim| dim);
+        let stride = self.view(&self.brick).stride;
+        order.sort_by_key(|dim| Reverse(stride[*dim]));
+        order
     }
 }

@@ -20,6 +20,18 @@ pub struct MessageSpec {
     pub chunk: usize,
 }
 
+impl MessageSpec {
+    /// The bytes of a message that has arrived at `rank`.
+    ///
+    /// # Errors
+    /// [`Error::Message`] if it is too short, as after a failure of its sender.
+    pub fn received<'m>(&self, rank: usize, message: &'m [u8]) -> Result<&'m [u8], Error> {
+        let Self { peer: from, bytes: expected, .. } = *self;
+        let short = Error::Message { rank, from, found: message.len(), expected };
+        message.get(..expected).ok_or(short)
+    }
+}
+
 /// The messages of a reshape from the view of one rank.
 ///
 /// A pair of ranks has at most one message per chunk, in the same order at both ends. No rank sends
@@ -81,7 +93,7 @@ pub trait MessageHandler {
     }
 
     /// Called once after the last pack, to copy data that stays in reach of this rank.
-    fn own(&mut self);
+    fn own(&mut self) {}
 
     /// Shows a message on arrival. Returns whether it was read; if not, it is kept until
     /// [`MessageHandler::finish`], which needs an exchange that keeps messages until all have
@@ -102,7 +114,7 @@ pub trait MessageHandler {
     fn landed(&mut self, _number: usize, _bytes: usize) {}
 
     /// Called once when all messages have arrived, with those that were kept.
-    fn finish<'m>(&mut self, message: &dyn Fn(usize) -> &'m [u8]);
+    fn finish<'m>(&mut self, _message: &dyn Fn(usize) -> &'m [u8]) {}
 }
 
 /// Carries messages by one exchange, with its buffers. A plan has one per exchange, for all

@@ -66,11 +66,11 @@ pub trait MessageSlots: Send {
     /// The ranks of the host, as numbered in the communicator.
     fn ranks(&self) -> &[usize];
 
-    /// Gathers the bytes of each rank of the host.
+    /// Gathers the numbers of each rank of the host.
     ///
     /// # Errors
     /// When a rank left or the library fails.
-    fn allgather(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>, Error>;
+    fn allgather(&self, mine: &[u64]) -> Result<Vec<Vec<u64>>, Error>;
 
     /// Makes room for these slots, and returns the number of the list.
     ///

@@ -8,6 +8,7 @@ pub(crate) mod device_buffer;
 pub(crate) mod exchange;
 pub(crate) mod flight;
 pub(crate) mod funnel;
+pub(crate) mod gather_lists;
 pub(crate) mod message_buffers;
 pub(crate) mod message_slots;
 pub(crate) mod node_memory;
@@ -23,6 +24,7 @@ pub use device_buffer::{DeviceAllocation, DeviceBuffer};
 pub use exchange::{Exchanger, MessageHandler, MessagePlan, MessageSpec, PackRequest};
 pub use flight::{Arrival, Flight};
 pub use funnel::Funnel;
+pub use gather_lists::gather_lists;
 pub use message_buffers::MessageBuffers;
 pub use message_slots::{MessageSlots, SlotParts, SlotSpec, UsedBytes};
 pub use node_memory::{

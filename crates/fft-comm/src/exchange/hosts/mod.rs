@@ -10,7 +10,7 @@ use fft_core::{
     MessageSlots, MessageSpec, PinnedMemory, SlotParts, SlotSpec, Topology, UsedBytes, agree,
 };
 
-use super::messages::{numbers, panicked, unreserved, words};
+use super::messages::{panicked, unreserved};
 use crate::idle::Idle;
 use bundles::{Bundles, Item, Items, LedBundle, Messages};
 use entry::{Label, Wrong};
@@ -92,7 +92,7 @@ impl Exchanger for Hosts {
             return Err(panicked(rank));
         };
         let all = slots.allgather(&encoded(message_plan))?;
-        let messages: Vec<_> = all.iter().map(|bytes| decoded(bytes)).collect();
+        let messages: Vec<_> = all.iter().map(|numbers| decoded(numbers)).collect();
         let bundles = Bundles::new(rank, &self.topology, &messages);
         let list = slots.reserve(&bundles.slots)?;
         let bytes = |led: &[LedBundle]| -> Vec<_> {
@@ -375,22 +375,20 @@ fn compact(spec: &SlotSpec, bundle: &mut [u8], used: &UsedBytes<'_>) -> usize {
     end
 }
 
-fn encoded(message_plan: &MessagePlan) -> Vec<u8> {
+fn encoded(message_plan: &MessagePlan) -> Vec<u64> {
     let spec = |spec: &MessageSpec| [spec.peer, spec.bytes, spec.chunk];
     let specs = message_plan.sends.iter().chain(&message_plan.recvs).flat_map(spec);
-    words([message_plan.sends.len()].into_iter().chain(specs))
+    let numbers = [message_plan.sends.len()].into_iter().chain(specs);
+    numbers.map(|number| number as u64).collect()
 }
 
-fn decoded(bytes: &[u8]) -> Messages {
-    let mut words = numbers(bytes);
-    let sends = words.next().unwrap_or(0);
-    let words: Vec<_> = words.collect();
-    let spec = |[peer, bytes, chunk]: &[usize; 3]| MessageSpec {
-        peer: *peer,
-        bytes: *bytes,
-        chunk: *chunk,
+fn decoded(numbers: &[u64]) -> Messages {
+    let (sends, specs) = numbers.split_first().expect("the number of messages sent");
+    let spec = |spec: &[u64; 3]| {
+        let [peer, bytes, chunk] = spec.map(|number| number as usize);
+        MessageSpec { peer, bytes, chunk }
     };
-    let mut all: Vec<_> = words.as_chunks().0.iter().map(spec).collect();
-    let recvs = all.split_off(sends);
+    let mut all: Vec<_> = specs.as_chunks().0.iter().map(spec).collect();
+    let recvs = all.split_off(*sends as usize);
     Messages { sends: all, recvs }
 }

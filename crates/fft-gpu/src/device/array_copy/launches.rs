@@ -30,16 +30,31 @@ impl Launches<'_> {
         by_array(moves).into_iter().map(prepared).collect()
     }
 
-    /// From each source array to messages.
-    pub(super) fn packs(&self, out: &[usize]) -> Result<Vec<OfArray<Transfers>>, GpuError> {
-        let parts = self.plan.sends.iter().zip(out).flat_map(|(message, place)| {
-            let to = place / self.plan.data.bytes;
-            message
-                .parts
-                .iter()
-                .map(move |part| (part.array, Move { transfer: &part.transfer, from: 0, to }))
-        });
-        self.transfers(parts)
+    /// From each source array to messages that begin at these bytes.
+    pub(super) fn packs(&self, places: &[usize]) -> Result<Vec<OfArray<Transfers>>, GpuError> {
+        self.messages(self.plan.sends.iter().zip(places), |place| [0, place])
+    }
+
+    /// To each target array from messages that begin at these bytes.
+    pub(super) fn unpacks(
+        &self,
+        messages: &[&CopyMessage],
+        places: &[usize],
+    ) -> Result<Vec<OfArray<Transfers>>, GpuError> {
+        self.messages(messages.iter().copied().zip(places), |place| [place, 0])
+    }
+
+    /// Between arrays and messages; `begins` returns the first elements of source and destination.
+    fn messages<'m>(
+        &self,
+        messages: impl Iterator<Item = (&'m CopyMessage, &'m usize)>,
+        begins: impl Fn(usize) -> [usize; 2],
+    ) -> Result<Vec<OfArray<Transfers>>, GpuError> {
+        self.transfers(messages.flat_map(|(message, place)| {
+            let [from, to] = begins(place / self.plan.data.bytes);
+            let parts = message.parts.iter();
+            parts.map(move |part| (part.array, Move { transfer: &part.transfer, from, to }))
+        }))
     }
 
     /// From source arrays to target arrays of this rank.
@@ -56,11 +71,11 @@ impl Launches<'_> {
         reached: &dyn Fn(usize) -> bool,
         begins: &[usize],
     ) -> Result<Vec<OfArray<PeerGets>>, GpuError> {
-        let near = self.plan.recvs.iter().filter(|message| reached(message.peer));
+        let near = self.plan.recvs.iter().filter(|message| reached(message.spec.peer));
         let parts = near.flat_map(|message| {
-            let begin = begins[message.peer] / self.plan.data.bytes;
+            let begin = begins[message.spec.peer] / self.plan.data.bytes;
             message.parts.iter().map(move |part| {
-                (part.array, (message.peer, part.transfer.clone().behind(begin, 0)))
+                (part.array, (message.spec.peer, part.transfer.clone().behind(begin, 0)))
             })
         });
         let (ranks, width) = (begins.len(), self.plan.data.bytes / size_of::<f32>());
@@ -71,22 +86,6 @@ impl Launches<'_> {
             Ok((array, PeerGets::new::<f32>(gpu, stream, width, ranks, &parts, &far)?))
         };
         by_array(parts).into_iter().map(prepared).collect()
-    }
-
-    /// To each target array from messages that have come through the host.
-    pub(super) fn unpacks(
-        &self,
-        coming: &[&CopyMessage],
-        come: &[usize],
-    ) -> Result<Vec<OfArray<Transfers>>, GpuError> {
-        let parts = coming.iter().zip(come).flat_map(|(message, place)| {
-            let from = place / self.plan.data.bytes;
-            message
-                .parts
-                .iter()
-                .map(move |part| (part.array, Move { transfer: &part.transfer, from, to: 0 }))
-        });
-        self.transfers(parts)
     }
 }
 

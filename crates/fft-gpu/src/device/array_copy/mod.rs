@@ -17,8 +17,8 @@ use std::sync::Arc;
 use bytemuck::Pod;
 use cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut, DeviceSlice};
 use fft_core::{
-    Comm, CopyMessage, CopyPlan, Device, Error, Exchanger, NodeMemory, Unwinding, WorkReals, agree,
-    agree_by_memory,
+    ArrayRole, Comm, CopyMessage, CopyPlan, Device, Error, Exchanger, NodeMemory, Unwinding,
+    WorkReals, agree, agree_by_memory,
 };
 
 use super::cuda::Cuda;
@@ -51,15 +51,15 @@ pub struct DeviceCopy {
     staged: Option<Staged>,
 }
 
-/// Where messages of so many bytes begin; and the end of the last.
-fn places(bytes: impl Iterator<Item = usize>) -> (Vec<usize>, usize) {
+/// Where messages begin, and the end of the last.
+fn places<'m>(messages: impl IntoIterator<Item = &'m CopyMessage>) -> (Vec<usize>, usize) {
     let mut end = 0;
-    let place = |bytes: usize| {
+    let place = |message: &CopyMessage| {
         let place = end;
-        end = (place + bytes).next_multiple_of(ALIGN);
+        end = (place + message.spec.bytes).next_multiple_of(ALIGN);
         place
     };
-    (bytes.map(place).collect(), end)
+    (messages.into_iter().map(place).collect(), end)
 }
 
 impl DeviceCopy {
@@ -84,15 +84,15 @@ impl DeviceCopy {
         let node_memory = device.connect_ranks(own, transport)?;
         let reached: Vec<_> =
             (0..own.size()).map(|peer| device.connections().peers.reached(peer)).collect();
-        let bytes = plan.data.bytes;
-        let (out, end) = places(plan.sends.iter().map(|message| message.elements * bytes));
-        let far = |message: &CopyMessage| !reached[message.peer];
+        let far = |message: &CopyMessage| !reached[message.spec.peer];
+        let (out, end) = places(&plan.sends);
         let coming: Vec<_> = plan.recvs.iter().filter(|message| far(message)).collect();
-        let (come, window) = places(coming.iter().map(|message| message.elements * bytes));
+        let (come, window) = places(coming.iter().copied());
         device.staging_bytes = [0, window];
         let reals = WorkReals { buffers: [end.div_ceil(size_of::<f32>()), 0], spare: 0 };
         let work = device.work(reals, own, None)?;
-        let begins = gather_places(own, plan.sends.iter().map(|it| it.peer).zip(out.clone()))?;
+        let peers = plan.sends.iter().map(|message| message.spec.peer);
+        let begins = gather_places(own, peers.zip(out.clone()))?;
         // Where the messages of all ranks to this one begin.
         let begins: Vec<_> = begins.chunks(own.size()).map(|row| row[rank] as usize).collect();
         let launches = Launches { device: &device, plan: &plan };
@@ -193,8 +193,9 @@ impl DeviceCopy {
         sources: &[impl Deref<Target = DeviceMemory<u8>>],
         targets: &mut [impl DerefMut<Target = DeviceMemory<u8>>],
     ) -> Result<(), Error> {
-        let fits = mine.and(self.fits(("source", 0), sources.iter().map(|it| &**it)));
-        let fits = fits.and(self.fits(("target", 1), targets.iter().map(|it| &**it)));
+        let fits = mine
+            .and(self.check(ArrayRole::Source, sources.iter().map(|array| &**array)))
+            .and(self.check(ArrayRole::Target, targets.iter().map(|array| &**array)));
         self.exchange(fits, sources, targets)
     }
 
@@ -207,34 +208,21 @@ impl DeviceCopy {
         mine: Result<(), Error>,
         arrays: &mut [impl DerefMut<Target = DeviceMemory<u8>>],
     ) -> Result<(), Error> {
-        let found = || arrays.iter().map(|it| &**it);
-        let fits = mine.and(self.fits(("array", 0), found()));
-        let fits = fits.and(self.fits(("array", 1), found()));
+        let fits = mine.and(self.check(ArrayRole::Both, arrays.iter().map(|array| &**array)));
         // Points of targets are none of sources.
         let sources: Vec<_> = arrays.iter().map(|array| array.alias()).collect();
         let sources: Vec<_> = sources.iter().collect();
         self.exchange(fits, &sources, arrays)
     }
 
-    fn fits<'a>(
+    fn check<'a>(
         &self,
-        (what, side): (&'static str, usize),
-        arrays: impl ExactSizeIterator<Item = &'a DeviceMemory<u8>> + Clone,
+        role: ArrayRole,
+        arrays: impl ExactSizeIterator<Item = &'a DeviceMemory<u8>>,
     ) -> Result<(), Error> {
-        let (bytes, rank) = (self.plan.data.bytes, self.comm.rank());
-        self.plan.check(rank, (what, side), arrays.clone().map(|array| array.len() / bytes))?;
-        for (array, least) in arrays.zip(&self.plan.least[side]) {
-            // Kernels copy several elements as one.
-            if *least > 0 && !array.is_aligned(16) {
-                let what = format!("address of a {what}");
-                return Err(Error::argument(
-                    what,
-                    format!("{:#x}", array.address()),
-                    "a multiple of 16",
-                ));
-            }
-        }
-        Ok(())
+        let arrays = arrays.map(|array| (array.address() as usize, array.len()));
+        // Kernels copy several elements as one.
+        self.plan.check(self.rank(), role, arrays, 16)
     }
 
     fn exchange(

@@ -78,21 +78,16 @@ impl MessageHandler for Handler<'_> {
         bytes
     }
 
-    fn own(&mut self) {}
-
     fn arrived(&mut self, number: usize, message: &[u8]) -> bool {
-        let spec = self.message_plan.recvs[number];
-        if message.len() < spec.bytes {
-            let (rank, found) = (self.device.rank, message.len());
-            let bad = Error::Message { rank, from: spec.peer, found, expected: spec.bytes };
-            self.damage = std::mem::replace(&mut self.damage, Ok(())).and(Err(bad));
-            return true;
+        match self.message_plan.recvs[number].received(self.device.rank, message) {
+            Ok(message) => {
+                let piece = (self.places[1][number], message);
+                let copied = self.blocks[1].write(&self.device.stream, [piece]);
+                self.device.record_error(copied);
+            }
+            Err(bad) if self.damage.is_ok() => self.damage = Err(bad),
+            Err(_) => {}
         }
-        let piece = (self.places[1][number], &message[..spec.bytes]);
-        let copied = self.blocks[1].write(&self.device.stream, [piece]);
-        self.device.record_error(copied);
         true
     }
-
-    fn finish<'m>(&mut self, _: &dyn Fn(usize) -> &'m [u8]) {}
 }

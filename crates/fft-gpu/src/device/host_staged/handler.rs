@@ -115,8 +115,6 @@ impl<T: GpuReal> MessageHandler for StagedHandler<'_, T> {
         self.device.record_error(copied);
     }
 
-    fn own(&mut self) {}
-
     fn arrived(&mut self, number: usize, message: &[u8]) -> bool {
         let (spec, part) = (self.message_plan.recvs[number], &self.messages.1[number]);
         let memory = self.device.staging[1].as_ref().expect("memory for messages");
@@ -177,6 +175,4 @@ impl<T: GpuReal> MessageHandler for StagedHandler<'_, T> {
             }
         }
     }
-
-    fn finish<'m>(&mut self, _message: &dyn Fn(usize) -> &'m [u8]) {}
 }
