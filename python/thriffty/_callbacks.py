@@ -46,6 +46,7 @@ class DeviceBytes:
     """Bytes in memory of a device, which CuPy, Numba and torch take as an array."""
 
     def __init__(self, address: int, bytes: int) -> None:
+        self.bytes = bytes
         self.__cuda_array_interface__ = {
             "shape": (bytes,),
             "typestr": "|u1",

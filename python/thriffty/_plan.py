@@ -32,8 +32,8 @@ class Plan(Spectra, _library.Uncopied):
         The ranks. They all make the plan, with equal arguments except `input` and `output`. An
         object has `rank`, `size`, ``allgather(mine)``, which returns the bytes of each rank, and
         ``alltoallv(parts)``, which takes bytes for each rank and returns those from each. It may
-        also have `isend`, `irecv` and `test`, `host`, `lost` and `abandon`; docs/without-mpi.md
-        says what they do.
+        also have `isend`, `irecv` and `test`, `device_alltoallv`, `host`, `lost` and `abandon`;
+        docs/without-mpi.md says what they do.
     input, output : sequence of slice, optional
         This rank's brick of physical and of spectral data, one slice for each axis; an even cut by
         default. A brick may be empty. The bricks of all ranks tile the grid.

@@ -47,14 +47,17 @@ class TorchGroup:
         _copy(received.cpu().split(receives), rooms)
 
     def _device_alltoallv(self, parts: list[DeviceBytes], rooms: list[DeviceBytes]) -> None:
-        """NCCL's, on torch's current stream."""
-        device = torch.device("cuda", torch.cuda.current_device())
+        """NCCL's. The arrays of a plan are all on its device."""
+        tensors = [torch.as_tensor(array) for array in (*rooms, *parts) if array.bytes > 0]
+        device = tensors[0].device if tensors else torch.device("cuda", torch.cuda.current_device())
+        none = torch.empty(0, dtype=torch.uint8, device=device)
+        found = iter(tensors)
         received, sent = (
-            [torch.as_tensor(bytes, dtype=torch.uint8, device=device) for bytes in side]
-            for side in (rooms, parts)
+            [next(found) if array.bytes > 0 else none for array in side] for side in (rooms, parts)
         )
-        dist.all_to_all(received, sent, group=self._members())
-        torch.cuda.current_stream().synchronize()
+        with torch.cuda.device(device):
+            dist.all_to_all(received, sent, group=self._members())
+            torch.cuda.current_stream().synchronize()
 
 
 def _tensor(memory: memoryview) -> torch.Tensor:

@@ -24,7 +24,7 @@ define_options! {
         /// the host's CUDA devices, which its ranks use in rotation.
         Placement device: DeviceChoice = DeviceChoice::Host, |device: DeviceChoice| device;
         /// How data on devices gets to other ranks. peer_to_peer: it is read from their devices if
-        /// possible, and otherwise sent in messages, from the device if the MPI is CUDA-aware.
+        /// possible, and otherwise sent in messages, from the device if MPI or the group can.
         /// gpu_direct, host_staged: all in messages, from the device or from the host.
         Placement transport: GpuTransport = GpuTransport::PeerToPeer, |transport: GpuTransport| transport;
     }

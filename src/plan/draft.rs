@@ -3,7 +3,6 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use crate::tuning::Progress;
 use fft_core::{Brick, Comm, Complex, Element, Error, Grid, Kind, Norm, Real, Recipe, check_axes};
 
 use super::dyn_draft::DynDraft;
@@ -15,6 +14,7 @@ use crate::bound::DeviceOptions;
 use crate::field::Device;
 use crate::field::{C2c, Host, Location, R2c, R2r, Transform};
 use crate::options::{Options, options_table, setters};
+use crate::tuning::Progress;
 
 /// Drafts a complex transform over the ranks of `comm`, in double precision. Shapes have 1 to 4
 /// axes; others do not compile.

@@ -4,7 +4,6 @@ use std::fmt;
 use std::ops::Deref;
 use std::path::Path;
 
-use crate::tuning::{Candidate, Report, Source};
 use fft_comm::checksum;
 use fft_core::{
     AnyExecutor, Comm, Direction, Error, Exchange, Precision, Problem, Recipe, Reduce, Spectrum,
@@ -16,7 +15,7 @@ use fft_gpu::DeviceMemory;
 use crate::bound::{Bound, HostBound};
 use crate::field::{Bytes, BytesMut, DynArray, DynTransform, RankArrays};
 use crate::spectral::Domain;
-use crate::tuning::{Decision, save_wisdom};
+use crate::tuning::{Candidate, Decision, Report, Source, save_wisdom};
 
 /// A [`Plan`](crate::Plan) whose transform, precision, place and number of axes are run-time
 /// values.

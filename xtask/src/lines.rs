@@ -5,6 +5,7 @@
 
 use crate::tools::{self, Result, command, output};
 use std::collections::BTreeMap;
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 const LANGUAGES: [(&str, &[&str]); 5] = [
@@ -39,8 +40,10 @@ pub(crate) fn run(commit: Option<&str>) -> Result {
     for name in names.lines().filter(|name| *name != GENERATED) {
         add(&mut table, &folder, Path::new(name))?;
     }
-    print!("{}", text(&table));
-    Ok(())
+    match std::io::stdout().write_all(text(&table).as_bytes()) {
+        Err(why) if why.kind() != ErrorKind::BrokenPipe => Err(format!("standard output: {why}")),
+        _ => Ok(()),
+    }
 }
 
 /// Adds a file to the rows of its package, of its folder and of everything.

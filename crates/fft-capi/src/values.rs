@@ -182,9 +182,9 @@ pub struct GroupCallbacks {
     pub abandon: Option<unsafe extern "C" fn(context: *mut c_void)>,
     /// Why the last function failed, in words, or NULL; valid until the next call.
     pub error: Option<unsafe extern "C" fn(context: *mut c_void) -> *const c_char>,
-    /// As `alltoallv`, of memory on the devices of plans. What is sent is there when it is called,
-    /// and what is received must be there when it returns. Without it, on any rank, what devices
-    /// send passes through the host.
+    /// As `alltoallv`, of memory on the devices of plans. The data to send is ready when it is
+    /// called, and it must return only after all data has arrived. If a rank has none, data of
+    /// devices passes through the host.
     pub device_alltoallv: Option<
         unsafe extern "C" fn(
             context: *mut c_void,

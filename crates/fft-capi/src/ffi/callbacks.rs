@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_void};
+use std::mem::{MaybeUninit, offset_of};
 
 use thriffty::group::{
     DeviceBuffer, DeviceMessages, GroupComm, GroupError, Messages, Part, Parts, ProcessGroup,
@@ -40,6 +41,31 @@ pub(super) unsafe fn communicator(
     context: *mut c_void,
 ) -> Result<Box<dyn Comm>, Error> {
     Ok(Box::new(GroupComm::new(ProgramGroup::new(place, calls, context)?)?))
+}
+
+/// The struct of a program that knows its first `bytes` bytes. Other functions are NULL.
+///
+/// # Safety
+/// There are so many bytes, of a struct of this type. They need not be aligned.
+///
+/// # Errors
+/// [`Error::Argument`] for a size without the collectives, or beyond the struct.
+pub(super) unsafe fn read(
+    program: *const GroupCallbacks,
+    bytes: usize,
+) -> Result<GroupCallbacks, Error> {
+    let (least, most) = (offset_of!(GroupCallbacks, isend), size_of::<GroupCallbacks>());
+    if !(least..=most).contains(&bytes) {
+        let expected = format!("{least} to {most}");
+        return Err(Error::argument("size of the callbacks", bytes, expected));
+    }
+    let mut found = MaybeUninit::<GroupCallbacks>::zeroed();
+    // SAFETY: the caller vouches for the bytes, which are no more than the struct has. Zeros are
+    // functions that are not there.
+    unsafe {
+        program.cast::<u8>().copy_to_nonoverlapping(found.as_mut_ptr().cast(), bytes);
+        Ok(found.assume_init())
+    }
 }
 
 /// The group of a program, whose functions may be called as [`communicator`] says.

@@ -7,7 +7,7 @@ use thriffty::{Comm, Error, ErrorKind};
 
 use super::addresses::null;
 #[cfg(target_os = "linux")]
-use super::callbacks::communicator;
+use super::callbacks::{communicator, read};
 use super::pointers::{request, tell, text};
 use super::{Plan, create};
 use crate::registry::comms;
@@ -28,8 +28,8 @@ pub struct Communicator {
 /// meaning is refused on this rank alone. On failure `*comm` is NULL.
 ///
 /// `callbacks` is copied, and its `struct_size` is `sizeof(thriffty_group_callbacks)`. The ranks of
-/// a host share memory, so that functions of the group are called only now, if it has one host. If
-/// a process ends, calls on the other ranks fail with `THRIFFTY_STATUS_TRANSPORT` and a text that
+/// a host share memory, so that functions of the group are called only now, if it has one host,
+/// except `device_alltoallv`. If a process ends, calls on the other ranks fail with `THRIFFTY_STATUS_TRANSPORT` and a text that
 /// names it, and so do later calls. The others can then make a communicator of a smaller group.
 /// Groups need Linux. docs/without-mpi.md has more.
 ///
@@ -54,12 +54,10 @@ pub unsafe extern "C" fn thriffty_comm_create(
         }
         // SAFETY: the caller vouches for the size, which comes first.
         let size_of_struct = unsafe { callbacks.cast::<usize>().read_unaligned() };
-        let known = size_of::<GroupCallbacks>();
-        if size_of_struct != known {
-            return Err(Error::argument("size of the callbacks", size_of_struct, known).into());
-        }
-        // SAFETY: the caller vouches for the struct and its functions; alignment is not needed.
-        let made = unsafe { communicator((rank, size), callbacks.read_unaligned(), context)? };
+        // SAFETY: the caller vouches for the struct.
+        let callbacks = unsafe { read(callbacks, size_of_struct)? };
+        // SAFETY: the caller vouches for its functions.
+        let made = unsafe { communicator((rank, size), callbacks, context)? };
         agree(&*made, told)?;
         let number = comms().insert(made);
         // SAFETY: as above.
@@ -72,12 +70,21 @@ pub unsafe extern "C" fn thriffty_comm_create(
 /// # Safety
 /// None.
 #[cfg(not(target_os = "linux"))]
+unsafe fn read(_: *const GroupCallbacks, _: usize) -> Result<GroupCallbacks, Error> {
+    Err(Error::argument("system of a process group", std::env::consts::OS, "linux"))
+}
+
+/// See [`read`].
+///
+/// # Safety
+/// None.
+#[cfg(not(target_os = "linux"))]
 unsafe fn communicator(
     _: (i32, i32),
     _: GroupCallbacks,
     _: *mut c_void,
 ) -> Result<Box<dyn Comm>, Error> {
-    Err(Error::argument("system of a process group", std::env::consts::OS, "linux"))
+    unreachable!("there are no callbacks")
 }
 
 /// Makes a plan of the ranks of a communicator, as `thriffty_plan_create`. Collective; the same

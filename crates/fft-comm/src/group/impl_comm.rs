@@ -37,8 +37,8 @@ impl Comm for GroupComm {
 
     fn abandon(&self) {
         self.board.leave();
-        if let Some(far) = &self.far {
-            far.abandon();
+        if let Some(group) = self.far.as_ref().or(self.device.as_ref()) {
+            group.abandon();
         }
     }
 
@@ -130,6 +130,7 @@ impl DeviceComm for GroupComm {
         send: Parts<'_, &DeviceBuffer>,
         recv: Parts<'_, &DeviceBuffer>,
     ) -> Result<()> {
+        self.board.check()?;
         let group = self.device.as_ref().expect("a group with messages of devices");
         group.device_alltoallv(send, recv)
     }

@@ -84,8 +84,8 @@ pub trait Messages {
 
 /// Messages in memory of devices, as NCCL has them.
 pub trait DeviceMessages {
-    /// As [`ProcessGroup::alltoallv`], of memory on each rank's device. What is sent is there when
-    /// this is called, and what is received must be there when it returns.
+    /// As [`ProcessGroup::alltoallv`], of memory on each rank's device. The data to send is ready
+    /// when this is called, and it must return only after all data has arrived.
     ///
     /// # Errors
     /// When a rank has ended, or the group fails.

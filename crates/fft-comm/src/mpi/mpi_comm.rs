@@ -122,14 +122,14 @@ impl MpiComm {
         self
     }
 
-    /// Sets the rank that the others hear of when this process leaves.
-    pub(super) fn set_name(&self, rank: usize) {
+    /// Sets the rank whose exit the others get an error about when this process leaves.
+    pub(super) fn set_rank(&self, rank: usize) {
         self.failure_detector.iter().for_each(|detector| detector.set_rank(rank));
     }
 
     /// Tells the others that a rank of this process has left, once.
     pub(super) fn leave(&mut self, rank: usize) {
-        self.set_name(rank);
+        self.set_rank(rank);
         self.failure_detector.take();
     }
 

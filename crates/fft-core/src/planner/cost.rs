@@ -102,8 +102,9 @@ impl<'a> Model<'a> {
         if self.hosts > 1 || self.oversubscription() > 1.0 {
             return reshape;
         }
-        let copies = self.memory(2.0 * bytes).min(reshape);
-        (reshape - transforms).max(copies) + reshape.min(transforms) / chunks
+        let copies = self.memory(2.0 * bytes);
+        let added = (reshape - transforms).max(copies) + reshape.min(transforms) / chunks;
+        added.min(reshape)
     }
 
     /// The chunks in which copy engines move a rank's `bytes`.
@@ -372,7 +373,8 @@ mod tests {
         assert!(copies < 1.6, "{copies}");
         assert_eq!(two.chunked(large, 16.0, 3.2, 1.6), 1.6 + 0.1);
         assert_eq!(two.chunked(large, 16.0, 1.6, 3.2), copies + 0.1, "memory limits both");
-        assert_eq!(two.chunked(large, 16.0, 0.1 * copies, 3.2), 0.1 * copies * 17.0 / 16.0);
+        assert_eq!(two.chunked(large, 16.0, 0.1 * copies, 3.2), 0.1 * copies, "never more");
+        assert_eq!(two.chunked(large, 1.0, 1.6, 3.2), 1.6, "at once");
         let four = Model::new(&machine, 1, 4, 4);
         assert_eq!(four.fetched(3.0, 0.0), 3.0);
         assert!(four.fetched(1.0, 2.0) < 1.0);

@@ -57,7 +57,8 @@ pub struct BytesMoved {
 
 impl Recipe {
     /// The predicted cost of the forward transform on the problem's machine. Ranks of one host are
-    /// taken as threads, or, on a machine of GPUs, as ranks with a GPU each, joined by links.
+    /// taken as threads, or, on a machine of GPUs, as ranks with a GPU each, joined by links. Of
+    /// more than 64 ranks, GPUs are taken to move data and transform it one after the other.
     ///
     /// Deterministic and without communication. Cost: O(ranks) for each step; on machines of GPUs
     /// that of [`Recipe::lower`].
@@ -68,7 +69,9 @@ impl Recipe {
     /// The predicted cost on another machine.
     pub fn predict_on(&self, machine: &Machine) -> Prediction {
         let problem = self.problem();
-        let devices = devices_of(machine, problem);
+        let is_on_devices = machine.gpu.is_some() && problem.options.access != Access::Cached;
+        let is_lowered = is_on_devices && problem.input.ranks() <= volume::FEW;
+        let devices = is_lowered.then(|| DeviceCapabilities::of_ranks(problem));
         let capabilities = match &devices {
             Some(devices) => Capabilities::of_devices(devices),
             None => Capabilities::of_threads(problem),
@@ -79,18 +82,24 @@ impl Recipe {
         let all_near = program.policy.all_near && problem.input.ranks() > 1;
         let steps = vec![Expected::default(); self.steps().len()];
         let (volumes, before) = (vec![None; steps.len()], 0.0);
-        let mut predictor =
-            Predictor { program, problem, model, hosts, all_near, steps, volumes, before };
+        let mut predictor = Predictor {
+            program,
+            problem,
+            model,
+            hosts,
+            all_near,
+            is_on_devices,
+            steps,
+            volumes,
+            before,
+        };
         predictor.reshapes();
         for op in &program.ops {
             match op {
                 Op::LocalFft(ffts) => predictor.transforms(ffts, false),
                 Op::SharedPass(pass) => predictor.transforms(&pass.ffts, false),
                 Op::Exchange(pass) => predictor.exchange(pass),
-                Op::Across(AcrossFft { both, last }) => {
-                    // The one that is second in the recipe comes first.
-                    predictor.transforms(&both[usize::from(!last)..][..1], false);
-                }
+                Op::Across(AcrossFft { both, .. }) => predictor.transforms(both, false),
                 Op::Store(pass) => predictor.store(pass),
                 Op::CopyOut => predictor.copy_out(program.start_and_end()[1]),
             }
@@ -108,10 +117,12 @@ struct Predictor<'a> {
     hosts: &'a Topology,
     /// Whether several ranks read each other's memory.
     all_near: bool,
+    /// Whether plans are on a machine's GPUs.
+    is_on_devices: bool,
     steps: Vec<Expected>,
     /// Of each step that is a reshape.
     volumes: Vec<Option<Volume>>,
-    /// Seconds of the transforms since the last reshape.
+    /// Seconds of the transforms since the last reshape, on devices.
     before: f64,
 }
 
@@ -182,9 +193,8 @@ impl Predictor<'_> {
 
     /// Transforms that do the last exchange, and the one before them if they load.
     fn store(&mut self, pass: &StorePass<'_>) {
-        match &pass.loads {
-            Some(loads) => self.exchange(loads),
-            None => self.transforms(&pass.ffts[..1], false),
+        if let Some(loads) = &pass.loads {
+            self.exchange(loads);
         }
         let stores = ExchangePass { fuse_after: pass.ffts.clone(), ..pass.exchange.clone() };
         self.exchange(&stores);
@@ -207,22 +217,26 @@ impl Predictor<'_> {
     }
 
     /// Transforms in one pass over memory, or fused into unpacking. A device's library takes a pass
-    /// for each axis.
+    /// for each axis. If operations share a transform, each sets the same cost.
     fn transforms(&mut self, ffts: &[AxisFft], unpacked: bool) {
+        if self.is_on_devices {
+            for fft in ffts {
+                let [arithmetic, memory] = self.transform(fft);
+                let step = &mut self.steps[fft.step];
+                (step.arithmetic, step.memory) = (arithmetic, memory);
+                step.seconds = arithmetic + memory;
+                self.before += step.seconds;
+            }
+            return;
+        }
         let costs: Vec<_> = ffts.iter().map(|fft| self.transform(fft)).collect();
         let arithmetic = costs.iter().map(|[arithmetic, _]| arithmetic).sum::<f64>();
         let passes = costs.iter().map(|[_, memory]| *memory);
-        let memory = if self.program.capabilities.device.is_some() {
-            passes.sum()
-        } else if unpacked {
-            0.0
-        } else {
-            passes.fold(0.0, f64::max) * self.scattered(ffts)
-        };
+        let memory = passes.fold(0.0, f64::max);
+        let memory = if unpacked { 0.0 } else { memory * self.scattered(ffts) };
         let step = &mut self.steps[ffts[0].step];
         (step.arithmetic, step.memory) = (arithmetic, memory);
         step.seconds = arithmetic + memory;
-        self.before += step.seconds;
     }
 
     /// Arithmetic and memory of a transform in a pass of its own.
@@ -265,14 +279,6 @@ impl Predictor<'_> {
     fn copy_out(&mut self, node: &Node) {
         self.pass(self.steps.len() - 1, node, node);
     }
-}
-
-/// The devices whose program is predicted, on a machine of GPUs; none for plans of hosts, and for
-/// more ranks than programs of devices are lowered for in reasonable time.
-fn devices_of(machine: &Machine, problem: &Problem) -> Option<DeviceCapabilities> {
-    let is_on_devices = machine.gpu.is_some() && problem.options.access != Access::Cached;
-    let is_lowered = is_on_devices && problem.input.ranks() <= volume::FEW;
-    is_lowered.then(|| DeviceCapabilities::of_ranks(problem))
 }
 
 /// The input's layout on the grid of this work; `None` if a cut axis has another length.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fft_core::{
-    BindContext, Capabilities, Comm, Device, DeviceCapabilities, DeviceOp, Energy, Error,
+    BindContext, Capabilities, Comm, Device, DeviceCapabilities, DeviceOp, Energy, Error, Exchange,
     NodeMemory, Operations, Places, Recipe, Reduce, Step, Transfer, WorkReals, agree,
 };
 
@@ -29,6 +29,7 @@ impl<T: GpuReal> Cuda<T> {
     fn transport_to(
         &self,
         comm: &dyn Comm,
+        recipe: &Recipe,
         wanted: GpuTransport,
         peers: &Peers,
         by_host: bool,
@@ -39,12 +40,26 @@ impl<T: GpuReal> Cuda<T> {
         if wanted == GpuTransport::HostStaged || by_host {
             return Ok(GpuTransport::HostStaged);
         }
+        let Some(device) = comm.device() else { return Ok(GpuTransport::HostStaged) };
+        if !device.has_flights() && !recipe.steps().iter().all(goes_by_alltoallv::<T>) {
+            return Ok(GpuTransport::HostStaged);
+        }
         let like = Block::new(self.gpu.context(), 1).map_err(|why| why.on(self.rank));
         let like = device_buffer(&Arc::new(agree(comm, like)?), self.rank);
-        Ok(match comm.device().map_or(Ok(false), |device| device.reaches(&like))? {
+        Ok(match device.reaches(&like)? {
             true => GpuTransport::GpuDirect,
             false => GpuTransport::HostStaged,
         })
+    }
+}
+
+/// Whether a step, if it is a reshape, sends messages of known length by the collective.
+fn goes_by_alltoallv<T: GpuReal>(step: &Step) -> bool {
+    match step {
+        Step::Reshape { wire, exchange } => {
+            *exchange == Exchange::Alltoallv && wire.codec::<T>().fixed(1, 1).is_some()
+        }
+        _ => true,
     }
 }
 
@@ -108,7 +123,7 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
         };
         let node_memory = self.connect_ranks(comm, wanted)?;
         let peers = &self.connections().peers;
-        self.taken = self.transport_to(comm, wanted, peers, by_host)?;
+        self.taken = self.transport_to(comm, recipe, wanted, peers, by_host)?;
         Ok(node_memory)
     }
 

@@ -294,13 +294,15 @@ impl Run<'_> {
         {
             let owner = self.bundles.slots[*slot].owner;
             // Asked first, because a leader may publish a slot just before it goes.
-            let is_gone = self.slots.is_gone(owner);
+            let gone = self.slots.is_gone(owner).then(|| self.slots.ranks()[owner]);
             let bundle = match self.slots.message(*slot) {
                 _ if *done => continue,
-                Some(bytes) if !bytes.is_empty() => Bundle::Published(bytes),
-                _ if is_gone => Bundle::LeaderGone(self.slots.ranks()[owner]),
-                Some(_) => Bundle::Lost,
-                None => continue,
+                Some(bytes) if !bytes.is_empty() => Bundle::Published { bytes, gone },
+                message => match (gone, message) {
+                    (Some(gone), _) => Bundle::LeaderGone(gone),
+                    (None, Some(_)) => Bundle::Lost,
+                    (None, None) => continue,
+                },
             };
             for item in items {
                 let message = bundle.message(self.rank, item);
@@ -319,8 +321,9 @@ impl Run<'_> {
 
 /// A bundle that is no longer awaited.
 enum Bundle<'b> {
-    Published(&'b [u8]),
-    /// The leader that sends it has gone.
+    /// By a rank that may have gone since.
+    Published { bytes: &'b [u8], gone: Option<usize> },
+    /// The leader that sends it has gone, or it could not be copied.
     Lost,
     /// This rank has gone, which should have published it.
     LeaderGone(usize),
@@ -332,12 +335,16 @@ impl<'b> Bundle<'b> {
         let Label { origin: from, bound, .. } = item.label;
         let lost = Error::Message { rank, from, found: 0, expected: bound };
         match *self {
-            Self::Published(bytes) => match entry::read(bytes, item.entry, &item.label) {
-                Ok(message) => message.ok_or(lost),
-                Err(Wrong { found, expected }) => {
-                    Err(Error::Header { rank, from, found, expected })
+            Self::Published { bytes, gone } => {
+                let read = entry::read(bytes, item.entry, &item.label);
+                match (read, gone) {
+                    (Ok(message), _) => message.ok_or(lost),
+                    (Err(_), Some(gone)) => Err(Error::Left { gone }),
+                    (Err(Wrong { found, expected }), None) => {
+                        Err(Error::Header { rank, from, found, expected })
+                    }
                 }
-            },
+            }
             Self::Lost => Err(lost),
             Self::LeaderGone(gone) => Err(Error::Left { gone }),
         }

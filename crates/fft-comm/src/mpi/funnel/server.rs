@@ -80,7 +80,7 @@ impl Server {
 
     fn add(&mut self, comm: MpiComm, ranks: Arc<Ranks>) -> Arc<ProcessComm> {
         let number = self.number();
-        comm.set_name(ranks.own().start);
+        comm.set_rank(ranks.own().start);
         let process = Arc::new(ProcessComm::new(number, ranks));
         self.comms.0.push((number, Served { comm, threads: Arc::downgrade(&process) }));
         process
