@@ -403,9 +403,9 @@ typedef struct thriffty_group_callbacks {
      */
     const char *(*error)(void *context);
     /**
-     * As `alltoallv`, of memory on the devices of plans. What is sent is there when it is called,
-     * and what is received must be there when it returns. Without it, on any rank, what devices
-     * send passes through the host.
+     * As `alltoallv`, of memory on the devices of plans. The data to send is ready when it is
+     * called, and it must return only after all data has arrived. If a rank has none, data of
+     * devices passes through the host.
      */
     int32_t (*device_alltoallv)(void *context,
                                 const void *send,
@@ -707,8 +707,8 @@ thriffty_status thriffty_copy_destroy(struct thriffty_copy *copy);
  * meaning is refused on this rank alone. On failure `*comm` is NULL.
  *
  * `callbacks` is copied, and its `struct_size` is `sizeof(thriffty_group_callbacks)`. The ranks of
- * a host share memory, so that functions of the group are called only now, if it has one host. If
- * a process ends, calls on the other ranks fail with `THRIFFTY_STATUS_TRANSPORT` and a text that
+ * a host share memory, so that functions of the group are called only now, if it has one host,
+ * except `device_alltoallv`. If a process ends, calls on the other ranks fail with `THRIFFTY_STATUS_TRANSPORT` and a text that
  * names it, and so do later calls. The others can then make a communicator of a smaller group.
  * Groups need Linux. docs/without-mpi.md has more.
  *

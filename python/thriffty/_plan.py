@@ -122,7 +122,7 @@ class Plan(Spectra, _library.Uncopied):
         host's CUDA devices, which its ranks use in rotation.
     transport : {"peer_to_peer", "gpu_direct", "host_staged"}
         How data on devices gets to other ranks. peer_to_peer: it is read from their devices if
-        possible, and otherwise sent in messages, from the device if the MPI is CUDA-aware.
+        possible, and otherwise sent in messages, from the device if MPI or the group can.
         gpu_direct, host_staged: all in messages, from the device or from the host.
 
     Raises
