@@ -19,8 +19,8 @@ pub type DeviceField<S, K = R2c, const D: usize = 3> = Field<S, K, D, Device>;
 /// A [`Plan`] of data on CUDA devices.
 ///
 /// Each rank has a device, or shares one. Ranks of one host read each other's memory on devices:
-/// threads by its address, processes by CUDA IPC. Messages to others are sent from the device if MPI
-/// or the process group can, otherwise through pinned memory of the host. Local transforms are
+/// threads by its address, processes by CUDA IPC. Messages to others are sent from the device if
+/// MPI or the process group can, otherwise through pinned memory of the host. Local transforms are
 /// cuFFT's. Devices encode messages of [`Wire::F32`](crate::Wire), `Bits` and `Tolerance`, and the
 /// host those of other wires.
 ///

@@ -29,9 +29,9 @@ pub struct Communicator {
 ///
 /// `callbacks` is copied, and its `struct_size` is `sizeof(thriffty_group_callbacks)`. The ranks of
 /// a host share memory, so that functions of the group are called only now, if it has one host,
-/// except `device_alltoallv`. If a process ends, calls on the other ranks fail with `THRIFFTY_STATUS_TRANSPORT` and a text that
-/// names it, and so do later calls. The others can then make a communicator of a smaller group.
-/// Groups need Linux. docs/without-mpi.md has more.
+/// except `device_alltoallv`. If a process ends, calls on the other ranks fail with
+/// `THRIFFTY_STATUS_TRANSPORT` and a text that names it, and so do later calls. The others can then
+/// make a communicator of a smaller group. Groups need Linux. docs/without-mpi.md has more.
 ///
 /// # Safety
 /// Pointers are NULL or point at what their types say. The functions do what

@@ -19,11 +19,12 @@ static NOT_SHARED: Once = Once::new();
 
 /// A communicator whose ranks are the processes of a [`ProcessGroup`].
 ///
-/// Ranks of one host share memory, which needs Linux. All that they exchange goes through it, except
-/// [messages of devices](super::DeviceMessages), and otherwise the group is used only to set it up.
-/// If the process of a rank ends, calls on the other ranks of its host return [`Error::Left`] with
-/// that rank within a second, and so do all later calls; while a rank waits in the group's own call,
-/// the group must fail. The others can then make a new communicator of a smaller group.
+/// Ranks of one host share memory, which needs Linux. All that they exchange goes through it,
+/// except [messages of devices](super::DeviceMessages), and otherwise the group is used only to set
+/// it up. If the process of a rank ends, calls on the other ranks of its host return
+/// [`Error::Left`] with that rank within a second, and so do all later calls; while a rank waits in
+/// the group's own call, the group must fail. The others can then make a new communicator of a
+/// smaller group.
 ///
 /// A process that was forked from a rank is no rank; calls there are errors.
 pub struct GroupComm {
