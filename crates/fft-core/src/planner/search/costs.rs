@@ -35,8 +35,8 @@ impl<'a> Costs<'a> {
         Self { search, model, share, transforms, reshapes }
     }
 
-    /// The states that one step leads to, with its cost: transforms, and reshapes to states that are
-    /// not settled.
+    /// The states that one step leads to, with its cost: transforms, and reshapes to states that
+    /// are not settled.
     pub(super) fn edges(
         &mut self,
         here: State,
