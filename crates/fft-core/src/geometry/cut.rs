@@ -169,10 +169,10 @@ impl Cut {
             let part = |x: usize| {
                 (x + 1).checked_mul(parts).map_or_else(|| long(x), |product| (product - 1) / n)
             };
-            if query.len(axis) == 0 {
-                (0, 0)
-            } else {
-                (part(query.lo[axis]), part(query.hi[axis] - 1) + 1)
+            match (query.len(axis), parts) {
+                (0, _) => (0, 0),
+                (_, 1) => (0, 1),
+                _ => (part(query.lo[axis]), part(query.hi[axis] - 1) + 1),
             }
         })
     }

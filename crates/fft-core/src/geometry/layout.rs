@@ -11,6 +11,9 @@ use super::per_axis::{MAX_AXES, PerAxis};
 use super::process_grid::ProcGrid;
 use crate::base::Error;
 
+/// The most ranks of a cut whose bricks are listed when the first is asked for.
+const LISTED: usize = 64;
+
 /// One brick per rank and the order of axes in memory. The bricks tile the grid.
 ///
 /// Bricks may be empty. Clones share the bricks.
@@ -203,7 +206,7 @@ impl Layout {
     pub fn brick(&self, rank: usize) -> DynBrick {
         assert!(rank < self.ranks(), "rank {rank} of {}", self.ranks());
         match (self.bricks.of_rank.get(), &self.bricks.cut) {
-            (None, Some(cut)) => cut.brick(&self.grid, rank),
+            (None, Some(cut)) if self.ranks() > LISTED => cut.brick(&self.grid, rank),
             _ => self.bricks()[rank],
         }
     }

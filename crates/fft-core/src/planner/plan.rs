@@ -32,19 +32,20 @@ impl Recipe {
         let search = Search::new(&problem, layouts);
         let mut costs = Costs::new(&search);
         let cheapest = search.shortest_path(&mut costs, NetworkWeight::SOME)?;
-        let mut others = Vec::new();
-        if cheapest.network > 0.0 && problem.input.ranks() <= volume::FEW {
-            // Some weights exclude layouts and may find no path.
-            let mut find = |weight| search.shortest_path(&mut costs, weight).ok();
-            others.extend(NetworkWeight::MORE.into_iter().filter_map(&mut find));
-        }
         let (mut least, mut chosen) = (cheapest.network, Self::from_found(&problem, cheapest));
+        if least <= 0.0 || problem.input.ranks() > volume::FEW {
+            return Ok(chosen);
+        }
         let close = chosen.predict().seconds * (1.0 + EQUAL);
-        for other in others {
+        for weight in NetworkWeight::MORE {
+            // Some weights exclude layouts and may find no path.
+            let Ok(other) = search.shortest_path(&mut costs, weight) else { continue };
             let network = other.network;
-            let other = Self::from_found(&problem, other);
-            if network < least && other.predict().seconds <= close {
-                (least, chosen) = (network, other);
+            if network < least {
+                let other = Self::from_found(&problem, other);
+                if other.predict().seconds <= close {
+                    (least, chosen) = (network, other);
+                }
             }
         }
         Ok(chosen)

@@ -4,25 +4,24 @@
 //! layout ([`super::candidates`]) and local transforms along sets of whole axes. Dijkstra's
 //! algorithm finds the cheapest path by [`crate::cost`].
 //!
-//! Costs are whole picoseconds, so ties are equal on every machine. They go to transforms of the
-//! last axes first, then to the earlier candidate. Costs of reshapes are cached by pair of layouts.
-//! Bricks of cuts are listed on first use.
+//! Costs ([`costs`]) are whole picoseconds, so ties are equal on every machine. They go to
+//! transforms of the last axes first, then to the earlier candidate.
+
+mod costs;
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::BinaryHeap;
+
+pub(crate) use costs::Costs;
 
 use super::candidates::{
-    AxisSet, Candidates, INPUT, Layouts, Lengths, OUTPUT, adjacent_bytes, bytes_in_cache, goal,
-    tiles,
+    AxisSet, Candidates, INPUT, Layouts, Lengths, OUTPUT, bytes_in_cache, goal, tiles,
 };
-use super::cost::{Model, Order};
-use super::small_keys::SmallKeys;
-use super::volume::Volume;
 use crate::base::Error;
 use crate::base::cache_sizes;
 use crate::geometry::{Layout, PerAxis, Topology};
 use crate::planner::peer_read_order;
-use crate::problem::{Access, Direction, Kind, Problem, TransportPolicy};
+use crate::problem::{Direction, Kind, Problem, TransportPolicy};
 use crate::recipe::{Node, Step};
 
 /// Ordered by preference among equal costs.
@@ -88,6 +87,13 @@ pub(crate) struct Found {
     pub(crate) network: f64,
 }
 
+/// A candidate that a reshape may lead to.
+struct Target {
+    candidate: usize,
+    /// Whether it is the input, the output, or has a part for each rank.
+    suits_all_ranks: bool,
+}
+
 pub(crate) struct Search<'a> {
     problem: &'a Problem,
     layouts: Layouts,
@@ -96,6 +102,9 @@ pub(crate) struct Search<'a> {
     halving: Option<usize>,
     lengths: Lengths,
     goal: AxisSet,
+    /// By transformed axes, the candidates that exist and, unless they are the output, allow a
+    /// transform: no other is on a cheapest path.
+    targets: Vec<Vec<Target>>,
     /// Whether all ranks share memory.
     all_near: bool,
     policy: TransportPolicy,
@@ -110,7 +119,7 @@ impl<'a> Search<'a> {
         let ranks = problem.input.ranks();
         let policy = problem.policy();
         let hosts = Topology::new(&problem.hosts, ranks);
-        Self {
+        let mut search = Self {
             problem,
             layouts,
             candidates: Candidates::new(problem, &hosts, layouts),
@@ -118,11 +127,25 @@ impl<'a> Search<'a> {
             halving: problem.halved_axis(),
             lengths: Lengths::of(problem),
             goal: goal(problem),
+            targets: Vec::new(),
             all_near: policy.all_near && ranks > 1,
             tiles: tiles(&policy, ranks),
             policy,
             anywhere: [false; 2],
-        }
+        };
+        search.targets = (0..=search.goal).map(|done| search.targets_after(done)).collect();
+        search
+    }
+
+    fn targets_after(&self, done: AxisSet) -> Vec<Target> {
+        let target = |candidate: usize| {
+            let there = State { done: Reverse(done), candidate };
+            let suits_all_ranks = self.row_major(there)?.is_spread() || candidate <= OUTPUT;
+            let mut axes = 0..self.problem.kinds.len();
+            let leads_on = candidate == OUTPUT || axes.any(|axis| self.may_transform(axis, there));
+            leads_on.then_some(Target { candidate, suits_all_ranks })
+        };
+        (0..self.candidates.all.len()).filter_map(target).collect()
     }
 
     /// The same search for a path from any layout, and to any.
@@ -218,30 +241,44 @@ impl<'a> Search<'a> {
 
     /// Dijkstra's algorithm: the states of the cheapest path from the input to the output.
     fn path(&self, costs: &mut Costs<'_>, weight: NetworkWeight) -> Option<Vec<State>> {
-        let mut best =
-            SmallKeys::from_iter([(Self::start(), (PathCost::default(), Self::start()))]);
-        let mut open = BTreeSet::from([(PathCost::default(), Self::start())]);
-        while let Some((so_far, here)) = open.pop_first() {
+        let mut best = vec![None; self.targets.len() * self.candidates.all.len()];
+        best[self.number(Self::start())] = Some((PathCost::default(), Self::start()));
+        let mut open = BinaryHeap::from([Reverse((PathCost::default(), Self::start()))]);
+        while let Some(Reverse((so_far, here))) = open.pop() {
             if self.is_goal(here) {
                 return Some(self.trace(here, &best));
             }
-            for (there, cost) in costs.edges(here, weight) {
+            // Costs are positive, so no path is found any more that is cheaper than this one.
+            let is_settled = |state: State| {
+                best[self.number(state)].is_some_and(|(cheapest, _)| cheapest < so_far)
+            };
+            if is_settled(here) {
+                continue;
+            }
+            for (there, cost) in costs.edges(here, weight, is_settled) {
                 let way = so_far.and(cost, here.done.0 != there.done.0, there.done.0);
-                let old = best.get(&there).copied();
+                let old = best[self.number(there)];
                 if old.is_none_or(|old| (way, here) < old) {
-                    old.map(|(old, _)| open.remove(&(old, there)));
-                    open.insert((way, there));
-                    best.insert(there, (way, here));
+                    if old.is_none_or(|(old, _)| way < old) {
+                        open.push(Reverse((way, there)));
+                    }
+                    best[self.number(there)] = Some((way, here));
                 }
             }
         }
         None
     }
 
-    fn trace(&self, goal: State, best: &SmallKeys<State, (PathCost, State)>) -> Vec<State> {
+    /// The index of a state among all.
+    fn number(&self, state: State) -> usize {
+        state.done.0 as usize * self.candidates.all.len() + state.candidate
+    }
+
+    fn trace(&self, goal: State, best: &[Option<(PathCost, State)>]) -> Vec<State> {
         let mut path = vec![goal];
         while path[path.len() - 1] != Self::start() {
-            path.push(best[&path[path.len() - 1]].1);
+            let (_, before) = best[self.number(path[path.len() - 1])].expect("reached");
+            path.push(before);
         }
         path.reverse();
         path
@@ -307,194 +344,5 @@ impl<'a> Search<'a> {
             nodes.insert(place, nodes[place].clone());
         }
         (nodes, steps)
-    }
-}
-
-pub(crate) struct Costs<'a> {
-    search: &'a Search<'a>,
-    model: Model<'a>,
-    share: f64,
-    /// By place before, place after and axes that have another length: seconds, and network seconds
-    /// on average.
-    reshapes: SmallKeys<(usize, usize, usize), [f64; 2]>,
-}
-
-impl<'a> Costs<'a> {
-    pub(crate) fn new(search: &'a Search<'a>) -> Self {
-        let problem = search.problem;
-        let ranks = problem.input.ranks();
-        let model = Model::of(&problem.machine, &search.hosts, ranks);
-        let share = problem.options.wire.share(problem.precision, problem.options.tolerance);
-        Self { search, model, share, reshapes: SmallKeys::default() }
-    }
-
-    /// The states that one step leads to, with its cost: transforms along axes that are open, and
-    /// reshapes.
-    fn edges(&mut self, here: State, weight: NetworkWeight) -> Vec<(State, Cost)> {
-        let search = self.search;
-        let mut edges = Vec::new();
-        for axes in (1..=search.goal).filter(|axes| axes & !search.goal == 0) {
-            if let Some(cost) = self.transform(here, axes) {
-                edges.push((State { done: Reverse(here.done.0 | axes), ..here }, cost));
-            }
-        }
-        for candidate in 0..search.candidates.all.len() {
-            let there = State { candidate, ..here };
-            if candidate == here.candidate || !self.leads_on(here, there, weight) {
-                continue;
-            }
-            let [seconds, network] =
-                if search.begins_anywhere(here) { [0.0; 2] } else { self.reshape(here, there) };
-            edges.push((there, picoseconds(seconds + weight.weight * network)));
-        }
-        edges
-    }
-
-    /// Whether a reshape to a layout can be part of a cheapest path: the layout exists, is useful,
-    /// and, unless it is the output, allows a transform.
-    fn leads_on(&self, here: State, there: State, weight: NetworkWeight) -> bool {
-        let search = self.search;
-        let Some(layout) = search.row_major(there) else { return false };
-        let needs_all_ranks = weight.all_ranks || search.begins_anywhere(here);
-        if needs_all_ranks && there.candidate > OUTPUT && !layout.is_spread() {
-            return false;
-        }
-        let mut axes = 0..search.problem.kinds.len();
-        self.is_useful(here, there, layout)
-            && (there.candidate == OUTPUT || axes.any(|axis| search.may_transform(axis, there)))
-    }
-
-    /// Whether a reshape to this layout is useful; a change of order alone may not be.
-    fn is_useful(&self, here: State, there: State, held: &Layout) -> bool {
-        let search = self.search;
-        let ordered = !search.problem.fetches() || there.candidate == OUTPUT;
-        ordered || search.row_major(here).is_none_or(|now| !now.has_bricks_of(held))
-    }
-
-    /// The cost of transforms along several axes, if all are possible.
-    fn transform(&self, here: State, axes: AxisSet) -> Option<Cost> {
-        let (search, model) = (self.search, self.model);
-        let (mut state, mut arithmetic, mut passes) = (here, 0.0, Vec::new());
-        let scattered = |state: State, layout: &Layout, axes: AxisSet| match search.all_near {
-            true if search.tiles.is_some() => {
-                let (batch, home) = (search.problem.batch, State { candidate: INPUT, ..state });
-                let element = search.element(state.done.0) as f64 / batch as f64;
-                let (home, order) = (search.row_major(home), search.order(state));
-                model.scattered(adjacent_bytes(home, layout, &order, axes, element, batch))
-            }
-            _ => 1.0,
-        };
-        for axis in search.in_order(axes) {
-            if !search.may_transform(axis, state) {
-                return None;
-            }
-            let layout = search.row_major(state)?;
-            let most = layout.most_points() as f64;
-            let strided = search.order(state).contiguous() != axis || search.all_near;
-            let gathered = strided && search.problem.prefers_contiguous();
-            let (len, bytes) =
-                (layout.grid().len(axis), most * search.element(state.done.0) as f64);
-            let n = search.problem.zero_padded[axis];
-            // Lines are as long as their transform, whatever there is of them.
-            let longer = n as f64 / len as f64;
-            let [flops, memory] = model.transform(n, bytes, longer, gathered);
-            arithmetic += flops;
-            state.done.0 |= 1 << axis;
-            let one = scattered(state, search.row_major(state)?, 1 << axis);
-            passes.push([memory, memory * one]);
-        }
-        let mut memory = match search.is_one_pass(state, axes) {
-            true => {
-                let together = scattered(state, search.row_major(state)?, axes);
-                passes.into_iter().map(|[memory, _]| memory * together).fold(0.0, f64::max)
-            }
-            false => passes.into_iter().map(|[_, memory]| memory).sum(),
-        };
-        let halves = search.halving.is_some_and(|axis| axes & (1 << axis) != 0);
-        if search.all_near && halves && here.candidate != INPUT {
-            let most = search.row_major(state)?.most_points() as f64;
-            memory += model.copies_of_shared(most * search.element(state.done.0) as f64);
-        }
-        Some(picoseconds(arithmetic + memory))
-    }
-
-    /// Seconds of a reshape, and network seconds of the average rank.
-    fn reshape(&mut self, here: State, there: State) -> [f64; 2] {
-        let search = self.search;
-        if search.all_near {
-            return [self.model.meeting(), 0.0];
-        }
-        let [seconds, network] = self.moved(here, there);
-        let problem = search.problem;
-        let complex = problem.complex || search.is_halved(here.done.0);
-        let ends = [&problem.input, &problem.output].map(Layout::order);
-        let suits = || {
-            let rest: Vec<_> = search.in_order(search.goal & !here.done.0).collect();
-            there.candidate != OUTPUT || peer_read_order::suits(ends[1], &rest)
-        };
-        // Intermediate layouts keep the input's contiguous axis.
-        let stays = ends[0].contiguous() == ends[1].contiguous();
-        let joined = problem.fetches() && complex && stays && suits();
-        if self.model.is_of_gpus() {
-            return [self.beside_transforms(here, seconds, joined), network];
-        }
-        let share = if joined { peer_read_order::SHARE } else { 1.0 };
-        [seconds * share + self.uncovered(here), network]
-    }
-
-    /// What a reshape between measured GPUs adds to the transforms beside it, which take a pass at
-    /// least.
-    fn beside_transforms(&self, here: State, seconds: f64, joined: bool) -> f64 {
-        let Some(layout) = self.search.row_major(here) else { return seconds };
-        let bytes = layout.most_points() as f64 * self.search.element(here.done.0) as f64;
-        let transforms = self.model.pass(bytes);
-        let chunked = self.search.problem.options.access == Access::Strided && here.done.0 != 0;
-        match (joined, chunked) {
-            (true, _) => self.model.fetched(seconds, transforms),
-            (_, true) => {
-                let chunks = self.model.device_chunks(bytes);
-                self.model.chunked(bytes, chunks, seconds, transforms)
-            }
-            _ => seconds,
-        }
-    }
-
-    /// The extra cost of a reshape that no transform hides: on devices engines copy chunks while
-    /// others are transformed.
-    fn uncovered(&self, here: State) -> f64 {
-        let search = self.search;
-        let is_first = search.problem.options.access == Access::Strided && here.done.0 == 0;
-        match search.row_major(here).filter(|_| is_first) {
-            Some(layout) => {
-                self.model.pass(layout.most_points() as f64 * search.element(here.done.0) as f64)
-            }
-            None => 0.0,
-        }
-    }
-
-    /// The cost of a reshape that is a pass of its own.
-    fn moved(&mut self, here: State, there: State) -> [f64; 2] {
-        let search = self.search;
-        let place = |state: State| search.candidates.all[state.candidate].place;
-        let key = (place(here), place(there), search.lengths.set(here.done.0));
-        if let Some(known) = self.reshapes.get(&key) {
-            return *known;
-        }
-        let (from, to) = (search.row_major(here), search.row_major(there));
-        let (from, to) = (from.expect("reached"), to.expect("checked by the caller"));
-        let problem = search.problem;
-        let order = Order {
-            load: Volume::new(from, to, &search.hosts, Layout::touches),
-            element: search.element(here.done.0) as f64,
-            share: self.share,
-            wire: problem.options.wire,
-            exchange: search.policy.exchange,
-            chunk: search.policy.chunking.map(|chunking| chunking.bytes as f64),
-            rounds: search.policy.rounds as f64,
-        };
-        let seconds = self.model.reshape(&order).seconds();
-        let network = self.model.network(order.load.mean * order.element * order.share);
-        self.reshapes.insert(key, [seconds, network]);
-        [seconds, network]
     }
 }

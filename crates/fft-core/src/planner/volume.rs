@@ -105,12 +105,12 @@ impl Volume {
             }
         }
         let [sent, received] = [before.points() - own - near[0], after.points() - own - near[1]];
-        let far = |points: usize, all: usize, near: usize| match points {
+        let far = |points: usize, layout: &Layout, brick: &DynBrick, near: usize| match points {
             0 => 0,
-            _ => all.saturating_sub(near + stays),
+            _ => count(layout, brick).saturating_sub(near + stays),
         };
-        let far_messages = far(sent, count(to, &before), near_messages[0])
-            + far(received, count(from, &after), near_messages[1]);
+        let far_messages = far(sent, to, &before, near_messages[0])
+            + far(received, from, &after, near_messages[1]);
         OfRank {
             own: own as f64,
             near: near[0].max(near[1]) as f64,
