@@ -227,7 +227,7 @@ impl DynPlan {
         self.run_between(direction, Bytes::Host(input), BytesMut::Host(output))
     }
 
-    /// Transforms within one array of [`DynPlan::in_place_bytes`] bytes: input and output both
+    /// Transforms within one array of [`RankArrays::in_place_bytes`] bytes: input and output both
     /// begin at its start. Collective.
     ///
     /// # Errors

@@ -79,7 +79,8 @@ impl<K: Transform, const D: usize> Plan<K, D> {
         self.plan.run(Direction::Inverse, cast_slice(input), cast_slice_mut(output))
     }
 
-    /// Transforms physical to spectral data in one array of [`DynPlan::in_place_len`] points: input
+    /// Transforms physical to spectral data in one array of
+    /// [`in_place_len`](crate::planning::RankArrays::in_place_len) points: input
     /// and output both begin at its start, without padding. Collective.
     ///
     /// # Errors
