@@ -84,11 +84,12 @@ class Callbacks:
         self._requests = 0
         calls = {
             "allgather": self._status(self._allgather),
-            "alltoallv": self._status(self._alltoallv),
+            "alltoallv": self._status(self._alltoallv_of("alltoallv", view)),
             "error": lambda _: _address(self._failed),
         }
         if hasattr(group, "device_alltoallv"):
-            calls["device_alltoallv"] = self._status(self._device_alltoallv)
+            exchange = self._alltoallv_of("device_alltoallv", DeviceBytes)
+            calls["device_alltoallv"] = self._status(exchange)
         if hasattr(group, "irecv"):
             calls["isend"] = self._status(self._isend)
             calls["irecv"] = self._status(self._irecv)
@@ -119,21 +120,18 @@ class Callbacks:
         rooms = [view(all + rank * bytes, bytes) for rank in range(self._size)]
         self._group.allgather(view(mine, bytes), rooms)
 
-    def _alltoallv(
-        self, send: int, sends: Any, froms: Any, recv: int, receives: Any, tos: Any
-    ) -> None:
-        ranks = range(self._size)
-        parts = [view((send or 0) + froms[rank], sends[rank]) for rank in ranks]
-        rooms = [view((recv or 0) + tos[rank], receives[rank]) for rank in ranks]
-        self._group.alltoallv(parts, rooms)
+    def _alltoallv_of(self, method: str, memory: Callable[[int, int], Any]) -> Callable[..., None]:
+        """The function of C of a method that takes lists of this kind of memory."""
 
-    def _device_alltoallv(
-        self, send: int, sends: Any, froms: Any, recv: int, receives: Any, tos: Any
-    ) -> None:
-        ranks = range(self._size)
-        parts = [DeviceBytes((send or 0) + froms[rank], sends[rank]) for rank in ranks]
-        rooms = [DeviceBytes((recv or 0) + tos[rank], receives[rank]) for rank in ranks]
-        self._group.device_alltoallv(parts, rooms)
+        def alltoallv(
+            send: int, sends: Any, froms: Any, recv: int, receives: Any, tos: Any
+        ) -> None:
+            ranks = range(self._size)
+            parts = [memory((send or 0) + froms[rank], sends[rank]) for rank in ranks]
+            rooms = [memory((recv or 0) + tos[rank], receives[rank]) for rank in ranks]
+            getattr(self._group, method)(parts, rooms)
+
+        return alltoallv
 
     def _begun(self, asked: Any, room: memoryview | None, request: Any) -> None:
         self._requests += 1

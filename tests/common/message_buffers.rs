@@ -64,8 +64,8 @@ impl DeviceAllocation<Error> for Posing {
     }
 }
 
-/// Messages of several sizes, some of none, of a rank's data in so many chunks; and places for
-/// them, with gaps.
+/// Messages of several sizes, some empty, of a rank's data in this number of chunks, and places for
+/// them with gaps between.
 pub(crate) fn message_plan(
     comm: &dyn Comm,
     which: usize,

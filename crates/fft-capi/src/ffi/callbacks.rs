@@ -46,7 +46,7 @@ pub(super) unsafe fn communicator(
 /// The struct of a program that knows its first `bytes` bytes. Other functions are NULL.
 ///
 /// # Safety
-/// There are so many bytes, of a struct of this type. They need not be aligned.
+/// `program` points at `bytes` bytes of such a struct, aligned or not.
 ///
 /// # Errors
 /// [`Error::Argument`] for a size without the collectives, or beyond the struct.

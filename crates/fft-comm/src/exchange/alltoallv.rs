@@ -236,8 +236,8 @@ impl Exchanger for Alltoallv {
         if let Some(buffers) = &message_plan.buffers {
             self.send.find(&message_plan.sends, &buffers.places[0]);
             self.recv.find(&message_plan.recvs, &buffers.places[1]);
-            self.held = self.comm.reserve_alltoallv(&self.send.parts, &self.recv.parts)?;
-            return Ok(());
+            let device = self.comm.device().expect("messages have buffers where there is a device");
+            return device.reserve_device_alltoallv(&self.send.parts, &self.recv.parts);
         }
         let (comm, pins) = (self.comm.as_ref(), self.pins.as_deref());
         let (rank, all) = (comm.rank(), message_plan.chunks.max(1));

@@ -3,7 +3,7 @@
 
 use std::sync::Once;
 
-use fft_core::{Comm, DeviceBuffer, DeviceComm, Error, Parts, Reduce, agree};
+use fft_core::{Comm, DeviceBuffer, DeviceComm, Error, Part, Parts, Reduce, agree};
 
 use super::ffi::{Bytes, BytesMut, takes_devices};
 use super::mpi_comm::MpiComm;
@@ -21,6 +21,10 @@ impl DeviceComm for MpiComm {
             let _ = self.reaches_devices.set(found);
         }
         Ok(found)
+    }
+
+    fn reserve_device_alltoallv(&self, send: &[Part], recv: &[Part]) -> Result<(), Error> {
+        self.reserve_alltoallv(send, recv).map(drop)
     }
 
     fn alltoallv(

@@ -193,6 +193,14 @@ pub trait DeviceComm {
         true
     }
 
+    /// Prepares calls of [`DeviceComm::alltoallv`] with these parts, so that they allocate nothing.
+    ///
+    /// # Errors
+    /// As [`Comm::reserve_alltoallv`].
+    fn reserve_device_alltoallv(&self, _send: &[Part], _recv: &[Part]) -> Result<()> {
+        Ok(())
+    }
+
     /// [`Comm::alltoallv`] of memory that is [reached](DeviceComm::reaches).
     ///
     /// # Errors
