@@ -29,11 +29,11 @@
 //! - [`spectral`]: operators on spectra;
 //! - `bound`: recipes bound to the host or to a device;
 //! - `options`: what can be chosen, in one table;
+//! - `team`: the threads of a process that share the work of its plans;
 //! - `tuning`: the choice of a recipe;
 //! - `machines`: machines of the model, by name or in files;
-//! - `plan`: drafts and plans;
+//! - `plan`: drafts and plans, of ranks and of [this process alone](local);
 //! - [`arrays`]: copies between fields and local arrays, ghost points;
-//! - `local`: plans of one process, with a team of threads;
 //! - `calibration`: machines of the model, measured with plans.
 #![forbid(unsafe_code)]
 #![warn(missing_debug_implementations)]
@@ -71,6 +71,7 @@ mod machines;
 mod options;
 mod plan;
 pub mod spectral;
+mod team;
 pub mod tuning;
 pub mod warnings;
 

@@ -67,8 +67,8 @@ fn interpolated(plane: &[f64], n: usize) -> Result<Vec<f64>, Error> {
     // The inverse divides by its own points.
     let scale = (side as f64 / n as f64).powi(2);
     for component in plane.chunks_exact(n * n) {
-        analysis.forward(component, &mut waves)?;
-        synthesis.inverse(&waves, &mut values)?;
+        analysis.forward_into(component, &mut waves)?;
+        synthesis.inverse_into(&waves, &mut values)?;
         for (square, value) in squares.iter_mut().zip(&values) {
             *square += (scale * value).powi(2);
         }

@@ -3,7 +3,10 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use fft_core::{Brick, Comm, Complex, Element, Error, Grid, Kind, Norm, Real, Recipe, check_axes};
+use bytemuck::{cast_slice, cast_slice_mut};
+use fft_core::{
+    Brick, Comm, Complex, Direction, Element, Error, Grid, Kind, Norm, Real, Recipe, check_axes,
+};
 
 use super::dyn_draft::DynDraft;
 use super::dyn_plan::DynPlan;
@@ -43,7 +46,7 @@ use crate::tuning::Progress;
 /// ```
 pub fn c2c<const D: usize>(comm: &dyn Comm, shape: [usize; D]) -> Draft<'_, C2c, D> {
     const { check_axes(D) };
-    Draft::of_shape(comm, shape)
+    Draft::of_shape(Some(comm), shape)
 }
 
 /// Drafts a transform of real data over the ranks of `comm`, in double precision: the last axis is
@@ -60,7 +63,7 @@ pub fn c2c<const D: usize>(comm: &dyn Comm, shape: [usize; D]) -> Draft<'_, C2c,
 /// ```
 pub fn r2c<const D: usize>(comm: &dyn Comm, shape: [usize; D]) -> Draft<'_, R2c, D> {
     const { check_axes(D) };
-    Draft::of_shape(comm, shape)
+    Draft::of_shape(Some(comm), shape)
 }
 
 /// Drafts cosine and sine transforms of real data over the ranks of `comm`, one kind for each axis,
@@ -80,7 +83,7 @@ pub fn r2r<const D: usize>(
     kinds: [Kind; D],
 ) -> Draft<'_, R2r, D> {
     const { check_axes(D) };
-    Draft::of_shape(comm, shape).kinds(kinds)
+    Draft::of_shape(Some(comm), shape).kinds(kinds)
 }
 
 /// A plan in the making: options, nothing checked, nothing sent. [`Draft::build`] makes the plan.
@@ -96,6 +99,7 @@ pub fn r2r<const D: usize>(
 /// })?;
 /// # Ok::<(), thriffty::Error>(())
 /// ```
+#[derive(Clone)]
 #[must_use = "a draft does nothing until it is built"]
 pub struct Draft<'a, K: Transform, const D: usize, L: Location = Host> {
     draft: DynDraft<'a>,
@@ -150,8 +154,72 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
         Self::of(DynDraft::new(comm, grid, K::DYN, K::Real::PRECISION))
     }
 
-    fn of_shape(comm: &'a dyn Comm, shape: [usize; D]) -> Self {
+    fn of_shape(comm: Option<&'a dyn Comm>, shape: [usize; D]) -> Self {
         Self::of(DynDraft::of_shape(comm, shape, K::DYN, K::Real::PRECISION))
+    }
+
+    /// Drafts the transform that `K` names by this process alone, in its precision, with its usual
+    /// kinds: see [`local`](crate::local).
+    ///
+    /// ```
+    /// use thriffty::{C2c, Draft};
+    /// let plan = Draft::<C2c<f32>, 1>::local([100]).build()?;
+    /// assert_eq!((plan.input_bytes(), plan.threads()), (800, 1));
+    /// # Ok::<(), thriffty::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    /// If there are not 1 to 4 axes.
+    pub fn local(shape: [usize; D]) -> Draft<'static, K, D> {
+        Draft::of_shape(None, shape)
+    }
+
+    /// Uses at most this number of threads of this rank's process. By default each rank has one, and
+    /// a [draft of this process alone](Draft::local) has as many as are worth it, at most
+    /// [`default_threads`](crate::local::default_threads).
+    ///
+    /// Threads share a rank's brick, cut along its slowest axis; ranks may have different numbers.
+    /// The only rank has fewer threads for short axes, and a single axis has one. The calling thread
+    /// alone communicates. Later calls are made on the same thread, unless MPI has
+    /// `MPI_THREAD_MULTIPLE`, or `MPI_THREAD_SERIALIZED` and a communicator that
+    /// `MpiComm::from_raw` made. [`Draft::build`] refuses several threads of ranks that are threads
+    /// themselves, and transposed data of several ranks with them.
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.draft.threads = Some(threads);
+        self
+    }
+
+    /// Transforms physical to spectral data of this process alone, by a plan that later calls with
+    /// an equal draft use again: see [`DynDraft::run_once`].
+    ///
+    /// ```
+    /// use thriffty::{Complex, local};
+    /// let mut spectrum = [Complex::default(); 3];
+    /// local::c2c([3]).forward_once(&[Complex::new(1.0, 0.0); 3], &mut spectrum)?;
+    /// assert_eq!(spectrum[0].re, 3.0);
+    /// # Ok::<(), thriffty::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`DynDraft::run_once`].
+    pub fn forward_once(
+        &self,
+        input: &[K::Physical],
+        output: &mut [K::Spectral],
+    ) -> Result<(), Error> {
+        self.draft.run_once(Direction::Forward, cast_slice(input), cast_slice_mut(output))
+    }
+
+    /// Transforms spectral to physical data, as [`Draft::forward_once`].
+    ///
+    /// # Errors
+    /// Those of [`DynDraft::run_once`].
+    pub fn inverse_once(
+        &self,
+        input: &[K::Spectral],
+        output: &mut [K::Physical],
+    ) -> Result<(), Error> {
+        self.draft.run_once(Direction::Inverse, cast_slice(input), cast_slice_mut(output))
     }
 
     /// Drafts the plan for data on a device: this rank's. A reference to a

@@ -1,25 +1,19 @@
 //! A plan in the making whose types and number of axes are values.
 
+use std::cell::OnceCell;
 use std::fmt;
-use std::sync::Once;
+use std::rc::Rc;
 
-use fft_comm::check_messages;
-use fft_core::{
-    Access, Comm, DynBrick, DynGrid, Error, ErrorKind, Exchange, Layout, MAX_AXES, Machine,
-    PerAxis, Precision, Problem, Recipe, Wire, agree, assert_same,
-};
+use fft_comm::ThreadComm;
+use fft_core::{Comm, Direction, DynGrid, Error, MAX_AXES, Precision};
 
-use super::dyn_plan::DynPlan;
-#[cfg(feature = "cuda")]
-use super::on_device::Ready;
+use super::kept_plans;
 #[cfg(feature = "cuda")]
 use crate::bound::DeviceOptions;
 use crate::field::DynTransform;
-use crate::machines;
-use crate::options::{GlobalArrays, MachineChoice, Options, Tuning};
-#[cfg(feature = "cuda")]
-use crate::tuning::ByClock;
-use crate::tuning::{Decision, Progress, Wanted, by_clock, decide};
+use crate::options::Options;
+use crate::team::default_threads;
+use crate::tuning::Progress;
 
 /// A [`Draft`](crate::Draft) whose transform, precision and number of axes are run-time values.
 ///
@@ -36,23 +30,54 @@ use crate::tuning::{Decision, Progress, Wanted, by_clock, decide};
 /// assert_eq!(spectrum[0][0], [64.0, 0.0]); // the sum over all points
 /// # Ok::<(), thriffty::Error>(())
 /// ```
+#[derive(Clone)]
 #[must_use = "a draft does nothing until it is built"]
 pub struct DynDraft<'a> {
-    comm: &'a dyn Comm,
-    grid: DynGrid,
+    ranks: Ranks<'a>,
+    pub(super) grid: DynGrid,
     /// Why there is no such grid.
-    error: Option<Error>,
-    transform: DynTransform,
-    precision: Precision,
+    pub(super) error: Option<Error>,
+    pub(super) transform: DynTransform,
+    pub(super) precision: Precision,
     /// The options of this rank.
     pub options: Options,
-    watch: Option<Box<dyn Fn(Progress) + 'a>>,
+    /// The most threads of this rank. Without a number, a draft of [this process
+    /// alone](DynDraft::local) has [as many as are worth it](DynDraft::useful_threads), and each
+    /// rank of a communicator has one.
+    pub threads: Option<usize>,
+    pub(super) watch: Option<Rc<dyn Fn(Progress) + 'a>>,
     #[cfg(feature = "cuda")]
-    device: Option<DeviceOptions>,
+    pub(super) device: Option<DeviceOptions>,
+}
+
+/// Whose plan it is.
+enum Ranks<'a> {
+    Of(&'a dyn Comm),
+    /// The only rank of a communicator that is made when it is needed.
+    ThisProcess(OnceCell<ThreadComm>),
+}
+
+impl Clone for Ranks<'_> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Of(comm) => Self::Of(*comm),
+            Self::ThisProcess(_) => Self::ThisProcess(OnceCell::new()),
+        }
+    }
 }
 
 /// What decides which plan a draft makes, on one rank.
-pub(super) type Key = (DynGrid, DynTransform, Precision, Options);
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Key {
+    pub(super) grid: DynGrid,
+    pub(super) transform: DynTransform,
+    pub(super) precision: Precision,
+    pub(super) options: Options,
+    pub(super) threads: Option<usize>,
+}
+
+/// Below this number of points a transform takes less time than to wake other threads for it.
+const POINTS_FOR_THREADS: usize = 1 << 14;
 
 impl<'a> DynDraft<'a> {
     /// Drafts a transform of the grid over the ranks of `comm`, with the usual options.
@@ -62,32 +87,69 @@ impl<'a> DynDraft<'a> {
         transform: DynTransform,
         precision: Precision,
     ) -> Self {
-        let grid = grid.into();
+        Self::of(Ranks::Of(comm), grid.into(), transform, precision)
+    }
+
+    /// Drafts a transform of the whole grid by this process alone, with the usual options.
+    ///
+    /// ```
+    /// use bytemuck::{cast_slice, cast_slice_mut};
+    /// use thriffty::planning::{Direction, DynDraft, DynGrid, DynTransform, Precision};
+    /// let draft = DynDraft::local(DynGrid::new([4, 6])?, DynTransform::R2c, Precision::F64);
+    /// let (x, mut spectrum) = ([1.0; 24], [[0.0; 2]; 16]);
+    /// draft.run_once(Direction::Forward, cast_slice(&x), cast_slice_mut(&mut spectrum))?;
+    /// assert_eq!(spectrum[0], [24.0, 0.0]);
+    /// # Ok::<(), thriffty::Error>(())
+    /// ```
+    pub fn local(
+        grid: impl Into<DynGrid>,
+        transform: DynTransform,
+        precision: Precision,
+    ) -> DynDraft<'static> {
+        let ranks = Ranks::ThisProcess(OnceCell::new());
+        DynDraft::of(ranks, grid.into(), transform, precision)
+    }
+
+    /// A draft over a communicator, or of this process alone, for a shape that may be wrong:
+    /// [`DynDraft::build`] reports it on all ranks.
+    pub(super) fn of_shape<const D: usize>(
+        comm: Option<&'a dyn Comm>,
+        shape: [usize; D],
+        transform: DynTransform,
+        precision: Precision,
+    ) -> Self {
+        let ranks = match comm {
+            Some(comm) => Ranks::Of(comm),
+            None => Ranks::ThisProcess(OnceCell::new()),
+        };
+        let (grid, error) = match DynGrid::new(shape) {
+            Ok(grid) => (grid, None),
+            Err(error) => (DynGrid::new([1; D]).expect("a grid of one point"), Some(error)),
+        };
+        Self { error, ..Self::of(ranks, grid, transform, precision) }
+    }
+
+    fn of(ranks: Ranks<'a>, grid: DynGrid, transform: DynTransform, precision: Precision) -> Self {
         Self {
-            comm,
+            ranks,
             grid,
             error: None,
             transform,
             precision,
             options: Options::default(),
+            threads: None,
             watch: None,
             #[cfg(feature = "cuda")]
             device: None,
         }
     }
 
-    /// The same of a shape, which may be none; [`DynDraft::build`] says so on all ranks.
-    pub(super) fn of_shape<const D: usize>(
-        comm: &'a dyn Comm,
-        shape: [usize; D],
-        transform: DynTransform,
-        precision: Precision,
-    ) -> Self {
-        let (grid, error) = match DynGrid::new(shape) {
-            Ok(grid) => (grid, None),
-            Err(error) => (DynGrid::new([1; D]).expect("a grid of one point"), Some(error)),
-        };
-        Self { error, ..Self::new(comm, grid, transform, precision) }
+    /// The ranks of the plan.
+    pub(super) fn comm(&self) -> &dyn Comm {
+        match &self.ranks {
+            Ranks::Of(comm) => *comm,
+            Ranks::ThisProcess(comm) => comm.get_or_init(fft_comm::alone),
+        }
     }
 
     pub(super) fn with_precision(self, precision: Precision) -> Self {
@@ -100,9 +162,10 @@ impl<'a> DynDraft<'a> {
         self
     }
 
-    /// Calls this on every rank before each turn of [`Tuning::Measure`].
+    /// Calls this on every rank before each turn of [`Tuning::Measure`](crate::Tuning::Measure), if
+    /// ranks have one thread.
     pub fn watch(mut self, news: impl Fn(Progress) + 'a) -> Self {
-        self.watch = Some(Box::new(news));
+        self.watch = Some(Rc::new(news));
         self
     }
 
@@ -127,190 +190,68 @@ impl<'a> DynDraft<'a> {
         self.options.spectral_grid(self.grid, self.transform)
     }
 
-    /// The recipe that [`DynDraft::build`] would bind. Collective.
+    /// The number of threads of one process that are worth it: one for few points, otherwise
+    /// [`DynDraft::threads`] or [`default_threads`].
+    pub fn useful_threads(&self) -> usize {
+        // Of four axes, the transforms of a batch are done one after the other.
+        let at_once = if self.grid.axes() == MAX_AXES { 1 } else { self.options.batch };
+        let points = self.grid.shape().iter().fold(at_once, |all, n| all.saturating_mul(*n));
+        if points < POINTS_FOR_THREADS {
+            return 1;
+        }
+        self.threads.unwrap_or_else(default_threads)
+    }
+
+    /// Transforms from one array to another, by a plan that later calls with an equal draft use
+    /// again. Several threads may do this at the same time.
+    ///
+    /// Small arrays are transformed on the calling thread. Plans are kept while they hold at most
+    /// 256 MiB together, not counting the last one; the least recently used ones are dropped first.
+    /// [`clear_plans`](crate::local::clear_plans) drops all of them.
     ///
     /// # Errors
-    /// Those of [`Draft::recipe`](crate::Draft::recipe); [`Error::OnRank`] for bricks, orders or
-    /// kinds that have other axes than the grid.
-    pub fn recipe(&self) -> Result<Recipe, Error> {
-        let options = self.settle()?;
-        #[cfg(feature = "cuda")]
-        if let Some(device) = &self.device {
-            let ready = self.ready(device, &options)?;
-            return Ok(self.decide_ready(&ready, options)?.recipe);
-        }
-        Ok(self.decide(&options)?.recipe)
-    }
-
-    /// As [`Draft::build`](crate::Draft::build). Collective.
-    ///
-    /// # Errors
-    /// Those of [`Draft::build`](crate::Draft::build).
-    pub fn build(self) -> Result<DynPlan, Error> {
-        let mut options = self.settle()?;
-        #[cfg(feature = "cuda")]
-        if let Some(device) = &self.device {
-            let ready = self.ready(device, &options)?;
-            let decision = self.decide_ready(&ready, options)?;
-            return DynPlan::bind_chosen(self.comm, decision, &|recipe| {
-                ready.bind(self.comm, recipe)
-            });
-        }
-        match DynPlan::bind_on_host(self.comm, self.decide(&options)?) {
-            Err(error) if error.kind() == ErrorKind::SharedMemory => {
-                if self.comm.rank() == 0 {
-                    NOT_SHARED
-                        .call_once(|| log::warn!("messages instead of shared memory: {error}"));
-                }
-                (options.exchange, options.tuning) = (Some(Exchange::Pipelined), Tuning::Model);
-                DynPlan::bind_on_host(self.comm, self.decide(&options)?)
-            }
-            made => made,
-        }
-    }
-
-    /// The options, once all ranks agree on them, with the machine that they name. Collective.
-    pub(crate) fn settle(&self) -> Result<Options, Error> {
-        let mut options = self.options.clone();
-        let lengths = options.zero_padded.unwrap_or(self.grid.shape());
-        // A rank that has left is noticed here, before anything is gathered.
-        agree(self.comm, self.check().and_then(|()| tables_fit(self.comm.rank(), &lengths)))?;
-        // What a rank names is as good as the same by default.
-        let axes = self.grid.axes();
-        options.kinds = Some(options.kinds_of(self.transform, axes));
-        options.input_order = Some(options.input_order_of(axes));
-        options.output_order = Some(options.output_order_of(axes));
-        [options.zero_padded, options.modes] = options.lengths(self.grid).map(Some);
-        if options.tolerance.is_none() && options.wire == Some(Wire::Raw) {
-            options.wire = None;
-        }
-        self.compare(&options)?;
-        if let Some(MachineChoice::Named(name)) = &options.machine {
-            options.machine = Some(self.read_machine(name)?.into());
-        }
-        Ok(options)
-    }
-
-    /// The machine of this name, for the device of the plan or for the host. Collective.
-    fn read_machine(&self, name: &str) -> Result<Machine, Error> {
-        #[cfg(feature = "cuda")]
-        if let Some(device) = &self.device {
-            return machines::read_on_device(self.comm, &device.gpu, name);
-        }
-        machines::read(self.comm, name)
-    }
-
-    /// What a plan on a device needs before its recipe is chosen. Collective.
-    #[cfg(feature = "cuda")]
-    fn ready(&self, device: &DeviceOptions, options: &Options) -> Result<Ready, Error> {
-        Ready::new(self.comm, device, options, self.grid, (self.transform, self.precision))
-    }
-
-    /// The recipe for a device, and what there was to choose from. Collective.
-    #[cfg(feature = "cuda")]
-    fn decide_ready(&self, ready: &Ready, options: Options) -> Result<Decision, Error> {
-        let by_clock: ByClock<'_> =
-            &|problem, wanted, budget| ready.by_clock(self.comm, problem, wanted, budget);
-        self.decide_on_device(options, (ready.access(), ready.name()), by_clock)
-    }
-
-    #[cfg(feature = "cuda")]
-    fn decide_on_device(
+    /// Those of [`DynDraft::build`] and [`DynPlan::run`](super::DynPlan::run); [`Error::Argument`] for a draft that is
+    /// not of [this process alone](DynDraft::local).
+    pub fn run_once(
         &self,
-        mut options: Options,
-        (access, device): (Access, &str),
-        by_clock: ByClock<'_>,
-    ) -> Result<Decision, Error> {
-        options.exchange = options.exchange.or(Some(default_on_devices(self.comm)));
-        let problem = self.problem(&options, access)?;
-        let wanted = Wanted { device: Some(device), ..self.wanted(&options) };
-        decide(self.comm, problem, &wanted, by_clock)
+        direction: Direction,
+        input: &[u8],
+        output: &mut [u8],
+    ) -> Result<(), Error> {
+        kept_plans::with_plan(self, |plan| plan.run(direction, input, output))
     }
 
-    /// The recipe, and what there was to choose from. Collective.
-    fn decide(&self, options: &Options) -> Result<Decision, Error> {
-        let problem = self.problem(options, Access::default())?;
-        decide(self.comm, problem, &self.wanted(options), &|problem, wanted, budget| {
-            by_clock(self.comm, problem, wanted, budget)
-        })
-    }
-
-    fn wanted<'b>(&'b self, options: &'b Options) -> Wanted<'b> {
-        Wanted { options, device: None, watch: self.watch.as_deref().unwrap_or(&|_| ()) }
-    }
-
-    /// Whether there is such a grid, and options for as many axes.
-    fn check(&self) -> Result<(), Error> {
-        let error = self.error.clone().map_or(Ok(()), Err);
-        error.and(self.options.check_axes(self.grid)).and(self.options.check_transposed())?;
-        // Another exchange may run in its place, and an error is to name this one.
-        self.options.exchange.map_or(Ok(()), |exchange| check_messages(exchange, self.comm))
-    }
-
-    /// The problem of options that all ranks have agreed on. Collective.
-    pub(crate) fn problem(&self, options: &Options, access: Access) -> Result<Problem, Error> {
-        let [inputs, outputs] = self.gather_bricks(options)?;
-        let ranks = self.comm.size();
-        options.problem(GlobalArrays {
-            transform: self.transform,
-            precision: self.precision,
-            input: Layout::new(self.grid, inputs, ranks)?,
-            output: Layout::new(self.spectral_grid(), outputs, ranks)?,
-            hosts: (0..ranks).map(|rank| self.comm.host(rank)).collect(),
-            access,
-        })
-    }
-
-    /// The key of this draft in a cache of plans on the host.
+    /// Transforms within one array as [`DynDraft::run_once`] does from one to another.
     ///
     /// # Errors
-    /// On this rank: when no such plan can be made over this communicator.
-    pub(super) fn key(&self, comm: &dyn Comm) -> Result<Key, Error> {
-        self.check()?;
-        if !std::ptr::addr_eq(self.comm, comm) {
-            let what = "communicator of a draft";
-            return Err(Error::argument(what, "another", "that of the plan cache"));
-        }
+    /// Those of [`DynDraft::run_once`] and [`DynPlan::run_in_place`](super::DynPlan::run_in_place).
+    pub fn run_once_in_place(&self, direction: Direction, data: &mut [u8]) -> Result<(), Error> {
+        kept_plans::with_plan(self, |plan| plan.run_in_place(direction, data))
+    }
+
+    /// Whether it is of this process alone.
+    pub(super) fn is_local(&self) -> bool {
+        matches!(self.ranks, Ranks::ThisProcess(_))
+    }
+
+    pub(super) fn is_on_host(&self) -> bool {
         #[cfg(feature = "cuda")]
-        if self.device.is_some() {
+        return self.device.is_none();
+        #[cfg(not(feature = "cuda"))]
+        true
+    }
+
+    /// What tells this draft from others over the same ranks.
+    ///
+    /// # Errors
+    /// On this rank: when no such plan can be made, or it is one on a device.
+    pub(super) fn key(&self) -> Result<Key, Error> {
+        self.check()?;
+        if !self.is_on_host() {
             return Err(Error::argument("plan in a cache", "one on a device", "one on the host"));
         }
-        Ok((self.grid, self.transform, self.precision, self.options.clone()))
-    }
-
-    /// Makes sure that all ranks drafted the same. Collective.
-    fn compare(&self, options: &Options) -> Result<(), Error> {
-        let widths = [self.transform.is_complex(), self.transform.has_complex_spectrum()];
-        let mut entries = vec![
-            ("number of axes", self.grid.axes().to_string()),
-            ("precision in bytes", self.precision.bytes().to_string()),
-            ("numbers per point", widths.map(|it| if it { "2" } else { "1" }).join(", ")),
-            ("grid", self.grid.to_string()),
-        ];
-        entries.extend(options.entries());
-        assert_same(self.comm, &entries)
-    }
-
-    /// The bricks of all ranks, of input and of output. Collective.
-    fn gather_bricks(&self, options: &Options) -> Result<[Vec<DynBrick>; 2], Error> {
-        let (rank, ranks, axes) = (self.comm.rank(), self.comm.size(), self.grid.axes());
-        let input = options.input.unwrap_or_else(|| self.grid.brick(rank, ranks));
-        let output = options.output.unwrap_or_else(|| self.spectral_grid().brick(rank, ranks));
-        let mut mine = [[[0u64; MAX_AXES]; 2]; 2];
-        for (words, brick) in mine.iter_mut().zip([input, output]) {
-            for axis in 0..axes {
-                (words[0][axis], words[1][axis]) = (brick.lo[axis] as u64, brick.hi[axis] as u64);
-            }
-        }
-        let mut all = vec![mine; ranks];
-        self.comm.allgather(bytemuck::bytes_of(&mine), bytemuck::cast_slice_mut(&mut all))?;
-        Ok([0, 1].map(|side| {
-            let bound =
-                |words: &[u64; MAX_AXES]| PerAxis::from_fn(axes, |axis| words[axis] as usize);
-            all.iter()
-                .map(|words| DynBrick::new(bound(&words[side][0]), bound(&words[side][1])))
-                .collect()
-        }))
+        let Self { grid, transform, precision, threads, .. } = *self;
+        Ok(Key { grid, transform, precision, options: self.options.clone(), threads })
     }
 }
 
@@ -322,173 +263,5 @@ impl fmt::Debug for DynDraft<'_> {
             .field("precision", &self.precision)
             .field("options", &self.options)
             .finish_non_exhaustive()
-    }
-}
-
-/// Whether there is memory for the tables of the longest axis. FFT planners end the process where
-/// there is none.
-fn tables_fit(rank: usize, lengths: &[usize]) -> Result<(), Error> {
-    let longest = lengths.iter().copied().max().unwrap_or(1).max(1);
-    let mut slow_part = longest;
-    for prime in [2, 3, 5, 7, 11] {
-        while slow_part.is_multiple_of(prime) {
-            slow_part /= prime;
-        }
-    }
-    // A line and two tables; other lengths take several lines of four times that.
-    let bytes_of_point = if slow_part == 1 { 3 * 16 } else { 16 * 16 };
-    let bytes = longest.saturating_mul(bytes_of_point);
-    Vec::<u8>::new().try_reserve_exact(bytes).map_err(|_| Error::Memory { rank, bytes })
-}
-
-/// Warned of once in a process.
-static NOT_SHARED: Once = Once::new();
-
-/// The exchange of plans on devices, where none is asked for: messages between pairs, unless only a
-/// collective of the communicator leaves the host from devices.
-#[cfg(feature = "cuda")]
-fn default_on_devices(comm: &dyn Comm) -> Exchange {
-    let has_several_hosts = comm.topology().hosts() > 1;
-    let only_collective = comm.device().is_some_and(|device| !device.has_flights());
-    match !comm.has_messages() || has_several_hosts && only_collective {
-        true => Exchange::Alltoallv,
-        false => Exchange::P2p,
-    }
-}
-
-#[cfg(all(test, feature = "cuda"))]
-mod tests {
-    use super::*;
-    use fft_core::{Capabilities, DeviceCapabilities, DeviceOp, Direction, Epochs, Grid, Machine};
-
-    /// A device transforms no chunks in its cache: the recipe is the same whether messages are in
-    /// chunks or whole.
-    #[test]
-    fn recipes_of_devices_are_those_of_whole_messages() {
-        let recipes = |transform, comm: crate::ThreadComm| {
-            let recipe = |exchange: Exchange, access| {
-                let grid = Grid::new([512; 3])?;
-                let mut draft = DynDraft::new(&comm, grid, transform, Precision::F64);
-                draft.options.exchange = Some(exchange);
-                let by_clock: ByClock<'_> = &|_, _, _| unreachable!("the model chooses");
-                let chosen =
-                    draft.decide_on_device(draft.options.clone(), (access, "a GPU"), by_clock)?;
-                Ok(chosen.recipe.to_string().replace(&format!(" {exchange} "), " "))
-            };
-            let others = [Exchange::Shared, Exchange::Pipelined, Exchange::Ring(Epochs::Fence)];
-            for access in [Access::Contiguous, Access::Strided, Access::Fetched] {
-                let whole = recipe(Exchange::P2p, access)?;
-                let transposed = whole.contains("zyx") || whole.contains("yzx");
-                match access {
-                    Access::Contiguous => assert!(transposed, "{whole}"),
-                    Access::Strided => assert!(!transposed, "{whole}"),
-                    _ => {}
-                }
-                for exchange in others {
-                    assert_eq!(recipe(exchange, access)?, whole);
-                }
-            }
-            Ok::<_, Error>(())
-        };
-        for ranks in [2, 4, 8] {
-            crate::threads(ranks, |comm| recipes(DynTransform::C2c, comm)).unwrap();
-            crate::threads(ranks, |comm| recipes(DynTransform::R2r, comm)).unwrap();
-        }
-    }
-
-    /// With a machine of GPUs, reshapes overlap with transforms, or are part of them.
-    #[test]
-    fn reshapes_between_measured_gpus_are_hidden() {
-        let seconds = |comm: crate::ThreadComm| {
-            let grid = Grid::new([512; 3])?;
-            let mut draft = DynDraft::new(&comm, grid, DynTransform::C2c, Precision::F64);
-            let mut machine = Machine { gpu: Some("a GPU".into()), ..Machine::default() };
-            (machine.memory.value, machine.host_memory.value) = (2.5e12, 5e12);
-            machine.flops.iter_mut().for_each(|flops| flops.rate.value = 1e13);
-            machine.near.bandwidth.value = 2e11;
-            draft.options.machine = Some(machine.into());
-            let by_clock: ByClock<'_> = &|_, _, _| unreachable!("the model chooses");
-            let seconds = |access| {
-                let recipe = draft
-                    .decide_on_device(draft.options.clone(), (access, "a GPU"), by_clock)?
-                    .recipe;
-                Ok::<_, Error>(recipe.predict().seconds)
-            };
-            let [lines, chunks] = [seconds(Access::Contiguous)?, seconds(Access::Strided)?];
-            let fetched = seconds(Access::Fetched)?;
-            assert!(chunks < 0.9 * lines && fetched < lines, "{lines} {chunks} {fetched}");
-            Ok::<_, Error>(())
-        };
-        crate::threads(2, seconds).unwrap();
-    }
-
-    /// What is known of one device, and of one way to send, is known of no other, nor of the host.
-    #[test]
-    fn wisdom_names_the_device() {
-        crate::threads(2, |comm| {
-            let grid = Grid::new([8, 8])?;
-            let draft = DynDraft::new(&comm, grid, DynTransform::C2c, Precision::F64);
-            let by_clock: ByClock<'_> = &|_, _, _| unreachable!("the model chooses");
-            let mut keys = vec![draft.decide(&draft.options)?.key];
-            for device in ["one GPU", "another GPU"] {
-                keys.push(
-                    draft
-                        .decide_on_device(
-                            draft.options.clone(),
-                            (Access::Strided, device),
-                            by_clock,
-                        )?
-                        .key,
-                );
-            }
-            assert!(keys[1].contains("on one GPU") && !keys[0].contains("GPU"), "{keys:?}");
-            keys.sort();
-            keys.dedup();
-            assert_eq!(keys.len(), 3);
-            Ok::<_, Error>(())
-        })
-        .unwrap();
-    }
-
-    /// Each axis is transformed once on a device, by a pass between data that is whole along it.
-    #[test]
-    fn padded_and_truncated_passes_are_lowered_for_devices() {
-        let check = |comm: crate::ThreadComm| {
-            let grid = Grid::new([6, 5, 8])?;
-            let draft = DynDraft::new(&comm, grid, DynTransform::R2c, Precision::F64);
-            let draft = draft.with(|options| {
-                options.batch = 2;
-                options.zero_padded = Some([12, 5, 16].into());
-                options.modes = Some([7, 4, 16].into());
-                options.output_order = Some([2, 0, 1].into());
-            });
-            let by_clock: ByClock<'_> = &|_, _, _| unreachable!("the model chooses");
-            let recipe = draft
-                .decide_on_device(draft.options.clone(), (Access::Contiguous, "a GPU"), by_clock)?
-                .recipe;
-            let device = DeviceCapabilities::apart(comm.size());
-            for direction in [Direction::Forward, Direction::Inverse] {
-                let program = recipe.lower(direction, Capabilities::of_devices(&device));
-                let mut resized = [None; 3];
-                for op in program.device_ops() {
-                    let DeviceOp::LocalFft(ffts, _) = op else { continue };
-                    for fft in ffts {
-                        let (axis, pass) = program.pass(fft);
-                        let lens = [pass.len_before(), pass.len_after()];
-                        for (node, len) in program.fft_ends(fft).into_iter().zip(lens) {
-                            let brick = node.layout.brick(comm.rank());
-                            assert!(brick.is_empty() || brick.len(axis) == len, "{recipe}");
-                        }
-                        assert_eq!(resized[axis], None, "{recipe}");
-                        resized[axis] = pass.resized;
-                    }
-                }
-                assert_eq!(resized, [Some([6, 7]), Some([5, 4]), Some([8, 16])], "{recipe}");
-            }
-            Ok::<_, Error>(())
-        };
-        for ranks in [1, 2, 3, 4, 8] {
-            crate::threads(ranks, check).unwrap();
-        }
     }
 }

@@ -83,12 +83,24 @@ impl<'a> PlanCache<'a> {
         self.find_or_build(draft, |plan| plan)
     }
 
+    /// The key of a draft.
+    ///
+    /// # Errors
+    /// On this rank: for a draft over another communicator, and those of [`DynDraft::key`].
+    fn key(&self, draft: &DynDraft<'_>) -> Result<Key, Error> {
+        if !std::ptr::addr_eq(self.comm, draft.comm()) {
+            let what = "communicator of a draft";
+            return Err(Error::argument(what, "another", "that of the plan cache"));
+        }
+        draft.key()
+    }
+
     fn find_or_build<P: 'static>(
         &mut self,
         draft: DynDraft<'_>,
         typed: fn(DynPlan) -> P,
     ) -> Result<&mut P, Error> {
-        let key = agree(self.comm, draft.key(self.comm))?;
+        let key = agree(self.comm, self.key(&draft))?;
         // A rank may find several, of which others have other bricks.
         let is_found = |(other, plan): &(Key, Box<dyn Any>)| *other == key && plan.is::<P>();
         let mut found: Vec<_> = self.plans.iter().map(|it| f64::from(is_found(it))).collect();

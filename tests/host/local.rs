@@ -3,11 +3,11 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use proptest::prelude::*;
-use thriffty::local::{self, DynLocalDraft, LocalPlan};
+use thriffty::local;
 use thriffty::planning::{
     Direction, DynDraft, DynGrid, DynTransform, Norm, Options, PerAxis, Precision,
 };
-use thriffty::{Brick, C2c, Complex, Error, ErrorKind, Kind, R2c};
+use thriffty::{Brick, C2c, Complex, Draft, Error, ErrorKind, Kind, R2c};
 
 /// Bytes of numbers between -0.5 and 0.5.
 fn noise(bytes: usize, precision: Precision) -> Vec<u8> {
@@ -44,7 +44,7 @@ fn check(
     let mut one = DynDraft::new(&alone, grid, transform, precision);
     one.options = options.clone();
     let mut one = one.build()?;
-    let mut draft = DynLocalDraft::new(grid.shape(), transform, precision);
+    let mut draft = DynDraft::local(grid, transform, precision);
     (draft.options, draft.threads) = (options.clone(), Some(threads));
     let mut team = draft.build()?;
     assert!(team.threads() <= threads);
@@ -115,8 +115,8 @@ fn a_plan_transforms_slices_as_often_as_one_likes() {
         let x: Vec<f64> = (0..960).map(|i| (i * i % 37) as f64).collect();
         let (mut y, mut back) = (vec![Complex::default(); 600], vec![0.0; 960]);
         for _ in 0..20 {
-            plan.forward(&x, &mut y).unwrap();
-            plan.inverse(&y, &mut back).unwrap();
+            plan.forward_into(&x, &mut y).unwrap();
+            plan.inverse_into(&y, &mut back).unwrap();
         }
         assert!((y[0].re - x.iter().sum::<f64>()).abs() < 1e-9);
         assert!(x.iter().zip(&back).all(|(a, b)| (a - b).abs() < 1e-12));
@@ -125,14 +125,14 @@ fn a_plan_transforms_slices_as_often_as_one_likes() {
 
 #[test]
 fn arrays_of_other_lengths_and_no_threads_are_refused() {
-    let mut plan = LocalPlan::<C2c, 2>::draft([4, 4]).threads(2).build().unwrap();
+    let mut plan = Draft::<C2c, 2>::local([4, 4]).threads(2).build().unwrap();
     let (x, mut y) = (vec![Complex::default(); 16], vec![Complex::default(); 16]);
     for (from, to) in [(15, 16), (16, 15), (0, 16)] {
-        let error = plan.forward(&x[..from], &mut y[..to]).unwrap_err();
+        let error = plan.forward_into(&x[..from], &mut y[..to]).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Argument, "{error}");
     }
-    plan.forward(&x, &mut y).unwrap();
-    let none = LocalPlan::<R2c, 2>::draft([4, 4]).threads(0).build();
+    plan.forward_into(&x, &mut y).unwrap();
+    let none = Draft::<R2c, 2>::local([4, 4]).threads(0).build();
     assert_eq!(none.unwrap_err().to_string(), "threads: found 0, expected at least 1");
     let half = Brick { lo: [0, 0], hi: [2, 4] };
     let part = local::c2c([4, 4]).threads(2).input_brick(half).build();
@@ -152,10 +152,10 @@ fn plans_are_used_from_several_threads_and_in_each_other() {
                 let x = vec![Complex::new(f64::from(seed), 0.0); 64];
                 let mut y = x.clone();
                 for _ in 0..50 {
-                    outer.forward(&x, &mut y).unwrap();
+                    outer.forward_into(&x, &mut y).unwrap();
                     let mut inner = local::c2c([4, 16]).threads(3).build().unwrap();
                     let mut z = y.clone();
-                    inner.forward(&y, &mut z).unwrap();
+                    inner.forward_into(&y, &mut z).unwrap();
                 }
                 assert_eq!(y[0].re, 64.0 * f64::from(seed));
             });
@@ -182,12 +182,12 @@ fn threads_transform_side_by_side_without_plans_of_their_own() {
                     // Small arrays are transformed on one thread.
                     let threads = if n < 128 { 1 } else { 1 + seed % 2 };
                     let draft = local::c2c([n, n]).threads(threads);
-                    draft.clone().build().unwrap().forward(&x, &mut planned).unwrap();
+                    draft.clone().build().unwrap().forward_into(&x, &mut planned).unwrap();
                     for _ in 0..2 {
-                        draft.forward(&x, &mut found).unwrap();
+                        draft.forward_once(&x, &mut found).unwrap();
                         assert_eq!(found, planned, "{n}");
                     }
-                    draft.inverse(&planned, &mut found).unwrap();
+                    draft.inverse_once(&planned, &mut found).unwrap();
                     let most = 1e-13 * 101.0;
                     assert!(x.iter().zip(&found).all(|(a, b)| (a - b).norm() < most), "{n}");
                 }
@@ -195,9 +195,9 @@ fn threads_transform_side_by_side_without_plans_of_their_own() {
         }
     });
     let error =
-        local::c2c([4, 4]).forward(&[Complex::default(); 15], &mut [Complex::default(); 16]);
+        local::c2c([4, 4]).forward_once(&[Complex::default(); 15], &mut [Complex::default(); 16]);
     assert_eq!(error.unwrap_err().kind(), ErrorKind::Argument);
-    assert!(local::c2c([4, 0]).forward(&[], &mut []).is_err());
+    assert!(local::c2c([4, 0]).forward_once(&[], &mut []).is_err());
     local::clear_plans();
 }
 
@@ -209,7 +209,7 @@ fn a_rank_may_transform_on_threads_as_well() {
         let x = vec![Complex::new(1.0, 0.0); 160 * 160];
         let shown = |_| {
             let mut y = x.clone();
-            local::c2c([160, 160]).threads(3).forward(&x, &mut y).unwrap();
+            local::c2c([160, 160]).threads(3).forward_once(&x, &mut y).unwrap();
             assert_eq!(y[0].re, 25600.0);
         };
         let budget = std::time::Duration::from_millis(50);

@@ -200,7 +200,7 @@ fn local_plans_are_padded_too() {
         let mut plan = plan.modes(lens.modes).threads(threads).batch(batch).build().unwrap();
         let x: Vec<f64> = random(60 * batch, 1);
         let mut y = vec![C64::default(); plan.output_len()];
-        plan.forward(&x, &mut y).unwrap();
+        plan.forward_into(&x, &mut y).unwrap();
         let parts = widen(&x);
         let parts = parts.chunks(60).flat_map(|x| expected(&lens, Direction::Forward, x));
         let expected: Vec<_> = parts.collect();

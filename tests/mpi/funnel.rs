@@ -3,7 +3,7 @@
 use fft_core::Link;
 use thriffty::mpi::{self, FunneledComm, MpiComm};
 use thriffty::planning::{Memory, Reduce};
-use thriffty::{Brick, C2c, Comm, Error, Kind, R2c, local};
+use thriffty::{Brick, C2c, Comm, Error, Kind, R2c};
 
 use crate::as_rank;
 use crate::common::check::{Case, check};
@@ -134,9 +134,9 @@ fn process_plans(world: &MpiComm, threads: usize) -> Result<(), Error> {
         let case = case.orders([0, 1, 2], [2, 0, 1]).batch(batch).tiling(seed);
         let [input, output] = case.bricks(size)?.map(|bricks| bricks[rank]);
         let mut expected = case.plan::<R2c>(world)?;
-        let draft = local::r2c([7, 6, 10]).output_order([2, 0, 1]).batch(batch);
+        let draft = thriffty::r2c(world, [7, 6, 10]).output_order([2, 0, 1]).batch(batch);
         let draft = draft.threads(threads).input_brick(input).output_brick(output);
-        let mut plan = draft.build_over(world)?;
+        let mut plan = draft.build()?;
         assert_eq!(plan.threads(), threads);
         assert_eq!(
             (plan.input_len(), plan.output_len()),
@@ -146,13 +146,13 @@ fn process_plans(world: &MpiComm, threads: usize) -> Result<(), Error> {
         let mut found = vec![C64::default(); plan.output_len()];
         let mut right = found.clone();
         for _ in 0..2 {
-            plan.forward(&x, &mut found)?;
+            plan.forward_into(&x, &mut found)?;
             expected.forward_into(&x, &mut right)?;
             let far = distance(&found, &right);
             assert!(far <= bound(f64::EPSILON, 420) * norm(&right).max(1.0), "off by {far:e}");
         }
         let mut back = vec![0.0; x.len()];
-        plan.inverse(&found, &mut back)?;
+        plan.inverse_into(&found, &mut back)?;
         let far = back.iter().zip(&x).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
         assert!(far <= 4.0 * bound(f64::EPSILON, 420), "off by {far:e}");
         // In place.
@@ -162,17 +162,17 @@ fn process_plans(world: &MpiComm, threads: usize) -> Result<(), Error> {
         assert_eq!(data[..found.len()], found, "in place");
         // One process passes an array of another length: all are told, and go on.
         let len = x.len() + usize::from(rank + 1 == size);
-        let error = plan.forward(&vec![0.0; len], &mut found).unwrap_err();
+        let error = plan.forward_into(&vec![0.0; len], &mut found).unwrap_err();
         assert!(error.to_string().contains("input"), "{error}");
-        plan.forward(&x, &mut found)?;
+        plan.forward_into(&x, &mut found)?;
     }
     // A number of threads that there cannot be is an error of all, also beside one of 1.
     let asked = if rank + 1 == size { 0 } else { 1 };
-    let error = local::c2c([8, 8]).threads(asked).build_over(world).unwrap_err().to_string();
+    let error = thriffty::c2c(world, [8, 8]).threads(asked).build().unwrap_err().to_string();
     assert!(error.contains("threads"), "{error}");
     // Bricks are checked as those of processes.
     let grid = Brick { lo: [0, 0], hi: [8, 8] };
-    let error = local::c2c([8, 8]).threads(threads).input_brick(grid).build_over(world);
+    let error = thriffty::c2c(world, [8, 8]).threads(threads).input_brick(grid).build();
     assert_eq!(error.is_err(), size > 1);
     Ok(())
 }

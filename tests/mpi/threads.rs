@@ -7,7 +7,7 @@ use crate::common::job;
 use thriffty::mpi::rsmpi::{self, Threading, topology::SimpleCommunicator, traits::AsRaw};
 use thriffty::mpi::{MpiComm, Rma};
 use thriffty::planning::Exchange;
-use thriffty::{C2c, Comm, Error, Kind, R2c, local};
+use thriffty::{C2c, Comm, Error, Kind, R2c};
 
 #[test]
 fn two_ranks() {
@@ -95,10 +95,10 @@ fn in_turn(level: Threading) -> Result<(), Error> {
             comm.barrier()?;
         }
     }
-    let mut plan = local::r2c([8, 6]).threads(2).build_over(&comm)?;
+    let mut plan = thriffty::r2c(&comm, [8, 6]).threads(2).build()?;
     elsewhere(move || {
         let mut output = vec![C64::default(); plan.output_len()];
-        plan.forward(&vec![1.0; plan.input_len()], &mut output)
+        plan.forward_into(&vec![1.0; plan.input_len()], &mut output)
     })?;
     drop_elsewhere(comm)?;
     // A safe function cannot know that calls do not overlap.

@@ -6,9 +6,8 @@ use std::path::Path;
 use thriffty::gpu::cudarc::driver::{CudaStream, DeviceSlice};
 #[cfg(feature = "cuda")]
 use thriffty::gpu::{DeviceMemory, keeping_context};
-use thriffty::local::{DynLocalDraft, with_room};
 use thriffty::planning::{
-    Direction, DynArray, DynBrick, DynDraft, DynGrid, DynPlan, PerAxis, Reduce, WireError, agree,
+    Direction, DynArray, DynBrick, DynPlan, PerAxis, Reduce, WireError, agree,
 };
 use thriffty::{Comm, Error};
 
@@ -224,47 +223,23 @@ fn told(brick: DynBrick) -> values::Brick {
     told
 }
 
-/// Makes the plan that all ranks ask for. Collective.
+/// Makes the plan that all ranks ask for, or this process alone. Collective.
 ///
 /// # Errors
-/// The same on every rank: what is wrong with one rank's request; those of [`DynDraft::build`].
-pub(crate) fn build(comm: &dyn Comm, asked: Result<Request, Error>) -> Result<Held, Error> {
-    let asked = asked.and_then(|request| {
-        let grid = DynGrid::new(request.shape)?;
-        Ok((request, grid))
-    });
-    let (request, grid) = agree(comm, asked)?;
-    let on_device = request.place.is_some();
-    all_or_none(comm, "device", on_device)?;
-    let threads = request.threads.unwrap_or(1);
-    let mut most = [threads as f64];
-    comm.allreduce(Reduce::Max, &mut most)?;
-    if most != [1.0] {
-        return team(comm, request, threads);
-    }
-    let make = || {
-        let mut draft = DynDraft::new(comm, grid, request.transform, request.precision);
-        draft.options = request.options.clone();
-        #[cfg(feature = "cuda")]
-        if let Some(place) = request.place.clone() {
-            draft = draft.on(place);
+/// The same on every rank: what is wrong with one rank's request; those of
+/// [`DynDraft::build`](thriffty::planning::DynDraft::build).
+pub(crate) fn build(comm: Option<&dyn Comm>, asked: Result<Request, Error>) -> Result<Held, Error> {
+    let asked = asked.and_then(|request| Ok((request.draft(comm)?, request.place.is_some())));
+    let (draft, on_device) = match comm {
+        Some(comm) => {
+            let (draft, on_device) = agree(comm, asked)?;
+            all_or_none(comm, "device", on_device)?;
+            (draft, on_device)
         }
-        draft.build()
+        None => asked?,
     };
-    let plan = keeping(on_device, || with_room(comm, make))?;
+    let plan = keeping(on_device, || draft.build())?;
     Ok(Held::new(plan, on_device))
-}
-
-/// A plan of several threads of each process. Collective.
-fn team(comm: &dyn Comm, request: Request, threads: usize) -> Result<Held, Error> {
-    let on_host = match request.place.is_some() {
-        false => Ok(()),
-        true => Err(Error::argument("threads", threads, "1 on devices")),
-    };
-    agree(comm, on_host)?;
-    let draft = DynLocalDraft { threads: Some(threads), ..request.local_draft() };
-    let plan = draft.build_over(comm)?;
-    Ok(Held::new(plan, false))
 }
 
 /// Refuses what some ranks ask for and others do not. Collective.

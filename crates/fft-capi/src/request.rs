@@ -1,10 +1,9 @@
 //! Requests of programs: numbers become options.
 
-use thriffty::Error;
-use thriffty::local::DynLocalDraft;
 use thriffty::planning::{
-    DynBrick, DynTransform, MAX_AXES, Options, PerAxis, Placement, Precision,
+    DynBrick, DynDraft, DynGrid, DynTransform, MAX_AXES, Options, PerAxis, Placement, Precision,
 };
+use thriffty::{Comm, Error};
 
 use crate::values::{self, Brick, Transform};
 
@@ -66,25 +65,26 @@ impl Request {
         let brick = |given: Option<Brick>| given.map(|given| brick(given, axes)).transpose();
         let (input, output) = (brick(input)?, brick(output)?);
         let Placement { precision, threads, .. } = options.settings.placement;
-        if threads == Some(0) {
-            return Err(Error::argument("threads", 0, "1 or more"));
-        }
         let options = Options { input, output, ..options.settings.options.clone() };
         Ok(Self { transform, shape: lens, precision, threads, options, place })
     }
 
-    /// The same for one process, which has as many threads as are worth it.
-    pub(crate) fn with_useful_threads(mut self) -> Self {
-        if self.threads.is_none() && self.place.is_none() {
-            self.threads = Some(self.clone().local_draft().useful_threads());
+    /// The draft of its plan over a communicator, or of this process alone.
+    ///
+    /// # Errors
+    /// [`Error::Geometry`] if there is no such grid.
+    pub(crate) fn draft<'a>(&self, comm: Option<&'a dyn Comm>) -> Result<DynDraft<'a>, Error> {
+        let grid = DynGrid::new(self.shape)?;
+        let mut draft = match comm {
+            Some(comm) => DynDraft::new(comm, grid, self.transform, self.precision),
+            None => DynDraft::local(grid, self.transform, self.precision),
+        };
+        (draft.options, draft.threads) = (self.options.clone(), self.threads);
+        #[cfg(feature = "cuda")]
+        if let Some(place) = self.place.clone() {
+            draft = draft.on(place);
         }
-        self
-    }
-
-    /// The draft of a plan on the host.
-    pub(crate) fn local_draft(self) -> DynLocalDraft {
-        let Self { transform, shape, precision, options, threads, .. } = self;
-        DynLocalDraft { shape, transform, precision, options, threads }
+        Ok(draft)
     }
 }
 

@@ -111,7 +111,7 @@ pub unsafe extern "C" fn thriffty_plan_create_group(
             // SAFETY: the caller vouches for the pointers.
             unsafe {
                 let asked = request(Some(comm), (transform, axes), shape, [input, output], options);
-                create(plan, comm, asked)
+                create(plan, Some(comm), asked)
             }
         })
     })

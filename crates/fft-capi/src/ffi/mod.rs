@@ -84,9 +84,8 @@ pub unsafe extern "C" fn thriffty_plan_create_serial(
         let (comm, bricks) = (thriffty::alone(), [std::ptr::null(); 2]);
         // SAFETY: the caller vouches for the pointers.
         let asked = unsafe { request(Some(&comm), (transform, axes), shape, bricks, options) };
-        let asked = asked.map(Request::with_useful_threads);
         // SAFETY: as above.
-        unsafe { create(plan, &comm, asked) }
+        unsafe { create(plan, None, asked) }
     })
 }
 
@@ -125,7 +124,7 @@ pub unsafe extern "C" fn thriffty_plan_create(
         unsafe {
             let comm = MpiComm::from_raw(comm)?;
             let asked = request(Some(&comm), (transform, axes), shape, [input, output], options);
-            create(plan, &comm, asked)
+            create(plan, Some(&comm), asked)
         }
     })
 }
@@ -151,7 +150,7 @@ pub unsafe extern "C" fn thriffty_plan_create_f(
         unsafe {
             let comm = MpiComm::from_fortran(comm)?;
             let asked = request(Some(&comm), (transform, axes), shape, [input, output], options);
-            create(plan, &comm, asked)
+            create(plan, Some(&comm), asked)
         }
     })
 }
@@ -162,7 +161,7 @@ pub unsafe extern "C" fn thriffty_plan_create_f(
 /// `place` must be NULL or have room for a handle.
 unsafe fn create(
     place: *mut *mut Plan,
-    comm: &dyn Comm,
+    comm: Option<&dyn Comm>,
     asked: Result<Request, Error>,
 ) -> Result<(), Failure> {
     thriffty::warnings::show("thriffty");

@@ -78,7 +78,7 @@ unsafe fn run(direction: Direction, call: &Call) -> Result<(), Failure> {
     let bricks = [std::ptr::null(); 2];
     // SAFETY: the caller vouches for the pointers.
     let asked = unsafe { request(None, family, call.shape, bricks, call.options) };
-    let draft = asked?.local_draft();
+    let draft = asked?.draft(None)?;
     if std::ptr::addr_eq(call.input.0, call.output.0) && call.output.1 > 0 {
         if call.input.1 != call.output.1 {
             let what = "bytes of the input of an array in place";
@@ -86,11 +86,11 @@ unsafe fn run(direction: Direction, call: &Call) -> Result<(), Failure> {
         }
         // SAFETY: the caller vouches for the array.
         let array = unsafe { bytes_mut("array", call.output.0, call.output.1) }?;
-        return Ok(draft.run_in_place(direction, array)?);
+        return Ok(draft.run_once_in_place(direction, array)?);
     }
     // SAFETY: the caller vouches for the arrays.
     let (input, output) = unsafe { arrays(call.input, call.output) }?;
-    Ok(draft.run(direction, input, output)?)
+    Ok(draft.run_once(direction, input, output)?)
 }
 
 /// Gives up the plans that `thriffty_forward_serial` and `thriffty_inverse_serial` have made, with

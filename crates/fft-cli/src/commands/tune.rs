@@ -43,7 +43,7 @@ pub(super) fn run(comm: &dyn Comm, options: &Options) -> Result<(), Failure> {
         Tuning::Model if !is_chosen => *tuning = Tuning::MEASURE,
         other => return refused(format!("tune measures: found --tuning {other}")),
     }
-    let plan = draft::plan(comm, &problem)?;
+    let plan = draft::plan(comm, &problem, 1)?;
     // The measurements survive a failure to write either of the two.
     let printed = print(comm, &plan.report().to_string());
     options.wisdom.as_ref().map_or(Ok(()), |path| plan.save_wisdom(path))?;

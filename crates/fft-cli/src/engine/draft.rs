@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use thriffty::local::DynLocalDraft;
 use thriffty::machine::{self, Machine};
 use thriffty::planning::{DynDraft, DynGrid, DynPlan, Options, Reduce};
 use thriffty::tuning::Progress;
@@ -35,28 +34,15 @@ pub(crate) fn draft<'a, O: Offer>(
     Ok(draft)
 }
 
-/// The plan of processes with so many threads each. Collective.
-pub(crate) fn local(
+/// The plan of the options for processes with this number of threads each; a bar shows the progress
+/// of measurements. Collective.
+pub(crate) fn plan<O: Offer>(
     comm: &dyn Comm,
-    problem: &Problem,
+    problem: &Problem<O>,
     threads: usize,
 ) -> Result<DynPlan, Failure> {
-    let mut options = draft(comm, problem)?.options;
-    name_machine(comm, problem, &mut options, &|path| machine::load(comm, path))?;
-    let TransformArgs { kind, shape, choices } = &problem.transform;
-    let draft = DynLocalDraft {
-        shape: shape.grid()?.shape(),
-        transform: kinds::transform(*kind),
-        precision: choices.placement.precision,
-        options,
-        threads: Some(threads),
-    };
-    Ok(draft.build_over(comm)?)
-}
-
-/// The plan of the options; a bar shows the progress of measurements. Collective.
-pub(crate) fn plan<O: Offer>(comm: &dyn Comm, problem: &Problem<O>) -> Result<DynPlan, Failure> {
     let mut draft = draft(comm, problem)?;
+    draft.threads = Some(threads);
     name_machine(comm, problem, &mut draft.options, &|path| machine::load(comm, path))?;
     // The bar hides itself where standard error is not a terminal.
     let bar = match (comm.rank(), &draft.options.tuning) {

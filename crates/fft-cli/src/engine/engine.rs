@@ -83,7 +83,7 @@ impl Engine {
     /// The plan of the options. Collective.
     pub(crate) fn new(comm: &dyn Comm, problem: &Problem) -> Result<Self, Failure> {
         match Site::of(comm, &problem.transform.choices.placement)? {
-            Site::Host => Ok(Self::on_host(draft::plan(comm, problem)?)),
+            Site::Host => Ok(Self::on_host(draft::plan(comm, problem, 1)?)),
             #[cfg(feature = "cuda")]
             Site::Cuda(device) => {
                 let mut draft = draft::draft(comm, problem)?;
@@ -115,7 +115,7 @@ impl Engine {
         if comm.size() == 1 && is_sent {
             return refused("one process with --threads has whole arrays and sends nothing");
         }
-        Ok(Self::on_host(draft::local(comm, problem, threads)?))
+        Ok(Self::on_host(draft::plan(comm, problem, threads)?))
     }
 
     /// Whether it encodes messages.

@@ -11,9 +11,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fft_core::{Comm, Error, ErrorKind, PerProcess};
 
-use super::dyn_local_draft::DynLocalDraft;
-use super::team_plans;
-use crate::plan::DynPlan;
+use super::dyn_draft::{DynDraft, Key};
+use super::dyn_plan::DynPlan;
 
 /// What idle plans may hold together, except the one that was used last.
 const MOST_BYTES: usize = 1 << 28;
@@ -31,20 +30,16 @@ struct Cache {
     calls: u64,
 }
 
-#[derive(Clone, PartialEq)]
-struct Key(DynLocalDraft);
-
 // A tolerance is never NaN.
 impl Eq for Key {}
 
 impl Hash for Key {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        let draft = &self.0;
-        draft.shape.hash(state);
-        draft.precision.hash(state);
-        draft.threads.hash(state);
-        draft.options.kinds.hash(state);
-        draft.options.batch.hash(state);
+        self.grid.shape().hash(state);
+        self.precision.hash(state);
+        self.threads.hash(state);
+        self.options.kinds.hash(state);
+        self.options.batch.hash(state);
     }
 }
 
@@ -105,11 +100,11 @@ fn locked(cache: &Mutex<Cache>) -> MutexGuard<'_, Cache> {
     cache.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Gives up the plans that calls without a plan have made ([`DynLocalDraft::run`],
-/// [`LocalDraft::forward`](super::LocalDraft::forward)) and their threads; returns how many. Those
-/// that are in use stay.
+/// Drops the plans that calls without a plan have made ([`DynDraft::run_once`],
+/// [`Draft::forward_once`](crate::Draft::forward_once)) and their threads; returns how many. Those
+/// in use stay.
 ///
-/// Plans of one process do this when there is not enough memory for them, and try again.
+/// When there is not enough memory for a plan of one process, it does this and tries again.
 pub fn clear_plans() -> usize {
     let all = std::mem::take(&mut *locked(CACHE.get()));
     // Plans end here, where the cache is not locked.
@@ -118,8 +113,10 @@ pub fn clear_plans() -> usize {
 
 /// Makes something on a communicator. One process gives up its idle plans if there is not enough
 /// memory, and tries again. Several processes do not, because all of them would have to.
-#[doc(hidden)]
-pub fn with_room<R>(comm: &dyn Comm, make: impl Fn() -> Result<R, Error>) -> Result<R, Error> {
+pub(super) fn with_room<R>(
+    comm: &dyn Comm,
+    make: impl Fn() -> Result<R, Error>,
+) -> Result<R, Error> {
     match make() {
         Err(error)
             if error.kind() == ErrorKind::Memory && comm.size() == 1 && clear_plans() > 0 =>
@@ -130,20 +127,24 @@ pub fn with_room<R>(comm: &dyn Comm, make: impl Fn() -> Result<R, Error>) -> Res
     }
 }
 
-/// Runs a kept plan, or a new one, which is then kept.
+/// Runs the kept plan of a draft, or a new one, which is then kept.
+///
+/// # Errors
+/// Those of the plan; [`Error::Argument`] for a draft that is not of this process alone.
 pub(super) fn with_plan(
-    draft: DynLocalDraft,
+    draft: &DynDraft<'_>,
     run: impl FnOnce(&mut DynPlan) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let key = Key(draft);
+    if !draft.is_local() {
+        let what = "draft of a transform without a plan";
+        return Err(Error::argument(what, "one over a communicator", "one of this process"));
+    }
+    let key = Key { threads: Some(draft.useful_threads()), ..draft.key()? };
     let cache = CACHE.get();
     let found = locked(cache).take(&key);
     let mut kept = match found {
         Some(kept) => kept,
-        None => {
-            let alone = fft_comm::alone();
-            Kept::new(with_room(&alone, || team_plans::plan(&alone, &key.0))?)
-        }
+        None => Kept::new(draft.clone().build()?),
     };
     let result = run(&mut kept.plan);
     // A plan that fails is not used again, unless it has refused the arrays.
@@ -158,19 +159,23 @@ pub(super) fn with_plan(
 mod tests {
     use std::sync::Barrier;
 
-    use fft_core::Precision;
+    use fft_core::{DynGrid, Precision};
 
     use super::*;
     use crate::field::DynTransform;
 
-    fn draft(n: usize) -> DynLocalDraft {
-        DynLocalDraft::new([n], DynTransform::C2c, Precision::F64)
+    fn draft(n: usize) -> DynDraft<'static> {
+        DynDraft::local(DynGrid::new([n]).unwrap(), DynTransform::C2c, Precision::F64)
+    }
+
+    fn key(n: usize) -> Key {
+        draft(n).key().unwrap()
     }
 
     /// Puts a plan of this length into the cache.
     fn put(cache: &mut Cache, n: usize) {
-        let kept = Kept::new(team_plans::plan(&fft_comm::alone(), &draft(n)).unwrap());
-        assert_eq!(cache.put(Key(draft(n)), kept).len(), 0);
+        let kept = Kept::new(draft(n).build().unwrap());
+        assert_eq!(cache.put(key(n), kept).len(), 0);
     }
 
     #[test]
@@ -179,18 +184,18 @@ mod tests {
         for n in [8, 9, 10, 8] {
             put(&mut cache, n);
         }
-        assert!(cache.take(&Key(draft(11))).is_none());
-        let again = cache.take(&Key(draft(9))).unwrap();
-        cache.put(Key(draft(9)), again);
+        assert!(cache.take(&key(11)).is_none());
+        let again = cache.take(&key(9)).unwrap();
+        cache.put(key(9), again);
         let all = cache.bytes;
         // In order of use: 8, 10, 8, 9.
         assert_eq!(cache.shrink(all - 1).len(), 1);
         assert_eq!(cache.shrink(cache.bytes).len(), 0);
-        assert!(cache.take(&Key(draft(8))).is_some() && cache.take(&Key(draft(8))).is_none());
-        assert!(cache.take(&Key(draft(10))).is_some());
+        assert!(cache.take(&key(8)).is_some() && cache.take(&key(8)).is_none());
+        assert!(cache.take(&key(10)).is_some());
         // The last plan stays, however large it is.
         assert_eq!(cache.shrink(0).len(), 0);
-        assert!(cache.take(&Key(draft(9))).is_some());
+        assert!(cache.take(&key(9)).is_some());
         assert_eq!(cache.bytes, 0);
     }
 
@@ -198,7 +203,7 @@ mod tests {
     fn many_small_plans_are_kept() {
         let mut cache = Cache::default();
         (1..500).for_each(|n| put(&mut cache, n));
-        assert!((1..500).all(|n| cache.take(&Key(draft(n))).is_some()));
+        assert!((1..500).all(|n| cache.take(&key(n)).is_some()));
     }
 
     /// Two calls with equal drafts are inside their plans at the same time.
@@ -208,14 +213,14 @@ mod tests {
         std::thread::scope(|scope| {
             for _ in 0..2 {
                 scope.spawn(|| {
-                    with_plan(draft(77), |_| {
+                    with_plan(&draft(77), |_| {
                         both_run.wait();
                         Ok(())
                     })
                 });
             }
         });
-        let kept = locked(CACHE.get()).idle.get(&Key(draft(77))).map(Vec::len);
+        let kept = locked(CACHE.get()).idle.get(&Key { threads: Some(1), ..key(77) }).map(Vec::len);
         assert!(matches!(kept, Some(1 | 2)), "{kept:?}");
     }
 }

@@ -6,16 +6,16 @@ use crate::field::DynTransform;
 use crate::options::Options;
 
 /// What one call of the plans transforms, and the number of calls.
-pub(super) struct Work {
-    pub(super) grid: DynGrid,
-    pub(super) options: Options,
-    pub(super) calls: usize,
+pub(crate) struct Work {
+    pub(crate) grid: DynGrid,
+    pub(crate) options: Options,
+    pub(crate) calls: usize,
 }
 
 impl Work {
     /// Many arrays are one more axis without a transform, so that threads have whole ones. Of a
     /// few, one after the other is cut.
-    pub(super) fn new(
+    pub(crate) fn new(
         grid: DynGrid,
         transform: DynTransform,
         options: Options,
@@ -63,7 +63,7 @@ impl Work {
 }
 
 /// The part of a brick that is a thread's: parts of all threads follow each other in memory.
-pub(super) fn part(
+pub(crate) fn part(
     brick: DynBrick,
     order: PerAxis<usize>,
     threads: usize,

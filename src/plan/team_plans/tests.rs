@@ -12,9 +12,10 @@ fn a_panic_of_one_thread_is_an_error_of_all() {
     for ranks in [1, 2, 3] {
         let (done, wait) = mpsc::channel();
         std::thread::spawn(move || {
-            let mut draft = DynLocalDraft::new([6, 5, 4], DynTransform::C2c, Precision::F64);
+            let (comm, grid) = (fft_comm::alone(), DynGrid::new([6, 5, 4]).unwrap());
+            let mut draft = DynDraft::new(&comm, grid, DynTransform::C2c, Precision::F64);
             draft.threads = Some(ranks);
-            let (team, _, _, arrays) = plans(&fft_comm::alone(), &draft).unwrap();
+            let (team, _, _, arrays) = plans(&draft).unwrap();
             assert_eq!(team.threads(), ranks);
             let gone = ranks / 2;
             let data: Vec<_> = (0..ranks)

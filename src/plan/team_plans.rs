@@ -8,13 +8,12 @@ use fft_core::{
     Reduce, SharedMemory, Timings, Unwinding, WireError, agree,
 };
 
-use super::dyn_local_draft::DynLocalDraft;
-use super::team::Team;
-use super::work::{self, Work};
+use super::dyn_draft::DynDraft;
+use super::dyn_plan::DynPlan;
 use crate::bound::{Bound, check_on_host};
 use crate::field::{Bytes, BytesMut, DynArray, DynTransform, RankArrays};
 use crate::options::Options;
-use crate::plan::{DynDraft, DynPlan};
+use crate::team::{self, Team, Work};
 use crate::tuning::Report;
 
 /// The plans of a process's threads, each for a part of the process's arrays.
@@ -69,7 +68,7 @@ fn plans_of_threads(
         // Other processes would wait for a thread that panics while it plans.
         let _unwinding = Unwinding::watch(comm.as_ref());
         let part = |brick: Option<DynBrick>, order| {
-            brick.map(|brick| work::part(brick, order, team.ranks(), thread))
+            brick.map(|brick| team::part(brick, order, team.ranks(), thread))
         };
         let own = Options {
             input: part(options.input, options.input_order_of(axes)),
@@ -89,27 +88,31 @@ fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Input and output of a rank.
 type Part<'a> = Mutex<(&'a [u8], &'a mut [u8])>;
 
-/// Makes the plan of a process. See [`DynLocalDraft::build_over`]. Collective.
-pub(super) fn plan(comm: &dyn Comm, draft: &DynLocalDraft) -> Result<DynPlan, Error> {
-    let (team, recipe, report, arrays) = plans(comm, draft)?;
+/// Makes the plan of a process whose threads share its bricks. Collective.
+///
+/// There are as many threads as the draft has, on the only process fewer for short axes, and its
+/// data is not transposed. Ranks in errors are those of threads, numbered by process, or of
+/// processes where a process finds an error before its threads start.
+pub(super) fn plan(draft: &DynDraft<'_>) -> Result<DynPlan, Error> {
+    let (team, recipe, report, arrays) = plans(draft)?;
     Ok(DynPlan::of_team(Box::new(team), recipe, report, arrays))
 }
 
 /// The plans of a process's threads, what is known of the first, and the process's arrays.
 type Made = (TeamPlans, Recipe, Report, RankArrays);
 
-fn plans(comm: &dyn Comm, draft: &DynLocalDraft) -> Result<Made, Error> {
-    let grid = agree(comm, DynGrid::new(draft.shape))?;
-    let (transform, precision) = (draft.transform, draft.precision);
+fn plans(draft: &DynDraft<'_>) -> Result<Made, Error> {
+    agree(draft.comm(), draft.check())?;
+    let (grid, transform, precision) = (draft.grid, draft.transform, draft.precision);
     let options = draft.options.clone();
     let threads = match draft.threads {
+        _ if draft.is_local() => draft.useful_threads(),
         Some(threads) => threads,
-        None if comm.size() == 1 => draft.useful_threads(),
         None => 1,
     };
-    let comm: Box<dyn Comm> = match comm.size() {
+    let comm: Box<dyn Comm> = match draft.comm().size() {
         1 => Box::new(fft_comm::alone()),
-        _ => agree(comm, refuse_transposed(&options)).and_then(|()| comm.dup())?,
+        _ => agree(draft.comm(), refuse_transposed(&options)).and_then(|()| draft.comm().dup())?,
     };
     // One process has one brick, so that nothing is transposed.
     let options = Options { transposed_input: false, transposed_output: false, ..options };

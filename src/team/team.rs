@@ -9,7 +9,7 @@ use super::pool::{Job, Reservation};
 
 /// Ranks that run at once. The calling thread is one of them, unless it must call MPI for the
 /// others meanwhile.
-pub(super) struct Team {
+pub(crate) struct Team {
     ranks: usize,
     workers: Reservation,
     /// Serves the threads meanwhile.
@@ -25,14 +25,14 @@ impl Team {
     /// # Errors
     /// The same on every process: those of [`Comm::team`]; [`Error::Threads`] when threads cannot
     /// be started.
-    pub(super) fn new(comm: &dyn Comm, threads: usize) -> Result<(Self, Comms), Error> {
+    pub(crate) fn new(comm: &dyn Comm, threads: usize) -> Result<(Self, Comms), Error> {
         let team = comm.team(threads)?;
         let workers = if team.funnel.is_some() { threads } else { threads - 1 };
         let workers = agree(comm, Reservation::new(workers))?;
         Ok((Self { ranks: threads, workers, funnel: team.funnel.map(Mutex::new) }, team.comms))
     }
 
-    pub(super) fn ranks(&self) -> usize {
+    pub(crate) fn ranks(&self) -> usize {
         self.ranks
     }
 
@@ -40,7 +40,7 @@ impl Team {
     ///
     /// # Errors
     /// The error of the lowest rank whose error is its own; [`Error::Left`] for one that panics.
-    pub(super) fn run<R: Send>(
+    pub(crate) fn run<R: Send>(
         &self,
         body: impl Fn(usize) -> Result<R, Error> + Sync,
     ) -> Result<Vec<R>, Error> {
