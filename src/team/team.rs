@@ -23,10 +23,14 @@ impl Team {
     /// A team of `threads` ranks of this process, and the communicator of each. Collective.
     ///
     /// # Errors
-    /// The same on every process: those of [`Comm::team`]; [`Error::Threads`] when threads cannot
-    /// be started.
+    /// The same on every process: [`Error::Argument`] if ranks cannot have several threads; those of
+    /// [`Teams::team`](fft_core::Teams::team); [`Error::Threads`] when threads cannot be started.
     pub(crate) fn new(comm: &dyn Comm, threads: usize) -> Result<(Self, Comms), Error> {
-        let team = comm.team(threads)?;
+        let Some(teams) = comm.teams() else {
+            let expected = "MPI, or one rank";
+            return Err(Error::argument("threads of a rank", threads, expected));
+        };
+        let team = teams.team(threads)?;
         let workers = if team.funnel.is_some() { threads } else { threads - 1 };
         let workers = agree(comm, Reservation::new(workers))?;
         Ok((Self { ranks: threads, workers, funnel: team.funnel.map(Mutex::new) }, team.comms))

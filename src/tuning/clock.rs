@@ -6,7 +6,7 @@ use std::time::Duration;
 
 #[cfg(feature = "cuda")]
 use fft_core::Exchange;
-use fft_core::{Comm, Direction, Error, Precision, Problem, Real, Recipe, agree};
+use fft_core::{Comm, CommExt, Direction, Error, Precision, Problem, Real, Recipe, agree};
 #[cfg(feature = "cuda")]
 use fft_gpu::cudarc::driver::DriverError;
 

@@ -3,8 +3,9 @@
 use std::cell::{Cell, RefCell};
 
 use fft_core::{
-    Arrival, DeviceComm, Epoch, Expose, Flight, MessageSlots, NodeMemory, Part, Parts, RmaWindow,
-    SLOT_ALIGN, SharedMemory, Slot, SlotParts, SlotSpec, UsedBytes, Work, WritePartition,
+    Arrival, CommExt, DeviceComm, Epoch, Expose, FailureDetector, Flight, MessageSlots, NodeMemory,
+    OneSided, Part, Parts, RmaWindow, SLOT_ALIGN, SharedMemory, SharesMemory, Slot, SlotParts,
+    SlotSpec, UsedBytes, Work, WritePartition,
 };
 use thriffty::planning::{Epochs, Reduce};
 use thriffty::{Comm, Error};
@@ -77,10 +78,6 @@ impl Comm for Weak {
         self.comm.name()
     }
 
-    fn sync(&self, well: bool) -> Result<Option<bool>, Error> {
-        self.comm.sync(well)
-    }
-
     fn barrier(&self) -> Result<(), Error> {
         self.comm.barrier()
     }
@@ -106,26 +103,33 @@ impl Comm for Weak {
         Ok(held)
     }
 
-    fn flight(&self) -> Result<Box<dyn Flight>, Error> {
+    fn flight(&self, piece: Option<usize>) -> Result<Box<dyn Flight>, Error> {
         let (rank, fault) = (self.rank(), self.fault);
-        Ok(Box::new(WeakFlight { flight: self.comm.flight()?, fault, rank }))
-    }
-
-    fn window(&self) -> Result<Option<Box<dyn RmaWindow>>, Error> {
-        let (rank, fault) = (self.rank(), self.fault);
-        let puts = self.comm.window()?;
-        match fault {
-            Fault::Window => Err(failure(rank)),
-            _ => {
-                Ok(puts.map(|puts| Box::new(WeakPuts { puts, fault, rank }) as Box<dyn RmaWindow>))
-            }
-        }
+        Ok(Box::new(WeakFlight { flight: self.comm.flight(piece)?, fault, rank }))
     }
 
     fn device(&self) -> Option<&dyn DeviceComm> {
         self.comm.device()
     }
 
+    fn dup(&self) -> Result<Box<dyn Comm>, Error> {
+        Ok(Box::new(Self::new(self.comm.as_ref(), self.fault)?))
+    }
+
+    fn shares_memory(&self) -> Option<&dyn SharesMemory> {
+        Some(self)
+    }
+
+    fn one_sided(&self) -> Option<&dyn OneSided> {
+        Some(self)
+    }
+
+    fn failure_detector(&self) -> Option<&dyn FailureDetector> {
+        self.comm.failure_detector()
+    }
+}
+
+impl SharesMemory for Weak {
     fn host(&self, rank: usize) -> usize {
         self.comm.host(rank)
     }
@@ -149,9 +153,18 @@ impl Comm for Weak {
         let weak = |slots| Box::new(WeakSlots { slots, fault, rank }) as Box<dyn MessageSlots>;
         Ok(self.comm.message_slots()?.map(weak))
     }
+}
 
-    fn dup(&self) -> Result<Box<dyn Comm>, Error> {
-        Ok(Box::new(Self::new(self.comm.as_ref(), self.fault)?))
+impl OneSided for Weak {
+    fn window(&self) -> Result<Option<Box<dyn RmaWindow>>, Error> {
+        let (rank, fault) = (self.rank(), self.fault);
+        let puts = self.comm.window()?;
+        match fault {
+            Fault::Window => Err(failure(rank)),
+            _ => {
+                Ok(puts.map(|puts| Box::new(WeakPuts { puts, fault, rank }) as Box<dyn RmaWindow>))
+            }
+        }
     }
 }
 

@@ -133,7 +133,8 @@ fn arrays_of_other_lengths_and_no_threads_are_refused() {
     }
     plan.forward_into(&x, &mut y).unwrap();
     let none = Draft::<R2c, 2>::local([4, 4]).threads(0).build();
-    assert_eq!(none.unwrap_err().to_string(), "threads: found 0, expected at least 1");
+    let none = none.unwrap_err().to_string();
+    assert!(none.ends_with("threads: found 0, expected at least 1"), "{none}");
     let half = Brick { lo: [0, 0], hi: [2, 4] };
     let part = local::c2c([4, 4]).threads(2).input_brick(half).build();
     assert_eq!(part.map(drop).unwrap_err().kind(), ErrorKind::Geometry);

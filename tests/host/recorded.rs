@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use fft_core::{Flight, MessageSlots, NodeMemory, Part, Parts, RmaWindow};
+use fft_core::{Flight, OneSided, Part, Parts, SharesMemory};
 use thriffty::planning::Reduce;
 use thriffty::{Comm, Error};
 
@@ -68,27 +68,19 @@ impl Comm for Recorded {
         self.comm.reserve_alltoallv(send, recv)
     }
 
-    fn flight(&self) -> Result<Box<dyn Flight>, Error> {
-        self.comm.flight()
-    }
-
-    fn window(&self) -> Result<Option<Box<dyn RmaWindow>>, Error> {
-        self.comm.window()
-    }
-
-    fn host(&self, rank: usize) -> usize {
-        self.comm.host(rank)
-    }
-
-    fn node_memory(&self) -> Result<Option<Box<dyn NodeMemory>>, Error> {
-        self.comm.node_memory()
-    }
-
-    fn message_slots(&self) -> Result<Option<Box<dyn MessageSlots>>, Error> {
-        self.comm.message_slots()
+    fn flight(&self, piece: Option<usize>) -> Result<Box<dyn Flight>, Error> {
+        self.comm.flight(piece)
     }
 
     fn dup(&self) -> Result<Box<dyn Comm>, Error> {
         Ok(Box::new(Self { comm: self.comm.dup()?, record: self.record.clone() }))
+    }
+
+    fn shares_memory(&self) -> Option<&dyn SharesMemory> {
+        self.comm.shares_memory()
+    }
+
+    fn one_sided(&self) -> Option<&dyn OneSided> {
+        self.comm.one_sided()
     }
 }

@@ -132,7 +132,7 @@ fn no_room_body() {
     in_world(|world, _| {
         // More than a system lends.
         const TOO_MUCH: usize = 1 << 44;
-        let mut flight = world.flight().expect("a flight");
+        let mut flight = world.flight(None).expect("a flight");
         match world.rank() {
             0 => drop(flight.post_recv(1, TOO_MUCH)),
             _ => {

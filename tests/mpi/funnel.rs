@@ -3,7 +3,7 @@
 use fft_core::Link;
 use thriffty::mpi::{self, FunneledComm, MpiComm};
 use thriffty::planning::{Memory, Reduce};
-use thriffty::{Brick, C2c, Comm, Error, Kind, R2c};
+use thriffty::{Brick, C2c, Comm, CommExt, Error, Kind, R2c};
 
 use crate::as_rank;
 use crate::common::check::{Case, check};
@@ -98,9 +98,10 @@ fn collectives(comm: &FunneledComm) -> Result<(), Error> {
         comm.allreduce(how, &mut values)?;
         assert_eq!(values, expected, "{how:?}");
     }
-    assert!(comm.sync(true)?.unwrap_or(true));
+    let detector = comm.failure_detector().expect("one of MPI");
+    assert!(detector.sync(true)?.unwrap_or(true));
     if size > 1 {
-        assert!(!comm.sync(rank + 1 < size)?.unwrap_or(false));
+        assert!(!detector.sync(rank + 1 < size)?.unwrap_or(false));
     }
     Ok(())
 }

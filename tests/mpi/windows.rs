@@ -429,7 +429,7 @@ pub(crate) fn more_than_2_gib(world: &MpiComm) -> Done {
     came(room.bytes(), "alltoallv");
     drop(room);
 
-    let mut flight = world.flight()?;
+    let mut flight = world.flight(None)?;
     let start = Instant::now();
     flight.post_recv(peer, LEN)?;
     data.set_len(LEN);

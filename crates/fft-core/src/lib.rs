@@ -37,12 +37,12 @@ pub use base::{
 };
 pub use codec::{BadMessage, Codec, Packed, Wire};
 pub use comm::{
-    Arrival, Comm, DeviceAllocation, DeviceBuffer, DeviceComm, Epoch, Exchanger, Expose, Flight,
-    Funnel, InEpoch, LocalBuffers, MessageBuffers, MessageHandler, MessagePlan, MessageSlots,
-    MessageSpec, NodeMemory, PackRequest, Part, Parts, PeerMemory, PinnedMemory, Reduce, RmaWindow,
-    SLOT_ALIGN, Segment, SharedMemory, Slot, SlotParts, SlotPool, SlotSpec, TeamComms, Unwinding,
-    UsedBytes, Work, WritePartition, agree, agree_by, agree_by_memory, assert_same, gather_lists,
-    matching,
+    Arrival, Comm, CommExt, DeviceAllocation, DeviceBuffer, DeviceComm, Epoch, Exchanger, Expose,
+    FailureDetector, Flight, Funnel, InEpoch, LocalBuffers, MessageBuffers, MessageHandler,
+    MessagePlan, MessageSlots, MessageSpec, NodeMemory, OneSided, PackRequest, Part, Parts,
+    PeerMemory, PinnedMemory, Reduce, RmaWindow, SLOT_ALIGN, Segment, SharedMemory, SharesMemory,
+    Slot, SlotParts, SlotPool, SlotSpec, TeamComms, Teams, Unwinding, UsedBytes, Work,
+    WritePartition, agree, agree_by, agree_by_memory, assert_same, gather_lists, matching,
 };
 pub use execute::{
     AnyExecutor, BindContext, Device, Executor, MakeExchanger, OpBuffers, Operation, Operations,

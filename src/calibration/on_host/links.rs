@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use fft_core::{Comm, Error, Flight, Reduce, Topology, agree};
+use fft_core::{Comm, CommExt, Error, Flight, Reduce, Topology, agree};
 
 use super::rates::{REPEATS, least};
 
@@ -28,7 +28,7 @@ pub(super) struct Links<'a> {
 
 impl<'a> Links<'a> {
     pub(super) fn new(comm: &'a dyn Comm) -> Result<Self, Error> {
-        let flight = agree(comm, comm.flight())?;
+        let flight = agree(comm, comm.flight(None))?;
         Ok(Self { comm, flight, hosts: comm.topology() })
     }
 

@@ -31,7 +31,7 @@ pub(super) fn run(
     comm: &dyn Comm,
     mut answer: impl FnMut(Order) -> Result<String, Failure>,
 ) -> Result<(), Failure> {
-    let mut flight = comm.flight()?;
+    let mut flight = comm.flight(None)?;
     print(comm, "ready\n")?;
     loop {
         let mine = if comm.rank() == 0 { read(io::stdin().lock()) } else { Ok(Order::Quit) };

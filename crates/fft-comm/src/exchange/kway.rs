@@ -46,7 +46,7 @@ impl KWay {
         if k < 2 {
             return Err(Error::argument("exchange", format!("kway{k}"), "kway2 to kway255"));
         }
-        let (comm, flight) = (agree(comm, comm.dup())?, comm.flight()?);
+        let (comm, flight) = (agree(comm, comm.dup())?, comm.flight(None)?);
         let (routes, come, spans) = (Vec::new(), Vec::new(), Vec::new());
         Ok(Self { k: k.into(), comm, flight, routes, come, spans, forwarded: 0 })
     }

@@ -58,7 +58,7 @@ struct Held {
 
 impl P2p {
     pub(crate) fn new(exchange: Exchange, comm: &dyn Comm) -> Result<Self, Error> {
-        let flight = Some(agree(comm, comm.flight())?);
+        let flight = Some(agree(comm, comm.flight(None))?);
         let takes_buffers = comm.device().is_none_or(DeviceComm::has_flights);
         Ok(Self { exchange, rank: comm.rank(), flight, takes_buffers, held: Held::default() })
     }

@@ -3,8 +3,8 @@
 mod places;
 
 use fft_core::{
-    Comm, Epoch, Epochs, Error, Exchange, Exchanger, MessageHandler, MessagePlan, MessageSpec,
-    Part, Parts, Reduce, RmaWindow, SLOT_ALIGN, Slot, agree,
+    Comm, CommExt, Epoch, Epochs, Error, Exchange, Exchanger, MessageHandler, MessagePlan,
+    MessageSpec, Part, Parts, Reduce, RmaWindow, SLOT_ALIGN, Slot, agree,
 };
 
 use places::{HEADER, RankPlace, Round, assign_places, rounds, slot};

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use fft_core::{
-    Comm, DeviceBuffer, DeviceComm, Error, Flight, MessageSlots, NodeMemory, Part, Parts, Reduce,
+    Comm, DeviceBuffer, DeviceComm, Error, FailureDetector, Flight, MessageSlots, NodeMemory, Part,
+    Parts, Reduce, SharesMemory,
 };
 
 use super::board::reduced;
@@ -23,23 +24,12 @@ impl Comm for GroupComm {
         self.hosts.len()
     }
 
-    fn host(&self, rank: usize) -> usize {
-        self.hosts[rank]
-    }
-
     fn name(&self) -> &'static str {
         "group"
     }
 
     fn has_messages(&self) -> bool {
         self.far.as_ref().is_none_or(|far| far.has_messages)
-    }
-
-    fn abandon(&self) {
-        self.board.leave();
-        if let Some(group) = self.far.as_ref().or(self.device.as_ref()) {
-            group.abandon();
-        }
     }
 
     fn barrier(&self) -> Result<()> {
@@ -84,13 +74,38 @@ impl Comm for GroupComm {
         }
     }
 
-    fn flight(&self) -> Result<Box<dyn Flight>> {
+    fn flight(&self, _piece: Option<usize>) -> Result<Box<dyn Flight>> {
         if !self.has_messages() {
             let (found, expected) = ("a process group without isend and irecv", "one with both");
             return Err(Error::argument("messages between hosts", found, expected));
         }
         let board = Arc::new(self.another_board()?);
         Ok(Box::new(GroupFlight::new(board, self.far.as_ref())))
+    }
+
+    fn device(&self) -> Option<&dyn DeviceComm> {
+        self.device.is_some().then_some(self)
+    }
+
+    fn dup(&self) -> Result<Box<dyn Comm>> {
+        let board = self.another_board()?;
+        let mut comm = Self::on(board, self.far.clone(), self.hosts.clone());
+        comm.device.clone_from(&self.device);
+        Ok(Box::new(comm))
+    }
+
+    fn shares_memory(&self) -> Option<&dyn SharesMemory> {
+        Some(self)
+    }
+
+    fn failure_detector(&self) -> Option<&dyn FailureDetector> {
+        Some(self)
+    }
+}
+
+impl SharesMemory for GroupComm {
+    fn host(&self, rank: usize) -> usize {
+        self.hosts[rank]
     }
 
     fn node_memory(&self) -> Result<Option<Box<dyn NodeMemory>>> {
@@ -103,16 +118,14 @@ impl Comm for GroupComm {
     fn message_slots(&self) -> Result<Option<Box<dyn MessageSlots>>> {
         Ok(Some(Box::new(HostMessageSlots::new(self.host_memory()?))))
     }
+}
 
-    fn device(&self) -> Option<&dyn DeviceComm> {
-        self.device.is_some().then_some(self)
-    }
-
-    fn dup(&self) -> Result<Box<dyn Comm>> {
-        let board = self.another_board()?;
-        let mut comm = Self::on(board, self.far.clone(), self.hosts.clone());
-        comm.device.clone_from(&self.device);
-        Ok(Box::new(comm))
+impl FailureDetector for GroupComm {
+    fn abandon(&self) {
+        self.board.leave();
+        if let Some(group) = self.far.as_ref().or(self.device.as_ref()) {
+            group.abandon();
+        }
     }
 }
 

@@ -3,8 +3,8 @@
 use std::sync::Once;
 
 use fft_core::{
-    Comm, DeviceComm, Error, Flight, MessageSlots, NodeMemory, Part, Parts, Reduce, RmaWindow,
-    TeamComms,
+    Comm, DeviceComm, Error, FailureDetector, Flight, MessageSlots, NodeMemory, OneSided, Part,
+    Parts, Reduce, RmaWindow, SharesMemory, TeamComms, Teams,
 };
 
 use super::ffi::{Bytes, BytesMut, RawComm};
@@ -30,13 +30,6 @@ impl Comm for MpiComm {
 
     fn name(&self) -> &'static str {
         "mpi"
-    }
-
-    /// Ends the job, as the other ranks cannot be told.
-    fn abandon(&self) {
-        if self.raw.size > 1 {
-            abort(101);
-        }
     }
 
     fn barrier(&self) -> Result<(), Error> {
@@ -71,14 +64,33 @@ impl Comm for MpiComm {
         Some(self)
     }
 
-    fn flight(&self) -> Result<Box<dyn Flight>, Error> {
-        Ok(Box::new(MpiFlight::new(self.raw.dup()?, self.piece)))
+    fn flight(&self, piece: Option<usize>) -> Result<Box<dyn Flight>, Error> {
+        let piece = piece.map_or(self.piece, |most| self.piece.min(most));
+        Ok(Box::new(MpiFlight::new(self.raw.dup()?, piece)))
     }
 
-    fn flight_in_pieces(&self, most: usize) -> Result<Box<dyn Flight>, Error> {
-        Ok(Box::new(MpiFlight::new(self.raw.dup()?, self.piece.min(most))))
+    fn dup(&self) -> Result<Box<dyn Comm>, Error> {
+        Ok(Box::new(self.duplicate()?))
     }
 
+    fn shares_memory(&self) -> Option<&dyn SharesMemory> {
+        Some(self)
+    }
+
+    fn one_sided(&self) -> Option<&dyn OneSided> {
+        Some(self)
+    }
+
+    fn teams(&self) -> Option<&dyn Teams> {
+        Some(self)
+    }
+
+    fn failure_detector(&self) -> Option<&dyn FailureDetector> {
+        Some(self)
+    }
+}
+
+impl SharesMemory for MpiComm {
     fn host(&self, rank: usize) -> usize {
         self.hosts[rank]
     }
@@ -93,11 +105,9 @@ impl Comm for MpiComm {
     fn message_slots(&self) -> Result<Option<Box<dyn MessageSlots>>, Error> {
         Ok(Some(Box::new(HostMessageSlots::new(self.host_memory()?))))
     }
+}
 
-    fn sync(&self, well: bool) -> Result<Option<bool>, Error> {
-        self.failure_detector.as_ref().map(|detector| detector.agree(well)).transpose()
-    }
-
+impl OneSided for MpiComm {
     fn window(&self) -> Result<Option<Box<dyn RmaWindow>>, Error> {
         // Tried by all ranks together, and so known to all or to none.
         let found = match self.can_put.get() {
@@ -121,13 +131,24 @@ impl Comm for MpiComm {
         }
         Ok(None)
     }
+}
 
+impl Teams for MpiComm {
     fn team(&self, threads: usize) -> Result<TeamComms, Error> {
         funnel::team(self, threads)
     }
+}
 
-    fn dup(&self) -> Result<Box<dyn Comm>, Error> {
-        Ok(Box::new(self.duplicate()?))
+impl FailureDetector for MpiComm {
+    fn sync(&self, well: bool) -> Result<Option<bool>, Error> {
+        self.failure_detector.as_ref().map(|detector| detector.agree(well)).transpose()
+    }
+
+    /// Ends the job, as the other ranks cannot be told.
+    fn abandon(&self) {
+        if self.raw.size > 1 {
+            abort(101);
+        }
     }
 }
 

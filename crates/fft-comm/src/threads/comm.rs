@@ -4,7 +4,10 @@ use std::cell::RefCell;
 use std::sync::{Arc, MutexGuard, PoisonError, RwLock};
 use std::thread::Builder;
 
-use fft_core::{Comm, Error, Flight, MessageSlots, NodeMemory, Part, Parts, Reduce, TeamComms};
+use fft_core::{
+    Comm, Error, Flight, MessageSlots, NodeMemory, Part, Parts, Reduce, SharesMemory, TeamComms,
+    Teams,
+};
 
 use super::flight::ThreadFlight;
 use super::world::{FlagsOf, Seat, State, World};
@@ -180,12 +183,26 @@ impl Comm for ThreadComm {
         reserve_pairwise(self.seat.rank, &mut *self.flight.borrow_mut(), send, recv)
     }
 
-    fn flight(&self) -> Result<Box<dyn Flight>, Error> {
+    fn flight(&self, _piece: Option<usize>) -> Result<Box<dyn Flight>, Error> {
         // Messages of a flight must not match those of another, so that each has a world of its
         // own.
         Ok(Box::new(ThreadFlight::new(self.split(0, self.seat.rank)?.seat)))
     }
 
+    fn dup(&self) -> Result<Box<dyn Comm>, Error> {
+        Ok(Box::new(self.split(0, self.seat.rank)?))
+    }
+
+    fn shares_memory(&self) -> Option<&dyn SharesMemory> {
+        Some(self)
+    }
+
+    fn teams(&self) -> Option<&dyn Teams> {
+        Some(self)
+    }
+}
+
+impl SharesMemory for ThreadComm {
     fn host(&self, rank: usize) -> usize {
         self.seat.world.hosts[rank]
     }
@@ -198,7 +215,9 @@ impl Comm for ThreadComm {
     fn message_slots(&self) -> Result<Option<Box<dyn MessageSlots>>, Error> {
         Ok(Some(Box::new(HostMessageSlots::new(self.host_memory()?.0))))
     }
+}
 
+impl Teams for ThreadComm {
     fn team(&self, threads: usize) -> Result<TeamComms, Error> {
         if threads == 0 {
             return Err(Error::argument("threads", threads, "at least 1"));
@@ -208,10 +227,6 @@ impl Comm for ThreadComm {
         }
         let comms = Self::team(threads).into_iter().map(|comm| Box::new(comm) as Box<dyn Comm>);
         Ok(TeamComms { comms: comms.collect(), funnel: None })
-    }
-
-    fn dup(&self) -> Result<Box<dyn Comm>, Error> {
-        Ok(Box::new(self.split(0, self.seat.rank)?))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use fft_comm::group::{GroupComm, GroupError, ProcessGroup};
 use fft_comm::{ThreadComm, threads};
-use fft_core::{Comm, Error, Parts, Reduce, SLOT_ALIGN, Slot};
+use fft_core::{Comm, CommExt, Error, Parts, Reduce, SLOT_ALIGN, Slot};
 
 /// The collectives of threads.
 struct OfThreads {
@@ -101,7 +101,7 @@ fn messages_arrive_whole_and_in_order() {
     for ranks in [2, 3, 5] {
         let found = threads(ranks, |comm| {
             let comm = GroupComm::new(OfThreads { comm, host: "one".into() })?;
-            let (rank, mut flight) = (comm.rank(), comm.flight()?);
+            let (rank, mut flight) = (comm.rank(), comm.flight(None)?);
             let others: Vec<usize> = (0..ranks).filter(|other| *other != rank).collect();
             for turn in 0..3 {
                 // A byte of room is left over.
@@ -141,7 +141,7 @@ fn messages_arrive_whole_and_in_order() {
 fn a_message_that_is_too_long_is_an_error_of_its_receiver_alone() {
     let found = threads(2, |comm| {
         let comm = GroupComm::new(OfThreads { comm, host: "one".into() })?;
-        let mut flight = comm.flight()?;
+        let mut flight = comm.flight(None)?;
         for len in [1, 2_000_000, 1] {
             if comm.rank() == 0 {
                 let slot = flight.slot(len)?;
@@ -165,7 +165,7 @@ fn a_rank_that_leaves_is_an_error_of_all_others_again_and_again() {
     let found = threads(4, |comm| {
         let comm = GroupComm::new(OfThreads { comm, host: "one".into() })?;
         let rank = comm.rank();
-        let mut flight = comm.flight()?;
+        let mut flight = comm.flight(None)?;
         let other = comm.dup()?;
         if rank == 2 {
             return Ok(());

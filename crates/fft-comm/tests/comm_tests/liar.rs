@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use fft_comm::ThreadComm;
-use fft_core::{Arrival, Comm, Error, Flight, MessageSlots, Part, Parts, Reduce, Slot};
+use fft_core::{Arrival, Comm, Error, Flight, Part, Parts, Reduce, SharesMemory, Slot};
 
 /// What is done to a bundle on its way.
 #[derive(Clone, Copy, Debug)]
@@ -67,12 +67,7 @@ impl Comm for Liar {
     fn size(&self) -> usize {
         self.0.size()
     }
-    fn host(&self, rank: usize) -> usize {
-        self.0.host(rank)
-    }
-    fn message_slots(&self) -> Result<Option<Box<dyn MessageSlots>>, Error> {
-        self.0.message_slots()
-    }
+
     fn name(&self) -> &'static str {
         "liar"
     }
@@ -91,10 +86,14 @@ impl Comm for Liar {
     fn reserve_alltoallv(&self, send: &[Part], recv: &[Part]) -> Result<usize, Error> {
         self.0.reserve_alltoallv(send, recv)
     }
-    fn flight(&self) -> Result<Box<dyn Flight>, Error> {
-        Ok(Box::new(LyingFlight(self.0.flight()?)))
+    fn flight(&self, piece: Option<usize>) -> Result<Box<dyn Flight>, Error> {
+        Ok(Box::new(LyingFlight(self.0.flight(piece)?)))
     }
     fn dup(&self) -> Result<Box<dyn Comm>, Error> {
         self.0.dup()
+    }
+
+    fn shares_memory(&self) -> Option<&dyn SharesMemory> {
+        self.0.shares_memory()
     }
 }

@@ -1,7 +1,9 @@
 //! Threads as ranks: what collectives and messages mean, many times over, so that races show.
 
 use fft_comm::{ThreadComm, threads};
-use fft_core::{Comm, Error, ErrorKind, Flight, Link, Parts, Reduce, SLOT_ALIGN, assert_same};
+use fft_core::{
+    Comm, CommExt, Error, ErrorKind, Flight, Link, Parts, Reduce, SLOT_ALIGN, assert_same,
+};
 
 const RANKS: [usize; 5] = [1, 2, 3, 4, 6];
 
@@ -254,7 +256,7 @@ fn exchange(flight: &mut dyn Flight, rank: usize, size: usize, round: usize) -> 
 fn a_flight_brings_every_message_once_and_in_order() {
     on_all_ranks(|comm| {
         let (rank, size) = (comm.rank(), comm.size());
-        let (mut a, mut b) = (comm.flight()?, comm.flight()?);
+        let (mut a, mut b) = (comm.flight(None)?, comm.flight(None)?);
         for round in 0..ROUNDS {
             exchange(a.as_mut(), rank, size, round)?;
             // Another flight between the same ranks, which may still be in the one before.
@@ -268,7 +270,7 @@ fn a_flight_brings_every_message_once_and_in_order() {
 fn a_flight_reuses_its_memory() {
     on_all_ranks(|comm| {
         let (rank, size) = (comm.rank(), comm.size());
-        let mut flight = comm.flight()?;
+        let mut flight = comm.flight(None)?;
         for round in 0..7 {
             exchange(flight.as_mut(), rank, size, round)?;
         }
@@ -287,7 +289,7 @@ fn a_message_of_a_rank_that_left_comes_empty_and_the_end_tells() {
     for ranks in [2, 3, 4, 6] {
         let gone = ranks / 2;
         let found = threads(ranks, |comm| {
-            let (rank, mut flight) = (comm.rank(), comm.flight().unwrap());
+            let (rank, mut flight) = (comm.rank(), comm.flight(None).unwrap());
             if rank == gone {
                 return None;
             }
@@ -345,7 +347,7 @@ fn many_more_ranks_than_cores() {
             half.allreduce(Reduce::Sum, &mut sum).unwrap();
             assert_eq!(sum, [32.0]);
         }
-        let mut flight = comm.flight().unwrap();
+        let mut flight = comm.flight(None).unwrap();
         for round in 0..3 {
             exchange(flight.as_mut(), rank, size, round).unwrap();
         }

@@ -11,13 +11,15 @@ const TEXT: usize = 1024;
 
 /// Makes a result equal on all ranks: `mine` if all have `Ok`, otherwise [`Error::OnRank`].
 ///
-/// Collective: one small allreduce, or [`Comm::sync`], when all ranks succeed. Any fallible step
+/// Collective: one small allreduce, or [`FailureDetector::sync`](super::FailureDetector::sync), when all ranks succeed. Any fallible step
 /// between two collectives needs it: a rank that returned early would leave the others waiting.
 ///
 /// # Errors
 /// That of the lowest failing rank; [`Error::Left`] when a rank has dropped the communicator.
 pub fn agree<T>(comm: &dyn Comm, mine: Result<T>) -> Result<T> {
-    if comm.sync(mine.is_ok())? == Some(true) {
+    if let Some(detector) = comm.failure_detector()
+        && detector.sync(mine.is_ok())? == Some(true)
+    {
         return mine;
     }
     let least = |value: &mut [f64]| comm.allreduce(Reduce::Min, value);

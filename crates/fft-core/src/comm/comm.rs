@@ -24,8 +24,9 @@ pub enum Reduce {
 /// A group of ranks: threads of this process or MPI processes.
 ///
 /// Methods are **collective**: all ranks call them in the same order with matching arguments. The
-/// exceptions are `rank`, `size`, `host`, `topology`, `link`, `name`, `abandon`, `device`,
-/// `has_messages` and `reserve_alltoallv`. Counts are 64-bit bytes.
+/// exceptions are `rank`, `size`, `name`, `has_messages`, `reserve_alltoallv`, and the last five,
+/// which return what only some communicators can do. [`CommExt`] has methods for every
+/// communicator that use these. Counts are 64-bit bytes.
 pub trait Comm: Send {
     /// This rank, from 0.
     fn rank(&self) -> usize;
@@ -33,10 +34,145 @@ pub trait Comm: Send {
     /// The number of ranks.
     fn size(&self) -> usize;
 
-    /// A number of the host of a rank. Ranks with equal numbers can share memory
-    /// ([`Comm::node_memory`]). By default each rank has its own.
+    /// `threads`, `mpi`, `mpi+threads` or `group`, for messages to people.
+    fn name(&self) -> &'static str;
+
+    /// Waits for all ranks.
+    ///
+    /// # Errors
+    /// When a rank left or the library fails.
+    fn barrier(&self) -> Result<()>;
+
+    /// Gathers `mine` of every rank into `all`, in order of ranks.
+    ///
+    /// # Errors
+    /// When a rank left or the library fails.
+    fn allgather(&self, mine: &[u8], all: &mut [u8]) -> Result<()>;
+
+    /// Reduces `values` elementwise over the ranks, with the same result on all.
+    ///
+    /// # Errors
+    /// When a rank left or the library fails.
+    fn allreduce(&self, how: Reduce, values: &mut [f64]) -> Result<()>;
+
+    /// Sends part `r` of `send` to rank `r`, which receives it into this rank's part of `recv`.
+    ///
+    /// # Errors
+    /// When a message has an unexpected length, a rank left or the library fails.
+    fn alltoallv(&self, send: Parts<'_, &[u8]>, recv: Parts<'_, &mut [u8]>) -> Result<()>;
+
+    /// Prepares [`Comm::alltoallv`] of these parts, so that it allocates nothing. Returns the bytes
+    /// that this communicator then holds for its collectives. Not collective.
+    ///
+    /// # Errors
+    /// [`Error::Memory`]; [`Error::Transport`] for counts beyond those of the library.
+    fn reserve_alltoallv(&self, send: &[Part], recv: &[Part]) -> Result<usize>;
+
+    /// Whether there are [flights](Comm::flight). Without them ranks exchange by
+    /// [`Comm::alltoallv`] alone.
+    fn has_messages(&self) -> bool {
+        true
+    }
+
+    /// Point-to-point messages with their buffers, made once per plan. If the library would ask the
+    /// receiver of messages longer than `piece` bytes first, they go in pieces of at most this
+    /// length.
+    ///
+    /// # Errors
+    /// When the library fails.
+    fn flight(&self, piece: Option<usize>) -> Result<Box<dyn Flight>>;
+
+    /// A communicator of the same ranks with messages of its own.
+    ///
+    /// # Errors
+    /// When a rank left or the library fails.
+    fn dup(&self) -> Result<Box<dyn Comm>>;
+
+    /// Memory that the ranks of a host share. Without it, each rank has a host of its own.
+    fn shares_memory(&self) -> Option<&dyn SharesMemory> {
+        None
+    }
+
+    /// Windows for one-sided communication.
+    fn one_sided(&self) -> Option<&dyn OneSided> {
+        None
+    }
+
+    /// Messages in memory of devices; `None` where the communicator has none, on every rank alike.
+    fn device(&self) -> Option<&dyn DeviceComm> {
+        None
+    }
+
+    /// Threads of each rank as ranks.
+    fn teams(&self) -> Option<&dyn Teams> {
+        None
+    }
+
+    /// How ranks learn of others that leave, unless any collective returns it.
+    fn failure_detector(&self) -> Option<&dyn FailureDetector> {
+        None
+    }
+}
+
+/// Ranks of a communicator that share memory of their hosts.
+pub trait SharesMemory {
+    /// A number of the host of a rank: ranks with equal numbers can share memory. Not collective.
+    fn host(&self, rank: usize) -> usize;
+
+    /// Shared memory of the ranks of this host. `None` if each rank has a host of its own.
+    /// Collective.
+    ///
+    /// # Errors
+    /// When the library fails.
+    fn node_memory(&self) -> Result<Option<Box<dyn NodeMemory>>>;
+
+    /// Message slots of the ranks of this host. Collective.
+    ///
+    /// # Errors
+    /// When the library fails.
+    fn message_slots(&self) -> Result<Option<Box<dyn MessageSlots>>>;
+}
+
+/// One-sided communication.
+pub trait OneSided {
+    /// A window; `None` on all ranks if the library cannot put into the memory of other ranks.
+    /// Collective.
+    ///
+    /// # Errors
+    /// When a rank left or the library fails.
+    fn window(&self) -> Result<Option<Box<dyn RmaWindow>>>;
+}
+
+/// Ranks that can have several threads.
+pub trait Teams {
+    /// Communicators in which this number of threads of each rank are the ranks, numbered by rank
+    /// here and then by thread. Ranks may have different numbers of threads. Collective.
+    ///
+    /// # Errors
+    /// The same on every rank: [`Error::Argument`] for a number of threads that the communicator
+    /// cannot have; those of the library.
+    fn team(&self, threads: usize) -> Result<TeamComms>;
+}
+
+/// Detection of ranks that leave.
+pub trait FailureDetector {
+    /// Whether all ranks pass `true`; `None` if any collective detects ranks that left. Collective.
+    ///
+    /// # Errors
+    /// [`Error::Left`] on every rank that calls this after another has dropped the communicator.
+    fn sync(&self, _well: bool) -> Result<Option<bool>> {
+        Ok(None)
+    }
+
+    /// Called when this rank unwinds out of a collective for good. It aborts the job if it must.
+    fn abandon(&self);
+}
+
+/// Methods of every communicator.
+pub trait CommExt: Comm {
+    /// A number of the host of a rank. Ranks with equal numbers can share memory.
     fn host(&self, rank: usize) -> usize {
-        rank
+        self.shares_memory().map_or(rank, |shares| shares.host(rank))
     }
 
     /// Which ranks share a host.
@@ -54,117 +190,32 @@ pub trait Comm: Send {
         }
     }
 
-    /// Shared memory of the ranks of this host. `None` if each rank has a host of its own.
+    /// As [`SharesMemory::node_memory`], or `None`. Collective.
     ///
     /// # Errors
-    /// When the library fails.
+    /// As [`SharesMemory::node_memory`].
     fn node_memory(&self) -> Result<Option<Box<dyn NodeMemory>>> {
-        Ok(None)
+        self.shares_memory().map_or(Ok(None), |shares| shares.node_memory())
     }
 
-    /// Message slots of the ranks of this host. `None` on all ranks without support.
+    /// As [`SharesMemory::message_slots`], or `None`. Collective.
     ///
     /// # Errors
-    /// When the library fails.
+    /// As [`SharesMemory::message_slots`].
     fn message_slots(&self) -> Result<Option<Box<dyn MessageSlots>>> {
-        Ok(None)
+        self.shares_memory().map_or(Ok(None), |shares| shares.message_slots())
     }
 
-    /// Whether all ranks pass `true`; `None` if any collective detects ranks that left.
+    /// As [`OneSided::window`], or `None`. Collective.
     ///
     /// # Errors
-    /// [`Error::Left`] on every rank that calls this after another has dropped the communicator.
-    fn sync(&self, _well: bool) -> Result<Option<bool>> {
-        Ok(None)
-    }
-
-    /// `threads`, `mpi`, or `mpi+threads`, for messages to people.
-    fn name(&self) -> &'static str;
-
-    /// Called when this rank unwinds out of a collective for good. It aborts the job if it must.
-    fn abandon(&self) {}
-
-    /// Waits for all ranks.
-    ///
-    /// # Errors
-    /// When a rank left or the library fails.
-    fn barrier(&self) -> Result<(), Error>;
-
-    /// Gathers `mine` of every rank into `all`, in order of ranks.
-    ///
-    /// # Errors
-    /// When a rank left or the library fails.
-    fn allgather(&self, mine: &[u8], all: &mut [u8]) -> Result<(), Error>;
-
-    /// Reduces `values` elementwise over the ranks, with the same result on all.
-    ///
-    /// # Errors
-    /// When a rank left or the library fails.
-    fn allreduce(&self, how: Reduce, values: &mut [f64]) -> Result<(), Error>;
-
-    /// Sends part `r` of `send` to rank `r`, which receives it into this rank's part of `recv`.
-    ///
-    /// # Errors
-    /// When a message has an unexpected length, a rank left or the library fails.
-    fn alltoallv(&self, send: Parts<'_, &[u8]>, recv: Parts<'_, &mut [u8]>) -> Result<(), Error>;
-
-    /// Prepares [`Comm::alltoallv`] of these parts, so that it allocates nothing. Returns the bytes
-    /// that this communicator then holds for its collectives. Not collective.
-    ///
-    /// # Errors
-    /// [`Error::Memory`]; [`Error::Transport`] for counts beyond those of the library.
-    fn reserve_alltoallv(&self, send: &[Part], recv: &[Part]) -> Result<usize, Error>;
-
-    /// Whether there are [flights](Comm::flight). Without them ranks exchange by
-    /// [`Comm::alltoallv`] alone.
-    fn has_messages(&self) -> bool {
-        true
-    }
-
-    /// Point-to-point messages with their buffers, made once per plan.
-    ///
-    /// # Errors
-    /// When the library fails.
-    fn flight(&self) -> Result<Box<dyn Flight>>;
-
-    /// As [`Comm::flight`], with messages in pieces of at most so many bytes, where the library
-    /// would ask the receiver of longer ones first.
-    ///
-    /// # Errors
-    /// When the library fails.
-    fn flight_in_pieces(&self, _most: usize) -> Result<Box<dyn Flight>> {
-        self.flight()
-    }
-
-    /// A window for one-sided communication. `None` on all ranks without support.
-    ///
-    /// # Errors
-    /// When a rank left or the library fails.
+    /// As [`OneSided::window`].
     fn window(&self) -> Result<Option<Box<dyn RmaWindow>>> {
-        Ok(None)
+        self.one_sided().map_or(Ok(None), |one_sided| one_sided.window())
     }
-
-    /// Messages in memory of devices; `None` where the communicator has none, on every rank alike.
-    fn device(&self) -> Option<&dyn DeviceComm> {
-        None
-    }
-
-    /// Communicators in which so many threads of each rank are the ranks, numbered by rank here and
-    /// then by thread. Ranks may have different numbers of threads.
-    ///
-    /// # Errors
-    /// The same on every rank: [`Error::Argument`] for a number of threads that the communicator
-    /// cannot have; those of the library.
-    fn team(&self, threads: usize) -> Result<TeamComms> {
-        Err(Error::argument("threads of a rank", threads, "MPI, or one rank"))
-    }
-
-    /// A communicator of the same ranks with messages of its own.
-    ///
-    /// # Errors
-    /// When a rank left or the library fails.
-    fn dup(&self) -> Result<Box<dyn Comm>>;
 }
+
+impl<C: Comm + ?Sized> CommExt for C {}
 
 /// Communicators of the threads of a rank, in order.
 pub struct TeamComms {

@@ -6,8 +6,9 @@ mod entry;
 use std::sync::Arc;
 
 use fft_core::{
-    BUNDLE_BYTES, Comm, Error, Exchange, Exchanger, Flight, Memory, MessageHandler, MessagePlan,
-    MessageSlots, MessageSpec, PinnedMemory, SlotParts, SlotSpec, Topology, UsedBytes, agree,
+    BUNDLE_BYTES, Comm, CommExt, Error, Exchange, Exchanger, Flight, Memory, MessageHandler,
+    MessagePlan, MessageSlots, MessageSpec, PinnedMemory, SlotParts, SlotSpec, Topology, UsedBytes,
+    agree,
 };
 
 use super::messages::{panicked, unreserved};
@@ -72,7 +73,7 @@ pub(super) fn make(memory: Memory, comm: &dyn Comm) -> Result<Option<Box<dyn Exc
         return Ok(None);
     }
     let Some(slots) = agree(comm, comm.message_slots())? else { return Ok(None) };
-    let flight = agree(comm, comm.flight_in_pieces(BUNDLE_BYTES))?;
+    let flight = agree(comm, comm.flight(Some(BUNDLE_BYTES)))?;
     let (comm, transport) = (agree(comm, comm.dup())?, Some(Transport { flight, slots }));
     Ok(Some(Box::new(Hosts { comm, topology, transport, reshapes: Vec::new(), forwarded: 0 })))
 }

@@ -3,7 +3,10 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use fft_core::{Comm, Error, Flight, MessageSlots, NodeMemory, Part, Parts, Reduce};
+use fft_core::{
+    Comm, Error, FailureDetector, Flight, MessageSlots, NodeMemory, Part, Parts, Reduce,
+    SharesMemory,
+};
 
 use super::operation::{Collective, Operation, ProcessComm};
 use super::queue::{Queue, Request};
@@ -99,23 +102,8 @@ impl Comm for FunneledComm {
         self.process.ranks.size()
     }
 
-    fn host(&self, rank: usize) -> usize {
-        let ranks = &self.process.ranks;
-        ranks.first[ranks.place(rank).0]
-    }
-
     fn name(&self) -> &'static str {
         "mpi+threads"
-    }
-
-    /// Ends the job, as ranks of other processes cannot be told.
-    fn abandon(&self) {
-        if self.process.ranks.own().len() < self.size() {
-            self.queue.push(Request::Abort(None));
-            loop {
-                std::thread::park();
-            }
-        }
     }
 
     fn barrier(&self) -> Result<(), Error> {
@@ -160,28 +148,8 @@ impl Comm for FunneledComm {
         }
     }
 
-    fn flight(&self) -> Result<Box<dyn Flight>, Error> {
-        Ok(Box::new(self.make_flight(usize::MAX)?))
-    }
-
-    fn flight_in_pieces(&self, most: usize) -> Result<Box<dyn Flight>, Error> {
-        Ok(Box::new(self.make_flight(most)?))
-    }
-
-    fn node_memory(&self) -> Result<Option<Box<dyn NodeMemory>>, Error> {
-        let memory = self.memory()?;
-        Ok(if self.local.size() > 1 { Some(Box::new(memory)) } else { None })
-    }
-
-    fn message_slots(&self) -> Result<Option<Box<dyn MessageSlots>>, Error> {
-        Ok(Some(Box::new(HostMessageSlots::new(self.memory()?))))
-    }
-
-    fn sync(&self, well: bool) -> Result<Option<bool>, Error> {
-        let ask = |operation: &mut Operation, brought: &[Vec<u8>]| {
-            operation.well = Some(brought.iter().all(|mine| *mine == [1]));
-        };
-        self.operate(Collective::Sync, &[u8::from(well)], ask, |operation| operation.well)
+    fn flight(&self, piece: Option<usize>) -> Result<Box<dyn Flight>, Error> {
+        Ok(Box::new(self.make_flight(piece.unwrap_or(usize::MAX))?))
     }
 
     fn dup(&self) -> Result<Box<dyn Comm>, Error> {
@@ -193,5 +161,48 @@ impl Comm for FunneledComm {
         let flight = dup.make_flight(usize::MAX)?;
         dup.flight.replace(Some(flight));
         Ok(Box::new(dup))
+    }
+
+    fn shares_memory(&self) -> Option<&dyn SharesMemory> {
+        Some(self)
+    }
+
+    fn failure_detector(&self) -> Option<&dyn FailureDetector> {
+        Some(self)
+    }
+}
+
+impl SharesMemory for FunneledComm {
+    fn host(&self, rank: usize) -> usize {
+        let ranks = &self.process.ranks;
+        ranks.first[ranks.place(rank).0]
+    }
+
+    fn node_memory(&self) -> Result<Option<Box<dyn NodeMemory>>, Error> {
+        let memory = self.memory()?;
+        Ok(if self.local.size() > 1 { Some(Box::new(memory)) } else { None })
+    }
+
+    fn message_slots(&self) -> Result<Option<Box<dyn MessageSlots>>, Error> {
+        Ok(Some(Box::new(HostMessageSlots::new(self.memory()?))))
+    }
+}
+
+impl FailureDetector for FunneledComm {
+    fn sync(&self, well: bool) -> Result<Option<bool>, Error> {
+        let ask = |operation: &mut Operation, brought: &[Vec<u8>]| {
+            operation.well = Some(brought.iter().all(|mine| *mine == [1]));
+        };
+        self.operate(Collective::Sync, &[u8::from(well)], ask, |operation| operation.well)
+    }
+
+    /// Ends the job, as ranks of other processes cannot be told.
+    fn abandon(&self) {
+        if self.process.ranks.own().len() < self.size() {
+            self.queue.push(Request::Abort(None));
+            loop {
+                std::thread::park();
+            }
+        }
     }
 }

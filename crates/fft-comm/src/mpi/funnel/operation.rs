@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use fft_core::{Comm, Error, Reduce};
+use fft_core::{Comm, Error, FailureDetector, Reduce};
 
 use crate::mpi::mpi_comm::MpiComm;
 use crate::node_memory::on_rank_of;
