@@ -47,10 +47,10 @@ impl DynDraft<'_> {
     }
 
     fn build_in_memory(&self) -> Result<DynPlan, Error> {
-        if self.has_teams()? {
-            return team_plans::plan(self);
-        }
         let mut options = self.settle()?;
+        if self.has_teams()? {
+            return team_plans::plan(self, options);
+        }
         #[cfg(feature = "cuda")]
         if let Some(device) = &self.device {
             let ready = self.ready(device, &options)?;
@@ -72,7 +72,7 @@ impl DynDraft<'_> {
         }
     }
 
-    /// Whether ranks have teams of threads. Collective.
+    /// Whether ranks have teams of threads. Collective, after [`DynDraft::settle`].
     fn has_teams(&self) -> Result<bool, Error> {
         if self.is_local() {
             return Ok(self.is_on_host());

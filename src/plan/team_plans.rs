@@ -88,39 +88,36 @@ fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Input and output of a rank.
 type Part<'a> = Mutex<(&'a [u8], &'a mut [u8])>;
 
-/// Makes the plan of a process whose threads share its bricks. Collective.
+/// Makes the plan of a process whose threads share its bricks, from options that all ranks have
+/// agreed on. Collective.
 ///
 /// There are as many threads as the draft has, on the only process fewer for short axes, and its
 /// data is not transposed. Ranks in errors are those of threads, numbered by process, or of
 /// processes where a process finds an error before its threads start.
-pub(super) fn plan(draft: &DynDraft<'_>) -> Result<DynPlan, Error> {
-    let (team, recipe, report, arrays) = plans(draft)?;
+pub(super) fn plan(draft: &DynDraft<'_>, options: Options) -> Result<DynPlan, Error> {
+    let (team, recipe, report, arrays) = plans(draft, options)?;
     Ok(DynPlan::of_team(Box::new(team), recipe, report, arrays))
 }
 
 /// The plans of a process's threads, what is known of the first, and the process's arrays.
 type Made = (TeamPlans, Recipe, Report, RankArrays);
 
-fn plans(draft: &DynDraft<'_>) -> Result<Made, Error> {
-    agree(draft.comm(), draft.check())?;
+fn plans(draft: &DynDraft<'_>, mut options: Options) -> Result<Made, Error> {
     let (grid, transform, precision) = (draft.grid, draft.transform, draft.precision);
-    let options = draft.options.clone();
     let threads = match draft.threads {
         _ if draft.is_local() => draft.useful_threads(),
         Some(threads) => threads,
         None => 1,
     };
-    let comm: Box<dyn Comm> = match draft.comm().size() {
-        1 => Box::new(fft_comm::alone()),
-        _ => agree(draft.comm(), refuse_transposed(&options)).and_then(|()| draft.comm().dup())?,
+    let comm: Box<dyn Comm> = if draft.comm().size() == 1 {
+        // One process has one brick, so that nothing is transposed.
+        (options.transposed_input, options.transposed_output) = (false, false);
+        Box::new(fft_comm::alone())
+    } else {
+        refuse_transposed(&options)?;
+        draft.comm().dup()?
     };
-    // One process has one brick, so that nothing is transposed.
-    let options = Options { transposed_input: false, transposed_output: false, ..options };
-    let draft = DynDraft::new(comm.as_ref(), grid, transform, precision);
-    let draft = draft.with(|it| *it = options);
-    let options = draft.settle()?;
     let problem = draft.problem(&options, Access::default())?;
-    drop(draft);
     for grid in [problem.input.grid(), problem.output.grid()] {
         grid.checked_points(options.batch)?;
     }

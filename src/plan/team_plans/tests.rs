@@ -15,7 +15,7 @@ fn a_panic_of_one_thread_is_an_error_of_all() {
             let (comm, grid) = (fft_comm::alone(), DynGrid::new([6, 5, 4]).unwrap());
             let mut draft = DynDraft::new(&comm, grid, DynTransform::C2c, Precision::F64);
             draft.threads = Some(ranks);
-            let (team, _, _, arrays) = plans(&draft).unwrap();
+            let (team, _, _, arrays) = plans(&draft, draft.settle().unwrap()).unwrap();
             assert_eq!(team.threads(), ranks);
             let gone = ranks / 2;
             let data: Vec<_> = (0..ranks)
