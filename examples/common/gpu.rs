@@ -2,7 +2,7 @@
 
 use thriffty::gpu::cudarc::driver::CudaContext;
 use thriffty::gpu::{Gpu, driver_is_present};
-use thriffty::{Comm, CommExt, Error};
+use thriffty::{Comm, Error};
 
 /// The GPU of this rank: ranks of a host use its GPUs in rotation.
 pub(crate) fn gpu(comm: &dyn Comm) -> Result<Gpu, Error> {

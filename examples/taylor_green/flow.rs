@@ -67,7 +67,7 @@ impl<P: Place> Flow<P> {
         let [u, omega] = [physical()?, physical()?];
         let domain = plan.domain([TAU; 3])?;
         let whole = {
-            let problem = plan.recipe().problem();
+            let problem = plan.problem();
             problem.modes[0] > modes(problem.grid().shape()[0])
         };
         Ok(Self { plan, domain, place, viscosity, whole, velocity, next, stage, rate, u, omega })
@@ -189,7 +189,7 @@ impl<P: Place> Flow<P> {
 
     /// Points along each axis.
     pub(crate) fn size(&self) -> usize {
-        self.plan.recipe().problem().grid().shape()[0]
+        self.plan.problem().grid().shape()[0]
     }
 
     /// The plan.

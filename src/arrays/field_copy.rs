@@ -57,7 +57,7 @@ impl<K: Transform, const D: usize, L: Location> FieldCopy<Spectral, K, D, L> {
 
 impl<S: Side, K: Transform, const D: usize, L: Location> FieldCopy<S, K, D, L> {
     fn new(plan: &Plan<K, D, L>, arrays: &[Subarray]) -> Result<Self, Error> {
-        let (rank, problem) = (plan.comm().rank(), plan.recipe().problem());
+        let (rank, problem) = (plan.comm().rank(), plan.problem());
         let (layout, batch) = (S::layout(problem), problem.batch);
         let data = GridData::of::<S::Element<K>>(layout.grid()).batch(batch);
         let own = [whole(layout, rank)];

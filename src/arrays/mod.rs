@@ -75,8 +75,12 @@ pub fn halo(
 /// # Errors
 /// Those of [`ParallelCopy::new`].
 pub fn bind(comm: &dyn Comm, plan: CopyPlan) -> Result<ParallelCopy, Error> {
-    let exchange = if comm.has_messages() { Exchange::P2p } else { Exchange::Alltoallv };
-    bind_by(comm, exchange, plan)
+    bind_by(comm, usual_exchange(comm), plan)
+}
+
+/// Messages between pairs, if the communicator has them.
+fn usual_exchange(comm: &dyn Comm) -> Exchange {
+    if comm.has_messages() { Exchange::P2p } else { Exchange::Alltoallv }
 }
 
 /// As [`bind`], with messages sent by an exchange. Collective.

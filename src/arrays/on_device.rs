@@ -1,7 +1,7 @@
 //! Copies between arrays on the devices of ranks.
 
 use fft_comm::exchanger;
-use fft_core::{Comm, CopyPlan, Error, Exchange, agree, assert_same};
+use fft_core::{Comm, CopyPlan, Error, agree, assert_same};
 use fft_gpu::DeviceCopy;
 
 use crate::bound::DeviceOptions;
@@ -26,6 +26,6 @@ pub fn bind_on_device(
     };
     let stream = agree(comm, stream)?;
     let own = agree(comm, comm.dup())?;
-    let exchange = agree(comm, exchanger(Exchange::P2p, own.as_ref()))?;
+    let exchange = agree(comm, exchanger(super::usual_exchange(comm), own.as_ref()))?;
     DeviceCopy::new((&gpu, &stream, transport), own, exchange, plan)
 }

@@ -31,7 +31,7 @@ pub(crate) trait Bound: Send {
     fn zeros(&self, bytes: usize) -> Result<DynArray, Error>;
 
     /// Whether [`Bound::spare`] has shared memory, or needs none.
-    fn has_spare(&self) -> bool;
+    fn has_spare(&mut self) -> bool;
 
     /// Zeros in shared memory of a field that was dropped.
     fn spare(&mut self, bytes: usize) -> Result<DynArray, Error>;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use fft_core::{AnyExecutor, Comm, CommExt, Direction, Error, Executor, Precision, Recipe, agree};
+use fft_core::{AnyExecutor, Comm, Direction, Error, Executor, Precision, Recipe, agree};
 use fft_gpu::cudarc::driver::{CudaContext, CudaStream, DeviceSlice};
 use fft_gpu::{Cuda, DeviceMemory, Gpu, GpuReal, GpuTransport, SharedSlice, driver_is_present};
 
@@ -151,7 +151,7 @@ impl<T: GpuReal> Bound for DeviceBound<T> {
         array.map(DynArray::on_device)
     }
 
-    fn has_spare(&self) -> bool {
+    fn has_spare(&mut self) -> bool {
         !self.pool.is_empty()
     }
 

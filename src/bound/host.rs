@@ -43,7 +43,7 @@ impl Bound for HostBound {
 
     fn sees(&self, array: Bytes<'_>) -> bool {
         match array {
-            Bytes::Host(bytes) => self.executor.is_seen(bytes),
+            Bytes::Host(bytes) => self.executor.sees(bytes),
             #[cfg(feature = "cuda")]
             Bytes::Device(_) => false,
         }
@@ -62,7 +62,7 @@ impl Bound for HostBound {
         DynArray::zeros(bytes, self.executor.comm().rank())
     }
 
-    fn has_spare(&self) -> bool {
+    fn has_spare(&mut self) -> bool {
         !self.pool.is_empty() || !self.executor.has_neighbours()
     }
 

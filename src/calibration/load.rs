@@ -5,7 +5,7 @@
 
 use std::time::Instant;
 
-use fft_core::{Comm, CommExt, Error, Reduce};
+use fft_core::{Comm, Error, Reduce};
 use rustix::time::{ClockId, clock_gettime};
 
 /// The share of a host's cores that others may use: there always is something.

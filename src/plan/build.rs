@@ -4,8 +4,8 @@ use std::sync::Once;
 
 use fft_comm::check_messages;
 use fft_core::{
-    Access, Comm, CommExt, DynBrick, Error, ErrorKind, Exchange, Layout, MAX_AXES, Machine,
-    PerAxis, Problem, Recipe, Reduce, Wire, agree, assert_same,
+    Access, Comm, DynBrick, Error, ErrorKind, Exchange, Layout, MAX_AXES, Machine, PerAxis,
+    Problem, Recipe, Reduce, Wire, agree, assert_same,
 };
 
 use super::dyn_draft::DynDraft;

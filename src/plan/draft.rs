@@ -174,15 +174,15 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
         Draft::of_shape(None, shape)
     }
 
-    /// Uses at most this number of threads of this rank's process. By default each rank has one, and
-    /// a [draft of this process alone](Draft::local) has as many as are worth it, at most
-    /// [`default_threads`](crate::local::default_threads).
+    /// Uses at most this number of threads for this rank. By default a rank of a communicator has
+    /// one thread, and a [draft of this process alone](Draft::local) uses as many as are worth it,
+    /// at most [`default_threads`](crate::local::default_threads).
     ///
     /// Threads share a rank's brick, cut along its slowest axis; ranks may have different numbers.
-    /// The only rank has fewer threads for short axes, and a single axis has one. The calling thread
-    /// alone communicates. Later calls are made on the same thread, unless MPI has
+    /// The only rank has fewer threads for short axes, and a single axis has one. The calling
+    /// thread alone communicates. Later calls are made on the same thread, unless MPI has
     /// `MPI_THREAD_MULTIPLE`, or `MPI_THREAD_SERIALIZED` and a communicator that
-    /// `MpiComm::from_raw` made. [`Draft::build`] refuses several threads of ranks that are threads
+    /// `MpiComm::from_raw` made. [`Draft::build`] refuses several threads if ranks are threads
     /// themselves, and transposed data of several ranks with them.
     pub fn threads(mut self, threads: usize) -> Self {
         self.draft.threads = Some(threads);
@@ -276,7 +276,7 @@ impl<'a, K: Transform, const D: usize, L: Location> Draft<'a, K, D, L> {
             options.input_order = Some(plan.input_order());
             options.output_order = Some(plan.output_order());
             (options.transposed_input, options.transposed_output) = (false, false);
-            let problem = plan.recipe().problem();
+            let problem = plan.problem();
             (options.zero_padded, options.modes) = (Some(problem.zero_padded), Some(problem.modes));
         })
     }
@@ -289,7 +289,8 @@ impl<'a, K: Transform, const D: usize, L: Location> Draft<'a, K, D, L> {
 
     options_table!(setters);
 
-    /// Calls this on every rank before each turn of [`Tuning::Measure`](crate::Tuning::Measure).
+    /// Calls this on every rank before each turn of [`Tuning::Measure`](crate::Tuning::Measure),
+    /// unless ranks have several threads or the plan is of [this process alone](Draft::local).
     pub fn watch(self, news: impl Fn(Progress) + 'a) -> Self {
         Self::of(self.draft.watch(news))
     }
@@ -299,7 +300,8 @@ impl<'a, K: Transform, const D: usize, L: Location> Draft<'a, K, D, L> {
         self.draft.spectral_grid().typed()
     }
 
-    /// The recipe that [`Draft::build`] would bind. Collective: every rank gets the same.
+    /// The recipe that [`Draft::build`] would bind if each rank had one thread. Collective: every
+    /// rank gets the same.
     /// [`Tuning::Measure`](crate::Tuning::Measure) measures for it.
     ///
     /// # Errors

@@ -210,8 +210,8 @@ impl<'a> DynDraft<'a> {
     /// [`clear_plans`](crate::local::clear_plans) drops all of them.
     ///
     /// # Errors
-    /// Those of [`DynDraft::build`] and [`DynPlan::run`](super::DynPlan::run); [`Error::Argument`] for a draft that is
-    /// not of [this process alone](DynDraft::local).
+    /// Those of [`DynDraft::build`] and [`DynPlan::run`](super::DynPlan::run);
+    /// [`Error::Argument`] for a draft that is not of [this process alone](DynDraft::local).
     pub fn run_once(
         &self,
         direction: Direction,

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use fft_comm::checksum;
 use fft_core::{
-    AnyExecutor, Comm, Direction, Error, Exchange, Precision, Problem, Recipe, Reduce, Spectrum,
-    Timings, WireError, agree, assert_same,
+    Comm, Direction, Error, Exchange, Precision, Problem, Recipe, Reduce, Spectrum, Timings,
+    WireError, agree, assert_same,
 };
 #[cfg(feature = "cuda")]
 use fft_gpu::DeviceMemory;
@@ -106,10 +106,6 @@ impl DynPlan {
         arrays: RankArrays,
     ) -> Self {
         Self { bound, recipe, report, key: None, arrays }
-    }
-
-    pub(crate) fn executor(&self) -> &dyn AnyExecutor {
-        self.bound.executor()
     }
 
     /// Threads of this process that transform; they are the ranks of the recipe.

@@ -139,12 +139,17 @@ pub(super) fn with_plan(
         let what = "draft of a transform without a plan";
         return Err(Error::argument(what, "one over a communicator", "one of this process"));
     }
-    let key = Key { threads: Some(draft.useful_threads()), ..draft.key()? };
+    let threads = Some(draft.useful_threads());
+    let key = Key { threads, ..draft.key()? };
     let cache = CACHE.get();
     let found = locked(cache).take(&key);
     let mut kept = match found {
         Some(kept) => kept,
-        None => Kept::new(draft.clone().build()?),
+        None => {
+            let mut draft = draft.clone();
+            draft.threads = threads;
+            Kept::new(draft.build()?)
+        }
     };
     let result = run(&mut kept.plan);
     // A plan that fails is not used again, unless it has refused the arrays.

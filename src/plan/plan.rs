@@ -23,7 +23,8 @@ use crate::spectral::Domain;
 /// unless you set [other scales](crate::Draft::forward_scale). Frequencies are in natural order: 0,
 /// 1, ..., -2, -1.
 ///
-/// Executing is collective, allocates nothing, and returns the same `Ok` or error on every rank.
+/// Executing is collective and returns the same `Ok` or error on every rank. It allocates nothing,
+/// unless ranks have [several threads](crate::Draft::threads).
 /// Dropping a plan is collective for MPI processes: they free communicators and windows together.
 ///
 /// A draft cannot be executed, and what was transformed cannot be transformed again:
@@ -218,11 +219,11 @@ impl<K: Transform, const D: usize, L: Location> Plan<K, D, L> {
 
     /// Whether a field is for this plan's problem and rank.
     pub(super) fn fits<S>(&self, part: &Part<S>) -> Result<(), Error> {
-        part.fits(self.recipe().problem(), self.comm().rank())
+        part.fits(self.plan.problem(), self.comm().rank())
     }
 
     pub(super) fn part<S>(&self) -> Part<S> {
-        Part::new(self.recipe().problem(), self.comm().rank())
+        Part::new(self.plan.problem(), self.comm().rank())
     }
 
     pub(super) fn zeros<S>(&self) -> Field<S, K, D, L> {

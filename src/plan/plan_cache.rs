@@ -47,7 +47,7 @@ pub struct PlanCache<'a> {
 }
 
 impl<'a> PlanCache<'a> {
-    /// A cache of at most so many plans over `comm`. Collective.
+    /// A cache of at most `capacity` plans over `comm`. Collective.
     ///
     /// # Errors
     /// The same on every rank: [`Error::Disagreement`] about the capacity, and [`Error::Argument`]
@@ -62,8 +62,8 @@ impl<'a> PlanCache<'a> {
 
     /// The plan of this draft: one that all ranks find, or a new one. Collective.
     ///
-    /// To find a plan takes two small reductions and no planning. For a new one, a full cache first
-    /// drops the plan whose last use is oldest.
+    /// Finding a plan takes two small reductions and no planning. When the cache is full, the least
+    /// recently used plan is dropped before a new one is made.
     ///
     /// # Errors
     /// The same on every rank, and the cache can be used again: those of [`Draft::build`], and

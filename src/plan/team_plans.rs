@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fft_core::{
     Access, AnyExecutor, Comm, Direction, DynBrick, DynGrid, Error, Exchange, Precision, Recipe,
-    Reduce, SharedMemory, Timings, Unwinding, WireError, agree,
+    Reduce, Timings, Unwinding, WireError, agree,
 };
 
 use super::dyn_draft::DynDraft;
@@ -105,8 +105,8 @@ type Made = (TeamPlans, Recipe, Report, RankArrays);
 fn plans(draft: &DynDraft<'_>, mut options: Options) -> Result<Made, Error> {
     let (grid, transform, precision) = (draft.grid, draft.transform, draft.precision);
     let threads = match draft.threads {
-        _ if draft.is_local() => draft.useful_threads(),
         Some(threads) => threads,
+        None if draft.is_local() => draft.useful_threads(),
         None => 1,
     };
     let comm: Box<dyn Comm> = if draft.comm().size() == 1 {
@@ -261,10 +261,6 @@ impl AnyExecutor for TeamPlans {
         self.of_first(DynPlan::wire_error).flatten()
     }
 
-    fn operations(&self, direction: Direction) -> usize {
-        self.of_first(|plan| plan.executor().operations(direction)).unwrap_or(0)
-    }
-
     fn memory(&self) -> usize {
         let plans = self.plans.iter().map(locked);
         plans.map(|plan| plan.as_ref().map_or(0, |plan| plan.workspace_bytes())).sum()
@@ -282,23 +278,11 @@ impl AnyExecutor for TeamPlans {
         }
     }
 
-    fn has_neighbours(&self) -> bool {
-        false
-    }
-
-    fn is_seen(&self, _memory: &[u8]) -> bool {
-        true
-    }
-
     fn agree(&mut self, mine: Result<(), Error>) -> Result<(), Error> {
         match self.comm.size() {
             1 => mine,
             _ => agree(self.comm.as_ref(), mine),
         }
-    }
-
-    fn allocate(&mut self, _bytes: usize) -> Result<Option<Box<dyn SharedMemory>>, Error> {
-        Ok(None)
     }
 }
 
@@ -335,7 +319,7 @@ impl Bound for TeamPlans {
         DynArray::zeros(bytes, self.comm.rank())
     }
 
-    fn has_spare(&self) -> bool {
+    fn has_spare(&mut self) -> bool {
         true
     }
 

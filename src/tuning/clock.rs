@@ -6,7 +6,7 @@ use std::time::Duration;
 
 #[cfg(feature = "cuda")]
 use fft_core::Exchange;
-use fft_core::{Comm, CommExt, Direction, Error, Precision, Problem, Real, Recipe, agree};
+use fft_core::{Comm, Direction, Error, Precision, Problem, Real, Recipe, agree};
 #[cfg(feature = "cuda")]
 use fft_gpu::cudarc::driver::DriverError;
 
@@ -33,10 +33,12 @@ pub(crate) fn by_clock(
     wanted: &Wanted<'_>,
     budget: Duration,
 ) -> Result<Chosen, Error> {
-    let can_put = wanted.options.exchange.is_none()
-        && problem.input.ranks() > 1
-        && !problem.all_near()
-        && agree(comm, comm.window())?.is_some();
+    let may_put =
+        wanted.options.exchange.is_none() && problem.input.ranks() > 1 && !problem.all_near();
+    let can_put = match comm.one_sided() {
+        Some(one_sided) if may_put => agree(comm, one_sided.window())?.is_some(),
+        _ => false,
+    };
     let options = wanted.options;
     let choice = Choice::of_clock(problem, options.exchange, can_put, options.wire.is_some())
         .of_messages(comm.has_messages())

@@ -5,7 +5,7 @@ use std::time::Duration;
 use Kind::{C2C, Dct2, R2C};
 use thriffty::planning::{Exchange, Reduce};
 use thriffty::tuning::Outcome;
-use thriffty::{C2c, Comm, CommExt, Error, Field, Grid, Kind, Plan, R2c, R2r, Spectral, Tuning};
+use thriffty::{C2c, Comm, Error, Field, Grid, Kind, Plan, R2c, R2r, Spectral, Tuning};
 
 use super::check::{Case, Make};
 use super::data::{C64, bound, random};

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use Kind::{C2C, Dct1, Dct2, Dct3, Dct4, Dst1, Dst2, Dst3, Dst4, R2C};
 use thriffty::planning::{Epochs, Exchange};
-use thriffty::{C2c, Comm, CommExt, Error, Kind, R2c, R2r, Scale};
+use thriffty::{C2c, Comm, Error, Kind, R2c, R2r, Scale};
 
 use super::check::{Case, Make, check};
 

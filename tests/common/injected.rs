@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use fft_comm::exchanger_in;
 use fft_core::{AnyExecutor, Cpu, Executor, Layout, MakeExchanger};
 use thriffty::planning::{Direction, Exchange, Memory, Precision, Problem, ProcGrid, Recipe};
-use thriffty::{Brick, Comm, CommExt, Error, ErrorKind, Grid, Kind};
+use thriffty::{Brick, Comm, Error, ErrorKind, Grid, Kind};
 
 use super::failures::{culprits, everywhere};
 use super::faulty::{Fault, Switch};

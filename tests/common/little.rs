@@ -2,7 +2,7 @@
 
 use Kind::{C2C, Dct2, Dst1, R2C};
 use thriffty::planning::{DynBrick, Exchange, Memory, Node, Step, Transform};
-use thriffty::{C2c, Comm, CommExt, Complex, Error, Kind, Plan, R2c, R2r, Tolerance};
+use thriffty::{C2c, Comm, Complex, Error, Kind, Plan, R2c, R2r, Tolerance};
 
 use super::check::{Case, Make, check};
 use super::lossy;

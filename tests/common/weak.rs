@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 
 use fft_core::{
-    Arrival, CommExt, DeviceComm, Epoch, Expose, FailureDetector, Flight, MessageSlots, NodeMemory,
+    Arrival, DeviceComm, Epoch, Expose, FailureDetector, Flight, MessageSlots, NodeMemory,
     OneSided, Part, Parts, RmaWindow, SLOT_ALIGN, SharedMemory, SharesMemory, Slot, SlotParts,
     SlotSpec, UsedBytes, Work, WritePartition,
 };
@@ -116,10 +116,6 @@ impl Comm for Weak {
         Ok(Box::new(Self::new(self.comm.as_ref(), self.fault)?))
     }
 
-    fn shares_memory(&self) -> Option<&dyn SharesMemory> {
-        Some(self)
-    }
-
     fn one_sided(&self) -> Option<&dyn OneSided> {
         Some(self)
     }
@@ -158,7 +154,7 @@ impl SharesMemory for Weak {
 impl OneSided for Weak {
     fn window(&self) -> Result<Option<Box<dyn RmaWindow>>, Error> {
         let (rank, fault) = (self.rank(), self.fault);
-        let puts = self.comm.window()?;
+        let puts = self.comm.one_sided().map_or(Ok(None), |one_sided| one_sided.window())?;
         match fault {
             Fault::Window => Err(failure(rank)),
             _ => {
@@ -203,8 +199,8 @@ impl NodeMemory for WeakCommons {
         self.node_memory.register(partition)
     }
 
-    fn sync(&mut self, well: bool) -> Result<bool, Error> {
-        self.node_memory.sync(well)
+    fn sync(&mut self, succeeded: bool) -> Result<bool, Error> {
+        self.node_memory.sync(succeeded)
     }
 
     fn exposure_epoch(&mut self, show: Expose<'_>, work: Work<'_>) -> Result<(), Error> {

@@ -2,7 +2,7 @@
 
 use thriffty::group::GroupComm;
 use thriffty::planning::{Exchange, Memory};
-use thriffty::{Comm, CommExt, Error};
+use thriffty::{Comm, Error};
 
 use crate::common::{arrays, beyond, cases, failures, leaving, little, lossy, plan_cache, plans};
 use crate::processes;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use thriffty::group::GroupComm;
 use thriffty::planning::{Exchange, Reduce};
-use thriffty::{C2c, Comm, CommExt, Error, Grid, Plan};
+use thriffty::{C2c, Comm, Error, Grid, Plan, SharesMemory};
 
 use crate::common::data::{C64, bound, random};
 use crate::processes;

@@ -4,7 +4,7 @@ use std::ffi::c_int;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use thriffty::group::GroupComm;
-use thriffty::{C2c, Comm, CommExt, Error, Grid, Plan};
+use thriffty::{C2c, Comm, Error, Grid, Plan, SharesMemory};
 
 use crate::common::cases;
 use crate::processes;

@@ -3,7 +3,9 @@
 use fft_core::MessagePlan;
 use thriffty::group::GroupComm;
 use thriffty::planning::{Exchange, Memory, Reduce};
-use thriffty::{C2c, Comm, CommExt, Error, ErrorKind, Grid, Kind, Plan, R2c, Tolerance, Tuning};
+use thriffty::{
+    C2c, Comm, Error, ErrorKind, Grid, Kind, Plan, R2c, SharesMemory, Tolerance, Tuning,
+};
 
 use crate::common::check::{Case, check};
 use crate::common::message_buffers::{memory, message_plan, moves, reaches};

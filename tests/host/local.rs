@@ -123,6 +123,34 @@ fn a_plan_transforms_slices_as_often_as_one_likes() {
     }
 }
 
+/// Fields have the process's whole arrays, however many threads transform them.
+#[test]
+fn fields_are_those_of_the_process() {
+    for (threads, batch) in [(1, 1), (2, 1), (3, 1), (2, 4), (4, 4)] {
+        let draft = local::r2c([6, 5, 8]).threads(threads).batch(batch);
+        let mut plan = draft.build().unwrap();
+        assert_eq!(plan.threads(), threads);
+        let mut x = plan.input();
+        assert_eq!(x.brick(), Brick { lo: [0; 3], hi: [6, 5, 8] });
+        let x_len = x.as_slice().len();
+        assert_eq!(x_len, 240 * batch);
+        x.as_mut_slice().iter_mut().enumerate().for_each(|(i, x)| *x = (i * i % 37) as f64);
+        let before = x.as_slice().to_vec();
+        let mut expected = vec![Complex::default(); plan.output_len()];
+        plan.forward_into(&before, &mut expected).unwrap();
+        let spectrum = plan.forward(x).unwrap();
+        assert_eq!(spectrum.brick(), Brick { lo: [0; 3], hi: [6, 5, 5] });
+        assert_eq!(spectrum.as_slice(), expected);
+        // Spectra of another precision's plan have the same layout.
+        let alone = thriffty::alone();
+        let other =
+            thriffty::r2c(&alone, [6, 5, 8]).precision::<f32>().like(&plan).build().unwrap();
+        assert_eq!(other.output_brick(), plan.output_brick());
+        let x = plan.inverse(spectrum).unwrap();
+        assert!(x.as_slice().iter().zip(&before).all(|(a, b)| (a - b).abs() < 1e-12));
+    }
+}
+
 #[test]
 fn arrays_of_other_lengths_and_no_threads_are_refused() {
     let mut plan = Draft::<C2c, 2>::local([4, 4]).threads(2).build().unwrap();

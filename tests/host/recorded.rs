@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use fft_core::{Flight, OneSided, Part, Parts, SharesMemory};
+use fft_core::{Flight, MessageSlots, NodeMemory, OneSided, Part, Parts, SharesMemory};
 use thriffty::planning::Reduce;
 use thriffty::{Comm, Error};
 
@@ -76,11 +76,21 @@ impl Comm for Recorded {
         Ok(Box::new(Self { comm: self.comm.dup()?, record: self.record.clone() }))
     }
 
-    fn shares_memory(&self) -> Option<&dyn SharesMemory> {
-        self.comm.shares_memory()
-    }
-
     fn one_sided(&self) -> Option<&dyn OneSided> {
         self.comm.one_sided()
+    }
+}
+
+impl SharesMemory for Recorded {
+    fn host(&self, rank: usize) -> usize {
+        self.comm.host(rank)
+    }
+
+    fn node_memory(&self) -> Result<Option<Box<dyn NodeMemory>>, Error> {
+        self.comm.node_memory()
+    }
+
+    fn message_slots(&self) -> Result<Option<Box<dyn MessageSlots>>, Error> {
+        self.comm.message_slots()
     }
 }

@@ -11,7 +11,7 @@ use crate::common::{failures, injected, job, plans};
 use thriffty::mpi::MpiComm;
 use thriffty::mpi::rsmpi::ffi::{self, MPI_Aint, MPI_Comm, MPI_Datatype, MPI_Info, MPI_Win};
 use thriffty::planning::Exchange;
-use thriffty::{C2c, Comm, CommExt, Error, ErrorKind, Grid, Plan, Tolerance, Tuning};
+use thriffty::{C2c, Comm, Error, ErrorKind, Grid, Plan, SharesMemory, Tolerance, Tuning};
 
 /// What is made and freed, as numbers in the arrays below.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -4,7 +4,7 @@ use fft_core::{Expose, Link, Work};
 use thriffty::mpi::rsmpi::{ffi, topology::SimpleCommunicator, traits::AsRaw};
 use thriffty::mpi::{self, MpiComm};
 use thriffty::planning::{Exchange, Memory};
-use thriffty::{C2c, Comm, CommExt, Error, Kind, R2c};
+use thriffty::{C2c, Comm, Error, Kind, R2c};
 
 use crate::common::check::{Case, check};
 use crate::common::{

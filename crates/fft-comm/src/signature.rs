@@ -1,6 +1,6 @@
 //! The identity of a machine, and sealed files about it.
 
-use fft_core::{Comm, CommExt, Error, Reduce};
+use fft_core::{Comm, Error, Reduce};
 
 /// The machine that measurements belong to: processors, ranks and library. Equal on all ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]

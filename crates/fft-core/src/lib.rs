@@ -37,7 +37,7 @@ pub use base::{
 };
 pub use codec::{BadMessage, Codec, Packed, Wire};
 pub use comm::{
-    Arrival, Comm, CommExt, DeviceAllocation, DeviceBuffer, DeviceComm, Epoch, Exchanger, Expose,
+    Arrival, Comm, DeviceAllocation, DeviceBuffer, DeviceComm, Epoch, Exchanger, Expose,
     FailureDetector, Flight, Funnel, InEpoch, LocalBuffers, MessageBuffers, MessageHandler,
     MessagePlan, MessageSlots, MessageSpec, NodeMemory, OneSided, PackRequest, Part, Parts,
     PeerMemory, PinnedMemory, Reduce, RmaWindow, SLOT_ALIGN, Segment, SharedMemory, SharesMemory,

@@ -130,7 +130,7 @@ impl Transformer {
         }
         // One more pass over the result: the plan, which could do it on the way, does not know the
         // scale.
-        let factor = scale.factor(self.plan.recipe().problem().logical_points());
+        let factor = scale.factor(self.plan.problem().logical_points());
         if factor != 1.0 {
             let factor = A::Real::of(factor);
             let numbers: &mut [A::Real] = cast_slice_mut(output);

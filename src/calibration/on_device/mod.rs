@@ -11,7 +11,7 @@ mod links;
 use std::collections::BTreeSet;
 
 use fft_comm::broadcast_line;
-use fft_core::{Comm, CommExt, Error, How, Machine, Quantity, Topology, agree, assert_same};
+use fft_core::{Comm, Error, How, Machine, Quantity, Topology, agree, assert_same};
 use fft_gpu::Gpu;
 
 use super::agreed::measure_until_agreed;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use fft_core::{Comm, CommExt, Error, Flight, Reduce, Topology, agree};
+use fft_core::{Comm, Error, Flight, Reduce, Topology, agree};
 
 use super::rates::{REPEATS, least};
 

@@ -15,8 +15,8 @@ use std::time::Instant;
 
 use fft_comm::Signature;
 use fft_core::{
-    Codecs, Comm, CommExt, Error, Expose, How, LineCosts, Machine, Messages, Quantity, Rate,
-    Reduce, Wire, agree,
+    Codecs, Comm, Error, Expose, How, LineCosts, Machine, Messages, Quantity, Rate, Reduce, Wire,
+    agree,
 };
 
 use alone::Copying;

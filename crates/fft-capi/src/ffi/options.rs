@@ -242,7 +242,8 @@ unsafe fn value_of(
 /// "name", "form", "names", "scope", "default" and "meaning". For programs that make their own
 /// interface of them.
 ///
-/// # Safety `json` is NULL or has room for `room` bytes.
+/// # Safety
+/// `json` is NULL or has room for `room` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn thriffty_options_describe(json: *mut c_char, room: usize) -> i64 {
     // SAFETY: the caller vouches for the room.

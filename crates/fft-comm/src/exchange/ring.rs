@@ -3,8 +3,8 @@
 mod places;
 
 use fft_core::{
-    Comm, CommExt, Epoch, Epochs, Error, Exchange, Exchanger, MessageHandler, MessagePlan,
-    MessageSpec, Part, Parts, Reduce, RmaWindow, SLOT_ALIGN, Slot, agree,
+    Comm, Epoch, Epochs, Error, Exchange, Exchanger, MessageHandler, MessagePlan, MessageSpec,
+    Part, Parts, Reduce, RmaWindow, SLOT_ALIGN, Slot, agree,
 };
 
 use places::{HEADER, RankPlace, Round, assign_places, rounds, slot};
@@ -57,7 +57,8 @@ pub(super) fn make(
     epochs: Epochs,
     most: usize,
 ) -> Result<Option<Box<dyn Exchanger>>, Error> {
-    let Some(window) = agree(comm, comm.window())? else { return Ok(None) };
+    let window = comm.one_sided().map_or(Ok(None), |one_sided| one_sided.window());
+    let Some(window) = agree(comm, window)? else { return Ok(None) };
     Ok(Some(Box::new(Ring::new(comm, window, epochs, most)?)))
 }
 

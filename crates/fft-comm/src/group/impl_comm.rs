@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use fft_core::{
-    Comm, DeviceBuffer, DeviceComm, Error, FailureDetector, Flight, MessageSlots, NodeMemory, Part,
-    Parts, Reduce, SharesMemory,
+    Comm, DeviceBuffer, DeviceComm, Error, Flight, MessageSlots, NodeMemory, Part, Parts, Reduce,
+    SharesMemory,
 };
 
 use super::board::reduced;
@@ -94,12 +94,11 @@ impl Comm for GroupComm {
         Ok(Box::new(comm))
     }
 
-    fn shares_memory(&self) -> Option<&dyn SharesMemory> {
-        Some(self)
-    }
-
-    fn failure_detector(&self) -> Option<&dyn FailureDetector> {
-        Some(self)
+    fn abandon(&self) {
+        self.board.leave();
+        if let Some(group) = self.far.as_ref().or(self.device.as_ref()) {
+            group.abandon();
+        }
     }
 }
 
@@ -117,15 +116,6 @@ impl SharesMemory for GroupComm {
 
     fn message_slots(&self) -> Result<Option<Box<dyn MessageSlots>>> {
         Ok(Some(Box::new(HostMessageSlots::new(self.host_memory()?))))
-    }
-}
-
-impl FailureDetector for GroupComm {
-    fn abandon(&self) {
-        self.board.leave();
-        if let Some(group) = self.far.as_ref().or(self.device.as_ref()) {
-            group.abandon();
-        }
     }
 }
 

@@ -73,10 +73,6 @@ impl Comm for MpiComm {
         Ok(Box::new(self.duplicate()?))
     }
 
-    fn shares_memory(&self) -> Option<&dyn SharesMemory> {
-        Some(self)
-    }
-
     fn one_sided(&self) -> Option<&dyn OneSided> {
         Some(self)
     }
@@ -86,7 +82,14 @@ impl Comm for MpiComm {
     }
 
     fn failure_detector(&self) -> Option<&dyn FailureDetector> {
-        Some(self)
+        self.failure_detector.as_ref().map(|detector| detector as _)
+    }
+
+    /// Ends the job, because the other ranks cannot be notified.
+    fn abandon(&self) {
+        if self.raw.size > 1 {
+            abort(101);
+        }
     }
 }
 
@@ -136,19 +139,6 @@ impl OneSided for MpiComm {
 impl Teams for MpiComm {
     fn team(&self, threads: usize) -> Result<TeamComms, Error> {
         funnel::team(self, threads)
-    }
-}
-
-impl FailureDetector for MpiComm {
-    fn sync(&self, well: bool) -> Result<Option<bool>, Error> {
-        self.failure_detector.as_ref().map(|detector| detector.agree(well)).transpose()
-    }
-
-    /// Ends the job, as the other ranks cannot be told.
-    fn abandon(&self) {
-        if self.raw.size > 1 {
-            abort(101);
-        }
     }
 }
 

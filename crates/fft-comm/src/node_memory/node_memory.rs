@@ -254,10 +254,10 @@ impl<A: AddressSpace> NodeMemory for HostNodeMemory<A> {
         Ok(self.partitions.len() - 1)
     }
 
-    fn sync(&mut self, well: bool) -> Result<bool, Error> {
+    fn sync(&mut self, succeeded: bool) -> Result<bool, Error> {
         self.space.ready()?;
         self.epochs += 1;
-        let mine = Purpose::Synchronize { failed: !well };
+        let mine = Purpose::Synchronize { failed: !succeeded };
         self.own().set_purpose(mine);
         self.enter()?;
         let leaving = EpochGuard(self);

@@ -193,10 +193,6 @@ impl Comm for ThreadComm {
         Ok(Box::new(self.split(0, self.seat.rank)?))
     }
 
-    fn shares_memory(&self) -> Option<&dyn SharesMemory> {
-        Some(self)
-    }
-
     fn teams(&self) -> Option<&dyn Teams> {
         Some(self)
     }
@@ -256,11 +252,10 @@ impl ThreadComm {
     ///
     /// # Errors
     /// When a rank has gone.
+    ///
+    /// # Panics
+    /// Never: each rank brings two words.
     pub fn split(&self, color: usize, key: usize) -> Result<Self, Error> {
-        self.split_into(color, key)
-    }
-
-    fn split_into(&self, color: usize, key: usize) -> Result<Self, Error> {
         let mine: Vec<u8> = [color, key].iter().flat_map(|x| x.to_ne_bytes()).collect();
         let hosts = &self.seat.world.hosts;
         let (rank, leader, hosts) = self.rendezvous(&mine, |brought| {

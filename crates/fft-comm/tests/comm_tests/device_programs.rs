@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use fft_comm::{exchanger_in, threads_on};
 use fft_core::{
-    Access, AnyExecutor, Capabilities, Comm, DeviceCapabilities, DeviceOp, Direction, Exchange,
-    Executor, Grid, HostExecutor, Kind, Layout, Machine, Precision, Problem, ProcGrid, Recipe,
+    Access, Capabilities, Comm, DeviceCapabilities, DeviceOp, Direction, Exchange, Executor, Grid,
+    HostExecutor, Kind, Layout, Machine, Precision, Problem, ProcGrid, Recipe,
 };
 
 use crate::emulator::{Board, Emulator, board};

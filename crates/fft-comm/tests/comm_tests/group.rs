@@ -2,7 +2,7 @@
 
 use fft_comm::group::{GroupComm, GroupError, ProcessGroup};
 use fft_comm::{ThreadComm, threads};
-use fft_core::{Comm, CommExt, Error, Parts, Reduce, SLOT_ALIGN, Slot};
+use fft_core::{Comm, Error, Parts, Reduce, SLOT_ALIGN, Slot};
 
 /// The collectives of threads.
 struct OfThreads {

@@ -3,7 +3,9 @@
 use std::cell::Cell;
 
 use fft_comm::ThreadComm;
-use fft_core::{Arrival, Comm, Error, Flight, Part, Parts, Reduce, SharesMemory, Slot};
+use fft_core::{
+    Arrival, Comm, Error, Flight, MessageSlots, NodeMemory, Part, Parts, Reduce, SharesMemory, Slot,
+};
 
 /// What is done to a bundle on its way.
 #[derive(Clone, Copy, Debug)]
@@ -92,8 +94,16 @@ impl Comm for Liar {
     fn dup(&self) -> Result<Box<dyn Comm>, Error> {
         self.0.dup()
     }
+}
 
-    fn shares_memory(&self) -> Option<&dyn SharesMemory> {
-        self.0.shares_memory()
+impl SharesMemory for Liar {
+    fn host(&self, rank: usize) -> usize {
+        self.0.host(rank)
+    }
+    fn node_memory(&self) -> Result<Option<Box<dyn NodeMemory>>, Error> {
+        Ok(None)
+    }
+    fn message_slots(&self) -> Result<Option<Box<dyn MessageSlots>>, Error> {
+        self.0.message_slots()
     }
 }

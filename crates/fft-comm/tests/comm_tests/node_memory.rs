@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use fft_comm::{ThreadComm, threads};
-use fft_core::{Comm, CommExt, Error, Expose, NodeMemory};
+use fft_core::{Comm, Error, Expose, NodeMemory, SharesMemory};
 
 fn node_memory(comm: &ThreadComm) -> Box<dyn NodeMemory> {
     comm.node_memory().expect("threads share memory").expect("there are several")

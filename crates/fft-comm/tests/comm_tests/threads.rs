@@ -1,9 +1,7 @@
 //! Threads as ranks: what collectives and messages mean, many times over, so that races show.
 
 use fft_comm::{ThreadComm, threads};
-use fft_core::{
-    Comm, CommExt, Error, ErrorKind, Flight, Link, Parts, Reduce, SLOT_ALIGN, assert_same,
-};
+use fft_core::{Comm, Error, ErrorKind, Flight, Link, Parts, Reduce, SLOT_ALIGN, assert_same};
 
 const RANKS: [usize; 5] = [1, 2, 3, 4, 6];
 

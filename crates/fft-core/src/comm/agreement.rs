@@ -11,14 +11,15 @@ const TEXT: usize = 1024;
 
 /// Makes a result equal on all ranks: `mine` if all have `Ok`, otherwise [`Error::OnRank`].
 ///
-/// Collective: one small allreduce, or [`FailureDetector::sync`](super::FailureDetector::sync), when all ranks succeed. Any fallible step
-/// between two collectives needs it: a rank that returned early would leave the others waiting.
+/// Collective: one small allreduce, or [`FailureDetector::sync`](super::FailureDetector::sync),
+/// when all ranks succeed. Any fallible step between two collectives needs it: a rank that returned
+/// early would leave the others waiting.
 ///
 /// # Errors
 /// That of the lowest failing rank; [`Error::Left`] when a rank has dropped the communicator.
 pub fn agree<T>(comm: &dyn Comm, mine: Result<T>) -> Result<T> {
     if let Some(detector) = comm.failure_detector()
-        && detector.sync(mine.is_ok())? == Some(true)
+        && detector.sync(mine.is_ok())?
     {
         return mine;
     }

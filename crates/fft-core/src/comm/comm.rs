@@ -24,10 +24,10 @@ pub enum Reduce {
 /// A group of ranks: threads of this process or MPI processes.
 ///
 /// Methods are **collective**: all ranks call them in the same order with matching arguments. The
-/// exceptions are `rank`, `size`, `name`, `has_messages`, `reserve_alltoallv`, and the last five,
-/// which return what only some communicators can do. [`CommExt`] has methods for every
-/// communicator that use these. Counts are 64-bit bytes.
-pub trait Comm: Send {
+/// exceptions are `rank`, `size`, `name`, `topology`, `link`, `has_messages`, `reserve_alltoallv`,
+/// `abandon`, and the last four, which return what only some communicators can do. Counts are
+/// 64-bit bytes.
+pub trait Comm: SharesMemory + Send {
     /// This rank, from 0.
     fn rank(&self) -> usize;
 
@@ -36,6 +36,23 @@ pub trait Comm: Send {
 
     /// `threads`, `mpi`, `mpi+threads` or `group`, for messages to people.
     fn name(&self) -> &'static str;
+
+    /// Which ranks share a host.
+    fn topology(&self) -> Topology {
+        let hosts: Vec<_> = (0..self.size()).map(|rank| self.host(rank)).collect();
+        Topology::new(&hosts, hosts.len())
+    }
+
+    /// How this rank reaches a peer.
+    fn link(&self, peer: usize) -> Link {
+        if peer == self.rank() {
+            Link::Own
+        } else if self.host(peer) == self.host(self.rank()) {
+            Link::Shared
+        } else {
+            Link::Remote
+        }
+    }
 
     /// Waits for all ranks.
     ///
@@ -88,10 +105,8 @@ pub trait Comm: Send {
     /// When a rank left or the library fails.
     fn dup(&self) -> Result<Box<dyn Comm>>;
 
-    /// Memory that the ranks of a host share. Without it, each rank has a host of its own.
-    fn shares_memory(&self) -> Option<&dyn SharesMemory> {
-        None
-    }
+    /// Called when this rank unwinds out of a collective for good. It aborts the job if it must.
+    fn abandon(&self) {}
 
     /// Windows for one-sided communication.
     fn one_sided(&self) -> Option<&dyn OneSided> {
@@ -108,13 +123,13 @@ pub trait Comm: Send {
         None
     }
 
-    /// How ranks learn of others that leave, unless any collective returns it.
+    /// What notices ranks that have left. Without it, every collective does.
     fn failure_detector(&self) -> Option<&dyn FailureDetector> {
         None
     }
 }
 
-/// Ranks of a communicator that share memory of their hosts.
+/// What the ranks of a host share.
 pub trait SharesMemory {
     /// A number of the host of a rank: ranks with equal numbers can share memory. Not collective.
     fn host(&self, rank: usize) -> usize;
@@ -154,68 +169,14 @@ pub trait Teams {
     fn team(&self, threads: usize) -> Result<TeamComms>;
 }
 
-/// Detection of ranks that leave.
+/// A detector of ranks that leave.
 pub trait FailureDetector {
-    /// Whether all ranks pass `true`; `None` if any collective detects ranks that left. Collective.
+    /// Whether all ranks have succeeded. Collective.
     ///
     /// # Errors
     /// [`Error::Left`] on every rank that calls this after another has dropped the communicator.
-    fn sync(&self, _well: bool) -> Result<Option<bool>> {
-        Ok(None)
-    }
-
-    /// Called when this rank unwinds out of a collective for good. It aborts the job if it must.
-    fn abandon(&self);
+    fn sync(&self, succeeded: bool) -> Result<bool>;
 }
-
-/// Methods of every communicator.
-pub trait CommExt: Comm {
-    /// A number of the host of a rank. Ranks with equal numbers can share memory.
-    fn host(&self, rank: usize) -> usize {
-        self.shares_memory().map_or(rank, |shares| shares.host(rank))
-    }
-
-    /// Which ranks share a host.
-    fn topology(&self) -> Topology {
-        let hosts: Vec<_> = (0..self.size()).map(|rank| self.host(rank)).collect();
-        Topology::new(&hosts, hosts.len())
-    }
-
-    /// How this rank reaches a peer.
-    fn link(&self, peer: usize) -> Link {
-        match peer {
-            own if own == self.rank() => Link::Own,
-            near if self.host(near) == self.host(self.rank()) => Link::Shared,
-            _ => Link::Remote,
-        }
-    }
-
-    /// As [`SharesMemory::node_memory`], or `None`. Collective.
-    ///
-    /// # Errors
-    /// As [`SharesMemory::node_memory`].
-    fn node_memory(&self) -> Result<Option<Box<dyn NodeMemory>>> {
-        self.shares_memory().map_or(Ok(None), |shares| shares.node_memory())
-    }
-
-    /// As [`SharesMemory::message_slots`], or `None`. Collective.
-    ///
-    /// # Errors
-    /// As [`SharesMemory::message_slots`].
-    fn message_slots(&self) -> Result<Option<Box<dyn MessageSlots>>> {
-        self.shares_memory().map_or(Ok(None), |shares| shares.message_slots())
-    }
-
-    /// As [`OneSided::window`], or `None`. Collective.
-    ///
-    /// # Errors
-    /// As [`OneSided::window`].
-    fn window(&self) -> Result<Option<Box<dyn RmaWindow>>> {
-        self.one_sided().map_or(Ok(None), |one_sided| one_sided.window())
-    }
-}
-
-impl<C: Comm + ?Sized> CommExt for C {}
 
 /// Communicators of the threads of a rank, in order.
 pub struct TeamComms {
@@ -231,7 +192,7 @@ impl std::fmt::Debug for TeamComms {
     }
 }
 
-/// Messages in device memory. Both methods are **collective**.
+/// Messages in device memory. `reaches` and `alltoallv` are **collective**.
 pub trait DeviceComm {
     /// Whether messages can be sent from and received into memory of this kind. All ranks try it.
     ///

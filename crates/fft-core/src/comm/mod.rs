@@ -20,8 +20,8 @@ pub use agreement::{agree, agree_by, agree_by_memory};
 pub use assert_same::assert_same;
 pub use check_matching::matching;
 pub use comm::{
-    Comm, CommExt, DeviceComm, FailureDetector, OneSided, Part, Parts, Reduce, SharesMemory,
-    TeamComms, Teams,
+    Comm, DeviceComm, FailureDetector, OneSided, Part, Parts, Reduce, SharesMemory, TeamComms,
+    Teams,
 };
 pub use device_buffer::{DeviceAllocation, DeviceBuffer};
 pub use exchange::{Exchanger, MessageHandler, MessagePlan, MessageSpec, PackRequest};

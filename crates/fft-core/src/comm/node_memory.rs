@@ -68,11 +68,11 @@ pub trait NodeMemory: Send {
     /// [`Error::Disagreement`] on every rank for different divisions.
     fn register(&mut self, partition: WritePartition) -> Result<usize, Error>;
 
-    /// Waits for all ranks of the host; whether all pass `true`. Nothing is sent or exposed.
+    /// Waits for all ranks of the host; whether all have succeeded. Nothing is sent or exposed.
     ///
     /// # Errors
     /// [`Error::Left`] on all ranks when one left; [`Error::Transport`] where MPI is not callable.
-    fn sync(&mut self, well: bool) -> Result<bool, Error>;
+    fn sync(&mut self, succeeded: bool) -> Result<bool, Error>;
 
     /// Exposes memory, calls `work` when all ranks have entered, and returns when all exit.
     ///

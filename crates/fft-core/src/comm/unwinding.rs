@@ -18,11 +18,8 @@ impl<'a> Unwinding<'a> {
 
 impl Drop for Unwinding<'_> {
     fn drop(&mut self) {
-        if std::thread::panicking()
-            && !self.already
-            && let Some(detector) = self.comm.failure_detector()
-        {
-            detector.abandon();
+        if std::thread::panicking() && !self.already {
+            self.comm.abandon();
         }
     }
 }

@@ -5,7 +5,7 @@ use super::error_budget::Budget;
 use super::program::{BoundProgram, Buffers};
 use crate::base::Timings;
 use crate::base::{Error, Real, WireError};
-use crate::comm::{Comm, Exchanger, SharedMemory, Unwinding, agree, agree_by_memory, matching};
+use crate::comm::{Comm, Exchanger, NodeMemory, Unwinding, agree, agree_by_memory, matching};
 use crate::problem::{Direction, Exchange};
 use crate::recipe::Recipe;
 
@@ -38,9 +38,6 @@ pub trait AnyExecutor {
     /// The error of the last run over all ranks; `None` if messages are exact.
     fn lost(&self) -> Option<WireError>;
 
-    /// Number of operations of a direction: passes over memory.
-    fn operations(&self, direction: Direction) -> usize;
-
     /// Bytes of memory besides input and output: work buffers, slots, tiles.
     fn memory(&self) -> usize;
 
@@ -50,24 +47,11 @@ pub trait AnyExecutor {
     /// Sets all times and counts to zero.
     fn clear_timings(&mut self);
 
-    /// Whether this rank shares memory with others.
-    fn has_neighbours(&self) -> bool;
-
-    /// Whether other ranks of the host, if any, can see this memory.
-    fn is_seen(&self, memory: &[u8]) -> bool;
-
     /// As [`agree`]. With memory shared by all ranks, success needs no message. Collective.
     ///
     /// # Errors
     /// The lowest failing rank's; [`Error::Left`] if a process has dropped its executor.
     fn agree(&mut self, mine: Result<(), Error>) -> Result<(), Error>;
-
-    /// Zeroed memory for input or output, shared with the other ranks of the host. `None` if this
-    /// rank shares no memory. Collective; lengths may differ.
-    ///
-    /// # Errors
-    /// On every rank of the host if the allocation fails on one.
-    fn allocate(&mut self, bytes: usize) -> Result<Option<Box<dyn SharedMemory>>, Error>;
 }
 
 impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
@@ -160,6 +144,21 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
         Ok(())
     }
 
+    /// Number of operations of a direction: passes over memory.
+    pub fn operations(&self, direction: Direction) -> usize {
+        direction.choose(&self.forward, &self.inverse).ops.len()
+    }
+
+    /// Memory of the ranks of this host, if they share it.
+    pub(crate) fn node_memory(&mut self) -> Option<&mut Box<dyn NodeMemory>> {
+        self.context.node_memory.as_mut()
+    }
+
+    /// Whether other ranks of the host, if any, can see this memory.
+    pub(crate) fn sees(&self, memory: &[u8]) -> bool {
+        self.context.node_memory.as_ref().is_none_or(|node_memory| node_memory.sees(memory))
+    }
+
     /// The device.
     pub fn device(&self) -> &Dev {
         &self.context.device
@@ -185,10 +184,6 @@ impl<T: Real, Dev: Device<T>> AnyExecutor for Executor<T, Dev> {
         self.lost
     }
 
-    fn operations(&self, direction: Direction) -> usize {
-        direction.choose(&self.forward, &self.inverse).ops.len()
-    }
-
     fn memory(&self) -> usize {
         let exchanges = self.context.exchanges.iter();
         let slots: usize = exchanges.map(|(_, exchange)| exchange.memory()).sum();
@@ -205,24 +200,11 @@ impl<T: Real, Dev: Device<T>> AnyExecutor for Executor<T, Dev> {
         self.context.timings = Timings::default();
     }
 
-    fn has_neighbours(&self) -> bool {
-        self.context.node_memory.is_some()
-    }
-
-    fn is_seen(&self, memory: &[u8]) -> bool {
-        self.context.node_memory.as_ref().is_none_or(|node_memory| node_memory.sees(memory))
-    }
-
     fn agree(&mut self, mine: Result<(), Error>) -> Result<(), Error> {
         agree_by_memory(
             self.comm.as_ref(),
             self.context.node_memory.as_deref_mut().filter(|_| self.near),
             mine,
         )
-    }
-
-    fn allocate(&mut self, bytes: usize) -> Result<Option<Box<dyn SharedMemory>>, Error> {
-        let node_memory = self.context.node_memory.as_mut();
-        node_memory.map(|node_memory| node_memory.allocate(bytes)).transpose()
     }
 }

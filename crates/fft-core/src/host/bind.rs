@@ -5,7 +5,7 @@ use super::op::{HostOp, Local, Op};
 use super::reshape::{Encoding, FusedFft, Reshape};
 use super::shared_pass::SharedPass;
 use crate::base::{Error, Real};
-use crate::comm::{CommExt, NodeMemory};
+use crate::comm::NodeMemory;
 use crate::execute::{BindContext, Operations};
 use crate::geometry::{DynBrick, Placed, Transfer};
 use crate::lower::ops::{Op as Pass, SharedFft};

@@ -5,7 +5,7 @@ use super::bind;
 use super::cpu::{Cpu, cpu::zeroed};
 use super::op::HostOp;
 use crate::base::{Energy, Error, Real};
-use crate::comm::{Comm, CommExt, NodeMemory, Reduce, SLOT_ALIGN, SharedMemory, agree};
+use crate::comm::{Comm, NodeMemory, Reduce, SLOT_ALIGN, SharedMemory, agree};
 use crate::execute::{BindContext, Device, Operations, Places, WorkReals};
 use crate::geometry::Transfer;
 use crate::recipe::{Recipe, Step};

@@ -5,7 +5,7 @@ use std::ops::{Deref, DerefMut};
 use bytemuck::Pod;
 
 use crate::base::{Error, Precision};
-use crate::comm::Comm;
+use crate::comm::{Comm, SharedMemory};
 use crate::execute::{AnyExecutor, Executor, MakeExchanger};
 use crate::host::cpu::cpu::Cpu;
 use crate::problem::Direction;
@@ -78,6 +78,31 @@ impl HostExecutor {
         either!(self, it => {
             it.run(direction, src.map(numbers), numbers_mut(dst))
         })
+    }
+
+    /// Number of operations of a direction: passes over memory.
+    pub fn operations(&self, direction: Direction) -> usize {
+        either!(self, it => it.operations(direction))
+    }
+
+    /// Whether other ranks of the host, if any, can see this memory.
+    pub fn sees(&self, memory: &[u8]) -> bool {
+        either!(self, it => it.sees(memory))
+    }
+
+    /// Whether this rank shares memory with others.
+    pub fn has_neighbours(&mut self) -> bool {
+        either!(self, it => it.node_memory().is_some())
+    }
+
+    /// Zeroed memory for input or output, shared with the other ranks of the host. `None` if this
+    /// rank shares no memory. Collective; lengths may differ.
+    ///
+    /// # Errors
+    /// On every rank of the host if the allocation fails on one.
+    pub fn allocate(&mut self, bytes: usize) -> Result<Option<Box<dyn SharedMemory>>, Error> {
+        let node_memory = either!(self, it => it.node_memory());
+        node_memory.map(|node_memory| node_memory.allocate(bytes)).transpose()
     }
 }
 

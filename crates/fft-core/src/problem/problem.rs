@@ -40,7 +40,7 @@ pub struct Problem {
     pub output: Layout,
     /// Execution options.
     pub options: TransportOptions,
-    /// The host of each rank ([`CommExt::host`](crate::CommExt::host)); empty to ignore shared memory.
+    /// The [host](crate::SharesMemory::host) of each rank; empty to ignore shared memory.
     pub hosts: Vec<usize>,
     /// The machine of the cost model.
     pub machine: Arc<Machine>,

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use fft_core::{
-    BindContext, Capabilities, Comm, CommExt, Device, DeviceCapabilities, DeviceOp, Energy, Error,
-    Exchange, NodeMemory, Operations, Places, Recipe, Reduce, Step, Transfer, WorkReals, agree,
+    BindContext, Capabilities, Comm, Device, DeviceCapabilities, DeviceOp, Energy, Error, Exchange,
+    NodeMemory, Operations, Places, Recipe, Reduce, Step, Transfer, WorkReals, agree,
 };
 
 use super::binder::{Bound, bind};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
 use cudarc::driver::{CudaContext, result, sys};
-use fft_core::{Comm, CommExt, DeviceLink, Error, agree};
+use fft_core::{Comm, DeviceLink, Error, agree};
 
 use super::block::Block;
 use super::event::CudaEvent;

@@ -6,9 +6,8 @@ mod entry;
 use std::sync::Arc;
 
 use fft_core::{
-    BUNDLE_BYTES, Comm, CommExt, Error, Exchange, Exchanger, Flight, Memory, MessageHandler,
-    MessagePlan, MessageSlots, MessageSpec, PinnedMemory, SlotParts, SlotSpec, Topology, UsedBytes,
-    agree,
+    BUNDLE_BYTES, Comm, Error, Exchange, Exchanger, Flight, Memory, MessageHandler, MessagePlan,
+    MessageSlots, MessageSpec, PinnedMemory, SlotParts, SlotSpec, Topology, UsedBytes, agree,
 };
 
 use super::messages::{panicked, unreserved};

@@ -1,6 +1,6 @@
 //! The places of messages in windows, and the rounds they are put in. Pure arithmetic.
 
-use fft_core::{Comm, CommExt, MessagePlan, MessageSpec, SLOT_ALIGN, by_host};
+use fft_core::{Comm, MessagePlan, MessageSpec, SLOT_ALIGN, by_host};
 
 /// The hosts of all ranks, and the place of this rank on its own.
 pub(super) struct RankPlace {

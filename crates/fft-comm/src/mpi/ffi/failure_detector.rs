@@ -160,9 +160,10 @@ impl FailureDetector {
     pub(in crate::mpi) fn set_rank(&self, rank: usize) {
         lock(&self.0).rank = rank;
     }
+}
 
-    /// Returns whether all ranks `succeeded`. Collective.
-    pub(in crate::mpi) fn agree(&self, succeeded: bool) -> Result<bool, Error> {
+impl fft_core::FailureDetector for FailureDetector {
+    fn sync(&self, succeeded: bool) -> Result<bool, Error> {
         let state = &mut *lock(&self.0);
         state.comm.ready("MPI_Iallreduce")?;
         if !state.has_ended {

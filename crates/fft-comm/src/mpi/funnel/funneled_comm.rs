@@ -163,12 +163,18 @@ impl Comm for FunneledComm {
         Ok(Box::new(dup))
     }
 
-    fn shares_memory(&self) -> Option<&dyn SharesMemory> {
+    fn failure_detector(&self) -> Option<&dyn FailureDetector> {
         Some(self)
     }
 
-    fn failure_detector(&self) -> Option<&dyn FailureDetector> {
-        Some(self)
+    /// Ends the job, because ranks of other processes cannot be notified.
+    fn abandon(&self) {
+        if self.process.ranks.own().len() < self.size() {
+            self.queue.push(Request::Abort(None));
+            loop {
+                std::thread::park();
+            }
+        }
     }
 }
 
@@ -189,20 +195,11 @@ impl SharesMemory for FunneledComm {
 }
 
 impl FailureDetector for FunneledComm {
-    fn sync(&self, well: bool) -> Result<Option<bool>, Error> {
+    fn sync(&self, succeeded: bool) -> Result<bool, Error> {
         let ask = |operation: &mut Operation, brought: &[Vec<u8>]| {
-            operation.well = Some(brought.iter().all(|mine| *mine == [1]));
+            operation.succeeded = brought.iter().all(|mine| *mine == [1]);
         };
-        self.operate(Collective::Sync, &[u8::from(well)], ask, |operation| operation.well)
-    }
-
-    /// Ends the job, as ranks of other processes cannot be told.
-    fn abandon(&self) {
-        if self.process.ranks.own().len() < self.size() {
-            self.queue.push(Request::Abort(None));
-            loop {
-                std::thread::park();
-            }
-        }
+        let mine = [u8::from(succeeded)];
+        self.operate(Collective::Sync, &mine, ask, |operation| operation.succeeded)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use fft_core::{Comm, Error, FailureDetector, Reduce};
+use fft_core::{Comm, Error, Reduce};
 
 use crate::mpi::mpi_comm::MpiComm;
 use crate::node_memory::on_rank_of;
@@ -44,7 +44,7 @@ pub(super) enum Collective {
     Allgather,
     /// Reduces `values`.
     Allreduce(Reduce),
-    /// Whether all processes are `well`.
+    /// Whether all processes have `succeeded`.
     Sync,
     /// Makes `processes`.
     Dup,
@@ -56,7 +56,7 @@ pub(super) struct Operation {
     pub(super) collective: Collective,
     pub(super) bytes: Vec<u8>,
     pub(super) values: Vec<f64>,
-    pub(super) well: Option<bool>,
+    pub(super) succeeded: bool,
     /// One for each thread.
     pub(super) processes: Vec<Arc<ProcessComm>>,
     pub(super) worlds: Vec<Arc<World>>,
@@ -79,7 +79,7 @@ impl ProcessComm {
             collective: Collective::Barrier,
             bytes: Vec::new(),
             values: Vec::new(),
-            well: None,
+            succeeded: false,
             processes: Vec::new(),
             worlds: Vec::new(),
             result: None,
@@ -117,11 +117,9 @@ impl Operation {
             Collective::Allgather => self.gather(comm, ranks),
             Collective::Allreduce(how) => comm.allreduce(how, &mut self.values),
             Collective::Sync => {
-                let alone = self.well;
-                self.well = match comm.sync(self.well == Some(true))? {
-                    None => alone,
-                    well => well,
-                };
+                if let Some(detector) = comm.failure_detector() {
+                    self.succeeded = detector.sync(self.succeeded)?;
+                }
                 Ok(())
             }
             Collective::Barrier | Collective::Dup | Collective::Flight(_) => comm.barrier(),
