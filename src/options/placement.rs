@@ -8,8 +8,9 @@ define_options! {
     /// Where a plan computes, and in what precision.
     ///
     /// Programs in Rust choose this by types and by drafts: the numbers of
-    /// [`Draft::precision`](crate::Draft), the threads of [`Draft::threads`](crate::Draft::threads),
-    /// and the device of `Draft::on`. Other languages have these as options.
+    /// [`Draft::precision`](crate::Draft), the threads of
+    /// [`Draft::threads`](crate::Draft::threads), and the device of `Draft::on`. Other languages
+    /// have these as options.
     Placement {
         /// The format of all numbers: f32 or f64.
         Placement precision: Precision = Precision::F64, |precision: Precision| precision;
