@@ -32,6 +32,7 @@
 //! - `team`: the threads of a process that share the work of its plans;
 //! - `tuning`: the choice of a recipe;
 //! - `machines`: machines of the model, by name or in files;
+//! - `trace`: files with what ranks do, and when;
 //! - `plan`: drafts and plans, of ranks and of [this process alone](local);
 //! - [`arrays`]: copies between fields and local arrays, ghost points;
 //! - `calibration`: machines of the model, measured with plans.
@@ -72,6 +73,7 @@ mod options;
 mod plan;
 pub mod spectral;
 mod team;
+mod trace;
 pub mod tuning;
 pub mod warnings;
 

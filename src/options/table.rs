@@ -5,6 +5,7 @@ use super::machine_choice::MachineChoice;
 use super::tuning::Tuning;
 use super::value::Form;
 use fft_core::{DynBrick, Exchange, Kind, Layouts, Memory, PerAxis, Scale, Tolerance, Wire};
+use std::path::PathBuf;
 
 /// Calls a macro with the declaration of all options.
 ///
@@ -83,6 +84,10 @@ macro_rules! options_table {
                 /// ethernet, h200; or a file that `fft-cli calibrate` has written.
                 Choice machine: Option<MachineChoice> = None,
                 |machine: impl Into<$crate::options::MachineChoice>| Some(machine.into());
+                /// A file for a trace: what each rank does, and when, in the format that Perfetto and
+                /// browsers show, and `fft-cli trace` sums up. By default the file that the
+                /// environment variable THRIFFTY_TRACE names, or none.
+                Choice trace: Option<PathBuf> = None, |file: impl Into<std::path::PathBuf>| Some(file.into());
                 /// The layouts between input and output that are considered: any, slabs or pencils.
                 Method layouts: Layouts = Layouts::Any, |layouts: fft_core::Layouts| layouts;
                 /// The memory of a plan on the host besides input and output. ample: as much as is

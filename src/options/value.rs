@@ -1,6 +1,7 @@
 //! Values of options as text.
 
 use std::fmt::Display;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use fft_core::{
@@ -110,6 +111,21 @@ macro_rules! by_parsing {
 by_parsing! {
     bool: Form::Flag, "true or false";
     usize: Form::Count, "a whole number, 0 or more";
+}
+
+impl OptionValue for PathBuf {
+    const FORM: Form = Form::Path;
+
+    fn parse(name: &str, text: &str) -> Result<Self, Error> {
+        match text {
+            "" => Err(Error::argument(name, "nothing", "the path of a file")),
+            _ => Ok(text.into()),
+        }
+    }
+
+    fn text(&self) -> String {
+        self.display().to_string()
+    }
 }
 
 impl<V: OptionValue> OptionValue for Option<V> {

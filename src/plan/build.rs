@@ -1,5 +1,6 @@
 //! From a draft to a plan: ranks agree on the options, choose a recipe and bind it.
 
+use std::path::PathBuf;
 use std::sync::Once;
 
 use fft_comm::check_messages;
@@ -47,10 +48,20 @@ impl DynDraft<'_> {
     }
 
     fn build_in_memory(&self) -> Result<DynPlan, Error> {
-        let mut options = self.settle()?;
+        let options = self.settle()?;
         if self.has_teams()? {
             return team_plans::plan(self, options);
         }
+        let trace = options.trace.clone();
+        let mut plan = self.bind(options)?;
+        if let Some(path) = trace {
+            plan.trace(path)?;
+        }
+        Ok(plan)
+    }
+
+    /// The plan of one thread of each rank. Collective.
+    fn bind(&self, mut options: Options) -> Result<DynPlan, Error> {
         #[cfg(feature = "cuda")]
         if let Some(device) = &self.device {
             let ready = self.ready(device, &options)?;
@@ -97,6 +108,8 @@ impl DynDraft<'_> {
         if options.tolerance.is_none() && options.wire == Some(Wire::Raw) {
             options.wire = None;
         }
+        let named = std::env::var_os("THRIFFTY_TRACE").filter(|path| !path.is_empty());
+        options.trace = options.trace.or(named.map(PathBuf::from));
         self.compare(&options)?;
         if let Some(MachineChoice::Named(name)) = &options.machine {
             options.machine = Some(self.read_machine(name)?.into());

@@ -15,6 +15,7 @@ use fft_gpu::DeviceMemory;
 use crate::bound::{Bound, HostBound};
 use crate::field::{Bytes, BytesMut, DynArray, DynTransform, RankArrays};
 use crate::spectral::Domain;
+use crate::trace::Tracer;
 use crate::tuning::{Candidate, Decision, Report, Source, save_wisdom};
 
 /// A [`Plan`](crate::Plan) whose transform, precision, place and number of axes are run-time
@@ -30,6 +31,7 @@ pub struct DynPlan {
     /// The name of the problem in wisdom, of plans that were chosen.
     key: Option<String>,
     arrays: RankArrays,
+    tracer: Option<Tracer>,
 }
 
 /// Binds a checked recipe.
@@ -95,7 +97,7 @@ impl DynPlan {
         assert_same(comm, &[("recipe", identity(&recipe))])?;
         let bound = bind(&recipe)?;
         let arrays = RankArrays::new(recipe.problem().clone(), comm.rank());
-        Ok(Self { bound, recipe, report, key, arrays })
+        Ok(Self { bound, recipe, report, key, arrays, tracer: None })
     }
 
     /// The plan of a process whose threads have plans of their own.
@@ -105,7 +107,7 @@ impl DynPlan {
         report: Report,
         arrays: RankArrays,
     ) -> Self {
-        Self { bound, recipe, report, key: None, arrays }
+        Self { bound, recipe, report, key: None, arrays, tracer: None }
     }
 
     /// Threads of this process that transform; they are the ranks of the recipe.
@@ -209,6 +211,30 @@ impl DynPlan {
         self.bound.executor_mut().clear_timings();
     }
 
+    /// Writes to a file what each rank does in later transforms, and when. Collective.
+    ///
+    /// The file is in Chrome's trace format, which Perfetto and browsers (`about:tracing`) show. It
+    /// has a track for each rank, with its runs, the operations of each, and the messages that it
+    /// packs and unpacks with their bytes. Operations have the time that the model predicts and a
+    /// floor, which is the time of their memory accesses or of their messages. `fft-cli trace`
+    /// prints a summary. Ranks append to one file, on hosts without a common file system to one on
+    /// each; several plans can have the same file. Lines are written now and then, when a transform
+    /// fails, and when the plan is dropped.
+    ///
+    /// Transforms on devices return before their work is done, so that times of operations there
+    /// are times of their launches.
+    ///
+    /// # Errors
+    /// On every rank: [`Error::OnRank`] when one cannot write the file.
+    pub fn trace(&mut self, path: impl AsRef<Path>) -> Result<(), Error> {
+        let tracer = Tracer::new(self.comm(), path.as_ref(), &self.recipe)?;
+        if let Some(recorder) = self.bound.executor_mut().recorder() {
+            recorder.set_traced(true);
+            self.tracer = Some(tracer);
+        }
+        Ok(())
+    }
+
     /// Transforms from one array of the host to another. Collective.
     ///
     /// # Errors
@@ -309,6 +335,22 @@ impl DynPlan {
         self.run_seen(direction, mine, BytesMut::Host(array.bytes_mut()))
     }
 
+    /// Transforms arrays that all ranks have checked.
+    fn execute(
+        &mut self,
+        direction: Direction,
+        input: Option<Bytes<'_>>,
+        output: BytesMut<'_>,
+    ) -> Result<(), Error> {
+        let done = self.bound.run(direction, input, output);
+        if let Some(tracer) = &mut self.tracer
+            && let Some(recorder) = self.bound.executor_mut().recorder()
+        {
+            tracer.record(&recorder.take_events(), done.is_err());
+        }
+        done
+    }
+
     fn run_seen(
         &mut self,
         direction: Direction,
@@ -317,7 +359,7 @@ impl DynPlan {
     ) -> Result<(), Error> {
         let seen = mine.and_then(|()| self.check_seen(data.as_bytes()));
         self.bound.executor_mut().agree(seen)?;
-        self.bound.run(direction, None, data)
+        self.execute(direction, None, data)
     }
 
     fn run_between(
@@ -334,7 +376,7 @@ impl DynPlan {
             .and_then(|()| self.check_seen(input))
             .and_then(|()| self.check_seen(output.as_bytes()));
         self.bound.executor_mut().agree(fit)?;
-        self.bound.run(direction, Some(input), output)
+        self.execute(direction, Some(input), output)
     }
 
     fn run_within(&mut self, direction: Direction, data: BytesMut<'_>) -> Result<(), Error> {
@@ -342,7 +384,7 @@ impl DynPlan {
             .check("array in place", data.as_bytes(), 1, self.in_place_len())
             .and_then(|()| self.check_seen(data.as_bytes()));
         self.bound.executor_mut().agree(fit)?;
-        self.bound.run(direction, None, data)
+        self.execute(direction, None, data)
     }
 
     /// Whether an array has so many points of physical (0) or spectral data (1), and is where it

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fft_core::{
     Access, AnyExecutor, Comm, Direction, DynBrick, DynGrid, Error, Exchange, Precision, Recipe,
-    Reduce, Timings, Unwinding, WireError, agree,
+    Recorder, Reduce, Timings, Unwinding, WireError, agree,
 };
 
 use super::dyn_draft::DynDraft;
@@ -276,6 +276,11 @@ impl AnyExecutor for TeamPlans {
                 plan.clear_timings();
             }
         }
+    }
+
+    /// None: the plans of the threads are traced.
+    fn recorder(&mut self) -> Option<&mut Recorder> {
+        None
     }
 
     fn agree(&mut self, mine: Result<(), Error>) -> Result<(), Error> {

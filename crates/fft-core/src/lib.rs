@@ -45,8 +45,8 @@ pub use comm::{
     WritePartition, agree, agree_by, agree_by_memory, assert_same, gather_lists, matching,
 };
 pub use execute::{
-    AnyExecutor, BindContext, Device, Executor, MakeExchanger, OpBuffers, Operation, Operations,
-    Places, RunContext, RunParts, Window, WorkReals,
+    Activity, AnyExecutor, BindContext, Device, Event, Executor, MakeExchanger, OpBuffers,
+    Operation, Operations, Places, Recorder, RunContext, RunParts, Window, WorkReals,
 };
 pub use fft_lines::{
     Costs, Layout as LineLayout, LineCosts, OneByOne, PerProcess, RADICES, Trigonometric,
@@ -64,7 +64,7 @@ pub use lower::{
 };
 pub use num_complex::Complex;
 pub use planner::cost;
-pub use planner::{BytesMoved, Expected, Layouts, Prediction};
+pub use planner::{BytesMoved, Expected, Layouts, PredictedOperation, Prediction};
 pub use problem::{
     Access, Chunking, Codecs, Direction, Epochs, Exchange, GpuTransport, How, Kind, Link, Machine,
     Memory, Messages, Norm, Problem, Quantity, Rate, Scale, TransportOptions, TransportPolicy,

@@ -7,7 +7,9 @@ use clap::{CommandFactory, Parser, Subcommand};
 use thriffty::Comm;
 use thriffty::warnings::shown;
 
-use super::{bench, calibrate, list, plan, sample, spectrum, study, transform, tune, verify};
+use super::{
+    bench, calibrate, list, plan, sample, spectrum, study, trace, transform, tune, verify,
+};
 use crate::args::parse::count;
 use crate::ranks::world::Failure;
 
@@ -38,6 +40,7 @@ enum Command {
     Study(study::Options),
     Plan(plan::Options),
     Scale(plan::Scaling),
+    Trace(trace::Options),
     List(list::Options),
 }
 
@@ -47,6 +50,7 @@ impl Cli {
         match &self.command {
             Command::Plan(options) => Some(Box::new(|| plan::run(options, self.ranks))),
             Command::Scale(options) => Some(Box::new(|| plan::run_scale(options, self.ranks))),
+            Command::Trace(options) => Some(Box::new(|| trace::run(options))),
             Command::List(options) => Some(Box::new(|| list::run(options))),
             _ => None,
         }
@@ -63,7 +67,7 @@ impl Cli {
             Command::Sample(options) => sample::run(comm, options),
             Command::Spectrum(options) => spectrum::run(comm, options),
             Command::Study(options) => study::run(comm, options, self.ranks.is_some()),
-            Command::Plan(_) | Command::Scale(_) | Command::List(_) => {
+            Command::Plan(_) | Command::Scale(_) | Command::Trace(_) | Command::List(_) => {
                 unreachable!("run without ranks")
             }
         }

@@ -1,5 +1,5 @@
 //! The commands, one file or folder each, with their options. Each `run` is collective, but those
-//! of `list`, `plan` and `scale`, which need no ranks.
+//! of `list`, `plan`, `scale` and `trace`, which need no ranks.
 
 pub(crate) mod cli;
 
@@ -11,6 +11,7 @@ mod sample;
 mod serve;
 mod spectrum;
 mod study;
+mod trace;
 mod transform;
 mod tune;
 mod verify;

@@ -3,7 +3,8 @@
 //! The executor runs a list of operations. A device defines the operations of a recipe: passes
 //! through caches on a host ([`crate::HostOp`]), launches on a GPU.
 
-use crate::base::{Energy, Error, Real, Timings};
+use super::trace::Recorder;
+use crate::base::{Energy, Error, Real};
 use crate::comm::{Comm, Exchanger, MessagePlan, NodeMemory};
 use crate::geometry::Transfer;
 use crate::lower::MemoryNeeds;
@@ -223,8 +224,8 @@ pub struct RunContext<Dev> {
     pub(crate) exchanges: Vec<(Exchange, Box<dyn Exchanger>)>,
     /// Memory of other ranks on this host, if shared.
     pub node_memory: Option<Box<dyn NodeMemory>>,
-    /// Accumulated times.
-    pub timings: Timings,
+    /// Accumulated times, and events if the plan is traced.
+    pub timings: Recorder,
 }
 
 impl<Dev> RunContext<Dev> {
@@ -249,5 +250,5 @@ pub struct RunParts<'a, Dev> {
     /// As in [`RunContext`].
     pub node_memory: &'a mut Option<Box<dyn NodeMemory>>,
     /// As in [`RunContext`].
-    pub timings: &'a mut Timings,
+    pub timings: &'a mut Recorder,
 }

@@ -3,8 +3,8 @@
 use super::device::{BindContext, Device, Operation, RunContext, WorkReals};
 use super::error_budget::Budget;
 use super::program::{BoundProgram, Buffers};
-use crate::base::Timings;
-use crate::base::{Error, Real, WireError};
+use super::trace::{Activity, Recorder};
+use crate::base::{Error, Real, Timings, WireError};
 use crate::comm::{Comm, Exchanger, NodeMemory, Unwinding, agree, agree_by_memory, matching};
 use crate::problem::{Direction, Exchange};
 use crate::recipe::Recipe;
@@ -46,6 +46,9 @@ pub trait AnyExecutor {
 
     /// Sets all times and counts to zero.
     fn clear_timings(&mut self);
+
+    /// What records events, if this executor has operations of its own.
+    fn recorder(&mut self) -> Option<&mut Recorder>;
 
     /// As [`agree`]. With memory shared by all ranks, success needs no message. Collective.
     ///
@@ -98,7 +101,7 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
         let reals = WorkReals::most(programs.each_ref().map(BoundProgram::work));
         let work = device.work(reals, comm.as_ref(), node_memory.as_deref_mut().map(|c| c as _))?;
         let [forward, inverse] = programs;
-        let context = RunContext { device, exchanges, node_memory, timings: Timings::default() };
+        let context = RunContext { device, exchanges, node_memory, timings: Recorder::default() };
         let near = recipe.problem().all_near();
         let mut bound = Self { comm, forward, inverse, work, reals, context, near, lost: None };
         let reserved = bound.reserve();
@@ -132,6 +135,18 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
         dst: &mut Dev::Memory,
     ) -> Result<(), Error> {
         self.lost = None;
+        let begun = self.context.timings.begin();
+        let ended = self.run_program(direction, src, dst);
+        self.context.timings.end(begun, Activity::Run(direction));
+        ended
+    }
+
+    fn run_program(
+        &mut self,
+        direction: Direction,
+        src: Option<&Dev::Memory>,
+        dst: &mut Dev::Memory,
+    ) -> Result<(), Error> {
         let Self { comm, context, work, .. } = self;
         let program = direction.choose(&mut self.forward, &mut self.inverse);
         let _unwinding = Unwinding::watch(comm.as_ref());
@@ -193,11 +208,15 @@ impl<T: Real, Dev: Device<T>> AnyExecutor for Executor<T, Dev> {
     }
 
     fn timings(&self) -> Timings {
-        self.context.timings
+        *self.context.timings
     }
 
     fn clear_timings(&mut self) {
-        self.context.timings = Timings::default();
+        *self.context.timings = Timings::default();
+    }
+
+    fn recorder(&mut self) -> Option<&mut Recorder> {
+        Some(&mut self.context.timings)
     }
 
     fn agree(&mut self, mine: Result<(), Error>) -> Result<(), Error> {

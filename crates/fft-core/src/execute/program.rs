@@ -3,6 +3,7 @@
 use super::device::WorkReals;
 use super::device::{Device, OpBuffers, Operation, Operations, Places, RunContext, Window};
 use super::error_budget::Budget;
+use super::trace::Activity;
 use crate::base::{Error, Real, WireError};
 use crate::comm::Comm;
 use crate::lower::MemoryNeeds;
@@ -41,14 +42,16 @@ impl<T: Real, Dev: Device<T>> BoundProgram<T, Dev> {
         let mut result = Ok(());
         for step in &allocation.steps {
             let buffers = buffers.of(step);
-            let done = match step.action {
-                Action::Run(op) => self.ops[op].run(context, buffers),
+            let begun = context.timings.begin();
+            let (done, activity) = match step.action {
+                Action::Run(op) => (self.ops[op].run(context, buffers), Activity::Operation(op)),
                 Action::Copy(value) => {
                     let src = buffers.src.expect("a copy is from another place");
                     context.device.copy(self.needs.reals[value], src, buffers.dst);
-                    Ok(())
+                    (Ok(()), Activity::Copy)
                 }
             };
+            context.timings.end(begun, activity);
             result = result.and(done);
         }
         let finished = result.and(context.device.finish());

@@ -12,9 +12,10 @@ use super::cpu::{Cpu, CpuFft};
 use super::fused_pack::FusedPack;
 use super::spill_buffers::{Read, Written};
 use crate::base::cache_sizes::TILE_BYTES;
-use crate::base::{Error, Real, Timings};
+use crate::base::{Error, Real};
 use crate::codec::Wire;
 use crate::comm::{Exchanger, Expose, MessagePlan, MessageSpec, NodeMemory};
+use crate::execute::Recorder;
 use crate::geometry::{DynBrick, Transfer};
 use crate::problem::Gain;
 use crate::recipe::Pass;
@@ -221,7 +222,7 @@ impl<T: Real> Reshape<T> {
         device: &mut Cpu<T>,
         src: Read<'_, T>,
         dst: Written<'_, T>,
-        timings: &mut Timings,
+        timings: &mut Recorder,
     ) -> Result<(), Error> {
         let (start, busy) = (Instant::now(), timings.busy());
         let Transports { exchange, node_memory } = transports;
@@ -252,7 +253,8 @@ impl<T: Real> Reshape<T> {
         let squared_error = run.encoded.squared_error;
         fused_pack.iter_mut().for_each(|fused_pack| fused_pack.end(device));
         (self.fused_pack, self.squared_error) = (fused_pack, squared_error);
-        timings.exchange += start.elapsed().saturating_sub(timings.busy() - busy);
+        let waited = start.elapsed().saturating_sub(timings.busy() - busy);
+        timings.exchange += waited;
         result
     }
 }

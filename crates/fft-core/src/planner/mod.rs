@@ -11,4 +11,4 @@ pub(crate) mod small_keys;
 pub(crate) mod volume;
 
 pub use candidates::Layouts;
-pub use predict::{BytesMoved, Expected, Prediction};
+pub use predict::{BytesMoved, Expected, PredictedOperation, Prediction};

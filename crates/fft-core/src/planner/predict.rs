@@ -55,6 +55,18 @@ pub struct BytesMoved {
     pub far_messages: f64,
 }
 
+/// The predicted time of an operation on the busiest rank.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PredictedOperation {
+    /// What it does, as [`Program`] prints it.
+    pub text: String,
+    /// Seconds by the model.
+    pub seconds: f64,
+    /// Seconds of its accesses to memory, or of its messages on their way if these take longer. It
+    /// cannot be faster on the machine of the model.
+    pub floor: f64,
+}
+
 impl Recipe {
     /// The predicted cost of the forward transform on the problem's machine. Ranks of one host are
     /// taken as threads, or, on a machine of GPUs, as ranks with a GPU each, joined by links. Of
@@ -68,6 +80,40 @@ impl Recipe {
 
     /// The predicted cost on another machine.
     pub fn predict_on(&self, machine: &Machine) -> Prediction {
+        self.predict_program(machine, Direction::Forward, |predictor| {
+            let program = predictor.program;
+            program.ops.iter().for_each(|op| predictor.operation(op));
+            let steps = std::mem::take(&mut predictor.steps);
+            let seconds = steps.iter().map(|step| step.seconds).sum();
+            Prediction { steps, seconds, passes: program.passes_over_memory() }
+        })
+    }
+
+    /// What each operation of a direction does, and its predicted time on the problem's machine.
+    pub fn predict_operations(&self, direction: Direction) -> Vec<PredictedOperation> {
+        self.predict_program(&self.problem().machine, direction, |predictor| {
+            let program = predictor.program;
+            let texts = program.to_string();
+            let operations = program.ops.iter().zip(texts.lines()).map(|(op, text)| {
+                let before = predictor.sums();
+                predictor.operation(op);
+                let [seconds, memory, flight] = predictor.sums();
+                PredictedOperation {
+                    text: text.into(),
+                    seconds: seconds - before[0],
+                    floor: (memory - before[1]).max(flight - before[2]),
+                }
+            });
+            operations.collect()
+        })
+    }
+
+    fn predict_program<R>(
+        &self,
+        machine: &Machine,
+        direction: Direction,
+        predict: impl FnOnce(&mut Predictor<'_>) -> R,
+    ) -> R {
         let problem = self.problem();
         let is_on_devices = machine.gpu.is_some() && problem.options.access != Access::Cached;
         let is_lowered = is_on_devices && problem.input.ranks() <= volume::FEW;
@@ -76,7 +122,7 @@ impl Recipe {
             Some(devices) => Capabilities::of_devices(devices),
             None => Capabilities::of_threads(problem),
         };
-        let program = &self.lower(Direction::Forward, capabilities);
+        let program = &self.lower(direction, capabilities);
         let hosts = &Topology::new(&problem.hosts, problem.input.ranks());
         let model = Model::of(machine, hosts, problem.input.ranks());
         let all_near = program.policy.all_near && problem.input.ranks() > 1;
@@ -94,19 +140,7 @@ impl Recipe {
             before,
         };
         predictor.reshapes();
-        for op in &program.ops {
-            match op {
-                Op::LocalFft(ffts) => predictor.transforms(ffts, false),
-                Op::SharedPass(pass) => predictor.transforms(&pass.ffts, false),
-                Op::Exchange(pass) => predictor.exchange(pass),
-                Op::Across(AcrossFft { both, .. }) => predictor.transforms(both, false),
-                Op::Store(pass) => predictor.store(pass),
-                Op::CopyOut => predictor.copy_out(program.start_and_end()[1]),
-            }
-        }
-        let Predictor { steps, .. } = predictor;
-        let seconds = steps.iter().map(|step| step.seconds).sum();
-        Prediction { steps, seconds, passes: program.passes_over_memory() }
+        predict(&mut predictor)
     }
 }
 
@@ -127,6 +161,25 @@ struct Predictor<'a> {
 }
 
 impl Predictor<'_> {
+    fn operation(&mut self, op: &Op<'_>) {
+        match op {
+            Op::LocalFft(ffts) => self.transforms(ffts, false),
+            Op::SharedPass(pass) => self.transforms(&pass.ffts, false),
+            Op::Exchange(pass) => self.exchange(pass),
+            Op::Across(AcrossFft { both, .. }) => self.transforms(both, false),
+            Op::Store(pass) => self.store(pass),
+            Op::CopyOut => self.copy_out(self.program.start_and_end()[1]),
+        }
+    }
+
+    /// Seconds of all steps: in all, of memory, and of messages on their way.
+    fn sums(&self) -> [f64; 3] {
+        let zero = [0.0; 3];
+        self.steps.iter().fold(zero, |[seconds, memory, flight], step| {
+            [seconds + step.seconds, memory + step.memory, flight + step.spent.flight]
+        })
+    }
+
     /// The volume of every reshape, and its barrier with shared memory.
     fn reshapes(&mut self) {
         for (number, step) in self.program.recipe.steps().iter().enumerate() {

@@ -3,9 +3,10 @@
 use super::codecs::Encoded;
 use super::{FusedFft, LocalCopy, Reshape, Unpack};
 use crate::base::timings::Time;
-use crate::base::{Error, Real, Timings};
+use crate::base::{Error, Real};
 use crate::codec::{BadMessage, codec::copy};
 use crate::comm::{Exchanger, MessageHandler, PeerMemory};
+use crate::execute::{Activity, Recorder};
 use crate::geometry::Transfer;
 use crate::host::cpu::{Cpu, CpuCall};
 use crate::host::fused_pack::{FusedPack, Path};
@@ -18,7 +19,7 @@ pub(super) struct ReshapeRun<'a, T: Real> {
     pub(super) device: &'a mut Cpu<T>,
     pub(super) src: Read<'a, T>,
     pub(super) dst: Written<'a, T>,
-    pub(super) timings: &'a mut Timings,
+    pub(super) timings: &'a mut Recorder,
     /// The first message that did not decode.
     pub(super) damage: Result<(), Error>,
     pub(super) encoded: Encoded,
@@ -63,12 +64,15 @@ impl<T: Real> Handler<'_, '_, T> {
 
     fn decode(&mut self, number: usize, message: &[u8], (to, scatter): (usize, &Transfer)) {
         let ReshapeRun { reshape, device, dst, timings, .. } = &mut *self.run;
+        let begun = timings.begin();
         let decoded = timings.unpack.time(|| {
             if device.fails(CpuCall::Unpack) {
                 return Err(BadMessage::Length { found: 0, expected: message.len() });
             }
             reshape.codecs.decode(number, message, (dst[to], scatter))
         });
+        let peer = reshape.message_plan.recvs[number].peer;
+        timings.end(begun, Activity::Unpack { peer, bytes: message.len() });
         if let Err(bad) = decoded {
             self.note_damage(number, &bad);
         }
@@ -96,8 +100,11 @@ impl<T: Real> MessageHandler for Handler<'_, '_, T> {
             None => src[*from],
         };
         device.fails(CpuCall::Pack);
+        let begun = timings.begin();
         let pack = || reshape.codecs.encode(number, (src, gather), message, encoded);
         let bytes = timings.pack.time(pack);
+        let peer = reshape.message_plan.sends[number].peer;
+        timings.end(begun, Activity::Pack { peer, bytes });
         timings.sent += bytes as u64;
         timings.reals += (gather.elements() * width) as u64;
         bytes

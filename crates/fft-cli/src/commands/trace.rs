@@ -1,0 +1,244 @@
+//! `trace`: the summary of a trace.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Deserialize;
+
+use crate::output::units;
+use crate::ranks::world::{Failure, say};
+
+/// Sums up a trace that plans have written with --trace, or THRIFFTY_TRACE.
+///
+/// For each operation of each plan it prints the time of the slowest rank, the time that the model
+/// predicts, and how much of the floor is achieved: the time of the memory accesses or messages
+/// alone, over the measured time. For operations in which ranks meet, it names the rank that came
+/// last most often. Then it says what to try. The first run of each plan is left out if there are
+/// others.
+#[derive(Args, Debug)]
+pub(crate) struct Options {
+    /// The trace.
+    file: PathBuf,
+}
+
+pub(super) fn run(options: &Options) -> Result<(), Failure> {
+    let path = options.file.display();
+    let text = std::fs::read_to_string(&options.file)
+        .map_err(|why| Failure::Refused(format!("{path}: {why}")))?;
+    let summary = Summary::of(&text).map_err(|why| Failure::Refused(format!("{path}: {why}")))?;
+    say(&summary.to_string())
+}
+
+/// A line of a trace. Others than those of operations are not read.
+#[derive(Deserialize)]
+struct Line {
+    name: String,
+    cat: Option<String>,
+    pid: usize,
+    #[serde(default)]
+    ts: f64,
+    #[serde(default)]
+    dur: f64,
+    #[serde(default)]
+    args: Arguments,
+}
+
+#[derive(Default, Deserialize)]
+struct Arguments {
+    #[serde(default)]
+    plan: usize,
+    #[serde(default)]
+    run: usize,
+    #[serde(default)]
+    direction: String,
+    operation: Option<usize>,
+    #[serde(default)]
+    model_us: f64,
+    #[serde(default)]
+    floor_us: f64,
+    #[serde(default)]
+    exchange_us: f64,
+}
+
+/// The order of operations: by plan, forward before inverse, then by number.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+struct Key {
+    plan: usize,
+    direction: String,
+    operation: usize,
+}
+
+/// One operation of one plan.
+#[derive(Debug, Default)]
+struct Operation {
+    text: String,
+    model: f64,
+    floor: f64,
+    /// For each run: when each rank began, how long it took, and how long it waited.
+    runs: BTreeMap<usize, Vec<Visit>>,
+}
+
+#[derive(Debug)]
+struct Visit {
+    rank: usize,
+    begin: f64,
+    duration: f64,
+    waited: f64,
+}
+
+/// Times of an operation in seconds.
+struct Figures {
+    slowest: f64,
+    waited: f64,
+    /// The rank that came last most often, in which share of the runs, and how much later than the
+    /// rank in the middle it came on average.
+    latest: Option<Latest>,
+}
+
+struct Latest {
+    rank: usize,
+    share: f64,
+    behind: f64,
+}
+
+#[derive(Debug, Default)]
+struct Summary {
+    operations: BTreeMap<Key, Operation>,
+    /// Lines that are no part of a trace, as the last one of a process that was killed.
+    broken: usize,
+}
+
+impl Summary {
+    fn of(text: &str) -> Result<Self, String> {
+        let mut summary = Self::default();
+        for line in text.lines() {
+            let line = line.trim().trim_end_matches(',');
+            if ["", "[", "]"].contains(&line) {
+                continue;
+            }
+            match serde_json::from_str::<Line>(line) {
+                Ok(line) => summary.add(line),
+                Err(_) => summary.broken += 1,
+            }
+        }
+        for operation in summary.operations.values_mut() {
+            if operation.runs.len() > 1 {
+                operation.runs.pop_first();
+            }
+        }
+        match summary.operations.is_empty() {
+            true => Err("found no operations, expected a trace that a plan has written".into()),
+            false => Ok(summary),
+        }
+    }
+
+    fn add(&mut self, line: Line) {
+        let Line { name, cat, pid, ts, dur, args } = line;
+        let (Some("operation"), Some(number)) = (cat.as_deref(), args.operation) else { return };
+        let key = Key { plan: args.plan, direction: args.direction, operation: number };
+        let operation = self.operations.entry(key).or_default();
+        operation.text = name;
+        (operation.model, operation.floor) = (args.model_us * 1e-6, args.floor_us * 1e-6);
+        operation.runs.entry(args.run).or_default().push(Visit {
+            rank: pid,
+            begin: ts * 1e-6,
+            duration: dur * 1e-6,
+            waited: args.exchange_us * 1e-6,
+        });
+    }
+}
+
+impl Operation {
+    fn figures(&self) -> Figures {
+        let (mut slowest, mut waited) = (0.0, 0.0);
+        let mut last: HashMap<usize, Vec<f64>> = HashMap::new();
+        for visits in self.runs.values() {
+            slowest += visits.iter().map(|visit| visit.duration).fold(0.0, f64::max);
+            waited += visits.iter().map(|visit| visit.waited).fold(0.0, f64::max);
+            let mut begins: Vec<_> = visits.iter().map(|visit| visit.begin).collect();
+            begins.sort_by(f64::total_cmp);
+            let middle = begins[(begins.len() - 1) / 2];
+            let latest = visits.iter().max_by(|a, b| a.begin.total_cmp(&b.begin));
+            if let Some(latest) = latest.filter(|_| visits.len() > 1) {
+                last.entry(latest.rank).or_default().push(latest.begin - middle);
+            }
+        }
+        let runs = self.runs.len() as f64;
+        let latest =
+            last.into_iter().max_by_key(|(rank, behind)| (behind.len(), usize::MAX - rank));
+        let latest = latest.map(|(rank, behind)| {
+            let times = behind.len() as f64;
+            Latest { rank, share: times / runs, behind: behind.iter().sum::<f64>() / times }
+        });
+        let latest = latest.filter(|_| waited > 0.0);
+        Figures { slowest: slowest / runs, waited: waited / runs, latest }
+    }
+
+    /// What to try, if anything stands out.
+    fn advice(&self, figures: &Figures) -> Option<String> {
+        let Figures { slowest, waited, latest } = figures;
+        if let Some(Latest { rank, share, behind }) = latest
+            && *behind > slowest / 4.0
+            && *share >= 0.5
+        {
+            return Some(format!(
+                "the others wait for rank {rank}: look for other work on its core, and for what \
+                 its program does before"
+            ));
+        }
+        if self.model > 0.0 && *slowest > 2.0 * self.model {
+            let cause = match *waited > slowest / 2.0 {
+                true => {
+                    "ranks wait for messages or each other: are there as many cores as ranks, \
+                         and do messages take the fast network?"
+                }
+                false => {
+                    "are ranks bound to cores, and is the machine of the model this one \
+                          (fft-cli calibrate)?"
+                }
+            };
+            return Some(format!("twice as slow as the model expects: {cause}"));
+        }
+        None
+    }
+}
+
+impl std::fmt::Display for Summary {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut plan = None;
+        for (key, operation) in &self.operations {
+            if plan != Some((key.plan, &key.direction)) {
+                plan = Some((key.plan, &key.direction));
+                let runs = operation.runs.len();
+                let ranks = operation.runs.values().map(Vec::len).max().unwrap_or(0);
+                let (number, way) = (key.plan, &key.direction);
+                writeln!(f, "plan {number}, {way}: mean of {runs} runs, {ranks} ranks")?;
+            }
+            let figures = operation.figures();
+            let (time, model) = (units::time(figures.slowest), units::time(operation.model));
+            let achieved = 100.0 * operation.floor / figures.slowest;
+            let (number, text) = (key.operation, &operation.text);
+            writeln!(f, "  {number}: {text}")?;
+            write!(f, "     {time}, model {model}, {achieved:.0}% of floor")?;
+            if figures.waited > 0.0 {
+                write!(f, ", waits {}", units::time(figures.waited))?;
+            }
+            if let Some(Latest { rank, share, behind }) = &figures.latest {
+                let (share, behind) = (100.0 * share, units::time(*behind));
+                write!(f, ", last rank {rank} ({share:.0}% of runs, {behind} behind)")?;
+            }
+            writeln!(f)?;
+            if let Some(advice) = operation.advice(&figures) {
+                writeln!(f, "     {advice}")?;
+            }
+        }
+        if self.broken > 0 {
+            writeln!(f, "{} lines could not be read", self.broken)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,118 @@
+//! From a plan's events to lines of a trace.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use fft_core::{Activity, Comm, Direction, Error, Event, PredictedOperation, Recipe};
+
+use super::clock::SharedClock;
+use super::file::TraceFile;
+
+/// Traced plans of this process.
+static PLANS: AtomicUsize = AtomicUsize::new(0);
+
+/// Writes what one rank of a plan does.
+pub(crate) struct Tracer {
+    file: TraceFile,
+    clock: SharedClock,
+    rank: usize,
+    plan: usize,
+    runs: usize,
+    /// Of each direction.
+    operations: [Vec<PredictedOperation>; 2],
+}
+
+impl Tracer {
+    /// Begins to trace a plan. Collective.
+    ///
+    /// # Errors
+    /// On every rank: [`Error::OnRank`] when the file cannot be written on one; when a rank left or
+    /// the library fails.
+    pub(crate) fn new(comm: &dyn Comm, path: &Path, recipe: &Recipe) -> Result<Self, Error> {
+        let (file, origin) = TraceFile::open(comm, path)?;
+        let clock = SharedClock::new(comm, origin)?;
+        let directions = [Direction::Forward, Direction::Inverse];
+        let operations = directions.map(|direction| recipe.predict_operations(direction));
+        let plan = PLANS.fetch_add(1, Ordering::Relaxed);
+        let mut tracer = Self { file, clock, rank: comm.rank(), plan, runs: 0, operations };
+        let (rank, host) = (comm.rank(), comm.host(comm.rank()));
+        tracer.file.add(&format!(
+            r#"{{"name":"process_name","ph":"M","pid":{rank},"args":{{"name":"rank {rank}, host of rank {host}"}}}}"#
+        ));
+        tracer.file.flush();
+        Ok(tracer)
+    }
+
+    /// Adds the events of one run, in which the event of the run itself comes last.
+    pub(crate) fn record(&mut self, events: &[Event], has_failed: bool) {
+        let direction = events.iter().find_map(|event| match event.activity {
+            Activity::Run(direction) => Some(direction),
+            _ => None,
+        });
+        for event in events {
+            let line = self.line(event, direction.unwrap_or(Direction::Forward));
+            self.file.add(&line);
+        }
+        self.runs += 1;
+        if has_failed {
+            self.file.flush();
+        }
+    }
+
+    fn line(&self, event: &Event, direction: Direction) -> String {
+        let way = direction.choose("forward", "inverse");
+        let (category, name, more) = match event.activity {
+            Activity::Run(_) => ("run", way.to_owned(), spent(event)),
+            Activity::Operation(number) => {
+                let [forward, inverse] = &self.operations;
+                let operations = direction.choose(forward, inverse);
+                let (text, model) = match operations.get(number) {
+                    Some(predicted) => {
+                        let PredictedOperation { text, seconds, floor } = predicted;
+                        let (model, floor) = (seconds * 1e6, floor * 1e6);
+                        (text.clone(), format!(r#","model_us":{model:.1},"floor_us":{floor:.1}"#))
+                    }
+                    None => (format!("operation {number}"), String::new()),
+                };
+                let more = format!(r#","operation":{number}{model}{}"#, spent(event));
+                ("operation", text, more)
+            }
+            Activity::Copy => ("operation", "copy to the output".to_owned(), String::new()),
+            Activity::Pack { peer, bytes } => {
+                let more = format!(r#","peer":{peer},"bytes":{bytes}"#);
+                ("message", format!("pack for {peer}"), more)
+            }
+            Activity::Unpack { peer, bytes } => {
+                let more = format!(r#","peer":{peer},"bytes":{bytes}"#);
+                ("message", format!("unpack from {peer}"), more)
+            }
+        };
+        let (begin, end) = (self.clock.micros(event.begin), self.clock.micros(event.end));
+        let (rank, plan, run, duration) = (self.rank, self.plan, self.runs, end - begin);
+        format!(
+            r#"{{"name":"{name}","cat":"{category}","ph":"X","pid":{rank},"tid":0,"ts":{begin:.3},"dur":{duration:.3},"args":{{"plan":{plan},"run":{run},"direction":"{way}"{more}}}}}"#
+        )
+    }
+}
+
+/// Where the time of an event went.
+fn spent(event: &Event) -> String {
+    let spent = &event.spent;
+    let parts: [(&str, Duration); 6] = [
+        ("fft", spent.fft),
+        ("pack", spent.pack),
+        ("exchange", spent.exchange),
+        ("unpack", spent.unpack),
+        ("own", spent.own),
+        ("shared", spent.shared),
+    ];
+    let parts = parts.iter().filter(|(_, time)| !time.is_zero());
+    let mut text: String = parts
+        .map(|(name, time)| format!(r#","{name}_us":{:.1}"#, time.as_secs_f64() * 1e6))
+        .collect();
+    if spent.sent > 0 {
+        text += &format!(r#","sent":{}"#, spent.sent);
+    }
+    text
+}
