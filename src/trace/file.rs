@@ -6,12 +6,21 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use fft_core::{Comm, Error, PerProcess, agree};
+use fft_core::{Comm, Error, PerProcess, Reduce, agree};
 
 use super::clock::now;
 
-/// When this process began each file, in microseconds since 1970. Later plans append to it.
-static BEGUN: PerProcess<Mutex<HashMap<PathBuf, f64>>> = PerProcess::new(Mutex::default);
+/// The files that this process has begun as rank 0. Later plans append to them.
+static BEGUN: PerProcess<Mutex<HashMap<PathBuf, Begun>>> = PerProcess::new(Mutex::default);
+
+/// What the plans of a file share.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Begun {
+    /// When the file was begun, in microseconds since 1970.
+    pub(super) origin: f64,
+    /// The plans that it has.
+    pub(super) plans: usize,
+}
 
 /// Text that is kept before it is written.
 const BUFFER_BYTES: usize = 1 << 16;
@@ -24,19 +33,22 @@ pub(super) struct TraceFile {
 }
 
 impl TraceFile {
-    /// Opens the file, and returns when it was begun. Rank 0 replaces a file that another run has
-    /// left. Collective.
+    /// Opens the file for one more plan. Rank 0 replaces a file that another run has left.
+    /// Collective.
     ///
     /// # Errors
     /// On every rank: [`Error::OnRank`] when the file cannot be written on one.
-    pub(super) fn open(comm: &dyn Comm, path: &Path) -> Result<(Self, f64), Error> {
-        let origin = if comm.rank() == 0 { begin(path) } else { Ok(0.0) };
-        let origin = agree(comm, origin.map_err(|why| refused(path, &why)))?;
-        let mut all = vec![0.0; comm.size()];
-        comm.allgather(bytemuck::bytes_of(&origin), bytemuck::cast_slice_mut(&mut all))?;
+    pub(super) fn open(comm: &dyn Comm, path: &Path) -> Result<(Self, Begun), Error> {
+        let begun = if comm.rank() == 0 { begin(path) } else { Ok(Begun::default()) };
+        let begun = agree(comm, begun.map_err(|why| refused(path, &why)))?;
+        let mut of_first = [begun.origin, begun.plans as f64];
+        // Other ranks add nothing.
+        comm.allreduce(Reduce::Max, &mut of_first)?;
+        let [origin, plans] = of_first;
+        let begun = Begun { origin, plans: plans as usize };
         let file = OpenOptions::new().append(true).create(true).open(path);
         let file = agree(comm, file.map_err(|why| refused(path, &why)))?;
-        Ok((Self { file, lines: String::new(), path: path.into() }, all[0]))
+        Ok((Self { file, lines: String::new(), path: path.into() }, begun))
     }
 
     /// Adds a line, and writes all lines if they are many.
@@ -64,17 +76,16 @@ impl Drop for TraceFile {
     }
 }
 
-/// Begins the file, unless this process has done so before.
-fn begin(path: &Path) -> io::Result<f64> {
-    let mut begun = BEGUN.get().lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(origin) = begun.get(path) {
-        return Ok(*origin);
+/// Begins the file, unless this process has done so before, and counts the plan.
+fn begin(path: &Path) -> io::Result<Begun> {
+    let mut files = BEGUN.get().lock().unwrap_or_else(PoisonError::into_inner);
+    if !files.contains_key(path) {
+        // The closing bracket is optional in this format, so that a trace that breaks off is one.
+        std::fs::write(path, "[\n")?;
     }
-    // The closing bracket is optional in this format, so that a trace that breaks off can be read.
-    std::fs::write(path, "[\n")?;
-    let origin = now();
-    begun.insert(path.into(), origin);
-    Ok(origin)
+    let begun = files.entry(path.into()).or_insert_with(|| Begun { origin: now(), plans: 0 });
+    begun.plans += 1;
+    Ok(*begun)
 }
 
 fn refused(path: &Path, why: &io::Error) -> Error {

@@ -1,16 +1,12 @@
 //! From a plan's events to lines of a trace.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use fft_core::{Activity, Comm, Direction, Error, Event, PredictedOperation, Recipe};
 
 use super::clock::SharedClock;
 use super::file::TraceFile;
-
-/// Traced plans of this process.
-static PLANS: AtomicUsize = AtomicUsize::new(0);
 
 /// Writes what one rank of a plan does.
 pub(crate) struct Tracer {
@@ -30,13 +26,13 @@ impl Tracer {
     /// On every rank: [`Error::OnRank`] when the file cannot be written on one; when a rank left or
     /// the library fails.
     pub(crate) fn new(comm: &dyn Comm, path: &Path, recipe: &Recipe) -> Result<Self, Error> {
-        let (file, origin) = TraceFile::open(comm, path)?;
-        let clock = SharedClock::new(comm, origin)?;
+        let (file, begun) = TraceFile::open(comm, path)?;
+        let clock = SharedClock::new(comm, begun.origin)?;
         let directions = [Direction::Forward, Direction::Inverse];
         let operations = directions.map(|direction| recipe.predict_operations(direction));
-        let plan = PLANS.fetch_add(1, Ordering::Relaxed);
-        let mut tracer = Self { file, clock, rank: comm.rank(), plan, runs: 0, operations };
-        let (rank, host) = (comm.rank(), comm.host(comm.rank()));
+        let (rank, plan) = (comm.rank(), begun.plans);
+        let mut tracer = Self { file, clock, rank, plan, runs: 0, operations };
+        let host = comm.host(rank);
         tracer.file.add(&format!(
             r#"{{"name":"process_name","ph":"M","pid":{rank},"args":{{"name":"rank {rank}, host of rank {host}"}}}}"#
         ));
@@ -78,6 +74,7 @@ impl Tracer {
                 let more = format!(r#","operation":{number}{model}{}"#, spent(event));
                 ("operation", text, more)
             }
+            Activity::Agreement => ("agreement", "agreement".to_owned(), String::new()),
             Activity::Copy => ("operation", "copy to the output".to_owned(), String::new()),
             Activity::Pack { peer, bytes } => {
                 let more = format!(r#","peer":{peer},"bytes":{bytes}"#);

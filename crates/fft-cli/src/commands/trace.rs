@@ -13,8 +13,8 @@ use crate::ranks::world::{Failure, say};
 ///
 /// For each operation of each plan it prints the time of the slowest rank, the time that the model
 /// predicts, and how much of the floor is achieved: the time of the memory accesses or messages
-/// alone, over the measured time. For operations in which ranks meet, it names the rank that came
-/// last most often. Then it says what to try. The first run of each plan is left out if there are
+/// alone, over the measured time. For operations in which ranks wait for each other, and for their
+/// agreement before a run, it names the rank that came last most often. Then it says what to try. The first run of each plan is left out if there are
 /// others.
 #[derive(Args, Debug)]
 pub(crate) struct Options {
@@ -66,7 +66,8 @@ struct Arguments {
 struct Key {
     plan: usize,
     direction: String,
-    operation: usize,
+    /// None for the agreement before a run.
+    operation: Option<usize>,
 }
 
 /// One operation of one plan.
@@ -135,8 +136,11 @@ impl Summary {
 
     fn add(&mut self, line: Line) {
         let Line { name, cat, pid, ts, dur, args } = line;
-        let (Some("operation"), Some(number)) = (cat.as_deref(), args.operation) else { return };
-        let key = Key { plan: args.plan, direction: args.direction, operation: number };
+        let is_agreement = cat.as_deref() == Some("agreement");
+        if !is_agreement && args.operation.is_none() {
+            return;
+        }
+        let key = Key { plan: args.plan, direction: args.direction, operation: args.operation };
         let operation = self.operations.entry(key).or_default();
         operation.text = name;
         (operation.model, operation.floor) = (args.model_us * 1e-6, args.floor_us * 1e-6);
@@ -144,7 +148,7 @@ impl Summary {
             rank: pid,
             begin: ts * 1e-6,
             duration: dur * 1e-6,
-            waited: args.exchange_us * 1e-6,
+            waited: if is_agreement { dur } else { args.exchange_us } * 1e-6,
         });
     }
 }
@@ -216,13 +220,19 @@ impl std::fmt::Display for Summary {
                 writeln!(f, "plan {number}, {way}: mean of {runs} runs, {ranks} ranks")?;
             }
             let figures = operation.figures();
-            let (time, model) = (units::time(figures.slowest), units::time(operation.model));
-            let achieved = 100.0 * operation.floor / figures.slowest;
-            let (number, text) = (key.operation, &operation.text);
-            writeln!(f, "  {number}: {text}")?;
-            write!(f, "     {time}, model {model}, {achieved:.0}% of floor")?;
-            if figures.waited > 0.0 {
-                write!(f, ", waits {}", units::time(figures.waited))?;
+            let text = &operation.text;
+            match key.operation {
+                Some(number) => {
+                    let (time, model) =
+                        (units::time(figures.slowest), units::time(operation.model));
+                    let achieved = 100.0 * operation.floor / figures.slowest;
+                    writeln!(f, "  {number}: {text}")?;
+                    write!(f, "     {time}, model {model}, {achieved:.0}% of floor")?;
+                    if figures.waited > 0.0 {
+                        write!(f, ", waits {}", units::time(figures.waited))?;
+                    }
+                }
+                None => write!(f, "  {text}: waits {}", units::time(figures.waited))?,
             }
             if let Some(Latest { rank, share, behind }) = &figures.latest {
                 let (share, behind) = (100.0 * share, units::time(*behind));

@@ -220,10 +220,10 @@ impl<T: Real, Dev: Device<T>> AnyExecutor for Executor<T, Dev> {
     }
 
     fn agree(&mut self, mine: Result<(), Error>) -> Result<(), Error> {
-        agree_by_memory(
-            self.comm.as_ref(),
-            self.context.node_memory.as_deref_mut().filter(|_| self.near),
-            mine,
-        )
+        let begun = self.context.timings.begin();
+        let node_memory = self.context.node_memory.as_deref_mut().filter(|_| self.near);
+        let agreed = agree_by_memory(self.comm.as_ref(), node_memory, mine);
+        self.context.timings.end(begun, Activity::Agreement);
+        agreed
     }
 }

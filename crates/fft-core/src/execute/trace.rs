@@ -12,7 +12,9 @@ use crate::problem::Direction;
 /// What an [`Event`] is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activity {
-    /// A transform, with what ranks agree on before and after it.
+    /// The agreement of ranks that their arrays fit, in which they wait for the latest one.
+    Agreement,
+    /// A transform.
     Run(Direction),
     /// The operation of this number in the program of its direction.
     Operation(usize),

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use thriffty::Complex;
 use thriffty::planning::Exchange;
+use thriffty::{Comm, Complex};
 
 use super::*;
 
@@ -40,7 +40,7 @@ fn the_slow_rank_is_named() {
         let messages = lines.iter().filter(|line| line["cat"] == "message").count();
         assert_eq!(messages > 0, exchange == Exchange::P2p, "{exchange}");
         let summary = Summary::of(&text).unwrap().to_string();
-        assert!(summary.contains("plan"), "{summary}");
+        assert!(summary.starts_with("plan 1, forward: mean of 3 runs, 3 ranks"), "{summary}");
         assert!(summary.contains("the others wait for rank 1"), "{exchange}: {summary}");
     }
 }
