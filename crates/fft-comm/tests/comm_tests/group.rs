@@ -38,9 +38,8 @@ impl ProcessGroup for OfThreads {
 
 /// Runs a check on a group of one host.
 pub(crate) fn on_one_host(ranks: usize, check: impl Fn(&GroupComm) -> Result<(), Error> + Sync) {
-    let found = threads(ranks, |comm| {
-        check(&GroupComm::new(OfThreads { comm, host: "one".into() })?)
-    });
+    let found =
+        threads(ranks, |comm| check(&GroupComm::new(OfThreads { comm, host: "one".into() })?));
     found.into_iter().for_each(|result| result.expect("the group works"));
 }
 
