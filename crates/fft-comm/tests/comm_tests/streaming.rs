@@ -106,16 +106,14 @@ fn run(exchanger: &mut dyn Exchanger, rank: usize, message_plan: &MessagePlan) -
 #[test]
 fn a_few_chunks_are_under_way_in_memory_for_so_many() {
     for ranks in [2, 3, 5] {
-        for exchange in [Exchange::P2p, Exchange::Pipelined, Exchange::Shared] {
-            threads(ranks, |comm| {
-                let rank = comm.rank();
-                let [few, all] = [false, true].map(|buffers_all| {
-                    let mut exchanger = exchanger(exchange, &comm).unwrap();
-                    run(exchanger.as_mut(), rank, &message_plan(rank, ranks, buffers_all))
-                });
-                assert!(4 * few < all, "rank {rank} of {ranks}: {few} of {all} bytes");
+        threads(ranks, |comm| {
+            let rank = comm.rank();
+            let [few, all] = [false, true].map(|buffers_all| {
+                let mut exchanger = exchanger(Exchange::Pipelined, &comm).unwrap();
+                run(exchanger.as_mut(), rank, &message_plan(rank, ranks, buffers_all))
             });
-        }
+            assert!(4 * few < all, "rank {rank} of {ranks}: {few} of {all} bytes");
+        });
     }
 }
 
