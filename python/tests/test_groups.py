@@ -69,9 +69,20 @@ def test_groups_of_three(start, body):
     assert run(start, body, 3) == [0] * 3
 
 
-@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="there is no torch")
+WITH_TORCH = pytest.mark.skipif(
+    importlib.util.find_spec("torch") is None, reason="there is no torch"
+)
+
+
+@WITH_TORCH
 def test_groups_of_torch(start):
     assert run(start, "torch_groups", 3) == [0] * 3
+
+
+@WITH_TORCH
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+def test_tensors_of_torch(start, ranks):
+    assert run(start, "torch_tensors", ranks) == [0] * ranks
 
 
 def test_three_go_on_when_one_of_four_is_killed(start):

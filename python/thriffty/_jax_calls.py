@@ -106,17 +106,18 @@ for _platform, _on_device in (("cpu", False), ("CUDA", True)):
 
 
 def call(x: jax.Array, request: Request, inverse: bool, shape: tuple[int, ...]) -> jax.Array:
-    """One call. Its result has the axes of the request behind any others of `x`."""
+    """One call, for arrays one after the other, with a result of this shape."""
     to = np.dtype(request.dtype)
     if not inverse and "r2c" in request.kinds:
         to = np.dtype(COMPLEX[request.dtype])
-    result = jax.ShapeDtypeStruct(shape, to)
-    run = jax.ffi.ffi_call(_NAME, result, vmap_method="broadcast_all")
+    run = jax.ffi.ffi_call(
+        _NAME, jax.ShapeDtypeStruct(shape, to), vmap_method="broadcast_all"
+    )
     return run(x, number=np.int64(_number(Asked(request, inverse))))
 
 
 def whole(x: jax.Array, transform: Transform, norm: str, inverse: bool) -> jax.Array:
-    """Transforms along axes that are whole on each device."""
+    """Transforms along axes that this device has whole."""
     shape = transform.result(x.shape, inverse)
     for stage in stages(x.shape, transform, inverse):
         x = _stage(x, stage, norm, inverse)
@@ -124,35 +125,52 @@ def whole(x: jax.Array, transform: Transform, norm: str, inverse: bool) -> jax.A
 
 
 def _stage(x: jax.Array, stage: Stage, norm: str, inverse: bool) -> jax.Array:
-    name = x.dtype.name
-    dtype = REAL[name] if inverse and "r2c" in stage.kinds else name
-    request = Request(stage.points, dtype, stage.kinds, stage.modes, norm)
     kept = stage.modes or stage.points
-    halved = [n // 2 + 1 if kind == "r2c" else n for n, kind in zip(kept, stage.kinds)]
+    halved = tuple(n // 2 + 1 if kind == "r2c" else n for n, kind in zip(kept, stage.kinds))
     given, made = (halved, stage.points) if inverse else (stage.points, halved)
+    dtype = physical_type(x.dtype, stage.kinds, inverse)
+    request = Request(stage.points, dtype, stage.kinds, stage.modes, norm)
     y = call(x.reshape(stage.batch, *given), request, inverse, (stage.batch, *made))
     return y.reshape(stage.result)
 
 
+def physical_type(dtype: Any, kinds: tuple[str, ...], inverse: bool) -> str:
+    """The type of physical data, for that of what is transformed."""
+    return REAL[dtype.name] if inverse and "r2c" in kinds else dtype.name
+
+
 class How(NamedTuple):
-    """A transform of an array. `run` calls the library."""
+    """How an array is transformed; with equal values it is the same to XLA."""
 
     transform: Transform
     norm: str
     inverse: bool
-    run: Callable[[jax.Array, Transform, str, bool], jax.Array]
-    # The same for what comes out of it, in the other direction.
-    back: Callable[[jax.Array, Transform, str, bool], jax.Array]
+    # Where the array and the result are, for several devices.
+    ends: Ends | None = None
 
     def adjoint(self) -> How:
         """The other direction, with exchanged scales."""
-        return How(self.transform, EXCHANGED[self.norm], not self.inverse, self.back, self.run)
+        ends = None if self.ends is None else self.ends.exchanged()
+        return How(self.transform, EXCHANGED[self.norm], not self.inverse, ends)
+
+
+class Ends(NamedTuple):
+    """How an array is transformed on several devices."""
+
+    given: Any
+    made: Any
+    run: Callable[[jax.Array, How], jax.Array]
+
+    def exchanged(self) -> Ends:
+        return Ends(self.made, self.given, self.run)
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(1,))
 def transformed(x: jax.Array, how: How) -> jax.Array:
-    """Transforms `x`. Linear, so that gradients need no values of the forward pass."""
-    return how.run(x, how.transform, how.norm, how.inverse)
+    """Transforms `x`. It is linear, so gradients need no values of the forward pass."""
+    if how.ends is not None:
+        return how.ends.run(x, how)
+    return whole(x, how.transform, how.norm, how.inverse)
 
 
 def _forward(x: jax.Array, how: How) -> tuple[jax.Array, None]:

@@ -1,4 +1,4 @@
-"""Transforms along some axes of whole arrays as plans that are made once, for torch and JAX.
+"""What torch and JAX ask for: transforms along some axes of arrays, and the plans that do them.
 
 A plan has at most four axes, after those that count arrays of its batch. Where an array has more, a
 part of its axes is transformed after the others.
@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ._apply import _joined, _parts
+from ._functions import Axes, Lengths, extent, integers
+from ._options import INVERSE_TYPES, argument
 
 Shape = tuple[int, ...]
 
@@ -32,6 +34,50 @@ class Transform(NamedTuple):
     def result(self, shape: Sequence[int], inverse: bool) -> list[int]:
         """The shape of the result for an array of this shape."""
         return replaced(shape, self.axes, self.points if inverse else self.spectral())
+
+
+def fourier(
+    shape: Shape, last: str, inverse: bool, s: Lengths, axes: Axes, modes: Lengths
+) -> Transform:
+    """The transform that the arguments of ``fftn`` (`last` is c2c) or ``rfftn`` (r2c) ask for."""
+    if inverse and modes is not None and s is None:
+        raise argument("s", None, "the shape of the result, with modes")
+    found, points = extent(shape, integers(s), integers(axes))
+    if last == "r2c" and not found:
+        raise argument("axes", (), "at least one")
+    if last == "r2c" and inverse and s is None:
+        points = (*points[:-1], 2 * (points[-1] - 1))
+        if points[-1] < 1:
+            raise argument("points along the halved axis", points[-1], "at least 1")
+    kinds = ("c2c",) * (len(found) - 1) + (last,) * min(len(found), 1)
+    transform = Transform(found, kinds, points, _kept(modes, points))
+    if inverse and modes is not None:
+        given, spectral = tuple(shape[axis] for axis in found), transform.spectral()
+        if given != spectral:
+            expected = f"{spectral}, for modes {transform.modes}"
+            raise argument("frequencies of x", given, expected)
+    return transform
+
+
+def cosines(shape: Shape, family: str, type: int, s: Lengths, axes: Axes) -> Transform:
+    """The transform that the arguments of ``dctn`` or ``dstn`` ask for."""
+    if type not in INVERSE_TYPES:
+        raise argument("type", type, "1 to 4")
+    found, points = extent(shape, integers(s), integers(axes))
+    return Transform(found, (f"{family}{type}",) * len(found), points, points)
+
+
+def _kept(modes: Lengths, points: Shape) -> Shape:
+    given = integers(modes)
+    if given is None:
+        return points
+    if len(given) == 1:
+        given = given * len(points)
+    if len(given) != len(points):
+        raise argument("modes", modes, f"a number, or one for each of {len(points)} axes")
+    if any(not 1 <= m <= n for m, n in zip(given, points)):
+        raise argument("modes", given, f"from 1 to the lengths {points}")
+    return given
 
 
 class Stage(NamedTuple):

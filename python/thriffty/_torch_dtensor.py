@@ -15,6 +15,7 @@ from . import _torch_ops
 from ._options import REAL, argument
 from ._placements import brick, first_of_plan, shards
 from ._plan import Plan
+from ._stages import Transform
 
 
 def is_distributed(x: Any) -> bool:
@@ -24,17 +25,13 @@ def is_distributed(x: Any) -> bool:
 
 def distributed(
     x: Any,
-    axes: tuple[int, ...],
-    kinds: tuple[str, ...],
-    points: tuple[int, ...],
-    modes: tuple[int, ...],
-    spectral: tuple[int, ...],
+    transform: Transform,
     inverse: bool,
     norm: str,
     placements: Sequence[Any] | None,
     alone: Callable[[Tensor], Tensor],
 ) -> Tensor:
-    """Transforms along `axes` of the whole tensor. Collective.
+    """Transforms the whole tensor. Collective.
 
     `alone` does so with this rank's part if no axis of a transform is cut.
     """
@@ -43,19 +40,17 @@ def distributed(
     if len(made) != mesh.ndim:
         raise argument("placements", made, f"one for each of {mesh.ndim} axes of the mesh")
     shape = tuple(x.shape)
-    for axis, length in zip(axes, spectral if inverse else points):
+    lengths = transform.spectral() if inverse else transform.points
+    for axis, length in zip(transform.axes, lengths):
         if shape[axis] > length or (inverse and shape[axis] < length):
             raise argument(f"points along axis {axis} of a DTensor", shape[axis], length)
     cut = (shards(given, len(shape)), shards(made, len(shape)))
-    transform = (axes, kinds, points, modes, norm)
     device = torch.cuda.current_device() if x.device.type == "cuda" else "host"
     stream = torch.cuda.current_stream().cuda_stream if x.device.type == "cuda" else 0
     number, local, local_result = _number(
-        mesh, shape, x.dtype, cut, spectral, transform, inverse, device, stream
+        mesh, shape, x.dtype, cut, tuple(transform), inverse, norm, device, stream
     )
-    whole = list(shape)
-    for axis, length in zip(axes, points if inverse else spectral):
-        whole[axis] = length
+    whole = transform.result(shape, inverse)
     mine = x.to_local()
     if number == 0:
         y = alone(mine)
@@ -91,16 +86,14 @@ def _planned(
     shape: tuple[int, ...],
     dtype: torch.dtype,
     cut: tuple[tuple[int, ...], tuple[int, ...]],
-    spectral: tuple[int, ...],
     transform: tuple,
     inverse: bool,
+    norm: str,
     device: str | int,
     stream: int,
 ) -> _Planned:
-    axes, kinds, points, modes, norm = transform
-    given, made = list(shape), list(shape)
-    for axis, physical, spectrum in zip(axes, points, spectral):
-        made[axis] = physical if inverse else spectrum
+    axes, kinds, points, modes = transform
+    given, made = list(shape), Transform(*transform).result(shape, inverse)
     place = mesh.get_coordinate()
     bricks = [brick(whole, mesh.shape, place, axis) for whole, axis in zip((given, made), cut)]
     first = first_of_plan(axes, *cut)

@@ -25,10 +25,9 @@ from torch import Tensor
 
 from . import _torch_ops
 from ._cosines import ENDS
-from ._functions import extent, integers
-from ._library import ArgumentError
 from ._options import INVERSE_TYPES, argument, known_norm
 from ._plan import Plan
+from ._stages import Transform, cosines, fourier
 from ._torch_dtensor import distributed, is_distributed
 
 __all__ = [
@@ -337,20 +336,11 @@ def _fourier(
     x = _numbers(x)
     is_complex = last == "c2c" or inverse
     if is_complex and not x.is_complex():
-        x = torch.complex(x, torch.zeros_like(x))
+        x = x.to(torch.promote_types(x.dtype, torch.complex64))
     if not is_complex and x.is_complex():
-        raise ArgumentError(f"dtype of x: found {x.dtype}, expected real numbers")
-    axes, points = extent(tuple(x.shape), integers(s), integers(dim))
-    if last == "r2c" and not axes:
-        raise argument("dim", (), "at least one axis")
-    if inverse and modes is not None and s is None:
-        raise argument("s", None, "the shape of the result, with modes")
-    if last == "r2c" and inverse and s is None:
-        points = (*points[:-1], 2 * (points[-1] - 1))
-        if points[-1] < 1:
-            raise argument("points along the halved axis", points[-1], "at least 1")
-    kinds = ("c2c",) * (len(axes) - 1) + (last,) * min(len(axes), 1)
-    return _transformed(x, axes, kinds, points, inverse, norm, modes, placements)
+        raise argument("dtype of x", x.dtype, "real numbers")
+    transform = fourier(tuple(x.shape), last, inverse, s, dim, modes)
+    return _transformed(x, transform, inverse, norm, placements)
 
 
 def _cosines(
@@ -363,21 +353,19 @@ def _cosines(
     norm: str | None,
     placements: Placements,
 ) -> Tensor:
-    if type not in INVERSE_TYPES:
-        raise argument("type", type, "1 to 4")
     x = _numbers(x)
-    axes, points = extent(tuple(x.shape), integers(s), integers(dim))
-    kinds = (f"{family}{type}",) * len(axes)
+    transform = cosines(tuple(x.shape), family, type, s, dim)
     if norm != "ortho":
-        return _transformed(x, axes, kinds, points, inverse, norm, None, placements)
+        return _transformed(x, transform, inverse, norm, placements)
     if is_distributed(x):
         found, expected = "'ortho'", "'backward' or 'forward' of a DTensor's cosines and sines"
         raise argument("norm", found, expected)
     # The transforms become orthogonal by factors at their ends.
     before, after = ENDS.get((family, INVERSE_TYPES[type] if inverse else type), ((), ()))
-    x = _ends_times(_resized(x, axes, points), axes, before, 2.0**0.5)
-    x = _transformed(x, axes, kinds, points, inverse, norm, None, None)
-    return _ends_times(x, axes, after, 0.5**0.5)
+    x = _resized(x, transform.axes, transform.points)
+    x = _ends_times(x, transform.axes, before, 2.0**0.5)
+    x = _transformed(x, transform, inverse, norm, placements)
+    return _ends_times(x, transform.axes, after, 0.5**0.5)
 
 
 def _numbers(x: Tensor) -> Tensor:
@@ -392,46 +380,20 @@ def _numbers(x: Tensor) -> Tensor:
 
 
 def _transformed(
-    x: Tensor,
-    axes: tuple[int, ...],
-    kinds: tuple[str, ...],
-    points: tuple[int, ...],
-    inverse: bool,
-    norm: str | None,
-    modes: Lengths,
-    placements: Placements,
+    x: Tensor, transform: Transform, inverse: bool, norm: str | None, placements: Placements
 ) -> Tensor:
-    """Transforms along `axes`. `points` are those of physical data, of the transform's length."""
     norm = known_norm(norm)
-    kept = _kept(modes, points)
-    spectral = tuple(n // 2 + 1 if kind == "r2c" else n for kind, n in zip(kinds, kept))
 
     def whole(x: Tensor) -> Tensor:
-        x = _resized(x, axes, spectral if inverse else points)
-        return _torch_ops.fft(x, axes, ",".join(kinds), points, kept, norm, inverse)
+        axes, kinds, points, modes = transform
+        x = _resized(x, axes, transform.spectral() if inverse else points)
+        return _torch_ops.fft(x, axes, ",".join(kinds), points, modes, norm, inverse)
 
-    if inverse and modes is not None and any(x.shape[a] != n for a, n in zip(axes, spectral)):
-        found = tuple(x.shape[axis] for axis in axes)
-        raise argument("frequencies of x", found, f"{spectral}, of modes {kept}")
     if is_distributed(x):
-        asked = (axes, kinds, points, kept, spectral, inverse, norm, placements)
-        return distributed(x, *asked, whole)
+        return distributed(x, transform, inverse, norm, placements, whole)
     if placements is not None:
         raise argument("placements", placements, "None for a tensor that is no DTensor")
     return whole(x)
-
-
-def _kept(modes: Lengths, points: tuple[int, ...]) -> tuple[int, ...]:
-    if modes is None:
-        return points
-    given = integers(modes)
-    if given is not None and len(given) == 1:
-        given = given * len(points)
-    if given is None or len(given) != len(points):
-        raise argument("modes", modes, f"a number, or one for each of {len(points)} axes")
-    if any(not 1 <= m <= n for m, n in zip(given, points)):
-        raise argument("modes", given, f"from 1 to the lengths {points}")
-    return given
 
 
 def _resized(x: Tensor, axes: tuple[int, ...], lengths: tuple[int, ...]) -> Tensor:
