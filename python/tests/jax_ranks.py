@@ -1,5 +1,9 @@
-"""One of two processes of `test_jax.py`, with a device each: calls of the library exchange data."""
+"""One of two processes of `test_jax.py`, with a device each: calls of the library exchange data.
 
+Run with JAX_PLATFORMS=cuda for two GPUs.
+"""
+
+import os
 import socket
 import sys
 import time
@@ -40,10 +44,12 @@ def same(found, whole):
 
 
 def main(rank, folder):
-    jax.distributed.initialize(address(rank, folder), 2, rank)
+    mine = [rank] if os.environ["JAX_PLATFORMS"] == "cuda" else None
+    jax.distributed.initialize(address(rank, folder), 2, rank, local_device_ids=mine)
     jax.config.update("jax_enable_x64", True)
     # As with a GPU each. On CPUs, programs must not have calls that do not need each other.
-    sharded._has_ranks = lambda mesh: True
+    if mine is None:
+        sharded._has_ranks = lambda mesh: True
     mesh = Mesh(np.array(jax.devices()), "a")
     cut = [NamedSharding(mesh, PartitionSpec(*[None] * axis, "a")) for axis in range(3)]
     whole = np.random.default_rng(0).standard_normal((2, 4, 6, 8))

@@ -1,4 +1,4 @@
-"""What gradients of torch and JAX are made of, without either: adjoints, and bricks of placements."""
+"""What gradients of torch and JAX are made of, without either: adjoints, bricks of placements."""
 
 from types import SimpleNamespace
 

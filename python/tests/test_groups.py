@@ -85,6 +85,16 @@ def test_tensors_of_torch(start, ranks):
     assert run(start, "torch_tensors", ranks) == [0] * ranks
 
 
+@WITH_TORCH
+def test_tensors_of_torch_on_gpus(start):
+    import torch
+
+    ranks = min(torch.cuda.device_count(), 4)
+    if ranks < 2:
+        pytest.skip("there are not two GPUs")
+    assert run(start, "torch_tensors_on_gpus", ranks) == [0] * ranks
+
+
 def test_three_go_on_when_one_of_four_is_killed(start):
     assert run(start, "a_death", 4) == [0, 0, -signal.SIGKILL, 0]
 

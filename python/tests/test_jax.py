@@ -185,9 +185,7 @@ def test_real_arrays_are_shared():
         y = jax.jit(lambda x: fft.rfftn(x, **there))(x)
         close(y, np.fft.rfftn(x))
         close(fft.irfftn(y, x.shape, **back), x)
-        ours = loss_of(
-            lambda x: fft.rfftn(x, **there), lambda y, s: fft.irfftn(y, s, **back)
-        )
+        ours = loss_of(lambda x: fft.rfftn(x, **there), lambda y, s: fft.irfftn(y, s, **back))
         found = jax.jit(jax.grad(ours))(x)
         right = jax.grad(loss_of(jnp.fft.rfftn, jnp.fft.irfftn))(x)
         np.testing.assert_allclose(found, right, rtol=1e-11, atol=1e-11 * np.abs(right).max())

@@ -1,4 +1,7 @@
-"""`thriffty.torch`: values beside torch's and SciPy's, gradients, compiling. Skipped without torch."""
+"""`thriffty.torch`: values beside torch's and SciPy's, gradients, compiling.
+
+Skipped without torch, and on a GPU if there is one.
+"""
 
 import itertools
 
@@ -14,11 +17,12 @@ fft = pytest.importorskip("thriffty.torch")
 ops = torch.ops.thriffty
 
 NORMS = ("backward", "ortho", "forward")
+DEVICES = ["cpu", *["cuda"] * torch.cuda.is_available()]
 
 
-def random(*shape, dtype=torch.float64, grad=False):
+def random(*shape, dtype=torch.float64, grad=False, device="cpu"):
     generator = torch.Generator().manual_seed(sum(shape))
-    x = torch.randn(shape, dtype=dtype, generator=generator)
+    x = torch.randn(shape, dtype=dtype, generator=generator).to(device)
     return x.requires_grad_() if grad else x
 
 
@@ -32,10 +36,11 @@ def close(found, expected):
 AXES = [None, (-3, -2, -1), (1, 2), (0, 3), (4,), (3, 2), (0, 1, 2, 3, 4)]
 
 
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("norm", [None, *NORMS])
 @pytest.mark.parametrize("dim", AXES)
-def test_values_are_those_of_torch(dim, norm):
-    x = random(2, 3, 6, 5, 4)
+def test_values_are_those_of_torch(dim, norm, device):
+    x = random(2, 3, 6, 5, 4, device=device)
     z = torch.complex(x, x.flip(2))
     for name in ("fftn", "ifftn"):
         for given in (x, z, z.to(torch.complex64), z.conj()):
@@ -78,12 +83,13 @@ def test_cosines_and_sines_are_those_of_scipy(kind, norm):
     close(getattr(fft, family)(x, type, 6, 0), torch.from_numpy(one))
 
 
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("length", [5, 6])
-def test_gradients_of_fourier_transforms(norm, length):
-    x = random(2, 3, length, grad=True)
-    z = random(2, 3, length, dtype=torch.complex128, grad=True)
-    half = random(2, 3, length // 2 + 1, dtype=torch.complex128, grad=True)
+def test_gradients_of_fourier_transforms(norm, length, device):
+    x = random(2, 3, length, grad=True, device=device)
+    z = random(2, 3, length, dtype=torch.complex128, grad=True, device=device)
+    half = random(2, 3, length // 2 + 1, dtype=torch.complex128, grad=True, device=device)
     for call, given in [
         (lambda x: fft.fftn(x, norm=norm), z),
         (lambda x: fft.ifftn(x, dim=(1, 2), norm=norm), z),
@@ -95,14 +101,15 @@ def test_gradients_of_fourier_transforms(norm, length):
         assert torch.autograd.gradgradcheck(call, given)
 
 
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("modes", [(3, 4), (4, 5), (5, 6), 2])
-def test_gradients_with_modes(modes):
-    x = random(2, 5, 6, grad=True)
+def test_gradients_with_modes(modes, device):
+    x = random(2, 5, 6, grad=True, device=device)
     y = fft.rfftn(x, dim=(1, 2), modes=modes)
     kept = (modes, modes) if isinstance(modes, int) else modes
     assert y.shape == (2, kept[0], kept[1] // 2 + 1)
     back = y.detach().requires_grad_()
-    z = torch.fft.fftn(random(2, 5, 6), dim=(1, 2))[:, : kept[0], : kept[1]].requires_grad_()
+    z = torch.fft.fftn(x.detach(), dim=(1, 2))[:, : kept[0], : kept[1]].requires_grad_()
     for call, given in [
         (lambda x: fft.rfftn(x, dim=(1, 2), modes=modes), x),
         (lambda y: fft.irfftn(y, (5, 6), (1, 2), modes=modes), back),
@@ -122,17 +129,16 @@ def test_modes_are_the_lowest():
     close(fft.irfftn(y, (8, 9), (1, 2), modes=5), torch.fft.irfftn(cut, (8, 9), (1, 2)))
 
 
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("kind", COSINES)
-def test_gradients_of_cosines_and_sines(kind):
+def test_gradients_of_cosines_and_sines(kind, device):
     family, type = kind[:3], int(kind[3])
-    x = random(2, 4, 3, grad=True)
-    z = random(2, 4, 3, dtype=torch.complex128, grad=True)
+    x = random(2, 4, 3, grad=True, device=device)
+    z = random(2, 4, 3, dtype=torch.complex128, grad=True, device=device)
     for name, norm in itertools.product((f"{family}n", f"i{family}n"), NORMS):
         for given in (x, z):
             call = getattr(fft, name)
-            assert torch.autograd.gradcheck(
-                lambda x: call(x, type, dim=(1, 2), norm=norm), given
-            )
+            assert torch.autograd.gradcheck(lambda x: call(x, type, dim=(1, 2), norm=norm), given)
 
 
 PLANS = [
@@ -147,11 +153,19 @@ PLANS = [
 ]
 
 
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("arguments", PLANS)
-def test_gradients_of_plans(arguments):
-    with thriffty.Plan(**arguments) as plan:
-        x, y = (torch.from_numpy(np.array(it)) for it in (plan.empty_input(), plan.empty_output()))
-        x, y = (torch.randn_like(it).requires_grad_() for it in (x, y))
+def test_gradients_of_plans(arguments, device):
+    with thriffty.Plan(**arguments, device="host" if device == "cpu" else 0) as plan:
+        x, y = (
+            torch.randn(plan._shapes[side], dtype=getattr(torch, plan._dtypes[side].name))
+            for side in (0, 1)
+        )
+        x, y = (
+            it.permute(order).contiguous().permute(np.argsort(order).tolist())
+            for it, order in zip((x, y), plan._orders)
+        )
+        x, y = (it.to(device).requires_grad_() for it in (x, y))
         expected = plan.forward(x.detach())
         assert torch.equal(fft.forward(x, plan), expected)
         for call, given in ((fft.forward, x), (fft.inverse, y)):
@@ -159,6 +173,25 @@ def test_gradients_of_plans(arguments):
         number = fft._torch_ops.number_of(plan)
         torch.library.opcheck(ops.run, (x, number, False))
         torch.library.opcheck(ops.run, (y, number, True))
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
+def test_streams_of_a_gpu():
+    """Work of other streams is waited for, without the host."""
+    x = torch.randn(64, 64, 64, device="cuda")
+    expected = torch.fft.rfftn(100 * x)
+    with thriffty.Plan(x.shape, "float32", device=0) as plan:
+        for call in (fft.rfftn, lambda x: fft.forward(x, plan)):
+            with torch.cuda.stream(torch.cuda.Stream()):
+                slow = torch.zeros_like(x)
+                for _ in range(100):
+                    slow = slow + x
+                y = call(slow) * 1
+            y.record_stream(torch.cuda.current_stream())
+            torch.cuda.synchronize()
+            torch.testing.assert_close(y, expected, rtol=1e-4, atol=1e-2)
+    odd = torch.randn(2, 4, 7, device="cuda")[1, 1:, 0:].flatten()[1:]
+    close(fft.rfft(odd), torch.fft.rfft(odd))
 
 
 def test_operations_are_as_torch_wants_them():

@@ -110,9 +110,7 @@ def call(x: jax.Array, request: Request, inverse: bool, shape: tuple[int, ...]) 
     to = np.dtype(request.dtype)
     if not inverse and "r2c" in request.kinds:
         to = np.dtype(COMPLEX[request.dtype])
-    run = jax.ffi.ffi_call(
-        _NAME, jax.ShapeDtypeStruct(shape, to), vmap_method="broadcast_all"
-    )
+    run = jax.ffi.ffi_call(_NAME, jax.ShapeDtypeStruct(shape, to), vmap_method="broadcast_all")
     return run(x, number=np.int64(_number(Asked(request, inverse))))
 
 

@@ -37,7 +37,7 @@ class Processes:
 _number = itertools.count()
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _group(processes: tuple[int, ...]) -> Processes:
     """The group of the processes that have the devices of a mesh, in its order."""
     import jax

@@ -52,7 +52,7 @@ def _specs(sharding: NamedSharding, axes: int) -> Spec:
     return (*sharding.spec, *[None] * (axes - len(sharding.spec)))
 
 
-# -- by calls of the library, which exchange data ---------------------------------------------------
+# -- by calls of the library, which exchange data -------------------------------------------------
 
 
 def _by_library(x: jax.Array, how: How) -> jax.Array:
@@ -62,8 +62,9 @@ def _by_library(x: jax.Array, how: How) -> jax.Array:
     result = tuple(transform.result(x.shape, inverse))
     physical, spectral = (result, x.shape) if inverse else (x.shape, result)
     sides = (ends.made, ends.given) if inverse else (ends.given, ends.made)
-    kinds, modes = dict(zip(transform.axes, transform.kinds)), dict(
-        zip(transform.axes, transform.modes)
+    kinds, modes = (
+        dict(zip(transform.axes, transform.kinds)),
+        dict(zip(transform.axes, transform.modes)),
     )
     # Axes in front that nobody cuts count arrays.
     first = 0
@@ -91,7 +92,7 @@ def _on_each(run: Any, given: NamedSharding, made: NamedSharding) -> Any:
     )
 
 
-# -- by XLA, which exchanges data between calls -------------------------------------------------------
+# -- by XLA, which exchanges data between calls ---------------------------------------------------
 
 
 class Pass(NamedTuple):

@@ -193,7 +193,7 @@ def irfft(a: Any, n: int | None = None, axis: int = -1, *more: Any, **named: Any
     return irfftn(a, n, axis, *more, **named)
 
 
-# -- cosines and sines ------------------------------------------------------------------------------
+# -- cosines and sines ----------------------------------------------------------------------------
 
 
 def dctn(
@@ -284,7 +284,7 @@ def idst(
     return idstn(a, type, n, axis, *more, **named)
 
 
-# -- what they share --------------------------------------------------------------------------------
+# -- what they share ------------------------------------------------------------------------------
 
 
 def _fourier(

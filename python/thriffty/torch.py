@@ -95,7 +95,7 @@ def _by_plan(x: Any, plan: Plan, inverse: bool) -> Tensor:
     return _torch_ops.run(x, _torch_ops.number_of(plan), inverse)
 
 
-# -- by the arguments of torch.fft -----------------------------------------------------------------
+# -- by the arguments of torch.fft ----------------------------------------------------------------
 
 
 def fftn(
@@ -233,7 +233,7 @@ def irfft(x: Tensor, n: int | None = None, dim: int = -1, *more: Any, **named: A
     return irfftn(x, n, dim, *more, **named)
 
 
-# -- cosines and sines ------------------------------------------------------------------------------
+# -- cosines and sines ----------------------------------------------------------------------------
 
 
 def dctn(
@@ -320,7 +320,7 @@ def idst(
     return idstn(x, type, n, dim, *more, **named)
 
 
-# -- what they share --------------------------------------------------------------------------------
+# -- what they share ------------------------------------------------------------------------------
 
 
 def _fourier(
@@ -409,9 +409,7 @@ def _resized(x: Tensor, axes: tuple[int, ...], lengths: tuple[int, ...]) -> Tens
     return torch.nn.functional.pad(x, [n for axis in reversed(more) for n in (0, axis)])
 
 
-def _ends_times(
-    x: Tensor, axes: tuple[int, ...], ends: tuple[int, ...], factor: float
-) -> Tensor:
+def _ends_times(x: Tensor, axes: tuple[int, ...], ends: tuple[int, ...], factor: float) -> Tensor:
     for axis in axes:
         if ends:
             values = torch.ones(x.shape[axis], dtype=x.real.dtype, device=x.device)

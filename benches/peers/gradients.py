@@ -1,0 +1,352 @@
+"""Times thriffty.torch and thriffty.jax beside torch.fft with NCCL and beside jax.numpy.fft.
+
+Run on a host with two GPUs: torchrun --nproc-per-node 2 benches/peers/gradients.py [SECTION ...]
+
+The sections, all by default, each print a table. Times are medians in ms, of rounds in which the
+sides take turns; of several processes, the slowest.
+
+  c2c    complex cubes, slabs along X to slabs along Y, forward
+  conv   a spectral convolution of an FNO, forward and backward, with the memory of a GPU
+  local  rfftn of one GPU
+  jax    as c2c: one process with shard_map, and a process for each GPU with thriffty.jax
+"""
+
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import time
+
+ROUNDS = 20
+
+
+def timed(sides, wait, together=lambda seconds: seconds):
+    """The median times of calls by name. `wait` ends what was begun; `together` is the slowest."""
+    calls = {}
+    for name, call in sides.items():
+        for _ in range(3):
+            call()
+        wait()
+        begin = time.perf_counter()
+        call()
+        wait()
+        # Short calls are timed several at once.
+        calls[name] = max(1, int(5e-3 / together(time.perf_counter() - begin)))
+    seconds = {name: [] for name in sides}
+    for _ in range(ROUNDS):
+        for name, call in sides.items():
+            wait()
+            together(0)
+            begin = time.perf_counter()
+            for _ in range(calls[name]):
+                call()
+            wait()
+            seconds[name].append(together(time.perf_counter() - begin) / calls[name])
+    return {name: 1e3 * statistics.median(each) for name, each in seconds.items()}
+
+
+# -- torch ----------------------------------------------------------------------------------------
+
+
+class Ranks:
+    """The two processes of torchrun."""
+
+    def __init__(self):
+        import torch
+        import torch.distributed as dist
+
+        self.rank = int(os.environ["LOCAL_RANK"])
+        torch.cuda.set_device(self.rank)
+        dist.init_process_group("nccl", device_id=torch.device("cuda", self.rank))
+        self.group, self.size = dist.group.WORLD, dist.get_world_size()
+        self.torch, self.dist = torch, dist
+
+    def slowest(self, seconds):
+        value = self.torch.tensor(seconds, dtype=self.torch.float64, device="cuda")
+        self.dist.all_reduce(value, self.dist.ReduceOp.MAX)
+        return float(value)
+
+    def time(self, sides):
+        return timed(sides, self.torch.cuda.synchronize, self.slowest)
+
+    def print(self, *words):
+        if self.rank == 0:
+            print(*words, flush=True)
+
+    def slab(self, n, axis, axes=3):
+        each = n // self.size
+        part = slice(self.rank * each, (self.rank + 1) * each)
+        return tuple(part if other == axis else slice(0, n) for other in range(axes))
+
+    def plan(self, n, dtype, **options):
+        import thriffty
+
+        ends = dict(input=self.slab(n, 0))
+        return thriffty.Plan((n,) * 3, dtype, comm=self.group, device=self.rank, **ends, **options)
+
+
+def c2c(ranks):
+    words = "NCCL: torch.fft and all_to_all_single"
+    ranks.print(f"\nc2c, slabs along X to slabs along Y, forward, ms; {words}")
+    ranks.print(f"{'N':>6} {'type':>12} {'thriffty':>9} {'NCCL':>9} {'ratio':>6}")
+    for n in (512, 1024):
+        for name in ("complex64", "complex128"):
+            ours, theirs = cube(ranks, n, name)
+            ranks.print(f"{n:6} {name:>12} {ours:9.3f} {theirs:9.3f} {ours / theirs:6.2f}")
+            ranks.torch.cuda.empty_cache()
+
+
+def cube(ranks, n, name):
+    """The times of both sides."""
+    import thriffty.torch as fft
+
+    torch, dist, size = ranks.torch, ranks.dist, ranks.size
+    each = n // size
+    x = torch.randn(each, n, n, dtype=getattr(torch, name), device="cuda")
+
+    def nccl():
+        y = torch.fft.fftn(x, dim=(1, 2))
+        y = y.view(each, size, each, n).transpose(0, 1).contiguous()
+        z = torch.empty_like(y)
+        dist.all_to_all_single(z, y)
+        return torch.fft.fft(z.view(n, each, n), dim=0)
+
+    with ranks.plan(n, name, output=ranks.slab(n, 1)) as plan:
+        far = (fft.forward(x, plan) - nccl()).abs().max() / n**1.5
+        assert far < 1e-5, far
+        return ranks.time({"ours": lambda: fft.forward(x, plan), "nccl": nccl}).values()
+
+
+CHANNELS, POINTS, MODES = 8, 256, 64
+
+
+def conv(ranks):
+    """Layers that multiply 64 x 64 x 33 modes of each channel by matrices."""
+    import torch.distributed.nn.functional as exchange
+
+    import thriffty.torch as fft
+
+    torch, size = ranks.torch, ranks.size
+    n, half = POINTS, MODES // 2
+    x = torch.randn(CHANNELS, n // size, n, n, device="cuda", requires_grad=True)
+    kept = [*range(half), *range(n - half, n)]
+    kept = torch.tensor(kept, device="cuda")
+
+    def turned(y, split, gather):
+        """Exchanges parts of an axis for parts of another."""
+        parts = torch.stack(y.chunk(size, split))
+        room = torch.empty_like(parts)
+        return torch.cat(list(exchange.all_to_all_single(room, parts)), gather)
+
+    def padded(y, axis, length):
+        whole = y.new_zeros([length if a == axis else m for a, m in enumerate(y.shape)])
+        return whole.index_copy(axis, kept, y)
+
+    def weights(*modes):
+        w = torch.randn(CHANNELS, CHANNELS, *modes, dtype=torch.complex64, device="cuda")
+        return (w / CHANNELS).requires_grad_()
+
+    with ranks.plan(n, "float32", batch=CHANNELS, modes=MODES) as plan:
+        sides = {
+            "thriffty": weights(*plan.output_shape[1:]),
+            "truncated": weights(MODES, MODES // size, half + 1),
+            "channels": weights(MODES // size, MODES, half + 1),
+        }
+
+        def multiplied(y, w):
+            return torch.einsum("ixyz,ioxyz->oxyz", y, w)
+
+        def thriffty(x, w):
+            return fft.inverse(multiplied(fft.forward(x, plan), w), plan)
+
+        def truncated(x, w):
+            """Two exchanges, of what is kept along two axes."""
+            y = torch.fft.rfftn(x, dim=(2, 3))[..., : half + 1].index_select(2, kept)
+            y = torch.fft.fft(turned(y, 2, 1), dim=1).index_select(1, kept)
+            y = torch.fft.ifft(padded(multiplied(y, w), 1, n), dim=1)
+            y = padded(turned(y, 1, 2), 2, n)
+            return torch.fft.irfftn(y, (n, n), (2, 3))
+
+        def channels(x, w):
+            """Four exchanges, to parts of the channels and back, of whole spectra."""
+            y = turned(torch.fft.rfftn(x, dim=(2, 3)), 0, 1)
+            y = torch.fft.fft(y, dim=1).index_select(1, kept)
+            y = turned(y, 1, 0)[..., : half + 1].index_select(2, kept)
+            y = padded(multiplied(y, w), 2, n)
+            y = torch.nn.functional.pad(y, (0, n // 2 - half))
+            y = padded(turned(y, 0, 1), 1, n)
+            y = turned(torch.fft.ifft(y, dim=1), 1, 0)
+            return torch.fft.irfftn(y, (n, n), (2, 3))
+
+        layers = dict(thriffty=thriffty, truncated=truncated, channels=channels)
+        calls, memory = {}, {}
+        for name, layer in layers.items():
+
+            def call(layer=layer, w=sides[name]):
+                x.grad = w.grad = None
+                layer(x, w).square().sum().backward()
+
+            call()
+            torch.cuda.synchronize()
+            torch.cuda.reset_peak_memory_stats()
+            before = torch.cuda.memory_allocated()
+            call()
+            torch.cuda.synchronize()
+            memory[name] = torch.cuda.max_memory_allocated() - before
+            calls[name] = call
+        # The plan's memory is not the allocator's; the gradients' plan has the same.
+        memory["thriffty"] += plan.workspace_bytes + plan._exchanged().workspace_bytes
+        times = ranks.time(calls)
+    ranks.print(
+        f"\nspectral convolution: {CHANNELS} channels of {n}^3 f32, {MODES}^3 modes, slabs along X,"
+        " forward and backward"
+    )
+    ranks.print(f"{'side':>10} {'ms':>8} {'GB':>6}  of torch.fft: ratio of ours, time and memory")
+    for name in layers:
+        ratios = (times["thriffty"] / times[name], memory["thriffty"] / memory[name])
+        shown = "{:6.2f} {:6.2f}".format(*ratios) if name != "thriffty" else ""
+        ranks.print(f"{name:>10} {times[name]:8.3f} {memory[name] / 1e9:6.2f}  {shown}")
+
+
+def local(ranks):
+    import thriffty.torch as fft
+
+    torch = ranks.torch
+    ranks.print(
+        "\nrfftn of one GPU, ms (both GPUs at once, the slower one); with a gradient: behind"
+    )
+    ranks.print("     N      type  thriffty     torch  ratio  thriffty     torch  ratio")
+    for n in (256, 500, 512, 768, 1000):
+        for dtype in (torch.float32, torch.float64):
+            shown = []
+            for ours, theirs in transforms(ranks, n, dtype):
+                shown.append(f"{ours:9.3f} {theirs:9.3f} {ours / theirs:6.2f}")
+            name = str(dtype).removeprefix("torch.")
+            ranks.print(f"{n:6} {name:>9}", *shown)
+            fft._torch_ops._kept.cache_clear()
+            torch.cuda.empty_cache()
+
+
+def transforms(ranks, n, dtype):
+    """The times of both sides, forward, and of forward and backward."""
+    import thriffty.torch as fft
+
+    torch = ranks.torch
+    x = torch.randn(n, n, n, dtype=dtype, device="cuda")
+    y = torch.fft.rfftn(x)
+    far = (fft.rfftn(x) - y).abs().max() / n**1.5
+    assert far < 1e-5, far
+    yield ranks.time({"ours": lambda: fft.rfftn(x), "torch": lambda: torch.fft.rfftn(x)}).values()
+    x.requires_grad_()
+
+    def gradient(rfftn):
+        torch.autograd.grad(rfftn(x), x, y)
+
+    sides = {
+        "ours": lambda: gradient(fft.rfftn),
+        "torch": lambda: gradient(torch.fft.rfftn),
+    }
+    yield ranks.time(sides).values()
+
+
+# -- JAX ------------------------------------------------------------------------------------------
+
+
+def jax_cubes(side, cut, make):
+    import jax
+    import jax.numpy as jnp
+    from jax.sharding import PartitionSpec
+
+    import thriffty.jax as fft
+
+    jax.config.update("jax_enable_x64", True)
+    mesh = cut[0].mesh
+
+    def shard_map(x):
+        y = jnp.fft.fftn(x, axes=(1, 2))
+        y = jax.lax.all_to_all(y, "a", 1, 0, tiled=True)
+        return jnp.fft.fft(y, axis=0)
+
+    if side == "jax":
+        specs = [PartitionSpec("a"), PartitionSpec(None, "a")]
+        call = jax.shard_map(shard_map, mesh=mesh, in_specs=specs[0], out_specs=specs[1])
+    else:
+        call = lambda x: fft.fftn(x, sharding=cut[0], out_sharding=cut[1])  # noqa: E731
+    call = jax.jit(call)
+    for n in (512, 1024):
+        for name in ("complex64", "complex128"):
+            ms = jax_cube(call, make((n, n, n), name))
+            if jax.process_index() == 0:
+                print(f"{n:6} {name:>12} {ms:9.3f}  {side}", flush=True)
+
+
+def jax_cube(call, x):
+    import jax
+
+    result = [None]
+
+    def run():
+        result[0] = call(x)
+
+    return timed({"it": run}, lambda: jax.block_until_ready(result[0]))["it"]
+
+
+def jax_process(side, rank, port):
+    import jax
+    import numpy as np
+    from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+    if side != "jax":
+        jax.distributed.initialize(f"127.0.0.1:{port}", 2, rank, local_device_ids=[rank])
+    mesh = Mesh(np.array(jax.devices()), "a")
+    cut = [NamedSharding(mesh, PartitionSpec(*[None] * axis, "a")) for axis in (0, 1)]
+
+    def make(shape, dtype):
+        key = jax.random.key(0)
+        new = jax.jit(lambda: jax.random.normal(key, shape, dtype), out_shardings=cut[0])
+        return new()
+
+    jax_cubes(side, cut, make)
+
+
+def jax(ranks):
+    ranks.print("\nJAX, c2c as above, ms")
+    ranks.dist.barrier()
+    if ranks.rank == 0:
+        own = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+        environment = {name: value for name, value in os.environ.items() if name not in own}
+        environment["XLA_PYTHON_CLIENT_MEM_FRACTION"] = ".6"
+        for side, processes in (("jax", 1), ("thriffty.jax", 2)):
+            with socket.socket() as free:
+                free.bind(("127.0.0.1", 0))
+                port = free.getsockname()[1]
+            commands = [
+                [sys.executable, __file__, "--jax", side, str(rank), str(port)]
+                for rank in range(processes)
+            ]
+            started = [subprocess.Popen(command, env=environment) for command in commands]
+            for process in started:
+                try:
+                    process.wait(150)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    print(f"{side}: no end after 150 s", flush=True)
+    ranks.dist.barrier()
+
+
+def main():
+    if "--jax" in sys.argv:
+        side, rank, port = sys.argv[2:]
+        jax_process(side, int(rank), int(port))
+        return
+    ranks = Ranks()
+    sections = dict(c2c=c2c, conv=conv, local=local, jax=jax)
+    for name in sys.argv[1:] or sections:
+        sections[name](ranks)
+        ranks.torch.cuda.empty_cache()
+    ranks.dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
