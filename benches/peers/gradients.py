@@ -1,6 +1,7 @@
 """Times thriffty.torch and thriffty.jax beside torch.fft with NCCL and beside jax.numpy.fft.
 
 Run on a host with two GPUs: torchrun --nproc-per-node 2 benches/peers/gradients.py [SECTION ...]
+Without GPUs it transforms small arrays, to see that all works.
 
 The sections, all by default, each print a table. Times are medians in ms, of rounds in which the
 sides take turns; of several processes, the slowest.
@@ -19,6 +20,7 @@ import sys
 import time
 
 ROUNDS = 20
+SMALL = {512: 16, 1024: 20, 256: 16, 64: 8, 500: 12, 768: 10, 1000: 18}
 
 
 def timed(sides, wait, together=lambda seconds: seconds):
@@ -57,18 +59,48 @@ class Ranks:
         import torch.distributed as dist
 
         self.rank = int(os.environ["LOCAL_RANK"])
-        torch.cuda.set_device(self.rank)
-        dist.init_process_group("nccl", device_id=torch.device("cuda", self.rank))
+        self.on_gpu = torch.cuda.is_available()
+        self.device = torch.device("cuda", self.rank) if self.on_gpu else torch.device("cpu")
+        if self.on_gpu:
+            torch.cuda.set_device(self.rank)
+            dist.init_process_group("nccl", device_id=self.device)
+        else:
+            dist.init_process_group("gloo")
         self.group, self.size = dist.group.WORLD, dist.get_world_size()
         self.torch, self.dist = torch, dist
 
     def slowest(self, seconds):
-        value = self.torch.tensor(seconds, dtype=self.torch.float64, device="cuda")
+        value = self.torch.tensor(seconds, dtype=self.torch.float64, device=self.device)
         self.dist.all_reduce(value, self.dist.ReduceOp.MAX)
         return float(value)
 
     def time(self, sides):
-        return timed(sides, self.torch.cuda.synchronize, self.slowest)
+        return timed(sides, self.wait, self.slowest)
+
+    def wait(self):
+        if self.on_gpu:
+            self.torch.cuda.synchronize()
+
+    def size_of(self, n):
+        return n if self.on_gpu else SMALL[n]
+
+    def empty_cache(self):
+        if self.on_gpu:
+            self.torch.cuda.empty_cache()
+
+    def peak(self, call):
+        """The bytes that a call allocates at most, beside what is there."""
+        if not self.on_gpu:
+            call()
+            return 1
+        cuda = self.torch.cuda
+        for _ in range(2):
+            cuda.synchronize()
+            cuda.reset_peak_memory_stats()
+            before = cuda.memory_allocated()
+            call()
+        cuda.synchronize()
+        return cuda.max_memory_allocated() - before
 
     def print(self, *words):
         if self.rank == 0:
@@ -83,7 +115,8 @@ class Ranks:
         import thriffty
 
         ends = dict(input=self.slab(n, 0))
-        return thriffty.Plan((n,) * 3, dtype, comm=self.group, device=self.rank, **ends, **options)
+        device = self.rank if self.on_gpu else "host"
+        return thriffty.Plan((n,) * 3, dtype, comm=self.group, device=device, **ends, **options)
 
 
 def c2c(ranks):
@@ -92,9 +125,9 @@ def c2c(ranks):
     ranks.print(f"{'N':>6} {'type':>12} {'thriffty':>9} {'NCCL':>9} {'ratio':>6}")
     for n in (512, 1024):
         for name in ("complex64", "complex128"):
-            ours, theirs = cube(ranks, n, name)
+            ours, theirs = cube(ranks, ranks.size_of(n), name)
             ranks.print(f"{n:6} {name:>12} {ours:9.3f} {theirs:9.3f} {ours / theirs:6.2f}")
-            ranks.torch.cuda.empty_cache()
+            ranks.empty_cache()
 
 
 def cube(ranks, n, name):
@@ -103,7 +136,7 @@ def cube(ranks, n, name):
 
     torch, dist, size = ranks.torch, ranks.dist, ranks.size
     each = n // size
-    x = torch.randn(each, n, n, dtype=getattr(torch, name), device="cuda")
+    x = torch.randn(each, n, n, dtype=getattr(torch, name), device=ranks.device)
 
     def nccl():
         y = torch.fft.fftn(x, dim=(1, 2))
@@ -128,30 +161,37 @@ def conv(ranks):
     import thriffty.torch as fft
 
     torch, size = ranks.torch, ranks.size
-    n, half = POINTS, MODES // 2
-    x = torch.randn(CHANNELS, n // size, n, n, device="cuda", requires_grad=True)
+    n, modes = ranks.size_of(POINTS), ranks.size_of(MODES)
+    half = modes // 2
+    x = torch.randn(CHANNELS, n // size, n, n, device=ranks.device, requires_grad=True)
     kept = [*range(half), *range(n - half, n)]
-    kept = torch.tensor(kept, device="cuda")
+    kept = torch.tensor(kept, device=ranks.device)
 
     def turned(y, split, gather):
         """Exchanges parts of an axis for parts of another."""
-        parts = torch.stack(y.chunk(size, split))
-        room = torch.empty_like(parts)
+        parts = torch.stack(y.chunk(size, split)).contiguous()
+        room = torch.empty(parts.shape, dtype=parts.dtype, device=parts.device)
         return torch.cat(list(exchange.all_to_all_single(room, parts)), gather)
 
     def padded(y, axis, length):
         whole = y.new_zeros([length if a == axis else m for a, m in enumerate(y.shape)])
         return whole.index_copy(axis, kept, y)
 
-    def weights(*modes):
-        w = torch.randn(CHANNELS, CHANNELS, *modes, dtype=torch.complex64, device="cuda")
-        return (w / CHANNELS).requires_grad_()
+    shape = (CHANNELS, CHANNELS, modes, modes, half + 1)
+    generator = torch.Generator(ranks.device).manual_seed(0)
+    whole = torch.randn(shape, dtype=torch.complex64, device=ranks.device, generator=generator)
+    # Plans have no middle mode of an even number.
+    whole[:, :, half] = whole[:, :, :, half] = whole[..., half] = 0
 
-    with ranks.plan(n, "float32", batch=CHANNELS, modes=MODES) as plan:
+    def weights(*part):
+        return whole[(slice(None), slice(None), *part)].clone().requires_grad_()
+
+    mine = slice(ranks.rank * modes // size, (ranks.rank + 1) * modes // size)
+    with ranks.plan(n, "float32", batch=CHANNELS, modes=modes) as plan:
         sides = {
-            "thriffty": weights(*plan.output_shape[1:]),
-            "truncated": weights(MODES, MODES // size, half + 1),
-            "channels": weights(MODES // size, MODES, half + 1),
+            "thriffty": weights(*plan.output_slices),
+            "truncated": weights(slice(None), mine),
+            "channels": weights(mine),
         }
 
         def multiplied(y, w):
@@ -180,26 +220,24 @@ def conv(ranks):
             return torch.fft.irfftn(y, (n, n), (2, 3))
 
         layers = dict(thriffty=thriffty, truncated=truncated, channels=channels)
-        calls, memory = {}, {}
+        calls, memory, first = {}, {}, None
         for name, layer in layers.items():
 
             def call(layer=layer, w=sides[name]):
                 x.grad = w.grad = None
                 layer(x, w).square().sum().backward()
 
-            call()
-            torch.cuda.synchronize()
-            torch.cuda.reset_peak_memory_stats()
-            before = torch.cuda.memory_allocated()
-            call()
-            torch.cuda.synchronize()
-            memory[name] = torch.cuda.max_memory_allocated() - before
+            y = layer(x, sides[name]).detach()
+            first = y if name == "thriffty" else first
+            far = (y - first).norm() / first.norm()
+            assert far < 1e-5, (name, float(far))
+            memory[name] = ranks.peak(call)
             calls[name] = call
         # The plan's memory is not the allocator's; the gradients' plan has the same.
         memory["thriffty"] += plan.workspace_bytes + plan._exchanged().workspace_bytes
         times = ranks.time(calls)
     ranks.print(
-        f"\nspectral convolution: {CHANNELS} channels of {n}^3 f32, {MODES}^3 modes, slabs along X,"
+        f"\nspectral convolution: {CHANNELS} channels of {n}^3 f32, {modes}^3 modes, slabs along X,"
         " forward and backward"
     )
     ranks.print(f"{'side':>10} {'ms':>8} {'GB':>6}  of torch.fft: ratio of ours, time and memory")
@@ -220,12 +258,12 @@ def local(ranks):
     for n in (256, 500, 512, 768, 1000):
         for dtype in (torch.float32, torch.float64):
             shown = []
-            for ours, theirs in transforms(ranks, n, dtype):
+            for ours, theirs in transforms(ranks, ranks.size_of(n), dtype):
                 shown.append(f"{ours:9.3f} {theirs:9.3f} {ours / theirs:6.2f}")
             name = str(dtype).removeprefix("torch.")
             ranks.print(f"{n:6} {name:>9}", *shown)
             fft._torch_ops._kept.cache_clear()
-            torch.cuda.empty_cache()
+            ranks.empty_cache()
 
 
 def transforms(ranks, n, dtype):
@@ -233,7 +271,7 @@ def transforms(ranks, n, dtype):
     import thriffty.torch as fft
 
     torch = ranks.torch
-    x = torch.randn(n, n, n, dtype=dtype, device="cuda")
+    x = torch.randn(n, n, n, dtype=dtype, device=ranks.device)
     y = torch.fft.rfftn(x)
     far = (fft.rfftn(x) - y).abs().max() / n**1.5
     assert far < 1e-5, far
@@ -344,7 +382,7 @@ def main():
     sections = dict(c2c=c2c, conv=conv, local=local, jax=jax)
     for name in sys.argv[1:] or sections:
         sections[name](ranks)
-        ranks.torch.cuda.empty_cache()
+        ranks.empty_cache()
     ranks.dist.destroy_process_group()
 
 

@@ -45,10 +45,8 @@ def distributed(
         if shape[axis] > length or (inverse and shape[axis] < length):
             raise argument(f"points along axis {axis} of a DTensor", shape[axis], length)
     cut = (shards(given, len(shape)), shards(made, len(shape)))
-    device = torch.cuda.current_device() if x.device.type == "cuda" else "host"
-    stream = torch.cuda.current_stream().cuda_stream if x.device.type == "cuda" else 0
     number, local, local_result = _number(
-        mesh, shape, x.dtype, cut, tuple(transform), inverse, norm, device, stream
+        mesh, shape, x.dtype, cut, tuple(transform), inverse, norm
     )
     whole = transform.result(shape, inverse)
     mine = x.to_local()
@@ -73,8 +71,15 @@ class _Planned(NamedTuple):
 
 @torch.compiler.assume_constant_result
 def _number(*asked: Any) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
-    """The number of the plan, or 0 for none, and the shapes."""
-    planned = _planned(*asked)
+    """The number of the plan, or 0 for none, and the shapes.
+
+    For torch.compile it is a value, so that streams and groups are no part of what it traces.
+    """
+    device: str | int
+    device, stream = "host", 0
+    if asked[0].device_type == "cuda":
+        device, stream = torch.cuda.current_device(), torch.cuda.current_stream().cuda_stream
+    planned = _planned(*asked, device, stream)
     number = 0 if planned.plan is None else _torch_ops.number_of(planned.plan)
     return number, planned.given, planned.made
 
