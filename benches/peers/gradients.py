@@ -262,7 +262,7 @@ def local(ranks):
                 shown.append(f"{ours:9.3f} {theirs:9.3f} {ours / theirs:6.2f}")
             name = str(dtype).removeprefix("torch.")
             ranks.print(f"{n:6} {name:>9}", *shown)
-            fft._torch_ops._kept.cache_clear()
+            fft.clear_plans()
             ranks.empty_cache()
 
 

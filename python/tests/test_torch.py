@@ -271,5 +271,9 @@ def test_wrong_arguments():
             fft.forward(x.numpy(), plan)
     y = fft.forward(x, thriffty.Plan((4, 6), float))
     assert y.grad_fn is None
+    with thriffty.Plan((4, 6), float) as plan:
+        with pytest.raises(TypeError, match="requires gradients: see thriffty.torch"):
+            plan.forward(x.requires_grad_())
+    fft.clear_plans()
     with pytest.raises(thriffty.Error, match="the plan is gone"):
         ops.run(x, 10**9, False)

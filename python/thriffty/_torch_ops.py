@@ -22,7 +22,7 @@ from ._adjoint import EXCHANGED, factors, plan_factors
 from ._library import Error
 from ._options import COMPLEX, REAL
 from ._plan import Plan
-from ._stages import Stage, Transform, replaced, stages
+from ._stages import Transform, replaced, stages
 
 
 def _name(dtype: torch.dtype) -> str:
@@ -31,9 +31,17 @@ def _name(dtype: torch.dtype) -> str:
 
 # -- whole arrays -------------------------------------------------------------------------------
 
+# Defined by its schema, because `torch.library.custom_op` would look through the arguments of every
+# call, which takes longer than to begin a transform of a small array.
+torch.library.define(
+    "thriffty::fft",
+    "(Tensor x, int[] dim, str kinds, int[] points, int[] modes, str norm, bool inverse) -> Tensor",
+)
+fft = torch.ops.thriffty.fft.default
 
-@torch.library.custom_op("thriffty::fft", mutates_args=())
-def fft(
+
+@torch.library.impl("thriffty::fft", ("cpu", "cuda"))
+def _fft(
     x: Tensor,
     dim: Sequence[int],
     kinds: str,
@@ -42,38 +50,73 @@ def fft(
     norm: str,
     inverse: bool,
 ) -> Tensor:
-    """Transforms `x` along `dim`, by a kind for each, in a plan of `points` and `modes`."""
-    transform = _transform(dim, kinds, points, modes)
-    if math.prod(x.shape) == 0:
-        dtype = _made_type(x.dtype, kinds, inverse)
-        return x.new_zeros(transform.result(x.shape, inverse), dtype=dtype)
+    """Transforms `x` along `dim`, by a kind for each, in plans of `points` and `modes`."""
     x = _stored(x)
-    steps = stages(x.shape, transform, inverse)
-    for stage in steps:
-        x = _at_once(x, stage, norm, inverse)
-    return x if steps else x.clone()
+    place = ("host", 0)
+    if x.is_cuda:
+        place = (x.get_device(), torch.cuda.current_stream(x.device).cuda_stream)
+    asked = (tuple(dim), kinds, tuple(points), tuple(modes), norm, inverse)
+    calls = _calls(x.shape, x.dtype, *asked, *place)
+    for call in calls:
+        x = call(x)
+    return x if calls else x.clone()
+
+
+class _Call:
+    """A plan that is run in one direction, with memory that fits it."""
+
+    def __init__(self, plan: Plan, inverse: bool, result: Sequence[int]) -> None:
+        c, (given, made) = plan._library.c, _sides(inverse)
+        self._plan, self._result = plan, result
+        self._dtype = getattr(torch, plan._dtypes[made].name)
+        self._function = c.thriffty_inverse if inverse else c.thriffty_forward
+        self._bytes = [
+            math.prod(plan._shapes[side]) * plan._dtypes[side].itemsize for side in (given, made)
+        ]
+
+    def __call__(self, x: Tensor) -> Tensor:
+        out = torch.empty(self._result, dtype=self._dtype, device=x.device)
+        given, made = self._bytes
+        with self._plan._lock:
+            handle = self._plan._open()
+            status = self._function(handle, x.data_ptr(), given, out.data_ptr(), made)
+        if status != 0:
+            self._plan._library.check(status)
+        return out
+
+
+@functools.lru_cache(maxsize=128)
+def _calls(
+    shape: tuple[int, ...],
+    dtype: torch.dtype,
+    dim: tuple[int, ...],
+    kinds: str,
+    points: tuple[int, ...],
+    modes: tuple[int, ...],
+    norm: str,
+    inverse: bool,
+    device: str | int,
+    stream: int,
+) -> list[Callable[[Tensor], Tensor]]:
+    """The calls that transform an array of this shape, one after the other."""
+    transform = _transform(dim, kinds, points, modes)
+    if math.prod(shape) == 0:
+        result = transform.result(shape, inverse)
+        return [lambda x: x.new_zeros(result, dtype=_made_type(dtype, kinds, inverse))]
+    calls = []
+    for stage in stages(shape, transform, inverse):
+        physical = REAL[_name(dtype)] if inverse and "r2c" in stage.kinds else _name(dtype)
+        asked = (stage.points, physical, stage.kinds, stage.batch, stage.modes)
+        plan = _kept(*asked, norm, device, stream)
+        calls.append(_Call(plan, inverse, stage.result))
+        dtype = calls[-1]._dtype
+    return calls
 
 
 def _transform(
     dim: Sequence[int], kinds: str, points: Sequence[int], modes: Sequence[int]
 ) -> Transform:
     return Transform(tuple(dim), tuple(kinds.split(",")), tuple(points), tuple(modes))
-
-
-def _at_once(x: Tensor, stage: Stage, norm: str, inverse: bool) -> Tensor:
-    """Transforms along axes that one plan can have."""
-    name = _name(x.dtype)
-    dtype = REAL[name] if inverse and "r2c" in stage.kinds else name
-    place: tuple = ("host", 0)
-    if x.is_cuda:
-        place = (x.device.index, torch.cuda.current_stream(x.device).cuda_stream)
-    plan = _kept(stage.points, dtype, stage.kinds, stage.batch, stage.modes, norm, *place)
-    given, made = _sides(plan, inverse)
-    to = getattr(torch, plan._dtypes[made].name)
-    out = torch.empty(plan._shapes[made], dtype=to, device=x.device)
-    with plan._lock:
-        _direction(plan, inverse)(x.view(plan._shapes[given]), out=out)
-    return out.view(stage.result)
 
 
 @functools.lru_cache(maxsize=64)
@@ -91,6 +134,12 @@ def _kept(
     return Plan(points, dtype, stream=stream or None, **how)
 
 
+def clear_plans() -> None:
+    """Gives up the plans that calls have made."""
+    _calls.cache_clear()
+    _kept.cache_clear()
+
+
 def _direction(plan: Plan, inverse: bool) -> Any:
     return plan.inverse if inverse else plan.forward
 
@@ -102,7 +151,7 @@ def _stored(x: Tensor) -> Tensor:
     return x.clone() if x.is_cuda and x.data_ptr() % 16 != 0 else x
 
 
-@fft.register_fake
+@torch.library.register_fake("thriffty::fft")
 def _(
     x: Tensor,
     dim: Sequence[int],
@@ -155,7 +204,7 @@ def _on_device(values: np.ndarray, x: Tensor) -> Tensor:
     return tensor
 
 
-fft.register_autograd(_fft_backward, setup_context=_keep_arguments)
+torch.library.register_autograd("thriffty::fft", _fft_backward, setup_context=_keep_arguments)
 
 
 # -- bricks by a plan ---------------------------------------------------------------------------
@@ -181,11 +230,15 @@ def _numbered(number: int) -> Plan:
     return plan
 
 
-@torch.library.custom_op("thriffty::run", mutates_args=())
-def run(x: Tensor, number: int, inverse: bool) -> Tensor:
+torch.library.define("thriffty::run", "(Tensor x, int number, bool inverse) -> Tensor")
+run = torch.ops.thriffty.run.default
+
+
+@torch.library.impl("thriffty::run", ("cpu", "cuda"))
+def _run(x: Tensor, number: int, inverse: bool) -> Tensor:
     """Transforms this rank's brick. Collective."""
     plan = _numbered(number)
-    given, made = _sides(plan, inverse)
+    given, made = _sides(inverse)
     with plan._lock:
         try:
             order = plan._orders[given]
@@ -200,7 +253,7 @@ def run(x: Tensor, number: int, inverse: bool) -> Tensor:
     return out
 
 
-def _sides(plan: Plan, inverse: bool) -> tuple[int, int]:
+def _sides(inverse: bool) -> tuple[int, int]:
     """The side that is given, and that which is made: 0 is physical, 1 spectral."""
     return (1, 0) if inverse else (0, 1)
 
@@ -224,10 +277,10 @@ def _on_stream(plan: Plan, x: Tensor, call: Callable[[], Any]) -> None:
     current.wait_stream(own)
 
 
-@run.register_fake
+@torch.library.register_fake("thriffty::run")
 def _(x: Tensor, number: int, inverse: bool) -> Tensor:
     plan = _numbered(number)
-    return _room(plan, _sides(plan, inverse)[1], x.device)
+    return _room(plan, _sides(inverse)[1], x.device)
 
 
 def _keep_plan(ctx: Any, inputs: tuple, output: Any) -> None:
@@ -245,4 +298,4 @@ def _run_backward(ctx: Any, gradient: Tensor) -> tuple:
     return _times(x, dim, after), None, None
 
 
-run.register_autograd(_run_backward, setup_context=_keep_plan)
+torch.library.register_autograd("thriffty::run", _run_backward, setup_context=_keep_plan)

@@ -29,8 +29,10 @@ from ._options import INVERSE_TYPES, argument, known_norm
 from ._plan import Plan
 from ._stages import Transform, cosines, fourier
 from ._torch_dtensor import distributed, is_distributed
+from ._torch_ops import clear_plans
 
 __all__ = [
+    "clear_plans",
     "dct",
     "dctn",
     "dst",
