@@ -9,6 +9,7 @@ of types 2 and 3, and cosine transforms of type 1, weigh the points at their end
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +28,7 @@ class Factors(NamedTuple):
     after: np.ndarray | None
 
 
+@lru_cache(maxsize=256)
 def factors(kind: str, inverse: bool, points: int, modes: int) -> Factors:
     """The factors for the adjoint of a direction along one axis.
 

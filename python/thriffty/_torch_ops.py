@@ -12,11 +12,13 @@ import itertools
 import math
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import _get_current_dispatch_mode
 
 from ._adjoint import EXCHANGED, factors, plan_factors
 from ._library import Error
@@ -57,8 +59,9 @@ def _fft(
         place = (x.get_device(), torch.cuda.current_stream(x.device).cuda_stream)
     asked = (tuple(dim), kinds, tuple(points), tuple(modes), norm, inverse)
     calls = _calls(x.shape, x.dtype, *asked, *place)
-    for call in calls:
-        x = call(x)
+    for call, lock in calls:
+        with lock:
+            x = call(x)
     return x if calls else x.clone()
 
 
@@ -75,13 +78,17 @@ class _Call:
         ]
 
     def __call__(self, x: Tensor) -> Tensor:
-        out = torch.empty(self._result, dtype=self._dtype, device=x.device)
-        given, made = self._bytes
-        with self._plan._lock:
-            handle = self._plan._open()
-            status = self._function(handle, x.data_ptr(), given, out.data_ptr(), made)
+        """Of one thread at a time."""
+        plan, (given, made) = self._plan, self._bytes
+        handle = plan._open()
+        try:
+            out = torch.empty(self._result, dtype=self._dtype, device=x.device)
+        except Exception as error:  # No memory: other ranks wait for this one.
+            plan.refuse(error)
+            raise
+        status = self._function(handle, x.data_ptr(), given, out.data_ptr(), made)
         if status != 0:
-            self._plan._library.check(status)
+            plan._library.check(status)
         return out
 
 
@@ -97,19 +104,21 @@ def _calls(
     inverse: bool,
     device: str | int,
     stream: int,
-) -> list[Callable[[Tensor], Tensor]]:
-    """The calls that transform an array of this shape, one after the other."""
+) -> list[tuple[Callable[[Tensor], Tensor], Any]]:
+    """The calls that transform an array of this shape, one after the other, and their locks."""
     transform = _transform(dim, kinds, points, modes)
     if math.prod(shape) == 0:
         result = transform.result(shape, inverse)
-        return [lambda x: x.new_zeros(result, dtype=_made_type(dtype, kinds, inverse))]
-    calls = []
+        to = _made_type(dtype, kinds, inverse)
+        return [(lambda x: x.new_zeros(result, dtype=to), nullcontext())]
+    calls: list = []
     for stage in stages(shape, transform, inverse):
         physical = REAL[_name(dtype)] if inverse and "r2c" in stage.kinds else _name(dtype)
         asked = (stage.points, physical, stage.kinds, stage.batch, stage.modes)
         plan = _kept(*asked, norm, device, stream)
-        calls.append(_Call(plan, inverse, stage.result))
-        dtype = calls[-1]._dtype
+        call = _Call(plan, inverse, stage.result)
+        calls.append((call, plan._lock))
+        dtype = call._dtype
     return calls
 
 
@@ -194,14 +203,22 @@ def _times(x: Tensor, dim: Sequence[int], values: Sequence[np.ndarray | None]) -
 
 
 def _on_device(values: np.ndarray, x: Tensor) -> Tensor:
-    """Values that are equal but for a few, without a copy from the host: it would be waited for."""
     single = x.dtype in (torch.float32, torch.complex64)
-    most = float(values[len(values) // 2]) if len(values) > 0 else 1.0
     dtype = torch.float32 if single else torch.float64
+    if type(x) is Tensor and _get_current_dispatch_mode() is None:
+        return _copied(values.tobytes(), dtype, x.device)
+    # What is traced has no tensors of its own. Values are equal but for a few.
+    most = float(values[len(values) // 2]) if len(values) > 0 else 1.0
     tensor = torch.full((len(values),), most, dtype=dtype, device=x.device)
     for place in np.flatnonzero(values != most).tolist():
         tensor[place] = float(values[place])
     return tensor
+
+
+@functools.lru_cache(maxsize=256)
+def _copied(values: bytes, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """On the device. Copies from the host are waited for: they are made once."""
+    return torch.tensor(np.frombuffer(values), dtype=dtype, device=device)
 
 
 torch.library.register_autograd("thriffty::fft", _fft_backward, setup_context=_keep_arguments)
@@ -239,7 +256,10 @@ def _run(x: Tensor, number: int, inverse: bool) -> Tensor:
     """Transforms this rank's brick. Collective."""
     plan = _numbered(number)
     given, made = _sides(inverse)
+    usual = _usual(plan, inverse)
     with plan._lock:
+        if usual is not None and usual.takes(x):
+            return _on_stream(plan, x, lambda: usual(x))
         try:
             order = plan._orders[given]
             if x.dim() == len(order):
@@ -249,8 +269,38 @@ def _run(x: Tensor, number: int, inverse: bool) -> Tensor:
         except Exception as error:  # Such as no memory: other ranks wait for this one.
             plan.refuse(error)
             raise
-        _on_stream(plan, x, lambda: _direction(plan, inverse)(x, out=out))
-    return out
+        return _on_stream(plan, x, lambda: _direction(plan, inverse)(x, out=out))
+
+
+class _Usual(_Call):
+    """The call for a tensor that is as the plan wants it, which needs no more looking at."""
+
+    def __init__(self, plan: Plan, inverse: bool) -> None:
+        given, made = _sides(inverse)
+        super().__init__(plan, inverse, plan._shapes[made])
+        self._shape = torch.Size(plan._shapes[given])
+        self._given = getattr(torch, plan._dtypes[given].name)
+
+    def takes(self, x: Tensor) -> bool:
+        plan = self._plan
+        return (
+            x.shape == self._shape
+            and x.dtype == self._given
+            and x.is_cuda == plan._on_device
+            and x.is_contiguous()
+            and not (x.is_conj() or x.is_neg())
+            and x.data_ptr() % 16 == 0
+            and plan._failed is None
+        )
+
+
+def _usual(plan: Plan, inverse: bool) -> _Usual | None:
+    calls = getattr(plan, "_usual_in_torch", None)
+    if calls is None:
+        rows = all(list(order) == sorted(order) for order in plan._orders)
+        calls = [_Usual(plan, way) if rows else None for way in (False, True)]
+        plan._usual_in_torch = calls  # type: ignore[attr-defined]
+    return calls[inverse]
 
 
 def _sides(inverse: bool) -> tuple[int, int]:
@@ -265,16 +315,16 @@ def _room(plan: Plan, side: int, device: torch.device) -> Tensor:
     return packed.permute(*np.argsort(order).tolist())
 
 
-def _on_stream(plan: Plan, x: Tensor, call: Callable[[], Any]) -> None:
+def _on_stream(plan: Plan, x: Tensor, call: Callable[[], Tensor]) -> Tensor:
     """Calls what works on the plan's stream, between what is queued on the current one."""
     current = torch.cuda.current_stream(x.device) if x.is_cuda else None
     if current is None or current.cuda_stream == plan._stream:
-        call()
-        return
+        return call()
     own = torch.cuda.ExternalStream(plan._stream, device=x.device)
     own.wait_stream(current)
-    call()
+    out = call()
     current.wait_stream(own)
+    return out
 
 
 @torch.library.register_fake("thriffty::run")
@@ -290,12 +340,22 @@ def _keep_plan(ctx: Any, inputs: tuple, output: Any) -> None:
 
 def _run_backward(ctx: Any, gradient: Tensor) -> tuple:
     plan = _numbered(ctx.number)
-    before, after = plan_factors(plan, ctx.inverse)
+    before, after = _factors(plan, ctx.inverse)
     first = gradient.dim() - len(before)
     dim = range(first, gradient.dim())
     other = number_of(plan._exchanged())
     x = run(_times(gradient, dim, before), other, not ctx.inverse)
     return _times(x, dim, after), None, None
+
+
+def _factors(plan: Plan, inverse: bool) -> Any:
+    """Those of the plan, found once: a reference to the plan would keep it."""
+    known = getattr(plan, "_factors_in_torch", None)
+    if known is None:
+        known = plan._factors_in_torch = {}  # type: ignore[attr-defined]
+    if inverse not in known:
+        known[inverse] = plan_factors(plan, inverse)
+    return known[inverse]
 
 
 torch.library.register_autograd("thriffty::run", _run_backward, setup_context=_keep_plan)
