@@ -23,8 +23,12 @@ ROUNDS = 20
 SMALL = {512: 16, 1024: 20, 256: 16, 64: 8, 500: 12, 768: 10, 1000: 18}
 
 
-def timed(sides, wait, together=lambda seconds: seconds):
-    """The median times of calls by name. `wait` ends what was begun; `together` is the slowest."""
+def timed(sides, wait, together=None):
+    """The median times of calls by name.
+
+    `wait` ends what was begun. `together` finds the slowest process's seconds, from which all
+    choose how many calls are timed at once.
+    """
     calls = {}
     for name, call in sides.items():
         for _ in range(3):
@@ -33,8 +37,9 @@ def timed(sides, wait, together=lambda seconds: seconds):
         begin = time.perf_counter()
         call()
         wait()
-        # Short calls are timed several at once.
-        calls[name] = max(1, int(5e-3 / together(time.perf_counter() - begin)))
+        seconds = time.perf_counter() - begin
+        calls[name] = 4 if together is None else max(1, int(10e-3 / together(seconds)))
+    together = together or (lambda seconds: seconds)
     seconds = {name: [] for name in sides}
     for _ in range(ROUNDS):
         for name, call in sides.items():
@@ -196,7 +201,7 @@ def conv(ranks):
         }
 
         def multiplied(y, w):
-            return torch.einsum("ixyz,ioxyz->oxyz", y, w)
+            return (y[:, None] * w).sum(0)
 
         def thriffty(x, w):
             return fft.inverse(multiplied(fft.forward(x, plan), w), plan)
@@ -237,6 +242,14 @@ def conv(ranks):
         # The plan's memory is not the allocator's. Of this norm, gradients need no other plan.
         memory["thriffty"] += plan.workspace_bytes
         times = ranks.time(calls)
+        with torch.no_grad():
+            y = fft.forward(x, plan)
+            parts = {
+                "forward": lambda: fft.forward(x, plan),
+                "inverse": lambda: fft.inverse(y, plan),
+                "multiplied": lambda: multiplied(y, sides["thriffty"]),
+            }
+            parts = ranks.time(parts)
     ranks.print(
         f"\nspectral convolution: {CHANNELS} channels of {n}^3 f32, {modes}^3 modes, slabs along X,"
         " forward and backward"
@@ -246,6 +259,8 @@ def conv(ranks):
         ratios = (times["thriffty"] / times[name], memory["thriffty"] / memory[name])
         shown = "{:6.2f} {:6.2f}".format(*ratios) if name != "thriffty" else ""
         ranks.print(f"{name:>10} {times[name]:8.3f} {memory[name] / 1e9:6.2f}  {shown}")
+    shown = ", ".join(f"{name} {ms:.3f}" for name, ms in parts.items())
+    ranks.print(f"parts of ours, without gradients: {shown}")
 
 
 def local(ranks):
@@ -315,7 +330,8 @@ def jax_cubes(side, cut, make):
     call = jax.jit(call)
     for n in (512, 1024):
         for name in ("complex64", "complex128"):
-            ms = jax_cube(call, make((n, n, n), name))
+            points = SMALL[n] if jax.default_backend() == "cpu" else n
+            ms = jax_cube(call, make((points,) * 3, name))
             if jax.process_index() == 0:
                 print(f"{n:6} {name:>12} {ms:9.3f}  {side}", flush=True)
 
@@ -357,7 +373,11 @@ def jax(ranks):
         own = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
         environment = {name: value for name, value in os.environ.items() if name not in own}
         environment["XLA_PYTHON_CLIENT_MEM_FRACTION"] = ".6"
+        if not ranks.on_gpu:
+            environment["XLA_FLAGS"] = "--xla_force_host_platform_device_count=2"
         for side, processes in (("jax", 1), ("thriffty.jax", 2)):
+            if processes == 2:
+                environment.pop("XLA_FLAGS", None)
             with socket.socket() as free:
                 free.bind(("127.0.0.1", 0))
                 port = free.getsockname()[1]
