@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import itertools
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from jax.sharding import NamedSharding
@@ -34,9 +36,6 @@ class Processes:
         return self.alltoallv([mine] * self.size)
 
 
-_number = itertools.count()
-
-
 @functools.cache
 def _group(processes: tuple[int, ...]) -> Processes:
     """The group of the processes that have the devices of a mesh, in its order."""
@@ -46,6 +45,18 @@ def _group(processes: tuple[int, ...]) -> Processes:
     rank = processes.index(jax.process_index())
     name = f"thriffty/{'-'.join(map(str, processes))}"
     return Processes(global_state.client, rank, len(processes), name)
+
+
+def processes_of(mesh: Any) -> tuple[int, ...]:
+    """The processes that have the devices of a mesh, in its order."""
+    return tuple(device.process_index for device in mesh.devices.flat)
+
+
+@functools.cache
+def on_one_host(processes: tuple[int, ...]) -> bool:
+    """Whether processes can share memory. Collective."""
+    host = Path("/proc/sys/kernel/random/boot_id").read_text() + os.readlink("/proc/self/ns/pid")
+    return len(set(_group(processes).allgather(host.encode()))) == 1
 
 
 class _Ranks:
@@ -63,7 +74,6 @@ class _Ranks:
     def __call__(self) -> dict[str, Any]:
         sides, first = self._asked
         mesh = sides[0][0].mesh
-        processes = tuple(device.process_index for device in mesh.devices.flat)
         device = mesh.local_devices[0]
         bricks = [
             tuple(
@@ -72,7 +82,7 @@ class _Ranks:
             )[first:]
             for sharding, shape in sides
         ]
-        return dict(comm=_group(processes), input=bricks[0], output=bricks[1])
+        return dict(comm=_group(processes_of(mesh)), input=bricks[0], output=bricks[1])
 
 
 def ranks(mesh: Any, *asked: Any) -> Callable[[], dict[str, Any]]:

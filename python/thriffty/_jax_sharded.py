@@ -11,7 +11,7 @@ import jax
 from jax.sharding import NamedSharding, PartitionSpec
 
 from ._jax_calls import Ends, How, Request, call, physical_type, transformed, whole
-from ._jax_ranks import ranks
+from ._jax_ranks import on_one_host, processes_of, ranks
 from ._options import argument
 from ._stages import Transform
 
@@ -42,10 +42,15 @@ def distributed(
 
 
 def _has_ranks(mesh: Any) -> bool:
-    """Whether each process has one GPU, so that all run calls in the same order."""
-    devices = list(mesh.devices.flat)
-    processes = {device.process_index for device in devices}
-    return devices[0].platform == "gpu" and len(processes) == len(devices) > 1
+    """Whether each process has one GPU of a host, so that all run calls in the same order."""
+    processes = processes_of(mesh)
+    one_each = len(set(processes)) == len(processes) > 1
+    return one_each and _ordered(mesh) and on_one_host(processes)
+
+
+def _ordered(mesh: Any) -> bool:
+    """Whether devices run the calls of a program in its order."""
+    return mesh.devices.flat[0].platform == "gpu"
 
 
 def _specs(sharding: NamedSharding, axes: int) -> Spec:

@@ -93,9 +93,8 @@ class Stage(NamedTuple):
 
 def stages(shape: Sequence[int], transform: Transform, inverse: bool) -> list[Stage]:
     """The plans that transform an array of this shape, one after the other; none for a copy."""
-    rows = zip(transform.axes, transform.kinds, transform.points, transform.modes)
     # Of one point there is nothing to transform.
-    rows = sorted(row for row in rows if row[1:] != ("c2c", 1, 1))
+    rows = sorted(row for row in zip(*transform) if row[1:] != ("c2c", 1, 1))
     if not rows:
         return []
     physical = replaced(shape, transform.axes, transform.points)

@@ -54,7 +54,7 @@ def _fft(
 ) -> Tensor:
     """Transforms `x` along `dim`, by a kind for each, in plans of `points` and `modes`."""
     x = _stored(x)
-    place = ("host", 0)
+    place: tuple[str | int, int] = ("host", 0)
     if x.is_cuda:
         place = (x.get_device(), torch.cuda.current_stream(x.device).cuda_stream)
     asked = (tuple(dim), kinds, tuple(points), tuple(modes), norm, inverse)
@@ -139,8 +139,16 @@ def _kept(
     device: str | int,
     stream: int,
 ) -> Plan:
-    how = dict(kinds=kinds, batch=batch, modes=modes, norm=norm, device=device)
-    return Plan(points, dtype, stream=stream or None, **how)
+    return Plan(
+        points,
+        dtype,
+        kinds=kinds,
+        batch=batch,
+        modes=modes,
+        norm=norm,
+        device=device,
+        stream=stream or None,
+    )
 
 
 def clear_plans() -> None:

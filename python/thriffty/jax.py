@@ -12,9 +12,9 @@ mesh, along axes that are transformed as well::
     cut = NamedSharding(mesh, PartitionSpec("ranks"))
     y = fft.rfftn(x, sharding=cut, out_sharding=NamedSharding(mesh, PartitionSpec(None, "ranks")))
 
-If each process of ``jax.distributed`` has one GPU of the mesh, the library exchanges the data.
-Otherwise it transforms the axes that devices have whole, and XLA exchanges the data in between,
-because XLA runs several calls on CPUs in an order of its own on each device.
+If each process of ``jax.distributed`` has one GPU of the mesh, all on one host, the library
+exchanges the data. Otherwise it transforms the axes that devices have whole, and XLA exchanges the
+data in between, because XLA runs several calls on CPUs in an order of its own on each device.
 """
 
 from __future__ import annotations
