@@ -21,7 +21,7 @@ import thriffty
 import thriffty.torch as fft
 
 SAMPLES, BATCH, WIDTH, MODES, LAYERS = 160, 16, 12, 13, 3
-VISCOSITY, TIME, TIMESTEPS = 0.05, 0.5, 50
+VISCOSITY, TIME, TIMESTEPS = 0.1, 0.5, 50
 
 
 class Processes:
