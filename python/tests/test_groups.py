@@ -40,7 +40,7 @@ def pairs(ranks):
     return pipes
 
 
-def run(start, body, ranks):
+def run(start, body, ranks, seconds=SECONDS):
     """The exit codes of processes that run a body."""
     pipes, mail = pairs(ranks), pairs(ranks)
     processes = [
@@ -53,7 +53,7 @@ def run(start, body, ranks):
         if pipe is not None:
             pipe.close()
     for process in processes:
-        process.join(SECONDS)
+        process.join(seconds)
         # It has its exit code then, and none that was expected.
         process.kill()
     return [process.exitcode for process in processes]
@@ -82,7 +82,7 @@ def test_groups_of_torch(start):
 @WITH_TORCH
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4])
 def test_tensors_of_torch(start, ranks):
-    assert run(start, "torch_tensors", ranks) == [0] * ranks
+    assert run(start, "torch_tensors", ranks, 400) == [0] * ranks
 
 
 @WITH_TORCH
@@ -92,7 +92,7 @@ def test_tensors_of_torch_on_gpus(start):
     ranks = min(torch.cuda.device_count(), 4)
     if ranks < 2:
         pytest.skip("there are not two GPUs")
-    assert run(start, "torch_tensors_on_gpus", ranks) == [0] * ranks
+    assert run(start, "torch_tensors_on_gpus", ranks, 400) == [0] * ranks
 
 
 def test_three_go_on_when_one_of_four_is_killed(start):

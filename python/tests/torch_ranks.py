@@ -34,7 +34,9 @@ def checks(world, device="cpu"):
         every_transform(world, several, (3, 5, 6), (1, 2), ((0, 1), (0, 2)))
         every_transform(world, several, (3, 5, 6), (1, 2), ((1, 0), (1, 0)))
     refusals(world, mesh)
-    compiled(world, mesh)
+    if world.size == 2:
+        # Which takes longer than all else.
+        compiled(world, mesh)
     if device == "cpu":
         errors_are_those_of_all(world)
         bricks_of_a_plan(world)
