@@ -38,6 +38,7 @@ class Described:
             batches + tuple(part.stop - part.start for part in slices) for slices in self._slices
         )
         self._kinds = request.kinds
+        self._lengths, self._modes = request.lengths, request.modes
         self._input_order = tuple(sizes.input_order[:axes])
         self._output_order = tuple(sizes.output_order[:axes])
         orders = (self._input_order, self._output_order)

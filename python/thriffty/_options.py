@@ -69,7 +69,7 @@ class Options:
             if text != library.options[name]["default"]:
                 status = c.thriffty_options_set(self.handle, name.encode(), text.encode())
                 library.check(status)
-        library.check(c.thriffty_options_set_stream(self.handle, _stream_address(stream)))
+        library.check(c.thriffty_options_set_stream(self.handle, stream_address(stream)))
 
     def __getitem__(self, name: str) -> str:
         """The value of an option as text."""
@@ -106,8 +106,10 @@ class Request:
         self.transform = _transform(self.kinds, is_complex)
         spectral = COMPLEX[self.dtype.name] if self.transform == R2C else self.dtype
         self.dtypes = (self.dtype, np.dtype(spectral))
-        kept = given.get("modes") or given.get("zero_padded") or self.shape
-        halved = [n // 2 + 1 if kind == "r2c" else n for n, kind in zip(kept, self.kinds)]
+        # Of the transform along each axis, and how many of its frequencies are kept.
+        self.lengths: tuple[int, ...] = given.get("zero_padded") or self.shape
+        self.modes: tuple[int, ...] = given.get("modes") or self.lengths
+        halved = [n // 2 + 1 if kind == "r2c" else n for n, kind in zip(self.modes, self.kinds)]
         self.shapes = (self.shape, tuple(halved))
         sides = zip(("input", "output"), bricks, self.shapes)
         self.bricks = tuple(None if it is None else brick_of(what, it, n) for what, it, n in sides)
@@ -157,7 +159,7 @@ def as_path(what: str, found: Any) -> str:
     return os.fsdecode(found)
 
 
-def _stream_address(stream: Any) -> int | None:
+def stream_address(stream: Any) -> int | None:
     """The CUDA stream of CuPy, of torch, or a number."""
     for name in ("ptr", "cuda_stream"):
         if hasattr(stream, name):
