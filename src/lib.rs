@@ -79,7 +79,9 @@ pub use fft_comm::mpi;
 pub use fft_comm::{ThreadComm, alone};
 #[doc(hidden)]
 pub use fft_core::PerProcess;
-pub use fft_core::{Brick, Comm, Complex, Error, ErrorKind, Grid, Kind, Scale, Tolerance, Wire};
+pub use fft_core::{
+    Brick, Comm, Complex, Ends, Error, ErrorKind, Grid, Kind, Scale, Tolerance, Wire,
+};
 pub use field::{C2c, Field, Physical, R2c, R2r, Spectral};
 pub use job::Job;
 pub use options::Tuning;

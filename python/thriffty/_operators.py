@@ -123,6 +123,32 @@ class Spectra(Described):
         self._library.check(c.thriffty_apply(handle, number, value, box, *both))
         return out
 
+    def set_schemes(self, schemes: str | Sequence[str]) -> None:
+        """Sets the difference schemes whose symbols operators use in place of wavenumbers.
+
+        Parameters
+        ----------
+        schemes : str or sequence of str
+            One for each axis, or one for all: "exact", as by default; "central2" or "central4" for
+            central differences of second or fourth order; "staggered2" or "staggered4", where
+            vectors are at the faces between a cell and the next. The spacing follows from the
+            lengths of the box: for cosine and sine transforms the distance of the ends where a
+            value or a slope is 0.
+
+        Examples
+        --------
+        >>> import numpy as np, thriffty
+        >>> with thriffty.Plan(8, float, kinds="neumann") as plan:
+        ...     plan.set_schemes("staggered2")
+        ...     rho = np.cos(np.pi * (np.arange(8) + 0.5) / 8)
+        ...     phi = plan.inverse(plan.apply("poisson", plan.forward(rho), lengths=8))
+        >>> ghosts = np.concatenate([phi[:1], phi, phi[-1:]])
+        >>> bool(np.allclose(-np.diff(ghosts, 2), rho))
+        True
+        """
+        names = schemes if isinstance(schemes, str) else ",".join(schemes)
+        self._library.check(self._library.c.thriffty_set_schemes(self._open(), names.encode()))
+
     def convolve(self, kernel: Any, x: Any, correlate: bool = False) -> Any:
         """Multiplies each mode of `x`, in place, by that of a kernel: convolves periodically.
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use fft_core::{Error, Modes, Operator, Spectrum};
+use fft_core::{Error, Modes, Operator, Scheme, Spectrum};
 #[cfg(feature = "cuda")]
 use fft_gpu::{DeviceModes, Gpu, GpuError, cudarc::driver::CudaStream};
 
@@ -56,6 +56,60 @@ impl Domain {
         let modes = DeviceModes::new(gpu, stream, &self.modes).map_err(|why| self.failed(why))?;
         self.device = Some(OnDevice { modes, stream: stream.clone() });
         Ok(self)
+    }
+
+    /// The same domain with difference schemes, one for each axis: operators use their symbols
+    /// instead of wavenumbers, and their discrete equations hold to rounding.
+    ///
+    /// The spacing of points follows from the length of an axis. For cosine and sine transforms the
+    /// length is the distance of the ends where a value or a slope is 0, as [`Ends`](crate::Ends)
+    /// has them; otherwise it is the period. Of a truncated spectrum the points are as many as
+    /// modes.
+    ///
+    /// ```
+    /// use thriffty::spectral::{Operator, Scheme};
+    /// thriffty::threads(2, |world| {
+    ///     let mut plan = thriffty::r2c(&world, [8, 8]).batch(2).build()?;
+    ///     let mut scalar = thriffty::r2c(&world, [8, 8]).like(&plan).build()?;
+    ///     let domain = plan.domain([1.0; 2])?.with_schemes(&[Scheme::Staggered2; 2])?;
+    ///     let mut flow = plan.input();
+    ///     flow.fill(|[i, j]| ((3 * i + 5 * j * j) % 7) as f64);
+    ///     let mut flow = plan.forward(flow)?;
+    ///     domain.apply_in_place(Operator::Project, &mut flow);
+    ///     // What flows out of each cell through its faces is 0.
+    ///     let mut divergence = scalar.output();
+    ///     domain.apply(Operator::Divergence, &flow, &mut divergence);
+    ///     let divergence = scalar.inverse(divergence)?;
+    ///     assert!(divergence.as_slice().iter().all(|v| v.abs() < 1e-13));
+    ///     Ok::<(), thriffty::Error>(())
+    /// })?;
+    /// # Ok::<(), thriffty::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for schemes of other axes than the grid's; [`Error::Transport`] when a
+    /// driver fails.
+    pub fn with_schemes(self, schemes: &[Scheme]) -> Result<Self, Error> {
+        self.with_modes(|modes| modes.with_schemes(schemes))
+    }
+
+    /// The same with other modes, also on the device.
+    fn with_modes(self, change: impl FnOnce(Modes) -> Result<Modes, Error>) -> Result<Self, Error> {
+        let modes = change(self.modes)?;
+        #[cfg(feature = "cuda")]
+        let device = match self.device {
+            Some(OnDevice { modes: there, stream }) => {
+                let there = there.with_modes(&stream, &modes);
+                let there = there.map_err(|why| why.on(modes.rank()))?;
+                Some(OnDevice { modes: there, stream })
+            }
+            None => None,
+        };
+        Ok(Self {
+            modes,
+            #[cfg(feature = "cuda")]
+            device,
+        })
     }
 
     /// The same for arrays where this one is.

@@ -27,6 +27,7 @@ mod properties;
 mod resized;
 mod same_bits;
 mod schedule;
+mod schemes;
 mod taylor_green;
 mod tune;
 mod wire;

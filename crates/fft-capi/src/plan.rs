@@ -10,6 +10,7 @@ use thriffty::local::{DynLocalDraft, with_room};
 use thriffty::planning::{
     Direction, DynArray, DynBrick, DynDraft, DynGrid, DynPlan, PerAxis, Reduce, WireError, agree,
 };
+use thriffty::spectral::Scheme;
 use thriffty::{Comm, Error};
 
 use crate::domain::KnownDomain;
@@ -28,6 +29,8 @@ pub(crate) struct Held {
     on_device: bool,
     /// What operators use.
     pub(crate) domain: Option<KnownDomain>,
+    /// The difference schemes of operators; exact derivatives by default.
+    pub(crate) schemes: Option<PerAxis<Scheme>>,
     /// What failed on this rank since the last transform, if there are others to be told.
     pub(crate) failed: Option<Error>,
 }
@@ -55,7 +58,7 @@ impl Drop for Held {
 impl Held {
     fn new(plan: DynPlan, on_device: bool) -> Self {
         let plan = Some(Box::new(plan));
-        Self { arrays: Vec::new(), plan, on_device, domain: None, failed: None }
+        Self { arrays: Vec::new(), plan, on_device, domain: None, schemes: None, failed: None }
     }
 
     pub(crate) fn plan(&self) -> &DynPlan {

@@ -119,14 +119,19 @@ impl Held {
         let is_same = |found: &KnownDomain| found.lengths == asked && found.reversed == reversed;
         if !self.domain.as_ref().is_some_and(is_same) {
             let of = &asked[..axes];
-            let domain = match reversed {
+            let domain = self.discretised(match reversed {
                 false => self.plan().domain(of),
                 true => self.plan().reversed_domain(of),
-            }?;
+            }?)?;
             self.domain = Some(KnownDomain { lengths: asked, reversed, domain });
         }
         let missing = || Error::argument("domain", "none", "one");
         self.domain.as_ref().map(|found| &found.domain).ok_or_else(missing)
+    }
+
+    /// A domain with the plan's difference schemes.
+    fn discretised(&self, domain: Domain) -> Result<Domain, Error> {
+        self.schemes.map_or(Ok(domain), |schemes| domain.with_schemes(&schemes))
     }
 
     /// Applies an operator to arrays of the host; without input, within the output.
@@ -247,7 +252,8 @@ impl Held {
         let axis = found.ok_or_else(wrong)?;
         let mut lengths = vec![1.0; axes];
         lengths[axis] = length;
-        let domain = keeping(self.is_on_device(), || self.plan().domain(lengths))?;
+        let domain =
+            keeping(self.is_on_device(), || self.discretised(self.plan().domain(lengths)?))?;
         Ok([domain.wavenumbers(axis), domain.derivative_wavenumbers(axis)].map(<[f64]>::to_vec))
     }
 }

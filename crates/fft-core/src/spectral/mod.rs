@@ -3,8 +3,10 @@
 mod apply;
 mod modes;
 mod operator;
+mod scheme;
 mod wavenumbers;
 
 pub use modes::{AxisModes, Modes, Spectrum};
 pub use operator::Operator;
+pub use scheme::Scheme;
 pub use wavenumbers::{Wavenumbers, mode};

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::operator::Operator;
+use super::scheme::Scheme;
 use super::wavenumbers::{is_nyquist, wavenumber};
 use crate::base::{Error, Precision};
 use crate::geometry::{Layout, PerAxis};
@@ -60,30 +61,52 @@ pub struct AxisModes {
     pub axis: usize,
     /// The component of a vector along this axis; none if it is left alone.
     pub component: Option<usize>,
-    /// Wavenumbers, as [`Wavenumbers::k`](super::Wavenumbers).
+    /// Wavenumbers, as [`Wavenumbers::k`](super::Wavenumbers), or those of a scheme: their squares
+    /// are minus the second derivative.
     pub k: Vec<f64>,
-    /// Wavenumbers for derivatives of odd order: 0 for the middle mode of an even number of points.
+    /// Wavenumbers for derivatives of odd order, at a staggered point without the phase of half a
+    /// cell; 0 for the middle mode of an even number of points, unless it is staggered.
     pub odd: Vec<f64>,
+    /// First derivatives, forward if they are staggered: `i·odd`, with the phase.
+    pub(super) forward: Vec<[f64; 2]>,
     /// The size of `k` relative to the highest wavenumber of the axis, `πn/length`.
     pub level: Vec<f64>,
+    scheme: Scheme,
+    length: f64,
 }
 
 impl AxisModes {
-    fn new(spectrum: &Spectrum, rank: usize, axis: usize, length: f64) -> Self {
+    fn new(spectrum: &Spectrum, rank: usize, axis: usize, (length, scheme): (f64, Scheme)) -> Self {
         let (kind, n) = (spectrum.kinds[axis], spectrum.modes[axis]);
         let range = spectrum.layout.brick(rank).range(axis);
         let modes: Vec<_> = range.map(|index| kind.mode(n, index)).collect();
         let k = |mode: &i64| wavenumber(kind, *mode, length);
-        let odd = |mode: &i64| if is_nyquist(kind, n, *mode) { 0.0 } else { k(mode) };
+        let spacing = length / kind.intervals(n);
+        let symbols: Vec<_> = modes
+            .iter()
+            .map(|mode| scheme.symbol(k(mode), spacing, is_nyquist(kind, n, *mode)))
+            .collect();
+        let forward = symbols.iter().zip(&modes).map(|(symbol, mode)| {
+            let phase = if scheme.is_staggered() { 0.5 * k(mode) * spacing } else { 0.0 };
+            [-symbol.odd * phase.sin(), symbol.odd * phase.cos()]
+        });
         let highest = std::f64::consts::PI * n as f64 / length;
         let transformed = |axis: &usize| spectrum.kinds[*axis] != Kind::None;
         Self {
             axis,
             component: transformed(&axis).then(|| (0..axis).filter(transformed).count()),
-            k: modes.iter().map(k).collect(),
-            odd: modes.iter().map(odd).collect(),
+            k: symbols.iter().map(|symbol| symbol.k).collect(),
+            odd: symbols.iter().map(|symbol| symbol.odd).collect(),
+            forward: forward.collect(),
             level: modes.iter().map(|mode| k(mode).abs() / highest).collect(),
+            scheme,
+            length,
         }
+    }
+
+    /// How derivatives along the axis are discretised.
+    pub fn scheme(&self) -> Scheme {
+        self.scheme
     }
 }
 
@@ -103,10 +126,29 @@ impl Modes {
             return Err(Error::argument(what, lengths[axis], "a positive one"));
         }
         let order = spectrum.layout.order();
-        let along = |axis: usize| AxisModes::new(&spectrum, rank, axis, lengths[axis]);
+        let exact = |axis: usize| (lengths[axis], Scheme::Exact);
+        let along = |axis: usize| AxisModes::new(&spectrum, rank, axis, exact(axis));
         let axes = order.into_iter().map(along).collect();
         let dimensions = spectrum.kinds.iter().filter(|kind| **kind != Kind::None).count();
         Ok(Self { spectrum, rank, axes, dimensions })
+    }
+
+    /// The same with the symbols of difference schemes, one for each axis of the grid.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for schemes of other axes than the grid's.
+    pub fn with_schemes(mut self, schemes: &[Scheme]) -> Result<Self, Error> {
+        let expected = self.spectrum.kinds.len();
+        if schemes.len() != expected {
+            return Err(Error::argument("axes of schemes", schemes.len(), expected));
+        }
+        for modes in &mut self.axes {
+            let (axis, component) = (modes.axis, modes.component);
+            let how = (modes.length, schemes[axis]);
+            *modes =
+                AxisModes { component, ..AxisModes::new(&self.spectrum, self.rank, axis, how) };
+        }
+        Ok(self)
     }
 
     /// The same with the components of vectors in reverse: the first along the last axis, as
