@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use fft_core::{Error, Modes, Operator, Scheme, Spectrum};
+use fft_core::{Error, Modes, Operator, Scheme, Spectrum, Tridiagonal};
 #[cfg(feature = "cuda")]
 use fft_gpu::{DeviceModes, Gpu, GpuError, cudarc::driver::CudaStream};
 
@@ -91,6 +91,48 @@ impl Domain {
     /// driver fails.
     pub fn with_schemes(self, schemes: &[Scheme]) -> Result<Self, Error> {
         self.with_modes(|modes| modes.with_schemes(schemes))
+    }
+
+    /// The same domain with the coefficients of a difference scheme along the axis of kind
+    /// [`Tridiagonal`](crate::Kind::Tridiagonal), for [`Operator::Laplacian`], and for
+    /// [`Operator::Poisson`] and [`Operator::Helmholtz`], which solve a system for each mode of the
+    /// other axes. Its length is not used. On hosts; memory for a few lines is reserved here.
+    ///
+    /// Where no end holds the mean of the solution, it is 0, and that of the right-hand side is
+    /// ignored: means over the axis, weighted so that fluxes cancel, as by the widths of cells.
+    ///
+    /// ```
+    /// use thriffty::spectral::{Operator, Tridiagonal};
+    /// use thriffty::Ends;
+    /// thriffty::threads(2, |world| {
+    ///     let ends = [Ends::Periodic, Ends::Periodic, Ends::Tridiagonal];
+    ///     let draft = thriffty::r2c(&world, [8, 8, 3]).ends(ends);
+    ///     let mut plan = draft.transposed_output(true).build()?;
+    ///     // Cells that grow from a wall, where the value is 0, to an end without a slope.
+    ///     let faces = [0.0, 1.0, 3.0, 7.0];
+    ///     let scheme = Tridiagonal::second_derivative(&faces, Ends::DirichletNeumann)?;
+    ///     let domain = plan.domain([8.0, 8.0, 7.0])?.with_tridiagonal(scheme)?;
+    ///     let mut rho = plan.input();
+    ///     rho.fill(|_| 1.0);
+    ///     let mut rho = plan.forward(rho)?;
+    ///     domain.apply_in_place(Operator::Poisson, &mut rho);
+    ///     let phi = plan.inverse(rho)?;
+    ///     // What flows to the wall is the sum of 1 over all cells: 7, over half a cell.
+    ///     assert!(phi.iter().all(|([.., k], v)| k > 0 || (v - 3.5).abs() < 1e-13));
+    ///     Ok::<(), thriffty::Error>(())
+    /// })?;
+    /// # Ok::<(), thriffty::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Argument`] without such an axis, for coefficients of another number of points, and
+    /// for a domain on a device.
+    pub fn with_tridiagonal(self, scheme: Tridiagonal) -> Result<Self, Error> {
+        #[cfg(feature = "cuda")]
+        if self.device.is_some() {
+            return Err(Error::argument("tridiagonal systems", "on a device", "on the host"));
+        }
+        self.with_modes(|modes| modes.with_tridiagonal(scheme))
     }
 
     /// The same with other modes, also on the device.

@@ -1,28 +1,24 @@
 //! Difference schemes with ends, point by point: what solutions must fulfil.
 
 use thriffty::Ends;
-use thriffty::spectral::Scheme;
+use thriffty::spectral::{Scheme, Tridiagonal};
 
-/// Whether an end is one where the slope is 0, at the first and at the last point.
-pub(crate) fn slopes(ends: Ends) -> [bool; 2] {
-    use Ends::*;
-    match ends {
-        Periodic | Neumann | NeumannAtFaces => [true, true],
-        Dirichlet | DirichletAtFaces => [false, false],
-        NeumannDirichlet | NeumannDirichletAtFaces => [true, false],
-        DirichletNeumann | DirichletNeumannAtFaces => [false, true],
+/// All that are conditions.
+pub(crate) const CONDITIONS: [Ends; 9] = {
+    let mut all = [Ends::Periodic; 9];
+    let mut at = 0;
+    while at < all.len() {
+        all[at] = Ends::ALL[at];
+        at += 1;
     }
-}
-
-fn is_at_faces(ends: Ends) -> bool {
-    ends.name().ends_with("@faces")
-}
+    all
+};
 
 /// The length of an axis of `n` points whose spacing is 1.
 pub(crate) fn length(ends: Ends, n: usize) -> f64 {
     let beyond = |slope: &bool| if *slope { -0.5 } else { 0.5 };
-    match is_at_faces(ends) {
-        true => n as f64 + slopes(ends).iter().map(beyond).sum::<f64>(),
+    match ends.is_at_faces() {
+        true => n as f64 + ends.slopes().iter().map(beyond).sum::<f64>(),
         false => n as f64,
     }
 }
@@ -33,9 +29,9 @@ fn image(ends: Ends, n: usize, mut at: i64) -> Option<(usize, f64)> {
     if ends == Ends::Periodic {
         return Some((at.rem_euclid(n) as usize, 1.0));
     }
-    let [first, last] = slopes(ends);
+    let [first, last] = ends.slopes();
     // The sum of the indices of a point and its image, below and above.
-    let (below, above) = match is_at_faces(ends) {
+    let (below, above) = match ends.is_at_faces() {
         false => (-1, 2 * n - 1),
         true => (if first { 0 } else { -2 }, if last { 2 * n - 2 } else { 2 * n }),
     };
@@ -77,6 +73,18 @@ pub(crate) fn second(
             c * (other(at - reach) + if reach > 0 { other(at + reach) } else { 0.0 })
         };
         stencil.iter().enumerate().map(pair).sum()
+    };
+    (0..f.len()).map(value).collect()
+}
+
+/// The rows of a tridiagonal scheme along an axis of a row-major array.
+pub(crate) fn rows(f: &[f64], shape: [usize; 3], axis: usize, scheme: &Tridiagonal) -> Vec<f64> {
+    let (n, stride) = (shape[axis], shape[axis + 1..].iter().product::<usize>());
+    let value = |place: usize| {
+        let at = place / stride % n;
+        let other = |to: usize| f[place - at * stride + to * stride];
+        let [a, b, c] = scheme.row(at);
+        a * other((at + n - 1) % n) + b * f[place] + c * other((at + 1) % n)
     };
     (0..f.len()).map(value).collect()
 }

@@ -29,6 +29,10 @@ pub enum Ends {
     NeumannDirichletAtFaces,
     /// 0 at the first end, no slope at the last, at faces: DST-III.
     DirichletNeumannAtFaces,
+    /// Those of the coefficients of tridiagonal systems, which are the caller's.
+    Tridiagonal,
+    /// The axis is left alone.
+    None,
 }
 
 names!(Ends, "ends", {
@@ -41,9 +45,27 @@ names!(Ends, "ends", {
     DirichletAtFaces = "dirichlet@faces",
     NeumannDirichletAtFaces = "neumann-dirichlet@faces",
     DirichletNeumannAtFaces = "dirichlet-neumann@faces",
+    Tridiagonal = "tridiagonal",
+    None = "none",
 });
 
 impl Ends {
+    /// Whether the slope is 0 at the first end and at the last, or there are no ends.
+    pub fn slopes(self) -> [bool; 2] {
+        match self {
+            Self::Periodic | Self::Neumann | Self::NeumannAtFaces => [true, true],
+            Self::Tridiagonal | Self::None => [true, true],
+            Self::Dirichlet | Self::DirichletAtFaces => [false, false],
+            Self::NeumannDirichlet | Self::NeumannDirichletAtFaces => [true, false],
+            Self::DirichletNeumann | Self::DirichletNeumannAtFaces => [false, true],
+        }
+    }
+
+    /// Whether the points are at faces.
+    pub fn is_at_faces(self) -> bool {
+        self.name().ends_with("@faces")
+    }
+
     /// The transform whose waves fulfil them; for periodic ends C2C, of which real data has the last
     /// axis halved.
     pub fn kind(self) -> Kind {
@@ -57,6 +79,8 @@ impl Ends {
             Self::DirichletAtFaces => Kind::Dst1,
             Self::NeumannDirichletAtFaces => Kind::Dct3,
             Self::DirichletNeumannAtFaces => Kind::Dst3,
+            Self::Tridiagonal => Kind::Tridiagonal,
+            Self::None => Kind::None,
         }
     }
 }

@@ -42,6 +42,9 @@ pub enum Kind {
     Dst3,
     /// Sine transform IV; its own inverse.
     Dst4,
+    /// No transform, but whole lines in the spectrum: the axis of tridiagonal systems, of which
+    /// each mode of the other axes has one.
+    Tridiagonal,
 }
 
 names!(Kind, "kind", {
@@ -56,6 +59,7 @@ names!(Kind, "kind", {
     Dst2 = "dst2",
     Dst3 = "dst3",
     Dst4 = "dst4",
+    Tridiagonal = "tridiagonal",
 });
 
 /// What a kind is, for transforms of `n` points.
@@ -113,7 +117,7 @@ impl Kind {
 
     const fn define(self) -> Traits {
         match self {
-            Self::None => Traits {
+            Self::None | Self::Tridiagonal => Traits {
                 logical_len: |_| 1,
                 basis: |_, j, k| Complex::from(if j == k { 1.0 } else { 0.0 }),
                 half_waves: |_| 0.0,
@@ -206,6 +210,11 @@ impl Kind {
     /// Whether this transforms real numbers to as many real ones: cosine and sine transforms.
     pub fn is_real(self) -> bool {
         matches!(self.lines(), Lines::Real(_))
+    }
+
+    /// Whether this transforms anything.
+    pub fn is_transform(self) -> bool {
+        self.lines() != Lines::None
     }
 
     /// Whether this is a Fourier transform, whose data may be padded and whose modes have

@@ -7,6 +7,7 @@ use bytemuck::{cast_slice, cast_slice_mut};
 
 use super::modes::{AxisModes, Modes};
 use super::operator::Operator;
+use super::systems::Task;
 use crate::base::{Error, Precision, Real};
 use crate::geometry::MAX_AXES;
 
@@ -82,7 +83,9 @@ impl Modes {
 }
 
 /// Numbers that are read and written at the same places: of two arrays, or of one.
-trait Arrays<T> {
+pub(super) trait Arrays<T> {
+    fn read(&self, at: usize, len: usize) -> &[T];
+    fn write(&mut self, at: usize, len: usize) -> &mut [T];
     fn get(&self, at: usize) -> T;
     fn set(&mut self, at: usize, value: T);
 }
@@ -90,6 +93,16 @@ trait Arrays<T> {
 struct Between<'a, T>(&'a [T], &'a mut [T]);
 
 impl<T: Real> Arrays<T> for Between<'_, T> {
+    #[inline(always)]
+    fn read(&self, at: usize, len: usize) -> &[T] {
+        &self.0[at..at + len]
+    }
+
+    #[inline(always)]
+    fn write(&mut self, at: usize, len: usize) -> &mut [T] {
+        &mut self.1[at..at + len]
+    }
+
     fn get(&self, at: usize) -> T {
         self.0[at]
     }
@@ -102,6 +115,16 @@ impl<T: Real> Arrays<T> for Between<'_, T> {
 struct Within<'a, T>(&'a mut [T]);
 
 impl<T: Real> Arrays<T> for Within<'_, T> {
+    #[inline(always)]
+    fn read(&self, at: usize, len: usize) -> &[T] {
+        &self.0[at..at + len]
+    }
+
+    #[inline(always)]
+    fn write(&mut self, at: usize, len: usize) -> &mut [T] {
+        &mut self.0[at..at + len]
+    }
+
     fn get(&self, at: usize) -> T {
         self.0[at]
     }
@@ -153,7 +176,11 @@ fn rows(modes: &Modes, mut body: impl FnMut(Row)) {
 }
 
 /// Applies an operator to one operand whose lengths were checked.
-fn run<T: Real>(modes: &Modes, operator: Operator, arrays: impl Arrays<T>) {
+fn run<T: Real>(modes: &Modes, operator: Operator, mut arrays: impl Arrays<T>) {
+    if let Some((systems, task)) = modes.systems().zip(Task::of(operator)) {
+        systems.run(task, modes.width(), &mut arrays);
+        return;
+    }
     match operator {
         Operator::Laplacian => scale(modes, arrays, |square| -square),
         Operator::Poisson => scale(modes, arrays, reciprocal),

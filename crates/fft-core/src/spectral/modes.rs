@@ -4,6 +4,8 @@ use std::fmt;
 
 use super::operator::Operator;
 use super::scheme::Scheme;
+use super::systems::{Systems, Task};
+use super::tridiagonal::Tridiagonal;
 use super::wavenumbers::{is_nyquist, wavenumber};
 use crate::base::{Error, Precision};
 use crate::geometry::{Layout, PerAxis};
@@ -52,6 +54,7 @@ pub struct Modes {
     rank: usize,
     axes: Vec<AxisModes>,
     dimensions: usize,
+    systems: Option<Systems>,
 }
 
 /// The modes of a brick along one axis of the grid.
@@ -91,7 +94,7 @@ impl AxisModes {
             [-symbol.odd * phase.sin(), symbol.odd * phase.cos()]
         });
         let highest = std::f64::consts::PI * n as f64 / length;
-        let transformed = |axis: &usize| spectrum.kinds[*axis] != Kind::None;
+        let transformed = |axis: &usize| spectrum.kinds[*axis].is_transform();
         Self {
             axis,
             component: transformed(&axis).then(|| (0..axis).filter(transformed).count()),
@@ -129,8 +132,8 @@ impl Modes {
         let exact = |axis: usize| (lengths[axis], Scheme::Exact);
         let along = |axis: usize| AxisModes::new(&spectrum, rank, axis, exact(axis));
         let axes = order.into_iter().map(along).collect();
-        let dimensions = spectrum.kinds.iter().filter(|kind| **kind != Kind::None).count();
-        Ok(Self { spectrum, rank, axes, dimensions })
+        let dimensions = spectrum.kinds.iter().filter(|kind| kind.is_transform()).count();
+        Ok(Self { spectrum, rank, axes, dimensions, systems: None })
     }
 
     /// The same with the symbols of difference schemes, one for each axis of the grid.
@@ -148,7 +151,42 @@ impl Modes {
             *modes =
                 AxisModes { component, ..AxisModes::new(&self.spectrum, self.rank, axis, how) };
         }
+        match self.systems.take() {
+            Some(systems) => self.with_tridiagonal(systems.into_scheme()),
+            None => Ok(self),
+        }
+    }
+
+    /// The same with coefficients along the axis of kind tridiagonal. Reserves memory for a few of
+    /// its lines.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] without such an axis, for coefficients of another number of points, and
+    /// for an axis that this rank does not hold whole.
+    pub fn with_tridiagonal(mut self, scheme: Tridiagonal) -> Result<Self, Error> {
+        let Some(axis) = self.tridiagonal_axis() else {
+            let found = self.spectrum.kinds.map(Kind::name).join(", ");
+            return Err(Error::argument("kinds", found, "one axis of kind tridiagonal"));
+        };
+        let (n, layout) = (self.spectrum.modes[axis], &self.spectrum.layout);
+        if scheme.len() != n {
+            return Err(Error::argument("number of coefficients", scheme.len(), n));
+        }
+        if !layout.is_whole(axis) {
+            let what = format!("spectral data along the tridiagonal axis {axis}");
+            return Err(Error::argument(what, layout, "whole lines on each rank"));
+        }
+        let place = self.axes.iter().position(|modes| modes.axis == axis);
+        self.systems = place.map(|place| Systems::new(scheme, &self.axes, place));
         Ok(self)
+    }
+
+    fn tridiagonal_axis(&self) -> Option<usize> {
+        self.spectrum.kinds.iter().position(|kind| *kind == Kind::Tridiagonal)
+    }
+
+    pub(super) fn systems(&self) -> Option<&Systems> {
+        self.systems.as_ref()
     }
 
     /// The same with the components of vectors in reverse: the first along the last axis, as
@@ -208,6 +246,23 @@ impl Modes {
     fn check(&self, operator: Operator) -> Result<[usize; 2], Error> {
         operator.check()?;
         let kinds = &self.spectrum.kinds;
+        if let Some(axis) = self.tridiagonal_axis() {
+            let what = || format!("coefficients along the tridiagonal axis {axis}");
+            match Task::of(operator) {
+                Some(_) if self.systems.is_none() => {
+                    return Err(Error::argument(
+                        what(),
+                        "none",
+                        "those of Domain::with_tridiagonal",
+                    ));
+                }
+                None if matches!(operator, Operator::Gaussian(_)) => {
+                    let what = format!("kind of axis {axis} for a Gaussian");
+                    return Err(Error::argument(what, Kind::Tridiagonal, "another"));
+                }
+                _ => {}
+            }
+        }
         if let Operator::Derivative(axis) = operator
             && axis >= kinds.len()
         {
@@ -217,7 +272,7 @@ impl Modes {
             let may = match operator {
                 _ if kind.is_fourier() => true,
                 Operator::Derivative(one) => one != axis,
-                _ => *kind == Kind::None || !operator.derives(),
+                _ => !kind.is_transform() || !operator.derives(),
             };
             if !may {
                 return Err(Error::argument(format!("kind of axis {axis}"), kind, "c2c or r2c"));

@@ -98,6 +98,10 @@ impl<'a> Costs<'a> {
             if !search.may_transform(axis, state) {
                 return None;
             }
+            if !search.problem.kinds[axis].is_transform() {
+                state.done.0 |= 1 << axis;
+                continue;
+            }
             let layout = search.row_major(state)?;
             let most = layout.most_points() as f64;
             let strided = search.order(state).contiguous() != axis || search.all_near;
@@ -113,6 +117,7 @@ impl<'a> Costs<'a> {
             let one = scattered(state, search.row_major(state)?, 1 << axis);
             passes.push([memory, memory * one]);
         }
+        let axes = axes & search.transforms;
         let mut memory = match search.is_one_pass(state, axes) {
             true => {
                 let together = scattered(state, search.row_major(state)?, axes);
