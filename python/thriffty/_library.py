@@ -144,6 +144,8 @@ _ARGUMENTS: dict[str, list] = {
     "thriffty_plan_refuse": [c_void_p, c_char_p, c_char_p, c_char_p],
     "thriffty_plan_save_wisdom": [c_void_p, c_char_p],
     "thriffty_set_schemes": [c_void_p, c_char_p],
+    "thriffty_set_tridiagonal": [c_void_p, *[POINTER(c_double)] * 3, c_size_t],
+    "thriffty_set_stretched": [c_void_p, c_char_p, POINTER(c_double), c_size_t],
     "thriffty_apply": [c_void_p, c_int32, c_double, POINTER(c_double), *_APART[1:]],
     "thriffty_convolve": [c_void_p, c_void_p, c_size_t, c_int32, c_void_p, c_size_t],
     "thriffty_green_function": [c_void_p, POINTER(c_double), c_void_p, c_size_t],

@@ -2,7 +2,7 @@
 
 use thriffty::Error;
 use thriffty::planning::{MAX_AXES, PerAxis};
-use thriffty::spectral::{Domain, Scheme};
+use thriffty::spectral::{Domain, Scheme, Tridiagonal};
 
 use crate::plan::{Held, keeping};
 
@@ -32,8 +32,23 @@ impl Held {
             }
         };
         self.schemes = schemes;
+        self.forget_domain();
+        Ok(())
+    }
+
+    /// Sets the coefficients along the tridiagonal axis.
+    pub(crate) fn set_tridiagonal(
+        &mut self,
+        scheme: Result<Tridiagonal, Error>,
+    ) -> Result<(), Error> {
+        self.tridiagonal = Some(scheme?);
+        self.forget_domain();
+        Ok(())
+    }
+
+    /// The next operator makes another.
+    fn forget_domain(&mut self) {
         let domain = self.domain.take();
         keeping(self.is_on_device(), || drop(domain));
-        Ok(())
     }
 }

@@ -129,9 +129,15 @@ impl Held {
         self.domain.as_ref().map(|found| &found.domain).ok_or_else(missing)
     }
 
-    /// A domain with the plan's difference schemes.
-    fn discretised(&self, domain: Domain) -> Result<Domain, Error> {
-        self.schemes.map_or(Ok(domain), |schemes| domain.with_schemes(&schemes))
+    /// A domain with the plan's difference schemes and coefficients.
+    fn discretised(&self, mut domain: Domain) -> Result<Domain, Error> {
+        if let Some(schemes) = self.schemes {
+            domain = domain.with_schemes(&schemes)?;
+        }
+        match &self.tridiagonal {
+            Some(scheme) => domain.with_tridiagonal(scheme.clone()),
+            None => Ok(domain),
+        }
     }
 
     /// Applies an operator to arrays of the host; without input, within the output.
