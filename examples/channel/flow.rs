@@ -202,7 +202,7 @@ impl<'a> Channel<'a> {
 
     /// The divergence of what is carried along, of one component.
     fn convected(&self, a: usize, at: Point) -> f64 {
-        let [u, flows] = [&self.velocity[a], &self.velocity];
+        let (u, flows) = (&self.velocity[a], &self.velocity);
         let flux = |b: usize, at: Point| match a == b {
             true => u.mean(at, a).powi(2),
             false => u.mean(at, b) * flows[b].mean(at, a),

@@ -80,7 +80,10 @@ fn laminar(world: &dyn Comm) -> Result<Vec<Curve>, Error> {
     Ok(curves)
 }
 
-/// The rate of decay of a Stokes mode, that of theory, and the largest divergence.
+/// The velocity of Stokes modes, so small that nothing is carried along.
+const SIZE: f64 = 1e-6;
+
+/// The rate of decay of a Stokes mode, that of theory, and the largest divergence over the velocity.
 fn decay(world: &dyn Comm, k: usize, cells: usize) -> Result<[f64; 3], Error> {
     let viscosity = 0.1;
     let setting = Setting {
@@ -94,9 +97,9 @@ fn decay(world: &dyn Comm, k: usize, cells: usize) -> Result<[f64; 3], Error> {
     let (rate, profile) = stokes(k as f64);
     let faces = setting.faces.clone();
     let width = 2.0 * PI / (2 * cells) as f64;
-    // A stream function at edges, so small that nothing is carried along.
+    // A stream function at edges.
     let stream = |i: f64, face: usize| {
-        1e-6 * (k as f64 * width * i).sin()
+        SIZE * (k as f64 * width * i).sin()
             * if (1..cells).contains(&face) { profile(faces[face]) } else { 0.0 }
     };
     let mut flow = Channel::new(world, setting.clone(), |component, [i, _, j]| {
@@ -116,5 +119,5 @@ fn decay(world: &dyn Comm, k: usize, cells: usize) -> Result<[f64; 3], Error> {
     for _ in 0..4 {
         (end, after, divergence) = turn()?;
     }
-    Ok([0.5 * (before / after).ln() / (end - start), viscosity * rate, divergence])
+    Ok([0.5 * (before / after).ln() / (end - start), viscosity * rate, divergence / SIZE])
 }

@@ -12,6 +12,7 @@ mod whole;
 
 mod alloc;
 mod arrays;
+mod channel;
 mod dyn_plans;
 mod errors;
 mod fields;

@@ -137,10 +137,16 @@ impl Equation {
     }
 }
 
+/// As of the Python package.
+fn cases() -> u32 {
+    let asked = std::env::var("THRIFFTY_CASES").ok();
+    asked.and_then(|cases| cases.parse().ok()).unwrap_or(60)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig {
         failure_persistence: None,
-        ..ProptestConfig::with_cases(60)
+        ..ProptestConfig::with_cases(cases())
     })]
 
     #[test]

@@ -6,7 +6,7 @@ use std::time::Instant;
 use bytemuck::{cast_slice, cast_slice_mut};
 use clap::Args;
 use serde::Serialize;
-use thriffty::planning::{Direction, DynPlan, Element, PerAxis, Reduce, Transform};
+use thriffty::planning::{Direction, DynPlan, PerAxis, Reduce, Transform};
 use thriffty::spectral::{Domain, Operator, Scheme, Tridiagonal};
 use thriffty::{Comm, Ends, Error, Kind};
 

@@ -137,7 +137,7 @@ impl<'a> Costs<'a> {
     pub(super) fn reshape(&mut self, here: State, there: State) -> [f64; 2] {
         let search = self.search;
         if search.all_near {
-            return [self.model.meeting(), 0.0];
+            return [self.model.meeting() + self.copied(here), 0.0];
         }
         let [seconds, network] = self.moved(here, there);
         let problem = search.problem;
@@ -155,6 +155,18 @@ impl<'a> Costs<'a> {
         }
         let share = if joined { peer_read_order::SHARE } else { 1.0 };
         [seconds * share + self.uncovered(here), network]
+    }
+
+    /// The pass of a reshape for tridiagonal systems, which no transform reads from other ranks.
+    fn copied(&self, here: State) -> f64 {
+        let search = self.search;
+        let is_last = search.transforms != search.goal && search.transforms & !here.done.0 == 0;
+        match search.row_major(here).filter(|_| is_last) {
+            Some(layout) => {
+                self.model.pass(layout.most_points() as f64 * search.element(here.done.0) as f64)
+            }
+            None => 0.0,
+        }
     }
 
     /// What a reshape between measured GPUs adds to the transforms beside it, which take a pass at
