@@ -83,7 +83,7 @@ fn laminar(world: &dyn Comm) -> Result<Vec<Curve>, Error> {
 /// The velocity of Stokes modes, so small that nothing is carried along.
 const SIZE: f64 = 1e-6;
 
-/// The rate of decay of a Stokes mode, that of theory, and the largest divergence over the velocity.
+/// The rate of decay of a Stokes mode, that of theory, and the divergence over the velocity.
 fn decay(world: &dyn Comm, k: usize, cells: usize) -> Result<[f64; 3], Error> {
     let viscosity = 0.1;
     let setting = Setting {

@@ -53,7 +53,7 @@ static void visit(const thriffty_brick *brick, int components, double *at, funct
     }
 }
 
-/* Flow between walls on cells that grow: -phi'' = 1 by the coefficients and by the faces of a grid. */
+/* Flow between walls on cells that grow: -phi'' = 1, by coefficients and by faces. */
 static void walls(void) {
     const double faces[] = {0, 1, 3, 7, 8, 10}, lengths[] = {8, 12, 10};
     const double lower[] = {0, 1 / 1.5 / 2, 1 / 3.0 / 4, 1 / 2.5, 1 / 1.5 / 2};
@@ -159,7 +159,7 @@ int main(int argc, char **argv) {
     expect(thriffty_wavenumbers(scalar, 3, 1, k, NULL, 16), ARGUMENT);
     that(thriffty_next_fast_len(97) == 100 && thriffty_next_fast_len(SIZE_MAX) == 0);
 
-    /* A projection by differences of neighbours has no such divergence, nor a gradient another one. */
+    /* A projection by differences of neighbours has no such divergence. */
     expect(thriffty_set_schemes(vector, "staggered2,staggered4,central2"), OK);
     expect(thriffty_set_schemes(scalar, "staggered2,staggered4,central2"), OK);
     visit(&three.input, 3, x, velocity, 0);

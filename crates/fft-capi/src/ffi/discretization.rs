@@ -57,8 +57,8 @@ unsafe fn set_schemes(
 ///
 /// `lower[0]` multiplies the last point and `upper[n-1]` the first; both are 0 unless the axis is
 /// periodic. Where no end holds the mean of a solution, it is 0, and that of the right-hand side is
-/// ignored: means weighted so that fluxes cancel, as by the widths of cells. Plans on devices refuse
-/// it.
+/// ignored: means weighted so that fluxes cancel, as by the widths of cells. Plans on devices
+/// refuse it.
 ///
 /// # Safety
 /// Each array is NULL, which is refused, or has `n` numbers.

@@ -7,8 +7,8 @@ use thriffty::{Ends, Kind, Wire};
 use crate::args::parse::choice;
 use crate::ranks::world::{Failure, say};
 
-/// Prints the names of exchanges, wires, kinds, or the boundary conditions that stand for kinds, one
-/// per line.
+/// Prints the names of exchanges, wires, kinds, or the boundary conditions that stand for kinds,
+/// one per line.
 ///
 /// Names with a number are one line with the range, as in `kway2 to kway255`.
 #[derive(Debug, Args)]

@@ -66,8 +66,8 @@ impl Ends {
         self.name().ends_with("@faces")
     }
 
-    /// The transform whose waves fulfil them; for periodic ends C2C, of which real data has the last
-    /// axis halved.
+    /// The transform whose waves fulfil them; for periodic ends C2C, of which real data has the
+    /// last axis halved.
     pub fn kind(self) -> Kind {
         match self {
             Self::Periodic => Kind::C2C,

@@ -252,8 +252,8 @@ impl Kind {
         (self.traits().mode)(n, index)
     }
 
-    /// The length of an axis of `n` points over their spacing. Ends that are points of the data, and
-    /// those a whole or half a spacing beyond, all count.
+    /// The length of an axis of `n` points over their spacing. Ends that are points of the data,
+    /// and those a whole or half a spacing beyond, all count.
     pub(crate) fn intervals(self, n: usize) -> f64 {
         if self.is_real() { self.logical_len(n) as f64 / 2.0 } else { n as f64 }
     }

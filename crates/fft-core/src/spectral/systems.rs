@@ -1,10 +1,15 @@
 //! Tridiagonal systems of all modes, by elimination in lanes: vectors hold the same row of
 //! neighbouring modes.
 //!
-//! A system is `(shift + excess[j]) x[j] + lower[j] (x[j] − x[j−1]) + upper[j] (x[j] − x[j+1])`, where
-//! the shift is the square of the wave vector, and more. Written like this, elimination adds and
-//! divides numbers of one sign, so that no digits cancel, and a pivot is 0 only if the system is
-//! singular:
+//! The row of a system is
+//!
+//! ```text
+//! (shift + excess[j]) x[j] + lower[j] (x[j] − x[j−1]) + upper[j] (x[j] − x[j+1])
+//! ```
+//!
+//! where the shift is the square of the wave vector, and more. Written like this, elimination adds
+//! and divides numbers of one sign, so that no digits cancel, and a pivot is 0 only if the system
+//! is singular:
 //!
 //! ```text
 //! f[j] = shift + excess[j] + lower[j] f[j−1]/p[j−1]        p[j] = f[j] + upper[j]
@@ -156,7 +161,7 @@ impl<T: Real, A: Arrays<T>, const W: usize> Run<'_, T, A, W> {
         Lanes { count, first, stride, adjacent, shift }
     }
 
-    /// Splits the room: values, `[row][part]`; then upper elements, and the periodic column, by row.
+    /// Splits the room: values by row and part; then upper elements, and the periodic column.
     #[inline(always)]
     fn room(&mut self) -> (&mut [[Lane; W]], &mut [Lane], &mut [Lane]) {
         let n = self.systems.scheme.len();

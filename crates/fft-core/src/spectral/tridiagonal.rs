@@ -82,7 +82,8 @@ impl Tridiagonal {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Argument`] for ends that are no conditions, for faces that do not ascend, or too few for a point.
+    /// [`Error::Argument`] for ends that are no conditions, for faces that do not ascend, or too
+    /// few for a point.
     pub fn second_derivative(faces: &[f64], ends: Ends) -> Result<Self, Error> {
         if !ends.kind().is_transform() {
             return Err(Error::argument("ends of a second derivative", ends, "conditions"));
