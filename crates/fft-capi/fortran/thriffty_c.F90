@@ -16,7 +16,8 @@ module thriffty_c
     public :: c_forward, c_inverse, c_forward_in_place, c_inverse_in_place, c_recipe, c_report
     public :: c_comm_create, c_comm_agree, c_comm_destroy, c_create_group
     public :: c_forward_serial, c_inverse_serial, c_clear_plans, c_default_threads
-    public :: c_set_schemes, c_set_tridiagonal, c_set_stretched, c_apply, c_convolve, c_wavenumbers, c_green_function, c_next_fast_len
+    public :: c_set_schemes, c_set_tridiagonal, c_set_stretched
+    public :: c_apply, c_convolve, c_wavenumbers, c_green_function, c_next_fast_len
     public :: c_subarray_init, c_copy_create, c_halo_create, c_copy_run, c_copy_run_in_place, c_copy_destroy
     public :: c_brick, c_shape, ended, last_error, reversed, turned, written
 #ifdef THRIFFTY_WITH_MPI
