@@ -732,8 +732,8 @@ thriffty_status thriffty_set_schemes_f(struct thriffty_plan *plan, const char *s
  *
  * `lower[0]` multiplies the last point and `upper[n-1]` the first; both are 0 unless the axis is
  * periodic. Where no end holds the mean of a solution, it is 0, and that of the right-hand side is
- * ignored: means weighted so that fluxes cancel, as by the widths of cells. Plans on devices refuse
- * it.
+ * ignored: means weighted so that fluxes cancel, as by the widths of cells. Plans on devices
+ * refuse it.
  *
  * What the caller promises:
  * Each array is NULL, which is refused, or has `n` numbers.
