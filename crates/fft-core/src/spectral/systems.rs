@@ -92,7 +92,7 @@ impl Systems {
 fn squares(axes: &[AxisModes]) -> Vec<f64> {
     axes.iter().fold(vec![0.0], |sums, axis| {
         let with = |sum: &f64| axis.k.iter().map(move |k| sum + k * k).collect::<Vec<_>>();
-        sums.iter().flat_map(|sum| with(sum)).collect()
+        sums.iter().flat_map(with).collect()
     })
 }
 

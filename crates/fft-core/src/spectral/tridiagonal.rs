@@ -1,5 +1,7 @@
 //! The coefficients of tridiagonal systems along an axis.
 
+use std::cmp::Ordering;
+
 use crate::base::Error;
 use crate::problem::Ends;
 
@@ -88,7 +90,9 @@ impl Tridiagonal {
         if !ends.kind().is_transform() {
             return Err(Error::argument("ends of a second derivative", ends, "conditions"));
         }
-        if let Some(at) = faces.windows(2).position(|pair| !(pair[1] - pair[0] > 0.0)) {
+        if let Some(at) =
+            faces.windows(2).position(|pair| pair[0].partial_cmp(&pair[1]) != Some(Ordering::Less))
+        {
             return Err(Error::argument(
                 format!("face {}", at + 1),
                 faces[at + 1],
