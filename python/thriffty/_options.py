@@ -102,7 +102,7 @@ class Request:
         given = {name: _of_axes(known[name]["form"], it, axes) for name, it in values.items()}
         is_complex = self.dtype.kind == "c"
         usual = ("c2c",) * (axes - 1) + ("c2c" if is_complex else "r2c",)
-        self.kinds: tuple[str, ...] = given.get("kinds") or usual
+        self.kinds = _resolved(given.get("kinds") or usual, is_complex)
         self.transform = _transform(self.kinds, is_complex)
         spectral = COMPLEX[self.dtype.name] if self.transform == R2C else self.dtype
         self.dtypes = (self.dtype, np.dtype(spectral))
@@ -165,6 +165,14 @@ def stream_address(stream: Any) -> int | None:
         if hasattr(stream, name):
             return getattr(stream, name)
     return stream
+
+
+def _resolved(given: tuple[str, ...], is_complex: bool) -> tuple[str, ...]:
+    """The kinds of periodic axes: c2c, and of real data r2c along the last."""
+    kinds = ["c2c" if kind == "periodic" else kind for kind in given]
+    if "c2c" in kinds and "r2c" not in kinds and not is_complex:
+        kinds[len(kinds) - 1 - kinds[::-1].index("c2c")] = "r2c"
+    return tuple(kinds)
 
 
 def _transform(kinds: tuple[str, ...], is_complex: bool) -> int:

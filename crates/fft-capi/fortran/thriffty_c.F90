@@ -16,6 +16,7 @@ module thriffty_c
     public :: c_forward, c_inverse, c_forward_in_place, c_inverse_in_place, c_recipe, c_report
     public :: c_comm_create, c_comm_agree, c_comm_destroy, c_create_group
     public :: c_forward_serial, c_inverse_serial, c_clear_plans, c_default_threads
+    public :: c_set_schemes, c_set_tridiagonal, c_set_stretched
     public :: c_apply, c_convolve, c_wavenumbers, c_green_function, c_next_fast_len
     public :: c_subarray_init, c_copy_create, c_halo_create, c_copy_run, c_copy_run_in_place, c_copy_destroy
     public :: c_brick, c_shape, ended, last_error, reversed, turned, written
@@ -140,6 +141,28 @@ module thriffty_c
             import :: c_ptr, c_size_t
             type(c_ptr), value :: text
             integer(c_size_t) :: length
+        end function
+        function c_set_schemes(plan, schemes) result(status) bind(C, name="thriffty_set_schemes_f")
+            import :: c_char, c_int32_t, c_ptr
+            type(c_ptr), value :: plan
+            character(kind=c_char), intent(in) :: schemes(*)
+            integer(c_int32_t) :: status
+        end function
+        function c_set_tridiagonal(plan, lower, diagonal, upper, n) result(status) &
+                bind(C, name="thriffty_set_tridiagonal")
+            import :: c_double, c_int32_t, c_ptr, c_size_t
+            type(c_ptr), value :: plan
+            real(c_double), intent(in) :: lower(*), diagonal(*), upper(*)
+            integer(c_size_t), value :: n
+            integer(c_int32_t) :: status
+        end function
+        function c_set_stretched(plan, ends, faces, count) result(status) bind(C, name="thriffty_set_stretched")
+            import :: c_char, c_double, c_int32_t, c_ptr, c_size_t
+            type(c_ptr), value :: plan
+            character(kind=c_char), intent(in) :: ends(*)
+            real(c_double), intent(in) :: faces(*)
+            integer(c_size_t), value :: count
+            integer(c_int32_t) :: status
         end function
         function c_apply(plan, operator, parameter, lengths, input, input_bytes, output, output_bytes) &
                 result(status) bind(C, name="thriffty_apply_f")

@@ -9,6 +9,7 @@ use thriffty::gpu::{DeviceMemory, keeping_context};
 use thriffty::planning::{
     Direction, DynArray, DynBrick, DynPlan, PerAxis, Reduce, WireError, agree,
 };
+use thriffty::spectral::{Scheme, Tridiagonal};
 use thriffty::{Comm, Error};
 
 use crate::domain::KnownDomain;
@@ -27,6 +28,10 @@ pub(crate) struct Held {
     on_device: bool,
     /// What operators use.
     pub(crate) domain: Option<KnownDomain>,
+    /// The difference schemes of operators; exact derivatives by default.
+    pub(crate) schemes: Option<PerAxis<Scheme>>,
+    /// The coefficients of operators along the tridiagonal axis.
+    pub(crate) tridiagonal: Option<Tridiagonal>,
     /// What failed on this rank since the last transform, if there are others to be told.
     pub(crate) failed: Option<Error>,
 }
@@ -54,7 +59,15 @@ impl Drop for Held {
 impl Held {
     fn new(plan: DynPlan, on_device: bool) -> Self {
         let plan = Some(Box::new(plan));
-        Self { arrays: Vec::new(), plan, on_device, domain: None, failed: None }
+        Self {
+            arrays: Vec::new(),
+            plan,
+            on_device,
+            domain: None,
+            schemes: None,
+            tridiagonal: None,
+            failed: None,
+        }
     }
 
     pub(crate) fn plan(&self) -> &DynPlan {

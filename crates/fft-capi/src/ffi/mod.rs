@@ -31,6 +31,7 @@ pub mod arrays;
 mod callbacks;
 #[cfg(feature = "cuda")]
 mod device;
+pub mod discretization;
 pub mod group;
 pub mod options;
 mod pointers;
