@@ -702,6 +702,63 @@ thriffty_status thriffty_copy_run(struct thriffty_copy *copy, const void *const 
 thriffty_status thriffty_copy_destroy(struct thriffty_copy *copy);
 
 /**
+ * Sets the difference schemes whose symbols later calls of `thriffty_apply` and
+ * `thriffty_wavenumbers` use: names with commas between them, one for each axis, or one for all.
+ * NULL stands for "exact". Not collective.
+ *
+ * "central2" and "central4" are central differences of second and fourth order. "staggered2" and
+ * "staggered4" have scalars at cells, and components of vectors at the faces between a cell and
+ * the next: gradients are differences forward, divergences backward. The spacing follows from the
+ * length of an axis, for cosine and sine transforms the distance of the ends where a value or a
+ * slope is 0.
+ *
+ * What the caller promises:
+ * `schemes` is NULL or a text that ends with a zero.
+ */
+thriffty_status thriffty_set_schemes(struct thriffty_plan *plan, const char *schemes);
+
+/**
+ * As `thriffty_set_schemes`, with the axes in the order of Fortran.
+ *
+ * What the caller promises:
+ * As of `thriffty_set_schemes`.
+ */
+thriffty_status thriffty_set_schemes_f(struct thriffty_plan *plan, const char *schemes);
+
+/**
+ * Sets the coefficients of a difference scheme along the axis of kind "tridiagonal", for later
+ * calls of `thriffty_apply` with the operators Laplacian, Poisson and Helmholtz: the second
+ * derivative of point j is `lower[j] f[j-1] + diagonal[j] f[j] + upper[j] f[j+1]`. Not collective.
+ *
+ * `lower[0]` multiplies the last point and `upper[n-1]` the first; both are 0 unless the axis is
+ * periodic. Where no end holds the mean of a solution, it is 0, and that of the right-hand side is
+ * ignored: means weighted so that fluxes cancel, as by the widths of cells. Plans on devices
+ * refuse it.
+ *
+ * What the caller promises:
+ * Each array is NULL, which is refused, or has `n` numbers.
+ */
+thriffty_status thriffty_set_tridiagonal(struct thriffty_plan *plan,
+                                         const double *lower,
+                                         const double *diagonal,
+                                         const double *upper,
+                                         size_t n);
+
+/**
+ * Sets the coefficients of the second derivative of second order on a stretched grid, as
+ * `thriffty_set_tridiagonal`, by the boundary conditions at its ends and the places of its `count`
+ * faces, in ascending order: one more than points at cells.
+ *
+ * `ends` is "neumann", "dirichlet", "neumann-dirichlet" or "dirichlet-neumann", with "@faces"
+ * behind where the points are the faces, except for ends where the value is 0, or "periodic".
+ *
+ * What the caller promises:
+ * `ends` is NULL, which is refused, or a text that ends with a zero; `faces` is NULL, which is
+ * refused, or has `count` numbers.
+ */
+thriffty_status thriffty_set_stretched(struct thriffty_plan *plan, const char *ends, const double *faces, size_t count);
+
+/**
  * Makes a communicator of the processes of a group, of which this one is `rank` of `size`.
  * Collective; the same status on every rank, except that a `rank`, `size` or struct without a
  * meaning is refused on this rank alone. On failure `*comm` is NULL.
@@ -853,7 +910,8 @@ int64_t thriffty_options_get_f(const struct thriffty_options *options, const cha
  * "name", "form", "names", "scope", "default" and "meaning". For programs that make their own
  * interface of them.
  *
- * # Safety `json` is NULL or has room for `room` bytes.
+ * What the caller promises:
+ * `json` is NULL or has room for `room` bytes.
  */
 int64_t thriffty_options_describe(char *json, size_t room);
 

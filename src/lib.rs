@@ -83,7 +83,7 @@ pub use fft_comm::{ThreadComm, alone};
 #[doc(hidden)]
 pub use fft_core::PerProcess;
 pub use fft_core::{
-    Brick, Comm, Complex, Error, ErrorKind, Grid, Kind, Scale, SharesMemory, Tolerance, Wire,
+    Brick, Comm, Complex, Ends, Error, ErrorKind, Grid, Kind, Scale, SharesMemory, Tolerance, Wire,
 };
 pub use field::{C2c, Field, Physical, R2c, R2r, Spectral};
 pub use job::Job;

@@ -214,14 +214,45 @@ def wrong_groups(rank, pipes, mail):
         assert failed(lambda: transformed(plan)) == text == failed(lambda: planned(group))
 
 
-def torch_groups(rank, pipes, mail):
-    """Groups of torch.distributed, on one host and on several."""
+def in_torch(rank, pipes, backend="gloo"):
+    """The ranks of a new group of torch, and a folder to remove."""
     import torch.distributed as dist
 
     world = world_of(PipeGroup(rank, pipes))
     folder = world.gather(tempfile.mkdtemp() if rank == 0 else None)[0]
     store = dist.FileStore(os.path.join(folder, "store"), world.size)
-    dist.init_process_group("gloo", store=store, rank=rank, world_size=world.size)
+    dist.init_process_group(backend, store=store, rank=rank, world_size=world.size)
+    return world, folder
+
+
+def torch_tensors(rank, pipes, mail):
+    """DTensors, and gradients of plans."""
+    tensors_of(rank, pipes, "gloo", "cpu")
+
+
+def torch_tensors_on_gpus(rank, pipes, mail):
+    """DTensors of a GPU for each rank."""
+    import torch
+
+    torch.cuda.set_device(rank)
+    tensors_of(rank, pipes, "nccl", "cuda")
+
+
+def tensors_of(rank, pipes, backend, device):
+    import torch_ranks
+
+    world, folder = in_torch(rank, pipes, backend)
+    torch_ranks.checks(world, device)
+    torch_ranks.dist.destroy_process_group()
+    if rank == 0:
+        shutil.rmtree(folder)
+
+
+def torch_groups(rank, pipes, mail):
+    """Groups of torch.distributed, on one host and on several."""
+    import torch.distributed as dist
+
+    world, folder = in_torch(rank, pipes)
     everybody = dist.group.WORLD
     pair = dist.new_group([0, 2])
     with planned(everybody) as plan:

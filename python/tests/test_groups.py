@@ -40,7 +40,7 @@ def pairs(ranks):
     return pipes
 
 
-def run(start, body, ranks):
+def run(start, body, ranks, seconds=SECONDS):
     """The exit codes of processes that run a body."""
     pipes, mail = pairs(ranks), pairs(ranks)
     processes = [
@@ -53,7 +53,7 @@ def run(start, body, ranks):
         if pipe is not None:
             pipe.close()
     for process in processes:
-        process.join(SECONDS)
+        process.join(seconds)
         # It has its exit code then, and none that was expected.
         process.kill()
     return [process.exitcode for process in processes]
@@ -69,9 +69,30 @@ def test_groups_of_three(start, body):
     assert run(start, body, 3) == [0] * 3
 
 
-@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="there is no torch")
+WITH_TORCH = pytest.mark.skipif(
+    importlib.util.find_spec("torch") is None, reason="there is no torch"
+)
+
+
+@WITH_TORCH
 def test_groups_of_torch(start):
     assert run(start, "torch_groups", 3) == [0] * 3
+
+
+@WITH_TORCH
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+def test_tensors_of_torch(start, ranks):
+    assert run(start, "torch_tensors", ranks, 400) == [0] * ranks
+
+
+@WITH_TORCH
+def test_tensors_of_torch_on_gpus(start):
+    import torch
+
+    ranks = min(torch.cuda.device_count(), 4)
+    if ranks < 2:
+        pytest.skip("there are not two GPUs")
+    assert run(start, "torch_tensors_on_gpus", ranks, 400) == [0] * ranks
 
 
 def test_three_go_on_when_one_of_four_is_killed(start):

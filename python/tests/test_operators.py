@@ -172,3 +172,56 @@ def test_charges_in_open_space_have_their_potential():
     with thriffty.Plan((6, 8), float, batch=2, zero_padded=16) as plan:
         with pytest.raises(thriffty.ArgumentError, match="batch in open space: found 2"):
             plan.green_function(1.0)
+
+
+def second(n, ends):
+    """The matrix of the second difference, with images beyond ends at cells."""
+    made = -2 * np.eye(n) + np.eye(n, k=1) + np.eye(n, k=-1)
+    sign = {"neumann": 1, "dirichlet": -1}
+    if ends == "periodic":
+        made[0, -1] += 1
+        made[-1, 0] += 1
+        return made
+    first, last = ends.split("-") if "-" in ends else (ends, ends)
+    made[0, 0] += sign[first]
+    made[-1, -1] += sign[last]
+    return made
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.complex128])
+@pytest.mark.parametrize("ends", [("periodic", "neumann-dirichlet"), ("dirichlet", "neumann")])
+def test_walls_are_a_dense_system(dtype, ends):
+    rng = np.random.default_rng(2)
+    shape, width = (6, 5, 4), rng.uniform(0.5, 2, 5)
+    z = np.concatenate([[0], np.cumsum(width)])
+    centres = (z[1:] + z[:-1]) / 2
+    lower, upper = np.zeros(5), np.zeros(5)
+    lower[1:], upper[:-1] = 1 / (np.diff(centres) * width[1:]), 1 / (np.diff(centres) * width[:-1])
+    diagonal = -(lower + upper)
+    diagonal[0] -= 1 / (width[0] * (centres[0] - z[0]))
+    stretched = np.diag(diagonal) + np.diag(lower[1:], -1) + np.diag(upper[:-1], 1)
+    parts = [second(6, ends[0]), stretched, second(4, ends[1])]
+    eye = [np.eye(n) for n in shape]
+    dense = sum(
+        np.kron(np.kron(parts[0] if a == 0 else eye[0], parts[1] if a == 1 else eye[1]),
+                parts[2] if a == 2 else eye[2])
+        for a in range(3)
+    )  # fmt: skip
+    rho = rng.standard_normal(shape).astype(dtype)
+    expected = np.linalg.solve(0.3 * np.eye(120) - dense, rho.ravel()).reshape(shape)
+    kinds = (ends[0], "tridiagonal", ends[1])
+    with thriffty.Plan(shape, dtype, kinds=kinds, output_order=(1, 0, 2), threads=2) as plan:
+        plan.set_schemes("staggered2")
+        for way in range(2):
+            if way:
+                plan.set_stretched("dirichlet-neumann", z)
+            else:
+                plan.set_tridiagonal(lower, diagonal, upper)
+            spectrum = plan.apply("helmholtz", plan.forward(rho), shape, 0.3)
+            close(plan.inverse(spectrum), expected.astype(dtype))
+            close(plan.inverse(plan.apply("laplacian", spectrum, shape)),
+                  (dense @ expected.ravel()).reshape(shape).astype(dtype))  # fmt: skip
+        with pytest.raises(ValueError, match="coefficients"):
+            plan.set_tridiagonal(lower, diagonal[:4], upper)
+        with pytest.raises(ValueError, match="scheme"):
+            plan.set_schemes("upwind")

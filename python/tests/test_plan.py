@@ -47,6 +47,10 @@ def test_what_a_plan_says():
         assert plan.recipe.startswith("(r2c 4x6x5 f32 ranks=2")
         assert plan.recipe in plan.report
         assert plan.wire_error == (0.0, 0.0)
+        plan.forward(np.zeros((4, 6, 5), np.float32))
+        assert plan.timings["fft"] > 0
+        plan.clear_timings()
+        assert set(plan.timings.values()) == {0}
         assert plan.comm is None
         assert plan.workspace_bytes >= 0
         assert "ranks=2" in repr(plan)

@@ -28,7 +28,7 @@ from ._options import INVERSE_TYPES, argument
 
 # By family and type: the points that are multiplied by the root of 2 before an orthogonal
 # transform, and those that are divided by it afterwards.
-_ENDS: dict[tuple[str, int], tuple[tuple[int, ...], tuple[int, ...]]] = {
+ENDS: dict[tuple[str, int], tuple[tuple[int, ...], tuple[int, ...]]] = {
     ("dct", 1): ((0, -1), (0, -1)),
     ("dct", 2): ((), (0,)),
     ("dct", 3): ((0,), ()),
@@ -74,7 +74,7 @@ def _r2r(
     axes, lengths = _extent(family, type, numbers.shape, integers(s), integers(axes))
     numbers = resized(numbers, with_lengths(numbers.shape, axes, lengths))
     orthogonal = norm == "ortho" if orthogonalize is None else orthogonalize
-    ends = _ENDS.get((family, INVERSE_TYPES[type] if inverse else type), ((), ()))
+    ends = ENDS.get((family, INVERSE_TYPES[type] if inverse else type), ((), ()))
     before, after = ends if orthogonal else ((), ())
     mine = is_mine(numbers, x, overwrite_x)
     if before and not mine:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._library import Brick, Library, Sizes
+from ._library import Brick, Library, Sizes, Timings
 from ._options import Request
 
 
@@ -38,6 +38,7 @@ class Described:
             batches + tuple(part.stop - part.start for part in slices) for slices in self._slices
         )
         self._kinds = request.kinds
+        self._lengths, self._modes = request.lengths, request.modes
         self._input_order = tuple(sizes.input_order[:axes])
         self._output_order = tuple(sizes.output_order[:axes])
         orders = (self._input_order, self._output_order)
@@ -111,6 +112,22 @@ class Described:
     def report(self) -> str:
         """Why the recipe was chosen, and the candidates with expected and measured times."""
         return self._library.text(self._library.c.thriffty_plan_report, self._open())
+
+    @property
+    def timings(self) -> dict[str, float | int]:
+        """Where the time went on this rank since the plan was made or `clear_timings` was called.
+
+        Seconds of ``pack``, ``exchange``, ``unpack``, ``own``, ``shared`` and ``fft``, and the
+        numbers of bytes ``sent`` and ``forwarded`` and of ``reals`` in them.
+        """
+        found = Timings()
+        c = self._library.c
+        self._library.check(c.thriffty_plan_timings(self._open(), found, ctypes.sizeof(found)))
+        return {name: getattr(found, name) for name, _ in Timings._fields_[1:]}
+
+    def clear_timings(self) -> None:
+        """Sets all times of this rank to zero."""
+        self._library.check(self._library.c.thriffty_plan_clear_timings(self._open()))
 
     @property
     def wire_error(self) -> WireError:

@@ -102,6 +102,23 @@ class Sizes(Structure):
     ]
 
 
+class Timings(Structure):
+    """`thriffty_timings`."""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("pack", c_double),
+        ("exchange", c_double),
+        ("unpack", c_double),
+        ("own", c_double),
+        ("shared", c_double),
+        ("fft", c_double),
+        ("sent", c_int64),
+        ("forwarded", c_int64),
+        ("reals", c_int64),
+    ]
+
+
 _CREATED = [POINTER(c_void_p)]
 _OPTIONS = c_void_p
 _ASKED = [c_int32, c_int32, POINTER(c_int64)]
@@ -138,11 +155,16 @@ _ARGUMENTS: dict[str, list] = {
     "thriffty_inverse_in_place": _IN_PLACE,
     "thriffty_allocate": [c_void_p, POINTER(c_void_p)],
     "thriffty_plan_sizes": [c_void_p, POINTER(Sizes), c_size_t],
+    "thriffty_plan_timings": [c_void_p, POINTER(Timings), c_size_t],
+    "thriffty_plan_clear_timings": [c_void_p],
     "thriffty_plan_wire_error": [c_void_p, POINTER(c_double), POINTER(c_double)],
     "thriffty_plan_recipe": _TEXT,
     "thriffty_plan_report": _TEXT,
     "thriffty_plan_refuse": [c_void_p, c_char_p, c_char_p, c_char_p],
     "thriffty_plan_save_wisdom": [c_void_p, c_char_p],
+    "thriffty_set_schemes": [c_void_p, c_char_p],
+    "thriffty_set_tridiagonal": [c_void_p, *[POINTER(c_double)] * 3, c_size_t],
+    "thriffty_set_stretched": [c_void_p, c_char_p, POINTER(c_double), c_size_t],
     "thriffty_apply": [c_void_p, c_int32, c_double, POINTER(c_double), *_APART[1:]],
     "thriffty_convolve": [c_void_p, c_void_p, c_size_t, c_int32, c_void_p, c_size_t],
     "thriffty_green_function": [c_void_p, POINTER(c_double), c_void_p, c_size_t],

@@ -123,6 +123,82 @@ class Spectra(Described):
         self._library.check(c.thriffty_apply(handle, number, value, box, *both))
         return out
 
+    def set_schemes(self, schemes: str | Sequence[str]) -> None:
+        """Sets the difference schemes whose symbols operators use in place of wavenumbers.
+
+        Parameters
+        ----------
+        schemes : str or sequence of str
+            One for each axis, or one for all: "exact", as by default; "central2" or "central4" for
+            central differences of second or fourth order; "staggered2" or "staggered4", where
+            vectors are at the faces between a cell and the next. The spacing follows from the
+            lengths of the box: for cosine and sine transforms the distance of the ends where a
+            value or a slope is 0.
+
+        Examples
+        --------
+        >>> import numpy as np, thriffty
+        >>> with thriffty.Plan(8, float, kinds="neumann") as plan:
+        ...     plan.set_schemes("staggered2")
+        ...     rho = np.cos(np.pi * (np.arange(8) + 0.5) / 8)
+        ...     phi = plan.inverse(plan.apply("poisson", plan.forward(rho), lengths=8))
+        >>> ghosts = np.concatenate([phi[:1], phi, phi[-1:]])
+        >>> bool(np.allclose(-np.diff(ghosts, 2), rho))
+        True
+        """
+        names = schemes if isinstance(schemes, str) else ",".join(schemes)
+        self._library.check(self._library.c.thriffty_set_schemes(self._open(), names.encode()))
+
+    def set_tridiagonal(
+        self, lower: Sequence[float], diagonal: Sequence[float], upper: Sequence[float]
+    ) -> None:
+        """Sets the second derivative along the axis of kind tridiagonal.
+
+        "poisson" and "helmholtz" then solve a system for each mode of the other axes, and
+        "laplacian" applies it. Where no end holds the mean of a solution, it is 0, and that of the
+        right-hand side is ignored: means weighted so that fluxes cancel, as by the widths of cells.
+
+        Parameters
+        ----------
+        lower, diagonal, upper : sequence of float
+            ``lower[j] * f[j - 1] + diagonal[j] * f[j] + upper[j] * f[j + 1]`` is the derivative of
+            point j. ``lower[0]`` multiplies the last point and ``upper[-1]`` the first; both are 0
+            unless the axis is periodic.
+        """
+        rows = [doubles(row) for row in (lower, diagonal, upper)]
+        if len({len(row) for row in rows}) != 1:
+            lengths = ", ".join(str(len(row)) for row in rows)
+            raise argument("numbers of coefficients", lengths, "equal ones")
+        call = self._library.c.thriffty_set_tridiagonal
+        self._library.check(call(self._open(), *rows, len(rows[0])))
+
+    def set_stretched(self, ends: str, faces: Sequence[float]) -> None:
+        """Sets the second derivative of a stretched grid along the axis of kind tridiagonal.
+
+        Parameters
+        ----------
+        ends : str
+            The boundary conditions: "neumann", "dirichlet", "neumann-dirichlet" or
+            "dirichlet-neumann", with "@faces" behind where the points are the faces, except for
+            ends where the value is 0; or "periodic".
+        faces : sequence of float
+            The places of the faces between cells, in ascending order: one more than cells.
+
+        Examples
+        --------
+        >>> import numpy as np, thriffty
+        >>> z = np.array([0, 1, 3, 7])  # cells that grow from a wall
+        >>> kinds = ("periodic", "periodic", "tridiagonal")
+        >>> with thriffty.Plan((8, 8, 3), float, kinds=kinds) as plan:
+        ...     plan.set_stretched("dirichlet-neumann", z)
+        ...     phi = plan.inverse(plan.apply("poisson", plan.forward(np.ones((8, 8, 3)))))
+        >>> bool(np.allclose(phi[0, 0, 0], 7 * 0.5))
+        True
+        """
+        places = doubles(faces)
+        call = self._library.c.thriffty_set_stretched
+        self._library.check(call(self._open(), ends.encode(), places, len(places)))
+
     def convolve(self, kernel: Any, x: Any, correlate: bool = False) -> Any:
         """Multiplies each mode of `x`, in place, by that of a kernel: convolves periodically.
 
@@ -231,7 +307,7 @@ class Spectra(Described):
     def _result(self, operator: str, components: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
         """The shape of a result for an operand's."""
         axes = len(self._output_order)
-        dimensions = sum(kind != "none" for kind in self._kinds)
+        dimensions = sum(kind not in ("none", "tridiagonal") for kind in self._kinds)
         before, after = components(dimensions)
         leading, brick = shape[: len(shape) - axes], shape[len(shape) - axes :]
         if operator in ("divergence", "curl", "project"):

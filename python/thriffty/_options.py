@@ -69,7 +69,7 @@ class Options:
             if text != library.options[name]["default"]:
                 status = c.thriffty_options_set(self.handle, name.encode(), text.encode())
                 library.check(status)
-        library.check(c.thriffty_options_set_stream(self.handle, _stream_address(stream)))
+        library.check(c.thriffty_options_set_stream(self.handle, stream_address(stream)))
 
     def __getitem__(self, name: str) -> str:
         """The value of an option as text."""
@@ -102,12 +102,14 @@ class Request:
         given = {name: _of_axes(known[name]["form"], it, axes) for name, it in values.items()}
         is_complex = self.dtype.kind == "c"
         usual = ("c2c",) * (axes - 1) + ("c2c" if is_complex else "r2c",)
-        self.kinds: tuple[str, ...] = given.get("kinds") or usual
+        self.kinds = _resolved(given.get("kinds") or usual, is_complex)
         self.transform = _transform(self.kinds, is_complex)
         spectral = COMPLEX[self.dtype.name] if self.transform == R2C else self.dtype
         self.dtypes = (self.dtype, np.dtype(spectral))
-        kept = given.get("modes") or given.get("zero_padded") or self.shape
-        halved = [n // 2 + 1 if kind == "r2c" else n for n, kind in zip(kept, self.kinds)]
+        # Of the transform along each axis, and how many of its frequencies are kept.
+        self.lengths: tuple[int, ...] = given.get("zero_padded") or self.shape
+        self.modes: tuple[int, ...] = given.get("modes") or self.lengths
+        halved = [n // 2 + 1 if kind == "r2c" else n for n, kind in zip(self.modes, self.kinds)]
         self.shapes = (self.shape, tuple(halved))
         sides = zip(("input", "output"), bricks, self.shapes)
         self.bricks = tuple(None if it is None else brick_of(what, it, n) for what, it, n in sides)
@@ -157,12 +159,20 @@ def as_path(what: str, found: Any) -> str:
     return os.fsdecode(found)
 
 
-def _stream_address(stream: Any) -> int | None:
+def stream_address(stream: Any) -> int | None:
     """The CUDA stream of CuPy, of torch, or a number."""
     for name in ("ptr", "cuda_stream"):
         if hasattr(stream, name):
             return getattr(stream, name)
     return stream
+
+
+def _resolved(given: tuple[str, ...], is_complex: bool) -> tuple[str, ...]:
+    """The kinds of periodic axes: c2c, and of real data r2c along the last."""
+    kinds = ["c2c" if kind == "periodic" else kind for kind in given]
+    if "c2c" in kinds and "r2c" not in kinds and not is_complex:
+        kinds[len(kinds) - 1 - kinds[::-1].index("c2c")] = "r2c"
+    return tuple(kinds)
 
 
 def _transform(kinds: tuple[str, ...], is_complex: bool) -> int:

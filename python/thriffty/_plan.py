@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
+import threading
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +15,16 @@ import numpy as np
 from . import _arrays, _library
 from ._groups import agree, ranks_of
 from ._operators import Spectra
-from ._options import NORMS, Request, Slices, argument, as_path, scales
+from ._options import (
+    NORMS,
+    SCALES,
+    Request,
+    Slices,
+    argument,
+    as_path,
+    scales,
+    stream_address,
+)
 
 
 class Plan(Spectra, _library.Uncopied):
@@ -45,9 +57,13 @@ class Plan(Spectra, _library.Uncopied):
     Other Parameters
     ----------------
     kinds : str or sequence of str, optional
-        The transform along each axis: c2c, r2c, dct1 to dct4, dst1 to dst4, or none. By default
-        c2c for complex data, for real data with a complex spectrum r2c along the last axis and c2c
-        along the others, and otherwise dct2.
+        The transform along each axis: c2c, r2c, dct1 to dct4, dst1 to dst4, tridiagonal, for
+        systems that operators solve along whole lines of spectral data, or none. By default c2c
+        for complex data, for real data with a complex spectrum r2c along the last axis and c2c
+        along the others, and otherwise dct2. Boundary conditions stand for the transform that
+        fulfils them: periodic; neumann, dirichlet, neumann-dirichlet or dirichlet-neumann, where
+        points are at cells, or with @faces behind. The last of several c2c axes of real data is
+        r2c.
     input_order : "C", "F" or sequence of int, optional
         The order of the axes of physical data in memory, slowest first. By default the last axis
         is contiguous.
@@ -179,8 +195,14 @@ class Plan(Spectra, _library.Uncopied):
         transport: str = "peer_to_peer",
     ) -> None:
         given = locals()
+        self._given = {name: value for name, value in given.items() if name != "self"}
         self._handle: ctypes.c_void_p | None = None
+        self._partner: Plan | None = None
+        self._partner_of: weakref.ref[Plan] | None = None
         self._comm = comm
+        self._stream = stream_address(stream) or 0
+        # For callers on several threads, one of which at a time runs a plan.
+        self._lock = threading.Lock()
         self._ranks = ranks_of(comm)
         self._library = _library.serial() if self._ranks is None else self._ranks.library
         self._lent = False
@@ -219,6 +241,27 @@ class Plan(Spectra, _library.Uncopied):
     def comm(self) -> Any:
         """The communicator that the plan was made on, or None."""
         return self._comm
+
+    def _exchanged(self) -> Plan:
+        """This plan with its two scales exchanged, which adjoints need; made at the first call.
+
+        It ends with this plan. Collective.
+        """
+        first, second = (self._given[name] for name in SCALES)
+        if self._given["norm"] is not None:
+            first, second = NORMS[self._given["norm"]]
+        whose = None if self._partner_of is None else self._partner_of()
+        if first == second or whose is not None:
+            return whose or self
+        if self._partner is None:
+            # The steps of the recipe, and so the bricks and orders, are the same.
+            words = {"(scale forward)": "(scale inverse)", "(scale inverse)": "(scale forward)"}
+            recipe = re.sub(r"\(scale \w+\)", lambda it: words.get(it[0], it[0]), self.recipe)
+            given = {**self._given, "norm": None, "tuning": f"recipe:{recipe}"}
+            given["forward_scale"], given["inverse_scale"] = second, first
+            self._partner = Plan(**given)
+            self._partner._partner_of = weakref.ref(self)
+        return self._partner
 
     # -- arrays ---------------------------------------------------------------------------------
 
@@ -374,6 +417,8 @@ class Plan(Spectra, _library.Uncopied):
         """
         if self._handle is None or self._lent:
             return
+        if self._partner is not None:
+            self._partner.close()
         handle, self._handle = self._handle, None
         self._library.destroy(self._library.c.thriffty_plan_destroy, handle)
 

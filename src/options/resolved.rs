@@ -6,9 +6,17 @@ use super::table::Options;
 use crate::field::DynTransform;
 
 impl Options {
-    /// The kind of each axis.
+    /// The kind of each axis. Where real data has a complex spectrum and no axis is R2C, the last
+    /// one of kind C2C is.
     pub(crate) fn kinds_of(&self, transform: DynTransform, axes: usize) -> PerAxis<Kind> {
-        self.kinds.unwrap_or_else(|| transform.kinds(axes))
+        let mut kinds = self.kinds.unwrap_or_else(|| transform.kinds(axes));
+        if transform == DynTransform::R2c
+            && !kinds.contains(&Kind::R2C)
+            && let Some(last) = kinds.iter().rposition(|kind| *kind == Kind::C2C)
+        {
+            kinds[last] = Kind::R2C;
+        }
+        kinds
     }
 
     /// The order of the axes of physical data, slowest first.

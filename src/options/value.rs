@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use fft_core::{
-    Error, Exchange, GpuTransport, Kind, Layouts, MAX_AXES, Memory, PerAxis, Precision, Scale,
-    Tolerance, Wire,
+    Ends, Error, Exchange, GpuTransport, Kind, Layouts, MAX_AXES, Memory, PerAxis, Precision,
+    Scale, Tolerance, Wire,
 };
 
 use super::device_choice::DeviceChoice;
@@ -163,7 +163,10 @@ impl OptionValue for PerAxis<Kind> {
     const FORM: Form = Form::Kinds;
 
     fn parse(name: &str, text: &str) -> Result<Self, Error> {
-        let kind = |part: &str| parse_as::<Kind>(name, part.trim());
+        let kind = |part: &str| match part.trim().parse::<Ends>() {
+            Ok(ends) => Ok(ends.kind()),
+            Err(_) => parse_as::<Kind>(name, part.trim()),
+        };
         let kinds = text.split(',').map(kind).collect::<Result<Vec<_>, _>>()?;
         per_axis(name, &kinds)
     }
@@ -199,6 +202,8 @@ mod tests {
             assert!(meaning(name).contains(stem), "{name} does not tell of {value}");
         };
         Kind::ALL.iter().for_each(|kind| check("kinds", kind.name()));
+        let conditions = Ends::NAMES.map(|ends| ends.trim_end_matches("@faces"));
+        conditions.iter().for_each(|ends| check("kinds", ends));
         Exchange::ALL.iter().for_each(|exchange| check("exchange", &exchange.to_string()));
         Wire::ALL.iter().for_each(|wire| check("wire", &wire.to_string()));
         machines::NAMES.iter().for_each(|name| check("machine", name));

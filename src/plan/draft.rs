@@ -5,7 +5,8 @@ use std::marker::PhantomData;
 
 use bytemuck::{cast_slice, cast_slice_mut};
 use fft_core::{
-    Brick, Comm, Complex, Direction, Element, Error, Grid, Kind, Norm, Real, Recipe, check_axes,
+    Brick, Comm, Complex, Direction, Element, Ends, Error, Grid, Kind, Norm, Real, Recipe,
+    check_axes,
 };
 
 use super::dyn_draft::DynDraft;
@@ -288,6 +289,23 @@ impl<'a, K: Transform, const D: usize, L: Location> Draft<'a, K, D, L> {
     }
 
     options_table!(setters);
+
+    /// The kinds whose waves fulfil boundary conditions, one for each axis. Where real data has a
+    /// complex spectrum, the last periodic axis is of kind R2C.
+    ///
+    /// ```
+    /// use thriffty::{Ends, Kind};
+    /// thriffty::threads(2, |world| {
+    ///     let draft = thriffty::r2c(&world, [8, 8, 6]);
+    ///     let plan = draft.ends([Ends::Periodic, Ends::Periodic, Ends::Neumann]).build()?;
+    ///     assert_eq!(plan.recipe().problem().kinds[..], [Kind::C2C, Kind::R2C, Kind::Dct2]);
+    ///     Ok::<(), thriffty::Error>(())
+    /// })?;
+    /// # Ok::<(), thriffty::Error>(())
+    /// ```
+    pub fn ends(self, ends: [Ends; D]) -> Self {
+        self.kinds(ends.map(Ends::kind))
+    }
 
     /// Calls this on every rank before each turn of [`Tuning::Measure`](crate::Tuning::Measure),
     /// unless ranks have several threads or the plan is of [this process alone](Draft::local).

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fft_core::{
-    Access, AnyExecutor, Comm, Direction, DynBrick, DynGrid, Error, Exchange, Precision, Recipe,
-    Recorder, Reduce, Timings, Unwinding, WireError, agree,
+    Access, AnyExecutor, Comm, Direction, DynBrick, DynGrid, Error, Exchange, Kind, Precision,
+    Recipe, Recorder, Reduce, Timings, Unwinding, WireError, agree,
 };
 
 use super::dyn_draft::DynDraft;
@@ -129,7 +129,10 @@ fn plans(draft: &DynDraft<'_>, mut options: Options) -> Result<Made, Error> {
     let (input, output) = (Some(arrays.input_brick()), Some(arrays.output_brick()));
     let mut most = [threads as f64];
     comm.allreduce(Reduce::Max, &mut most)?;
-    let options = Options { input, output, ..options };
+    // Threads divide lines that the process has whole: systems along them are not the team's.
+    let one = |kind: Kind| if kind.is_transform() { kind } else { Kind::None };
+    let kinds = options.kinds.map(|kinds| kinds.map(one));
+    let options = Options { input, output, kinds, ..options };
     let Work { grid: one, options, calls } = Work::new(grid, transform, options, most[0] as usize);
     let (team, comms) = Team::new(comm.as_ref(), threads)?;
     let plans = plans_of_threads(&team, comms, (one, transform, precision), &options)?;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use fft_core::{Error, Modes, Operator, Spectrum};
+use fft_core::{Error, Modes, Operator, Scheme, Spectrum, Tridiagonal};
 #[cfg(feature = "cuda")]
 use fft_gpu::{DeviceModes, Gpu, GpuError, cudarc::driver::CudaStream};
 
@@ -56,6 +56,102 @@ impl Domain {
         let modes = DeviceModes::new(gpu, stream, &self.modes).map_err(|why| self.failed(why))?;
         self.device = Some(OnDevice { modes, stream: stream.clone() });
         Ok(self)
+    }
+
+    /// The same domain with difference schemes, one for each axis: operators use their symbols
+    /// instead of wavenumbers, and their discrete equations hold to rounding.
+    ///
+    /// The spacing of points follows from the length of an axis. For cosine and sine transforms the
+    /// length is the distance of the ends where a value or a slope is 0, as [`Ends`](crate::Ends)
+    /// has them; otherwise it is the period. Of a truncated spectrum the points are as many as
+    /// modes.
+    ///
+    /// ```
+    /// use thriffty::spectral::{Operator, Scheme};
+    /// thriffty::threads(2, |world| {
+    ///     let mut plan = thriffty::r2c(&world, [8, 8]).batch(2).build()?;
+    ///     let mut scalar = thriffty::r2c(&world, [8, 8]).like(&plan).build()?;
+    ///     let domain = plan.domain([1.0; 2])?.with_schemes(&[Scheme::Staggered2; 2])?;
+    ///     let mut flow = plan.input();
+    ///     flow.fill(|[i, j]| ((3 * i + 5 * j * j) % 7) as f64);
+    ///     let mut flow = plan.forward(flow)?;
+    ///     domain.apply_in_place(Operator::Project, &mut flow);
+    ///     // What flows out of each cell through its faces is 0.
+    ///     let mut divergence = scalar.output();
+    ///     domain.apply(Operator::Divergence, &flow, &mut divergence);
+    ///     let divergence = scalar.inverse(divergence)?;
+    ///     assert!(divergence.as_slice().iter().all(|v| v.abs() < 1e-13));
+    ///     Ok::<(), thriffty::Error>(())
+    /// })?;
+    /// # Ok::<(), thriffty::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for schemes of other axes than the grid's; [`Error::Transport`] when a
+    /// driver fails.
+    pub fn with_schemes(self, schemes: &[Scheme]) -> Result<Self, Error> {
+        self.with_modes(|modes| modes.with_schemes(schemes))
+    }
+
+    /// The same domain with the coefficients of a difference scheme along the axis of kind
+    /// [`Tridiagonal`](crate::Kind::Tridiagonal), for [`Operator::Laplacian`], and for
+    /// [`Operator::Poisson`] and [`Operator::Helmholtz`], which solve a system for each mode of the
+    /// other axes. Its length is not used. On hosts; memory for a few lines is reserved here.
+    ///
+    /// Where no end holds the mean of the solution, it is 0, and that of the right-hand side is
+    /// ignored: means over the axis, weighted so that fluxes cancel, as by the widths of cells.
+    ///
+    /// ```
+    /// use thriffty::spectral::{Operator, Tridiagonal};
+    /// use thriffty::Ends;
+    /// thriffty::threads(2, |world| {
+    ///     let ends = [Ends::Periodic, Ends::Periodic, Ends::Tridiagonal];
+    ///     let draft = thriffty::r2c(&world, [8, 8, 3]).ends(ends);
+    ///     let mut plan = draft.transposed_output(true).build()?;
+    ///     // Cells that grow from a wall, where the value is 0, to an end without a slope.
+    ///     let faces = [0.0, 1.0, 3.0, 7.0];
+    ///     let scheme = Tridiagonal::second_derivative(&faces, Ends::DirichletNeumann)?;
+    ///     let domain = plan.domain([8.0, 8.0, 7.0])?.with_tridiagonal(scheme)?;
+    ///     let mut rho = plan.input();
+    ///     rho.fill(|_| 1.0);
+    ///     let mut rho = plan.forward(rho)?;
+    ///     domain.apply_in_place(Operator::Poisson, &mut rho);
+    ///     let phi = plan.inverse(rho)?;
+    ///     // What flows to the wall is the sum of 1 over all cells: 7, over half a cell.
+    ///     assert!(phi.iter().all(|([.., k], v)| k > 0 || (v - 3.5).abs() < 1e-13));
+    ///     Ok::<(), thriffty::Error>(())
+    /// })?;
+    /// # Ok::<(), thriffty::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Argument`] without such an axis, for coefficients of another number of points, and
+    /// for a domain on a device.
+    pub fn with_tridiagonal(self, scheme: Tridiagonal) -> Result<Self, Error> {
+        #[cfg(feature = "cuda")]
+        if self.device.is_some() {
+            return Err(Error::argument("tridiagonal systems", "on a device", "on the host"));
+        }
+        self.with_modes(|modes| modes.with_tridiagonal(scheme))
+    }
+
+    /// The same with other modes, also on the device.
+    fn with_modes(self, change: impl FnOnce(Modes) -> Result<Modes, Error>) -> Result<Self, Error> {
+        let modes = change(self.modes)?;
+        #[cfg(feature = "cuda")]
+        let device = match self.device {
+            Some(OnDevice { modes: there, stream }) => {
+                let there = there.with_modes(&stream, &modes);
+                let there = there.map_err(|why| why.on(modes.rank()))?;
+                Some(OnDevice { modes: there, stream })
+            }
+            None => None,
+        };
+        Ok(Self {
+            modes,
+            #[cfg(feature = "cuda")]
+            device,
+        })
     }
 
     /// The same for arrays where this one is.

@@ -20,6 +20,7 @@ pub(crate) mod operators;
 pub(crate) mod oracle;
 pub(crate) mod plan_cache;
 pub(crate) mod plans;
+pub(crate) mod stencils;
 pub(crate) mod tiling;
 pub(crate) mod unequal;
 pub(crate) mod weak;

@@ -32,7 +32,7 @@ fn lengths<const D: usize>() -> [f64; D] {
 fn wave(kind: Kind, n: usize, index: usize, length: f64) -> (f64, bool, f64) {
     let (half, i) = (PI / length, index as f64);
     let k = match kind {
-        Kind::None => 0.0,
+        Kind::None | Kind::Tridiagonal => 0.0,
         C2C if 2 * index >= n => TAU / length * (i - n as f64),
         C2C | R2C => TAU / length * i,
         Dct1 | Dct2 => half * i,

@@ -32,7 +32,7 @@ fn forward(kind: Kind, n: usize, k: usize, j: usize) -> C64 {
     let sin = |factor, a, b| C64::from(turn(factor, a, b).im);
     let sign = if k.is_multiple_of(2) { 1.0 } else { -1.0 };
     match kind {
-        Kind::None => C64::from(if k == j { 1.0 } else { 0.0 }),
+        Kind::None | Kind::Tridiagonal => C64::from(if k == j { 1.0 } else { 0.0 }),
         Kind::C2C | Kind::R2C => turn(1.0, 2 * j * k, n).conj(),
         Kind::Dct1 if j == 0 => C64::from(1.0),
         Kind::Dct1 if j == n - 1 => C64::from(sign),

@@ -58,7 +58,7 @@ where
     let (kinds, shape) = (case.kinds, case.shape);
     let waves = |mode: [i64; D]| -> [f64; D] {
         std::array::from_fn(|axis| match kinds[axis] {
-            Kind::None => 0.0,
+            Kind::None | Kind::Tridiagonal => 0.0,
             _ => mode[axis] as f64 * TAU / lengths[axis],
         })
     };

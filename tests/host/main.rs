@@ -12,6 +12,7 @@ mod whole;
 
 mod alloc;
 mod arrays;
+mod channel;
 mod dyn_plans;
 mod errors;
 mod fields;
@@ -27,6 +28,7 @@ mod properties;
 mod resized;
 mod same_bits;
 mod schedule;
+mod schemes;
 mod taylor_green;
 mod tune;
 mod wire;

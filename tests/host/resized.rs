@@ -192,7 +192,7 @@ fn local_plans_are_padded_too() {
     let lens = Lens {
         points: [3, 4, 5],
         transform: [6, 8, 10],
-        modes: [4, 8, 7],
+        modes: [4, 8, 6],
         kinds: [Kind::C2C, Kind::C2C, Kind::R2C],
     };
     for (threads, batch) in [(1, 1), (2, 1), (3, 1), (2, 4)] {

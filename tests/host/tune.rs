@@ -135,6 +135,9 @@ fn wisdom_is_used_where_it_was_made_and_ignored_elsewhere() {
         // Of another transform, into the same file.
         let other = Plan::<C2c, 2>::c2c(&comm, Grid::new([6, 7]).unwrap()).tuning(SHORT);
         other.build().unwrap().save_wisdom(&path).unwrap();
+        // Of the other precision, next to that of this one.
+        let single = draft(&comm, SHORT).precision::<f32>();
+        single.build().unwrap().save_wisdom(&path).unwrap();
         (plan.recipe().to_string(), plan.report().chosen().chunk)
     });
     assert_eq!(with_wisdom(&hosts, &path), (Source::Wisdom, saved[0].0.clone()));

@@ -423,3 +423,46 @@ fn memory_is_reserved_for_what_is_sent() {
         .unwrap();
     }
 }
+
+/// The worst data there is: every number that is sent is half a step off to the same side, and the
+/// next transform adds up these errors in the mode that it weights most.
+#[test]
+fn a_strict_tolerance_is_used_by_the_worst_data() {
+    const N: usize = 16;
+    /// In steps of the encoder.
+    const VALUE: f64 = 10.0;
+    let off = 0.5 * (1.0 - 1e-6);
+    // With it the step is 1. Three quarters of the numbers are sent.
+    let tolerance = (0.75 / (2.0 * (VALUE * VALUE + off * off))).sqrt();
+    thriffty::threads(4, |comm| {
+        let (rank, part) = (comm.rank(), N / 4);
+        let rows = Brick { lo: [rank * part, 0], hi: [(rank + 1) * part, N] };
+        let columns = Brick { lo: [0, rank * part], hi: [N, (rank + 1) * part] };
+        let run = |tolerance: Option<Tolerance>| -> Result<Vec<f64>, Error> {
+            let draft = Plan::<R2r, 2>::r2r(&comm, Grid::new([N, N])?)
+                .kinds([Kind::Dct2, Kind::Dct3])
+                .ignore_shared_memory(true)
+                .input_brick(rows)
+                .output_brick(columns);
+            let mut plan = match tolerance {
+                Some(tolerance) => draft.tolerance(tolerance).build()?,
+                None => draft.build()?,
+            };
+            // Rows become constant, of alternating sign.
+            let mut x = vec![0.0; N * part];
+            for (row, x) in x.iter_mut().step_by(N).enumerate() {
+                *x = off + if row % 2 == 0 { VALUE } else { -VALUE };
+            }
+            let mut y = vec![0.0; N * part];
+            plan.forward_into(&x, &mut y).map(|()| y)
+        };
+        let strict = Tolerance::relative(tolerance)?.strict();
+        let (exact, found) = (run(None)?, run(Some(strict))?);
+        let lost: Vec<_> = exact.iter().zip(&found).map(|(a, b)| a - b).collect();
+        let norm = |x: &[f64]| x.iter().map(|x| x * x).sum::<f64>().sqrt();
+        let share = norm(&lost) / norm(&exact) / tolerance;
+        assert!((0.9..=1.0).contains(&share), "{share}");
+        Ok::<_, Error>(())
+    })
+    .unwrap();
+}

@@ -13,8 +13,9 @@ const PYTEST: [&str; 7] =
 const SOURCES: [&str; 3] = ["python", "examples/python", "benches/peers"];
 
 const OVER_MPI: &str = "python/tests/mpi";
-/// Imports torch, which need not be there.
-const OF_TORCH: &str = "python/thriffty/_torch.py";
+/// What imports torch or JAX, which need not be there.
+const OF_OTHERS: [&str; 3] =
+    ["python/thriffty/*torch*", "python/thriffty/*jax*", "python/tests/*_ranks.py"];
 /// Pages with examples.
 const PAGES: [&str; 2] = ["docs/arrays.md", "docs/python.md"];
 
@@ -30,10 +31,11 @@ pub(crate) fn run() -> Result {
         let ruff = tests.python.with_file_name("ruff");
         run_shown(command(ruff).args(check).args(SOURCES).arg("--no-cache"))?;
     }
-    let alone = ["python/tests", "--ignore", OVER_MPI, "--ignore", OF_TORCH];
+    let alone = ["python/tests", "--ignore", OVER_MPI];
+    let others = OF_OTHERS.map(|pattern| format!("--ignore-glob={pattern}"));
     let examples = ["--doctest-modules", "python/thriffty", "--doctest-glob", "*.md"];
     let mut pytest = tests.with_library(&tests.python);
-    run_shown(pytest.args(PYTEST).args(alone).args(examples).args(PAGES))?;
+    run_shown(pytest.args(PYTEST).args(alone).args(others).args(examples).args(PAGES))?;
     run_shown(tests.with_library(&tests.python).arg("examples/python/without_mpi.py"))?;
     for ranks in ["1", "2", "3", "4"] {
         run_shown(tests.mpirun(ranks).args(PYTEST).arg(OVER_MPI))?;

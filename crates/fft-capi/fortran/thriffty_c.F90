@@ -6,16 +6,18 @@
 module thriffty_c
     use, intrinsic :: iso_c_binding, only: c_char, c_double, c_f_pointer, c_int, c_int32_t, c_int64_t, &
         c_loc, c_null_char, c_null_ptr, c_ptr, c_size_t
-    use thriffty_types, only: thriffty_brick, thriffty_group_callbacks, thriffty_sizes, thriffty_subarray
+    use thriffty_types, only: thriffty_brick, thriffty_group_callbacks, thriffty_sizes, thriffty_subarray, &
+        thriffty_timings
     implicit none
     private
 
     public :: c_options_create, c_options_destroy, c_options_get, c_options_set, c_options_set_stream
     public :: c_options_read_environment
-    public :: c_create_serial, c_destroy, c_allocate, c_sizes, c_wire_error, c_refuse, c_save_wisdom
+    public :: c_create_serial, c_destroy, c_allocate, c_sizes, c_timings, c_clear_timings, c_wire_error, c_refuse, c_save_wisdom
     public :: c_forward, c_inverse, c_forward_in_place, c_inverse_in_place, c_recipe, c_report
     public :: c_comm_create, c_comm_agree, c_comm_destroy, c_create_group
     public :: c_forward_serial, c_inverse_serial, c_clear_plans, c_default_threads
+    public :: c_set_schemes, c_set_tridiagonal, c_set_stretched
     public :: c_apply, c_convolve, c_wavenumbers, c_green_function, c_next_fast_len
     public :: c_subarray_init, c_copy_create, c_halo_create, c_copy_run, c_copy_run_in_place, c_copy_destroy
     public :: c_brick, c_shape, ended, last_error, reversed, turned, written
@@ -114,6 +116,18 @@ module thriffty_c
             integer(c_size_t), value :: struct_size
             integer(c_int32_t) :: status
         end function
+        function c_timings(plan, timings, struct_size) result(status) bind(C, name="thriffty_plan_timings")
+            import :: c_int32_t, c_ptr, c_size_t, thriffty_timings
+            type(c_ptr), value :: plan
+            type(thriffty_timings), intent(inout) :: timings
+            integer(c_size_t), value :: struct_size
+            integer(c_int32_t) :: status
+        end function
+        function c_clear_timings(plan) result(status) bind(C, name="thriffty_plan_clear_timings")
+            import :: c_int32_t, c_ptr
+            type(c_ptr), value :: plan
+            integer(c_int32_t) :: status
+        end function
         function c_wire_error(plan, estimate, bound) result(status) bind(C, name="thriffty_plan_wire_error")
             import :: c_double, c_int32_t, c_ptr
             type(c_ptr), value :: plan
@@ -140,6 +154,28 @@ module thriffty_c
             import :: c_ptr, c_size_t
             type(c_ptr), value :: text
             integer(c_size_t) :: length
+        end function
+        function c_set_schemes(plan, schemes) result(status) bind(C, name="thriffty_set_schemes_f")
+            import :: c_char, c_int32_t, c_ptr
+            type(c_ptr), value :: plan
+            character(kind=c_char), intent(in) :: schemes(*)
+            integer(c_int32_t) :: status
+        end function
+        function c_set_tridiagonal(plan, lower, diagonal, upper, n) result(status) &
+                bind(C, name="thriffty_set_tridiagonal")
+            import :: c_double, c_int32_t, c_ptr, c_size_t
+            type(c_ptr), value :: plan
+            real(c_double), intent(in) :: lower(*), diagonal(*), upper(*)
+            integer(c_size_t), value :: n
+            integer(c_int32_t) :: status
+        end function
+        function c_set_stretched(plan, ends, faces, count) result(status) bind(C, name="thriffty_set_stretched")
+            import :: c_char, c_double, c_int32_t, c_ptr, c_size_t
+            type(c_ptr), value :: plan
+            character(kind=c_char), intent(in) :: ends(*)
+            real(c_double), intent(in) :: faces(*)
+            integer(c_size_t), value :: count
+            integer(c_int32_t) :: status
         end function
         function c_apply(plan, operator, parameter, lengths, input, input_bytes, output, output_bytes) &
                 result(status) bind(C, name="thriffty_apply_f")

@@ -4,7 +4,7 @@
 ! bytes: the modules are the same with -fdefault-integer-8 and without.
 
 module thriffty_types
-    use, intrinsic :: iso_c_binding, only: c_funptr, c_int32_t, c_int64_t, c_null_funptr, c_null_ptr, c_ptr, c_size_t
+    use, intrinsic :: iso_c_binding, only: c_double, c_funptr, c_int32_t, c_int64_t, c_null_funptr, c_null_ptr, c_ptr, c_size_t
     implicit none
     private :: c_funptr, c_int32_t, c_int64_t, c_null_funptr, c_null_ptr, c_ptr, c_size_t
 
@@ -36,6 +36,13 @@ module thriffty_types
         integer(c_size_t) :: input_len = 0, output_len = 0, input_bytes = 0, output_bytes = 0
         integer(c_size_t) :: in_place_bytes = 0, workspace_bytes = 0
         integer(c_int32_t) :: input_order(4) = 0, output_order(4) = 0
+    end type
+
+    !> Where the time of a plan went on this rank, in seconds, and what it sent.
+    type, bind(C) :: thriffty_timings
+        integer(c_size_t) :: struct_size = 0
+        real(c_double) :: pack = 0, exchange = 0, unpack = 0, own = 0, shared = 0, fft = 0
+        integer(c_int64_t) :: sent = 0, forwarded = 0, reals = 0
     end type
 
     !> A distributed transform. Copies are the same plan. `handle` is the plan as C has it.

@@ -9,6 +9,7 @@ use thriffty::gpu::{DeviceMemory, keeping_context};
 use thriffty::planning::{
     Direction, DynArray, DynBrick, DynPlan, PerAxis, Reduce, WireError, agree,
 };
+use thriffty::spectral::{Scheme, Tridiagonal};
 use thriffty::{Comm, Error};
 
 use crate::domain::KnownDomain;
@@ -27,6 +28,10 @@ pub(crate) struct Held {
     on_device: bool,
     /// What operators use.
     pub(crate) domain: Option<KnownDomain>,
+    /// The difference schemes of operators; exact derivatives by default.
+    pub(crate) schemes: Option<PerAxis<Scheme>>,
+    /// The coefficients of operators along the tridiagonal axis.
+    pub(crate) tridiagonal: Option<Tridiagonal>,
     /// What failed on this rank since the last transform, if there are others to be told.
     pub(crate) failed: Option<Error>,
 }
@@ -54,7 +59,15 @@ impl Drop for Held {
 impl Held {
     fn new(plan: DynPlan, on_device: bool) -> Self {
         let plan = Some(Box::new(plan));
-        Self { arrays: Vec::new(), plan, on_device, domain: None, failed: None }
+        Self {
+            arrays: Vec::new(),
+            plan,
+            on_device,
+            domain: None,
+            schemes: None,
+            tridiagonal: None,
+            failed: None,
+        }
     }
 
     pub(crate) fn plan(&self) -> &DynPlan {
@@ -201,6 +214,27 @@ impl Held {
     pub(crate) fn refuse(&mut self, why: Error) -> Result<(), Error> {
         self.failed.take();
         self.plan_mut().agree(Err(why))
+    }
+
+    pub(crate) fn timings(&self) -> values::Timings {
+        let timings = self.plan().timings();
+        let whole = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+        values::Timings {
+            struct_size: size_of::<values::Timings>(),
+            pack: timings.pack.as_secs_f64(),
+            exchange: timings.exchange.as_secs_f64(),
+            unpack: timings.unpack.as_secs_f64(),
+            own: timings.own.as_secs_f64(),
+            shared: timings.shared.as_secs_f64(),
+            fft: timings.fft.as_secs_f64(),
+            sent: whole(timings.sent),
+            forwarded: whole(timings.forwarded),
+            reals: whole(timings.reals),
+        }
+    }
+
+    pub(crate) fn clear_timings(&mut self) {
+        self.plan_mut().clear_timings();
     }
 
     pub(crate) fn wire_error(&self) -> Option<WireError> {

@@ -8,8 +8,8 @@ use thriffty::Error;
 use thriffty::gpu::cudarc::driver::{CudaStream, DeviceSlice};
 #[cfg(feature = "cuda")]
 use thriffty::gpu::{DeviceMemory, GpuError};
-use thriffty::planning::{DynArray, MAX_AXES};
-use thriffty::spectral::{Domain, Operator};
+use thriffty::planning::{DynArray, MAX_AXES, PerAxis};
+use thriffty::spectral::{Domain, Operator, Scheme, Tridiagonal};
 
 use crate::domain::KnownDomain;
 use crate::plan::{Held, keeping};
@@ -119,14 +119,63 @@ impl Held {
         let is_same = |found: &KnownDomain| found.lengths == asked && found.reversed == reversed;
         if !self.domain.as_ref().is_some_and(is_same) {
             let of = &asked[..axes];
-            let domain = match reversed {
+            let domain = self.discretised(match reversed {
                 false => self.plan().domain(of),
                 true => self.plan().reversed_domain(of),
-            }?;
+            }?)?;
             self.domain = Some(KnownDomain { lengths: asked, reversed, domain });
         }
         let missing = || Error::argument("domain", "none", "one");
         self.domain.as_ref().map(|found| &found.domain).ok_or_else(missing)
+    }
+
+    /// Sets the difference schemes of operators: names for all axes, or one for each of them.
+    pub(crate) fn set_schemes(&mut self, names: Option<&str>, reversed: bool) -> Result<(), Error> {
+        let axes = self.axes();
+        let schemes = match names {
+            None => None,
+            Some(names) => {
+                let found = names.split(',').map(|name| name.trim().parse());
+                let mut found = found.collect::<Result<Vec<Scheme>, Error>>()?;
+                if reversed {
+                    found.reverse();
+                }
+                if found.len() != axes && found.len() != 1 {
+                    return Err(Error::argument("number of schemes", found.len(), axes));
+                }
+                Some(PerAxis::from_fn(axes, |axis| found[axis.min(found.len() - 1)]))
+            }
+        };
+        self.schemes = schemes;
+        self.forget_domain();
+        Ok(())
+    }
+
+    /// Sets the coefficients along the tridiagonal axis.
+    pub(crate) fn set_tridiagonal(
+        &mut self,
+        scheme: Result<Tridiagonal, Error>,
+    ) -> Result<(), Error> {
+        self.tridiagonal = Some(scheme?);
+        self.forget_domain();
+        Ok(())
+    }
+
+    /// The next operator makes another.
+    fn forget_domain(&mut self) {
+        let domain = self.domain.take();
+        keeping(self.is_on_device(), || drop(domain));
+    }
+
+    /// A domain with the plan's difference schemes and coefficients.
+    fn discretised(&self, mut domain: Domain) -> Result<Domain, Error> {
+        if let Some(schemes) = self.schemes {
+            domain = domain.with_schemes(&schemes)?;
+        }
+        match &self.tridiagonal {
+            Some(scheme) => domain.with_tridiagonal(scheme.clone()),
+            None => Ok(domain),
+        }
     }
 
     /// Applies an operator to arrays of the host; without input, within the output.
@@ -247,7 +296,8 @@ impl Held {
         let axis = found.ok_or_else(wrong)?;
         let mut lengths = vec![1.0; axes];
         lengths[axis] = length;
-        let domain = keeping(self.is_on_device(), || self.plan().domain(lengths))?;
+        let domain =
+            keeping(self.is_on_device(), || self.discretised(self.plan().domain(lengths)?))?;
         Ok([domain.wavenumbers(axis), domain.derivative_wavenumbers(axis)].map(<[f64]>::to_vec))
     }
 }

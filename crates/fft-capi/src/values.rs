@@ -229,6 +229,33 @@ pub struct Sizes {
     pub output_order: [i32; 4],
 }
 
+/// Where the time of a plan went on this rank, in seconds, since the plan was made or
+/// `thriffty_plan_clear_timings` was called. Later versions have more fields at the end.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[repr(C)]
+pub struct Timings {
+    /// Bytes of this struct as the program knows it.
+    pub struct_size: usize,
+    /// Packing and encoding messages.
+    pub pack: f64,
+    /// Sending, receiving and waiting: the rest of an exchange.
+    pub exchange: f64,
+    /// Decoding and unpacking messages.
+    pub unpack: f64,
+    /// Copying data that stays on the rank.
+    pub own: f64,
+    /// Copying from and to memory that ranks of the host share.
+    pub shared: f64,
+    /// Local transforms and scaling.
+    pub fft: f64,
+    /// Bytes of messages to other ranks.
+    pub sent: i64,
+    /// Bytes of headers and of forwarded messages.
+    pub forwarded: i64,
+    /// Real numbers that are encoded in the sent bytes.
+    pub reals: i64,
+}
+
 /// Sizes of this struct here and in earlier headers.
 pub(crate) const SIZES_BYTES: [usize; 2] =
     [std::mem::offset_of!(Sizes, input_order), size_of::<Sizes>()];

@@ -227,6 +227,13 @@ static void execution(void) {
     expect(thriffty_plan_wire_error(plan, &estimate, &bound), OK);
     that(estimate == 0.0 && bound == 0.0);
     expect(thriffty_plan_wire_error(plan, NULL, NULL), OK);
+    thriffty_timings timings;
+    expect(thriffty_plan_timings(plan, &timings, sizeof timings), OK);
+    that(timings.struct_size == sizeof timings && timings.fft > 0.0 && timings.unpack >= 0.0);
+    expect(thriffty_plan_timings(plan, &timings, 8), ARGUMENT);
+    expect(thriffty_plan_clear_timings(plan), OK);
+    expect(thriffty_plan_timings(plan, &timings, sizeof timings), OK);
+    that(timings.fft == 0.0 && timings.sent == 0);
 
     char recipe[1000], start[8];
     int64_t length = thriffty_plan_recipe(plan, NULL, 0);

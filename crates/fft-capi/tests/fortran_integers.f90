@@ -13,6 +13,7 @@ program integers
     type(thriffty_plan) :: plan
     type(thriffty_options) :: options
     type(thriffty_sizes) :: sizes
+    type(thriffty_timings) :: timings
     integer(int64) :: long
     integer :: status
 
@@ -75,6 +76,14 @@ contains
         if (status /= THRIFFTY_STATUS_ARGUMENT) call fail("Green's function of a plan without padding")
         call thriffty_plan_wire_error(plan, estimate, bound, status)
         call check(status)
+        call thriffty_plan_timings(plan, timings, status)
+        call check(status)
+        if (.not. timings%fft > 0) call fail("the time of transforms")
+        call thriffty_plan_clear_timings(plan, status)
+        call check(status)
+        call thriffty_plan_timings(plan, timings, status)
+        call check(status)
+        if (timings%fft > 0) call fail("times that were cleared")
         call thriffty_plan_save_wisdom(plan, "/no/such/folder/wisdom.toml", status)
         if (status == THRIFFTY_STATUS_OK) call fail("wisdom in a folder that is not there")
         call thriffty_plan_destroy(plan, status)

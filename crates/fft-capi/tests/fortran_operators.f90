@@ -114,6 +114,7 @@ program operators
     do i = int(one%output%lo(2)), int(one%output%hi(2)) - 1
         if (abs(k(i - one%output%lo(2) + 1) - 0.5_c_double * merge(i, i - 12, i < 6)) > 1e-14) error stop "wavenumbers"
     end do
+    call walls()
     ! A parameter is needed where there is one, and none elsewhere. Axes are Fortran's.
     call refused("parameter of the operator: found none, expected the axis", THRIFFTY_OPERATOR_DERIVATIVE)
     call refused("found none, expected the shift", THRIFFTY_OPERATOR_HELMHOLTZ)
@@ -136,6 +137,61 @@ program operators
     call MPI_Finalize()
 
 contains
+
+    !> Flow between walls on cells that grow along the first axis, and what its coefficients refuse.
+    subroutine walls()
+        type(thriffty_plan) :: plan
+        type(thriffty_options) :: kinds
+        type(thriffty_sizes) :: sizes
+        real(c_double), allocatable, target :: u(:, :, :), modes(:)
+        real(c_double), parameter :: faces(6) = [0, 1, 3, 7, 8, 10], &
+            lower(5) = 1 / [1.0_c_double, 3.0_c_double, 12.0_c_double, 2.5_c_double, 3.0_c_double], &
+            upper(5) = 1 / [1.5_c_double, 6.0_c_double, 10.0_c_double, 1.5_c_double, 1.0_c_double], &
+            expected(5) = [5.0_c_double, 18.5_c_double, 39.5_c_double, 47.0_c_double, 50.0_c_double]
+        real(c_double) :: below(5), middle(5), above(5)
+        integer :: i, way
+
+        below = [0.0_c_double, lower(2:)]
+        above = [upper(:4), 0.0_c_double]
+        middle = -(below + above)
+        middle(1) = middle(1) - 2
+        call kinds%set("kinds", "tridiagonal, neumann, dirichlet-neumann@faces")
+        call kinds%set("transposed_output", .true.)
+        call thriffty_plan_create(plan, MPI_COMM_WORLD, THRIFFTY_TRANSFORM_R2R, [5, 6, 7], options=kinds, status=status)
+        call check(status)
+        call thriffty_plan_sizes(plan, sizes, status)
+        allocate (u(sizes%input%lo(1) + 1:sizes%input%hi(1), sizes%input%lo(2) + 1:sizes%input%hi(2), &
+            sizes%input%lo(3) + 1:sizes%input%hi(3)), modes(sizes%output_len))
+        ! Along the last axis there is only its slowest mode, whose scheme is the first one here.
+        call thriffty_set_schemes(plan, "exact, staggered2, central2", status)
+        call check(status)
+        do way = 1, 2
+            if (way == 1) call thriffty_set_tridiagonal(plan, below, middle, above, status)
+            if (way == 2) call thriffty_set_stretched(plan, "dirichlet-neumann", real(faces, c_double), status)
+            call check(status)
+            do i = lbound(u, 3), ubound(u, 3)
+                u(:, :, i) = sin(pi * i / 14)
+            end do
+            call thriffty_forward(plan, c_loc(u), sizes%input_bytes, c_loc(modes), sizes%output_bytes, status)
+            call check(status)
+            ! A shift takes the derivative along the last axis away.
+            call thriffty_apply(plan, THRIFFTY_OPERATOR_HELMHOLTZ, [10.0_c_double, 6.0_c_double, 7.0_c_double], &
+                c_loc(modes), sizes%output_bytes, c_loc(modes), sizes%output_bytes, status, &
+                parameter=-(2 * sin(pi / 28))**2)
+            call check(status)
+            call thriffty_inverse(plan, c_loc(modes), sizes%output_bytes, c_loc(u), sizes%input_bytes, status)
+            call check(status)
+            do i = lbound(u, 3), ubound(u, 3)
+                if (any(abs(u(:, :, i) - sin(pi * i / 14) * spread(expected(lbound(u, 1):ubound(u, 1)), 2, size(u, 2))) &
+                    > 1e-10)) error stop "another flow between walls"
+            end do
+        end do
+        call thriffty_set_tridiagonal(plan, below, middle(:4), above, status)
+        if (status /= THRIFFTY_STATUS_ARGUMENT) error stop "four coefficients of five"
+        call thriffty_set_schemes(plan, "exact, exact", status)
+        if (status /= THRIFFTY_STATUS_ARGUMENT) error stop "two schemes of three"
+        call thriffty_plan_destroy(plan, status)
+    end subroutine
 
     !> An operator with this parameter, if any, is refused for this reason.
     subroutine refused(why, operator, parameter)

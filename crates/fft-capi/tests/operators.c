@@ -53,6 +53,46 @@ static void visit(const thriffty_brick *brick, int components, double *at, funct
     }
 }
 
+/* Flow between walls on cells that grow: -phi'' = 1, by coefficients and by faces. */
+static void walls(void) {
+    const double faces[] = {0, 1, 3, 7, 8, 10}, lengths[] = {8, 12, 10};
+    const double lower[] = {0, 1 / 1.5 / 2, 1 / 3.0 / 4, 1 / 2.5, 1 / 1.5 / 2};
+    const double upper[] = {1 / 1.5, 1 / 3.0 / 2, 1 / 2.5 / 4, 1 / 1.5, 0};
+    double diagonal[5];
+    for (int j = 0; j < 5; j++) diagonal[j] = -(lower[j] + upper[j]);
+    diagonal[0] -= 1 / 0.5;
+    const int64_t shape[] = {8, 12, 5};
+    thriffty_options *options = options_with("kinds", "periodic,neumann,tridiagonal");
+    expect(thriffty_options_set(options, "transposed_output", "true"), OK);
+    thriffty_plan *plan;
+    expect(thriffty_plan_create(&plan, MPI_COMM_WORLD, THRIFFTY_TRANSFORM_R2C, 3, shape, NULL, NULL, options), OK);
+    expect(thriffty_options_destroy(options), OK);
+    thriffty_sizes sizes;
+    expect(thriffty_plan_sizes(plan, &sizes, sizeof sizes), OK);
+    double *x = malloc(sizes.input_bytes + 8), *y = malloc(sizes.output_bytes + 8);
+    for (int stretched = 0; stretched < 2; stretched++) {
+        if (stretched) expect(thriffty_set_stretched(plan, "dirichlet-neumann", faces, 6), OK);
+        else expect(thriffty_set_tridiagonal(plan, lower, diagonal, upper, 5), OK);
+        for (size_t i = 0; i < sizes.input_len; i++) x[i] = 1;
+        expect(thriffty_forward(plan, x, sizes.input_bytes, y, sizes.output_bytes), OK);
+        expect(thriffty_apply(plan, THRIFFTY_OPERATOR_POISSON, 0, lengths, y, sizes.output_bytes, y, sizes.output_bytes), OK);
+        expect(thriffty_inverse(plan, y, sizes.output_bytes, x, sizes.input_bytes), OK);
+        /* What flows through a face comes from the cells above it. */
+        const double expected[] = {5, 5 + 1.5 * 9, 18.5 + 3 * 7, 39.5 + 2.5 * 3, 47 + 1.5 * 2};
+        for (size_t i = 0; i < sizes.input_len; i++) {
+            int64_t k = sizes.input.lo[2] + (int64_t)i % (sizes.input.hi[2] - sizes.input.lo[2]);
+            that(fabs(x[i] - expected[k]) < 1e-12);
+        }
+    }
+    expect(thriffty_set_tridiagonal(plan, lower, NULL, upper, 5), ARGUMENT);
+    expect(thriffty_set_tridiagonal(plan, lower, diagonal, upper, 0), ARGUMENT);
+    expect(thriffty_set_stretched(plan, NULL, faces, 6), ARGUMENT);
+    expect(thriffty_set_stretched(plan, "tridiagonal", faces, 6), ARGUMENT);
+    free(x);
+    free(y);
+    expect(thriffty_plan_destroy(plan), OK);
+}
+
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -118,6 +158,35 @@ int main(int argc, char **argv) {
     }
     expect(thriffty_wavenumbers(scalar, 3, 1, k, NULL, 16), ARGUMENT);
     that(thriffty_next_fast_len(97) == 100 && thriffty_next_fast_len(SIZE_MAX) == 0);
+
+    /* A projection by differences of neighbours has no such divergence. */
+    expect(thriffty_set_schemes(vector, "staggered2,staggered4,central2"), OK);
+    expect(thriffty_set_schemes(scalar, "staggered2,staggered4,central2"), OK);
+    visit(&three.input, 3, x, velocity, 0);
+    for (size_t i = 0; i < three.input_len; i++) x[i] += (double)(i % 7);
+    expect(thriffty_forward(vector, x, three.input_bytes, z, three.output_bytes), OK);
+    expect(thriffty_apply(vector, THRIFFTY_OPERATOR_PROJECT, 0, lengths, z, three.output_bytes, z, three.output_bytes), OK);
+    expect(thriffty_apply(vector, THRIFFTY_OPERATOR_DIVERGENCE, 0, lengths, z, three.output_bytes, z, one.output_bytes), ARGUMENT);
+    if (ranks > 1) expect(thriffty_inverse(vector, z, three.output_bytes, x, three.input_bytes), ARGUMENT);
+    double *divergence = malloc(one.output_bytes + 8);
+    expect(thriffty_apply(vector, THRIFFTY_OPERATOR_DIVERGENCE, 0, lengths, z, three.output_bytes, divergence, one.output_bytes), OK);
+    for (size_t i = 0; i < one.output_bytes / 8; i++) that(fabs(divergence[i]) < 1e-10);
+    free(divergence);
+    expect(thriffty_wavenumbers(scalar, 0, 2 * PI, k, odd, 16), OK);
+    for (int64_t i = one.output.lo[0]; i < one.output.hi[0]; i++) {
+        that(fabs(fabs(k[i - one.output.lo[0]]) - fabs(8 / PI * sin(PI * (double)i / 8))) < 1e-14);
+    }
+    expect(thriffty_set_schemes(scalar, "exact,exact"), ARGUMENT);
+    expect(thriffty_set_schemes(scalar, "upwind"), ARGUMENT);
+    expect(thriffty_set_schemes(scalar, NULL), OK);
+    /* Without an axis for them, coefficients are an error of the operator. */
+    expect(thriffty_set_stretched(scalar, "neumann", (const double[]){0, 1, 3}, 3), OK);
+    expect(thriffty_apply(scalar, THRIFFTY_OPERATOR_LAPLACIAN, 0, lengths, y, one.output_bytes, z, one.output_bytes), ARGUMENT);
+    expect(thriffty_plan_destroy(scalar), OK);
+    options = options_with("transposed_output", "true");
+    expect(thriffty_plan_create(&scalar, MPI_COMM_WORLD, THRIFFTY_TRANSFORM_R2C, 3, SHAPE, NULL, NULL, options), OK);
+    expect(thriffty_options_destroy(options), OK);
+    walls();
 
     /* What fails here is an error of all in the next transform, if there are others, and then
      * everything works again. NAN is no parameter. */

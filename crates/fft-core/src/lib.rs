@@ -66,13 +66,13 @@ pub use num_complex::Complex;
 pub use planner::cost;
 pub use planner::{BytesMoved, Expected, Layouts, PredictedOperation, Prediction};
 pub use problem::{
-    Access, Chunking, Codecs, Direction, Epochs, Exchange, GpuTransport, How, Kind, Link, Machine,
-    Memory, Messages, Norm, Problem, Quantity, Rate, Scale, TransportOptions, TransportPolicy,
-    Travel,
+    Access, Chunking, Codecs, Direction, Ends, Epochs, Exchange, GpuTransport, How, Kind, Link,
+    Machine, Memory, Messages, Norm, Problem, Quantity, Rate, Scale, TransportOptions,
+    TransportPolicy, Travel,
 };
 pub use recipe::{LineSide, LocalFft, Loss, Node, Pass, Recipe, Step};
 pub use redistribute::{
     Chunk, LocalRead, LocalReadBox, Redistribution, TransposedWhenRead, by_host,
 };
 pub use simulate::{Message, Order, Played, Schedule, Simulation, Simulator, Summary};
-pub use spectral::{AxisModes, Modes, Operator, Spectrum, Wavenumbers, mode};
+pub use spectral::{AxisModes, Modes, Operator, Scheme, Spectrum, Tridiagonal, Wavenumbers, mode};

@@ -23,7 +23,7 @@ use crate::request::Request;
 use crate::status::{Failure, Status, last, status};
 #[cfg(feature = "mpi")]
 use crate::values::Brick;
-use crate::values::{Options, Sizes};
+use crate::values::{Options, SIZES_BYTES, Sizes, Timings};
 
 mod addresses;
 pub mod arrays;
@@ -31,13 +31,14 @@ pub mod arrays;
 mod callbacks;
 #[cfg(feature = "cuda")]
 mod device;
+pub mod discretization;
 pub mod group;
 pub mod options;
 mod pointers;
 pub mod serial;
 pub mod spectral;
 
-use pointers::{arrays, bytes_mut, request, tell, tell_sizes, text, write_text};
+use pointers::{arrays, bytes_mut, request, tell, tell_struct, text, write_text};
 
 /// A distributed transform, ready to run any number of times in both directions.
 ///
@@ -332,8 +333,39 @@ pub unsafe extern "C" fn thriffty_plan_sizes(
 ) -> Status {
     status(|| {
         let found = plans().with(plan.addr(), |plan| Ok(plan.sizes()))?;
+        let found = Sizes { struct_size, ..found };
         // SAFETY: the caller vouches for the room.
-        unsafe { Ok(tell_sizes(sizes, struct_size, found)?) }
+        unsafe { Ok(tell_struct("sizes", sizes, struct_size, found, &SIZES_BYTES)?) }
+    })
+}
+
+/// Writes where the time of the plan's transforms went on this rank. `struct_size` is
+/// `sizeof(thriffty_timings)`. If processes have several threads, times are those of the first.
+///
+/// # Safety
+/// `timings` is NULL or has room for so many bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn thriffty_plan_timings(
+    plan: *const Plan,
+    timings: *mut Timings,
+    struct_size: usize,
+) -> Status {
+    status(|| {
+        let found = plans().with(plan.addr(), |plan| Ok(plan.timings()))?;
+        let found = Timings { struct_size, ..found };
+        // SAFETY: the caller vouches for the room.
+        unsafe { Ok(tell_struct("timings", timings, struct_size, found, &[size_of::<Timings>()])?) }
+    })
+}
+
+/// Sets the times of the plan on this rank to zero.
+#[unsafe(no_mangle)]
+pub extern "C" fn thriffty_plan_clear_timings(plan: *mut Plan) -> Status {
+    status(|| {
+        plans().with(plan.addr(), |plan| {
+            plan.clear_timings();
+            Ok(())
+        })
     })
 }
 

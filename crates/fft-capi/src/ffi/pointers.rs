@@ -12,7 +12,7 @@ use super::device::place;
 use crate::request::Place;
 use crate::request::{Request, family};
 use crate::status::{Failure, attempt};
-use crate::values::{Brick, Options, SIZES_BYTES, Sizes};
+use crate::values::{Brick, Options};
 
 /// Writes a value of a call.
 ///
@@ -147,24 +147,27 @@ unsafe fn place(comm: &dyn Comm, device: DeviceChoice, _: &Options) -> Result<Pl
     Err(Error::NoDevice { rank: comm.rank(), why })
 }
 
-/// Writes sizes, as far as a program knows them.
+/// Writes the beginning of a struct, as many bytes as a program's header gives it: one of `known`.
 ///
 /// # Safety
 /// `place` must be NULL or have room for `bytes` bytes.
-pub(super) unsafe fn tell_sizes(
-    place: *mut Sizes,
+pub(super) unsafe fn tell_struct<S>(
+    what: &str,
+    place: *mut S,
     bytes: usize,
-    sizes: Sizes,
+    value: S,
+    known: &[usize],
 ) -> Result<(), Error> {
     if place.is_null() {
-        return Err(null("sizes"));
+        return Err(null(what));
     }
-    if !SIZES_BYTES.contains(&bytes) {
-        return Err(Error::argument("size of the sizes", bytes, format!("one of {SIZES_BYTES:?}")));
+    if !known.contains(&bytes) {
+        let size = format!("size of the {what}");
+        return Err(Error::argument(size, bytes, format!("one of {known:?}")));
     }
-    let sizes = Sizes { struct_size: bytes, ..sizes };
-    // SAFETY: the caller vouches for the room, and the sizes have as many bytes or more.
-    unsafe { (&raw const sizes).cast::<u8>().copy_to(place.cast(), bytes) };
+    assert!(bytes <= size_of::<S>(), "no header has more");
+    // SAFETY: the caller vouches for the room, and the value has as many bytes or more.
+    unsafe { (&raw const value).cast::<u8>().copy_to(place.cast(), bytes) };
     Ok(())
 }
 

@@ -18,7 +18,7 @@ pub(crate) fn choice<T: Clone + Send + Sync + 'static>(
 }
 
 pub(crate) fn kind() -> impl TypedValueParser<Value = Kind> {
-    let kinds = Kind::ALL.into_iter().filter(|kind| *kind != Kind::None);
+    let kinds = Kind::ALL.into_iter().filter(|kind| kind.is_transform());
     choice(kinds.map(|kind| (kind.name(), kind)).collect::<Vec<_>>())
 }
 

@@ -122,7 +122,7 @@ fn compare<A: Element, B: Element>(
     let mut mean = all[0] / all[1];
     if truncated {
         // What is left out counts as well, as it takes part in rounding.
-        let kept = problem.kinds.iter().enumerate().filter(|(_, kind)| **kind == Kind::None);
+        let kept = problem.kinds.iter().enumerate().filter(|(_, kind)| !kind.is_transform());
         let kept: f64 = kept.map(|(axis, _)| problem.zero_padded[axis] as f64).product();
         mean = mean.max(all[2] / kept);
     }

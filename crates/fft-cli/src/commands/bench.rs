@@ -3,11 +3,12 @@
 use std::num::NonZeroUsize;
 
 use bytemuck::{cast_slice, cast_slice_mut};
-use clap::Args;
+use clap::{ArgMatches, Args, Command, FromArgMatches};
 use indicatif::ProgressBar;
 use thriffty::planning::{Direction, Element, Reduce, Transform, WireError};
 use thriffty::{Comm, Error};
 
+use super::poisson;
 use super::serve::{self, Order};
 use crate::args::encoding::Encoding;
 use crate::args::kinds::dispatch;
@@ -22,6 +23,43 @@ use crate::output::report::{Report, Times};
 use crate::output::split::Split;
 use crate::output::units::flops;
 use crate::ranks::world::{Failure, print, refused, zeros};
+
+/// What is timed.
+#[derive(Debug)]
+pub(crate) enum Bench {
+    Transform(Box<Options>),
+    Poisson(Box<poisson::Options>),
+}
+
+/// The command of a solver.
+const POISSON: &str = "poisson";
+
+impl Args for Bench {
+    fn augment_args(command: Command) -> Command {
+        Options::augment_args(command)
+            .subcommand(poisson::Options::augment_args(Command::new(POISSON)))
+            .subcommand_negates_reqs(true)
+            .args_conflicts_with_subcommands(true)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Bench {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        match matches.subcommand_matches(POISSON) {
+            Some(found) => Ok(Self::Poisson(Box::new(poisson::Options::from_arg_matches(found)?))),
+            None => Ok(Self::Transform(Box::new(Options::from_arg_matches(matches)?))),
+        }
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
 
 /// Time a transform and measure its errors.
 ///
@@ -73,7 +111,11 @@ enum Format {
     Csv,
 }
 
-pub(super) fn run(comm: &dyn Comm, options: &Options) -> Result<(), Failure> {
+pub(super) fn run(comm: &dyn Comm, bench: &Bench) -> Result<(), Failure> {
+    let options = match bench {
+        Bench::Transform(options) => options,
+        Bench::Poisson(options) => return poisson::run(comm, options),
+    };
     let TransformArgs { kind, choices, .. } = &options.problem.transform;
     dispatch!(*kind, choices.placement.precision, run_as(comm, options))
 }

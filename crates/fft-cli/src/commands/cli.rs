@@ -30,7 +30,7 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Bench(bench::Options),
+    Bench(bench::Bench),
     Calibrate(calibrate::Options),
     Tune(tune::Options),
     Transform(transform::Options),

@@ -2,12 +2,13 @@
 
 use clap::Args;
 use thriffty::planning::Exchange;
-use thriffty::{Kind, Wire};
+use thriffty::{Ends, Kind, Wire};
 
 use crate::args::parse::choice;
 use crate::ranks::world::{Failure, say};
 
-/// Prints the names of exchanges, wires or kinds, one per line.
+/// Prints the names of exchanges, wires, kinds, or the boundary conditions that stand for kinds,
+/// one per line.
 ///
 /// Names with a number are one line with the range, as in `kway2 to kway255`.
 #[derive(Debug, Args)]
@@ -16,6 +17,7 @@ pub(crate) struct Options {
         ("exchanges", lines(&Exchange::patterns())),
         ("wires", lines(&Wire::patterns())),
         ("kinds", lines(&Kind::patterns())),
+        ("ends", lines(&Ends::patterns())),
     ]))]
     what: String,
 }

@@ -7,6 +7,7 @@ mod bench;
 mod calibrate;
 mod list;
 mod plan;
+mod poisson;
 mod sample;
 mod serve;
 mod spectrum;

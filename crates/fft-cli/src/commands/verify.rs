@@ -62,7 +62,7 @@ pub(super) fn run(comm: &dyn Comm, options: &Options) -> Result<(), Failure> {
 
 /// The transforms to check on a grid.
 fn problems(shape: &Shape) -> impl Iterator<Item = (Kind, Precision, Exchange)> {
-    let possible = |kind: &Kind| *kind != Kind::None && shape.shortest() >= kind.least_points();
+    let possible = |kind: &Kind| kind.is_transform() && shape.shortest() >= kind.least_points();
     let kinds: Vec<Kind> = Kind::ALL.into_iter().filter(possible).collect();
     kinds.into_iter().flat_map(|kind| {
         [Precision::F64, Precision::F32].into_iter().flat_map(move |precision| {

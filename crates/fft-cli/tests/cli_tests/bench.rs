@@ -314,3 +314,24 @@ fn under_mpirun_a_build_without_mpi_says_how_to_make_one_with() {
         assert_eq!(run.stderr.contains("--features mpi"), rank == "0", "{run:?}");
     }
 }
+
+#[test]
+fn solvers_of_poissons_equation_tell_their_residual() {
+    for (ranks, ends) in [
+        (1, "periodic,periodic,tridiagonal"),
+        (3, "tridiagonal,neumann-dirichlet,dirichlet@faces"),
+        (2, "neumann,neumann@faces,periodic"),
+    ] {
+        let args = ["bench", "poisson", "8x6x9", "--ends", ends, "--reps", "1"];
+        let text = threads(ranks, &[&args[..], &["--json"]].concat()).ok();
+        let found: Value = serde_json::from_str(&text).unwrap();
+        assert!(found["residual"].as_f64().unwrap() < 1e-12, "{text}");
+        assert!(found["seconds"]["median"].as_f64() > found["operator"]["min"].as_f64(), "{text}");
+        assert!(threads(ranks, &args).ok().contains("residual"));
+    }
+    let refused = threads(1, &["bench", "poisson", "8x8", "--ends", "periodic"]);
+    assert!(refused.complaint().contains("1 of 2 axes"));
+    let refused = threads(1, &["bench", "poisson", "8x8", "--ends", "periodic,open"]);
+    assert!(refused.complaint().contains("possible values"));
+    assert!(unsaid(&["list", "ends"]).ok().contains("neumann-dirichlet@faces\n"));
+}

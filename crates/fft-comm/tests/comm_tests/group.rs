@@ -36,6 +36,13 @@ impl ProcessGroup for OfThreads {
     }
 }
 
+/// Runs a check on a group of one host.
+pub(crate) fn on_one_host(ranks: usize, check: impl Fn(&GroupComm) -> Result<(), Error> + Sync) {
+    let found =
+        threads(ranks, |comm| check(&GroupComm::new(OfThreads { comm, host: "one".into() })?));
+    found.into_iter().for_each(|result| result.expect("the group works"));
+}
+
 /// Runs a check on groups of one host, and of two.
 fn on_groups(ranks: usize, check: impl Fn(&GroupComm) -> Result<(), Error> + Sync) {
     for hosts in [1, 2] {

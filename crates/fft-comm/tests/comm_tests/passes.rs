@@ -59,12 +59,13 @@ fn kinds<const D: usize>(input: &Layout, rng: &mut Rng) -> ([Kind; D], bool) {
         _ => rng.below(D),
     };
     let common = if complex || halves { Kind::C2C } else { Kind::Dct2 };
-    let kinds = std::array::from_fn(|axis| match Kind::ALL[rng.below(Kind::ALL.len())] {
-        _ if halves && axis == halved => Kind::R2C,
-        _ if rng.below(2) == 0 => common,
-        Kind::R2C | Kind::C2C => common,
-        kind => kind,
-    });
+    let kinds =
+        std::array::from_fn(|axis| match Kind::ALL[rng.below(Kind::Tridiagonal as usize)] {
+            _ if halves && axis == halved => Kind::R2C,
+            _ if rng.below(2) == 0 => common,
+            Kind::R2C | Kind::C2C => common,
+            kind => kind,
+        });
     (kinds, complex)
 }
 

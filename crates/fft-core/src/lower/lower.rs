@@ -104,6 +104,7 @@ impl<'a> Lowering<'a> {
                         _ => next_factor *= factor,
                     }
                 }
+                Step::Fft { kind, .. } if !kind.is_transform() => {}
                 Step::Fft { axis, kind } => {
                     let factor = std::mem::replace(&mut next_factor, 1.0);
                     let resized = problem.is_resized(axis);

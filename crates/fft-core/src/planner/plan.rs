@@ -29,6 +29,7 @@ impl Recipe {
     /// Those of [`Recipe::new`]; [`Error::Argument`] if there is none.
     pub fn with_layouts(problem: Problem, layouts: Layouts) -> Result<Self, Error> {
         problem.check()?;
+        problem.check_whole_lines()?;
         let search = Search::new(&problem, layouts);
         let mut costs = Costs::new(&search);
         let cheapest = search.shortest_path(&mut costs, NetworkWeight::SOME)?;

@@ -102,6 +102,8 @@ pub(crate) struct Search<'a> {
     halving: Option<usize>,
     lengths: Lengths,
     goal: AxisSet,
+    /// The axes of the goal whose data is transformed.
+    transforms: AxisSet,
     /// By transformed axes, the candidates that exist and, unless they are the output, allow a
     /// transform: no other is on a cheapest path.
     targets: Vec<Vec<Target>>,
@@ -127,6 +129,7 @@ impl<'a> Search<'a> {
             halving: problem.halved_axis(),
             lengths: Lengths::of(problem),
             goal: goal(problem),
+            transforms: goal(problem) & !problem.tridiagonal_axis().map_or(0, |axis| 1 << axis),
             targets: Vec::new(),
             all_near: policy.all_near && ranks > 1,
             tiles: tiles(&policy, ranks),
@@ -205,6 +208,8 @@ impl<'a> Search<'a> {
             && stays()
             && match self.problem.kinds[axis] {
                 Kind::C2C => complex,
+                // Systems are of modes of all other axes.
+                Kind::Tridiagonal => done | 1 << axis == self.goal,
                 _ => true,
             }
     }
@@ -300,12 +305,15 @@ impl<'a> Search<'a> {
         Ok(Found { nodes, steps, network })
     }
 
-    /// The order of transforms on one layout: the halved axis first, then from the last axis.
+    /// The order of transforms on one layout: the halved axis first, then from the last axis, and
+    /// tridiagonal systems at the end.
     fn in_order(&self, axes: AxisSet) -> impl Iterator<Item = usize> {
         let halving = self.halving.filter(|axis| axes & (1 << axis) != 0);
+        let last = self.problem.tridiagonal_axis().filter(|axis| axes & (1 << axis) != 0);
         let others =
             (0..self.problem.kinds.len()).rev().filter(move |axis| axes & (1 << axis) != 0);
-        halving.into_iter().chain(others.filter(move |axis| Some(*axis) != halving))
+        let others = others.filter(move |axis| Some(*axis) != halving && Some(*axis) != last);
+        halving.into_iter().chain(others).chain(last)
     }
 
     /// The path as nodes and steps. Scaling follows the last transform.
@@ -338,7 +346,7 @@ impl<'a> Search<'a> {
         let (forward, inverse) =
             (problem.factor(Direction::Forward), problem.factor(Direction::Inverse));
         if (forward, inverse) != (1.0, 1.0) {
-            let last = steps.iter().rposition(|step| matches!(step, Step::Fft { .. }));
+            let last = steps.iter().rposition(Step::is_transform);
             let place = last.map_or(steps.len(), |last| last + 1);
             steps.insert(place, Step::Scale { forward, inverse });
             nodes.insert(place, nodes[place].clone());

@@ -42,6 +42,9 @@ pub enum Kind {
     Dst3,
     /// Sine transform IV; its own inverse.
     Dst4,
+    /// No transform, but whole lines in the spectrum: the axis of tridiagonal systems, of which
+    /// each mode of the other axes has one.
+    Tridiagonal,
 }
 
 names!(Kind, "kind", {
@@ -56,6 +59,7 @@ names!(Kind, "kind", {
     Dst2 = "dst2",
     Dst3 = "dst3",
     Dst4 = "dst4",
+    Tridiagonal = "tridiagonal",
 });
 
 /// What a kind is, for transforms of `n` points.
@@ -113,7 +117,7 @@ impl Kind {
 
     const fn define(self) -> Traits {
         match self {
-            Self::None => Traits {
+            Self::None | Self::Tridiagonal => Traits {
                 logical_len: |_| 1,
                 basis: |_, j, k| Complex::from(if j == k { 1.0 } else { 0.0 }),
                 half_waves: |_| 0.0,
@@ -208,6 +212,11 @@ impl Kind {
         matches!(self.lines(), Lines::Real(_))
     }
 
+    /// Whether this transforms anything.
+    pub fn is_transform(self) -> bool {
+        self.lines() != Lines::None
+    }
+
     /// Whether this is a Fourier transform, whose data may be padded and whose modes have
     /// derivatives along the axis.
     pub fn is_fourier(self) -> bool {
@@ -241,6 +250,12 @@ impl Kind {
     /// The mode of a frequency's index, along an axis of `n` modes.
     pub(crate) fn mode(self, n: usize, index: usize) -> i64 {
         (self.traits().mode)(n, index)
+    }
+
+    /// The length of an axis of `n` points over their spacing. Ends that are points of the data,
+    /// and those a whole or half a spacing beyond, all count.
+    pub(crate) fn intervals(self, n: usize) -> f64 {
+        if self.is_real() { self.logical_len(n) as f64 / 2.0 } else { n as f64 }
     }
 
     /// Half waves of a mode along the axis.

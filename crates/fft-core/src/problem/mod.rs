@@ -1,5 +1,6 @@
 //! Problems: kinds, layouts, options, and the machine of the cost model.
 
+pub(crate) mod ends;
 pub(crate) mod exchange;
 pub(crate) mod gain;
 pub(crate) mod gpu_transport;
@@ -13,6 +14,7 @@ pub(crate) mod scale;
 pub(crate) mod transport_policy;
 mod turn;
 
+pub use ends::Ends;
 pub(crate) use exchange::FlightCosts;
 pub use exchange::{Epochs, Exchange, Travel};
 pub(crate) use gain::Gain;

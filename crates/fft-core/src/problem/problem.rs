@@ -112,6 +112,9 @@ impl Problem {
         if output.grid() != spectral {
             return Err(Error::argument("grid of the output", output.grid(), spectral));
         }
+        if kinds.iter().filter(|kind| **kind == Kind::Tridiagonal).count() > 1 {
+            return Err(Error::argument("axes of kind tridiagonal", list(), "at most one"));
+        }
         if input.ranks() != output.ranks() {
             return Err(Error::rank_count(output.ranks(), input.ranks()));
         }
@@ -200,6 +203,18 @@ impl Problem {
         self.machine.check()
     }
 
+    /// Checks that the output has whole lines of tridiagonal systems.
+    pub(crate) fn check_whole_lines(&self) -> Result<(), Error> {
+        match self.tridiagonal_axis().filter(|axis| !self.output.is_whole(*axis)) {
+            Some(axis) => {
+                let what = format!("spectral data along the tridiagonal axis {axis}");
+                let expected = "whole lines on each rank, as transposed_output leaves them";
+                Err(Error::argument(what, &self.output, expected))
+            }
+            None => Ok(()),
+        }
+    }
+
     pub(crate) fn check_wires(&self) -> Result<(), Error> {
         let wire = self.options.wire;
         wire.check()?;
@@ -284,6 +299,11 @@ impl Problem {
 
     pub(crate) fn halved_axis(&self) -> Option<usize> {
         self.kinds.iter().position(|kind| *kind == Kind::R2C)
+    }
+
+    /// The axis of tridiagonal systems.
+    pub(crate) fn tridiagonal_axis(&self) -> Option<usize> {
+        self.kinds.iter().position(|kind| *kind == Kind::Tridiagonal)
     }
 
     /// Whether spectral data is complex.

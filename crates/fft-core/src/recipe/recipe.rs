@@ -61,7 +61,8 @@ pub enum Step {
         /// How its messages are carried.
         exchange: Exchange,
     },
-    /// Local transforms along an axis that every rank holds whole.
+    /// Local transforms along an axis that every rank holds whole. Of kind tridiagonal it only says
+    /// where systems can be solved.
     Fft {
         /// The axis.
         axis: usize,
@@ -78,6 +79,11 @@ pub enum Step {
 }
 
 impl Step {
+    /// Whether this transforms data.
+    pub(crate) fn is_transform(&self) -> bool {
+        matches!(self, Self::Fft { kind, .. } if kind.is_transform())
+    }
+
     /// Whether this is a reshape in which ranks of a host read each other's memory.
     pub(crate) fn reads_peers(&self) -> bool {
         matches!(self, Self::Reshape { exchange, .. } if exchange.reads_peers())

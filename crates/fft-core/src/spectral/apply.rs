@@ -7,6 +7,7 @@ use bytemuck::{cast_slice, cast_slice_mut};
 
 use super::modes::{AxisModes, Modes};
 use super::operator::Operator;
+use super::systems::Task;
 use crate::base::{Error, Precision, Real};
 use crate::geometry::MAX_AXES;
 
@@ -82,7 +83,9 @@ impl Modes {
 }
 
 /// Numbers that are read and written at the same places: of two arrays, or of one.
-trait Arrays<T> {
+pub(super) trait Arrays<T> {
+    fn read(&self, at: usize, len: usize) -> &[T];
+    fn write(&mut self, at: usize, len: usize) -> &mut [T];
     fn get(&self, at: usize) -> T;
     fn set(&mut self, at: usize, value: T);
 }
@@ -90,6 +93,16 @@ trait Arrays<T> {
 struct Between<'a, T>(&'a [T], &'a mut [T]);
 
 impl<T: Real> Arrays<T> for Between<'_, T> {
+    #[inline(always)]
+    fn read(&self, at: usize, len: usize) -> &[T] {
+        &self.0[at..at + len]
+    }
+
+    #[inline(always)]
+    fn write(&mut self, at: usize, len: usize) -> &mut [T] {
+        &mut self.1[at..at + len]
+    }
+
     fn get(&self, at: usize) -> T {
         self.0[at]
     }
@@ -102,6 +115,16 @@ impl<T: Real> Arrays<T> for Between<'_, T> {
 struct Within<'a, T>(&'a mut [T]);
 
 impl<T: Real> Arrays<T> for Within<'_, T> {
+    #[inline(always)]
+    fn read(&self, at: usize, len: usize) -> &[T] {
+        &self.0[at..at + len]
+    }
+
+    #[inline(always)]
+    fn write(&mut self, at: usize, len: usize) -> &mut [T] {
+        &mut self.0[at..at + len]
+    }
+
     fn get(&self, at: usize) -> T {
         self.0[at]
     }
@@ -118,8 +141,8 @@ struct Row {
     square: f64,
     /// The largest relative wavenumber of other axes.
     level: f64,
-    /// By component of a vector.
-    odd: [f64; MAX_AXES],
+    /// The symbol of a forward difference, by component of a vector.
+    forward: [Pair<f64>; MAX_AXES],
 }
 
 /// Calls `body` with each row.
@@ -128,13 +151,17 @@ fn rows(modes: &Modes, mut body: impl FnMut(Row)) {
     let mut index = [0; MAX_AXES];
     let rows = outer.iter().map(|axis| axis.k.len()).product::<usize>();
     for row in 0..rows {
-        let mut found =
-            Row { first: row * inner.k.len(), square: 0.0, level: 0.0, odd: [0.0; MAX_AXES] };
+        let mut found = Row {
+            first: row * inner.k.len(),
+            square: 0.0,
+            level: 0.0,
+            forward: [[0.0; 2]; MAX_AXES],
+        };
         for (axis, &at) in outer.iter().zip(&index) {
             found.square += axis.k[at] * axis.k[at];
             found.level = found.level.max(axis.level[at]);
             if let Some(component) = axis.component {
-                found.odd[component] = axis.odd[at];
+                found.forward[component] = axis.forward[at];
             }
         }
         body(found);
@@ -149,7 +176,11 @@ fn rows(modes: &Modes, mut body: impl FnMut(Row)) {
 }
 
 /// Applies an operator to one operand whose lengths were checked.
-fn run<T: Real>(modes: &Modes, operator: Operator, arrays: impl Arrays<T>) {
+fn run<T: Real>(modes: &Modes, operator: Operator, mut arrays: impl Arrays<T>) {
+    if let Some((systems, task)) = modes.systems().zip(Task::of(operator)) {
+        systems.run(task, modes.width(), &mut arrays);
+        return;
+    }
     match operator {
         Operator::Laplacian => scale(modes, arrays, |square| -square),
         Operator::Poisson => scale(modes, arrays, reciprocal),
@@ -161,7 +192,7 @@ fn run<T: Real>(modes: &Modes, operator: Operator, arrays: impl Arrays<T>) {
         Operator::Cutoff(fraction) => cut(modes, arrays, fraction),
         Operator::Derivative(axis) => {
             let component = modes.along(axis).component.unwrap_or(0);
-            vectors(modes, arrays, |[u, ..]: [_; 1], k| [turned(u, k[component])]);
+            vectors(modes, arrays, |[u, ..]: [_; 1], d| [times(u, d[component])]);
         }
         Operator::Gradient => match modes.dimensions() {
             1 => vectors(modes, arrays, gradient::<T, 1>),
@@ -182,14 +213,14 @@ fn run<T: Real>(modes: &Modes, operator: Operator, arrays: impl Arrays<T>) {
             _ => vectors(modes, arrays, projection::<T, 4>),
         },
         Operator::Curl => match modes.dimensions() {
-            2 => vectors(modes, arrays, |[x, y]: [_; 2], k| {
-                [difference(turned(y, k[0]), turned(x, k[1]))]
+            2 => vectors(modes, arrays, |[x, y]: [_; 2], d| {
+                [difference(times(y, d[0]), times(x, d[1]))]
             }),
-            _ => vectors(modes, arrays, |[x, y, z]: [_; 3], k| {
+            _ => vectors(modes, arrays, |[x, y, z]: [_; 3], d| {
                 [
-                    difference(turned(z, k[1]), turned(y, k[2])),
-                    difference(turned(x, k[2]), turned(z, k[0])),
-                    difference(turned(y, k[0]), turned(x, k[1])),
+                    difference(times(z, d[1]), times(y, d[2])),
+                    difference(times(x, d[2]), times(z, d[0])),
+                    difference(times(y, d[0]), times(x, d[1])),
                 ]
             }),
         },
@@ -237,24 +268,24 @@ fn cut<T: Real>(modes: &Modes, mut arrays: impl Arrays<T>, fraction: f64) {
 /// A complex number.
 type Pair<T> = [T; 2];
 
-/// Calls `of` with the components of each mode and its wave vector.
+/// Calls `of` with the components of each mode, and the symbols of forward differences.
 fn vectors<T: Real, const I: usize, const O: usize>(
     modes: &Modes,
     mut arrays: impl Arrays<T>,
-    of: impl Fn([Pair<T>; I], [T; MAX_AXES]) -> [Pair<T>; O],
+    of: impl Fn([Pair<T>; I], Symbols<T>) -> [Pair<T>; O],
 ) {
     let (points, inner) = (modes.points(), last(modes));
     rows(modes, |row| {
-        let mut k = row.odd.map(T::of);
-        for (i, odd) in inner.odd.iter().enumerate() {
+        let mut d = row.forward.map(|symbol| symbol.map(T::of));
+        for (i, forward) in inner.forward.iter().enumerate() {
             if let Some(component) = inner.component {
-                k[component] = T::of(*odd);
+                d[component] = forward.map(T::of);
             }
             let place = |component: usize| 2 * (component * points + row.first + i);
             let before = std::array::from_fn(|component| {
                 [arrays.get(place(component)), arrays.get(place(component) + 1)]
             });
-            for (component, [re, im]) in of(before, k).into_iter().enumerate() {
+            for (component, [re, im]) in of(before, d).into_iter().enumerate() {
                 arrays.set(place(component), re);
                 arrays.set(place(component) + 1, im);
             }
@@ -262,37 +293,39 @@ fn vectors<T: Real, const I: usize, const O: usize>(
     });
 }
 
-/// The number times i and a real factor.
-fn turned<T: Real>([re, im]: Pair<T>, by: T) -> Pair<T> {
-    [T::default() - im * by, re * by]
+/// Symbols of forward differences, by component. Minus their conjugates are those backward, which
+/// are the same unless they are staggered.
+type Symbols<T> = [Pair<T>; MAX_AXES];
+
+fn times<T: Real>([re, im]: Pair<T>, by: Pair<T>) -> Pair<T> {
+    [re * by[0] - im * by[1], re * by[1] + im * by[0]]
 }
 
 fn difference<T: Real>(a: Pair<T>, b: Pair<T>) -> Pair<T> {
     [a[0] - b[0], a[1] - b[1]]
 }
 
-/// The sum of components times wavenumbers.
-fn dot<T: Real, const D: usize>(u: [Pair<T>; D], k: [T; MAX_AXES]) -> Pair<T> {
-    let zero = [T::default(); 2];
-    u.iter().zip(k).fold(zero, |sum, (u, k)| [sum[0] + u[0] * k, sum[1] + u[1] * k])
-}
-
-fn gradient<T: Real, const D: usize>([u]: [Pair<T>; 1], k: [T; MAX_AXES]) -> [Pair<T>; D] {
-    std::array::from_fn(|component| turned(u, k[component]))
-}
-
-fn divergence<T: Real, const D: usize>(u: [Pair<T>; D], k: [T; MAX_AXES]) -> [Pair<T>; 1] {
-    let sum = dot(u, k);
-    [[T::default() - sum[1], sum[0]]]
-}
-
-fn projection<T: Real, const D: usize>(u: [Pair<T>; D], k: [T; MAX_AXES]) -> [Pair<T>; D] {
-    let square = k.iter().take(D).fold(0.0, |sum, k| sum + k.as_f64() * k.as_f64());
-    let (along, by) = (dot(u, k), T::of(reciprocal(square)));
-    std::array::from_fn(|component| {
-        let k = k[component] * by;
-        difference(u[component], [along[0] * k, along[1] * k])
+/// The sum of components times the conjugates of symbols: minus the divergence.
+fn dot<T: Real, const D: usize>(u: [Pair<T>; D], d: Symbols<T>) -> Pair<T> {
+    u.iter().zip(d).fold([T::default(); 2], |sum, (u, d)| {
+        let [re, im] = times(*u, [d[0], T::default() - d[1]]);
+        [sum[0] + re, sum[1] + im]
     })
+}
+
+fn gradient<T: Real, const D: usize>([u]: [Pair<T>; 1], d: Symbols<T>) -> [Pair<T>; D] {
+    std::array::from_fn(|component| times(u, d[component]))
+}
+
+fn divergence<T: Real, const D: usize>(u: [Pair<T>; D], d: Symbols<T>) -> [Pair<T>; 1] {
+    [difference([T::default(); 2], dot(u, d))]
+}
+
+fn projection<T: Real, const D: usize>(u: [Pair<T>; D], d: Symbols<T>) -> [Pair<T>; D] {
+    let squares = d.iter().take(D).flatten().map(|part| part.as_f64() * part.as_f64());
+    let (along, by) = (dot(u, d), T::of(reciprocal(squares.sum())));
+    let along = along.map(|part| part * by);
+    std::array::from_fn(|component| difference(u[component], times(along, d[component])))
 }
 
 /// Multiplies the numbers of one array by those of another, or by their conjugates.

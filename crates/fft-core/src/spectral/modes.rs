@@ -3,6 +3,9 @@
 use std::fmt;
 
 use super::operator::Operator;
+use super::scheme::Scheme;
+use super::systems::{Systems, Task};
+use super::tridiagonal::Tridiagonal;
 use super::wavenumbers::{is_nyquist, wavenumber};
 use crate::base::{Error, Precision};
 use crate::geometry::{Layout, PerAxis};
@@ -51,6 +54,7 @@ pub struct Modes {
     rank: usize,
     axes: Vec<AxisModes>,
     dimensions: usize,
+    systems: Option<Systems>,
 }
 
 /// The modes of a brick along one axis of the grid.
@@ -60,30 +64,52 @@ pub struct AxisModes {
     pub axis: usize,
     /// The component of a vector along this axis; none if it is left alone.
     pub component: Option<usize>,
-    /// Wavenumbers, as [`Wavenumbers::k`](super::Wavenumbers).
+    /// Wavenumbers, as [`Wavenumbers::k`](super::Wavenumbers), or those of a scheme: their squares
+    /// are minus the second derivative.
     pub k: Vec<f64>,
-    /// Wavenumbers for derivatives of odd order: 0 for the middle mode of an even number of points.
+    /// Wavenumbers for derivatives of odd order, at a staggered point without the phase of half a
+    /// cell; 0 for the middle mode of an even number of points, unless it is staggered.
     pub odd: Vec<f64>,
+    /// First derivatives, forward if they are staggered: `i·odd`, with the phase.
+    pub(super) forward: Vec<[f64; 2]>,
     /// The size of `k` relative to the highest wavenumber of the axis, `πn/length`.
     pub level: Vec<f64>,
+    scheme: Scheme,
+    length: f64,
 }
 
 impl AxisModes {
-    fn new(spectrum: &Spectrum, rank: usize, axis: usize, length: f64) -> Self {
+    fn new(spectrum: &Spectrum, rank: usize, axis: usize, (length, scheme): (f64, Scheme)) -> Self {
         let (kind, n) = (spectrum.kinds[axis], spectrum.modes[axis]);
         let range = spectrum.layout.brick(rank).range(axis);
         let modes: Vec<_> = range.map(|index| kind.mode(n, index)).collect();
         let k = |mode: &i64| wavenumber(kind, *mode, length);
-        let odd = |mode: &i64| if is_nyquist(kind, n, *mode) { 0.0 } else { k(mode) };
+        let spacing = length / kind.intervals(n);
+        let symbols: Vec<_> = modes
+            .iter()
+            .map(|mode| scheme.symbol(k(mode), spacing, is_nyquist(kind, n, *mode)))
+            .collect();
+        let forward = symbols.iter().zip(&modes).map(|(symbol, mode)| {
+            let phase = if scheme.is_staggered() { 0.5 * k(mode) * spacing } else { 0.0 };
+            [-symbol.odd * phase.sin(), symbol.odd * phase.cos()]
+        });
         let highest = std::f64::consts::PI * n as f64 / length;
-        let transformed = |axis: &usize| spectrum.kinds[*axis] != Kind::None;
+        let transformed = |axis: &usize| spectrum.kinds[*axis].is_transform();
         Self {
             axis,
             component: transformed(&axis).then(|| (0..axis).filter(transformed).count()),
-            k: modes.iter().map(k).collect(),
-            odd: modes.iter().map(odd).collect(),
+            k: symbols.iter().map(|symbol| symbol.k).collect(),
+            odd: symbols.iter().map(|symbol| symbol.odd).collect(),
+            forward: forward.collect(),
             level: modes.iter().map(|mode| k(mode).abs() / highest).collect(),
+            scheme,
+            length,
         }
+    }
+
+    /// How derivatives along the axis are discretised.
+    pub fn scheme(&self) -> Scheme {
+        self.scheme
     }
 }
 
@@ -103,10 +129,64 @@ impl Modes {
             return Err(Error::argument(what, lengths[axis], "a positive one"));
         }
         let order = spectrum.layout.order();
-        let along = |axis: usize| AxisModes::new(&spectrum, rank, axis, lengths[axis]);
+        let exact = |axis: usize| (lengths[axis], Scheme::Exact);
+        let along = |axis: usize| AxisModes::new(&spectrum, rank, axis, exact(axis));
         let axes = order.into_iter().map(along).collect();
-        let dimensions = spectrum.kinds.iter().filter(|kind| **kind != Kind::None).count();
-        Ok(Self { spectrum, rank, axes, dimensions })
+        let dimensions = spectrum.kinds.iter().filter(|kind| kind.is_transform()).count();
+        Ok(Self { spectrum, rank, axes, dimensions, systems: None })
+    }
+
+    /// The same with the symbols of difference schemes, one for each axis of the grid.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for schemes of other axes than the grid's.
+    pub fn with_schemes(mut self, schemes: &[Scheme]) -> Result<Self, Error> {
+        let expected = self.spectrum.kinds.len();
+        if schemes.len() != expected {
+            return Err(Error::argument("axes of schemes", schemes.len(), expected));
+        }
+        for modes in &mut self.axes {
+            let (axis, component) = (modes.axis, modes.component);
+            let how = (modes.length, schemes[axis]);
+            *modes =
+                AxisModes { component, ..AxisModes::new(&self.spectrum, self.rank, axis, how) };
+        }
+        match self.systems.take() {
+            Some(systems) => self.with_tridiagonal(systems.into_scheme()),
+            None => Ok(self),
+        }
+    }
+
+    /// The same with coefficients along the axis of kind tridiagonal. Reserves memory for a few of
+    /// its lines.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] without such an axis, for coefficients of another number of points, and
+    /// for an axis that this rank does not hold whole.
+    pub fn with_tridiagonal(mut self, scheme: Tridiagonal) -> Result<Self, Error> {
+        let Some(axis) = self.tridiagonal_axis() else {
+            let found = self.spectrum.kinds.map(Kind::name).join(", ");
+            return Err(Error::argument("kinds", found, "one axis of kind tridiagonal"));
+        };
+        let (n, layout) = (self.spectrum.modes[axis], &self.spectrum.layout);
+        if scheme.len() != n {
+            return Err(Error::argument("number of coefficients", scheme.len(), n));
+        }
+        if !layout.is_whole(axis) {
+            let what = format!("spectral data along the tridiagonal axis {axis}");
+            return Err(Error::argument(what, layout, "whole lines on each rank"));
+        }
+        let place = self.axes.iter().position(|modes| modes.axis == axis);
+        self.systems = place.map(|place| Systems::new(scheme, &self.axes, place));
+        Ok(self)
+    }
+
+    fn tridiagonal_axis(&self) -> Option<usize> {
+        self.spectrum.kinds.iter().position(|kind| *kind == Kind::Tridiagonal)
+    }
+
+    pub(super) fn systems(&self) -> Option<&Systems> {
+        self.systems.as_ref()
     }
 
     /// The same with the components of vectors in reverse: the first along the last axis, as
@@ -166,6 +246,23 @@ impl Modes {
     fn check(&self, operator: Operator) -> Result<[usize; 2], Error> {
         operator.check()?;
         let kinds = &self.spectrum.kinds;
+        if let Some(axis) = self.tridiagonal_axis() {
+            let what = || format!("coefficients along the tridiagonal axis {axis}");
+            match Task::of(operator) {
+                Some(_) if self.systems.is_none() => {
+                    return Err(Error::argument(
+                        what(),
+                        "none",
+                        "those of Domain::with_tridiagonal",
+                    ));
+                }
+                None if matches!(operator, Operator::Gaussian(_)) => {
+                    let what = format!("kind of axis {axis} for a Gaussian");
+                    return Err(Error::argument(what, Kind::Tridiagonal, "another"));
+                }
+                _ => {}
+            }
+        }
         if let Operator::Derivative(axis) = operator
             && axis >= kinds.len()
         {
@@ -175,7 +272,7 @@ impl Modes {
             let may = match operator {
                 _ if kind.is_fourier() => true,
                 Operator::Derivative(one) => one != axis,
-                _ => *kind == Kind::None || !operator.derives(),
+                _ => !kind.is_transform() || !operator.derives(),
             };
             if !may {
                 return Err(Error::argument(format!("kind of axis {axis}"), kind, "c2c or r2c"));

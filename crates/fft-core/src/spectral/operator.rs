@@ -64,7 +64,7 @@ impl Operator {
     }
 
     /// Whether it has derivatives of first order, along all axes or along one.
-    pub(super) fn derives(self) -> bool {
+    pub fn derives(self) -> bool {
         use Operator::{Curl, Derivative, Divergence, Gradient, Project};
         matches!(self, Derivative(_) | Gradient | Divergence | Curl | Project)
     }

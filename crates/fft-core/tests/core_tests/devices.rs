@@ -7,8 +7,8 @@
 use std::fmt::Write;
 
 use fft_core::{
-    Access, Capabilities, DeviceCapabilities, DeviceLink, Direction, Exchange, Grid, Kind, Layout,
-    Precision, Problem, ProcGrid, Recipe,
+    Access, Capabilities, DeviceCapabilities, DeviceLink, Direction, DynBrick, DynGrid, Exchange,
+    Grid, Kind, Layout, Precision, Problem, ProcGrid, Recipe,
 };
 
 use crate::frozen::compare;
@@ -102,4 +102,23 @@ fn programs(recipe: &Recipe) -> String {
         }
     }
     text
+}
+
+/// Ranks with more data than others have no more chunks, whichever of them is first.
+#[test]
+fn the_rank_with_the_fewest_chunks_decides() {
+    for border in [48, 16] {
+        let grid = DynGrid::new([64, 512, 512]).unwrap();
+        let slab = |lo, hi| DynBrick { lo: [lo, 0, 0].into(), hi: [hi, 512, 512].into() };
+        let input = Layout::new(grid, vec![slab(0, border), slab(border, 64)], 2).unwrap();
+        let output = Layout::even(grid, ProcGrid::new([1, 2, 1]), 2);
+        let mut problem =
+            Problem::new([Kind::C2C; 3], true, Precision::F64, input, output).unwrap();
+        problem.hosts = vec![0; 2];
+        (problem.options.access, problem.options.exchange) = (Access::Strided, Exchange::Shared);
+        let (recipe, devices) =
+            (Recipe::new(problem).unwrap(), DeviceCapabilities::on_hosts(&[0; 2]));
+        let program = recipe.lower(Direction::Forward, Capabilities::of_devices(&devices));
+        assert!(program.to_string().contains("in 2 by chunk"), "{program}");
+    }
 }

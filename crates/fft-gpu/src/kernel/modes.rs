@@ -39,6 +39,34 @@ impl DeviceModes {
     /// # Errors
     /// [`GpuError::Argument`] for 2^31 modes or more; [`GpuError::Driver`].
     pub fn new(gpu: &Gpu, stream: &Arc<CudaStream>, modes: &Modes) -> Result<Self, GpuError> {
+        let (record, tables) = Self::tables(stream, modes)?;
+        let precision = modes.spectrum().precision;
+        let kernel = |what| gpu.kernel(Source::Spectral, &format!("{what}_{precision}"));
+        let products = if modes.width() == 2 { "products" } else { "real_products" };
+        Ok(Self {
+            record,
+            tables,
+            width: modes.width(),
+            precision,
+            by_wavenumbers: kernel("by_wavenumbers")?,
+            derivatives: kernel("derivatives")?,
+            products: kernel(products)?,
+        })
+    }
+
+    /// The same kernels for other wavenumbers.
+    ///
+    /// # Errors
+    /// [`GpuError::Driver`].
+    pub fn with_modes(self, stream: &Arc<CudaStream>, modes: &Modes) -> Result<Self, GpuError> {
+        let (record, tables) = Self::tables(stream, modes)?;
+        Ok(Self { record, tables, ..self })
+    }
+
+    fn tables(
+        stream: &Arc<CudaStream>,
+        modes: &Modes,
+    ) -> Result<(ModesRecord, CudaSlice<f64>), GpuError> {
         GpuError::at_most("the number of modes", modes.points(), MOST_ELEMENTS)?;
         let mut record = ModesRecord {
             shape: [1; AXES],
@@ -59,22 +87,16 @@ impl DeviceModes {
             tables.extend([&axis.k, &axis.odd, &axis.level].into_iter().flatten());
         }
         let copied = stream.clone_htod(&tables).map_err(tried("copying wavenumbers"))?;
-        let precision = modes.spectrum().precision;
-        let kernel = |what| gpu.kernel(Source::Spectral, &format!("{what}_{precision}"));
-        let products = if modes.width() == 2 { "products" } else { "real_products" };
-        Ok(Self {
-            record,
-            tables: copied,
-            width: modes.width(),
-            precision,
-            by_wavenumbers: kernel("by_wavenumbers")?,
-            derivatives: kernel("derivatives")?,
-            products: kernel(products)?,
-        })
+        Ok((record, copied))
     }
 
     fn call(modes: &Modes, operator: Operator) -> Result<Call, GpuError> {
         use Call::{ByWavenumbers, Derivatives};
+        let staggered = modes.axes().iter().find(|axis| axis.scheme().is_staggered());
+        if let Some(axis) = staggered.filter(|_| operator.derives()) {
+            let what = "scheme of derivatives on a device";
+            return Err(GpuError::argument(what, axis.scheme(), "one that is not staggered"));
+        }
         Ok(match operator {
             Operator::Laplacian => ByWavenumbers(0, 0.0),
             Operator::Poisson => ByWavenumbers(1, 0.0),

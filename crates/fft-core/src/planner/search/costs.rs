@@ -98,6 +98,10 @@ impl<'a> Costs<'a> {
             if !search.may_transform(axis, state) {
                 return None;
             }
+            if !search.problem.kinds[axis].is_transform() {
+                state.done.0 |= 1 << axis;
+                continue;
+            }
             let layout = search.row_major(state)?;
             let most = layout.most_points() as f64;
             let strided = search.order(state).contiguous() != axis || search.all_near;
@@ -113,6 +117,7 @@ impl<'a> Costs<'a> {
             let one = scattered(state, search.row_major(state)?, 1 << axis);
             passes.push([memory, memory * one]);
         }
+        let axes = axes & search.transforms;
         let mut memory = match search.is_one_pass(state, axes) {
             true => {
                 let together = scattered(state, search.row_major(state)?, axes);
@@ -132,7 +137,7 @@ impl<'a> Costs<'a> {
     pub(super) fn reshape(&mut self, here: State, there: State) -> [f64; 2] {
         let search = self.search;
         if search.all_near {
-            return [self.model.meeting(), 0.0];
+            return [self.model.meeting() + self.copied(here), 0.0];
         }
         let [seconds, network] = self.moved(here, there);
         let problem = search.problem;
@@ -150,6 +155,18 @@ impl<'a> Costs<'a> {
         }
         let share = if joined { peer_read_order::SHARE } else { 1.0 };
         [seconds * share + self.uncovered(here), network]
+    }
+
+    /// The pass of a reshape for tridiagonal systems, which no transform reads from other ranks.
+    fn copied(&self, here: State) -> f64 {
+        let search = self.search;
+        let is_last = search.transforms != search.goal && search.transforms & !here.done.0 == 0;
+        match search.row_major(here).filter(|_| is_last) {
+            Some(layout) => {
+                self.model.pass(layout.most_points() as f64 * search.element(here.done.0) as f64)
+            }
+            None => 0.0,
+        }
     }
 
     /// What a reshape between measured GPUs adds to the transforms beside it, which take a pass at

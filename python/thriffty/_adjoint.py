@@ -1,0 +1,92 @@
+"""Adjoints of transforms, which gradients need: the other direction, with factors at some points.
+
+With the scales exchanged, the inverse of a Fourier transform of complex data is the adjoint of the
+forward transform, and the reverse. Two kinds need factors as well. Half a spectrum stands for all
+of it, so that each mode that is the conjugate of another counts twice. Cosine and sine transforms
+of types 2 and 3, and cosine transforms of type 1, weigh the points at their ends differently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ._cosines import ENDS
+from ._options import INVERSE_TYPES
+
+# The adjoint of a direction with one norm is the other direction with the norm beside it.
+EXCHANGED = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
+
+
+class Factors(NamedTuple):
+    """What an axis is multiplied by before and after the other direction; None for ones."""
+
+    before: np.ndarray | None
+    after: np.ndarray | None
+
+
+@lru_cache(maxsize=256)
+def factors(kind: str, inverse: bool, points: int, modes: int) -> Factors:
+    """The factors for the adjoint of a direction along one axis.
+
+    Parameters
+    ----------
+    kind
+        c2c, r2c, dct1 to dst4, or none.
+    inverse
+        Whether the adjoint of the inverse is asked for.
+    points
+        The length of the transform.
+    modes
+        The number of lowest frequencies that are kept, of kinds c2c and r2c.
+    """
+    if kind in ("c2c", "none"):
+        return Factors(None, None)
+    if kind == "r2c":
+        twice = np.full(modes // 2 + 1, 2.0)
+        twice[0] = 1.0
+        if modes % 2 == 0:
+            twice[-1] = 1.0
+        return Factors(None, twice) if inverse else Factors(1.0 / twice, None)
+    family, type = kind[:3], int(kind[3])
+    # The adjoint is of the other direction's type.
+    other = type if inverse else INVERSE_TYPES[type]
+    before, after = ENDS.get((family, other), ((), ()))
+    return Factors(_at_ends(before, 2.0, points), _at_ends(after, 0.5, points))
+
+
+def _at_ends(ends: Sequence[int], factor: float, points: int) -> np.ndarray | None:
+    if not ends:
+        return None
+    values = np.ones(points)
+    values[list(ends)] = factor
+    return values
+
+
+class PlanFactors(NamedTuple):
+    """The factors of this rank's bricks: one for each axis of what is multiplied."""
+
+    before: tuple[np.ndarray | None, ...]
+    after: tuple[np.ndarray | None, ...]
+
+
+def plan_factors(plan: Any, inverse: bool) -> PlanFactors:
+    """The factors for the adjoint of a direction of a plan, on this rank."""
+    each = [
+        factors(kind, inverse, points, modes)
+        for kind, points, modes in zip(plan._kinds, plan._lengths, plan._modes)
+    ]
+    given, taken = plan.output_slices, plan.input_slices
+    if inverse:
+        given, taken = taken, given
+    return PlanFactors(
+        tuple(_part(axis.before, part) for axis, part in zip(each, given)),
+        tuple(_part(axis.after, part) for axis, part in zip(each, taken)),
+    )
+
+
+def _part(values: np.ndarray | None, part: slice) -> np.ndarray | None:
+    return None if values is None else values[part]

@@ -1,0 +1,198 @@
+"""Transforms as calls of XLA, with derivatives: of this device's array, or of a brick of it.
+
+XLA may run calls that do not depend on each other in any order, and on CPUs it does, differently on
+each device. So ranks exchange data within a call only on GPUs, where calls are in the order of one
+stream.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from . import _xla
+from ._adjoint import EXCHANGED, factors
+from ._options import COMPLEX, REAL
+from ._plan import Plan
+from ._stages import Stage, Transform, replaced, stages
+
+_NAME = "thriffty_transform"
+
+
+class Request(NamedTuple):
+    """A plan, but for the device and the number of arrays, and the direction.
+
+    `ranks` has, for several ranks, what makes the rank's arguments of the plan.
+    """
+
+    points: tuple[int, ...]
+    dtype: str
+    kinds: tuple[str, ...]
+    modes: tuple[int, ...] | None
+    norm: str
+    ranks: Callable[[], dict[str, Any]] | None = None
+
+
+class Asked(NamedTuple):
+    """What XLA calls by a number."""
+
+    request: Request
+    inverse: bool
+
+
+_asked: dict[int, Asked] = {}
+_numbers: dict[Asked, int] = {}
+_next = itertools.count()
+
+
+def _number(asked: Asked) -> int:
+    if asked not in _numbers:
+        number = next(_next)
+        _asked[number] = asked
+        _numbers[asked] = number
+    return _numbers[asked]
+
+
+@functools.lru_cache(maxsize=64)
+def _plan(request: Request, batch: int, device: str | int, stream: int, place: int) -> Plan:
+    """The plan of a device. `place` tells devices on the host apart."""
+    more = {} if request.ranks is None else request.ranks()
+    return Plan(
+        request.points,
+        request.dtype,
+        kinds=request.kinds,
+        modes=request.modes,
+        norm=request.norm,
+        batch=batch,
+        device=device,
+        stream=stream or None,
+        **more,
+    )
+
+
+def _run(call: _xla.Call, on_device: bool) -> None:
+    request, inverse = _asked[call.number]
+    place = call.device()
+    given, result = call.given, call.result
+    axes = len(request.points)
+    # Axes before those of the plan count arrays, also those that vmap adds.
+    batch = math.prod(given.dims[: given.rank - axes])
+    if math.prod(given.dims[: given.rank]) == 0 or math.prod(result.dims[: result.rank]) == 0:
+        return
+    if on_device:
+        plan = _plan(request, batch, place, call.stream(), 0)
+    else:
+        plan = _plan(request, batch, "host", 0, place)
+    c, sides = plan._library.c, (1, 0) if inverse else (0, 1)
+    bytes = [math.prod(plan._shapes[side]) * plan._dtypes[side].itemsize for side in sides]
+    function = c.thriffty_inverse if inverse else c.thriffty_forward
+    with plan._lock:
+        status = function(plan._open(), given.data, bytes[0], result.data, bytes[1])
+    if status != 0:
+        plan._library.check(status)
+
+
+for _platform, _on_device in (("cpu", False), ("CUDA", True)):
+    jax.ffi.register_ffi_target(
+        _NAME, _xla.handler(functools.partial(_run, on_device=_on_device)), platform=_platform
+    )
+
+
+def call(x: jax.Array, request: Request, inverse: bool, shape: tuple[int, ...]) -> jax.Array:
+    """One call, for arrays one after the other, with a result of this shape."""
+    to = np.dtype(request.dtype)
+    if not inverse and "r2c" in request.kinds:
+        to = np.dtype(COMPLEX[request.dtype])
+    run = jax.ffi.ffi_call(_NAME, jax.ShapeDtypeStruct(shape, to), vmap_method="broadcast_all")
+    return run(x, number=np.int64(_number(Asked(request, inverse))))
+
+
+def whole(x: jax.Array, transform: Transform, norm: str, inverse: bool) -> jax.Array:
+    """Transforms along axes that this device has whole."""
+    shape = transform.result(x.shape, inverse)
+    for stage in stages(x.shape, transform, inverse):
+        x = _stage(x, stage, norm, inverse)
+    return x.reshape(shape)
+
+
+def _stage(x: jax.Array, stage: Stage, norm: str, inverse: bool) -> jax.Array:
+    kept = stage.modes or stage.points
+    halved = tuple(n // 2 + 1 if kind == "r2c" else n for n, kind in zip(kept, stage.kinds))
+    given, made = (halved, stage.points) if inverse else (stage.points, halved)
+    dtype = physical_type(x.dtype, stage.kinds, inverse)
+    request = Request(stage.points, dtype, stage.kinds, stage.modes, norm)
+    y = call(x.reshape(stage.batch, *given), request, inverse, (stage.batch, *made))
+    return y.reshape(stage.result)
+
+
+def physical_type(dtype: Any, kinds: tuple[str, ...], inverse: bool) -> str:
+    """The type of physical data, for that of what is transformed."""
+    return REAL[dtype.name] if inverse and "r2c" in kinds else dtype.name
+
+
+class How(NamedTuple):
+    """How an array is transformed; with equal values it is the same to XLA."""
+
+    transform: Transform
+    norm: str
+    inverse: bool
+    # Where the array and the result are, for several devices.
+    ends: Ends | None = None
+
+    def adjoint(self) -> How:
+        """The other direction, with exchanged scales."""
+        ends = None if self.ends is None else self.ends.exchanged()
+        return How(self.transform, EXCHANGED[self.norm], not self.inverse, ends)
+
+
+class Ends(NamedTuple):
+    """How an array is transformed on several devices."""
+
+    given: Any
+    made: Any
+    run: Callable[[jax.Array, How], jax.Array]
+
+    def exchanged(self) -> Ends:
+        return Ends(self.made, self.given, self.run)
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(1,))
+def transformed(x: jax.Array, how: How) -> jax.Array:
+    """Transforms `x`. It is linear, so gradients need no values of the forward pass."""
+    if how.ends is not None:
+        return how.ends.run(x, how)
+    return whole(x, how.transform, how.norm, how.inverse)
+
+
+def _forward(x: jax.Array, how: How) -> tuple[jax.Array, None]:
+    return transformed(x, how), None
+
+
+def _backward(how: How, _: None, cotangent: jax.Array) -> tuple[jax.Array]:
+    transform = how.transform
+    each = [
+        factors(kind, how.inverse, points, modes)
+        for kind, points, modes in zip(transform.kinds, transform.points, transform.modes)
+    ]
+    # JAX's gradients are conjugate to those of which the adjoint is the gradient.
+    x = _times(jnp.conj(cotangent), transform.axes, [axis.before for axis in each])
+    x = transformed(x, how.adjoint())
+    return (jnp.conj(_times(x, transform.axes, [axis.after for axis in each])),)
+
+
+transformed.defvjp(_forward, _backward)
+
+
+def _times(x: jax.Array, axes: tuple[int, ...], values: list[np.ndarray | None]) -> jax.Array:
+    for axis, along in zip(axes, values):
+        if along is not None:
+            real = np.finfo(x.dtype).dtype
+            x = x * along.astype(real).reshape(replaced([1] * x.ndim, [axis], [len(along)]))
+    return x

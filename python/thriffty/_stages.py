@@ -1,0 +1,130 @@
+"""What torch and JAX ask for: transforms along some axes of arrays, and the plans that do them.
+
+A plan has at most four axes, after those that count arrays of its batch. Where an array has more, a
+part of its axes is transformed after the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ._apply import _joined, _parts
+from ._functions import Axes, Lengths, extent, integers
+from ._options import INVERSE_TYPES, argument
+
+Shape = tuple[int, ...]
+
+
+class Transform(NamedTuple):
+    """What a transform does along each of its axes."""
+
+    axes: tuple[int, ...]
+    kinds: tuple[str, ...]
+    # The length of the transform.
+    points: tuple[int, ...]
+    # How many of the lowest frequencies are kept.
+    modes: tuple[int, ...]
+
+    def spectral(self) -> tuple[int, ...]:
+        """The number of frequencies."""
+        pairs = zip(self.kinds, self.modes)
+        return tuple(n // 2 + 1 if kind == "r2c" else n for kind, n in pairs)
+
+    def result(self, shape: Sequence[int], inverse: bool) -> list[int]:
+        """The shape of the result for an array of this shape."""
+        return replaced(shape, self.axes, self.points if inverse else self.spectral())
+
+
+def fourier(
+    shape: Shape, last: str, inverse: bool, s: Lengths, axes: Axes, modes: Lengths
+) -> Transform:
+    """The transform that the arguments of ``fftn`` (`last` is c2c) or ``rfftn`` (r2c) ask for."""
+    if inverse and modes is not None and s is None:
+        raise argument("s", None, "the shape of the result, with modes")
+    found, points = extent(shape, integers(s), integers(axes))
+    if last == "r2c" and not found:
+        raise argument("axes", (), "at least one")
+    if last == "r2c" and inverse and s is None:
+        points = (*points[:-1], 2 * (points[-1] - 1))
+        if points[-1] < 1:
+            raise argument("points along the halved axis", points[-1], "at least 1")
+    kinds = ("c2c",) * (len(found) - 1) + (last,) * min(len(found), 1)
+    transform = Transform(found, kinds, points, _kept(modes, points))
+    if inverse and modes is not None:
+        given, spectral = tuple(shape[axis] for axis in found), transform.spectral()
+        if given != spectral:
+            expected = f"{spectral}, for modes {transform.modes}"
+            raise argument("frequencies of x", given, expected)
+    return transform
+
+
+def cosines(shape: Shape, family: str, type: int, s: Lengths, axes: Axes) -> Transform:
+    """The transform that the arguments of ``dctn`` or ``dstn`` ask for."""
+    if type not in INVERSE_TYPES:
+        raise argument("type", type, "1 to 4")
+    found, points = extent(shape, integers(s), integers(axes))
+    return Transform(found, (f"{family}{type}",) * len(found), points, points)
+
+
+def _kept(modes: Lengths, points: Shape) -> Shape:
+    given = integers(modes)
+    if given is None:
+        return points
+    if len(given) == 1:
+        given = given * len(points)
+    if len(given) != len(points):
+        raise argument("modes", modes, f"a number, or one for each of {len(points)} axes")
+    if any(not 1 <= m <= n for m, n in zip(given, points)):
+        raise argument("modes", given, f"from 1 to the lengths {points}")
+    return given
+
+
+class Stage(NamedTuple):
+    """The arguments of a plan, and the shape of the whole array after it."""
+
+    points: Shape
+    kinds: tuple[str, ...]
+    batch: int
+    # None if all are kept.
+    modes: Shape | None
+    result: Shape
+
+
+def stages(shape: Sequence[int], transform: Transform, inverse: bool) -> list[Stage]:
+    """The plans that transform an array of this shape, one after the other; none for a copy."""
+    # Of one point there is nothing to transform.
+    rows = sorted(row for row in zip(*transform) if row[1:] != ("c2c", 1, 1))
+    if not rows:
+        return []
+    physical = replaced(shape, transform.axes, transform.points)
+    now, _ = _parts(tuple(physical), {axis: kind for axis, kind, *_ in rows})
+    parts = [[row for row in rows if row[0] in now], [row for row in rows if row[0] not in now]]
+    if inverse:
+        # The halved axis, of `now`, is real at one end: it comes last.
+        parts.reverse()
+    found = []
+    for part in filter(None, parts):
+        one = Transform(*map(tuple, zip(*part)))
+        found.append(_stage(shape, one, inverse))
+        shape = found[-1].result
+    return found
+
+
+def _stage(shape: Sequence[int], transform: Transform, inverse: bool) -> Stage:
+    physical = replaced(shape, transform.axes, transform.points)
+    kinds = dict(zip(transform.axes, transform.kinds))
+    batch, points, named = _joined(physical, kinds)
+    # Other axes are joined, and transformed ones come in the order that they have in the array.
+    kept = iter(transform.modes)
+    modes = tuple(n if kind == "none" else next(kept) for n, kind in zip(points, named))
+    result = tuple(transform.result(shape, inverse))
+    return Stage(points, named, batch, None if modes == points else modes, result)
+
+
+def replaced(shape: Sequence[int], axes: Sequence[int], lengths: Sequence[int]) -> list[int]:
+    """The shape with these lengths along some axes."""
+    new = list(shape)
+    for axis, length in zip(axes, lengths):
+        new[axis] = length
+    return new
