@@ -309,6 +309,53 @@ typedef struct thriffty_sizes {
 } thriffty_sizes;
 
 /**
+ * Where the time of a plan went on this rank, in seconds, since the plan was made or
+ * `thriffty_plan_clear_timings` was called. Later versions have more fields at the end.
+ */
+typedef struct thriffty_timings {
+    /**
+     * Bytes of this struct as the program knows it.
+     */
+    size_t struct_size;
+    /**
+     * Packing and encoding messages.
+     */
+    double pack;
+    /**
+     * Sending, receiving and waiting: the rest of an exchange.
+     */
+    double exchange;
+    /**
+     * Decoding and unpacking messages.
+     */
+    double unpack;
+    /**
+     * Copying data that stays on the rank.
+     */
+    double own;
+    /**
+     * Copying from and to memory that ranks of the host share.
+     */
+    double shared;
+    /**
+     * Local transforms and scaling.
+     */
+    double fft;
+    /**
+     * Bytes of messages to other ranks.
+     */
+    int64_t sent;
+    /**
+     * Bytes of headers and of forwarded messages.
+     */
+    int64_t forwarded;
+    /**
+     * Real numbers that are encoded in the sent bytes.
+     */
+    int64_t reals;
+} thriffty_timings;
+
+/**
  * A brick in a local array, which may be larger: with ghost points or padded rows, in any order of
  * axes. `thriffty_subarray_init` fills it for the usual cases.
  */
@@ -565,6 +612,22 @@ thriffty_status thriffty_allocate(struct thriffty_plan *plan, void **array);
  * `sizes` is NULL or has room for so many bytes.
  */
 thriffty_status thriffty_plan_sizes(const struct thriffty_plan *plan, struct thriffty_sizes *sizes, size_t struct_size);
+
+/**
+ * Writes where the time of the plan's transforms went on this rank. `struct_size` is
+ * `sizeof(thriffty_timings)`. If processes have several threads, times are those of the first.
+ *
+ * What the caller promises:
+ * `timings` is NULL or has room for so many bytes.
+ */
+thriffty_status thriffty_plan_timings(const struct thriffty_plan *plan,
+                                      struct thriffty_timings *timings,
+                                      size_t struct_size);
+
+/**
+ * Sets the times of the plan on this rank to zero.
+ */
+thriffty_status thriffty_plan_clear_timings(struct thriffty_plan *plan);
 
 /**
  * Writes the error of encoded messages in the last transform, relative to the l2 norm of its

@@ -109,6 +109,10 @@ class Plan(Spectra, _library.Uncopied):
     machine : str or path, optional
         The machine of the model: default, which is the default; summit, frontier, ethernet, h200;
         or a file that `fft-cli calibrate` has written.
+    trace : str or path, optional
+        A file for a trace: what each rank does, and when, in the format that Perfetto and browsers
+        show, and `fft-cli trace` sums up. By default the file that the environment variable
+        THRIFFTY_TRACE names, or none.
     layouts : {"any", "slabs", "pencils"}
         The layouts between input and output that are considered: any, slabs or pencils.
     memory : {"ample", "least"}
@@ -185,6 +189,7 @@ class Plan(Spectra, _library.Uncopied):
         ignore_shared_memory: bool = False,
         tuning: str = "model",
         machine: str | os.PathLike[str] | None = None,
+        trace: str | os.PathLike[str] | None = None,
         layouts: str = "any",
         memory: str = "ample",
         shared_arrays: bool = False,

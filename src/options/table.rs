@@ -89,8 +89,8 @@ macro_rules! options_table {
                 /// ethernet, h200; or a file that `fft-cli calibrate` has written.
                 Choice machine: Option<MachineChoice> = None,
                 |machine: impl Into<$crate::options::MachineChoice>| Some(machine.into());
-                /// A file for a trace: what each rank does, and when, in the format that Perfetto and
-                /// browsers show, and `fft-cli trace` sums up. By default the file that the
+                /// A file for a trace: what each rank does, and when, in the format that Perfetto
+                /// and browsers show, and `fft-cli trace` sums up. By default the file that the
                 /// environment variable THRIFFTY_TRACE names, or none.
                 Choice trace: Option<PathBuf> = None, |file: impl Into<std::path::PathBuf>| Some(file.into());
                 /// The layouts between input and output that are considered: any, slabs or pencils.

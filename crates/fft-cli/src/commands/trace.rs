@@ -14,8 +14,8 @@ use crate::ranks::world::{Failure, say};
 /// For each operation of each plan it prints the time of the slowest rank, the time that the model
 /// predicts, and how much of the floor is achieved: the time of the memory accesses or messages
 /// alone, over the measured time. For operations in which ranks wait for each other, and for their
-/// agreement before a run, it names the rank that came last most often. Then it says what to try. The first run of each plan is left out if there are
-/// others.
+/// agreement before a run, it names the rank that came last most often. Then it says what to try.
+/// The first run of each plan is left out if there are others.
 #[derive(Args, Debug)]
 pub(crate) struct Options {
     /// The trace.
