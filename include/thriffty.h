@@ -618,7 +618,7 @@ thriffty_status thriffty_plan_sizes(const struct thriffty_plan *plan, struct thr
  * `sizeof(thriffty_timings)`. If processes have several threads, times are those of the first.
  *
  * What the caller promises:
- * `timings` is NULL or has room for so many bytes.
+ * `timings` is NULL or has room for `struct_size` bytes.
  */
 thriffty_status thriffty_plan_timings(const struct thriffty_plan *plan,
                                       struct thriffty_timings *timings,
@@ -773,7 +773,7 @@ thriffty_status thriffty_copy_destroy(struct thriffty_copy *copy);
  * "staggered4" have scalars at cells, and components of vectors at the faces between a cell and
  * the next: gradients are differences forward, divergences backward. The spacing follows from the
  * length of an axis, for cosine and sine transforms the distance of the ends where a value or a
- * slope is 0.
+ * slope is 0. On devices, operators with first derivatives refuse staggered schemes.
  *
  * What the caller promises:
  * `schemes` is NULL or a text that ends with a zero.

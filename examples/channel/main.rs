@@ -20,10 +20,6 @@ fn main() -> Result<(), Error> {
     thriffty::run(2, |world| {
         let is_first = world.rank() == 0;
         let curves = laminar(world)?;
-        if let Some(path) = picture.as_ref().filter(|_| is_first) {
-            std::fs::write(path, picture::drawing(&curves))
-                .map_err(|why| Error::argument("picture", why, "a file that can be written"))?;
-        }
         if is_first {
             println!("\nStokes modes        rate  in theory       error  divergence");
         }
@@ -36,6 +32,11 @@ fn main() -> Result<(), Error> {
                     "{label:<16} {rate:>8.5}   {expected:>8.5}  {error:>10.1e}  {divergence:>10.1e}"
                 );
             }
+        }
+        // Other ranks wait for nothing any more.
+        if let Some(path) = picture.as_ref().filter(|_| is_first) {
+            std::fs::write(path, picture::drawing(&curves))
+                .map_err(|why| Error::argument("picture", why, "a file that can be written"))?;
         }
         Ok(())
     })

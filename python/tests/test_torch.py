@@ -150,6 +150,8 @@ PLANS = [
     dict(shape=(4, 5, 3), dtype=float, kinds=("dct1", "r2c", "dst3"), forward_scale="full"),
     dict(shape=(4, 5), dtype=float, kinds=("dct2", "dst2"), inverse_scale="symmetric"),
     dict(shape=(4, 5), dtype=float, kinds=("none", "r2c"), transposed_output=True),
+    dict(shape=(4, 5), dtype=float, kinds=("neumann", "dirichlet@faces")),
+    dict(shape=(4, 5), dtype=float, kinds=("periodic", "tridiagonal"), transposed_output=True),
 ]
 
 

@@ -35,7 +35,7 @@ def factors(kind: str, inverse: bool, points: int, modes: int) -> Factors:
     Parameters
     ----------
     kind
-        c2c, r2c, dct1 to dst4, or none.
+        c2c, r2c, dct1 to dst4, none or tridiagonal.
     inverse
         Whether the adjoint of the inverse is asked for.
     points
@@ -43,7 +43,7 @@ def factors(kind: str, inverse: bool, points: int, modes: int) -> Factors:
     modes
         The number of lowest frequencies that are kept, of kinds c2c and r2c.
     """
-    if kind in ("c2c", "none"):
+    if kind in ("c2c", "none", "tridiagonal"):
         return Factors(None, None)
     if kind == "r2c":
         twice = np.full(modes // 2 + 1, 2.0)

@@ -118,7 +118,8 @@ class Described:
         """Where the time went on this rank since the plan was made or `clear_timings` was called.
 
         Seconds of ``pack``, ``exchange``, ``unpack``, ``own``, ``shared`` and ``fft``, and the
-        numbers of bytes ``sent`` and ``forwarded`` and of ``reals`` in them.
+        numbers of bytes ``sent`` and ``forwarded`` and of ``reals`` in them. If the plan has
+        several threads, times are those of the first.
         """
         found = Timings()
         c = self._library.c

@@ -133,7 +133,7 @@ class Spectra(Described):
             central differences of second or fourth order; "staggered2" or "staggered4", where
             vectors are at the faces between a cell and the next. The spacing follows from the
             lengths of the box: for cosine and sine transforms the distance of the ends where a
-            value or a slope is 0.
+            value or a slope is 0. On devices, first derivatives refuse staggered schemes.
 
         Examples
         --------
@@ -157,6 +157,7 @@ class Spectra(Described):
         "poisson" and "helmholtz" then solve a system for each mode of the other axes, and
         "laplacian" applies it. Where no end holds the mean of a solution, it is 0, and that of the
         right-hand side is ignored: means weighted so that fluxes cancel, as by the widths of cells.
+        Operators of plans on devices refuse it.
 
         Parameters
         ----------

@@ -167,9 +167,23 @@ def stream_address(stream: Any) -> int | None:
     return stream
 
 
+# The kinds whose waves fulfil boundary conditions.
+_KIND_OF = {
+    "periodic": "c2c",
+    "neumann": "dct2",
+    "dirichlet": "dst2",
+    "neumann-dirichlet": "dct4",
+    "dirichlet-neumann": "dst4",
+    "neumann@faces": "dct1",
+    "dirichlet@faces": "dst1",
+    "neumann-dirichlet@faces": "dct3",
+    "dirichlet-neumann@faces": "dst3",
+}
+
+
 def _resolved(given: tuple[str, ...], is_complex: bool) -> tuple[str, ...]:
-    """The kinds of periodic axes: c2c, and of real data r2c along the last."""
-    kinds = ["c2c" if kind == "periodic" else kind for kind in given]
+    """The kinds of names and boundary conditions; of real data the last periodic axis is r2c."""
+    kinds = [_KIND_OF.get(kind, kind) for kind in given]
     if "c2c" in kinds and "r2c" not in kinds and not is_complex:
         kinds[len(kinds) - 1 - kinds[::-1].index("c2c")] = "r2c"
     return tuple(kinds)

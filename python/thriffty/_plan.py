@@ -111,8 +111,9 @@ class Plan(Spectra, _library.Uncopied):
         or a file that `fft-cli calibrate` has written.
     trace : str or path, optional
         A file for a trace: what each rank does, and when, in the format that Perfetto and browsers
-        show, and `fft-cli trace` sums up. By default the file that the environment variable
-        THRIFFTY_TRACE names, or none.
+        show, and `fft-cli trace` sums up. Plans of different groups of ranks need a file each. By
+        default the file that the environment variable THRIFFTY_TRACE names, with the number of the
+        process for plans of one process alone, or none.
     layouts : {"any", "slabs", "pencils"}
         The layouts between input and output that are considered: any, slabs or pencils.
     memory : {"ample", "least"}

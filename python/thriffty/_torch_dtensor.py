@@ -76,10 +76,8 @@ def _number(*asked: Any) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
     For torch.compile it is a value, so that streams and groups are no part of what it traces.
     """
     device: str | int
-    device, stream = "host", 0
-    if asked[0].device_type == "cuda":
-        device, stream = torch.cuda.current_device(), torch.cuda.current_stream().cuda_stream
-    planned = _planned(*asked, device, stream)
+    device = torch.cuda.current_device() if asked[0].device_type == "cuda" else "host"
+    planned = _planned(*asked, device)
     number = 0 if planned.plan is None else _torch_ops.number_of(planned.plan)
     return number, planned.given, planned.made
 
@@ -95,7 +93,6 @@ def _planned(
     inverse: bool,
     norm: str,
     device: str | int,
-    stream: int,
 ) -> _Planned:
     axes, kinds, points, modes = transform
     given, made = list(shape), Transform(*transform).result(shape, inverse)
@@ -126,7 +123,8 @@ def _planned(
         zero_padded=padded if padded != tuple(physical[first:]) else None,
         modes=least if least != padded else None,
         device=device,
-        stream=stream or None,
+        # Runs on another stream wait for this one, and it for them.
+        stream=None if device == "host" else torch.cuda.current_stream().cuda_stream,
     )
     shape_of_result = tuple(high - low for low, high in bricks[1])
     return _Planned(plan, plan.output_shape if inverse else plan.input_shape, shape_of_result)

@@ -49,6 +49,11 @@ pub(crate) trait Bound: Send {
         None
     }
 
+    /// Begins to trace plans of threads; `None` if there are none. Collective.
+    fn trace(&self, _path: &Path) -> Option<Result<(), Error>> {
+        None
+    }
+
     /// What there is to know of a device, if it is one.
     #[cfg(feature = "cuda")]
     fn on_device(&self) -> Option<OnDevice<'_>> {

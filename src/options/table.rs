@@ -90,8 +90,10 @@ macro_rules! options_table {
                 Choice machine: Option<MachineChoice> = None,
                 |machine: impl Into<$crate::options::MachineChoice>| Some(machine.into());
                 /// A file for a trace: what each rank does, and when, in the format that Perfetto
-                /// and browsers show, and `fft-cli trace` sums up. By default the file that the
-                /// environment variable THRIFFTY_TRACE names, or none.
+                /// and browsers show, and `fft-cli trace` sums up. Plans of different groups of
+                /// ranks need a file each. By default the file that the environment variable
+                /// THRIFFTY_TRACE names, with the number of the process for plans of one process
+                /// alone, or none.
                 Choice trace: Option<PathBuf> = None, |file: impl Into<std::path::PathBuf>| Some(file.into());
                 /// The layouts between input and output that are considered: any, slabs or pencils.
                 Method layouts: Layouts = Layouts::Any, |layouts: fft_core::Layouts| layouts;

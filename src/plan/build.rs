@@ -11,7 +11,7 @@ use fft_core::{
 
 use super::dyn_draft::DynDraft;
 use super::dyn_plan::DynPlan;
-use super::kept_plans::with_room;
+use super::kept_plans::retry_without_kept_plans;
 #[cfg(feature = "cuda")]
 use super::on_device::Ready;
 use super::team_plans;
@@ -44,7 +44,7 @@ impl DynDraft<'_> {
     /// # Errors
     /// Those of [`Draft::build`](crate::Draft::build).
     pub fn build(self) -> Result<DynPlan, Error> {
-        with_room(self.comm(), || self.build_in_memory())
+        retry_without_kept_plans(self.comm(), || self.build_in_memory())
     }
 
     fn build_in_memory(&self) -> Result<DynPlan, Error> {
@@ -108,13 +108,22 @@ impl DynDraft<'_> {
         if options.tolerance.is_none() && options.wire == Some(Wire::Raw) {
             options.wire = None;
         }
-        let named = std::env::var_os("THRIFFTY_TRACE").filter(|path| !path.is_empty());
-        options.trace = options.trace.or(named.map(PathBuf::from));
+        options.trace = options.trace.or_else(|| self.trace_of_environment());
         self.compare(&options)?;
         if let Some(MachineChoice::Named(name)) = &options.machine {
             options.machine = Some(self.read_machine(name)?.into());
         }
         Ok(options)
+    }
+
+    /// The file that the environment names for a trace.
+    fn trace_of_environment(&self) -> Option<PathBuf> {
+        let mut path = std::env::var_os("THRIFFTY_TRACE").filter(|path| !path.is_empty())?;
+        if self.is_local() {
+            // Other processes may have the same environment.
+            path.push(format!(".{}", std::process::id()));
+        }
+        Some(path.into())
     }
 
     /// The machine of this name, for the device of the plan or for the host. Collective.

@@ -26,12 +26,12 @@ use crate::tuning::{Candidate, Decision, Report, Source, save_wisdom};
 /// [`DynPlan::zeros`] makes arrays for either. [`DynDraft`](super::DynDraft) has an example.
 pub struct DynPlan {
     pub(super) bound: Box<dyn Bound>,
-    recipe: Recipe,
+    pub(super) recipe: Recipe,
     report: Report,
     /// The name of the problem in wisdom, of plans that were chosen.
     key: Option<String>,
     arrays: RankArrays,
-    tracer: Option<Tracer>,
+    pub(super) tracer: Option<Tracer>,
 }
 
 /// Binds a checked recipe.
@@ -201,7 +201,8 @@ impl DynPlan {
         self.bound.executor().memory()
     }
 
-    /// Where this rank's time went since the last [`DynPlan::clear_timings`].
+    /// Where this rank's time went since the last [`DynPlan::clear_timings`]. If the rank has
+    /// several threads, the times are those of the first.
     pub fn timings(&self) -> Timings {
         self.bound.executor().timings()
     }
@@ -209,30 +210,6 @@ impl DynPlan {
     /// Sets all times to zero.
     pub fn clear_timings(&mut self) {
         self.bound.executor_mut().clear_timings();
-    }
-
-    /// Writes to a file what each rank does in later transforms, and when. Collective.
-    ///
-    /// The file is in Chrome's trace format, which Perfetto and browsers (`about:tracing`) show. It
-    /// has a track for each rank, with its runs, the operations of each, and the messages that it
-    /// packs and unpacks with their bytes. Operations have the time that the model predicts and a
-    /// floor, which is the time of their memory accesses or of their messages. `fft-cli trace`
-    /// prints a summary. Ranks append to one file, on hosts without a common file system to one on
-    /// each; several plans can have the same file. Lines are written now and then, when a transform
-    /// fails, and when the plan is dropped.
-    ///
-    /// Transforms on devices return before their work is done, so that times of operations there
-    /// are times of their launches.
-    ///
-    /// # Errors
-    /// On every rank: [`Error::OnRank`] when one cannot write the file.
-    pub fn trace(&mut self, path: impl AsRef<Path>) -> Result<(), Error> {
-        let tracer = Tracer::new(self.comm(), path.as_ref(), &self.recipe)?;
-        if let Some(recorder) = self.bound.executor_mut().recorder() {
-            recorder.set_traced(true);
-            self.tracer = Some(tracer);
-        }
-        Ok(())
     }
 
     /// Transforms from one array of the host to another. Collective.
@@ -343,12 +320,17 @@ impl DynPlan {
         output: BytesMut<'_>,
     ) -> Result<(), Error> {
         let done = self.bound.run(direction, input, output);
-        if let Some(tracer) = &mut self.tracer
-            && let Some(recorder) = self.bound.executor_mut().recorder()
-        {
-            tracer.record(&recorder.take_events(), done.is_err());
-        }
+        self.record();
         done
+    }
+
+    /// What every transform begins with.
+    fn agreed(&mut self, mine: Result<(), Error>) -> Result<(), Error> {
+        let agreed = self.bound.executor_mut().agree(mine);
+        if agreed.is_err() {
+            self.record();
+        }
+        agreed
     }
 
     fn run_seen(
@@ -358,7 +340,7 @@ impl DynPlan {
         data: BytesMut<'_>,
     ) -> Result<(), Error> {
         let seen = mine.and_then(|()| self.check_seen(data.as_bytes()));
-        self.bound.executor_mut().agree(seen)?;
+        self.agreed(seen)?;
         self.execute(direction, None, data)
     }
 
@@ -375,7 +357,7 @@ impl DynPlan {
             .and_then(|()| self.check("output", output.as_bytes(), to, points[to]))
             .and_then(|()| self.check_seen(input))
             .and_then(|()| self.check_seen(output.as_bytes()));
-        self.bound.executor_mut().agree(fit)?;
+        self.agreed(fit)?;
         self.execute(direction, Some(input), output)
     }
 
@@ -383,7 +365,7 @@ impl DynPlan {
         let fit = self
             .check("array in place", data.as_bytes(), 1, self.in_place_len())
             .and_then(|()| self.check_seen(data.as_bytes()));
-        self.bound.executor_mut().agree(fit)?;
+        self.agreed(fit)?;
         self.execute(direction, None, data)
     }
 

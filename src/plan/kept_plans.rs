@@ -113,7 +113,7 @@ pub fn clear_plans() -> usize {
 
 /// Makes something on a communicator. One process gives up its idle plans if there is not enough
 /// memory, and tries again. Several processes do not, because all of them would have to.
-pub(super) fn with_room<R>(
+pub(super) fn retry_without_kept_plans<R>(
     comm: &dyn Comm,
     make: impl Fn() -> Result<R, Error>,
 ) -> Result<R, Error> {

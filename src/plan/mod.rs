@@ -13,6 +13,7 @@ mod open_space;
 mod plan;
 mod plan_cache;
 mod team_plans;
+mod traced;
 
 #[cfg(feature = "cuda")]
 pub use device_plan::{DeviceDraft, DeviceField, DevicePlan};

@@ -24,7 +24,8 @@ use crate::spectral::Domain;
 /// 1, ..., -2, -1.
 ///
 /// Executing is collective and returns the same `Ok` or error on every rank. It allocates nothing,
-/// unless ranks have [several threads](crate::Draft::threads).
+/// unless ranks have [several threads](crate::Draft::threads) or the plan is
+/// [traced](crate::Draft::trace).
 /// Dropping a plan is collective for MPI processes: they free communicators and windows together.
 ///
 /// A draft cannot be executed, and what was transformed cannot be transformed again:

@@ -286,6 +286,10 @@ impl AnyExecutor for TeamPlans {
         None
     }
 
+    fn texts(&self, _direction: Direction) -> &[String] {
+        &[]
+    }
+
     fn agree(&mut self, mine: Result<(), Error>) -> Result<(), Error> {
         match self.comm.size() {
             1 => mine,
@@ -345,6 +349,10 @@ impl Bound for TeamPlans {
 
     fn save_wisdom(&self, path: &Path) -> Option<Result<(), Error>> {
         Some(self.on_each(|_, plan| plan.save_wisdom(path)))
+    }
+
+    fn trace(&self, path: &Path) -> Option<Result<(), Error>> {
+        Some(self.on_each(|_, plan| plan.trace(path)))
     }
 }
 

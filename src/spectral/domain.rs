@@ -86,6 +86,8 @@ impl Domain {
     /// # Ok::<(), thriffty::Error>(())
     /// ```
     ///
+    /// On devices, operators with first derivatives refuse staggered schemes.
+    ///
     /// # Errors
     /// [`Error::Argument`] for schemes of other axes than the grid's; [`Error::Transport`] when a
     /// driver fails.
@@ -180,7 +182,8 @@ impl Domain {
     }
 
     /// The wavenumbers of this rank's brick along an axis of the grid, as
-    /// [`Wavenumbers::k`](super::Wavenumbers).
+    /// [`Wavenumbers::k`](super::Wavenumbers), or the symbols of its
+    /// [scheme](Domain::with_schemes).
     ///
     /// # Panics
     /// If there is no such axis.
@@ -188,7 +191,8 @@ impl Domain {
         &self.modes.along(axis).k
     }
 
-    /// The same for derivatives of odd order: 0 for the middle mode of an even number of points.
+    /// The same for derivatives of odd order: 0 for the middle mode of an even number of points,
+    /// unless the scheme is staggered.
     ///
     /// # Panics
     /// If there is no such axis.

@@ -22,9 +22,6 @@ pub(super) struct Begun {
     pub(super) plans: usize,
 }
 
-/// Text that is kept before it is written.
-const BUFFER_BYTES: usize = 1 << 16;
-
 /// A rank's end of the file.
 pub(super) struct TraceFile {
     file: File,
@@ -51,13 +48,10 @@ impl TraceFile {
         Ok((Self { file, lines: String::new(), path: path.into() }, begun))
     }
 
-    /// Adds a line, and writes all lines if they are many.
+    /// Adds a line.
     pub(super) fn add(&mut self, line: &str) {
         self.lines.push_str(line);
         self.lines.push_str(",\n");
-        if self.lines.len() > BUFFER_BYTES {
-            self.flush();
-        }
     }
 
     /// Writes all lines. A failure is logged, because a transform does not fail for its trace.
@@ -67,12 +61,6 @@ impl TraceFile {
             log::warn!("cannot write the trace {}: {why}", self.path.display());
         }
         self.lines.clear();
-    }
-}
-
-impl Drop for TraceFile {
-    fn drop(&mut self) {
-        self.flush();
     }
 }
 

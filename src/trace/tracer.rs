@@ -16,20 +16,38 @@ pub(crate) struct Tracer {
     plan: usize,
     runs: usize,
     /// Of each direction.
-    operations: [Vec<PredictedOperation>; 2],
+    operations: [Vec<Operation>; 2],
+}
+
+/// An operation of the bound program, and what the model predicts if it knows that operation.
+struct Operation {
+    text: String,
+    predicted: Option<PredictedOperation>,
 }
 
 impl Tracer {
-    /// Begins to trace a plan. Collective.
+    /// Begins to trace a plan, whose operations have these texts. Collective.
     ///
     /// # Errors
     /// On every rank: [`Error::OnRank`] when the file cannot be written on one; when a rank left or
     /// the library fails.
-    pub(crate) fn new(comm: &dyn Comm, path: &Path, recipe: &Recipe) -> Result<Self, Error> {
+    pub(crate) fn new(
+        comm: &dyn Comm,
+        path: &Path,
+        recipe: &Recipe,
+        texts: [&[String]; 2],
+    ) -> Result<Self, Error> {
         let (file, begun) = TraceFile::open(comm, path)?;
         let clock = SharedClock::new(comm, begun.origin)?;
-        let directions = [Direction::Forward, Direction::Inverse];
-        let operations = directions.map(|direction| recipe.predict_operations(direction));
+        let operations = [Direction::Forward, Direction::Inverse].map(|direction| {
+            let predicted = recipe.predict_operations(direction);
+            let texts = direction.choose(texts[0], texts[1]).iter();
+            let operation = |text: &String| Operation {
+                text: text.clone(),
+                predicted: predicted.iter().find(|known| known.text == *text).cloned(),
+            };
+            texts.map(operation).collect()
+        });
         let (rank, plan) = (comm.rank(), begun.plans);
         let mut tracer = Self { file, clock, rank, plan, runs: 0, operations };
         let host = comm.host(rank);
@@ -40,8 +58,9 @@ impl Tracer {
         Ok(tracer)
     }
 
-    /// Adds the events of one run, in which the event of the run itself comes last.
-    pub(crate) fn record(&mut self, events: &[Event], has_failed: bool) {
+    /// Adds the events of one run, in which the event of the run itself comes last. Of a run that
+    /// ranks refused, there is the agreement alone.
+    pub(crate) fn record(&mut self, events: &[Event]) {
         let direction = events.iter().find_map(|event| match event.activity {
             Activity::Run(direction) => Some(direction),
             _ => None,
@@ -51,9 +70,7 @@ impl Tracer {
             self.file.add(&line);
         }
         self.runs += 1;
-        if has_failed {
-            self.file.flush();
-        }
+        self.file.flush();
     }
 
     fn line(&self, event: &Event, direction: Direction) -> String {
@@ -63,16 +80,13 @@ impl Tracer {
             Activity::Operation(number) => {
                 let [forward, inverse] = &self.operations;
                 let operations = direction.choose(forward, inverse);
-                let (text, model) = match operations.get(number) {
-                    Some(predicted) => {
-                        let PredictedOperation { text, seconds, floor } = predicted;
-                        let (model, floor) = (seconds * 1e6, floor * 1e6);
-                        (text.clone(), format!(r#","model_us":{model:.1},"floor_us":{floor:.1}"#))
-                    }
-                    None => (format!("operation {number}"), String::new()),
-                };
+                let Operation { text, predicted } = &operations[number];
+                let model = predicted.as_ref().map_or(String::new(), |predicted| {
+                    let (model, floor) = (predicted.seconds * 1e6, predicted.floor * 1e6);
+                    format!(r#","model_us":{model:.1},"floor_us":{floor:.1}"#)
+                });
                 let more = format!(r#","operation":{number}{model}{}"#, spent(event));
-                ("operation", text, more)
+                ("operation", text.clone(), more)
             }
             Activity::Agreement => ("agreement", "agreement".to_owned(), String::new()),
             Activity::Copy => ("operation", "copy to the output".to_owned(), String::new()),

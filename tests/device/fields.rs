@@ -10,7 +10,7 @@ use thriffty::Kind::{C2C, R2C};
 use thriffty::gpu::DevicePlan;
 use thriffty::gpu::{Gpu, GpuReal};
 use thriffty::planning::{Exchange, Location, Side, Transform};
-use thriffty::spectral::Operator;
+use thriffty::spectral::{Operator, Scheme};
 use thriffty::{C2c, Comm, Complex, Error, ErrorKind, Field, Kind, Physical, Plan, R2c, Spectral};
 
 /// Some value for an index.
@@ -96,7 +96,9 @@ where
     let phi_there = host.inverse(phi_there)?;
     same(&format!("Poisson, {what}"), &plan.download(&phi)?, &phi_there);
 
-    operators(comm, gpu, case, &rho_hat_there)?;
+    for scheme in [Scheme::Exact, Scheme::Central2, Scheme::Central4] {
+        operators(comm, gpu, case, (&rho_hat_there, scheme))?;
+    }
 
     // Fields from the host and back, spectral ones as well.
     let up = plan.upload(&rho_hat_there);
@@ -114,7 +116,7 @@ fn operators<K: Make, const D: usize>(
     comm: &dyn Comm,
     gpu: &Gpu,
     case: &Case<D>,
-    there: &Field<Spectral, K, D>,
+    (there, scheme): (&Field<Spectral, K, D>, Scheme),
 ) -> Result<(), Error>
 where
     K::Real: GpuReal,
@@ -122,7 +124,8 @@ where
     let host = case.plan::<K>(comm)?;
     let plan = case.draft::<K>(comm)?.on(gpu).build()?;
     let lengths = [1.5; D];
-    let [domain, domain_there] = [plan.domain(lengths)?, host.domain(lengths)?];
+    let domain = plan.domain(lengths)?.with_schemes(&[scheme; D])?;
+    let domain_there = host.domain(lengths)?.with_schemes(&[scheme; D])?;
     let dimensions = domain.dimensions();
     for operator in crate::common::operators::all(D) {
         let Ok([before, after]) = operator.components(dimensions) else { continue };
@@ -138,7 +141,7 @@ where
         let here = case.draft::<K>(comm)?.on(gpu).build()?.upload(there);
         domain.apply(operator, &here, &mut found);
         domain_there.apply(operator, there, &mut expected);
-        same(&format!("{operator:?}, {case:?}"), &plan.download(&found)?, &expected);
+        same(&format!("{operator:?}, {scheme:?}, {case:?}"), &plan.download(&found)?, &expected);
     }
     if case.batch == 1 {
         let (mut found, mut expected) = (plan.upload(there), there.clone());

@@ -3,13 +3,13 @@
 #[cfg(feature = "cuda")]
 use std::sync::Arc;
 
-use thriffty::Error;
 #[cfg(feature = "cuda")]
 use thriffty::gpu::cudarc::driver::{CudaStream, DeviceSlice};
 #[cfg(feature = "cuda")]
 use thriffty::gpu::{DeviceMemory, GpuError};
 use thriffty::planning::{DynArray, MAX_AXES, PerAxis};
 use thriffty::spectral::{Domain, Operator, Scheme, Tridiagonal};
+use thriffty::{Error, Kind};
 
 use crate::domain::KnownDomain;
 use crate::plan::{Held, keeping};
@@ -156,7 +156,20 @@ impl Held {
         &mut self,
         scheme: Result<Tridiagonal, Error>,
     ) -> Result<(), Error> {
-        self.tridiagonal = Some(scheme?);
+        let (scheme, problem) = (scheme?, self.plan().problem());
+        let axis = problem.kinds.iter().position(|kind| *kind == Kind::Tridiagonal);
+        let Some(axis) = axis else {
+            let expected = "one axis of kind tridiagonal";
+            return Err(Error::argument("kinds", "none tridiagonal", expected));
+        };
+        if self.is_on_device() {
+            return Err(Error::argument("tridiagonal systems", "on a device", "on the host"));
+        }
+        let points = problem.modes[axis];
+        if scheme.len() != points {
+            return Err(Error::argument("number of coefficients", scheme.len(), points));
+        }
+        self.tridiagonal = Some(scheme);
         self.forget_domain();
         Ok(())
     }

@@ -19,7 +19,7 @@ use crate::status::{Failure, Status, status};
 /// "staggered4" have scalars at cells, and components of vectors at the faces between a cell and
 /// the next: gradients are differences forward, divergences backward. The spacing follows from the
 /// length of an axis, for cosine and sine transforms the distance of the ends where a value or a
-/// slope is 0.
+/// slope is 0. On devices, operators with first derivatives refuse staggered schemes.
 ///
 /// # Safety
 /// `schemes` is NULL or a text that ends with a zero.

@@ -343,7 +343,7 @@ pub unsafe extern "C" fn thriffty_plan_sizes(
 /// `sizeof(thriffty_timings)`. If processes have several threads, times are those of the first.
 ///
 /// # Safety
-/// `timings` is NULL or has room for so many bytes.
+/// `timings` is NULL or has room for `struct_size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn thriffty_plan_timings(
     plan: *const Plan,

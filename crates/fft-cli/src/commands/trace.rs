@@ -76,13 +76,12 @@ struct Operation {
     text: String,
     model: f64,
     floor: f64,
-    /// For each run: when each rank began, how long it took, and how long it waited.
-    runs: BTreeMap<usize, Vec<Visit>>,
+    /// For each run and rank: when it began, how long it took, and how long it waited.
+    runs: BTreeMap<usize, BTreeMap<usize, Visit>>,
 }
 
 #[derive(Debug)]
 struct Visit {
-    rank: usize,
     begin: f64,
     duration: f64,
     waited: f64,
@@ -144,12 +143,12 @@ impl Summary {
         let operation = self.operations.entry(key).or_default();
         operation.text = name;
         (operation.model, operation.floor) = (args.model_us * 1e-6, args.floor_us * 1e-6);
-        operation.runs.entry(args.run).or_default().push(Visit {
-            rank: pid,
+        let visit = Visit {
             begin: ts * 1e-6,
             duration: dur * 1e-6,
             waited: if is_agreement { dur } else { args.exchange_us } * 1e-6,
-        });
+        };
+        operation.runs.entry(args.run).or_default().insert(pid, visit);
     }
 }
 
@@ -158,14 +157,14 @@ impl Operation {
         let (mut slowest, mut waited) = (0.0, 0.0);
         let mut last: HashMap<usize, Vec<f64>> = HashMap::new();
         for visits in self.runs.values() {
-            slowest += visits.iter().map(|visit| visit.duration).fold(0.0, f64::max);
-            waited += visits.iter().map(|visit| visit.waited).fold(0.0, f64::max);
-            let mut begins: Vec<_> = visits.iter().map(|visit| visit.begin).collect();
+            slowest += visits.values().map(|visit| visit.duration).fold(0.0, f64::max);
+            waited += visits.values().map(|visit| visit.waited).fold(0.0, f64::max);
+            let mut begins: Vec<_> = visits.values().map(|visit| visit.begin).collect();
             begins.sort_by(f64::total_cmp);
             let middle = begins[(begins.len() - 1) / 2];
-            let latest = visits.iter().max_by(|a, b| a.begin.total_cmp(&b.begin));
-            if let Some(latest) = latest.filter(|_| visits.len() > 1) {
-                last.entry(latest.rank).or_default().push(latest.begin - middle);
+            let latest = visits.iter().max_by(|a, b| a.1.begin.total_cmp(&b.1.begin));
+            if let Some((rank, latest)) = latest.filter(|_| visits.len() > 1) {
+                last.entry(*rank).or_default().push(latest.begin - middle);
             }
         }
         let runs = self.runs.len() as f64;
@@ -215,7 +214,7 @@ impl std::fmt::Display for Summary {
             if plan != Some((key.plan, &key.direction)) {
                 plan = Some((key.plan, &key.direction));
                 let runs = operation.runs.len();
-                let ranks = operation.runs.values().map(Vec::len).max().unwrap_or(0);
+                let ranks = operation.runs.values().map(BTreeMap::len).max().unwrap_or(0);
                 let (number, way) = (key.plan, &key.direction);
                 writeln!(f, "plan {number}, {way}: mean of {runs} runs, {ranks} ranks")?;
             }
@@ -223,11 +222,13 @@ impl std::fmt::Display for Summary {
             let text = &operation.text;
             match key.operation {
                 Some(number) => {
-                    let (time, model) =
-                        (units::time(figures.slowest), units::time(operation.model));
-                    let achieved = 100.0 * operation.floor / figures.slowest;
                     writeln!(f, "  {number}: {text}")?;
-                    write!(f, "     {time}, model {model}, {achieved:.0}% of floor")?;
+                    write!(f, "     {}", units::time(figures.slowest))?;
+                    if operation.model > 0.0 {
+                        let model = units::time(operation.model);
+                        let achieved = 100.0 * operation.floor / figures.slowest;
+                        write!(f, ", model {model}, {achieved:.0}% of floor")?;
+                    }
                     if figures.waited > 0.0 {
                         write!(f, ", waits {}", units::time(figures.waited))?;
                     }

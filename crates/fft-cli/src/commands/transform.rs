@@ -139,6 +139,8 @@ fn run_as<K: Transform>(transform: &FileTransform<'_>) -> Result<(), Failure> {
     } else {
         sink.write(&spectral_brick, &data[..spectral])?;
     }
+    // The file is the result: what follows must not fail for lack of memory.
+    drop(data);
     sink.commit()?;
     transform.report(&made, [planned, read, transformed, lap()]);
     Ok(())

@@ -344,7 +344,8 @@ impl Device<f64> for Emulator {
             ops.push(EmulatedOp::new(self, &program, &op)?);
         }
         let exposes_all = devices.exposes_all || recipe.problem().options.shared_arrays;
-        Ok(Operations { ops, needs: program.memory_needs(self.comm.rank(), exposes_all) })
+        let needs = program.memory_needs(self.comm.rank(), exposes_all);
+        Ok(Operations { ops, needs, texts: program.texts() })
     }
 
     fn work(

@@ -197,6 +197,8 @@ pub struct Operations<Op> {
     pub ops: Vec<Op>,
     /// What they need of this rank's memory.
     pub needs: MemoryNeeds,
+    /// What each does, as the program prints it.
+    pub texts: Vec<String>,
 }
 
 /// The arguments of binding besides the recipe.

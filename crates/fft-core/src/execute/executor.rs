@@ -50,6 +50,9 @@ pub trait AnyExecutor {
     /// What records events, if this executor has operations of its own.
     fn recorder(&mut self) -> Option<&mut Recorder>;
 
+    /// What each operation of a direction does.
+    fn texts(&self, direction: Direction) -> &[String];
+
     /// As [`agree`]. With memory shared by all ranks, success needs no message. Collective.
     ///
     /// # Errors
@@ -118,7 +121,8 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
         result
     }
 
-    /// Transforms `src` into `dst`, or `dst` in place. Collective. Allocates nothing.
+    /// Transforms `src` into `dst`, or `dst` in place. Collective. Allocates nothing,
+    /// unless it is traced.
     ///
     /// Without `src`, `dst` starts with the input and is as long as the longer of input and output.
     ///
@@ -217,6 +221,10 @@ impl<T: Real, Dev: Device<T>> AnyExecutor for Executor<T, Dev> {
 
     fn recorder(&mut self) -> Option<&mut Recorder> {
         Some(&mut self.context.timings)
+    }
+
+    fn texts(&self, direction: Direction) -> &[String] {
+        &direction.choose(&self.forward, &self.inverse).texts
     }
 
     fn agree(&mut self, mine: Result<(), Error>) -> Result<(), Error> {

@@ -11,6 +11,7 @@ use crate::lower::allocate::{Action, Allocation, Place, PlacedStep};
 
 pub(crate) struct BoundProgram<T: Real, Dev: Device<T>> {
     pub(crate) ops: Vec<Dev::Op>,
+    pub(crate) texts: Vec<String>,
     needs: MemoryNeeds,
     out_of_place: Allocation,
     in_place: Allocation,
@@ -25,10 +26,10 @@ pub(crate) struct Buffers<'a, M: ?Sized> {
 
 impl<T: Real, Dev: Device<T>> BoundProgram<T, Dev> {
     pub(crate) fn new(bound: Operations<Dev::Op>) -> Self {
-        let Operations { ops, needs } = bound;
+        let Operations { ops, needs, texts } = bound;
         let (out_of_place, in_place) =
             (Allocation::new(&needs, false), Allocation::new(&needs, true));
-        Self { ops, needs, out_of_place, in_place, budget: None }
+        Self { ops, texts, needs, out_of_place, in_place, budget: None }
     }
 
     /// Runs all operations, also after a failure, because other ranks depend on them.

@@ -32,7 +32,7 @@ pub(crate) fn bind<T: Real>(
         ops.push(HostOp(binder.bind(number)?));
     }
     let needs = program.memory_needs(rank, context.exposes_all(problem));
-    Ok(Operations { ops, needs })
+    Ok(Operations { ops, needs, texts: program.texts() })
 }
 
 struct Binder<'a, T: Real> {

@@ -236,12 +236,16 @@ impl<'a> Program<'a> {
 /// One operation a line.
 impl fmt::Display for Program<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let lines: Vec<_> = self.ops.iter().map(|op| self.text(op)).collect();
-        f.write_str(&lines.join("\n"))
+        f.write_str(&self.texts().join("\n"))
     }
 }
 
 impl Program<'_> {
+    /// What each operation does.
+    pub fn texts(&self) -> Vec<String> {
+        self.ops.iter().map(|op| self.text(op)).collect()
+    }
+
     fn fft_text(&self, ffts: &[AxisFft]) -> String {
         let axes = axis_names(self.recipe.problem().kinds.len());
         ffts.iter().map(|fft| format!(" {} {}", fft.kind, axes[fft.axis])).collect()

@@ -90,16 +90,16 @@ impl Recipe {
     }
 
     /// What each operation of a direction does, and its predicted time on the problem's machine.
+    /// Bound programs can have others, because ranks may be able to do less than threads can.
     pub fn predict_operations(&self, direction: Direction) -> Vec<PredictedOperation> {
         self.predict_program(&self.problem().machine, direction, |predictor| {
             let program = predictor.program;
-            let texts = program.to_string();
-            let operations = program.ops.iter().zip(texts.lines()).map(|(op, text)| {
+            let operations = program.ops.iter().zip(program.texts()).map(|(op, text)| {
                 let before = predictor.sums();
                 predictor.operation(op);
                 let [seconds, memory, flight] = predictor.sums();
                 PredictedOperation {
-                    text: text.into(),
+                    text,
                     seconds: seconds - before[0],
                     floor: (memory - before[1]).max(flight - before[2]),
                 }

@@ -149,7 +149,7 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
                     self.stores[way] = program.device_ops().any(|op| op.is_stored());
                     let exposes_all = self.sees_all(recipe.problem());
                     let needs = program.memory_needs(context.comm.rank(), exposes_all);
-                    return Ok(Operations { ops, needs });
+                    return Ok(Operations { ops, needs, texts: program.texts() });
                 }
                 [0.0, _] => capabilities.stores = false,
                 _ => (capabilities.loads, capabilities.stores) = (false, false),

@@ -1,0 +1,48 @@
+//! Plans that write traces.
+
+use std::path::Path;
+
+use fft_core::{Direction, Error};
+
+use super::dyn_plan::DynPlan;
+use crate::trace::Tracer;
+
+impl DynPlan {
+    /// Writes to a file what each rank does in later transforms, and when. Collective.
+    ///
+    /// The file is in Chrome's trace format, which Perfetto and browsers (`about:tracing`) show. It
+    /// has a track for each rank, with its runs, the operations of each, and the messages that it
+    /// packs and unpacks with their bytes. Operations have the time that the model predicts and a
+    /// floor, which is the time of their memory accesses or of their messages. `fft-cli trace`
+    /// prints a summary. Ranks append to one file, on hosts without a common file system to one on
+    /// each. Several plans of the same ranks can have the same file; others need one of their own.
+    /// Lines are written after each transform.
+    ///
+    /// Transforms on devices return before their work is done, so that times of operations there
+    /// are times of their launches.
+    ///
+    /// # Errors
+    /// On every rank: [`Error::OnRank`] when one cannot write the file.
+    pub fn trace(&mut self, path: impl AsRef<Path>) -> Result<(), Error> {
+        if let Some(traced) = self.bound.trace(path.as_ref()) {
+            return traced;
+        }
+        let executor = self.bound.executor();
+        let texts = [Direction::Forward, Direction::Inverse].map(|way| executor.texts(way));
+        let tracer = Tracer::new(self.comm(), path.as_ref(), &self.recipe, texts)?;
+        if let Some(recorder) = self.bound.executor_mut().recorder() {
+            recorder.set_traced(true);
+            self.tracer = Some(tracer);
+        }
+        Ok(())
+    }
+
+    /// Adds what has happened to the trace, if there is one.
+    pub(super) fn record(&mut self) {
+        if let Some(tracer) = &mut self.tracer
+            && let Some(recorder) = self.bound.executor_mut().recorder()
+        {
+            tracer.record(&recorder.take_events());
+        }
+    }
+}
