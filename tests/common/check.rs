@@ -131,7 +131,7 @@ impl<const D: usize> Case<D> {
     /// What results are multiplied by, from the definition of the logical length.
     fn factor(&self, direction: Direction) -> f64 {
         let logical = |axis: usize| match (self.kinds[axis], self.shape[axis] as f64) {
-            (Kind::None, _) => 1.0,
+            (Kind::None | Kind::Tridiagonal, _) => 1.0,
             (Kind::C2C | Kind::R2C, n) => n,
             (Kind::Dct1, n) => 2.0 * (n - 1.0),
             (Kind::Dst1, n) => 2.0 * (n + 1.0),
