@@ -68,5 +68,5 @@ fn transform<const D: usize>(comm: &dyn Comm, rng: &mut Rng, longest: usize) -> 
 }
 
 fn is_real(kind: Kind) -> bool {
-    !matches!(kind, Kind::C2C | Kind::R2C)
+    !matches!(kind, Kind::C2C | Kind::R2C | Kind::Tridiagonal)
 }
