@@ -5,9 +5,12 @@ use std::sync::Once;
 
 use fft_comm::check_messages;
 use fft_core::{
-    Access, Comm, DynBrick, Error, ErrorKind, Exchange, Layout, MAX_AXES, Machine, PerAxis,
-    Problem, Recipe, Reduce, Wire, agree, assert_same,
+    Access, DynBrick, Error, ErrorKind, Exchange, Layout, MAX_AXES, Machine, PerAxis, Problem,
+    Recipe, Reduce, Wire, agree, assert_same,
 };
+
+#[cfg(feature = "cuda")]
+use fft_core::Comm;
 
 use super::dyn_draft::DynDraft;
 use super::dyn_plan::DynPlan;
