@@ -89,7 +89,8 @@ impl DynDraft<'_> {
     /// Whether ranks have teams of threads. Collective, after [`DynDraft::settle`].
     fn has_teams(&self) -> Result<bool, Error> {
         if self.is_local() {
-            return Ok(self.is_on_host());
+            let threads = self.threads.unwrap_or_else(|| self.useful_threads());
+            return Ok(threads > 1 && self.is_on_host());
         }
         let mut most = [self.threads.unwrap_or(1) as f64];
         self.comm().allreduce(Reduce::Max, &mut most)?;
