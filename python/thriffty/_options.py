@@ -102,7 +102,11 @@ class Request:
         given = {name: _of_axes(known[name]["form"], it, axes) for name, it in values.items()}
         is_complex = self.dtype.kind == "c"
         usual = ("c2c",) * (axes - 1) + ("c2c" if is_complex else "r2c",)
-        self.kinds = _resolved(given.get("kinds") or usual, is_complex)
+        precision = REAL.get(self.dtype.name, self.dtype.name).replace("float", "f")
+        given.update(kinds=given.get("kinds") or usual, precision=precision)
+        self.options = Options(library, given, stream)
+        # Boundary conditions have become kinds.
+        self.kinds = _resolved(self.options["kinds"].split(","), is_complex)
         self.transform = _transform(self.kinds, is_complex)
         spectral = COMPLEX[self.dtype.name] if self.transform == R2C else self.dtype
         self.dtypes = (self.dtype, np.dtype(spectral))
@@ -113,9 +117,6 @@ class Request:
         self.shapes = (self.shape, tuple(halved))
         sides = zip(("input", "output"), bricks, self.shapes)
         self.bricks = tuple(None if it is None else brick_of(what, it, n) for what, it, n in sides)
-        precision = REAL.get(self.dtype.name, self.dtype.name).replace("float", "f")
-        given.update(kinds=self.kinds, precision=precision)
-        self.options = Options(library, given, stream)
 
 
 def _of_axes(form: str, value: Any, axes: int) -> Any:
@@ -167,23 +168,8 @@ def stream_address(stream: Any) -> int | None:
     return stream
 
 
-# The kinds whose waves fulfil boundary conditions.
-_KIND_OF = {
-    "periodic": "c2c",
-    "neumann": "dct2",
-    "dirichlet": "dst2",
-    "neumann-dirichlet": "dct4",
-    "dirichlet-neumann": "dst4",
-    "neumann@faces": "dct1",
-    "dirichlet@faces": "dst1",
-    "neumann-dirichlet@faces": "dct3",
-    "dirichlet-neumann@faces": "dst3",
-}
-
-
-def _resolved(given: tuple[str, ...], is_complex: bool) -> tuple[str, ...]:
-    """The kinds of names and boundary conditions; of real data the last periodic axis is r2c."""
-    kinds = [_KIND_OF.get(kind, kind) for kind in given]
+def _resolved(kinds: list[str], is_complex: bool) -> tuple[str, ...]:
+    """The kinds of all axes, of which the last of kind c2c is r2c for real data."""
     if "c2c" in kinds and "r2c" not in kinds and not is_complex:
         kinds[len(kinds) - 1 - kinds[::-1].index("c2c")] = "r2c"
     return tuple(kinds)
