@@ -794,9 +794,9 @@ thriffty_status thriffty_set_schemes_f(struct thriffty_plan *plan, const char *s
  * derivative of point j is `lower[j] f[j-1] + diagonal[j] f[j] + upper[j] f[j+1]`. Not collective.
  *
  * `lower[0]` multiplies the last point and `upper[n-1]` the first; both are 0 unless the axis is
- * periodic. Where no end holds the mean of a solution, it is 0, and that of the right-hand side is
- * ignored: means weighted so that fluxes cancel, as by the widths of cells. Plans on devices
- * refuse it.
+ * periodic. If no end fixes the mean of a solution, it is 0, and the mean of the right-hand side
+ * is ignored. Both are weighted so that fluxes cancel, for example by the widths of cells. Plans
+ * on devices refuse it.
  *
  * What the caller promises:
  * Each array is NULL, which is refused, or has `n` numbers.

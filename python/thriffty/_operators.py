@@ -155,9 +155,9 @@ class Spectra(Described):
         """Sets the second derivative along the axis of kind tridiagonal.
 
         "poisson" and "helmholtz" then solve a system for each mode of the other axes, and
-        "laplacian" applies it. Where no end holds the mean of a solution, it is 0, and that of the
-        right-hand side is ignored: means weighted so that fluxes cancel, as by the widths of cells.
-        Operators of plans on devices refuse it.
+        "laplacian" applies it. If no end fixes the mean of a solution, it is 0, and the mean of the
+        right-hand side is ignored. Both are weighted so that fluxes cancel, for example by the
+        widths of cells. Plans on devices refuse it.
 
         Parameters
         ----------

@@ -31,7 +31,7 @@ impl DynPlan {
         let texts = [Direction::Forward, Direction::Inverse].map(|way| executor.texts(way));
         let tracer = Tracer::new(self.comm(), path.as_ref(), &self.recipe, texts)?;
         if let Some(recorder) = self.bound.executor_mut().recorder() {
-            recorder.set_traced(true);
+            recorder.start_trace();
             self.tracer = Some(tracer);
         }
         Ok(())

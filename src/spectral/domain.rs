@@ -100,8 +100,9 @@ impl Domain {
     /// [`Operator::Poisson`] and [`Operator::Helmholtz`], which solve a system for each mode of the
     /// other axes. Its length is not used. On hosts; memory for a few lines is reserved here.
     ///
-    /// Where no end holds the mean of the solution, it is 0, and that of the right-hand side is
-    /// ignored: means over the axis, weighted so that fluxes cancel, as by the widths of cells.
+    /// If no end fixes the mean of the solution, it is 0, and the mean of the right-hand side is
+    /// ignored. Both are taken over the axis and weighted so that fluxes cancel, for example by the
+    /// widths of cells.
     ///
     /// ```
     /// use thriffty::spectral::{Operator, Tridiagonal};

@@ -11,11 +11,11 @@ use fft_core::{Comm, Error, PerProcess, Reduce, agree};
 use super::clock::now;
 
 /// The files that this process has begun as rank 0. Later plans append to them.
-static BEGUN: PerProcess<Mutex<HashMap<PathBuf, Begun>>> = PerProcess::new(Mutex::default);
+static TRACES: PerProcess<Mutex<HashMap<PathBuf, StartedTrace>>> = PerProcess::new(Mutex::default);
 
 /// What the plans of a file share.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Begun {
+pub(super) struct StartedTrace {
     /// When the file was begun, in microseconds since 1970.
     pub(super) origin: f64,
     /// The plans that it has.
@@ -35,17 +35,17 @@ impl TraceFile {
     ///
     /// # Errors
     /// On every rank: [`Error::OnRank`] when the file cannot be written on one.
-    pub(super) fn open(comm: &dyn Comm, path: &Path) -> Result<(Self, Begun), Error> {
-        let begun = if comm.rank() == 0 { begin(path) } else { Ok(Begun::default()) };
-        let begun = agree(comm, begun.map_err(|why| refused(path, &why)))?;
-        let mut of_first = [begun.origin, begun.plans as f64];
+    pub(super) fn open(comm: &dyn Comm, path: &Path) -> Result<(Self, StartedTrace), Error> {
+        let started = if comm.rank() == 0 { begin(path) } else { Ok(StartedTrace::default()) };
+        let started = agree(comm, started.map_err(|why| refused(path, &why)))?;
+        let mut of_first = [started.origin, started.plans as f64];
         // Other ranks add nothing.
         comm.allreduce(Reduce::Max, &mut of_first)?;
         let [origin, plans] = of_first;
-        let begun = Begun { origin, plans: plans as usize };
+        let started = StartedTrace { origin, plans: plans as usize };
         let file = OpenOptions::new().append(true).create(true).open(path);
         let file = agree(comm, file.map_err(|why| refused(path, &why)))?;
-        Ok((Self { file, lines: String::new(), path: path.into() }, begun))
+        Ok((Self { file, lines: String::new(), path: path.into() }, started))
     }
 
     /// Adds a line.
@@ -65,15 +65,16 @@ impl TraceFile {
 }
 
 /// Begins the file, unless this process has done so before, and counts the plan.
-fn begin(path: &Path) -> io::Result<Begun> {
-    let mut files = BEGUN.get().lock().unwrap_or_else(PoisonError::into_inner);
+fn begin(path: &Path) -> io::Result<StartedTrace> {
+    let mut files = TRACES.get().lock().unwrap_or_else(PoisonError::into_inner);
     if !files.contains_key(path) {
         // The closing bracket is optional in this format, so that a trace that breaks off is one.
         std::fs::write(path, "[\n")?;
     }
-    let begun = files.entry(path.into()).or_insert_with(|| Begun { origin: now(), plans: 0 });
-    begun.plans += 1;
-    Ok(*begun)
+    let started =
+        files.entry(path.into()).or_insert_with(|| StartedTrace { origin: now(), plans: 0 });
+    started.plans += 1;
+    Ok(*started)
 }
 
 fn refused(path: &Path, why: &io::Error) -> Error {

@@ -37,8 +37,8 @@ impl Tracer {
         recipe: &Recipe,
         texts: [&[String]; 2],
     ) -> Result<Self, Error> {
-        let (file, begun) = TraceFile::open(comm, path)?;
-        let clock = SharedClock::new(comm, begun.origin)?;
+        let (file, started) = TraceFile::open(comm, path)?;
+        let clock = SharedClock::new(comm, started.origin)?;
         let operations = [Direction::Forward, Direction::Inverse].map(|direction| {
             let predicted = recipe.predict_operations(direction);
             let texts = direction.choose(texts[0], texts[1]).iter();
@@ -48,7 +48,7 @@ impl Tracer {
             };
             texts.map(operation).collect()
         });
-        let (rank, plan) = (comm.rank(), begun.plans);
+        let (rank, plan) = (comm.rank(), started.plans);
         let mut tracer = Self { file, clock, rank, plan, runs: 0, operations };
         let host = comm.host(rank);
         tracer.file.add(&format!(

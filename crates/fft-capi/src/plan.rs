@@ -260,7 +260,7 @@ fn told(brick: DynBrick) -> values::Brick {
 /// Makes the plan that all ranks ask for, or this process alone. Collective.
 ///
 /// # Errors
-/// The same on every rank: what is wrong with one rank's request; those of
+/// The same on every rank: the error of a wrong request on one rank; the errors of
 /// [`DynDraft::build`](thriffty::planning::DynDraft::build).
 pub(crate) fn build(comm: Option<&dyn Comm>, asked: Result<Request, Error>) -> Result<Held, Error> {
     let asked = asked.and_then(|request| Ok((request.draft(comm)?, request.place.is_some())));

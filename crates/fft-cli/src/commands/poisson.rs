@@ -23,8 +23,8 @@ use crate::ranks::world::{Failure, print, refused, zeros};
 ///
 /// A solve is a forward transform, division by the symbols of a difference scheme or, along an axis
 /// that is tridiagonal, systems on a stretched grid between walls without a slope, and an inverse
-/// transform. The residual is that of the discrete equation, relative to the right-hand side in the
-/// l2 norm.
+/// transform. The residual of the discrete equation is relative to the right-hand side, in the l2
+/// norm.
 #[derive(Args, Debug)]
 pub(crate) struct Options {
     /// Points along each of 1 to 4 axes: 256x256x192.
@@ -64,7 +64,7 @@ struct Report {
     ends: String,
     recipe: String,
     seconds: Times,
-    /// Of these, those of the operator between the transforms.
+    /// Seconds of the operator alone, between the two transforms.
     operator: Times,
     residual: f64,
 }
@@ -182,7 +182,7 @@ impl<K: Transform> Solver<K> {
         })
     }
 
-    /// Of the Laplacian in `phi`. Collective.
+    /// The residual, where `phi` has the Laplacian of the solution. Collective.
     fn residual(&self, options: &Options) -> Result<f64, Error> {
         let numbers = |array: &'_ [K::Physical]| -> Vec<f64> {
             let reals = cast_slice::<_, K::Real>(array).iter();

@@ -61,14 +61,9 @@ pub struct Recorder {
 pub struct Begun(Option<(Instant, Timings)>);
 
 impl Recorder {
-    /// Begins or ends to record events.
-    pub fn set_traced(&mut self, traced: bool) {
-        self.events = traced.then(Vec::new);
-    }
-
-    /// Whether events are recorded.
-    pub fn is_traced(&self) -> bool {
-        self.events.is_some()
+    /// Records events from now on.
+    pub fn start_trace(&mut self) {
+        self.events = Some(Vec::new());
     }
 
     /// The events since the last call, in the order in which they ended.

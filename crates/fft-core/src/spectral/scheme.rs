@@ -8,10 +8,10 @@ use crate::base::named::names;
 
 /// How derivatives along an axis are discretised: which wavenumbers operators use there.
 ///
-/// Orders are those of the error. Staggered schemes have scalars at cells and the components of
-/// vectors at the faces between them: component `i` along the axis is at the face between the
-/// cells `i` and `i + 1`. A gradient is a difference forward, from cells to faces, a divergence one
-/// backward, from faces to cells, and a curl one forward, from faces to edges.
+/// The number in a name is the order of the error. Staggered schemes have scalars at cells and the
+/// components of vectors at the faces between them: component `i` along the axis is at the face
+/// between the cells `i` and `i + 1`. A gradient is a forward difference, from cells to faces, a
+/// divergence a backward one, from faces to cells, and a curl a forward one, from faces to edges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Scheme {
     /// The derivatives of the waves themselves.

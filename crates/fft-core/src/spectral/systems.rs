@@ -56,8 +56,8 @@ impl Task {
 /// The tridiagonal systems of a rank's modes.
 pub(super) struct Systems {
     scheme: Tridiagonal,
-    /// Squares of wave vectors along the axes that are slower in memory than that of the systems,
-    /// and along those that are faster.
+    /// Squares of wave vectors along the axes that are slower in memory than the tridiagonal axis,
+    /// and along the faster ones.
     outer: Vec<f64>,
     inner: Vec<f64>,
     /// Reserved once, because operators allocate nothing.
