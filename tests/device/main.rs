@@ -10,4 +10,5 @@ mod calibrate;
 mod calls;
 mod fields;
 mod ranks;
+mod trace;
 mod tune;

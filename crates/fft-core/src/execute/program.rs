@@ -41,11 +41,17 @@ impl<T: Real, Dev: Device<T>> BoundProgram<T, Dev> {
         let in_place = buffers.input.is_none();
         let allocation = if in_place { &self.in_place } else { &self.out_of_place };
         let mut result = Ok(());
+        mark(context);
         for step in &allocation.steps {
             let buffers = buffers.of(step);
             let begun = context.timings.begin();
             let (done, activity) = match step.action {
-                Action::Run(op) => (self.ops[op].run(context, buffers), Activity::Operation(op)),
+                Action::Run(op) => {
+                    context.timings.begin_range(&self.texts[op]);
+                    let done = self.ops[op].run(context, buffers);
+                    context.timings.end_range();
+                    (done, Activity::Operation(op))
+                }
                 Action::Copy(value) => {
                     let src = buffers.src.expect("a copy is from another place");
                     context.device.copy(self.needs.reals[value], src, buffers.dst);
@@ -53,9 +59,13 @@ impl<T: Real, Dev: Device<T>> BoundProgram<T, Dev> {
                 }
             };
             context.timings.end(begun, activity);
+            mark(context);
             result = result.and(done);
         }
         let finished = result.and(context.device.finish());
+        if context.timings.is_tracing() {
+            context.timings.set_device_times(&context.device.take_marks());
+        }
         finished.and_then(|()| self.ops.iter().try_for_each(Operation::damage))
     }
 
@@ -92,6 +102,13 @@ impl<T: Real, Dev: Device<T>> BoundProgram<T, Dev> {
             buffers: [0, 1].map(|buffer| most(buffer).unwrap_or(0)),
             spare: self.needs.spare,
         }
+    }
+}
+
+/// Marks a point between operations in the queue of the device, if the plan is traced.
+fn mark<T: Real, Dev: Device<T>>(context: &mut RunContext<Dev>) {
+    if context.timings.is_tracing() {
+        context.device.mark();
     }
 }
 

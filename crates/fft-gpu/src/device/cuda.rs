@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Instant;
 
 use cudarc::driver::CudaStream;
 use fft_core::{DeviceCapabilities, Direction, Error, Problem, agree};
@@ -45,6 +46,8 @@ pub struct Cuda<T> {
     /// behind them.
     pub(super) begun: Arc<CudaEvent>,
     pub(super) chunks_of: Option<Range<u64>>,
+    /// Timed events between the operations of a traced run.
+    pub(super) marks: Vec<CudaEvent>,
 }
 
 impl<T: GpuReal> Cuda<T> {
@@ -77,6 +80,7 @@ impl<T: GpuReal> Cuda<T> {
             chunks: 0,
             begun: Arc::new(CudaEvent::new(gpu.context())?),
             chunks_of: None,
+            marks: Vec::new(),
         })
     }
 
@@ -122,6 +126,24 @@ impl<T: GpuReal> Cuda<T> {
             let waited = self.done.record(&self.stream).and_then(|()| self.done.wait());
             self.record_error(waited);
         }
+    }
+
+    /// Records one more mark on the stream.
+    pub(super) fn record_mark(&mut self) -> Result<(), GpuError> {
+        let mark = CudaEvent::timed(self.gpu.context())?;
+        mark.record(&self.stream)?;
+        self.marks.push(mark);
+        Ok(())
+    }
+
+    /// When the device reached the marks. The clock of the host is read when the last is waited
+    /// for, and the others precede it by times that the device has measured.
+    pub(super) fn marked_times(&self) -> Result<Vec<Instant>, GpuError> {
+        let Some(last) = self.marks.last() else { return Ok(Vec::new()) };
+        last.wait()?;
+        let now = Instant::now();
+        let before = self.marks.iter().map(|mark| Ok(now - mark.until(last)?));
+        before.collect()
     }
 
     pub(super) fn stream_and_area(&mut self) -> (&Arc<CudaStream>, &mut DeviceMemory<u8>) {
