@@ -11,3 +11,4 @@ mod calls;
 mod fields;
 mod ranks;
 mod tune;
+mod walls;
