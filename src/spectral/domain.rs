@@ -22,6 +22,7 @@ pub struct Domain {
 /// The modes on a device, and the stream that operators are queued on.
 #[cfg(feature = "cuda")]
 struct OnDevice {
+    gpu: Gpu,
     modes: DeviceModes,
     stream: std::sync::Arc<CudaStream>,
 }
@@ -54,7 +55,7 @@ impl Domain {
         stream: &std::sync::Arc<CudaStream>,
     ) -> Result<Self, Error> {
         let modes = DeviceModes::new(gpu, stream, &self.modes).map_err(|why| self.failed(why))?;
-        self.device = Some(OnDevice { modes, stream: stream.clone() });
+        self.device = Some(OnDevice { gpu: gpu.clone(), modes, stream: stream.clone() });
         Ok(self)
     }
 
@@ -98,7 +99,8 @@ impl Domain {
     /// The same domain with the coefficients of a difference scheme along the axis of kind
     /// [`Tridiagonal`](crate::Kind::Tridiagonal), for [`Operator::Laplacian`], and for
     /// [`Operator::Poisson`] and [`Operator::Helmholtz`], which solve a system for each mode of the
-    /// other axes. Its length is not used. On hosts; memory for a few lines is reserved here.
+    /// other axes. Its length is not used. Memory is reserved here: for a few lines on a host, on a
+    /// device for up to three lines of double precision for each thread that it runs at once.
     ///
     /// If no end fixes the mean of the solution, it is 0, and the mean of the right-hand side is
     /// ignored. Both are taken over the axis and weighted so that fluxes cancel, for example by the
@@ -128,33 +130,24 @@ impl Domain {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Argument`] without such an axis, for coefficients of another number of points, and
-    /// for a domain on a device.
+    /// [`Error::Argument`] without such an axis, and for coefficients of another number of points;
+    /// [`Error::Memory`] and [`Error::Transport`] when a driver fails.
     pub fn with_tridiagonal(self, scheme: Tridiagonal) -> Result<Self, Error> {
-        #[cfg(feature = "cuda")]
-        if self.device.is_some() {
-            return Err(Error::argument("tridiagonal systems", "on a device", "on the host"));
-        }
         self.with_modes(|modes| modes.with_tridiagonal(scheme))
     }
 
     /// The same with other modes, also on the device.
     fn with_modes(self, change: impl FnOnce(Modes) -> Result<Modes, Error>) -> Result<Self, Error> {
-        let modes = change(self.modes)?;
-        #[cfg(feature = "cuda")]
-        let device = match self.device {
-            Some(OnDevice { modes: there, stream }) => {
-                let there = there.with_modes(&stream, &modes);
-                let there = there.map_err(|why| why.on(modes.rank()))?;
-                Some(OnDevice { modes: there, stream })
-            }
-            None => None,
-        };
-        Ok(Self {
-            modes,
+        let changed = Self {
+            modes: change(self.modes)?,
             #[cfg(feature = "cuda")]
-            device,
-        })
+            device: None,
+        };
+        #[cfg(feature = "cuda")]
+        if let Some(OnDevice { gpu, stream, .. }) = self.device {
+            return changed.on(&gpu, &stream);
+        }
+        Ok(changed)
     }
 
     /// The same for arrays where this one is.

@@ -7,6 +7,7 @@ pub(crate) mod beyond;
 pub(crate) mod cases;
 pub(crate) mod check;
 pub(crate) mod data;
+pub(crate) mod equation;
 pub(crate) mod failures;
 pub(crate) mod faulty;
 pub(crate) mod injected;

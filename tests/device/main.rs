@@ -12,3 +12,4 @@ mod fields;
 mod ranks;
 mod trace;
 mod tune;
+mod walls;

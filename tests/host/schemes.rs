@@ -2,140 +2,13 @@
 
 use proptest::prelude::*;
 use proptest::sample::select;
-use thriffty::planning::Transform;
-use thriffty::spectral::{Operator, Scheme, Tridiagonal};
-use thriffty::{Draft, Ends, Error};
+use thriffty::Error;
+use thriffty::spectral::{Operator, Scheme};
 
 use crate::common::RANKS;
-use crate::common::stencils::{CONDITIONS, length, rows, second};
+use crate::common::equation::{Equation, OnHost};
+use crate::common::stencils::CONDITIONS;
 use crate::common::tiling::Rng;
-
-/// A discrete equation: boundary conditions, a scheme along each axis or coefficients along one.
-#[derive(Debug)]
-struct Equation {
-    shift: f64,
-    shape: [usize; 3],
-    ends: [Ends; 3],
-    schemes: [Scheme; 3],
-    tridiagonal: Option<(usize, Tridiagonal)>,
-}
-
-impl Equation {
-    /// A random one; of those with coefficients, the grid is stretched along an axis.
-    fn new(mut shape: [usize; 3], ends: [Ends; 3], stretched: bool, rng: &mut Rng) -> Self {
-        let schemes = [(); 3].map(|()| Scheme::ALL[1 + rng.below(Scheme::ALL.len() - 1)]);
-        for (n, ends) in shape.iter_mut().zip(ends) {
-            *n = ends.kind().least_points().max(*n);
-        }
-        let tridiagonal = stretched.then(|| {
-            let axis = rng.below(3);
-            let cells = match (ends[axis].is_at_faces(), ends[axis].slopes()) {
-                (false, _) => shape[axis],
-                (true, slopes) => shape[axis] + 1 - slopes.iter().filter(|slope| **slope).count(),
-            };
-            let mut faces = vec![0.0];
-            for cell in 0..cells {
-                faces.push(faces[cell] + 0.5 + rng.below(1000) as f64 / 500.0);
-            }
-            (axis, Tridiagonal::second_derivative(&faces, ends[axis]).unwrap())
-        });
-        let shift = if rng.below(2) == 0 { 0.0 } else { 0.3 };
-        Self { shift, shape, ends, schemes, tridiagonal }
-    }
-
-    /// What plans are told.
-    fn asked(&self) -> [Ends; 3] {
-        let mut ends = self.ends;
-        if let Some((axis, _)) = self.tridiagonal {
-            ends[axis] = Ends::Tridiagonal;
-        }
-        ends
-    }
-
-    fn at(&self, [i, j, k]: [usize; 3]) -> usize {
-        (i * self.shape[1] + j) * self.shape[2] + k
-    }
-
-    fn len(&self) -> usize {
-        self.shape.iter().product()
-    }
-
-    /// What an operator makes of data, of all ranks together.
-    fn applied(&self, ranks: usize, operator: Operator, data: &[f64]) -> Vec<f64> {
-        let parts = thriffty::threads(ranks, |comm| match self.asked().contains(&Ends::Periodic) {
-            true => self.part(thriffty::r2c(&comm, self.shape).ends(self.asked()), operator, data),
-            false => {
-                let draft = thriffty::r2r(&comm, self.shape, self.asked().map(Ends::kind));
-                self.part(draft, operator, data)
-            }
-        });
-        let mut made = vec![0.0; data.len()];
-        for (index, value) in parts.unwrap().into_iter().flatten() {
-            made[self.at(index)] = value;
-        }
-        made
-    }
-
-    fn part<K: Transform<Physical = f64>>(
-        &self,
-        draft: Draft<'_, K, 3>,
-        operator: Operator,
-        data: &[f64],
-    ) -> Result<Vec<([usize; 3], f64)>, Error> {
-        let mut plan = draft.transposed_output(true).build()?;
-        let lengths = std::array::from_fn(|axis| length(self.ends[axis], self.shape[axis]));
-        let mut domain = plan.domain(lengths)?.with_schemes(&self.schemes)?;
-        if let Some((_, scheme)) = &self.tridiagonal {
-            domain = domain.with_tridiagonal(scheme.clone())?;
-        }
-        let mut field = plan.input();
-        field.fill(|index| data[self.at(index)]);
-        let mut field = plan.forward(field)?;
-        domain.apply_in_place(operator, &mut field);
-        Ok(plan.inverse(field)?.iter().map(|(index, value)| (index, *value)).collect())
-    }
-
-    /// The second derivative along all axes, by its stencils.
-    fn laplacian(&self, f: &[f64]) -> Vec<f64> {
-        let mut sum = vec![0.0; f.len()];
-        for axis in 0..3 {
-            let change = match &self.tridiagonal {
-                Some((along, scheme)) if *along == axis => rows(f, self.shape, axis, scheme),
-                _ => second(f, self.shape, axis, (self.ends[axis], self.schemes[axis])),
-            };
-            sum.iter_mut().zip(change).for_each(|(sum, change)| *sum += change);
-        }
-        sum
-    }
-
-    /// Whether a constant is a solution.
-    fn is_singular(&self) -> bool {
-        self.shift == 0.0 && self.ends.iter().all(|ends| ends.slopes() == [true; 2])
-    }
-
-    fn noise(&self, rng: &mut Rng) -> Vec<f64> {
-        (0..self.len()).map(|_| rng.below(2001) as f64 / 1e3 - 1.0).collect()
-    }
-
-    /// A solution fulfils the equation, and its Laplacian is that of the stencils.
-    fn check(&self, ranks: usize, rng: &mut Rng) {
-        let rho = self.noise(rng);
-        let phi = self.applied(ranks, Operator::Helmholtz(self.shift), &rho);
-        let laplacian = self.laplacian(&phi);
-        let found = self.applied(ranks, Operator::Laplacian, &phi);
-        let most = |values: &[f64]| values.iter().fold(0.0f64, |most, v| most.max(v.abs()));
-        let mut residual: Vec<f64> =
-            (0..rho.len()).map(|i| rho[i] + laplacian[i] - self.shift * phi[i]).collect();
-        // A mean stays where nothing holds it.
-        if self.is_singular() {
-            let mean = residual[0];
-            residual.iter_mut().for_each(|r| *r -= mean);
-        }
-        assert!(most(&residual) < 1e-12, "{:e} of {self:?}, {ranks} ranks", most(&residual));
-        let differences: Vec<_> = found.iter().zip(&laplacian).map(|(x, y)| x - y).collect();
-        assert!(most(&differences) < 1e-12, "{:e} of {self:?}", most(&differences));
-    }
-}
 
 /// As of the Python package.
 fn cases() -> u32 {
@@ -158,7 +31,7 @@ proptest! {
         seed in any::<u64>().no_shrink(),
     ) {
         let mut rng = Rng(seed);
-        Equation::new(shape, ends, stretched, &mut rng).check(ranks, &mut rng);
+        Equation::new(shape, ends, stretched, &mut rng).check(&OnHost, ranks, &mut rng);
     }
 }
 

@@ -75,4 +75,7 @@ pub use redistribute::{
     Chunk, LocalRead, LocalReadBox, Redistribution, TransposedWhenRead, by_host,
 };
 pub use simulate::{Message, Order, Played, Schedule, Simulation, Simulator, Summary};
-pub use spectral::{AxisModes, Modes, Operator, Scheme, Spectrum, Tridiagonal, Wavenumbers, mode};
+pub use spectral::{
+    AxisModes, Modes, Operator, Scheme, Spectrum, SystemTask, Systems, Tridiagonal, Wavenumbers,
+    mode,
+};

@@ -7,7 +7,7 @@ use bytemuck::{cast_slice, cast_slice_mut};
 
 use super::modes::{AxisModes, Modes};
 use super::operator::Operator;
-use super::systems::Task;
+use super::systems::SystemTask;
 use crate::base::{Error, Precision, Real};
 use crate::geometry::MAX_AXES;
 
@@ -177,7 +177,7 @@ fn rows(modes: &Modes, mut body: impl FnMut(Row)) {
 
 /// Applies an operator to one operand whose lengths were checked.
 fn run<T: Real>(modes: &Modes, operator: Operator, mut arrays: impl Arrays<T>) {
-    if let Some((systems, task)) = modes.systems().zip(Task::of(operator)) {
+    if let Some((systems, task)) = modes.systems().zip(SystemTask::of(operator)) {
         systems.run(task, modes.width(), &mut arrays);
         return;
     }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::operator::Operator;
 use super::scheme::Scheme;
-use super::systems::{Systems, Task};
+use super::systems::{SystemTask, Systems};
 use super::tridiagonal::Tridiagonal;
 use super::wavenumbers::{is_nyquist, wavenumber};
 use crate::base::{Error, Precision};
@@ -185,7 +185,8 @@ impl Modes {
         self.spectrum.kinds.iter().position(|kind| *kind == Kind::Tridiagonal)
     }
 
-    pub(super) fn systems(&self) -> Option<&Systems> {
+    /// The systems along the axis of kind tridiagonal, if there are coefficients.
+    pub fn systems(&self) -> Option<&Systems> {
         self.systems.as_ref()
     }
 
@@ -248,7 +249,7 @@ impl Modes {
         let kinds = &self.spectrum.kinds;
         if let Some(axis) = self.tridiagonal_axis() {
             let what = || format!("coefficients along the tridiagonal axis {axis}");
-            match Task::of(operator) {
+            match SystemTask::of(operator) {
                 Some(_) if self.systems.is_none() => {
                     return Err(Error::argument(
                         what(),

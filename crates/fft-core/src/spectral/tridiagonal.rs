@@ -22,10 +22,7 @@ use crate::problem::Ends;
 pub struct Tridiagonal {
     pub(super) lower: Vec<f64>,
     pub(super) upper: Vec<f64>,
-    /// Minus the sum of each row, which is 0 but for ends.
     pub(super) excess: Vec<f64>,
-    /// The weights of points in the sum of a row's equations that has no fluxes: on a grid of cells
-    /// their widths. Their sum is 1.
     pub(super) weights: Vec<f64>,
 }
 
@@ -165,13 +162,24 @@ impl Tridiagonal {
         [a, -(a + c + self.excess[j]), c]
     }
 
+    /// Minus the sum of each row, which is 0 except at ends.
+    pub fn excess(&self) -> &[f64] {
+        &self.excess
+    }
+
+    /// The weights of points in the sum of all rows that has no fluxes: on a grid of cells their
+    /// widths. The sum of weights is 1.
+    pub fn weights(&self) -> &[f64] {
+        &self.weights
+    }
+
     /// Whether the first point follows the last.
     pub(super) fn is_periodic(&self) -> bool {
         self.lower[0] != 0.0 || self.upper[self.len() - 1] != 0.0
     }
 
     /// Whether a constant has no second derivative, so that a solution is known up to one.
-    pub(super) fn is_singular(&self) -> bool {
+    pub fn is_singular(&self) -> bool {
         self.excess.iter().all(|excess| *excess == 0.0)
     }
 }

@@ -11,6 +11,7 @@ pub(crate) mod form;
 pub(crate) mod message;
 pub(crate) mod pieces;
 pub(crate) mod records;
+pub(crate) mod systems;
 pub(crate) mod tiling;
 
 pub use coded::PlacedTransfer;

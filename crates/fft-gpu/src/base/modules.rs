@@ -12,12 +12,13 @@ use super::error::{GpuError, tried};
 pub(crate) const THREADS: u32 = 128;
 
 /// The binaries of `kernels/`, in the order of [`Source`]; `cargo xtask kernels` makes them.
-const BINARIES: [&[u8]; 8] = [
+const BINARIES: [&[u8]; 9] = [
     include_bytes!("../../kernels/transfer.fatbin"),
     include_bytes!("../../kernels/encode.fatbin"),
     include_bytes!("../../kernels/settle.fatbin"),
     include_bytes!("../../kernels/decode.fatbin"),
     include_bytes!("../../kernels/spectral.fatbin"),
+    include_bytes!("../../kernels/systems.fatbin"),
     include_bytes!("../../kernels/energy.fatbin"),
     include_bytes!("../../kernels/trig.fatbin"),
     include_bytes!("../../kernels/noise.fatbin"),
@@ -30,6 +31,7 @@ pub(crate) enum Source {
     Settle,
     Decode,
     Spectral,
+    Systems,
     Energy,
     Trig,
     Noise,

@@ -7,10 +7,10 @@ use std::ptr::null_mut;
 
 use cudarc::driver::sys::{self, CUdeviceptr};
 use cudarc::driver::{
-    CudaSlice, CudaStream, DevicePtr, DevicePtrMut, DeviceRepr, DeviceSlice, DriverError,
-    LaunchConfig, PushKernelArg,
+    CudaStream, DevicePtr, DevicePtrMut, DeviceRepr, DeviceSlice, DriverError, LaunchConfig,
+    PushKernelArg,
 };
-use fft_core::{Precision, Transfer};
+use fft_core::Transfer;
 
 use super::memory::DeviceMemory;
 use super::pinned::Pinned;
@@ -18,7 +18,7 @@ use crate::abi::batch::{Batch, Reach};
 use crate::abi::coded::{DecodeBuffers, EncodeBuffers, RawMessages};
 use crate::abi::form::Form;
 use crate::abi::records::{
-    BatchRecord, DecodeJob, EncodeJob, LinesRecord, ModesRecord, PartRecord, QueueRecord,
+    BatchRecord, DecodeJob, EncodeJob, LinesRecord, PartRecord, QueueRecord,
 };
 use crate::base::modules::blocks;
 use crate::base::{GpuError, GpuReal, Kernel, THREADS, tried};
@@ -33,8 +33,6 @@ unsafe impl DeviceRepr for DecodeJob {}
 unsafe impl DeviceRepr for PartRecord {}
 // SAFETY: as for `BatchRecord`.
 unsafe impl DeviceRepr for LinesRecord {}
-// SAFETY: as for `BatchRecord`.
-unsafe impl DeviceRepr for ModesRecord {}
 
 /// Launches a kernel on a grid with these arguments; unsafe as that is.
 macro_rules! launch {
@@ -44,9 +42,10 @@ macro_rules! launch {
         launch.launch($grid).map(|_| ()).map_err(tried($what))
     }};
 }
+pub(super) use launch;
 
 /// The grid of a kernel with one thread for each element.
-fn grid_of(kernel: &Kernel, elements: usize) -> LaunchConfig {
+pub(super) fn grid_of(kernel: &Kernel, elements: usize) -> LaunchConfig {
     kernel.grid(elements.div_ceil(THREADS as usize))
 }
 
@@ -368,104 +367,4 @@ pub(crate) fn scale<T: GpuReal>(
     let grid = grid_of(kernel, n as usize);
     // SAFETY: the arguments are those of `scale_*`, which accesses the buffer's `n` numbers.
     unsafe { launch!(stream, kernel, grid, "launching a scaling", &data, &n, &factor) }
-}
-
-/// A source, or none where it is the destination, the destination, and bytes of a real number.
-type Operands<'a> = (Option<&'a DeviceMemory<u8>>, &'a mut DeviceMemory<u8>, usize);
-
-/// The addresses of operands with so many components of modes before and after.
-fn operands(
-    (src, dst, real): Operands<'_>,
-    modes: &ModesRecord,
-    [before, after]: [u32; 2],
-    width: u32,
-) -> Result<[CUdeviceptr; 2], GpuError> {
-    let align = width as usize * real;
-    let reach = |components| {
-        let bytes = modes.elements as usize * align * components as usize;
-        Reach { bytes, align }
-    };
-    let to = (dst.address(), dst.len());
-    let from = src.map_or(to, |src| (src.address(), src.len()));
-    check("the spectrum", from, reach(before))?;
-    check("the result", to, reach(after))?;
-    Ok([from.0, to.0])
-}
-
-/// Multiplies modes by a function of their wavenumbers.
-pub(crate) fn by_wavenumbers(
-    (stream, kernel): (&CudaStream, &Kernel),
-    (modes, tables): (&ModesRecord, &CudaSlice<f64>),
-    (what, parameter, width): (u32, f64, u32),
-    arrays: Operands<'_>,
-) -> Result<(), GpuError> {
-    let [src, dst] = operands(arrays, modes, [1, 1], width)?;
-    let (tables, _reads) = tables.device_ptr(stream);
-    let modes = &ModesRecord { tables, ..*modes };
-    let (grid, launching) = (grid_of(kernel, modes.elements as usize), "launching an operator");
-    // SAFETY: the arguments are those of `by_wavenumbers_*`. It accesses one component, found in
-    // both arrays, and the tables that the record was made with.
-    unsafe {
-        launch!(stream, kernel, grid, launching, modes, &what, &parameter, &width, &src, &dst)
-    }
-}
-
-/// Applies an operator with derivatives of first order.
-pub(crate) fn derivatives(
-    (stream, kernel): (&CudaStream, &Kernel),
-    (modes, tables): (&ModesRecord, &CudaSlice<f64>),
-    (what, component): (u32, u32),
-    arrays: Operands<'_>,
-) -> Result<(), GpuError> {
-    let n = modes.dimensions;
-    // In the order of `Vector` of `kernels/spectral.cu`.
-    let components = match what {
-        0 => [1, 1],
-        1 => [1, n],
-        2 => [n, 1],
-        3 if n == 2 => [2, 1],
-        3 => [3, 3],
-        _ => [n, n],
-    };
-    let [src, dst] = operands(arrays, modes, components, 2)?;
-    let (tables, _reads) = tables.device_ptr(stream);
-    let modes = &ModesRecord { tables, ..*modes };
-    let (grid, launching) = (grid_of(kernel, modes.elements as usize), "launching an operator");
-    // SAFETY: the arguments are those of `derivatives_*`. It accesses the operator's components,
-    // found in both arrays, and the tables that the record was made with.
-    unsafe { launch!(stream, kernel, grid, launching, modes, &what, &component, &src, &dst) }
-}
-
-/// Multiplies arrays of so many elements by another; complex ones with this sign of its imaginary
-/// parts.
-pub(crate) fn products(
-    (stream, kernel): (&CudaStream, &Kernel),
-    (elements, sign, precision): (usize, Option<f64>, Precision),
-    by: &DeviceMemory<u8>,
-    data: &mut DeviceMemory<u8>,
-) -> Result<(), GpuError> {
-    let align = precision.bytes() * if sign.is_some() { 2 } else { 1 };
-    let bytes = elements * align;
-    if bytes == 0 {
-        return Ok(());
-    }
-    check("the kernel", (by.address(), by.len()), Reach { bytes, align })?;
-    check("the spectrum", (data.address(), data.len()), Reach { bytes, align })?;
-    let (count, batches) = (elements as u64, (data.len() / bytes) as u64);
-    let (from, to) = (by.address(), data.address());
-    let (grid, what) = (grid_of(kernel, elements), "launching a product of spectra");
-    // SAFETY: the arguments are those of `products_*`, or of `real_products_*` without a sign. The
-    // kernel reads one component, found in the first array, and writes those of the second.
-    unsafe {
-        match (sign, precision) {
-            (None, _) => launch!(stream, kernel, grid, what, &count, &batches, &from, &to),
-            (Some(sign), Precision::F32) => {
-                let sign = sign as f32;
-                launch!(stream, kernel, grid, what, &count, &batches, &sign, &from, &to)
-            }
-            (Some(sign), Precision::F64) => {
-                launch!(stream, kernel, grid, what, &count, &batches, &sign, &from, &to)
-            }
-        }
-    }
 }

@@ -18,6 +18,7 @@ mod rank_exports;
 mod rank_memory;
 mod shared_arrays;
 mod slots;
+mod spectral;
 
 pub(crate) use block::{Block, Owned, device_buffer};
 pub(crate) use columns::{Columns, run_columns};
@@ -28,8 +29,8 @@ pub(crate) use event::CudaEvent;
 pub use foreign::{borrow, borrow_stream, keeping_context};
 pub(crate) use gathering::Gathering;
 pub(crate) use launch::{
-    NoiseSource, after_trig, before_trig, by_wavenumbers, derivatives, products, run_decode,
-    run_distance, run_encode, run_energy, run_noise, run_transfer, scale,
+    NoiseSource, after_trig, before_trig, run_decode, run_distance, run_encode, run_energy,
+    run_noise, run_transfer, scale,
 };
 pub use memory::{DeviceMemory, Lent, LentMut, lend, lend_mut, numbers, numbers_mut};
 pub(crate) use nvrtc::{compiled, compiles};
@@ -41,3 +42,6 @@ pub(crate) use rank_memory::RankMemory;
 pub(crate) use shared_arrays::SharedArrays;
 pub use shared_arrays::SharedSlice;
 pub(crate) use slots::{DeviceSlot, SlotMemory};
+pub(crate) use spectral::{
+    Operands, SystemsMemory, by_wavenumbers, derivatives, products, run_systems, threads_of,
+};

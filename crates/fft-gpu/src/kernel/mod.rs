@@ -6,6 +6,7 @@ pub(crate) mod encoder;
 pub(crate) mod message_slots;
 pub(crate) mod modes;
 pub(crate) mod noise;
+pub(crate) mod systems;
 pub(crate) mod transfers;
 
 pub use column_fft::ColumnFft;

@@ -4,8 +4,9 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use cudarc::driver::{CudaSlice, CudaStream, DevicePtrMut, DeviceSlice};
-use fft_core::{Modes, Operator, Precision};
+use fft_core::{Modes, Operator, Precision, SystemTask};
 
+use super::systems::DeviceSystems;
 use crate::abi::divisor::{Divisor, MOST_ELEMENTS};
 use crate::abi::records::{AXES, ModesRecord};
 use crate::base::{Gpu, GpuError, GpuReal, Kernel, Source, tried};
@@ -24,43 +25,40 @@ pub struct DeviceModes {
     by_wavenumbers: Kernel,
     derivatives: Kernel,
     products: Kernel,
+    systems: Option<DeviceSystems>,
 }
 
 /// A kernel's operator and its arguments.
-enum Call {
+enum Call<'a> {
     ByWavenumbers(u32, f64),
     /// The component of a derivative along one axis; otherwise 0.
     Derivatives(u32, u32),
+    Systems(&'a DeviceSystems, SystemTask),
 }
 
 impl DeviceModes {
-    /// Copies the tables of modes to the device.
+    /// Copies the tables of modes to the device, and reserves memory for tridiagonal systems.
     ///
     /// # Errors
-    /// [`GpuError::Argument`] for 2^31 modes or more; [`GpuError::Driver`].
+    /// [`GpuError::Argument`] for 2^31 modes or more; [`GpuError::Memory`]; [`GpuError::Driver`].
     pub fn new(gpu: &Gpu, stream: &Arc<CudaStream>, modes: &Modes) -> Result<Self, GpuError> {
         let (record, tables) = Self::tables(stream, modes)?;
         let precision = modes.spectrum().precision;
         let kernel = |what| gpu.kernel(Source::Spectral, &format!("{what}_{precision}"));
-        let products = if modes.width() == 2 { "products" } else { "real_products" };
+        let width = modes.width();
+        let products = if width == 2 { "products" } else { "real_products" };
+        let systems = modes.systems().filter(|_| modes.points() > 0);
+        let systems = systems.map(|of| DeviceSystems::new(gpu, stream, of, (width, precision)));
         Ok(Self {
             record,
             tables,
-            width: modes.width(),
+            width,
             precision,
             by_wavenumbers: kernel("by_wavenumbers")?,
             derivatives: kernel("derivatives")?,
             products: kernel(products)?,
+            systems: systems.transpose()?,
         })
-    }
-
-    /// The same kernels for other wavenumbers.
-    ///
-    /// # Errors
-    /// [`GpuError::Driver`].
-    pub fn with_modes(self, stream: &Arc<CudaStream>, modes: &Modes) -> Result<Self, GpuError> {
-        let (record, tables) = Self::tables(stream, modes)?;
-        Ok(Self { record, tables, ..self })
     }
 
     fn tables(
@@ -90,12 +88,15 @@ impl DeviceModes {
         Ok((record, copied))
     }
 
-    fn call(modes: &Modes, operator: Operator) -> Result<Call, GpuError> {
+    fn call(&self, modes: &Modes, operator: Operator) -> Result<Call<'_>, GpuError> {
         use Call::{ByWavenumbers, Derivatives};
         let staggered = modes.axes().iter().find(|axis| axis.scheme().is_staggered());
         if let Some(axis) = staggered.filter(|_| operator.derives()) {
             let what = "scheme of derivatives on a device";
             return Err(GpuError::argument(what, axis.scheme(), "one that is not staggered"));
+        }
+        if let Some((systems, task)) = self.systems.as_ref().zip(SystemTask::of(operator)) {
+            return Ok(Call::Systems(systems, task));
         }
         Ok(match operator {
             Operator::Laplacian => ByWavenumbers(0, 0.0),
@@ -136,13 +137,14 @@ impl DeviceModes {
             return Ok(());
         }
         let [from, to] = [before, after].map(|components| components * self.component_bytes());
-        let call = Self::call(modes, operator)?;
+        let call = self.call(modes, operator)?;
         let (record, real) = ((&self.record, &self.tables), self.precision.bytes());
         for operand in 0..dst.len() / to {
             let input = src.map(|src| src.part(operand * from..(operand + 1) * from));
             let mut output = dst.part_mut(operand * to..(operand + 1) * to);
             let arrays = (input.as_deref(), &mut *output, real);
             match call {
+                Call::Systems(systems, task) => systems.run(stream, task, arrays),
                 Call::ByWavenumbers(what, parameter) => ffi::by_wavenumbers(
                     (stream, &self.by_wavenumbers),
                     record,

@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 
+mod systems;
+
 use fft_core::{Packed, Transfer, Wire};
 
 use crate::abi::coded::{RawMessages, messages};
@@ -44,46 +46,48 @@ enum Races {
     Found,
 }
 
-/// The programs that run kernels, compiled where their source has changed; none without `c++`.
+/// The programs that run kernels of messages and boxes; none without `c++`.
 fn programs(races: Races) -> Option<&'static [PathBuf; 4]> {
     static PROGRAMS: [OnceLock<Option<[PathBuf; 4]>>; 2] = [OnceLock::new(), OnceLock::new()];
-    let found = races == Races::Found;
-    let compile = |name: &str| {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/on_cpu/{name}.cpp"));
-        // Products and sums round twice, as in the kernels and on the CPU. A jump to another stack
-        // is allowed.
-        let mut flags = vec!["-std=c++17", "-O1", "-w", "-g1", "-pthread", "-ffp-contract=off"];
-        flags.push("-U_FORTIFY_SOURCE");
-        // Its callbacks are in races.hpp, so that the linker gets no library.
-        flags.extend(found.then_some("-fsanitize=thread"));
-        let read = Command::new("c++").args(&flags).arg("-E").arg(&source).output();
-        if read.as_ref().is_err_and(|why| why.kind() == std::io::ErrorKind::NotFound) {
-            eprintln!("not run: there is no c++ (Debian's package g++)");
-            return None;
-        }
-        // The hash is of the preprocessed source, so that nothing is compiled twice.
-        let mut hash = DefaultHasher::new();
-        (&flags, read.unwrap().stdout).hash(&mut hash);
-        let program = std::env::current_exe().unwrap();
-        let program = program.with_file_name(format!("on-cpu-{name}-{:016x}", hash.finish()));
-        if program.exists() {
-            return Some(program);
-        }
-        // Renamed when complete, as other tests may run at the same time.
-        let made = program.with_extension(std::process::id().to_string());
-        let object = made.with_extension(format!("{}.o", std::process::id()));
-        let mut compiler = Command::new("c++");
-        let status = compiler.args(&flags).args(["-c", "-o"]).args([&object, &source]).status();
-        assert!(status.unwrap().success(), "{name}: kernels do not compile for a CPU");
-        let linked = Command::new("c++").args(["-pthread", "-o"]).args([&made, &object]).status();
-        assert!(linked.unwrap().success(), "{name}: kernels do not link for a CPU");
-        std::fs::remove_file(object).unwrap();
-        std::fs::rename(made, &program).unwrap();
-        Some(program)
-    };
+    let compile = |name: &str| compile(name, races);
     let all =
         || Some([compile("encode")?, compile("decode")?, compile("transfer")?, compile("places")?]);
-    PROGRAMS[usize::from(found)].get_or_init(all).as_ref()
+    PROGRAMS[races as usize].get_or_init(all).as_ref()
+}
+
+/// A program that runs kernels, compiled if its source has changed; none without `c++`.
+fn compile(name: &str, races: Races) -> Option<PathBuf> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/on_cpu/{name}.cpp"));
+    // Products and sums round twice, as in the kernels and on the CPU. A jump to another stack
+    // is allowed.
+    let mut flags = vec!["-std=c++17", "-O1", "-w", "-g1", "-pthread", "-ffp-contract=off"];
+    flags.push("-U_FORTIFY_SOURCE");
+    // Its callbacks are in races.hpp, so that the linker gets no library.
+    flags.extend((races == Races::Found).then_some("-fsanitize=thread"));
+    let read = Command::new("c++").args(&flags).arg("-E").arg(&source).output();
+    if read.as_ref().is_err_and(|why| why.kind() == std::io::ErrorKind::NotFound) {
+        eprintln!("not run: there is no c++ (Debian's package g++)");
+        return None;
+    }
+    // The hash is of the preprocessed source, so that nothing is compiled twice.
+    let mut hash = DefaultHasher::new();
+    (&flags, read.unwrap().stdout).hash(&mut hash);
+    let program = std::env::current_exe().unwrap();
+    let program = program.with_file_name(format!("on-cpu-{name}-{:016x}", hash.finish()));
+    if program.exists() {
+        return Some(program);
+    }
+    // Renamed when complete, as other tests may run at the same time.
+    let made = program.with_extension(std::process::id().to_string());
+    let object = made.with_extension(format!("{}.o", std::process::id()));
+    let mut compiler = Command::new("c++");
+    let status = compiler.args(&flags).args(["-c", "-o"]).args([&object, &source]).status();
+    assert!(status.unwrap().success(), "{name}: kernels do not compile for a CPU");
+    let linked = Command::new("c++").args(["-pthread", "-o"]).args([&made, &object]).status();
+    assert!(linked.unwrap().success(), "{name}: kernels do not link for a CPU");
+    std::fs::remove_file(object).unwrap();
+    std::fs::rename(made, &program).unwrap();
+    Some(program)
 }
 
 thread_local! {

@@ -2,7 +2,7 @@
 
 use std::f64::consts::TAU;
 
-use fft_core::{Grid, Kind, Layout, Modes, Operator, Precision, Spectrum};
+use fft_core::{Ends, Grid, Kind, Layout, Modes, Operator, Precision, Spectrum, Tridiagonal};
 use fft_gpu::{DeviceModes, Gpu, GpuError, GpuReal, Scaling, lend, lend_mut};
 
 use super::{data, gpu};
@@ -30,9 +30,9 @@ fn close<T: GpuReal>(found: &[T], expected: &[T], what: &str) {
     }
 }
 
-/// All operators of some kinds, between two arrays and within one, of two operands.
-fn operators<T: GpuReal>(gpu: &Gpu, kinds: [Kind; 3], operators: &[Operator]) {
-    let (stream, modes) = (gpu.stream(), modes::<T>(kinds));
+/// All operators on modes, between two arrays and within one, of two operands.
+fn operators<T: GpuReal>(gpu: &Gpu, modes: Modes, operators: &[Operator]) {
+    let (stream, kinds) = (gpu.stream(), modes.spectrum().kinds);
     let on_device = DeviceModes::new(gpu, &stream, &modes).unwrap();
     let reals = modes.points() * modes.width();
     let (_, source) = data::fields::<T>(6 * reals).swap_remove(0);
@@ -70,10 +70,21 @@ fn multiplies<T: GpuReal>(gpu: &Gpu) {
     for kinds in [[C2C; 3], [C2C, C2C, R2C], [C2C, Kind::None, C2C]] {
         let all: Vec<_> = scalars.into_iter().chain(vectors).collect();
         let all = if kinds[1] == Kind::None { [&scalars[..], &vectors[1..]].concat() } else { all };
-        operators::<T>(gpu, kinds, &all);
+        operators::<T>(gpu, modes::<T>(kinds), &all);
     }
     for kinds in [[Dct2, C2C, Dst3], [Dct2, Kind::None, Dst3]] {
-        operators::<T>(gpu, kinds, &scalars);
+        operators::<T>(gpu, modes::<T>(kinds), &scalars);
+    }
+    for (kinds, ends) in [
+        ([C2C, Kind::Tridiagonal, C2C], Ends::Neumann),
+        ([Dct2, Kind::Tridiagonal, Dst3], Ends::Dirichlet),
+        ([C2C, C2C, Kind::Tridiagonal], Ends::Periodic),
+    ] {
+        let modes = modes::<T>(kinds);
+        let n = if kinds[1] == Kind::Tridiagonal { 12 } else { 9 };
+        let faces: Vec<f64> = (0..=n).map(|i| (i * i + 5 * i) as f64 / 20.0).collect();
+        let scheme = Tridiagonal::second_derivative(&faces, ends).unwrap();
+        operators::<T>(gpu, modes.with_tridiagonal(scheme).unwrap(), &scalars[..3]);
     }
     let stream = gpu.stream();
     for kinds in [[C2C; 3], [Dct2; 3]] {

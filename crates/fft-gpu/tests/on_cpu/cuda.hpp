@@ -18,6 +18,7 @@
 
 struct alignas(8) uint2 { unsigned x, y; };
 struct alignas(16) uint4 { unsigned x, y, z, w; };
+struct alignas(16) double2 { double x, y; };
 struct Index { unsigned x; };
 inline thread_local Index threadIdx, blockIdx;
 inline Index gridDim;
@@ -86,6 +87,8 @@ template <class N> N __reduce_max_sync(unsigned mask, N x) { return of_warp(mask
 inline unsigned __ballot_sync(unsigned mask, bool x) { return __reduce_or_sync(mask, unsigned(x) << threadIdx.x % 32); }
 inline bool __any_sync(unsigned mask, bool x) { return __ballot_sync(mask, x) != 0; }
 inline bool __all_sync(unsigned mask, bool x) { return __ballot_sync(mask, x) == mask; }
+
+template <class N> N __ldg(const N* at) { return *at; }
 
 inline unsigned __byte_perm(unsigned low, unsigned high, unsigned which)
 {

@@ -54,11 +54,15 @@ class Room {
     }
     u8* begin() { return memory.data() + front; }
     bool has(const void* to, u64 many) { return to >= begin() && static_cast<const u8*>(to) + many <= begin() + bytes; }
-    // Puts it out.
-    void send()
+    void check()
     {
         for (size_t i = 0; i < memory.size(); i++)
             if ((i < front || i >= front + bytes) && memory[i] != FILL) fail("something was written outside");
+    }
+    // Puts it out.
+    void send()
+    {
+        check();
         fwrite(begin(), 1, bytes, stdout);
     }
     static Room* current;

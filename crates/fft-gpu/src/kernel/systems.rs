@@ -1,0 +1,63 @@
+//! Tridiagonal systems of the modes of a spectrum.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cudarc::driver::CudaStream;
+use fft_core::{Precision, SystemTask, Systems};
+
+use crate::abi::systems::{SystemTables, SystemsRecord, room_of_thread};
+use crate::base::{Gpu, GpuError, Kernel, Source, tried};
+use crate::ffi::{self, Operands, SystemsMemory};
+
+/// Systems of a rank's modes, with their coefficients on the device.
+pub(super) struct DeviceSystems {
+    record: SystemsRecord,
+    /// Real numbers of a point.
+    width: usize,
+    /// One launch at a time has the room.
+    memory: Mutex<SystemsMemory>,
+    solve: Kernel,
+    differences: Kernel,
+}
+
+impl DeviceSystems {
+    /// Copies the coefficients of systems of `width` numbers a point to the device, and reserves
+    /// memory for the threads that are resident at once.
+    pub(super) fn new(
+        gpu: &Gpu,
+        stream: &Arc<CudaStream>,
+        systems: &Systems,
+        (width, precision): (usize, Precision),
+    ) -> Result<Self, GpuError> {
+        let SystemTables { record, rows, squares } = SystemTables::new(systems)?;
+        let kernel = |what| gpu.kernel(Source::Systems, &format!("{what}_{precision}x{width}"));
+        let periodic = systems.are_periodic();
+        let solve = kernel(if periodic { "solve_periodic" } else { "solve" })?;
+        let room_of_thread = room_of_thread(systems.scheme().len(), width, periodic);
+        let numbers = ffi::threads_of(&solve, &record) * room_of_thread;
+        let failed = |why| GpuError::allocating(numbers * size_of::<f64>(), why);
+        let room = stream.alloc_zeros(numbers).map_err(failed)?;
+        let copied =
+            |table: &[f64]| stream.clone_htod(table).map_err(tried("copying coefficients"));
+        let (rows, squares) = (copied(&rows)?, copied(&squares)?);
+        let memory = Mutex::new(SystemsMemory { rows, squares, room, room_of_thread });
+        let differences = kernel("differences")?;
+        Ok(Self { record, width, memory, solve, differences })
+    }
+
+    /// Queues a task on one component; without a source, within the destination.
+    pub(super) fn run(
+        &self,
+        stream: &CudaStream,
+        task: SystemTask,
+        arrays: Operands<'_>,
+    ) -> Result<(), GpuError> {
+        let (kernel, more) = match task {
+            SystemTask::Laplacian => (&self.differences, 0.0),
+            SystemTask::Solve(shift) => (&self.solve, shift),
+        };
+        let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        let how = (more, self.width as u32);
+        ffi::run_systems((stream, kernel), &self.record, &mut memory, how, arrays)
+    }
+}
