@@ -1,6 +1,6 @@
 //! Ranges of NVIDIA's Tools Extension, which profilers like Nsight Systems show.
 
-use std::ffi::CString;
+use std::ffi::CStr;
 
 use fft_core::Profiler;
 
@@ -10,9 +10,8 @@ const LISTENER: &str = "NVTX_INJECTION64_PATH";
 struct Nvtx;
 
 impl Profiler for Nvtx {
-    fn begin(&self, text: &str) {
-        let text = CString::new(text).expect("texts of operations have no zeros");
-        nvtx_sys::range_push_ascii(&text);
+    fn begin(&self, text: &CStr) {
+        nvtx_sys::range_push_ascii(text);
     }
 
     fn end(&self) {

@@ -140,7 +140,8 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
     ) -> Result<(), Error> {
         self.lost = None;
         let begun = self.context.timings.begin();
-        self.context.timings.begin_range(direction.choose("thriffty forward", "thriffty inverse"));
+        let range = direction.choose(c"thriffty forward", c"thriffty inverse");
+        self.context.timings.begin_range(range);
         let ended = self.run_program(direction, src, dst);
         self.context.timings.end_range();
         self.context.timings.end(begun, Activity::Run(direction));

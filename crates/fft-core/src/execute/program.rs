@@ -1,5 +1,7 @@
 //! One direction of a bound recipe: operations, and the steps that run them.
 
+use std::ffi::CString;
+
 use super::device::WorkReals;
 use super::device::{Device, OpBuffers, Operation, Operations, Places, RunContext, Window};
 use super::error_budget::Budget;
@@ -12,6 +14,8 @@ use crate::lower::allocate::{Action, Allocation, Place, PlacedStep};
 pub(crate) struct BoundProgram<T: Real, Dev: Device<T>> {
     pub(crate) ops: Vec<Dev::Op>,
     pub(crate) texts: Vec<String>,
+    /// The texts for profilers.
+    ranges: Vec<CString>,
     needs: MemoryNeeds,
     out_of_place: Allocation,
     in_place: Allocation,
@@ -29,7 +33,9 @@ impl<T: Real, Dev: Device<T>> BoundProgram<T, Dev> {
         let Operations { ops, needs, texts } = bound;
         let (out_of_place, in_place) =
             (Allocation::new(&needs, false), Allocation::new(&needs, true));
-        Self { ops, texts, needs, out_of_place, in_place, budget: None }
+        let range = |text: &String| CString::new(text.as_str()).unwrap_or_default();
+        let ranges = texts.iter().map(range).collect();
+        Self { ops, texts, ranges, needs, out_of_place, in_place, budget: None }
     }
 
     /// Runs all operations, also after a failure, because other ranks depend on them.
@@ -47,7 +53,7 @@ impl<T: Real, Dev: Device<T>> BoundProgram<T, Dev> {
             let begun = context.timings.begin();
             let (done, activity) = match step.action {
                 Action::Run(op) => {
-                    context.timings.begin_range(&self.texts[op]);
+                    context.timings.begin_range(&self.ranges[op]);
                     let done = self.ops[op].run(context, buffers);
                     context.timings.end_range();
                     (done, Activity::Operation(op))

@@ -6,6 +6,7 @@
 //! their times replace those of the host when the run has ended. A [`Profiler`] is called when a
 //! run or an operation begins and ends.
 
+use std::ffi::CStr;
 use std::ops::{Deref, DerefMut, Sub};
 use std::time::Instant;
 
@@ -57,7 +58,7 @@ pub struct Event {
 /// Shows runs and operations to a tool that profiles the process.
 pub trait Profiler: Send {
     /// A run or an operation begins in this thread, within those that have not ended.
-    fn begin(&self, text: &str);
+    fn begin(&self, text: &CStr);
 
     /// What began last in this thread ends.
     fn end(&self);
@@ -91,7 +92,7 @@ impl Recorder {
         self.profiler = Some(profiler);
     }
 
-    pub(super) fn begin_range(&self, text: &str) {
+    pub(super) fn begin_range(&self, text: &CStr) {
         if let Some(profiler) = &self.profiler {
             profiler.begin(text);
         }

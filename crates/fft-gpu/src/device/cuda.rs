@@ -46,8 +46,9 @@ pub struct Cuda<T> {
     /// behind them.
     pub(super) begun: Arc<CudaEvent>,
     pub(super) chunks_of: Option<Range<u64>>,
-    /// Timed events between the operations of a traced run.
-    pub(super) marks: Vec<CudaEvent>,
+    /// Timed events between the operations of a traced run, and how many this run has recorded.
+    marks: Vec<CudaEvent>,
+    marked: usize,
 }
 
 impl<T: GpuReal> Cuda<T> {
@@ -81,6 +82,7 @@ impl<T: GpuReal> Cuda<T> {
             begun: Arc::new(CudaEvent::new(gpu.context())?),
             chunks_of: None,
             marks: Vec::new(),
+            marked: 0,
         })
     }
 
@@ -130,20 +132,22 @@ impl<T: GpuReal> Cuda<T> {
 
     /// Records one more mark on the stream.
     pub(super) fn record_mark(&mut self) -> Result<(), GpuError> {
-        let mark = CudaEvent::timed(self.gpu.context())?;
-        mark.record(&self.stream)?;
-        self.marks.push(mark);
+        if self.marked == self.marks.len() {
+            self.marks.push(CudaEvent::timed(self.gpu.context())?);
+        }
+        self.marks[self.marked].record(&self.stream)?;
+        self.marked += 1;
         Ok(())
     }
 
-    /// When the device reached the marks. The clock of the host is read when the last is waited
-    /// for, and the others precede it by times that the device has measured.
-    pub(super) fn marked_times(&self) -> Result<Vec<Instant>, GpuError> {
-        let Some(last) = self.marks.last() else { return Ok(Vec::new()) };
+    /// When the device reached the marks of this run. The clock of the host is read when the last
+    /// mark has been waited for; the others precede it by times that the device has measured.
+    pub(super) fn take_marked_times(&mut self) -> Result<Vec<Instant>, GpuError> {
+        let marks = &self.marks[..std::mem::take(&mut self.marked)];
+        let Some(last) = marks.last() else { return Ok(Vec::new()) };
         last.wait()?;
         let now = Instant::now();
-        let before = self.marks.iter().map(|mark| Ok(now - mark.until(last)?));
-        before.collect()
+        marks.iter().map(|mark| Ok(now - mark.until(last)?)).collect()
     }
 
     pub(super) fn stream_and_area(&mut self) -> (&Arc<CudaStream>, &mut DeviceMemory<u8>) {
