@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use thriffty::machine::{self, Machine};
-use thriffty::planning::{DynDraft, DynGrid, DynPlan, Options, Reduce};
+use thriffty::planning::{DynDraft, DynGrid, DynPlan, Options, on_any_rank};
 use thriffty::tuning::Progress;
 use thriffty::{Comm, Error, Tuning};
 
@@ -73,9 +73,7 @@ pub(super) fn name_machine<O: Offer>(
     let path = std::env::var_os("THRIFFTY_MACHINE").map(PathBuf::from).unwrap_or_default();
     let is_named = problem.transform.choices.are_given(&["machine"]);
     let is_wanted = comm.rank() == 0 && !is_named && !path.as_os_str().is_empty();
-    let mut named = [f64::from(u8::from(is_wanted))];
-    comm.allreduce(Reduce::Max, &mut named)?;
-    if named == [1.0] {
+    if on_any_rank(comm, [is_wanted])? == [true] {
         options.machine = load(&path)?.map(Machine::into);
     }
     Ok(())
