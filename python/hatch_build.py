@@ -66,7 +66,8 @@ class BuildHook(BuildHookInterface):
         if not shutil.which("cargo"):
             self.app.abort("thriffty: no cargo on PATH; the library needs Rust 1.88 or later")
         target = Path(self.root, os.environ.get("CARGO_TARGET_DIR", "target"), "wheel", name)
-        features = "fft-capi/mpi,fft-capi/cuda" if mpi else "fft-capi/cuda"
+        # Bindings to MPI and to NVTX both need libclang.
+        features = "fft-capi/mpi,fft-capi/cuda,fft-capi/nvtx" if mpi else "fft-capi/cuda"
         command = ["cargo", "build", "--release", "--locked", "--package", "fft-capi"]
         command += ["--features", features, "--target-dir", str(target)]
         if subprocess.run(command, cwd=self.root).returncode != 0:

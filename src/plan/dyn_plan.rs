@@ -12,6 +12,7 @@ use fft_core::{
 #[cfg(feature = "cuda")]
 use fft_gpu::DeviceMemory;
 
+use super::traced::attach_profiler;
 use crate::bound::{Bound, HostBound};
 use crate::field::{Bytes, BytesMut, DynArray, DynTransform, RankArrays};
 use crate::spectral::Domain;
@@ -95,7 +96,8 @@ impl DynPlan {
         };
         agree(comm, fits)?;
         assert_same(comm, &[("recipe", identity(&recipe))])?;
-        let bound = bind(&recipe)?;
+        let mut bound = bind(&recipe)?;
+        attach_profiler(bound.as_mut());
         let arrays = RankArrays::new(recipe.problem().clone(), comm.rank());
         Ok(Self { bound, recipe, report, key, arrays, tracer: None })
     }

@@ -5,7 +5,17 @@ use std::path::Path;
 use fft_core::{Direction, Error};
 
 use super::dyn_plan::DynPlan;
-use crate::trace::Tracer;
+use crate::bound::Bound;
+use crate::trace::{self, Tracer};
+
+/// Shows what this plan does to the profiler that listens, if there is one.
+pub(super) fn attach_profiler(bound: &mut dyn Bound) {
+    if let Some(profiler) = trace::profiler()
+        && let Some(recorder) = bound.executor_mut().recorder()
+    {
+        recorder.set_profiler(profiler);
+    }
+}
 
 impl DynPlan {
     /// Writes to a file what each rank does in later transforms, and when. Collective.
@@ -18,8 +28,8 @@ impl DynPlan {
     /// each. Several plans of the same ranks can have the same file; others need one of their own.
     /// Lines are written after each transform.
     ///
-    /// Transforms on devices return before their work is done, so that times of operations there
-    /// are times of their launches.
+    /// Operations on a GPU have a track of their own, with times that the GPU measures. A traced
+    /// transform waits for them, whereas others return when all is queued.
     ///
     /// # Errors
     /// On every rank: [`Error::OnRank`] when one cannot write the file.

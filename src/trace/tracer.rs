@@ -8,6 +8,10 @@ use fft_core::{Activity, Comm, Direction, Error, Event, PredictedOperation, Reci
 use super::clock::SharedClock;
 use super::file::TraceFile;
 
+/// The tracks of a rank.
+const HOST: usize = 0;
+const DEVICE: usize = 1;
+
 /// Writes what one rank of a plan does.
 pub(crate) struct Tracer {
     file: TraceFile,
@@ -54,6 +58,11 @@ impl Tracer {
         tracer.file.add(&format!(
             r#"{{"name":"process_name","ph":"M","pid":{rank},"args":{{"name":"rank {rank}, host of rank {host}"}}}}"#
         ));
+        for (track, name) in [(HOST, "host"), (DEVICE, "GPU")] {
+            tracer.file.add(&format!(
+                r#"{{"name":"thread_name","ph":"M","pid":{rank},"tid":{track},"args":{{"name":"{name}"}}}}"#
+            ));
+        }
         tracer.file.flush();
         Ok(tracer)
     }
@@ -101,8 +110,9 @@ impl Tracer {
         };
         let (begin, end) = (self.clock.micros(event.begin), self.clock.micros(event.end));
         let (rank, plan, run, duration) = (self.rank, self.plan, self.runs, end - begin);
+        let track = if event.on_device { DEVICE } else { HOST };
         format!(
-            r#"{{"name":"{name}","cat":"{category}","ph":"X","pid":{rank},"tid":0,"ts":{begin:.3},"dur":{duration:.3},"args":{{"plan":{plan},"run":{run},"direction":"{way}"{more}}}}}"#
+            r#"{{"name":"{name}","cat":"{category}","ph":"X","pid":{rank},"tid":{track},"ts":{begin:.3},"dur":{duration:.3},"args":{{"plan":{plan},"run":{run},"direction":"{way}"{more}}}}}"#
         )
     }
 }

@@ -10,5 +10,6 @@ mod calibrate;
 mod calls;
 mod fields;
 mod ranks;
+mod trace;
 mod tune;
 mod walls;

@@ -20,6 +20,8 @@ mod large;
 mod least_memory;
 mod local;
 mod numpy;
+#[cfg(feature = "nvtx")]
+mod nvtx;
 mod operators;
 mod oracle;
 mod plan_cache;

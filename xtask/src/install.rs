@@ -29,7 +29,7 @@ const WITH_MPI: [&str; 6] = [
     "--package",
     "fft-heffte",
     "--features",
-    "fft-capi/mpi,fft-capi/cuda,fft-heffte/mpi",
+    "fft-capi/mpi,fft-capi/cuda,fft-capi/nvtx,fft-heffte/mpi",
 ];
 /// The same without MPI. CUDA is loaded when a program runs.
 const WITHOUT_MPI: [&str; 4] = ["--package", "fft-capi", "--features", "fft-capi/cuda"];

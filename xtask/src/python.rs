@@ -13,9 +13,8 @@ const PYTEST: [&str; 7] =
 const SOURCES: [&str; 3] = ["python", "examples/python", "benches/peers"];
 
 const OVER_MPI: &str = "python/tests/mpi";
-/// What imports torch or JAX, which need not be there.
-const OF_OTHERS: [&str; 3] =
-    ["python/thriffty/*torch*", "python/thriffty/*jax*", "python/tests/*_ranks.py"];
+/// What pytest does not import: torch is not installed, and the rest are programs that tests start.
+const NOT_IMPORTED: [&str; 2] = ["python/thriffty/*torch*", "python/tests/*_ranks.py"];
 /// Pages with examples.
 const PAGES: [&str; 2] = ["docs/arrays.md", "docs/python.md"];
 
@@ -32,10 +31,10 @@ pub(crate) fn run() -> Result {
         run_shown(command(ruff).args(check).args(SOURCES).arg("--no-cache"))?;
     }
     let alone = ["python/tests", "--ignore", OVER_MPI];
-    let others = OF_OTHERS.map(|pattern| format!("--ignore-glob={pattern}"));
+    let ignored = NOT_IMPORTED.map(|pattern| format!("--ignore-glob={pattern}"));
     let examples = ["--doctest-modules", "python/thriffty", "--doctest-glob", "*.md"];
     let mut pytest = tests.with_library(&tests.python);
-    run_shown(pytest.args(PYTEST).args(alone).args(others).args(examples).args(PAGES))?;
+    run_shown(pytest.args(PYTEST).args(alone).args(ignored).args(examples).args(PAGES))?;
     run_shown(tests.with_library(&tests.python).arg("examples/python/without_mpi.py"))?;
     for ranks in ["1", "2", "3", "4"] {
         run_shown(tests.mpirun(ranks).args(PYTEST).arg(OVER_MPI))?;

@@ -13,7 +13,7 @@ use std::time::Instant;
 const PORTABLE: &str = "thriffty/ndarray,thriffty/cuda,fft-cli/cuda,fft-capi/cuda";
 /// The same with MPI. All builds have these features, so that nothing is built twice.
 pub(crate) const WITH_MPI: &str = "thriffty/ndarray,thriffty/cuda,thriffty/mpi,fft-comm/mpi,fft-cli/mpi,\
-                                   fft-cli/cuda,fft-capi/mpi,fft-capi/cuda,fft-heffte/mpi";
+                                   fft-cli/cuda,fft-capi/mpi,fft-capi/cuda,fft-heffte/mpi,thriffty/nvtx";
 
 /// What `--quick` runs: unit tests, and test programs that start no jobs.
 const QUICK: &str = "--lib --bins --test batches --test tables --test core_tests --test comm_tests --test host \

@@ -12,7 +12,7 @@ fn python() -> PathBuf {
 }
 
 /// What tests need, by the names of packages, which are those of modules.
-const PACKAGES: [&str; 6] = ["numpy", "scipy", "pytest", "hypothesis", "mpi4py", "ruff"];
+const PACKAGES: [&str; 7] = ["numpy", "scipy", "pytest", "hypothesis", "mpi4py", "ruff", "jax"];
 
 /// Whether the environment is complete.
 pub(crate) fn ready() -> bool {

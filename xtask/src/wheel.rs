@@ -111,7 +111,7 @@ fn compile(features: &str) -> Command {
 }
 
 fn with_mpi(compiler: &Path) -> Command {
-    let mut cargo = compile("fft-capi/mpi,fft-capi/cuda");
+    let mut cargo = compile("fft-capi/mpi,fft-capi/cuda,fft-capi/nvtx");
     cargo.env("MPICC", compiler);
     cargo
 }

@@ -46,7 +46,7 @@ pub use comm::{
 };
 pub use execute::{
     Activity, AnyExecutor, BindContext, Device, Event, Executor, MakeExchanger, OpBuffers,
-    Operation, Operations, Places, Recorder, RunContext, RunParts, Window, WorkReals,
+    Operation, Operations, Places, Profiler, Recorder, RunContext, RunParts, Window, WorkReals,
 };
 pub use fft_lines::{
     Costs, Layout as LineLayout, LineCosts, OneByOne, PerProcess, RADICES, Trigonometric,

@@ -3,6 +3,8 @@
 //! The executor runs a list of operations. A device defines the operations of a recipe: passes
 //! through caches on a host ([`crate::HostOp`]), launches on a GPU.
 
+use std::time::Instant;
+
 use super::trace::Recorder;
 use crate::base::{Energy, Error, Real};
 use crate::comm::{Comm, Exchanger, MessagePlan, NodeMemory};
@@ -84,6 +86,16 @@ pub trait Device<T: Real>: Sized {
     /// The first failure of queued work.
     fn finish(&mut self) -> Result<(), Error> {
         Ok(())
+    }
+
+    /// Marks the end of what is queued so far, before the first operation of a traced run and after
+    /// each. Does nothing where operations are done when they return.
+    fn mark(&mut self) {}
+
+    /// When the device reached each mark since the last call, for which it waits. Empty where
+    /// operations are done when they return, and where the times cannot be known.
+    fn take_marks(&mut self) -> Vec<Instant> {
+        Vec::new()
     }
 }
 

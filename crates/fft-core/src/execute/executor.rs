@@ -140,7 +140,10 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
     ) -> Result<(), Error> {
         self.lost = None;
         let begun = self.context.timings.begin();
+        let range = direction.choose(c"thriffty forward", c"thriffty inverse");
+        self.context.timings.begin_range(range);
         let ended = self.run_program(direction, src, dst);
+        self.context.timings.end_range();
         self.context.timings.end(begun, Activity::Run(direction));
         ended
     }

@@ -11,4 +11,4 @@ pub use device::{
     WorkReals,
 };
 pub use executor::{AnyExecutor, Executor, MakeExchanger};
-pub use trace::{Activity, Event, Recorder};
+pub use trace::{Activity, Event, Profiler, Recorder};

@@ -1,5 +1,7 @@
 //! One direction of a bound recipe: operations, and the steps that run them.
 
+use std::ffi::CString;
+
 use super::device::WorkReals;
 use super::device::{Device, OpBuffers, Operation, Operations, Places, RunContext, Window};
 use super::error_budget::Budget;
@@ -12,6 +14,8 @@ use crate::lower::allocate::{Action, Allocation, Place, PlacedStep};
 pub(crate) struct BoundProgram<T: Real, Dev: Device<T>> {
     pub(crate) ops: Vec<Dev::Op>,
     pub(crate) texts: Vec<String>,
+    /// The texts for profilers.
+    ranges: Vec<CString>,
     needs: MemoryNeeds,
     out_of_place: Allocation,
     in_place: Allocation,
@@ -29,7 +33,9 @@ impl<T: Real, Dev: Device<T>> BoundProgram<T, Dev> {
         let Operations { ops, needs, texts } = bound;
         let (out_of_place, in_place) =
             (Allocation::new(&needs, false), Allocation::new(&needs, true));
-        Self { ops, texts, needs, out_of_place, in_place, budget: None }
+        let range = |text: &String| CString::new(text.as_str()).unwrap_or_default();
+        let ranges = texts.iter().map(range).collect();
+        Self { ops, texts, ranges, needs, out_of_place, in_place, budget: None }
     }
 
     /// Runs all operations, also after a failure, because other ranks depend on them.
@@ -41,11 +47,17 @@ impl<T: Real, Dev: Device<T>> BoundProgram<T, Dev> {
         let in_place = buffers.input.is_none();
         let allocation = if in_place { &self.in_place } else { &self.out_of_place };
         let mut result = Ok(());
+        mark(context);
         for step in &allocation.steps {
             let buffers = buffers.of(step);
             let begun = context.timings.begin();
             let (done, activity) = match step.action {
-                Action::Run(op) => (self.ops[op].run(context, buffers), Activity::Operation(op)),
+                Action::Run(op) => {
+                    context.timings.begin_range(&self.ranges[op]);
+                    let done = self.ops[op].run(context, buffers);
+                    context.timings.end_range();
+                    (done, Activity::Operation(op))
+                }
                 Action::Copy(value) => {
                     let src = buffers.src.expect("a copy is from another place");
                     context.device.copy(self.needs.reals[value], src, buffers.dst);
@@ -53,9 +65,13 @@ impl<T: Real, Dev: Device<T>> BoundProgram<T, Dev> {
                 }
             };
             context.timings.end(begun, activity);
+            mark(context);
             result = result.and(done);
         }
         let finished = result.and(context.device.finish());
+        if context.timings.is_tracing() {
+            context.timings.set_device_times(&context.device.take_marks());
+        }
         finished.and_then(|()| self.ops.iter().try_for_each(Operation::damage))
     }
 
@@ -92,6 +108,13 @@ impl<T: Real, Dev: Device<T>> BoundProgram<T, Dev> {
             buffers: [0, 1].map(|buffer| most(buffer).unwrap_or(0)),
             spare: self.needs.spare,
         }
+    }
+}
+
+/// Marks a point between operations in the queue of the device, if the plan is traced.
+fn mark<T: Real, Dev: Device<T>>(context: &mut RunContext<Dev>) {
+    if context.timings.is_tracing() {
+        context.device.mark();
     }
 }
 

@@ -2,7 +2,11 @@
 //!
 //! A plan that is traced records an event for each run, for each operation of its program and for
 //! each message that it encodes or decodes. Without a trace, each costs one test of an option.
+//! Operations of a device return when they are queued, so the device marks points in its queue, and
+//! their times replace those of the host when the run has ended. A [`Profiler`] is called when a
+//! run or an operation begins and ends.
 
+use std::ffi::CStr;
 use std::ops::{Deref, DerefMut, Sub};
 use std::time::Instant;
 
@@ -47,13 +51,25 @@ pub struct Event {
     pub end: Instant,
     /// Where its time went. It is zero for messages.
     pub spent: Timings,
+    /// Whether a device measured `begin` and `end`.
+    pub on_device: bool,
+}
+
+/// Shows runs and operations to a tool that profiles the process.
+pub trait Profiler: Send {
+    /// A run or an operation begins in this thread, within those that have not ended.
+    fn begin(&self, text: &CStr);
+
+    /// What began last in this thread ends.
+    fn end(&self);
 }
 
 /// The times of a rank, and its events while it is traced.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Recorder {
     timings: Timings,
     events: Option<Vec<Event>>,
+    profiler: Option<Box<dyn Profiler>>,
 }
 
 /// The beginning of an event; nothing without a trace.
@@ -64,6 +80,39 @@ impl Recorder {
     /// Records events from now on.
     pub fn start_trace(&mut self) {
         self.events = Some(Vec::new());
+    }
+
+    /// Whether events are recorded.
+    pub(super) fn is_tracing(&self) -> bool {
+        self.events.is_some()
+    }
+
+    /// Calls this profiler from now on.
+    pub fn set_profiler(&mut self, profiler: Box<dyn Profiler>) {
+        self.profiler = Some(profiler);
+    }
+
+    pub(super) fn begin_range(&self, text: &CStr) {
+        if let Some(profiler) = &self.profiler {
+            profiler.begin(text);
+        }
+    }
+
+    pub(super) fn end_range(&self) {
+        if let Some(profiler) = &self.profiler {
+            profiler.end();
+        }
+    }
+
+    /// Gives the last operations and copies the times that a device has measured: operation `i`
+    /// lasted from mark `i` to mark `i + 1`.
+    pub(super) fn set_device_times(&mut self, marks: &[Instant]) {
+        let events = self.events.iter_mut().flatten().rev();
+        let operations = events
+            .filter(|event| matches!(event.activity, Activity::Operation(_) | Activity::Copy));
+        for (event, marks) in operations.zip(marks.windows(2).rev()) {
+            (event.begin, event.end, event.on_device) = (marks[0], marks[1], true);
+        }
     }
 
     /// The events since the last call, in the order in which they ended.
@@ -79,7 +128,8 @@ impl Recorder {
     /// Records an event.
     pub fn end(&mut self, begun: Begun, activity: Activity) {
         let (Some(events), Some((begin, before))) = (&mut self.events, begun.0) else { return };
-        events.push(Event { activity, begin, end: Instant::now(), spent: self.timings - before });
+        let (end, spent) = (Instant::now(), self.timings - before);
+        events.push(Event { activity, begin, end, spent, on_device: false });
     }
 }
 

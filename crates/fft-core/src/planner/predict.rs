@@ -90,8 +90,13 @@ impl Recipe {
     }
 
     /// What each operation of a direction does, and its predicted time on the problem's machine.
-    /// Bound programs can have others, because ranks may be able to do less than threads can.
+    /// Bound programs can have others, because ranks may be able to do less than threads can. Empty
+    /// for a plan on devices if the machine has none.
     pub fn predict_operations(&self, direction: Direction) -> Vec<PredictedOperation> {
+        let problem = self.problem();
+        if problem.options.access != Access::Cached && problem.machine.gpu.is_none() {
+            return Vec::new();
+        }
         self.predict_program(&self.problem().machine, direction, |predictor| {
             let program = predictor.program;
             let operations = program.ops.iter().zip(program.texts()).map(|(op, text)| {

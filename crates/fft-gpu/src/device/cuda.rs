@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Instant;
 
 use cudarc::driver::CudaStream;
 use fft_core::{DeviceCapabilities, Direction, Error, Problem, agree};
@@ -45,6 +46,9 @@ pub struct Cuda<T> {
     /// behind them.
     pub(super) begun: Arc<CudaEvent>,
     pub(super) chunks_of: Option<Range<u64>>,
+    /// Timed events between the operations of a traced run, and how many this run has recorded.
+    marks: Vec<CudaEvent>,
+    marked: usize,
 }
 
 impl<T: GpuReal> Cuda<T> {
@@ -77,6 +81,8 @@ impl<T: GpuReal> Cuda<T> {
             chunks: 0,
             begun: Arc::new(CudaEvent::new(gpu.context())?),
             chunks_of: None,
+            marks: Vec::new(),
+            marked: 0,
         })
     }
 
@@ -122,6 +128,26 @@ impl<T: GpuReal> Cuda<T> {
             let waited = self.done.record(&self.stream).and_then(|()| self.done.wait());
             self.record_error(waited);
         }
+    }
+
+    /// Records one more mark on the stream.
+    pub(super) fn record_mark(&mut self) -> Result<(), GpuError> {
+        if self.marked == self.marks.len() {
+            self.marks.push(CudaEvent::timed(self.gpu.context())?);
+        }
+        self.marks[self.marked].record(&self.stream)?;
+        self.marked += 1;
+        Ok(())
+    }
+
+    /// When the device reached the marks of this run. The clock of the host is read when the last
+    /// mark has been waited for; the others precede it by times that the device has measured.
+    pub(super) fn take_marked_times(&mut self) -> Result<Vec<Instant>, GpuError> {
+        let marks = &self.marks[..std::mem::take(&mut self.marked)];
+        let Some(last) = marks.last() else { return Ok(Vec::new()) };
+        last.wait()?;
+        let now = Instant::now();
+        marks.iter().map(|mark| Ok(now - mark.until(last)?)).collect()
     }
 
     pub(super) fn stream_and_area(&mut self) -> (&Arc<CudaStream>, &mut DeviceMemory<u8>) {

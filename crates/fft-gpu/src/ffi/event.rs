@@ -1,13 +1,14 @@
 //! Events: points in the order of a stream, which other streams, processes and the host await.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use cudarc::driver::sys;
 use cudarc::driver::{CudaContext, CudaStream};
 
 use crate::base::{GpuError, tried};
 
-/// An event without timing.
+/// An event.
 pub(crate) struct CudaEvent {
     event: sys::CUevent,
     context: Arc<CudaContext>,
@@ -19,25 +20,45 @@ unsafe impl Send for CudaEvent {}
 unsafe impl Sync for CudaEvent {}
 
 impl CudaEvent {
-    /// An event of this process.
+    /// An event of this process, without a time.
     pub(crate) fn new(context: &Arc<CudaContext>) -> Result<Self, GpuError> {
-        Self::with(context, 0)
+        Self::with(context, sys::CUevent_flags::CU_EVENT_DISABLE_TIMING as u32)
+    }
+
+    /// An event of this process that keeps the time at which the device reached it.
+    pub(crate) fn timed(context: &Arc<CudaContext>) -> Result<Self, GpuError> {
+        Self::with(context, sys::CUevent_flags::CU_EVENT_DEFAULT as u32)
     }
 
     /// An event that other processes can open. Other devices of this process cannot wait for it:
     /// the driver (580) crashes.
     pub(crate) fn interprocess(context: &Arc<CudaContext>) -> Result<Self, GpuError> {
-        Self::with(context, sys::CUevent_flags::CU_EVENT_INTERPROCESS as u32)
+        let flags = [
+            sys::CUevent_flags::CU_EVENT_INTERPROCESS,
+            sys::CUevent_flags::CU_EVENT_DISABLE_TIMING,
+        ];
+        Self::with(context, flags[0] as u32 | flags[1] as u32)
     }
 
-    fn with(context: &Arc<CudaContext>, more: u32) -> Result<Self, GpuError> {
+    fn with(context: &Arc<CudaContext>, flags: u32) -> Result<Self, GpuError> {
         let tried = tried("making an event");
         context.bind_to_thread().map_err(&tried)?;
-        let (mut event, flags) =
-            (std::ptr::null_mut(), sys::CUevent_flags::CU_EVENT_DISABLE_TIMING);
+        let mut event = std::ptr::null_mut();
         // SAFETY: the context is current, and the call writes one handle.
-        unsafe { sys::cuEventCreate(&mut event, flags as u32 | more) }.result().map_err(&tried)?;
+        unsafe { sys::cuEventCreate(&mut event, flags) }.result().map_err(&tried)?;
         Ok(Self { event, context: context.clone() })
+    }
+
+    /// The time from this event to a later one. Both are timed, and have been waited for.
+    pub(crate) fn until(&self, later: &Self) -> Result<Duration, GpuError> {
+        let tried = tried("reading the time between two events");
+        self.context.bind_to_thread().map_err(&tried)?;
+        let mut milliseconds = 0.0_f32;
+        // SAFETY: both live, and the call writes one number.
+        unsafe { sys::cuEventElapsedTime_v2(&mut milliseconds, self.event, later.event) }
+            .result()
+            .map_err(&tried)?;
+        Ok(Duration::from_secs_f64(f64::from(milliseconds.max(0.0)) * 1e-3))
     }
 
     /// Records the event behind everything that is queued on a stream.
