@@ -268,11 +268,16 @@ def test_scipy_calls_the_backend():
     np.testing.assert_array_equal(found, thriffty.rfftn(x))
 
 
-def test_lengths():
+def test_fast_lengths_are_products_of_2_3_and_5():
     for n in [*range(1, 3000), 10**12 + 1]:
-        assert thriffty.next_fast_len(n) == scipy.fft.next_fast_len(n)
-    with pytest.raises(ValueError, match="target: found 0"):
-        thriffty.next_fast_len(0)
+        for real in (False, True):
+            assert thriffty.next_fast_len(n, real) == scipy.fft.next_fast_len(n, real=True)
+    assert thriffty.next_fast_len(2**63 - 1) == 2**63
+    for wrong in (0, -1, 2**63, 2**64 + 1):
+        with pytest.raises(ValueError, match=f"target: found {wrong}, expected 1 to {2**63 - 1}"):
+            thriffty.next_fast_len(wrong)
+    with pytest.raises(TypeError):
+        thriffty.next_fast_len(1.5)
 
 
 def test_memory_that_is_not_aligned_or_not_writable():

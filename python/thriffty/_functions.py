@@ -8,6 +8,7 @@ or float64; long doubles are refused.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from functools import lru_cache, wraps
 from operator import index
@@ -16,6 +17,7 @@ from typing import Any, Concatenate, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from . import _library
 from ._apply import Items, apply
 from ._options import COMPLEX, EXCHANGED, REAL, argument, known_norm
 from ._wrappers import Function, P, named
@@ -289,17 +291,13 @@ ihfft = public("ihfft", _fourier_along_one)
 
 
 def next_fast_len(target: int, real: bool = False) -> int:
-    """The smallest length, from `target` on, without a prime factor beyond 11.
+    """The smallest length of at least `target` points whose transform is fast.
 
-    Real transforms are fast at the same lengths: `real` is there as in SciPy.
+    It is a product of powers of 2, 3 and 5. `real` is there as in SciPy and changes nothing,
+    because real transforms are fast at the same lengths.
     """
     n = index(target)
-    if n < 1:
-        raise argument("target", n, "at least 1")
-    # Products of odd primes, each doubled until it is long enough.
-    products = [1]
-    for prime in (3, 5, 7, 11):
-        for product in products:
-            if product * prime < 2 * n:
-                products.append(product * prime)
-    return min(product << max(0, (-(-n // product) - 1).bit_length()) for product in products)
+    most = sys.maxsize
+    if not 1 <= n <= most:
+        raise argument("target", n, f"1 to {most}")
+    return _library.serial().c.thriffty_next_fast_len(n)
