@@ -39,7 +39,7 @@ impl<K: Transform, const D: usize, L: Location> FieldCopy<Physical, K, D, L> {
     /// Plans copies of physical data of a plan. Collective.
     ///
     /// # Errors
-    /// Those of [`CopyPlan::new`] and [`BoundCopy::new`].
+    /// The errors of [`CopyPlan::new`] and [`BoundCopy::new`].
     pub fn input(plan: &Plan<K, D, L>, arrays: &[Subarray]) -> Result<Self, Error> {
         Self::new(plan, arrays)
     }
@@ -49,7 +49,7 @@ impl<K: Transform, const D: usize, L: Location> FieldCopy<Spectral, K, D, L> {
     /// Plans copies of spectral data of a plan. Collective.
     ///
     /// # Errors
-    /// Those of [`CopyPlan::new`] and [`BoundCopy::new`].
+    /// The errors of [`CopyPlan::new`] and [`BoundCopy::new`].
     pub fn output(plan: &Plan<K, D, L>, arrays: &[Subarray]) -> Result<Self, Error> {
         Self::new(plan, arrays)
     }

@@ -30,8 +30,8 @@ impl DynDraft<'_> {
     /// The recipe that [`DynDraft::build`] would bind. Collective.
     ///
     /// # Errors
-    /// Those of [`Draft::recipe`](crate::Draft::recipe); [`Error::OnRank`] for bricks, orders or
-    /// kinds that have other axes than the grid.
+    /// The errors of [`Draft::recipe`](crate::Draft::recipe); [`Error::OnRank`] for bricks, orders
+    /// or kinds that have other axes than the grid.
     pub fn recipe(&self) -> Result<Recipe, Error> {
         let options = self.settle()?;
         #[cfg(feature = "cuda")]
@@ -45,7 +45,7 @@ impl DynDraft<'_> {
     /// As [`Draft::build`](crate::Draft::build). Collective.
     ///
     /// # Errors
-    /// Those of [`Draft::build`](crate::Draft::build).
+    /// The errors of [`Draft::build`](crate::Draft::build).
     pub fn build(self) -> Result<DynPlan, Error> {
         retry_without_kept_plans(self.comm(), || self.build_in_memory())
     }

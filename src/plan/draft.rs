@@ -202,7 +202,7 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
     /// ```
     ///
     /// # Errors
-    /// Those of [`DynDraft::run_once`].
+    /// The errors of [`DynDraft::run_once`].
     pub fn forward_once(
         &self,
         input: &[K::Physical],
@@ -214,7 +214,7 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
     /// Transforms spectral to physical data, as [`Draft::forward_once`].
     ///
     /// # Errors
-    /// Those of [`DynDraft::run_once`].
+    /// The errors of [`DynDraft::run_once`].
     pub fn inverse_once(
         &self,
         input: &[K::Spectral],
@@ -336,9 +336,9 @@ impl<'a, K: Transform, const D: usize, L: Location> Draft<'a, K, D, L> {
     /// exchange messages, with one warning.
     ///
     /// # Errors
-    /// Those of [`Draft::recipe`]; [`Error::OnRank`] when a rank lacks memory, or the transport or
-    /// the driver fails. On a device also [`Error::Argument`] for least memory and a transport that
-    /// is not there.
+    /// The errors of [`Draft::recipe`]; [`Error::OnRank`] when a rank lacks memory, or the
+    /// transport or the driver fails. On a device also [`Error::Argument`] for least memory and a
+    /// transport that is not there.
     pub fn build(self) -> Result<Plan<K, D, L>, Error> {
         self.draft.build().map(Plan::of)
     }

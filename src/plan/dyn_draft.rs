@@ -210,7 +210,7 @@ impl<'a> DynDraft<'a> {
     /// [`clear_plans`](crate::local::clear_plans) drops all of them.
     ///
     /// # Errors
-    /// Those of [`DynDraft::build`] and [`DynPlan::run`](super::DynPlan::run);
+    /// The errors of [`DynDraft::build`] and [`DynPlan::run`](super::DynPlan::run);
     /// [`Error::Argument`] for a draft that is not of [this process alone](DynDraft::local).
     pub fn run_once(
         &self,
@@ -224,7 +224,8 @@ impl<'a> DynDraft<'a> {
     /// Transforms within one array as [`DynDraft::run_once`] does from one to another.
     ///
     /// # Errors
-    /// Those of [`DynDraft::run_once`] and [`DynPlan::run_in_place`](super::DynPlan::run_in_place).
+    /// The errors of [`DynDraft::run_once`] and
+    /// [`DynPlan::run_in_place`](super::DynPlan::run_in_place).
     pub fn run_once_in_place(&self, direction: Direction, data: &mut [u8]) -> Result<(), Error> {
         kept_plans::with_plan(self, |plan| plan.run_in_place(direction, data))
     }

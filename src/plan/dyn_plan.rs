@@ -43,7 +43,7 @@ impl DynPlan {
     /// communicator, on the host. Collective.
     ///
     /// # Errors
-    /// Those of [`Plan::bind`](crate::Plan::bind).
+    /// The errors of [`Plan::bind`](crate::Plan::bind).
     pub fn bind(comm: &dyn Comm, recipe: Recipe) -> Result<Self, Error> {
         let types = types_of(recipe.problem());
         Self::bind_typed(comm, recipe, types)
@@ -423,7 +423,7 @@ impl DynPlan {
     /// [`Plan::shared_input`](crate::Plan::shared_input). Collective.
     ///
     /// # Errors
-    /// Those of [`Plan::shared_input`](crate::Plan::shared_input).
+    /// The errors of [`Plan::shared_input`](crate::Plan::shared_input).
     pub fn shared_zeros(&mut self) -> Result<DynArray, Error> {
         let bytes = self.in_place_bytes();
         self.bound.executor_mut().agree(Ok(()))?;

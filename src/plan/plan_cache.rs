@@ -86,7 +86,7 @@ impl<'a> PlanCache<'a> {
     /// The key of a draft.
     ///
     /// # Errors
-    /// On this rank: for a draft over another communicator, and those of [`DynDraft::key`].
+    /// On this rank: for a draft over another communicator, and the errors of [`DynDraft::key`].
     fn key(&self, draft: &DynDraft<'_>) -> Result<Key, Error> {
         if !std::ptr::addr_eq(self.comm, draft.comm()) {
             let what = "communicator of a draft";

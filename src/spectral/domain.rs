@@ -228,7 +228,7 @@ impl Domain {
     /// array.
     ///
     /// # Errors
-    /// Those of [`Domain::apply_arrays`]; [`Error::Argument`] for another operator.
+    /// The errors of [`Domain::apply_arrays`]; [`Error::Argument`] for another operator.
     pub fn apply_array_in_place(
         &self,
         operator: Operator,

@@ -80,7 +80,7 @@ impl CopyPlan {
     /// of targets and of sources are apart in memory.
     ///
     /// # Errors
-    /// Those of [`CopyPlan::new`]; [`Error::OnRank`] for ghost points outside an array.
+    /// The errors of [`CopyPlan::new`]; [`Error::OnRank`] for ghost points outside an array.
     pub fn halo(
         comm: &dyn Comm,
         data: GridData,

@@ -53,7 +53,7 @@ impl ParallelCopy {
     /// As [`ParallelCopy::run`], with what this rank has found wrong before. Collective.
     ///
     /// # Errors
-    /// On every rank: that of the lowest rank that has one; those of [`ParallelCopy::run`].
+    /// On every rank: that of the lowest rank that has one; the errors of [`ParallelCopy::run`].
     pub fn run_after<E: Pod>(
         &mut self,
         mine: Result<(), Error>,

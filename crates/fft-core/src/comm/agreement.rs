@@ -30,7 +30,7 @@ pub fn agree<T>(comm: &dyn Comm, mine: Result<T>) -> Result<T> {
 /// [`agree`], through shared memory if all ranks share it and succeed.
 ///
 /// # Errors
-/// Those of [`agree`] and [`NodeMemory::sync`].
+/// The errors of [`agree`] and [`NodeMemory::sync`].
 pub fn agree_by_memory(
     comm: &dyn Comm,
     node_memory: Option<&mut (dyn NodeMemory + 'static)>,

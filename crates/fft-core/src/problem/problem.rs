@@ -72,8 +72,8 @@ impl Problem {
     /// as many points. Of an even number of modes below the length, the middle one is 0.
     ///
     /// # Errors
-    /// Those of [`Problem::new`]; [`Error::Argument`] for transforms shorter than the data, more
-    /// modes than points of a transform, and either for cosine and sine transforms.
+    /// The errors of [`Problem::new`]; [`Error::Argument`] for transforms shorter than the data,
+    /// more modes than points of a transform, and either for cosine and sine transforms.
     pub fn resized(
         kinds: impl Into<PerAxis<Kind>>,
         complex: bool,

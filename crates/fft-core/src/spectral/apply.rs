@@ -15,7 +15,7 @@ impl Modes {
     /// Applies an operator to an array, and writes the result to another.
     ///
     /// # Errors
-    /// Those of [`Modes::components`]; [`Error::Argument`] for arrays that are not aligned.
+    /// The errors of [`Modes::components`]; [`Error::Argument`] for arrays that are not aligned.
     pub fn apply(&self, operator: Operator, input: &[u8], output: &mut [u8]) -> Result<(), Error> {
         let counts = self.components(operator, [input.len(), output.len()])?;
         self.check_aligned(input)?;
@@ -39,7 +39,7 @@ impl Modes {
     /// Applies an operator within an array.
     ///
     /// # Errors
-    /// Those of [`Modes::components_in_place`]; [`Error::Argument`] for an array that is not
+    /// The errors of [`Modes::components_in_place`]; [`Error::Argument`] for an array that is not
     /// aligned.
     pub fn apply_in_place(&self, operator: Operator, data: &mut [u8]) -> Result<(), Error> {
         let count = self.components_in_place(operator, data.len())?;

@@ -306,7 +306,7 @@ impl Modes {
     /// As [`Modes::components`], of an operator within one array.
     ///
     /// # Errors
-    /// Those of [`Modes::components`]; [`Error::Argument`] where the result has more or fewer
+    /// The errors of [`Modes::components`]; [`Error::Argument`] where the result has more or fewer
     /// components.
     pub fn components_in_place(&self, operator: Operator, bytes: usize) -> Result<usize, Error> {
         let [before, after] = self.check(operator)?;

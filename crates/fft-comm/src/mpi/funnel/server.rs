@@ -48,7 +48,7 @@ impl Server {
     /// may have different numbers of threads.
     ///
     /// # Errors
-    /// Those of [`threads`](super::threads).
+    /// The errors of [`threads`](super::threads).
     pub(super) fn new(comm: &MpiComm, threads: usize) -> Result<(Self, Vec<FunneledComm>), Error> {
         comm.raw.all(Self::check(threads))?;
         let all = comm.raw.numbers(threads)?;
