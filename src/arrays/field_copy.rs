@@ -109,7 +109,7 @@ impl<S: Side, K: Transform, const D: usize> FieldCopy<S, K, D> {
     }
 }
 
-/// On devices arrays are slices of real numbers, as those of [`Plan::forward_into`].
+/// On devices arrays are slices of real numbers, as for [`Plan::forward_into`].
 #[cfg(feature = "cuda")]
 impl<S: Side, K: Transform<Real: GpuReal>, const D: usize> FieldCopy<S, K, D, Device> {
     /// As on the host; queued on the plan's stream.

@@ -1,9 +1,9 @@
 //! Arrays as programs have them: ghost points, strides, several bricks per rank.
 //!
-//! A [`Subarray`] tells where a brick is in a local array. A rank may have several, in one array or
-//! in more. [`copy`] plans a copy between such arrays of all ranks, [`halo`] the exchange of ghost
-//! points. A [`FieldCopy`] loads fields of a plan from such arrays, and stores them. For
-//! arrays on GPUs `bind_on_device` binds a [`CopyPlan`] to devices.
+//! A [`Subarray`] describes where a brick lies in a local array. A rank may have several, in one
+//! array or in more. [`copy`] plans a copy between such arrays of all ranks, [`halo`] the exchange
+//! of ghost points. A [`FieldCopy`] loads fields of a plan from such arrays, and stores them. For
+//! arrays on GPUs, `bind_on_device` binds a [`CopyPlan`] to devices.
 //!
 //! ```
 //! use thriffty::arrays::{FieldCopy, Ghosts, GridData, Subarray, halo};

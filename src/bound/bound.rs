@@ -54,7 +54,7 @@ pub(crate) trait Bound: Send {
         None
     }
 
-    /// What there is to know of a device, if it is one.
+    /// The properties of the device, if the plan is on one.
     #[cfg(feature = "cuda")]
     fn on_device(&self) -> Option<OnDevice<'_>> {
         None
@@ -65,7 +65,7 @@ pub(crate) trait Bound: Send {
 pub(crate) struct OnDevice<'a> {
     pub(crate) gpu: &'a Gpu,
     pub(crate) stream: &'a std::sync::Arc<CudaStream>,
-    /// The transport that was asked for, and the one to the ranks that are hardest to reach.
+    /// The transport that was requested, and the one to the ranks that are hardest to reach.
     pub(crate) wanted: GpuTransport,
     pub(crate) transport: GpuTransport,
     /// Reshapes that are part of the transforms behind them, forward and inverse.

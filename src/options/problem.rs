@@ -6,7 +6,7 @@ use super::machine_choice::MachineChoice;
 use super::table::Options;
 use crate::field::DynTransform;
 
-/// The arrays of all ranks, of which [`Options::problem`] makes a problem.
+/// The arrays of all ranks, from which [`Options::problem`] makes a problem.
 #[derive(Clone, Debug)]
 pub struct GlobalArrays {
     /// The types of data.
@@ -24,7 +24,7 @@ pub struct GlobalArrays {
 }
 
 impl Options {
-    /// The problem of these arrays. The machine is that of the options, if they have it; a name is
+    /// The problem of these arrays. The machine comes from the options, if they have one; a name is
     /// not looked up.
     ///
     /// # Errors

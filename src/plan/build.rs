@@ -103,7 +103,7 @@ impl DynDraft<'_> {
         let lengths = options.zero_padded.unwrap_or(self.grid.shape());
         // A rank that has left is noticed here, before anything is gathered.
         agree(self.comm(), self.check().and_then(|()| tables_fit(self.comm().rank(), &lengths)))?;
-        // What a rank names is as good as the same by default.
+        // An option set to its default equals one left unset.
         let axes = self.grid.axes();
         options.kinds = Some(options.kinds_of(self.transform, axes));
         options.input_order = Some(options.input_order_of(axes));
@@ -243,8 +243,8 @@ impl DynDraft<'_> {
     }
 }
 
-/// Whether there is memory for the tables of the longest axis. FFT planners end the process where
-/// there is none.
+/// Checks that there is memory for the tables of the longest axis, because FFT planners end the
+/// process if there is none.
 fn tables_fit(rank: usize, lengths: &[usize]) -> Result<(), Error> {
     let longest = lengths.iter().copied().max().unwrap_or(1).max(1);
     let mut slow_part = longest;
@@ -262,8 +262,8 @@ fn tables_fit(rank: usize, lengths: &[usize]) -> Result<(), Error> {
 /// Warned of once in a process.
 static NOT_SHARED: Once = Once::new();
 
-/// The exchange of plans on devices, where none is asked for: messages between pairs, unless only a
-/// collective of the communicator leaves the host from devices.
+/// The exchange of plans on devices, if none is given: messages between pairs, unless the
+/// communicator can send from devices to other hosts only by a collective.
 #[cfg(feature = "cuda")]
 fn default_on_devices(comm: &dyn Comm) -> Exchange {
     let has_several_hosts = comm.topology().hosts() > 1;
@@ -344,7 +344,7 @@ mod tests {
         crate::threads(2, seconds).unwrap();
     }
 
-    /// What is known of one device, and of one way to send, is known of no other, nor of the host.
+    /// Wisdom of one device and transport is used for no other, nor for the host.
     #[test]
     fn wisdom_names_the_device() {
         crate::threads(2, |comm| {

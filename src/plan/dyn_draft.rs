@@ -193,7 +193,7 @@ impl<'a> DynDraft<'a> {
     /// The number of threads of one process that are worth it: one for few points, otherwise
     /// [`DynDraft::threads`] or [`default_threads`].
     pub fn useful_threads(&self) -> usize {
-        // Of four axes, the transforms of a batch are done one after the other.
+        // With four axes, the transforms of a batch are done one after the other.
         let at_once = if self.grid.axes() == MAX_AXES { 1 } else { self.options.batch };
         let points = self.grid.shape().iter().fold(at_once, |all, n| all.saturating_mul(*n));
         if points < POINTS_FOR_THREADS {
@@ -242,7 +242,7 @@ impl<'a> DynDraft<'a> {
         true
     }
 
-    /// What tells this draft from others over the same ranks.
+    /// What distinguishes this draft from others over the same ranks.
     ///
     /// # Errors
     /// On this rank: when no such plan can be made, or it is one on a device.

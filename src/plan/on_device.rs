@@ -1,4 +1,4 @@
-//! What a plan on a device needs beside one on the host.
+//! What a device plan needs in addition to a host plan.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,7 +33,7 @@ impl Ready {
     ///
     /// # Errors
     /// The same on every rank: [`Error::Disagreement`] about the transport; [`Error::OnRank`] for
-    /// options that devices do not know, and when the driver fails.
+    /// options that devices do not support, and when the driver fails.
     pub(super) fn new(
         comm: &dyn Comm,
         device: &DeviceOptions,
@@ -84,7 +84,8 @@ impl Ready {
     /// Binds a recipe. Collective.
     ///
     /// # Errors
-    /// As [`bind`]; [`Error::Argument`] when messages cannot be sent from devices, as was asked.
+    /// As [`bind`]; [`Error::Argument`] when messages cannot be sent from devices, although this
+    /// was requested.
     pub(super) fn bind(&self, comm: &dyn Comm, recipe: &Recipe) -> Result<Box<dyn Bound>, Error> {
         let bound = bind(comm, recipe, &self.gpu, &self.stream, self.transport)?;
         let taken = bound.on_device().map(|device| device.transport);
@@ -96,7 +97,7 @@ impl Ready {
     }
 }
 
-/// Whether devices know these options.
+/// Checks that devices support these options.
 fn check(options: &Options) -> Result<(), Error> {
     let (usual, memory) = (Memory::default(), options.memory);
     if memory == usual {
@@ -168,7 +169,7 @@ fn access(
         Precision::F32 => fft_gpu::has_columns::<f32>(gpu, &lens),
         Precision::F64 => fft_gpu::has_columns::<f64>(gpu, &lens),
     };
-    // A driver that tells no identity has zeros.
+    // Zeros if the driver reports no identity.
     let is_known = !all.contains(&[0; 16]);
     let mut facts = [
         fft_gpu::can_load(),
@@ -188,15 +189,15 @@ impl DynPlan {
         self.bound.on_device().map(|device| device.stream)
     }
 
-    /// The device of this rank and what is used with it, of a plan on a device.
+    /// The device of this rank, with its stream and transport, if the plan is on a device.
     pub fn device_options(&self) -> Option<DeviceOptions> {
         let found = self.bound.on_device()?;
         let (gpu, stream) = (found.gpu.clone(), Some(found.stream.clone()));
         Some(DeviceOptions { gpu, stream, transport: found.wanted })
     }
 
-    /// How data gets to the ranks that are hardest to reach, from a plan's device:
-    /// [`GpuTransport::PeerToPeer`] where there are no messages.
+    /// How data gets to the ranks that are hardest to reach from a plan's device:
+    /// [`GpuTransport::PeerToPeer`] if there are no messages.
     pub fn transport(&self) -> Option<GpuTransport> {
         self.bound.on_device().map(|device| device.transport)
     }

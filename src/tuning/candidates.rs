@@ -156,7 +156,7 @@ pub fn candidates(problem: &Problem, choice: &Choice) -> Result<Vec<Candidate>, 
     Ok(found)
 }
 
-/// The error of a prediction in seconds, besides a share of the time.
+/// The error of a prediction in seconds, in addition to a fraction of the time.
 const DOUBT: f64 = 2e-5;
 
 /// The error of a prediction as a share of the time. It is less where the bandwidth between hosts,
