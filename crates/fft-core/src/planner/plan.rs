@@ -13,8 +13,8 @@ const EQUAL: f64 = 0.05;
 impl Recipe {
     /// The cheapest recipe by the cost model ([`crate::cost`]). Deterministic.
     ///
-    /// Of two that take about the same time, the one that sends less to other hosts is chosen. For
-    /// many ranks, bytes have double weight instead.
+    /// If two take about the same time, the one that sends less to other hosts is chosen. For many
+    /// ranks, bytes have double weight instead.
     ///
     /// # Errors
     /// [`Error::TooLarge`]; [`Error::Argument`] for a problem without transforms, an invalid

@@ -233,7 +233,7 @@ fn last(modes: &Modes) -> &AxisModes {
     &axes[axes.len() - 1]
 }
 
-/// 0 where there is none.
+/// The reciprocal, or 0 for 0.
 fn reciprocal(x: f64) -> f64 {
     if x == 0.0 { 0.0 } else { 1.0 / x }
 }
@@ -328,7 +328,7 @@ fn projection<T: Real, const D: usize>(u: [Pair<T>; D], d: Symbols<T>) -> [Pair<
     std::array::from_fn(|component| difference(u[component], times(along, d[component])))
 }
 
-/// Multiplies the numbers of one array by those of another, or by their conjugates.
+/// Multiplies the numbers of one array by the numbers of another, or by their conjugates.
 fn multiply<T: Real>(by: &[T], data: &mut [T], width: usize, conjugate: bool) {
     if width == 1 {
         data.iter_mut().zip(by).for_each(|(x, by)| *x = *x * *by);
