@@ -1,8 +1,8 @@
 //! The representation of messages.
 //!
-//! What a wire is stands in its [`Traits`], and [`Wire::codec`] makes its scheme. A new wire needs
-//! a variant, a name and its traits here, and a scheme. Devices send the wires for which they have
-//! no kernels through the host.
+//! Each wire is described by its [`Traits`], and [`Wire::codec`] makes its scheme. A new wire needs
+//! a variant, a name and its traits here, and a scheme. If devices have no kernels for a wire, they
+//! send it through the host.
 
 use std::any::Any;
 

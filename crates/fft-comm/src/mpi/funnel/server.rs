@@ -44,8 +44,8 @@ impl<T> ByNumber<T> {
 }
 
 impl Server {
-    /// The communicators of so many threads, and what serves them. Collective over processes, which
-    /// may have different numbers of threads.
+    /// The communicators of `threads` threads, and the server that calls MPI for them. Collective
+    /// over processes, which may have different numbers of threads.
     ///
     /// # Errors
     /// The errors of [`threads`](super::threads).
