@@ -22,7 +22,7 @@ pub struct Cuda<T> {
     /// The work area of transforms, and the bytes that it needs.
     pub(super) area: Option<Owned<u8>>,
     pub(super) area_bytes: usize,
-    /// The transport that was asked for, and the one in use.
+    /// The transport that was requested, and the one in use.
     pub(super) wanted: GpuTransport,
     pub(super) taken: GpuTransport,
     /// Fused reshapes of each direction, and whether the last is fused with the transforms before.
@@ -33,7 +33,7 @@ pub struct Cuda<T> {
     pub(super) staging_bytes: [usize; 2],
     pub(super) connections: Option<Connections>,
     pub(super) staging: [Option<Arc<Block>>; 2],
-    /// For copies to and from the host beside the stream; and when staged messages were unpacked.
+    /// A stream for copies to and from the host, and the event after staged messages were unpacked.
     pub(super) copies: Arc<CudaStream>,
     pub(super) unpacked: CudaEvent,
     pub(super) failed: Result<(), Error>,
@@ -92,19 +92,19 @@ impl<T: GpuReal> Cuda<T> {
         self
     }
 
-    /// The transport to the ranks that are hardest to reach; known once a plan is made.
+    /// The transport to the ranks that are hardest to reach; available once a plan is made.
     pub fn taken(&self) -> GpuTransport {
         self.taken
     }
 
-    /// This rank's reshapes in a direction that take no pass, as the transforms behind them load
-    /// what they read; known once a plan is made.
+    /// The number of this rank's reshapes in a direction that take no pass, because the transforms
+    /// after them load the data; available once a plan is made.
     pub fn fetched(&self, direction: Direction) -> usize {
         self.fetched[direction as usize]
     }
 
-    /// Whether a direction's last reshape takes no pass, as the transforms before it store their
-    /// results in place; known once a plan is made.
+    /// Whether a direction's last reshape takes no pass, because the transforms before it store
+    /// their results in place; available once a plan is made.
     pub fn stores(&self, direction: Direction) -> bool {
         self.stores[direction as usize]
     }
@@ -122,7 +122,7 @@ impl<T: GpuReal> Cuda<T> {
         }
     }
 
-    /// Waits for the stream, where the host must know an outcome.
+    /// Waits for the stream, if the host needs an outcome.
     pub(super) fn synchronize(&mut self) {
         if std::mem::take(&mut self.needs_sync) {
             let waited = self.done.record(&self.stream).and_then(|()| self.done.wait());
@@ -175,7 +175,7 @@ impl<T: GpuReal> Cuda<T> {
 
     /// Zero bytes for input or output that the ranks of the host access. Collective.
     ///
-    /// Ranks may ask for different lengths. The memory lives as long as plan and slice.
+    /// Ranks may request different lengths. The memory lives as long as plan and slice.
     ///
     /// # Errors
     /// On every rank when one does not get it, or cannot map another's.
