@@ -23,7 +23,7 @@ impl BoundCopy {
     /// Binds a copy to the host or to devices, as a plan. Collective, over its ranks.
     ///
     /// # Errors
-    /// Those of [`bind`], on devices of `bind_on_device`.
+    /// The errors of [`bind`], or on devices of `bind_on_device`.
     pub fn new(plan: &DynPlan, copy: CopyPlan) -> Result<Self, Error> {
         #[cfg(feature = "cuda")]
         if let Some(device) = plan.device_options() {

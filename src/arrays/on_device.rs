@@ -12,7 +12,7 @@ use crate::bound::{DeviceOptions, DeviceQueue};
 /// wait for its device. Others send them through the host.
 ///
 /// # Errors
-/// Those of [`DeviceCopy::new`]; [`Error::Disagreement`] about the transport.
+/// The errors of [`DeviceCopy::new`]; [`Error::Disagreement`] about the transport.
 pub fn bind_on_device(
     comm: &dyn Comm,
     device: impl Into<DeviceOptions>,

@@ -57,7 +57,7 @@ pub(crate) trait Bound: Send {
         None
     }
 
-    /// What there is to know of a device, if it is one.
+    /// The properties of the device, if the plan is on one.
     #[cfg(feature = "cuda")]
     fn on_device(&self) -> Option<OnDevice<'_>> {
         None

@@ -11,12 +11,13 @@ use super::load::{Load, QUIET};
 const MOST: usize = 5;
 /// Two values agree within this factor.
 const AGREE: f64 = 1.5;
-/// Two times agree within so many seconds, too: small ones vary most, and count least.
+/// Two times also agree if they differ by at most this number of seconds, because small times vary
+/// most and matter least.
 const AGREE_SECONDS: f64 = 1e-6;
 /// The most numbers that a warning names.
 const NAMED: usize = 3;
 
-/// A number of which no value was measured twice.
+/// A number for which no two measurements agree.
 #[derive(Clone, Debug, PartialEq)]
 struct Doubt {
     name: String,
@@ -95,7 +96,7 @@ fn is_time(name: &str) -> bool {
     ["launch", "meeting", "latency", "overhead"].iter().any(|time| name.ends_with(time))
 }
 
-/// What is to be said of a measurement.
+/// The warnings that a measurement gives rise to.
 fn warnings(doubts: &[Doubt], busy: f64) -> Vec<String> {
     let mut warnings = Vec::new();
     if busy > QUIET {

@@ -67,7 +67,7 @@ fn fit_alone(comm: &dyn Comm, machine: &mut Machine, ranks_per_host: usize) -> R
     // As much on each rank as when all share one, so that caches are as full.
     let share = [LARGE.div_ceil(ranks_per_host), LARGE, LARGE];
     let run = time(comm, &alone, share, Exchange::Shared, machine)?;
-    // A plan of one rank knows nothing of the others, which run, too.
+    // A plan of one rank does not account for the other ranks, which run at the same time.
     let mut one = machine.clone();
     one.host_memory.value /= ranks_per_host as f64;
     let factor = run.seconds / (run.recipe.predict_on(&one).seconds * slow);
@@ -93,8 +93,8 @@ fn fit_together(comm: &dyn Comm, machine: &mut Machine) -> Result<(), Error> {
     Ok(())
 }
 
-/// Adjusts messages, by transforms that send them: rates first, as latencies are what is left of a
-/// small transform. Collective.
+/// Adjusts messages, by transforms that send them: rates first, because the latency is what remains
+/// of the time of a small transform. Collective.
 fn fit_links(comm: &dyn Comm, machine: &mut Machine, one_host: bool) -> Result<(), Error> {
     let link = |machine: &mut Machine, change: &dyn Fn(&mut Messages)| {
         change(if one_host { &mut machine.near } else { &mut machine.far });

@@ -26,7 +26,7 @@ pub(crate) enum BytesMut<'a> {
 }
 
 impl<'a> Bytes<'a> {
-    /// Those of an array that was checked to be on the host.
+    /// The bytes of an array that was checked to be on the host.
     pub(crate) fn on_host(self) -> &'a [u8] {
         match self {
             Self::Host(bytes) => bytes,
@@ -45,7 +45,7 @@ impl<'a> Bytes<'a> {
 }
 
 impl<'a> BytesMut<'a> {
-    /// Those of an array that was checked to be on the host.
+    /// The bytes of an array that was checked to be on the host.
     pub(crate) fn on_host(self) -> &'a mut [u8] {
         match self {
             Self::Host(bytes) => bytes,
@@ -71,8 +71,8 @@ impl<'a> BytesMut<'a> {
 pub struct DynArray(pub(super) Memory);
 
 pub(super) enum Memory {
-    /// So many bytes at the beginning. The system zeroes pages lazily for types of this alignment,
-    /// not for larger ones.
+    /// An allocation and the number of its bytes that are used. The system zeroes pages lazily for
+    /// types of this alignment, but not for larger ones.
     Own(Vec<u128>, usize),
     Shared(Pooled<Box<dyn SharedMemory>>),
     #[cfg(feature = "cuda")]

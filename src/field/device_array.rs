@@ -94,7 +94,7 @@ impl DeviceArray {
         }
     }
 
-    /// Lends its first bytes to what is queued on a stream.
+    /// Lends its first bytes to work that is queued on a stream.
     pub(crate) fn with<R>(
         &self,
         stream: &Arc<CudaStream>,

@@ -32,7 +32,7 @@ pub(crate) fn not_there() -> Error {
 
 impl<S: Side, K: Transform<Real: GpuReal>, const D: usize> Field<S, K, D, Device> {
     /// The points of this rank as real numbers, in the plan's order of axes, one array after the
-    /// other for batches. A complex number is two: cudarc knows no complex type.
+    /// other for batches. A complex number takes two, because cudarc has no complex type.
     ///
     /// # Errors
     /// What failed before, on this rank.

@@ -145,7 +145,7 @@ impl<S: Side, K: Transform, const D: usize> IndexMut<[usize; D]> for Field<S, K,
     }
 }
 
-/// The clone's memory is this rank's own, even if that of the field is shared.
+/// The clone has memory of its own, even if the memory of the field is shared.
 impl<S, K: Transform, const D: usize> Clone for Field<S, K, D> {
     fn clone(&self) -> Self {
         let error = self.error.clone();

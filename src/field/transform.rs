@@ -56,7 +56,7 @@ impl DynTransform {
         self != Self::R2r
     }
 
-    /// The usual kinds of so many axes.
+    /// The default kinds for this number of axes.
     ///
     /// # Panics
     /// If there are not 1 to 4 axes.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use fft_core::{Error, Machine};
 
-/// Names that [`named`] knows: `default` is [`Machine::default`].
+/// Names that [`named`] accepts: `default` is [`Machine::default`].
 pub const NAMES: [&str; 5] = ["default", "summit", "frontier", "ethernet", "h200"];
 
 /// A machine that comes with the library, by its name alone. [`read`](super::read) and

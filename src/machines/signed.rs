@@ -13,8 +13,8 @@ use crate::tuning;
 /// The first words of a file.
 const KIND: &str = "thriffty machine";
 
-/// Writes a machine to a file, signed as that of these ranks. Collective. The file is replaced as a
-/// whole.
+/// Writes a machine to a file, with the signature of these ranks. Collective. The file is replaced
+/// as a whole.
 ///
 /// The signature is comments: a checksum of the rest, the processor, the numbers of hosts and
 /// ranks, the library that carries messages, and the version of this one. A machine of GPUs names
@@ -46,8 +46,8 @@ fn signed(machine: &Machine, signature: &Signature) -> String {
     seal(KIND, &format!("{}\n{machine}", fields.concat()))
 }
 
-/// The machine in a file, if its signature is that of these ranks; otherwise `None`, with a
-/// warning. For files that the user did not name. Collective; the same on every rank.
+/// The machine in a file, if its signature matches these ranks; otherwise `None`, with a warning.
+/// For files that the user did not name. Collective; the same on every rank.
 ///
 /// # Errors
 /// When a rank has gone or the library fails.
@@ -144,7 +144,7 @@ fn doubt(text: &str, here: &Signature) -> Option<String> {
     })
 }
 
-/// Why the numbers may not be those of a plan on this GPU; `None` is the host's processor.
+/// Why the numbers may not apply to a plan on this GPU; `None` is the host's processor.
 fn other_processor(machine: &Machine, gpu: Option<&str>) -> Option<String> {
     let name = |gpu: Option<&str>| gpu.map_or_else(|| "none".into(), |gpu| format!("`{gpu}`"));
     let found = machine.gpu.as_deref();

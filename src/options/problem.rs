@@ -5,7 +5,7 @@ use fft_core::{Access, Error, Layout, PerAxis, Precision, Problem, Recipe};
 use super::table::Options;
 use crate::field::DynTransform;
 
-/// The arrays of all ranks, of which [`Options::problem`] makes a problem.
+/// The arrays of all ranks, from which [`Options::problem`] makes a problem.
 #[derive(Clone, Debug)]
 pub struct GlobalArrays {
     /// The types of data.
@@ -23,7 +23,7 @@ pub struct GlobalArrays {
 }
 
 impl Options {
-    /// The problem of these arrays. The machine is that of the options, if they have it; a name is
+    /// The problem of these arrays. The machine comes from the options, if they have one; a name is
     /// not looked up.
     ///
     /// # Errors

@@ -108,7 +108,7 @@ impl Options {
     /// `THRIFFTY_TOLERANCE=1e-6`. Arrays and results stay as they are.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a value that is not known, with the name of the variable.
+    /// [`Error::Argument`] for an unknown value, with the name of the variable.
     pub fn read_environment(&mut self) -> Result<(), Error> {
         for row in Self::TABLE {
             let variable = format!("THRIFFTY_{}", row.name.to_uppercase());

@@ -11,7 +11,7 @@ use super::value::{DEFAULT, Form};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Scope {
-    /// What is transformed, and into what.
+    /// What to transform, and into what.
     Problem,
     /// Where the program's arrays are.
     Arrays,
@@ -36,7 +36,7 @@ impl Scope {
     }
 }
 
-/// What is known of one option.
+/// The description of one option.
 pub struct OptionInfo {
     /// The name, which is the same from every language and on the command line.
     pub name: &'static str,
@@ -67,7 +67,7 @@ impl fmt::Debug for OptionInfo {
     }
 }
 
-/// One option of `O`: what is known of it, and its value as text.
+/// One option of `O`: its description, and its value as text.
 ///
 /// ```
 /// use thriffty::planning::Options;

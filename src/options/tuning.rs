@@ -37,8 +37,8 @@ pub enum Tuning {
     /// noise: recipes, exchanges, sizes of chunks and, with a tolerance, raw messages. On a device,
     /// exchanges and chunks are as given.
     Measure {
-        /// The time for that, besides binding the plan. The first recipe is tried, however long it
-        /// takes.
+        /// The time for measuring, in addition to binding the plan. The first recipe is timed
+        /// however long it takes.
         budget: Duration,
     },
     /// The recipe that was fastest when it was measured, from a file of

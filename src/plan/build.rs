@@ -30,8 +30,8 @@ impl DynDraft<'_> {
     /// The recipe that [`DynDraft::build`] would bind. Collective.
     ///
     /// # Errors
-    /// Those of [`Draft::recipe`](crate::Draft::recipe); [`Error::OnRank`] for bricks, orders or
-    /// kinds that have other axes than the grid.
+    /// The errors of [`Draft::recipe`](crate::Draft::recipe); [`Error::OnRank`] for bricks, orders
+    /// or kinds that have other axes than the grid.
     pub fn recipe(&self) -> Result<Recipe, Error> {
         let options = self.settle()?;
         #[cfg(feature = "cuda")]
@@ -45,7 +45,7 @@ impl DynDraft<'_> {
     /// As [`Draft::build`](crate::Draft::build). Collective.
     ///
     /// # Errors
-    /// Those of [`Draft::build`](crate::Draft::build).
+    /// The errors of [`Draft::build`](crate::Draft::build).
     pub fn build(self) -> Result<DynPlan, Error> {
         retry_without_kept_plans(self.comm(), || self.build_in_memory())
     }
@@ -102,7 +102,7 @@ impl DynDraft<'_> {
         let lengths = options.zero_padded.unwrap_or(self.grid.shape());
         // A rank that has left is noticed here, before anything is gathered.
         agree(self.comm(), self.check().and_then(|()| tables_fit(self.comm().rank(), &lengths)))?;
-        // What a rank names is as good as the same by default.
+        // An option set to its default equals one left unset.
         let axes = self.grid.axes();
         options.kinds = Some(options.kinds_of(self.transform, axes));
         options.input_order = Some(options.input_order_of(axes));
@@ -242,8 +242,8 @@ impl DynDraft<'_> {
     }
 }
 
-/// Whether there is memory for the tables of the longest axis. FFT planners end the process where
-/// there is none.
+/// Checks that there is memory for the tables of the longest axis, because FFT planners end the
+/// process if there is none.
 fn tables_fit(rank: usize, lengths: &[usize]) -> Result<(), Error> {
     let longest = lengths.iter().copied().max().unwrap_or(1).max(1);
     let mut slow_part = longest;
@@ -261,8 +261,8 @@ fn tables_fit(rank: usize, lengths: &[usize]) -> Result<(), Error> {
 /// Warned of once in a process.
 static NOT_SHARED: Once = Once::new();
 
-/// The exchange of plans on devices, where none is asked for: messages between pairs, unless only a
-/// collective of the communicator leaves the host from devices.
+/// The exchange of plans on devices, if none is given: messages between pairs, unless the
+/// communicator can send from devices to other hosts only by a collective.
 #[cfg(feature = "cuda")]
 fn default_on_devices(comm: &dyn Comm) -> Exchange {
     let has_several_hosts = comm.topology().hosts() > 1;
@@ -343,7 +343,7 @@ mod tests {
         crate::threads(2, seconds).unwrap();
     }
 
-    /// What is known of one device, and of one way to send, is known of no other, nor of the host.
+    /// Wisdom of one device and transport is used for no other, nor for the host.
     #[test]
     fn wisdom_names_the_device() {
         crate::threads(2, |comm| {

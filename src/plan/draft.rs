@@ -108,7 +108,7 @@ pub struct Draft<'a, K: Transform, const D: usize, L: Location = Host> {
 }
 
 /// The constructor of a family's plans in either precision, and the change of precision. The bounds
-/// are those of the family for numbers `T` and `U`.
+/// are the family's, for numbers `T` and `U`.
 macro_rules! family {
     ($family:ident, $draft:ident, [$($t:tt)*], [$($u:tt)*], $what:literal) => {
         impl<T: Real, const D: usize> Plan<$family<T>, D> $($t)* {
@@ -180,8 +180,8 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
     /// at most [`default_threads`](crate::local::default_threads).
     ///
     /// Threads share a rank's brick, cut along its slowest axis; ranks may have different numbers.
-    /// The only rank has fewer threads for short axes, and a single axis has one. The calling
-    /// thread alone communicates. Later calls are made on the same thread, unless MPI has
+    /// A single rank uses fewer threads for short axes, and one for a single axis. Only the calling
+    /// thread communicates. Later calls must be made on the same thread, unless MPI has
     /// `MPI_THREAD_MULTIPLE`, or `MPI_THREAD_SERIALIZED` and a communicator that
     /// `MpiComm::from_raw` made. [`Draft::build`] refuses several threads if ranks are threads
     /// themselves, and transposed data of several ranks with them.
@@ -202,7 +202,7 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
     /// ```
     ///
     /// # Errors
-    /// Those of [`DynDraft::run_once`].
+    /// The errors of [`DynDraft::run_once`].
     pub fn forward_once(
         &self,
         input: &[K::Physical],
@@ -214,7 +214,7 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
     /// Transforms spectral to physical data, as [`Draft::forward_once`].
     ///
     /// # Errors
-    /// Those of [`DynDraft::run_once`].
+    /// The errors of [`DynDraft::run_once`].
     pub fn inverse_once(
         &self,
         input: &[K::Spectral],
@@ -336,9 +336,9 @@ impl<'a, K: Transform, const D: usize, L: Location> Draft<'a, K, D, L> {
     /// exchange messages, with one warning.
     ///
     /// # Errors
-    /// Those of [`Draft::recipe`]; [`Error::OnRank`] when a rank lacks memory, or the transport or
-    /// the driver fails. On a device also [`Error::Argument`] for least memory and a transport that
-    /// is not there.
+    /// The errors of [`Draft::recipe`]; [`Error::OnRank`] when a rank lacks memory, or the
+    /// transport or the driver fails. On a device also [`Error::Argument`] for least memory and for
+    /// a transport that is not available.
     pub fn build(self) -> Result<Plan<K, D, L>, Error> {
         self.draft.build().map(Plan::of)
     }

@@ -193,7 +193,7 @@ impl<'a> DynDraft<'a> {
     /// The number of threads of one process that are worth it: one for few points, otherwise
     /// [`DynDraft::threads`] or [`default_threads`].
     pub fn useful_threads(&self) -> usize {
-        // Of four axes, the transforms of a batch are done one after the other.
+        // With four axes, the transforms of a batch are done one after the other.
         let at_once = if self.grid.axes() == MAX_AXES { 1 } else { self.options.batch };
         let points = self.grid.shape().iter().fold(at_once, |all, n| all.saturating_mul(*n));
         if points < POINTS_FOR_THREADS {
@@ -210,7 +210,7 @@ impl<'a> DynDraft<'a> {
     /// [`clear_plans`](crate::local::clear_plans) drops all of them.
     ///
     /// # Errors
-    /// Those of [`DynDraft::build`] and [`DynPlan::run`](super::DynPlan::run);
+    /// The errors of [`DynDraft::build`] and [`DynPlan::run`](super::DynPlan::run);
     /// [`Error::Argument`] for a draft that is not of [this process alone](DynDraft::local).
     pub fn run_once(
         &self,
@@ -224,7 +224,8 @@ impl<'a> DynDraft<'a> {
     /// Transforms within one array as [`DynDraft::run_once`] does from one to another.
     ///
     /// # Errors
-    /// Those of [`DynDraft::run_once`] and [`DynPlan::run_in_place`](super::DynPlan::run_in_place).
+    /// The errors of [`DynDraft::run_once`] and
+    /// [`DynPlan::run_in_place`](super::DynPlan::run_in_place).
     pub fn run_once_in_place(&self, direction: Direction, data: &mut [u8]) -> Result<(), Error> {
         kept_plans::with_plan(self, |plan| plan.run_in_place(direction, data))
     }
@@ -241,7 +242,7 @@ impl<'a> DynDraft<'a> {
         true
     }
 
-    /// What tells this draft from others over the same ranks.
+    /// What distinguishes this draft from others over the same ranks.
     ///
     /// # Errors
     /// On this rank: when no such plan can be made, or it is one on a device.

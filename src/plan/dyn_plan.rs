@@ -24,9 +24,9 @@ use crate::tuning::{Candidate, Decision, Report, Source, save_wisdom};
 /// A [`Plan`](crate::Plan) whose transform, precision, place and number of axes are run-time
 /// values.
 ///
-/// Arrays are bytes: real or complex numbers of the plan's precision, aligned for them. Those of a
-/// plan on the host are slices, those of a plan on a device `DeviceMemory`;
-/// [`DynPlan::zeros`] makes arrays for either. [`DynDraft`](super::DynDraft) has an example.
+/// Arrays are bytes: real or complex numbers of the plan's precision, aligned for them. Arrays on
+/// the host are slices, arrays on a device `DeviceMemory`; [`DynPlan::zeros`] makes arrays for
+/// either. [`DynDraft`](super::DynDraft) has an example.
 pub struct DynPlan {
     pub(super) bound: Box<dyn Bound>,
     pub(super) recipe: Recipe,
@@ -45,7 +45,7 @@ impl DynPlan {
     /// communicator, on the host. Collective.
     ///
     /// # Errors
-    /// Those of [`Plan::bind`](crate::Plan::bind).
+    /// The errors of [`Plan::bind`](crate::Plan::bind).
     pub fn bind(comm: &dyn Comm, recipe: Recipe) -> Result<Self, Error> {
         let candidate = Candidate::of(recipe);
         let report = Report::given(&candidate);
@@ -138,8 +138,8 @@ impl DynPlan {
 
     /// Saves what was measured for [`Tuning::Wisdom`](crate::Tuning::Wisdom). Collective.
     ///
-    /// The entry is added to the file, or replaces that of the same transform on the same machine.
-    /// The file is replaced as a whole, and several jobs may save to it at the same time.
+    /// The entry is added to the file, or replaces an entry for the same transform on the same
+    /// machine. The file is replaced as a whole, and several jobs may save to it at the same time.
     ///
     /// # Errors
     /// On every rank: [`Error::Argument`] when nothing was measured for this plan;
@@ -177,13 +177,14 @@ impl DynPlan {
         self.bound.executor().exchange(self.problem().options.exchange)
     }
 
-    /// Bytes of memory that the plan holds beside input and output: on its device, and on the host.
+    /// Bytes of memory that the plan holds besides input and output: on its device, and on the
+    /// host.
     pub fn workspace_bytes(&self) -> usize {
         self.bound.executor().memory()
     }
 
     /// Where this rank's time went since the last [`DynPlan::clear_timings`]. If the rank has
-    /// several threads, the times are those of the first.
+    /// several threads, these are the times of the first.
     pub fn timings(&self) -> Timings {
         self.bound.executor().timings()
     }
@@ -243,8 +244,8 @@ impl DynPlan {
         self.run_within(direction, BytesMut::Device(data))
     }
 
-    /// Transforms from the beginning of one array to that of another, wherever the plan's data is.
-    /// Collective.
+    /// Transforms from the beginning of one array to the beginning of another, wherever the plan's
+    /// data is. Collective.
     ///
     /// # Errors
     /// As [`DynPlan::run`].
@@ -350,8 +351,8 @@ impl DynPlan {
         self.execute(direction, None, data)
     }
 
-    /// Whether an array has so many points of physical (0) or spectral data (1), and is where it
-    /// must be.
+    /// Checks that an array has this number of points of physical (0) or spectral data (1), and is
+    /// where the plan's data is.
     fn check(
         &self,
         what: &'static str,
@@ -380,10 +381,10 @@ impl DynPlan {
     /// What every transform begins with: `mine` where all ranks have `Ok`, otherwise on every rank
     /// the error of the lowest failing one. Collective, in place of a transform.
     ///
-    /// A rank that knows that it cannot transform, as it has no arrays, says so here.
+    /// Call it on a rank that cannot transform, for example because it has no arrays.
     ///
     /// # Errors
-    /// [`Error::OnRank`] with that of the lowest failing rank; [`Error::Left`] as
+    /// [`Error::OnRank`] with the error of the lowest failing rank; [`Error::Left`] as
     /// [`Plan::forward_into`](crate::Plan::forward_into).
     pub fn agree<R>(&mut self, mine: Result<R, Error>) -> Result<R, Error> {
         self.bound.executor_mut().agree(mine.as_ref().map(drop).map_err(Clone::clone))?;
@@ -402,7 +403,7 @@ impl DynPlan {
     /// [`Plan::shared_input`](crate::Plan::shared_input). Collective.
     ///
     /// # Errors
-    /// Those of [`Plan::shared_input`](crate::Plan::shared_input).
+    /// The errors of [`Plan::shared_input`](crate::Plan::shared_input).
     pub fn shared_zeros(&mut self) -> Result<DynArray, Error> {
         let bytes = self.in_place_bytes();
         self.bound.executor_mut().agree(Ok(()))?;
@@ -436,7 +437,7 @@ impl fmt::Debug for DynPlan {
     }
 }
 
-/// A text that differs where anything does that decides what is sent.
+/// A text that is the same for two recipes only if they send the same messages.
 fn identity(recipe: &Recipe) -> String {
     let problem = recipe.problem();
     let layouts: Vec<_> = recipe.nodes().iter().map(|node| node.layout.bricks()).collect();

@@ -16,7 +16,7 @@ use super::dyn_plan::DynPlan;
 
 /// What idle plans may hold together, except the one that was used last.
 const MOST_BYTES: usize = 1 << 28;
-/// What a plan holds besides the memory that it transforms in: its recipe, its report, and tables.
+/// Bytes that a plan holds besides the memory that it transforms in: its recipe, report and tables.
 const PLAN_BYTES: usize = 1 << 15;
 
 static CACHE: PerProcess<Mutex<Cache>> = PerProcess::new(Mutex::default);
@@ -26,7 +26,7 @@ struct Cache {
     /// Plans that are in use are not among them.
     idle: HashMap<Key, Vec<Kept>>,
     bytes: usize,
-    /// Calls until now, to tell which plan was used last.
+    /// The number of calls so far, to find the least recently used plan.
     calls: u64,
 }
 
@@ -130,7 +130,7 @@ pub(super) fn retry_without_kept_plans<R>(
 /// Runs the kept plan of a draft, or a new one, which is then kept.
 ///
 /// # Errors
-/// Those of the plan; [`Error::Argument`] for a draft that is not of this process alone.
+/// The errors of the plan; [`Error::Argument`] for a draft that is not for this process alone.
 pub(super) fn with_plan(
     draft: &DynDraft<'_>,
     run: impl FnOnce(&mut DynPlan) -> Result<(), Error>,

@@ -1,4 +1,4 @@
-//! What a plan on a device needs beside one on the host.
+//! What a device plan needs in addition to a host plan.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,7 +31,7 @@ impl Ready {
     ///
     /// # Errors
     /// The same on every rank: [`Error::Disagreement`] about the transport; [`Error::OnRank`] for
-    /// options that devices do not know, and when the driver fails.
+    /// options that devices do not support, and when the driver fails.
     pub(super) fn new(
         comm: &dyn Comm,
         device: &DeviceOptions,
@@ -75,7 +75,8 @@ impl Ready {
     /// Binds a recipe. Collective.
     ///
     /// # Errors
-    /// As [`bind`]; [`Error::Argument`] when messages cannot be sent from devices, as was asked.
+    /// As [`bind`]; [`Error::Argument`] when messages cannot be sent from devices, although this
+    /// was requested.
     pub(super) fn bind(&self, comm: &dyn Comm, recipe: &Recipe) -> Result<Box<dyn Bound>, Error> {
         let (bound, wanted) = (bind(comm, recipe, &self.queue)?, self.queue.transport);
         let taken = bound.on_device().map(|device| device.transport);
@@ -87,7 +88,7 @@ impl Ready {
     }
 }
 
-/// Whether devices know these options.
+/// Checks that devices support these options.
 fn check(options: &Options) -> Result<(), Error> {
     let (usual, memory) = (Memory::default(), options.memory);
     if memory == usual {
@@ -156,7 +157,7 @@ fn access(
         Precision::F32 => fft_gpu::has_columns::<f32>(gpu, &lens),
         Precision::F64 => fft_gpu::has_columns::<f64>(gpu, &lens),
     };
-    // A driver that tells no identity has zeros.
+    // Zeros if the driver reports no identity.
     let is_known = !all.contains(&[0; 16]);
     let facts = [
         fft_gpu::can_load(),
@@ -174,14 +175,14 @@ impl DynPlan {
         self.bound.on_device().map(|device| &device.queue.stream)
     }
 
-    /// The device of this rank and what is used with it, of a plan on a device.
+    /// The device of this rank, with its stream and transport, if the plan is on a device.
     pub fn device_options(&self) -> Option<DeviceOptions> {
         let DeviceQueue { gpu, stream, transport } = self.bound.on_device()?.queue.clone();
         Some(DeviceOptions { gpu, stream: Some(stream), transport })
     }
 
-    /// How data gets to the ranks that are hardest to reach, from a plan's device:
-    /// [`GpuTransport::PeerToPeer`] where there are no messages.
+    /// How data gets to the ranks that are hardest to reach from a plan's device:
+    /// [`GpuTransport::PeerToPeer`] if there are no messages.
     pub fn transport(&self) -> Option<GpuTransport> {
         self.bound.on_device().map(|device| device.transport)
     }

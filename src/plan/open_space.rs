@@ -55,8 +55,8 @@ impl DynPlan {
     ///
     /// # Errors
     /// On every rank: [`Error::Disagreement`] about the spacing; [`Error::OnRank`] for spacings
-    /// that are not positive, and where a rank lacks memory. Also for a plan that is not padded to
-    /// twice its length along 2 or 3 axes, or has a batch or other scales; those of
+    /// that are not positive, when a rank lacks memory, and for a plan that is not padded to twice
+    /// its length along 2 or 3 axes, or has a batch or other scales; the errors of
     /// [`DynDraft::build`](super::DynDraft::build) and of [`DynPlan::run`].
     pub fn green_function(&self, spacing: impl AsRef<[f64]>) -> Result<DynArray, Error> {
         self.placed(green_function(self.comm(), self.problem(), spacing.as_ref())?)
@@ -80,7 +80,7 @@ impl DynPlan {
 /// one transform. Collective.
 ///
 /// # Errors
-/// Those of [`DynPlan::green_function`].
+/// The errors of [`DynPlan::green_function`].
 fn green_function(comm: &dyn Comm, problem: &Problem, spacing: &[f64]) -> Result<DynArray, Error> {
     let spacing = agree(comm, check_open(problem, spacing))?;
     assert_same(comm, &[("spacing", format!("{spacing:?}"))])?;

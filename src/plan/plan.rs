@@ -15,8 +15,8 @@ use crate::spectral::Domain;
 ///
 /// Made by [`c2c`](crate::c2c), [`r2c`](crate::r2c) or [`r2r`](crate::r2r), options, and
 /// [`Draft::build`](crate::Draft::build). `K` is [`C2c`](crate::C2c), [`R2c`] or
-/// [`R2r`](crate::R2r); `D` the number of axes. A plan is a [`DynPlan`] with types, whose methods
-/// tell how it is done.
+/// [`R2r`](crate::R2r); `D` is the number of axes. A plan is a [`DynPlan`] with types, and has its
+/// methods for recipes, timings and errors, too.
 ///
 /// Data is this rank's brick of the grid, row-major by default, one array after the other for
 /// batches. Forward uses `exp(-2πi jk/n)` and is unscaled, inverse divides by the number of points,
@@ -71,8 +71,8 @@ impl<K: Transform, const D: usize> Plan<K, D> {
         self.plan.run(Direction::Forward, cast_slice(input), cast_slice_mut(output))
     }
 
-    /// Transforms spectral to physical data. Collective. Of a spectrum that cannot come from real
-    /// data, a real transform takes the part that can, as NumPy does.
+    /// Transforms spectral to physical data. Collective. If a spectrum cannot come from real data,
+    /// a real transform uses only the part that can, as NumPy does.
     ///
     /// # Errors
     /// As [`Plan::forward_into`].
@@ -105,7 +105,7 @@ impl<K: Transform, const D: usize> Plan<K, D> {
 }
 
 impl<K: Transform, const D: usize, L: Location> Plan<K, D, L> {
-    /// A plan that is known to be for these types, axes and place.
+    /// A plan that was made for these types, axes and location.
     pub(super) fn of(plan: DynPlan) -> Self {
         Self { plan, types: PhantomData }
     }
@@ -243,7 +243,7 @@ impl<K: Transform, const D: usize, L: Location> Plan<K, D, L> {
     }
 }
 
-/// What is known of a plan without its types.
+/// The methods of a plan that do not depend on its types.
 impl<K: Transform, const D: usize, L: Location> Deref for Plan<K, D, L> {
     type Target = DynPlan;
 

@@ -86,7 +86,7 @@ impl<'a> PlanCache<'a> {
     /// The key of a draft.
     ///
     /// # Errors
-    /// On this rank: for a draft over another communicator, and those of [`DynDraft::key`].
+    /// On this rank: for a draft over another communicator; the errors of [`DynDraft::key`].
     fn key(&self, draft: &DynDraft<'_>) -> Result<Key, Error> {
         if !std::ptr::addr_eq(self.comm, draft.comm()) {
             let what = "communicator of a draft";
@@ -101,7 +101,7 @@ impl<'a> PlanCache<'a> {
         typed: fn(DynPlan) -> P,
     ) -> Result<&mut P, Error> {
         let key = agree(self.comm, self.key(&draft))?;
-        // A rank may find several, of which others have other bricks.
+        // A rank may have several candidates, some of which have other bricks on other ranks.
         let is_found = |(other, plan): &(Key, Box<dyn Any>)| *other == key && plan.is::<P>();
         let mut found: Vec<_> = self.plans.iter().map(|it| f64::from(is_found(it))).collect();
         self.comm.allreduce(Reduce::Min, &mut found)?;

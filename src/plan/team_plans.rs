@@ -21,7 +21,7 @@ pub(super) struct TeamPlans {
     /// One for each rank; none where a rank has panicked.
     plans: Vec<Mutex<Option<Box<DynPlan>>>>,
     team: Team,
-    /// Of the processes.
+    /// The communicator of the processes.
     comm: Box<dyn Comm>,
     precision: Precision,
     /// Bytes of this process's arrays, before and after.
@@ -48,7 +48,7 @@ fn most_threads(grid: DynGrid, transform: DynTransform, options: &Options) -> us
     let spectral = options.spectral_grid(grid, transform);
     let before = grid.shape()[options.input_order_of(axes)[0]];
     let after = spectral.shape()[options.output_order_of(axes)[0]];
-    // One axis alone is not cut. Of many arrays threads have whole ones.
+    // A single axis is not cut. If there are many arrays, threads get whole ones.
     let cut = if axes == 1 { 1 } else { before.min(after) };
     cut.max(options.batch)
 }
@@ -91,15 +91,15 @@ type Part<'a> = Mutex<(&'a [u8], &'a mut [u8])>;
 /// Makes the plan of a process whose threads share its bricks, from options that all ranks have
 /// agreed on. Collective.
 ///
-/// There are as many threads as the draft has, on the only process fewer for short axes, and its
-/// data is not transposed. Ranks in errors are those of threads, numbered by process, or of
-/// processes where a process finds an error before its threads start.
+/// Uses the draft's number of threads. A single process uses fewer if its axes are short, and does
+/// not transpose its data. Errors give the ranks of threads, numbered by process, or the ranks of
+/// processes if a process finds an error before its threads start.
 pub(super) fn plan(draft: &DynDraft<'_>, options: Options) -> Result<DynPlan, Error> {
     let (team, recipe, report, arrays) = plans(draft, options)?;
     Ok(DynPlan::of_team(Box::new(team), recipe, report, arrays))
 }
 
-/// The plans of a process's threads, what is known of the first, and the process's arrays.
+/// The plans of a process's threads, the recipe and report of the first, and the process's arrays.
 type Made = (TeamPlans, Recipe, Report, RankArrays);
 
 fn plans(draft: &DynDraft<'_>, mut options: Options) -> Result<Made, Error> {
@@ -178,8 +178,8 @@ impl TeamPlans {
         })
     }
 
-    /// Transforms within one array. Where several threads, processes or transforms of a batch have
-    /// parts that change their length, as those of half a spectrum do, the input is copied first.
+    /// Transforms within one array. The input is copied first if several threads, processes or
+    /// transforms of a batch have parts that change their length, as with half a spectrum.
     fn run_within(&self, direction: Direction, data: &mut [u8]) -> Result<(), Error> {
         let [physical, spectral] = self.bytes;
         let (from, to) = direction.choose((physical, spectral), (spectral, physical));
@@ -219,7 +219,7 @@ impl TeamPlans {
         }
         self.team.run(|rank| {
             let plan = locked(&plans[rank]).take();
-            // A panic drops the plan, which tells the ranks that wait for this one.
+            // A panic drops the plan, so that the ranks that wait for this one get an error.
             let mut plan = plan.ok_or(Error::Left { gone: rank })?;
             let result = body(rank, &mut plan);
             *locked(&plans[rank]) = Some(plan);
@@ -251,7 +251,7 @@ impl TeamPlans {
     }
 }
 
-/// What is known of the threads' plans. They share memory with no other process.
+/// Properties of the threads' plans, which share memory with no other process.
 impl AnyExecutor for TeamPlans {
     fn comm(&self) -> &dyn Comm {
         self.comm.as_ref()

@@ -79,7 +79,7 @@ impl Domain {
         field.record_error(multiplied);
     }
 
-    /// Whether a field's spectrum is that of this domain.
+    /// Whether this domain has the field's spectrum.
     fn fits<K: Transform, const D: usize, L: Location>(
         &self,
         field: &Field<Spectral, K, D, L>,

@@ -32,7 +32,7 @@ struct State {
     idle: Vec<Arc<ThreadPool>>,
     /// Idle or not.
     workers: usize,
-    /// Those of jobs that other processes wait for.
+    /// Workers of jobs that other processes wait for.
     awaited: usize,
     /// How many reservations there are, by their number of workers.
     reservations: BTreeMap<usize, usize>,
@@ -152,9 +152,9 @@ impl Pool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes this number of workers, which is at most that of a reservation. If the system starts
-    /// no more of them, it waits for those that there are, because an error here would leave the
-    /// ranks of other processes waiting.
+    /// Takes this number of workers, which is at most the number of a reservation. If the system
+    /// cannot start more threads, it waits for existing workers, because an error here would leave
+    /// the ranks of other processes waiting.
     fn take(&self, count: usize, is_awaited: bool) -> Vec<Arc<ThreadPool>> {
         let _turn = (!is_awaited).then(|| self.turn.lock().unwrap_or_else(PoisonError::into_inner));
         let mut state = self.state();
@@ -182,7 +182,7 @@ impl Pool {
         if is_awaited {
             state.awaited -= 1;
         }
-        // Those of concurrent teams stay: one for each core.
+        // Workers of concurrent teams stay, one for each core.
         let unneeded = if state.workers >= cores() { state.unneeded() } else { Vec::new() };
         drop(state);
         self.returned.notify_all();

@@ -23,8 +23,8 @@ impl Team {
     /// A team of `threads` ranks of this process, and the communicator of each. Collective.
     ///
     /// # Errors
-    /// The same on every process: [`Error::Argument`] if ranks cannot have several threads; those
-    /// of [`Teams::team`](fft_core::Teams::team); [`Error::Threads`] when threads cannot be
+    /// The same on every process: [`Error::Argument`] if ranks cannot have several threads; the
+    /// errors of [`Teams::team`](fft_core::Teams::team); [`Error::Threads`] when threads cannot be
     /// started.
     pub(crate) fn new(comm: &dyn Comm, threads: usize) -> Result<(Self, Comms), Error> {
         let Some(teams) = comm.teams() else {

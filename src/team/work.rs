@@ -13,8 +13,8 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// Many arrays are one more axis without a transform, so that threads have whole ones. Of a
-    /// few, one after the other is cut.
+    /// A large batch becomes an extra axis without a transform, so that threads get whole arrays. A
+    /// small batch is transformed one array at a time, each cut between the threads.
     pub(crate) fn new(
         grid: DynGrid,
         transform: DynTransform,

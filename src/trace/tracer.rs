@@ -19,11 +19,11 @@ pub(crate) struct Tracer {
     rank: usize,
     plan: usize,
     runs: usize,
-    /// Of each direction.
+    /// The operations of each direction.
     operations: [Vec<Operation>; 2],
 }
 
-/// An operation of the bound program, and what the model predicts if it knows that operation.
+/// An operation of the bound program, with the model's prediction if there is one.
 struct Operation {
     text: String,
     predicted: Option<PredictedOperation>,
@@ -67,8 +67,8 @@ impl Tracer {
         Ok(tracer)
     }
 
-    /// Adds the events of one run, in which the event of the run itself comes last. Of a run that
-    /// ranks refused, there is the agreement alone.
+    /// Adds the events of one run; the event of the run itself comes last. If the ranks refused the
+    /// run, it contains only the agreement.
     pub(crate) fn record(&mut self, events: &[Event]) {
         let direction = events.iter().find_map(|event| match event.activity {
             Activity::Run(direction) => Some(direction),

@@ -16,7 +16,7 @@ impl Candidate {
     /// The cheapest recipe with these layouts for this problem.
     ///
     /// # Errors
-    /// Those of [`Recipe::with_layouts`].
+    /// The errors of [`Recipe::with_layouts`].
     pub fn new(problem: Problem, layouts: Layouts) -> Result<Self, Error> {
         Ok(Self::of(Recipe::with_layouts(problem, layouts)?))
     }
@@ -120,7 +120,7 @@ impl Choice {
 /// times; ties keep the order of the choice. Pure: equal arguments give equal lists on every rank.
 ///
 /// # Errors
-/// Those of [`Recipe::new`]; layouts without a way to the output are left out.
+/// The errors of [`Recipe::new`]; layouts without a way to the output are left out.
 pub fn candidates(problem: &Problem, choice: &Choice) -> Result<Vec<Candidate>, Error> {
     let mut found: Vec<Candidate> = Vec::new();
     let mut refused = None;
@@ -156,7 +156,7 @@ pub fn candidates(problem: &Problem, choice: &Choice) -> Result<Vec<Candidate>, 
     Ok(found)
 }
 
-/// The error of a prediction in seconds, besides a share of the time.
+/// The error of a prediction in seconds, in addition to a fraction of the time.
 const DOUBT: f64 = 2e-5;
 
 /// The error of a prediction as a share of the time. It is less where the bandwidth between hosts,

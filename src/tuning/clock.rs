@@ -114,7 +114,7 @@ fn time(
     tune(comm, all, budget, &mut make, &mut |news| (wanted.watch)(news))
 }
 
-/// The recipes worth timing: those of whole messages, with the exchange that was given. A device
+/// The recipes worth timing: those with whole messages and the given exchange, because a device
 /// chooses chunks itself.
 #[cfg(feature = "cuda")]
 fn recipes(problem: &Problem, wanted: &Wanted<'_>) -> Result<Vec<Candidate>, Error> {

@@ -89,8 +89,8 @@ fn by_model(comm: &dyn Comm, problem: &Problem, wanted: &Wanted<'_>) -> Result<C
 /// The recipe that prints as this text, with the exchange and the wire that the draft names.
 ///
 /// # Errors
-/// Those of [`Recipe::exact`]; [`Error::Argument`] when it has another exchange or wire than it
-/// may.
+/// The errors of [`Recipe::exact`]; [`Error::Argument`] for an exchange or a wire that the options
+/// do not allow.
 fn exact(problem: &Problem, wanted: &Wanted<'_>, text: &str) -> Result<Candidate, Error> {
     let recipe = Recipe::exact(problem.clone(), text)?;
     let reshapes = recipe.steps().iter().filter_map(|step| match step {

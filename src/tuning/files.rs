@@ -22,7 +22,7 @@ pub(crate) fn read(comm: &dyn Comm, path: &Path) -> Result<Result<String, String
         0 => std::fs::read_to_string(path),
         _ => Ok(String::new()),
     };
-    // The first byte tells which of the two it is.
+    // The first byte says whether a text or an error follows.
     let text = match found {
         Ok(text) => format!("+{text}"),
         Err(error) => format!("-{error}"),

@@ -68,8 +68,8 @@ const ROUNDS: usize = 24;
 /// Trials that remain, at most.
 const KEPT: usize = 4;
 
-/// The ratio to the fastest, of best times and of medians, that counts as clearly slower after so
-/// many turns. Few times may all be disturbed.
+/// The ratio to the fastest, of best times and of medians, above which a trial counts as clearly
+/// slower after this number of turns. If there are few times, all of them may be disturbed.
 fn slower(turns: usize) -> f64 {
     1.0 + (2.0 / turns.max(1) as f64).max(0.1)
 }
@@ -195,7 +195,7 @@ impl<'t> Race<'_, 't> {
         Ok(())
     }
 
-    /// Drops what is clearly slower than the fastest, and all but the best few.
+    /// Drops all trials that are clearly slower than the fastest, and all except the best few.
     fn drop_slow(&mut self) {
         let Self { running, outcomes, .. } = self;
         let fastest = fastest(running);

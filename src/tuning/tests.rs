@@ -40,7 +40,7 @@ fn candidates_are_the_same_on_all_ranks_sorted_and_each_there_once() {
         names.sort();
         let all = names.len();
         names.dedup();
-        // Only recipes with bricks that print alike may be told apart by more than their names.
+        // Recipes may differ by more than their names only if their bricks print alike.
         assert!(
             names.len() == all || first.iter().any(|c| c.recipe.to_string().contains("bricks"))
         );
@@ -208,7 +208,7 @@ impl Trial for Bound {
     }
 }
 
-/// Times candidates on the host, of which one with another exchange than it names fails.
+/// Times candidates on the host; one of them, which has another exchange than its name says, fails.
 fn tune_on_host(
     comm: &dyn Comm,
     all: &[Candidate],
@@ -230,7 +230,7 @@ fn tune_on_host(
     tune(comm, all, budget, &mut make, on_progress)
 }
 
-/// Sleeps, and fails in the run that is told, on one rank.
+/// Sleeps, and fails in the given run on one rank.
 struct Sleeper {
     seconds: f64,
     fails_in: Option<usize>,
@@ -255,7 +255,7 @@ impl Trial for Sleeper {
 /// cannot be made.
 type Script = fn(rank: usize, number: usize) -> (f64, Option<usize>, bool);
 
-/// Races on so many ranks: outcomes and runs, which must be the same on all.
+/// Races on `ranks` ranks: outcomes and runs, which must be the same on all.
 fn run(ranks: usize, count: usize, budget: Duration, script: Script) -> (Vec<Outcome>, Vec<usize>) {
     let mut found = threads(ranks, |comm| {
         let log = Rc::new(RefCell::new(Vec::new()));
@@ -306,7 +306,7 @@ const LONG: Duration = Duration::from_secs(3600);
 #[test]
 fn one_that_is_slow_on_one_rank_is_dropped_at_once_on_all() {
     for ranks in [1, 2, 4] {
-        // Number 1 is slow on the last rank of up to four; what is fast has all its turns alone.
+        // Number 1 is slow on the last rank of up to four; the fast one gets all its turns alone.
         let (outcomes, runs) = run(ranks, 3, LONG, |rank, number| {
             let slow = number == 1 && rank == 0 || number == 2;
             (if slow { 0.05 } else { 0.002 }, None, false)
@@ -335,7 +335,7 @@ fn one_that_fails_on_one_rank_is_dropped_on_all_and_the_others_go_on() {
         });
         assert_eq!(outcomes[0], Outcome::Failed("rank 0: maker: found 0, expected another".into()));
         assert_eq!(outcomes[1], Outcome::Failed("rank 0: trial: found 3, expected another".into()));
-        // With other programs beside it, it may have lost before.
+        // If other programs run, it may have lost before.
         let failed = Outcome::Failed("rank 0: trial: found 4, expected another".into());
         assert!(
             outcomes[2] == failed || matches!(outcomes[2], Outcome::Dropped(_)),

@@ -78,7 +78,7 @@ mod tests {
         assert_eq!(looked(2 * MOVED), 1);
     }
 
-    /// Of looks that all take long none has moved anything.
+    /// If every look takes long, none counts as movement.
     #[test]
     fn slow_looks_are_no_movement() {
         let mut idle = Idle::default();

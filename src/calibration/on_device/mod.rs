@@ -26,11 +26,12 @@ use links::Links;
 /// As [`measure`](super::measure), it measures until two measurements agree, at most five times,
 /// and warns if they do not.
 ///
-/// A rank's processor is its GPU. `memory` is that of copies, `flops` the arithmetic beyond a pass
-/// over memory, `launch` a small transform, and `meeting` a small reshape. `near` and `far` are
-/// whole reshapes, by the transport of the options. `rounded` is `f32`: that the host encodes
-/// shorter formats is not in the model. Links that do not exist, `lossless` and `congestion` keep
-/// the values of [`Machine::default`], marked as assumed.
+/// A rank's processor is its GPU. `memory` is the rate of copies, `flops` the arithmetic beyond a
+/// pass over memory, `launch` the time of a small transform, and `meeting` the time of a small
+/// reshape. `near` and `far` are measured on whole reshapes, by the transport of the options.
+/// `rounded` is the rate of `f32`; the model does not include that the host encodes shorter
+/// formats. Links that do not exist, `lossless` and `congestion` keep the values of
+/// [`Machine::default`], marked as assumed.
 ///
 /// ```no_run
 /// use thriffty::gpu::Gpu;
@@ -48,7 +49,7 @@ use links::Links;
 ///
 /// # Errors
 /// On every rank: [`Error::OnRank`] when one lacks memory or cuFFT, or the driver fails;
-/// [`Error::Disagreement`] about the transport; those of plans with this transport.
+/// [`Error::Disagreement`] about the transport; the errors of plans with this transport.
 pub fn measure_on_device(
     comm: &dyn Comm,
     device: impl Into<DeviceOptions>,

@@ -30,7 +30,7 @@ const CASES: [(Kind, Layout); 9] = [
 const CONFLICT_BYTES: usize = 1 << 10;
 /// Bytes of lines that are far.
 const FAR_BYTES: usize = 3 << 19;
-/// Of so many timings of each the least counts.
+/// Timings per case, of which the shortest counts.
 const ROUNDS: usize = 5;
 /// One after the other, lines must be faster by this factor.
 const CLEARLY: f64 = 1.05;
@@ -120,7 +120,8 @@ fn measure<T: Real>(found: &mut [f64], of: impl Fn(Costs) -> LineCosts) -> Resul
 fn lines_of<T: Real>(kind: Kind, layout: Layout, n: usize) -> LocalFft {
     let width = if kind.is_real() { 1 } else { 2 };
     let far = FAR_BYTES / (width * n * size_of::<T>());
-    // Not powers of two, but for planes whose rows shall evict each other.
+    // The numbers of lines are not powers of two, except for planes whose rows are meant to evict
+    // each other.
     let (outer, inner) = match layout {
         Layout::Rows => (72, 1),
         Layout::Columns => (1, 72),

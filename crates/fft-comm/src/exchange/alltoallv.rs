@@ -34,7 +34,7 @@ struct Side {
 
 /// The sizes of the messages of a chunk.
 struct Sizes {
-    /// Of the messages that this rank has packed, in order.
+    /// Sizes of the messages that this rank has packed, in order.
     packed: Vec<Cell<usize>>,
     send: Side,
     recv: Side,
@@ -206,7 +206,7 @@ impl Alltoallv {
         };
         handler.arrived_all(recvs, &message);
         if last && well {
-            // Of several chunks, no message is kept.
+            // If there are several chunks, no message is kept.
             handler.finish(&message);
         }
         Ok(())

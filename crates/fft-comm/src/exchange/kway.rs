@@ -24,7 +24,7 @@ use routes::{Bundle, Routes, Source};
 /// bytes per message. Slots for all rounds are held at once.
 ///
 /// Messages are packed into the bundle they leave in, and decoded in the bundle they arrive in. All
-/// receives are posted first. A bundle leaves when those of earlier rounds have arrived.
+/// receives are posted first. A bundle leaves when the bundles of earlier rounds have arrived.
 ///
 /// A message that is lost (a rank has gone, a header is wrong) is forwarded as lost, so that no
 /// rank waits for it.
@@ -114,7 +114,8 @@ impl Exchanger for KWay {
                 round = bundle.round;
                 result = run.receive(round);
             }
-            // Also after an error: others wait for this rank, and must learn what is lost.
+            // Also after an error, because others wait for this rank, and must learn which messages
+            // are lost.
             match run.send(bundle) {
                 Ok(bytes) => forwarded += bytes,
                 Err(error) => result = result.and(Err(error)),

@@ -35,7 +35,7 @@ pub fn exchanger_in(memory: Memory) -> MakeExchanger<'static> {
 /// Checks that the communicator has the messages that an exchange needs.
 ///
 /// # Errors
-/// [`Error::Argument`] for one that needs messages where there are none.
+/// [`Error::Argument`] for an exchange that needs messages, if the communicator has none.
 pub fn check_messages(exchange: Exchange, comm: &dyn Comm) -> Result<(), Error> {
     if exchange == Exchange::Alltoallv || comm.has_messages() {
         return Ok(());

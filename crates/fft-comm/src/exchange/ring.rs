@@ -10,11 +10,11 @@ use fft_core::{
 use places::{HEADER, RankPlace, Round, assign_places, rounds, slot};
 
 /// Each message is put into its slot of the receiver's window as soon as it is packed. A round of
-/// chunks is an epoch. Two windows alternate: the messages of one round are unpacked while those of
-/// the next are put.
+/// chunks is an epoch. Two windows alternate: the messages of one round are unpacked while the
+/// messages of the next are put.
 ///
 /// Slots belong to a pair of ranks, not to a reshape. Two reshapes may look the same to a sender
-/// and differ for its peers: its own plan does not tell where they expect a message.
+/// and differ for its peers, so its own plan does not determine where they expect a message.
 pub(crate) struct Ring {
     comm: Box<dyn Comm>,
     window: Box<dyn RmaWindow>,

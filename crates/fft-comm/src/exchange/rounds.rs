@@ -167,8 +167,8 @@ mod tests {
 
     use super::*;
 
-    /// A rank's message_plan in so many chunks, with a message of each to all but every third rank;
-    /// every other rank has one less.
+    /// A rank's message plan in `chunks` chunks, each with a message to all but every third rank;
+    /// every other rank has one chunk less.
     fn message_plan(rank: usize, ranks: usize, chunks: usize) -> MessagePlan {
         let there = |from: usize, to: usize, chunk: usize| {
             from != to && !(from + to + chunk).is_multiple_of(3) && chunk + from % 2 < chunks.max(1)

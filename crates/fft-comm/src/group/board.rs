@@ -27,7 +27,7 @@ use crate::node_memory::SyncFlags;
 /// Bytes of a rank's slot.
 pub(super) const SLOT: usize = 8192;
 
-/// Bytes of all rings together, as far as each has at least, and at most, so many.
+/// Bytes of all rings together, within the limits of each ring.
 const RINGS: usize = 1 << 24;
 const RING: std::ops::RangeInclusive<usize> = 1 << 12..=1 << 18;
 
@@ -70,7 +70,7 @@ impl Places {
     }
 }
 
-/// A rank's place at a board. Dropping it tells the others that it has gone.
+/// A rank's place at a board. When it is dropped, the other ranks see that this one has left.
 pub(super) struct Board {
     processes: Arc<Processes>,
     /// The first board of the group, if this is another one.
@@ -180,7 +180,8 @@ impl Board {
     }
 
     /// Called at the first board when the group has failed on this rank, because of `gone` if that
-    /// is known. The other ranks of the host then wait for this one no more, nor it for them.
+    /// rank is known. From then on the other ranks of the host do not wait for this one, nor it for
+    /// them.
     pub(super) fn fail(&self, gone: Option<usize>) {
         self.missing.get_or_init(|| gone.unwrap_or(self.ranks[self.own]));
         self.flags(self.own).has_failed.store(true, Ordering::Release);
@@ -229,7 +230,8 @@ impl Board {
             let mut idle = Idle::default();
             while !is_there(self.flags(i)) {
                 self.processes.watch();
-                // Also of the others: rank `i` may know already, and not come.
+                // Checks the other ranks, too: rank `i` may have seen that one is gone, and not
+                // come.
                 let is_missing = |&i: &usize| self.is_gone(i) && !is_there(self.flags(i));
                 if let Some(missing) = (0..self.len()).find(is_missing) {
                     let gone = *self.missing.get_or_init(|| self.ranks[missing]);
@@ -241,8 +243,8 @@ impl Board {
         Ok(())
     }
 
-    /// Brings at most [`SLOT`] bytes, equally many on all ranks, and looks at those of each rank,
-    /// by index. Collective.
+    /// Contributes at most [`SLOT`] bytes, as many as every other rank, and reads the bytes of each
+    /// rank, by index. Collective.
     pub(super) fn meet<R>(
         &self,
         mine: &[u8],
@@ -283,8 +285,8 @@ impl Board {
             let bytes = SLOT.min(len - first);
             self.meet(&mine[first..first + bytes], |slot| {
                 for (i, place) in all.chunks_exact_mut(len).enumerate() {
-                    // SAFETY: each rank has written so many bytes, as `meet` has checked, and
-                    // changes them after all have looked.
+                    // SAFETY: each rank has written `bytes` bytes, as `meet` has checked, and
+                    // changes them only after all ranks have read them.
                     unsafe { place[first..].as_mut_ptr().copy_from_nonoverlapping(slot(i), bytes) };
                 }
             })?;
@@ -321,8 +323,8 @@ pub(super) fn reduced(how: Reduce, all: impl Iterator<Item = f64>) -> f64 {
 /// Gathers equally many bytes of each rank of a host, by index.
 pub(super) type Gather<'a> = &'a mut dyn FnMut(&[u8], &mut [u8]) -> Result<(), Error>;
 
-/// Makes memory of each rank and maps that of all, by index. Collective, without an agreement on
-/// the result.
+/// Makes memory of each rank and maps the memory of all, by index. Collective, without an agreement
+/// on the result.
 fn share(
     processes: &Processes,
     own: usize,

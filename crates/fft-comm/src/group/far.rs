@@ -99,7 +99,7 @@ impl Far {
     }
 }
 
-/// The error of a failed call, which names the rank that has ended if it is known.
+/// The error of a failed call, with the rank that has ended, if it is known.
 pub(super) fn failure(group: &dyn ProcessGroup, call: &'static str, why: &GroupError) -> Error {
     match group.lost() {
         Some(gone) => Error::Left { gone },
@@ -112,8 +112,8 @@ pub(super) struct Pending {
     far: Arc<Far>,
     tag: u32,
     sends: Vec<Request>,
-    /// By sender, in the order in which its messages arrive. Only the first of each is tested, so
-    /// that a group may take any message that has arrived to be the one that is asked for.
+    /// By sender, in the order in which its messages arrive. Only the first receive of each sender
+    /// is tested, so that a group may return any message that has arrived for the requested one.
     receives: Vec<VecDeque<Receive>>,
 }
 

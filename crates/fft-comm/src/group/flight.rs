@@ -17,7 +17,7 @@ const HEADER: usize = 8;
 /// A message of this rank that is not all in the ring yet.
 struct Outgoing {
     message: Slot,
-    /// Bytes written, those of the header first.
+    /// Bytes written, beginning with the header.
     written: usize,
 }
 
@@ -26,7 +26,7 @@ struct Incoming {
     number: usize,
     room: Slot,
     header: [u8; HEADER],
-    /// Bytes read, those of the header first.
+    /// Bytes read, beginning with the header.
     read: usize,
 }
 

@@ -85,7 +85,7 @@ impl GroupComm {
         Ok(comm)
     }
 
-    /// The ranks of a board, and those of other hosts, without messages of devices.
+    /// The ranks of a board and of other hosts, without messages of devices.
     pub(super) fn on(board: Board, far: Option<Arc<Far>>, hosts: Arc<[usize]>) -> Self {
         let board = Arc::new(board);
         // Between hosts the group has a collective.

@@ -26,7 +26,7 @@ pub trait ProcessGroup: Send {
     fn allgather(&self, mine: &[u8], all: &mut [u8]) -> Result<()>;
 
     /// Sends part `r` of `send` to rank `r`, which receives it into this rank's part of `recv`.
-    /// Both ends know the length.
+    /// Both ends have the same length.
     ///
     /// # Errors
     /// When a rank has ended, or the group fails.
@@ -47,8 +47,8 @@ pub trait ProcessGroup: Send {
         default_host()
     }
 
-    /// A rank that is known to have ended, if the group notices that by itself. Called while this
-    /// rank waits for messages, and after a failure. Ranks on the same host need no such notice.
+    /// A rank that has ended, if the group notices that by itself. Called while this rank waits for
+    /// messages, and after a failure. Ranks on the same host need no such notice.
     fn lost(&self) -> Option<usize> {
         None
     }
@@ -102,7 +102,7 @@ pub type Request = u64;
 /// A name of the machine as it runs now, of the namespace of process numbers, and of the user:
 /// processes for which these are equal can open each other's files under `/proc`.
 ///
-/// Host names are no help, as containers of one machine may have different ones, and those of
+/// Host names are not enough, because containers of one machine may have different ones, and
 /// different machines the same.
 pub fn default_host() -> String {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();

@@ -64,7 +64,7 @@ impl Processes {
 }
 
 impl Process {
-    /// Whether it has ended, even if its parent has not asked for its status yet.
+    /// Whether it has ended, even if its parent has not collected its status yet.
     fn is_over(&self) -> bool {
         let Some(stat) = &self.stat else { return true };
         let mut text = [0; 256];

@@ -1,5 +1,5 @@
-//! Messages in memory of devices. The library is asked first, as one without support may crash on
-//! such an address; then messages are tried.
+//! Messages in memory of devices. The library is asked first whether it supports them, because it
+//! may otherwise crash on such an address; then messages are tried.
 
 use std::sync::Once;
 
@@ -10,7 +10,7 @@ use super::mpi_comm::MpiComm;
 
 impl DeviceComm for MpiComm {
     fn reaches(&self, memory: &DeviceBuffer) -> Result<bool, Error> {
-        // Tried by all ranks together, and so known to all or to none. Memory of the host, in
+        // All ranks try together, so either all have the result or none has. Memory of the host, in
         // tests, is tried each time.
         let known = self.reaches_devices.get().filter(|_| !memory.on_host());
         if let Some(known) = known {
@@ -58,7 +58,7 @@ fn memory(comm: &MpiComm, like: &DeviceBuffer) -> Result<[DeviceBuffer; 2], Erro
     agree(comm, make())
 }
 
-/// Sends a sample to the next rank and compares what arrives with that of the rank before.
+/// Sends a sample to the next rank and compares what arrives with the sample of the rank before.
 /// Collective.
 fn check(
     comm: &MpiComm,
@@ -77,7 +77,7 @@ fn check(
     agree(comm, same.then_some(()).ok_or_else(wrong))
 }
 
-/// Whether every rank's library claims support, where it is asked. Collective.
+/// Whether every rank's library claims support, if this rank needs it. Collective.
 fn says_so(comm: &MpiComm, asks: bool) -> Result<bool, Error> {
     let [says_so] = on_all_ranks(comm, [!asks || takes_devices()])?;
     Ok(says_so)

@@ -103,7 +103,7 @@ impl MpiFlight {
 
 impl Drop for MpiFlight {
     fn drop(&mut self) {
-        // Others wait for messages that will not come, and cannot be told otherwise.
+        // Others wait for messages that will not come, and there is no other way to stop them.
         if std::thread::panicking() && self.announced + self.leaving > 0 {
             ffi::abort(101);
         }

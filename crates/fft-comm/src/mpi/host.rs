@@ -145,9 +145,9 @@ impl Part {
 
 impl SharedMemory for Part {
     fn bytes(&self) -> &[u8] {
-        // SAFETY: the part has so many bytes, was zeroed, and lives as long as the window, as MPI
-        // still runs. This is the only `Part` of this process. Other processes access it only while
-        // an exposure epoch borrows it.
+        // SAFETY: the part has this number of bytes, was zeroed, and lives as long as the window,
+        // because MPI still runs. This is the only `Part` of this process. Other processes access
+        // it only while an exposure epoch borrows it.
         unsafe { std::slice::from_raw_parts(self.at(), self.bytes) }
     }
 

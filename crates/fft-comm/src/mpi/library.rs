@@ -1,4 +1,4 @@
-//! The library: initialised, asked for its name, ended.
+//! The MPI library: how it is initialised, identified and finalised.
 
 use std::marker::PhantomData;
 
@@ -58,7 +58,7 @@ pub fn abort(code: i32) -> ! {
     ffi::abort(code)
 }
 
-/// Waits until the other processes have dropped, or know the end of, every communicator that
+/// Waits until the other processes have dropped, or learned the end of, every communicator that
 /// this process has dropped. For tests.
 #[doc(hidden)]
 pub fn complete_calls() {

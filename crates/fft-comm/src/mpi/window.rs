@@ -57,9 +57,9 @@ static SAMPLE: [u8; 64] = {
 };
 
 impl Rma {
-    /// Tries whether the ranks of a communicator can put: in a small window, in both kinds of
-    /// epoch. `None` on every rank where a step fails on any, or the library is known to confuse
-    /// windows. Collective.
+    /// Tests whether the ranks of a communicator can put: in a small window, in both kinds of
+    /// epoch. `None` on every rank if a step fails on any, or if the library confuses windows.
+    /// Collective.
     ///
     /// # Errors
     /// [`Error::Transport`] when something else fails than putting.
@@ -67,7 +67,7 @@ impl Rma {
         Ok(Self::try_out(comm)?.ok())
     }
 
-    /// For ranks that are known to be able to put. Collective.
+    /// For ranks that have passed the test. Collective.
     pub(super) fn known(comm: &MpiComm) -> Result<Self, Error> {
         Ok(Self { comm: comm.duplicate()? })
     }
@@ -84,7 +84,7 @@ impl Rma {
         }
     }
 
-    /// Refuses where the library is known to confuse windows.
+    /// An error for libraries that confuse windows.
     ///
     /// Open MPI 4.1.4 keeps the state of a window in a file named after the host, the job and the
     /// number of the communicator. Disjoint communicators of a split have the same number, so that
@@ -178,7 +178,7 @@ impl<T: Pod> Window<T> {
     /// ranks wait, and the network may still read the data.
     ///
     /// # Errors
-    /// The same on every rank, after the epoch has been closed: that of the lowest rank whose
+    /// The same on every rank, after the epoch has been closed: the error of the lowest rank whose
     /// `body` failed.
     pub fn fence<'env, R>(
         &mut self,

@@ -28,11 +28,11 @@ pub(super) enum Purpose {
     Exchange { partition: Option<usize> },
     /// Ranks only synchronize. This one may have failed.
     Synchronize { failed: bool },
-    /// The rank drops its node memory, of which it may still use some.
+    /// The rank drops its node memory; some of it may still be in use.
     Leave { in_use: bool },
 }
 
-/// Purposes as numbers; others are those of partitions.
+/// Purposes as numbers; all other numbers are partitions.
 const READ: usize = usize::MAX;
 const SYNCHRONIZE: usize = usize::MAX - 1;
 const SYNCHRONIZE_FAILED: usize = usize::MAX - 2;

@@ -95,7 +95,7 @@ impl PeerMemory for ExposureEpoch<'_> {
         let (at, bytes) = self.exposed(peer).read;
         // SAFETY: the peer lends these bytes until this rank has exited the epoch, which outlives
         // the slice. Nobody writes them meanwhile: `read_exposed` made sure that everyone exposes
-        // memory for reading, beside what it exposes for writing if it does.
+        // memory for reading, apart from the memory that it exposes for writing, if any.
         unsafe { std::slice::from_raw_parts(at, bytes) }
     }
 
@@ -111,8 +111,8 @@ impl PeerMemory for ExposureEpoch<'_> {
         // touches these elements in memory exposed for writing (the invariant of `WritePartition`;
         // `register` and `read_exposed` made sure that all ranks use partitions of one division; a
         // partition that is alone has only elements of this rank, exposed to nobody). Nobody writes
-        // memory exposed for reading, and no other rank knows local memory. The caller borrows the
-        // tile exclusively, and cannot borrow memory that is exposed.
+        // memory exposed for reading, and no other rank can reach local memory. The caller borrows
+        // the tile exclusively, and cannot borrow memory that is exposed.
         unsafe { tile_copy::fetch(transfer, sides.element, from, tile.as_mut_ptr()) };
     }
 

@@ -18,7 +18,7 @@ use super::address_space::{AddressSpace, Bytes, ExposedRange, Found, Freed, Purp
 use super::epoch::{Exposed, ExposureEpoch, LocalPointers};
 use crate::idle::Idle;
 
-/// Translates the rank of an agreed error: `ranks` maps numbers of another communicator to those of
+/// Translates the rank of an agreed error: `ranks` maps ranks of another communicator to ranks of
 /// this one.
 pub(crate) fn on_rank_of(error: Error, ranks: &[usize]) -> Error {
     match error {
@@ -91,7 +91,7 @@ impl<A: AddressSpace> HostNodeMemory<A> {
         partition.map(|partition| &self.partitions[partition])
     }
 
-    /// Whether a rank has counted so many entries and exits.
+    /// Whether a rank's count of entries and exits has reached `count`.
     fn has_counted(&self, i: usize, count: u64) -> bool {
         self.space.flags(i).epoch.load(Ordering::Acquire) >= count
     }
@@ -105,7 +105,8 @@ impl<A: AddressSpace> HostNodeMemory<A> {
             let mut idle = Idle::default();
             while !self.has_counted(i, entered) {
                 self.space.progress();
-                // Also of the others: rank `i` may know that one is missing, and not come.
+                // Checks the other ranks, too: rank `i` may have seen that one is missing, and not
+                // come.
                 let is_missing =
                     |&i: &usize| self.space.is_gone(i) && !self.has_counted(i, entered);
                 if let Some(missing) = (0..self.ranks.len()).find(is_missing) {
@@ -118,8 +119,8 @@ impl<A: AddressSpace> HostNodeMemory<A> {
         Ok(())
     }
 
-    /// Exits an epoch: counts this rank's exit and waits for those of the others. An error, the
-    /// same on all ranks, if one has ended in the epoch.
+    /// Exits an epoch: counts this rank's exit and waits until the others have counted theirs. An
+    /// error, the same on all ranks, if one has ended in the epoch.
     fn exit(&self) -> Result<(), Error> {
         let exited = 2 * self.epochs;
         // Releases what this rank has written.

@@ -95,12 +95,12 @@ pub fn alone() -> ThreadComm {
 /// A communicator whose ranks are threads.
 pub struct ThreadComm {
     seat: Arc<Seat>,
-    /// Of the all-to-all, which consists of messages.
+    /// The flight of the all-to-all, which consists of messages.
     flight: RefCell<ThreadFlight>,
 }
 
 impl ThreadComm {
-    /// The communicators of so many ranks, in order, for threads that the caller has.
+    /// The communicators of `ranks` ranks, in order, for threads that the caller has.
     pub fn team(ranks: usize) -> Vec<Self> {
         let world = Arc::new(World::new(vec![0; ranks]));
         (0..ranks).map(|rank| Self::new(world.clone(), rank)).collect()
@@ -111,7 +111,7 @@ impl ThreadComm {
         Self { seat: seat.clone(), flight: RefCell::new(ThreadFlight::new(seat)) }
     }
 
-    /// Brings bytes, equally many on all ranks, and looks at those of all. Collective.
+    /// Contributes bytes, as many as every other rank, and reads the bytes of all. Collective.
     pub(crate) fn rendezvous<R>(
         &self,
         mine: &[u8],
@@ -184,8 +184,7 @@ impl Comm for ThreadComm {
     }
 
     fn flight(&self, _piece: Option<usize>) -> Result<Box<dyn Flight>, Error> {
-        // Messages of a flight must not match those of another, so that each has a world of its
-        // own.
+        // Each flight has a world of its own, because its messages must not match those of another.
         Ok(Box::new(ThreadFlight::new(self.split(0, self.seat.rank)?.seat)))
     }
 

@@ -8,8 +8,8 @@ use fft_core::{Error, Slot};
 
 use crate::node_memory::SyncFlags;
 
-/// A thread's place in a world, by its index among the threads. The last drop tells the others
-/// that it has gone.
+/// A thread's place in a world, by its index among the threads. When the last one is dropped, the
+/// other threads see that this one has left.
 pub(crate) struct Seat {
     pub(crate) world: Arc<World>,
     pub(crate) rank: usize,
@@ -49,15 +49,15 @@ pub(crate) trait Remote: Send + Sync {
     /// [gets it](World::complete) with this number.
     fn receive(&self, thread: usize, from: usize, number: usize, slot: Slot);
 
-    /// Ends the job: other ranks wait for what has failed here, and cannot be told.
+    /// Ends the job, because other ranks wait for the call that failed here and would wait forever.
     fn abort(&self, why: Error) -> !;
 }
 
-/// Threads that exchange messages: all ranks of a communicator, or those of this process.
+/// Threads that exchange messages: all ranks of a communicator, or the ranks of this process.
 pub(crate) struct World {
     /// All ranks.
     pub(super) size: usize,
-    /// The rank of the first thread; those of the others follow.
+    /// The rank of the first thread; the other threads have the next ranks.
     first: usize,
     /// A number for the host of each thread, which may be pretended.
     pub(super) hosts: Vec<usize>,
@@ -100,7 +100,7 @@ impl World {
         Self::of(hosts.len(), 0, hosts, None)
     }
 
-    /// A world of so many ranks, of which these threads are consecutive ones.
+    /// A world of `size` ranks, in which these threads are consecutive ones.
     #[cfg(feature = "mpi")]
     pub(crate) fn with_remote(
         size: usize,
@@ -112,7 +112,7 @@ impl World {
 
     fn of(size: usize, first: usize, hosts: Vec<usize>, remote: Option<Box<dyn Remote>>) -> Self {
         let threads = hosts.len();
-        // Of the many ranks of other processes few send to a thread.
+        // Few of the many ranks of other processes send to any one thread.
         let room = if remote.is_some() { 0 } else { 4 };
         let queue = |_| VecDeque::with_capacity(room);
         let state = State {
@@ -198,8 +198,8 @@ impl World {
         self.wake.iter().for_each(Condvar::notify_all);
     }
 
-    /// Brings bytes to a meeting of all ranks, and looks at those of all, which must be equally
-    /// many.
+    /// Contributes bytes to a meeting of all ranks, and reads the bytes of all, which must be
+    /// equally many.
     pub(super) fn rendezvous<R>(
         &self,
         rank: usize,

@@ -21,7 +21,7 @@ impl GridData {
         Self { grid: grid.into(), bytes: size_of::<E>(), batch: 1 }
     }
 
-    /// The same for a batch of so many arrays.
+    /// The same for a batch of `batch` arrays.
     pub fn batch(self, batch: usize) -> Self {
         Self { batch, ..self }
     }

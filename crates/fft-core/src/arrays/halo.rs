@@ -13,7 +13,7 @@ use super::subarray::Subarray;
 use crate::base::Error;
 use crate::geometry::{DynBrick, DynGrid, PerAxis};
 
-/// The ghost points around bricks, and what is beyond the grid.
+/// The ghost points around bricks, and the rule for points outside the grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ghosts {
     /// Ghost points below each brick, along each axis.
@@ -26,7 +26,7 @@ pub struct Ghosts {
 }
 
 impl Ghosts {
-    /// So many ghost points below and above each brick, along each axis.
+    /// Ghost points below and above each brick, a number for each axis.
     pub fn new(
         lower: impl Into<PerAxis<usize>>,
         upper: impl Into<PerAxis<usize>>,

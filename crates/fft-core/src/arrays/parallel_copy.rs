@@ -27,7 +27,7 @@ impl ParallelCopy {
     /// Binds a plan. Collective. The communicator and the exchange on it are for this copy alone.
     ///
     /// # Errors
-    /// On every rank: those of the exchange.
+    /// On every rank: the errors of the exchange.
     pub fn new(
         comm: Box<dyn Comm>,
         mut exchange: Box<dyn Exchanger>,
@@ -53,7 +53,8 @@ impl ParallelCopy {
     /// As [`ParallelCopy::run`], with what this rank has found wrong before. Collective.
     ///
     /// # Errors
-    /// On every rank: that of the lowest rank that has one; those of [`ParallelCopy::run`].
+    /// On every rank: the error of the lowest rank that has one; the errors of
+    /// [`ParallelCopy::run`].
     pub fn run_after<E: Pod>(
         &mut self,
         mine: Result<(), Error>,

@@ -88,7 +88,7 @@ impl Subarray {
         Self { array, ..self }
     }
 
-    /// The same array of so many components, which are side by side at each point.
+    /// The same array with `batch` components, which are next to each other at each point.
     pub fn interleaved(self, batch: usize) -> Self {
         Self {
             offset: self.offset.saturating_mul(batch),
@@ -98,7 +98,7 @@ impl Subarray {
         }
     }
 
-    /// The elements that an array of so many batches must have.
+    /// The elements that a batch of `batch` arrays must have.
     ///
     /// # Errors
     /// [`Error::Argument`] for strides of other axes than the brick's, for points that share an

@@ -120,7 +120,7 @@ pub enum Error {
     /// Ranks are threads, and the system refused to start one.
     #[error("{}, one for each rank: {}", not_started(*found, *wanted), shown(.why))]
     Threads {
-        /// Threads that could be started, where that is known.
+        /// Threads that could be started, if the number is known.
         found: Option<usize>,
         /// Threads of this process that ranks need.
         wanted: usize,

@@ -11,7 +11,7 @@ use crate::geometry::Transfer;
 /// allocate. A box is a [`Transfer`] between the array and a dense sequence, batches first. An
 /// element is `width` (1 or 2) reals.
 pub trait Codec<T: Real>: Send + Sync {
-    /// The most bytes of a message: those of its numbers in memory.
+    /// The most bytes of a message, which is the size of its numbers in memory.
     fn bound(&self, reals: usize) -> usize {
         reals * size_of::<T>()
     }
@@ -85,7 +85,7 @@ pub enum BadMessage {
         /// The expected bytes.
         expected: usize,
     },
-    /// The header is that of another message.
+    /// The header belongs to another message.
     #[error("a message with {field} {found}, expected {expected}")]
     Header {
         /// The field.

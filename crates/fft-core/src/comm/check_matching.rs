@@ -52,7 +52,7 @@ struct Known {
     reshape: usize,
     from: usize,
     to: usize,
-    /// Its place among those of the same ranks, from 1; 0 for the whole reshape.
+    /// The number of the message among all between the same ranks, from 1; 0 for the whole reshape.
     number: usize,
     what: What,
 }
@@ -71,7 +71,8 @@ fn mixed(words: [usize; 7]) -> u64 {
     })
 }
 
-/// Per place, the hashes of senders minus those of receivers: 0 where they match. Collective.
+/// For each place, the hashes of senders minus the hashes of receivers: 0 if they match.
+/// Collective.
 fn sums(
     comm: &dyn Comm,
     places: usize,

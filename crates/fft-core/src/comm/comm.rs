@@ -82,7 +82,7 @@ pub trait Comm: SharesMemory + Send {
     /// that this communicator then holds for its collectives. Not collective.
     ///
     /// # Errors
-    /// [`Error::Memory`]; [`Error::Transport`] for counts beyond those of the library.
+    /// [`Error::Memory`]; [`Error::Transport`] for counts that the library cannot represent.
     fn reserve_alltoallv(&self, send: &[Part], recv: &[Part]) -> Result<usize>;
 
     /// Whether there are [flights](Comm::flight). Without them ranks exchange by
@@ -92,8 +92,8 @@ pub trait Comm: SharesMemory + Send {
     }
 
     /// Point-to-point messages with their buffers, made once per plan. If the library would ask the
-    /// receiver of messages longer than `piece` bytes first, they go in pieces of at most this
-    /// length.
+    /// receiver first before it sends messages longer than `piece` bytes, they are sent in pieces
+    /// of at most this length.
     ///
     /// # Errors
     /// When the library fails.
@@ -165,7 +165,7 @@ pub trait Teams {
     ///
     /// # Errors
     /// The same on every rank: [`Error::Argument`] for a number of threads that the communicator
-    /// cannot have; those of the library.
+    /// cannot have; the errors of the library.
     fn team(&self, threads: usize) -> Result<TeamComms>;
 }
 
@@ -180,7 +180,7 @@ pub trait FailureDetector {
 
 /// Communicators of the threads of a rank, in order.
 pub struct TeamComms {
-    /// Of each thread.
+    /// One for each thread.
     pub comms: Vec<Box<dyn Comm>>,
     /// Where threads cannot send by themselves.
     pub funnel: Option<Box<dyn Funnel>>,

@@ -137,7 +137,8 @@ pub trait Exchanger: Send {
     /// A rank fails after its collective part. Check [`matching`](crate::matching) before.
     ///
     /// # Errors
-    /// [`Error::Memory`]; those of the transport; of `kwayK` [`Error::Disagreement`] on a message.
+    /// [`Error::Memory`]; the errors of the transport; for `kwayK` [`Error::Disagreement`] on a
+    /// message.
     fn reserve(&mut self, message_plan: &MessagePlan) -> Result<(), Error>;
 
     /// Exchanges the messages of a reshape. Collective.
@@ -150,7 +151,7 @@ pub trait Exchanger: Send {
         handler: &mut dyn MessageHandler,
     ) -> Result<(), Error>;
 
-    /// Bytes of the last run beside those that the handler packed: headers and forwarded messages.
+    /// Bytes of the last run that the handler did not pack: headers and forwarded messages.
     fn forwarded(&self) -> u64 {
         0
     }

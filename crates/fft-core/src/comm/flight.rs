@@ -47,7 +47,7 @@ pub trait Flight: Send {
 
     /// Posts the receive of a message of at most `bytes` bytes. Posts are numbered from 0.
     ///
-    /// Where memory was not reserved and there is none, the job aborts: the sender cannot be told.
+    /// If memory was not reserved and there is none, the job aborts, because the sender would wait.
     ///
     /// # Errors
     /// When the library fails.

@@ -3,8 +3,8 @@
 /// Calls MPI for threads of its process (`MPI_THREAD_FUNNELED`), on a thread that may use the
 /// communicator that it was made of.
 pub trait Funnel: Send {
-    /// Held by each thread while it may use its communicators. Take those of all threads before
-    /// the first one starts.
+    /// A guard that each thread holds while it may use its communicators. Take the guards of all
+    /// threads before the first one starts.
     fn working(&self) -> Box<dyn Send>;
 
     /// Sends and receives for the threads until none is working.

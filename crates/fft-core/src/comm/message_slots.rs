@@ -105,7 +105,7 @@ pub trait MessageSlots: Send {
     /// Shows a written slot to its owner, and the bytes that ranks have used.
     fn edit(&mut self, slot: usize, edit: &mut dyn FnMut(&mut [u8], &UsedBytes<'_>));
 
-    /// A slot that its owner sends so many bytes of, or receives as many into.
+    /// A slot from which its owner sends `bytes` bytes, or into which it receives as many.
     fn lend(&mut self, slot: usize, bytes: usize) -> Slot;
 
     /// Copies a message into a slot of this rank, as many bytes as fit.
@@ -114,7 +114,8 @@ pub trait MessageSlots: Send {
     /// When its memory cannot be read.
     fn copy(&mut self, slot: usize, message: &Slot) -> Result<(), Error>;
 
-    /// Gives a slot, of so many bytes, to all ranks of the host. Nobody holds it as it was lent.
+    /// Publishes the first `bytes` bytes of a slot to the ranks of the host. Must not be called
+    /// while the slot is lent.
     fn publish(&mut self, slot: usize, bytes: usize);
 
     /// The message in a slot that its owner has published.

@@ -80,8 +80,9 @@ pub trait NodeMemory: Send {
     /// wait. The length of its memory is not checked before `work` accesses it.
     ///
     /// # Errors
-    /// Those of `work` and [`NodeMemory::sync`]; [`Error::Argument`] on every rank, without calling
-    /// `work`, for memory that is too short or cannot be exposed, or for different partitions.
+    /// The errors of `work` and [`NodeMemory::sync`]; [`Error::Argument`] on every rank, without
+    /// calling `work`, for memory that is too short or cannot be exposed, or for different
+    /// partitions.
     ///
     /// # Panics
     /// If no partition has this number, or `work` panics.

@@ -19,7 +19,7 @@ pub trait RmaWindow: Send {
     /// Collective with the same `how`; it may open before all ranks have come.
     ///
     /// # Errors
-    /// That of `body` on this rank alone, after closing; those of the library.
+    /// The error of `body`, on this rank only, after closing; the errors of the library.
     fn epoch<'env>(&mut self, how: Epochs, body: &mut InEpoch<'_, 'env>) -> Result<(), Error>;
 
     /// The bytes of the last epoch.
@@ -34,6 +34,6 @@ pub trait Epoch<'env> {
     /// Puts `bytes` at offset `at` of rank `to` by the end of the epoch. Puts must not overlap.
     ///
     /// # Errors
-    /// [`Error::Argument`] for bytes beyond the memory; those of the library.
+    /// [`Error::Argument`] for bytes beyond the memory; the errors of the library.
     fn put(&self, to: usize, at: usize, bytes: &'env [u8]) -> Result<(), Error>;
 }

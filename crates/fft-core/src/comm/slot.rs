@@ -193,7 +193,7 @@ impl SlotPool {
         Ok(())
     }
 
-    /// Whether there is an idle slot for so many bytes.
+    /// Whether there is an idle slot for `bytes` bytes.
     pub fn has(&self, bytes: usize) -> bool {
         self.idle.last().is_some_and(|largest| largest.capacity() >= bytes)
     }
@@ -209,7 +209,7 @@ impl SlotPool {
             slot.set_len(bytes);
             return Ok(slot);
         }
-        // The largest idle slot grows, instead of staying beside a larger one.
+        // The largest idle slot is replaced by a larger one, so that they are not both held.
         if let Some(small) = self.idle.pop() {
             self.held -= small.capacity();
         }

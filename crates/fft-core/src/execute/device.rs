@@ -66,7 +66,7 @@ pub trait Device<T: Real>: Sized {
         output: &'a mut Self::Memory,
     ) -> Places<'a, Self::Memory>;
 
-    /// Bytes of memory besides the plan's memory and that of operations.
+    /// Bytes of memory that are held besides the memory of the plan and of its operations.
     fn held(&self) -> usize {
         0
     }
@@ -89,11 +89,11 @@ pub trait Device<T: Real>: Sized {
     }
 
     /// Marks the end of what is queued so far, before the first operation of a traced run and after
-    /// each. Does nothing where operations are done when they return.
+    /// each. Does nothing if operations are done when they return.
     fn mark(&mut self) {}
 
-    /// When the device reached each mark since the last call, for which it waits. Empty where
-    /// operations are done when they return, and where the times cannot be known.
+    /// When the device reached each mark since the last call, for which it waits. Empty if
+    /// operations are done when they return, or if the times cannot be measured.
     fn take_marks(&mut self) -> Vec<Instant> {
         Vec::new()
     }
@@ -122,7 +122,7 @@ pub trait Operation<T: Real, Dev: Device<T>> {
         Ok(())
     }
 
-    /// Its messages, if any: those of [`Operation::reserve`], known once bound.
+    /// Its messages, if any, as passed to [`Operation::reserve`]; available once it is bound.
     fn message_plan(&self) -> Option<&MessagePlan>;
 
     /// Collective preparation. A rank that fails still completes its part.

@@ -27,7 +27,7 @@ pub struct Executor<T: Real, Dev: Device<T>> {
 /// Makes what carries the messages of an exchange. Collective, also for a rank that fails.
 pub type MakeExchanger<'a> = &'a dyn Fn(Exchange, &dyn Comm) -> Result<Box<dyn Exchanger>, Error>;
 
-/// An [`Executor`] of any types and device, but for its runs.
+/// An [`Executor`] of any types and device, without its runs.
 pub trait AnyExecutor {
     /// The communicator.
     fn comm(&self) -> &dyn Comm;

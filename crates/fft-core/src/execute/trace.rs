@@ -22,7 +22,7 @@ pub enum Activity {
     Run(Direction),
     /// The operation of this number in the program of its direction.
     Operation(usize),
-    /// A copy of the result to where it was asked for.
+    /// A copy of the result to the caller's array.
     Copy,
     /// Packing a message.
     Pack {
@@ -60,7 +60,7 @@ pub trait Profiler: Send {
     /// A run or an operation begins in this thread, within those that have not ended.
     fn begin(&self, text: &CStr);
 
-    /// What began last in this thread ends.
+    /// Ends the innermost range of this thread.
     fn end(&self);
 }
 

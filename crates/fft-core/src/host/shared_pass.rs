@@ -414,7 +414,7 @@ impl Halving {
     }
 }
 
-/// Transforms a box: `src`, or what is in `dst`, into `dst`.
+/// Transforms a box from `src`, or from `dst` itself, into `dst`.
 fn transform<T: Real>(
     ffts: &Ffts<T>,
     mut src: Option<&[u8]>,

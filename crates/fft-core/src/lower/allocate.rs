@@ -45,8 +45,8 @@ pub struct MemoryUse {
 pub struct MemoryNeeds {
     /// The use of memory by each operation.
     pub uses: Vec<MemoryUse>,
-    /// Real numbers of each value: before, between and after the operations. Of a split value, the
-    /// first part.
+    /// Real numbers of each value: before, between and after the operations. For a split value, of
+    /// its first part.
     pub reals: Vec<usize>,
     /// Real numbers of the second parts of split values at most.
     pub spare: usize,

@@ -99,7 +99,7 @@ pub struct AcrossFft {
 /// Transforms that store their results where the last exchange moves them.
 #[derive(Clone, Debug)]
 pub struct StorePass<'a> {
-    /// The transforms: one, or both of [`AcrossFft`], the last of which stores.
+    /// The transforms: one, or both of [`AcrossFft`]; the last one stores.
     pub ffts: Vec<AxisFft>,
     /// The exchange before them, if they load what it moves.
     pub loads: Option<ExchangePass<'a>>,

@@ -101,7 +101,7 @@ impl<'a> Program<'a> {
         [self.values[0].node, self.values[self.ops.len()].node]
     }
 
-    /// The number of an exchange among those of both directions.
+    /// The number of an exchange among the exchanges of both directions.
     pub fn message_number(&self, pass: &ExchangePass<'_>) -> usize {
         2 * pass.number + self.direction as usize
     }

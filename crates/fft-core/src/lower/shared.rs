@@ -152,7 +152,7 @@ impl<'a> Lowering<'a> {
         halved
     }
 
-    /// Whether the lines of a real transform fit into cache together with those of a shared pass.
+    /// Whether the lines of a real transform and of a shared pass fit into cache together.
     fn fits(&self, pass: &SharedFft<'_>, fft: &AxisFft) -> bool {
         if fft.kind != Kind::R2C || fft.resized || pass.real.is_some() {
             return false;

@@ -301,19 +301,20 @@ fn cuts(problem: &Problem, parts: usize, whole: AxisSet) -> Vec<ProcGrid> {
     if parts == problem.input.ranks() {
         return few_of(cuts, axes, parts);
     }
-    // Of fewer ranks, just the cut with the fewest messages.
+    // For fewer ranks, only the cut with the fewest messages.
     cuts.into_iter().min_by_key(|cut| cut.shape().iter().sum::<usize>()).into_iter().collect()
 }
 
 /// Ranks from which on not all cuts are candidates.
 const MANY_RANKS: usize = 1 << 10;
 
-/// The most cuts for each set of whole axes, of which four axes have more sets.
+/// The most cuts for each set of whole axes; with four axes there are more sets.
 fn most_cuts(axes: usize) -> usize {
     if axes > 3 { 6 } else { 24 }
 }
 
-/// Of many cuts into many parts some, evenly chosen, with the first and the last.
+/// If there are many cuts into many parts, some of them, evenly chosen, with the first and the
+/// last.
 fn few_of(cuts: Vec<ProcGrid>, axes: usize, parts: usize) -> Vec<ProcGrid> {
     match parts > MANY_RANKS {
         true => volume::some(cuts.len(), most_cuts(axes)).map(|at| cuts[at]).collect(),

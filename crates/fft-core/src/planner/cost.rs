@@ -75,7 +75,7 @@ impl Machine {
         let pass = Model::new(self, 1, ranks, ranks).pass(bytes);
         let others = (ranks - 1) as f64 / ranks as f64;
         let link = self.near.latency.value + bytes * others / self.near.bandwidth.value;
-        // Either beside one pass: of the transforms before, or after.
+        // Each overlaps with one pass: of the transforms before it, or after it.
         chunks > 1 && hidden(link, pass, 1.0 / chunks as f64) < hidden(LOADS * link, pass, 0.0)
     }
 }
@@ -147,8 +147,8 @@ impl<'a> Model<'a> {
         flops * self.oversubscription() / self.machine.flops_of(n)
     }
 
-    /// Arithmetic and memory of transforms of length `n`. Their lines may be `longer` than those of
-    /// the data by this factor, or `gathered` with a stride.
+    /// Arithmetic and memory of transforms of length `n`. Their lines may be `longer` than the
+    /// lines of the data by this factor, or `gathered` with a stride.
     pub(crate) fn transform(&self, n: usize, bytes: f64, longer: f64, gathered: bool) -> [f64; 2] {
         let strided = if gathered { self.strided() } else { 1.0 };
         [self.flops(n, longer * bytes), self.memory(2.0 * bytes) * strided + self.launch()]
@@ -208,7 +208,7 @@ impl<'a> Model<'a> {
         };
         let flight = self.flight(order, &traffic);
         if self.is_of_gpus() && far == 0.0 {
-            // A kernel copies what stays on the rank beside the links.
+            // While the links are busy, a kernel copies the data that stays on the rank.
             let own = if read > 0.0 { self.pass(read) } else { 0.0 };
             let pieces = self.device_chunks(load.held * order.element);
             return Spent { pack: 0.0, flight: flight.max(own), unpack: 0.0, pieces };
@@ -261,7 +261,7 @@ impl<'a> Model<'a> {
         })
     }
 
-    /// Bundles to and from other hosts for each rank, in place of so many messages.
+    /// Bundles to and from other hosts for each rank, which replace this number of messages.
     fn bundles(&self, far_messages: f64) -> f64 {
         let hosts = (self.hosts as f64 - 1.0).min(far_messages / 2.0);
         (2.0 * hosts / self.ranks_per_host).max(if far_messages > 0.0 { 1.0 } else { 0.0 })

@@ -1,7 +1,8 @@
 //! Exchanges: the algorithms that carry messages.
 //!
-//! What an exchange is stands in its [`Traits`]. Planning, costs and simulation ask these, so that
-//! a new exchange needs a variant, a name and its traits here, and an implementation in fft-comm.
+//! Each exchange is described by its [`Traits`]. Planning, costs and simulation depend only on
+//! these, so a new exchange needs a variant, a name and its traits here, and an implementation in
+//! fft-comm.
 
 use super::memory::Memory;
 use crate::base::named::{Name, Named, text};
@@ -56,7 +57,7 @@ pub enum Travel {
     Direct,
     /// The same, but ranks of a host read each other's memory.
     Read,
-    /// Together with those of other ranks of the host, between ranks that lead their hosts.
+    /// Together with the messages of other ranks of the host, between ranks that lead their hosts.
     Bundled,
     /// All in one call that ends when they have arrived.
     Collective,
@@ -101,7 +102,7 @@ pub(crate) struct Setting {
     pub(crate) message_bytes: f64,
 }
 
-/// Costs of a reshape on the busiest rank, of which exchanges compose the time of their messages.
+/// Costs of a reshape on the busiest rank, from which exchanges compute the time of their messages.
 pub(crate) struct FlightCosts<'a> {
     pub(crate) ranks: f64,
     /// Bytes of all messages as encoded.
@@ -119,11 +120,11 @@ pub(crate) struct FlightCosts<'a> {
     pub(crate) memory: &'a dyn Fn(f64) -> f64,
 }
 
-/// What an exchange is.
+/// The traits of an exchange.
 struct Traits {
     name: Name,
     travel: Travel,
-    /// Whether data is always cut in chunks, of which one is packed while others are in flight.
+    /// Whether data is always cut in chunks, so that one is packed while others are in flight.
     chunked: bool,
     /// Where it runs; [`Exchange::Pipelined`] replaces it elsewhere.
     runs: fn(&Setting) -> bool,
@@ -218,7 +219,7 @@ impl Exchange {
         self.traits().travel
     }
 
-    /// Whether data is always cut in chunks, of which one is packed while others are in flight.
+    /// Whether data is always cut in chunks, so that one is packed while others are in flight.
     pub fn is_chunked(self) -> bool {
         self.traits().chunked
     }

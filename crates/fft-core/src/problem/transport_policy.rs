@@ -81,7 +81,7 @@ impl Sizes {
         Self { ranks, bundling_hosts, share, long_chunk, may_stream, streams }
     }
 
-    /// Bytes of a chunk whose messages have so many bytes on average.
+    /// Bytes of a chunk whose messages have `bytes` bytes on average.
     fn chunk_of_messages(&self, bytes: usize) -> usize {
         match self.bundling_hosts {
             None => bytes.saturating_mul(self.ranks),

@@ -21,7 +21,7 @@ use crate::recipe::{Recipe, Step};
 pub struct Played {
     /// Between the ends of the step before and of this step on the last rank.
     pub seconds: f64,
-    /// Of a reshape: between its start on the first rank and the arrival of the last message.
+    /// For a reshape: from its start on the first rank to the arrival of the last message.
     pub flight: f64,
 }
 
@@ -305,7 +305,7 @@ struct Timeline {
 }
 
 impl Timeline {
-    /// That of ranks without messages.
+    /// The timeline of ranks without messages.
     fn at(clocks: &[Time]) -> Self {
         Self { packed: clocks.to_vec(), arrived: clocks.to_vec(), late: 1.0 }
     }

@@ -16,7 +16,7 @@ use crate::problem::{Kind, Problem};
 pub struct Spectrum {
     /// The transform along each axis.
     pub kinds: PerAxis<Kind>,
-    /// The numbers of modes: those of a transform of so many points.
+    /// The numbers of modes: the lengths of a transform that has as many points.
     pub modes: PerAxis<usize>,
     /// The bricks of all ranks.
     pub layout: Layout,
@@ -38,7 +38,7 @@ impl Spectrum {
         }
     }
 
-    /// Whether it is that of a problem.
+    /// Whether it is the spectrum of a problem.
     pub fn is_of(&self, problem: &Problem) -> bool {
         problem.kinds == self.kinds
             && problem.output == self.layout
@@ -64,8 +64,8 @@ pub struct AxisModes {
     pub axis: usize,
     /// The component of a vector along this axis; none if it is left alone.
     pub component: Option<usize>,
-    /// Wavenumbers, as [`Wavenumbers::k`](super::Wavenumbers), or those of a scheme: their squares
-    /// are minus the second derivative.
+    /// Wavenumbers, as [`Wavenumbers::k`](super::Wavenumbers), or the wavenumbers of a scheme,
+    /// whose squares are minus the second derivative.
     pub k: Vec<f64>,
     /// Wavenumbers for derivatives of odd order, at a staggered point without the phase of half a
     /// cell; 0 for the middle mode of an even number of points, unless it is staggered.
@@ -306,7 +306,7 @@ impl Modes {
     /// As [`Modes::components`], of an operator within one array.
     ///
     /// # Errors
-    /// Those of [`Modes::components`]; [`Error::Argument`] where the result has more or fewer
+    /// The errors of [`Modes::components`]; [`Error::Argument`] where the result has more or fewer
     /// components.
     pub fn components_in_place(&self, operator: Operator, bytes: usize) -> Result<usize, Error> {
         let [before, after] = self.check(operator)?;

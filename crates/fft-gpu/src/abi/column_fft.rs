@@ -30,7 +30,7 @@ pub(crate) struct ColumnKernel {
 
 impl ColumnKernel {
     /// The kernel whose blocks take `row_bytes` of neighbouring columns; `None` for lengths with
-    /// large prime factors, and for more than so many bytes of shared memory.
+    /// large prime factors, and if it needs more than `shared_bytes` of shared memory.
     pub(crate) fn new(
         n: usize,
         row_bytes: usize,

@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn what_comes_from_several_arrays_is_listed_in_a_circle() {
-        // The first copy is of the third quarter of what is written.
+        // The first copy writes the third quarter.
         let TiledCopies { all, .. } = quarters((0, 2), [0, 1, 2], true).into_one();
         let each = all.tiles.len() / 4;
         let found: Vec<u32> = all.tiles.iter().map(|tile| tile.item).collect();

@@ -77,7 +77,7 @@ impl<const D: usize> Fft<D> {
 }
 
 impl Fft<1> {
-    /// Transforms along the first axis of an array of so many columns.
+    /// Transforms along the first axis of an array with `columns` columns.
     pub fn columns(n: usize, columns: usize) -> Self {
         let side = Some(Spread { embed: [n], stride: columns, distance: 1 });
         Self { n: [n], batch: columns, input: side, output: side }

@@ -31,7 +31,7 @@ pub(crate) const SHORT: usize = 128;
 // Rows of a skewed tile are lines of 128 bytes: `Skewed::LINE` of `kernels/columns.cuh`.
 const _: () = assert!(TILE_BYTES / SHORT == 128 && 2 * SHORT <= PLACES);
 
-/// Which tiles a kernel supports besides those of one row.
+/// Which tiles a kernel supports in addition to tiles of one row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Rows {
     One,
@@ -314,7 +314,7 @@ impl<'p> TileCut<'p> {
         })
     }
 
-    /// The place of a row on a side; of the end, that of the next row.
+    /// The place of a row on a side; for the end, the place of the next row.
     fn place(&self, view: &View, outer: usize, row: usize) -> u64 {
         let (mut rest, mut at) = (outer + row / self.rows, 0);
         for d in (0..self.axis.unwrap_or(0)).rev() {

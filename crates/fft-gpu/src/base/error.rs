@@ -16,7 +16,7 @@ pub enum NoGpu {
     /// The driver finds no such device, or cannot use it.
     #[error("CUDA device {ordinal}: {why}")]
     NoDevice {
-        /// The device that was asked for.
+        /// The device that was requested.
         ordinal: usize,
         /// The driver's error.
         why: String,
@@ -28,7 +28,7 @@ pub enum NoGpu {
         found.1
     )]
     TooOld {
-        /// The device that was asked for.
+        /// The device that was requested.
         ordinal: usize,
         /// Its compute capability.
         found: (i32, i32),
@@ -57,7 +57,7 @@ pub enum GpuError {
     /// The device, or the host for pinned memory, is out of memory.
     #[error("no {bytes} bytes of memory: {why}")]
     Memory {
-        /// Bytes asked for.
+        /// The bytes that were requested.
         bytes: usize,
         /// The driver's error.
         why: String,
@@ -93,13 +93,13 @@ pub enum GpuError {
     Message {
         /// Its number in the batch.
         index: usize,
-        /// What is wrong with it.
+        /// The fault of the message.
         why: BadMessage,
     },
 }
 
 impl GpuError {
-    /// The error of an allocation of so many bytes: out of memory, or an earlier failure.
+    /// The error of an allocation of `bytes` bytes: out of memory, or an earlier failure.
     pub fn allocating(bytes: usize, why: DriverError) -> Self {
         let name = format!("{:?}", why.0);
         match why.0 {

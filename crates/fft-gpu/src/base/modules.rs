@@ -52,7 +52,7 @@ pub(crate) struct DeviceLimits {
 /// Whether a memory clock (kHz) and bus width (bits) give each multiprocessor little bandwidth. An
 /// H100 is slow in that sense, an H200 is not. A device that reports no clock counts as fast.
 fn is_slow(clock: u32, bits: u32, multiprocessors: u32) -> bool {
-    /// Bytes per second and multiprocessor, between those of an H100 and of an H200.
+    /// Bytes per second and multiprocessor, between an H100 and an H200.
     const FAST: u64 = 30_000_000_000;
     let rate = u64::from(clock) * 1000 * 2 * u64::from(bits / 8) / u64::from(multiprocessors);
     (1..FAST).contains(&rate)
@@ -83,7 +83,7 @@ pub(crate) struct Modules {
     limits: DeviceLimits,
     /// By source.
     compiled: Mutex<HashMap<String, Arc<CudaModule>>>,
-    /// The fastest of several ways, by what is done.
+    /// The fastest of several ways, by the name of the task.
     fastest: Mutex<HashMap<String, usize>>,
 }
 
@@ -191,13 +191,13 @@ impl Kernel {
         (self.blocks * self.limits.multiprocessors) as usize
     }
 
-    /// A grid for so many work items.
+    /// A grid for `work` work items.
     pub(crate) fn grid(&self, work: usize) -> LaunchConfig {
         LaunchConfig { shared_mem_bytes: self.idle_bytes, ..blocks(work.clamp(1, self.resident())) }
     }
 }
 
-/// A grid of so many blocks.
+/// A grid of `count` blocks.
 pub(crate) fn blocks(count: usize) -> LaunchConfig {
     LaunchConfig { grid_dim: (count as u32, 1, 1), block_dim: (THREADS, 1, 1), shared_mem_bytes: 0 }
 }
@@ -210,7 +210,7 @@ mod tests {
     fn memory_of_an_h100_is_slow_and_that_of_an_h200_is_not() {
         assert!(is_slow(2_619_000, 5120, 132));
         assert!(!is_slow(3_201_000, 6144, 132));
-        // An H100 of which seven tenths of the multiprocessors are used.
+        // An H100 with seven tenths of its multiprocessors in use.
         assert!(!is_slow(2_619_000, 5120, 92));
         assert!(!is_slow(0, 5120, 132), "an unknown clock");
     }

@@ -1,7 +1,7 @@
 //! How transforms get at their data on devices.
 //!
 //! They load it from ranks on the same device if all ranks can, and complex ones also from ranks on
-//! joined devices. Between devices, copy engines that move chunks beside the transforms may gain
+//! joined devices. Between devices, copy engines that move chunks during the transforms may gain
 //! more, if columns are as fast as contiguous lines, because engines turn no axes.
 
 use fft_core::{Access, Machine, PerAxis, Precision, is_large, loads_lines};

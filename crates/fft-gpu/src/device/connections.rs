@@ -1,4 +1,4 @@
-//! The other ranks, as a plan's device knows them.
+//! A plan's device and its connections to the other ranks.
 
 use std::sync::Arc;
 

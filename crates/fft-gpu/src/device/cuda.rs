@@ -22,7 +22,7 @@ pub struct Cuda<T> {
     /// The work area of transforms, and the bytes that it needs.
     pub(super) area: Option<Owned<u8>>,
     pub(super) area_bytes: usize,
-    /// The transport that was asked for, and the one in use.
+    /// The transport that was requested, and the one in use.
     pub(super) wanted: GpuTransport,
     pub(super) taken: GpuTransport,
     /// Bytes of the window, and of memory for staged messages, out and in.
@@ -30,7 +30,7 @@ pub struct Cuda<T> {
     pub(super) staging_bytes: [usize; 2],
     pub(super) connections: Option<Connections>,
     pub(super) staging: [Option<Arc<Block>>; 2],
-    /// For copies to and from the host beside the stream; and when staged messages were unpacked.
+    /// A stream for copies to and from the host, and the event after staged messages were unpacked.
     pub(super) copies: Arc<CudaStream>,
     pub(super) unpacked: CudaEvent,
     pub(super) failed: Result<(), Error>,
@@ -87,7 +87,7 @@ impl<T: GpuReal> Cuda<T> {
         self
     }
 
-    /// The transport to the ranks that are hardest to reach; known once a plan is made.
+    /// The transport to the ranks that are hardest to reach; available once a plan is made.
     pub fn taken(&self) -> GpuTransport {
         self.taken
     }
@@ -105,7 +105,7 @@ impl<T: GpuReal> Cuda<T> {
         }
     }
 
-    /// Waits for the stream, where the host must know an outcome.
+    /// Waits for the stream, if the host needs an outcome.
     pub(super) fn synchronize(&mut self) {
         if std::mem::take(&mut self.needs_sync) {
             let waited = self.done.record(&self.stream).and_then(|()| self.done.wait());
@@ -158,7 +158,7 @@ impl<T: GpuReal> Cuda<T> {
 
     /// Zero bytes for input or output that the ranks of the host access. Collective.
     ///
-    /// Ranks may ask for different lengths. The memory lives as long as plan and slice.
+    /// Ranks may request different lengths. The memory lives as long as plan and slice.
     ///
     /// # Errors
     /// On every rank when one does not get it, or cannot map another's.

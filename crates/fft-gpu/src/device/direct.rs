@@ -41,7 +41,8 @@ pub(super) struct IncomingMessages<T> {
     inbox: Option<Inbox<T>>,
 }
 
-/// The places of all ranks' messages, row by row those that a rank knows. Collective.
+/// The places of all ranks' messages; each row has the places that one rank can compute.
+/// Collective.
 pub(super) fn gather_places(
     comm: &dyn Comm,
     known: impl Iterator<Item = (usize, usize)>,
@@ -105,7 +106,7 @@ impl<T: GpuReal> DirectMessages<T> {
         self.sends.iter().map(|(_, part)| part.elements() * self.width).sum()
     }
 
-    /// Bytes of memory held beside the window.
+    /// Bytes of memory held in addition to the window.
     pub(super) fn memory(&self) -> usize {
         let out = self.outbox.as_ref().map_or(0, Outbox::memory);
         out + self.incoming.inbox.as_ref().map_or(0, Inbox::memory)
@@ -125,7 +126,7 @@ impl<T: GpuReal> DirectMessages<T> {
         }
     }
 
-    /// The places of all ranks' messages in windows: row by row those of a receiver. Collective.
+    /// The places of all ranks' messages in windows, a row for each receiver. Collective.
     pub(super) fn gather_places(&self, comm: &dyn Comm) -> Result<Vec<u64>, Error> {
         let peers = self.incoming.recvs.iter().map(|(peer, _)| *peer);
         gather_places(comm, peers.zip(self.incoming.places.iter().copied()))

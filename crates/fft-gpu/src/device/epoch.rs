@@ -58,8 +58,8 @@ impl<'v> EpochPeers<'v> {
 }
 
 /// Runs an exposure epoch with the ranks of the host. Each exposes `src` for reads and `dst` for
-/// writes, and tells the `lengths` of its messages. `work` is queued behind what the others have
-/// queued. This rank's stream goes on when all of that is done.
+/// writes, and announces the `lengths` of its messages. `work` is queued after the work that the
+/// others have queued. This rank's stream continues when all of it is done.
 pub(super) fn exposure_epoch<T: GpuReal>(
     device: &mut Cuda<T>,
     node_memory: &mut dyn NodeMemory,

@@ -14,7 +14,7 @@ pub fn can_load() -> bool {
     links()
 }
 
-/// The UUID of a device; zeros where the driver tells none.
+/// The UUID of a device; zeros if the driver reports none.
 pub fn identity(gpu: &Gpu) -> [u8; 16] {
     ffi::identity(gpu.context())
 }

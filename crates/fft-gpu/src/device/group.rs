@@ -1,4 +1,4 @@
-//! What cuFFT's plans need to know of transforms.
+//! The properties of transforms that cuFFT's plans depend on.
 
 use fft_core::{Direction, FftGroup};
 

@@ -1,4 +1,4 @@
-//! What plans ask of the device: connection, binding, memory, errors.
+//! The part of the device that plans call: connection, binding, memory, errors.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -55,7 +55,7 @@ impl<T: GpuReal> Cuda<T> {
     }
 }
 
-/// Whether a step, if it is a reshape, sends messages of known length by the collective.
+/// Whether a step, if it is a reshape, sends messages of fixed length by the collective.
 fn goes_by_alltoallv<T: GpuReal>(step: &Step) -> bool {
     match step {
         Step::Reshape { wire, exchange } => {
@@ -115,7 +115,7 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
             |step: &Step| matches!(step, Step::Reshape { wire, .. } if is_coded_by_host(*wire));
         let by_host = recipe.steps().iter().any(by_host);
         let wanted = match self.wanted {
-            // The host codes what is coded even between ranks that reach each other.
+            // The host codes encoded messages even between ranks that reach each other.
             GpuTransport::PeerToPeer if by_host && recipe.problem().hosts.is_empty() => {
                 GpuTransport::HostStaged
             }
@@ -221,7 +221,7 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
         let squares = self.squares.as_ref().expect("made where something may be lost");
         match self.failed {
             Ok(()) => squares.read(sums),
-            // All ranks see that there is no norm; `finish` tells the reason.
+            // All ranks see that there is no norm; `finish` reports the reason.
             Err(_) => sums[0].0[1] = f64::NAN,
         }
     }

@@ -61,8 +61,7 @@ impl LocalReads {
     }
 }
 
-/// Copies of local reads, each in parts of so many arrays, which are chunks by their numbers; or
-/// whole.
+/// Copies of local reads: each whole, or in parts of several arrays, which are numbered as chunks.
 fn peer_gets<T: GpuReal>(
     device: &Cuda<T>,
     redistribution: &Redistribution,
@@ -100,7 +99,7 @@ pub(super) struct Reshape<T> {
     /// Whether ranks record events of chunks.
     has_chunks: bool,
     direct: DirectMessages<T>,
-    /// Messages to and from ranks that are not reached, where there are such ranks anywhere.
+    /// Messages to and from ranks that cannot be reached, if any rank has such peers.
     staged: Option<HostStaged<T>>,
 }
 
@@ -184,7 +183,7 @@ impl<T: GpuReal> Reshape<T> {
         self.staged.as_ref().map_or(Ok(()), |staged| staged.damage(self.rank))
     }
 
-    /// Bytes of memory held, but for what all reshapes share.
+    /// Bytes of memory held, without the memory that all reshapes share.
     pub(super) fn memory(&self) -> usize {
         let staged = self.staged.as_ref().map_or(0, HostStaged::memory);
         self.local_reads.memory() + self.direct.memory() + staged

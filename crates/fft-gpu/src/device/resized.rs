@@ -33,7 +33,7 @@ pub(super) struct Resized<T> {
     bytes: [usize; 3],
 }
 
-/// A copy of what is kept, between data and whole lines.
+/// A copy of the kept elements, between data and whole lines.
 struct ResizedCopy {
     copy: Transfers,
     /// Real numbers of the destination, if the copy leaves out some, which become 0.
@@ -162,7 +162,7 @@ mod tests {
         dst
     }
 
-    /// Kept elements in lines of so many, with zeros around.
+    /// Kept elements in an array of `len` numbers, with zeros around them.
     fn copied(parts: &[Transfer], src: &[f64], len: usize, is_complex: bool) -> Vec<f64> {
         let mut dst = vec![0.0; len];
         for part in parts {

@@ -1,4 +1,4 @@
-//! cuFFT plans. A plan knows the bytes that it reads and writes, so that runs check buffers.
+//! cuFFT plans. A plan records the bytes that it reads and writes, so that runs check buffers.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::marker::PhantomData;
@@ -192,9 +192,9 @@ impl<T: GpuReal> FftPlan<T> {
             let mut address = Box::new(block.address());
             let at = (&raw mut *address).cast::<*mut c_void>();
             handle.linked.push((block, address));
-            // SAFETY: the type is that of CUDA 13's header, which later versions keep. The plan is
-            // created and not made yet. The code is static; block and address, which has the size
-            // of a pointer, live as long as the plan. The caller vouches for the function.
+            // SAFETY: the type is declared as in CUDA 13's header, which later versions keep. The
+            // plan is created and not made yet. The code is static; block and address, which has
+            // the size of a pointer, live as long as the plan. The caller vouches for the function.
             let set = unsafe {
                 sys::culib().get::<SetCallback>(b"cufftXtSetJITCallback\0").map(|set| {
                     set(handle.plan, name.as_ptr(), code.as_ptr().cast(), code.len(), kind, at)

@@ -24,7 +24,7 @@ impl Gpu {
     /// Retains its primary context and loads the kernels into it.
     ///
     /// # Errors
-    /// [`NoGpu`] where there is no such device.
+    /// [`NoGpu`] if there is no such device.
     ///
     /// ```
     /// match fft_gpu::Gpu::probe(0) {

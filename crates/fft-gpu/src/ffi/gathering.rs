@@ -62,7 +62,7 @@ impl Gathering {
         self.plan.work_bytes()
     }
 
-    /// Bytes of device memory beside that.
+    /// Bytes of device memory in addition to the work area.
     pub(crate) fn memory(&self) -> usize {
         self.plan.linked_blocks().map(Block::bytes).sum()
     }
@@ -81,8 +81,8 @@ impl Gathering {
         unsafe { self.plan.run_at(stream, RankMemory::own(dst), work) }
     }
 
-    /// Queues transforms of the sources, into the targets; `dst` is that of ranks without one.
-    /// cuFFT also takes an array that it does not access: `dst`, or `spare` where that is longer.
+    /// Queues transforms of the sources into the targets; ranks without a target use `dst`. cuFFT
+    /// also takes an array that it does not access: `dst`, or `spare` if that is longer.
     pub(crate) fn store<'v, T: GpuReal>(
         &mut self,
         stream: &Arc<CudaStream>,

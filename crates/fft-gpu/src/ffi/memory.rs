@@ -126,7 +126,7 @@ impl<T: Pod> DeviceMemory<T> {
         DeviceMemory { at: self.at, len, stream: self.stream.clone(), of: PhantomData }
     }
 
-    /// Whether the address is a multiple of so many bytes.
+    /// Whether the address is a multiple of `bytes` bytes.
     pub fn is_aligned(&self, bytes: usize) -> bool {
         self.at.is_multiple_of(bytes as u64)
     }

@@ -87,7 +87,7 @@ impl Peers {
         })
     }
 
-    /// Shows a block to the ranks that reach this one, and maps those of other processes.
+    /// Exposes a block to the ranks that reach this one, and maps the blocks of other processes.
     /// Collective.
     pub(crate) fn map_blocks(
         &self,
@@ -144,7 +144,7 @@ fn enable(gpu: &Gpu, hello: &Hello) -> bool {
     if own.bind_to_thread().is_err() {
         return false;
     }
-    // SAFETY: the context is that of another rank of this process, which waits for this one. The
+    // SAFETY: the context belongs to another rank of this process, which waits for this one. The
     // call writes one number.
     unsafe {
         let asked = sys::cuDeviceCanAccessPeer(&mut can, own.cu_device(), hello.number as _);
@@ -157,7 +157,7 @@ fn enable(gpu: &Gpu, hello: &Hello) -> bool {
     }
 }
 
-/// The UUID of a device; zeros where the driver tells none.
+/// The UUID of a device; zeros if the driver reports none.
 pub(crate) fn identity(context: &CudaContext) -> [u8; 16] {
     context.uuid().map(|uuid| uuid.bytes.map(|byte| byte as u8)).unwrap_or_default()
 }

@@ -165,7 +165,7 @@ impl Peer {
             Self::Mapped(_) => mapped.map_or((0, 0), MappedBlock::place),
         };
         // SAFETY: the peer exposes it during the epoch. When that ends its stream waits for the
-        // event behind this rank's last access. Each element of what is written has one writer.
+        // event after this rank's last access. Each written element has one writer.
         unsafe { RankMemory::of(at, bytes) }
     }
 }

@@ -47,7 +47,7 @@ pub(super) struct RankAddresses {
 }
 
 impl RankAddresses {
-    /// Of descriptors that hold none yet.
+    /// For descriptors that have no addresses yet.
     pub(super) fn new(reaches: Vec<usize>) -> Self {
         let bases = vec![0; reaches.len()];
         Self { reaches, bases }
@@ -64,7 +64,7 @@ impl RankAddresses {
             false => Ok(()),
         });
         if updated.is_err() {
-            // The descriptors no longer hold what is here.
+            // The descriptors no longer have these addresses.
             self.bases.fill(0);
         }
         updated

@@ -64,7 +64,7 @@ impl<T: GpuReal> ColumnFft<T> {
         Ok(Some(Self { kernel, roots }))
     }
 
-    /// The same columns where points are so many elements apart; `None` where these cannot be
+    /// The same columns with points that are `pitch` elements apart; `None` if these cannot be
     /// counted.
     pub fn with_pitch(mut self, pitch: usize) -> Option<Self> {
         self.kernel.pitch = pitch;

@@ -18,8 +18,8 @@ use crate::ffi::{Pinned, run_decode};
 
 /// Decodes all messages of a reshape in one pass over memory, as [`fft_core::Codec::unpack`] does.
 ///
-/// The caller knows the lengths of messages. Whatever they hold, nothing outside their slots is
-/// read, and nothing outside their boxes is written. The device marks what does not decode.
+/// The caller provides the lengths of messages. Whatever they hold, nothing outside their slots is
+/// read, and nothing outside their boxes is written. The device marks messages that do not decode.
 pub struct Decoder<T> {
     form: Form,
     decode: Kernel,
@@ -34,7 +34,7 @@ pub struct Decoder<T> {
     real: PhantomData<T>,
 }
 
-/// The most resident blocks of a multiprocessor. What is written at a time should be close
+/// The most resident blocks of a multiprocessor. The data written at one time should be close
 /// together. Slow memory needs fewer blocks.
 fn most_blocks(wire: Wire, transposed: bool, slow_memory: bool) -> u32 {
     match wire {
@@ -129,7 +129,7 @@ impl<T: GpuReal> Decoder<T> {
             self.lengths.iter_mut().zip(lengths).for_each(|(known, n)| *known = *n as u64);
             let copied = stream.memcpy_htod(&self.lengths, &mut buffers.lengths).map_err(&tried);
             if copied.is_err() {
-                // The device no longer has what is here.
+                // The device no longer has these lengths.
                 self.lengths.fill(0);
             }
             copied?;

@@ -79,7 +79,7 @@ impl<C> MessageSlots<C> {
         }
     }
 
-    /// Bytes of memory held beside the messages.
+    /// Bytes of memory held in addition to the messages.
     pub(crate) fn memory(&self) -> usize {
         self.memory
     }

@@ -1,7 +1,7 @@
 //! Kernels compiled for a CPU, where the threads of a block run in a random order.
 //!
-//! Messages are bit for bit those of the codecs, boxes are copied as transfers do, and tiles find
-//! where they begin. The programs at the other end of the pipe are in `tests/on_cpu`.
+//! Messages are bit for bit the same as the codecs', boxes are copied as transfers do, and tiles
+//! compute where they begin. The programs at the other end of the pipe are in `tests/on_cpu`.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -180,7 +180,8 @@ fn without_races<T: GpuReal>(width: usize) {
     }
 }
 
-/// Boxes with the wire of this number, and one of the fields: messages, and what is read from them.
+/// Boxes with the wire of this number, and one of the fields: messages, and the values read from
+/// them.
 fn one_as_the_codecs<T: GpuReal>(
     [encode, decode, ..]: &[PathBuf; 4],
     width: usize,
@@ -405,7 +406,8 @@ fn tiles_find_where_they_begin() {
             end += lengths[lengths.len() - 1];
         }
     }
-    // As encoders ask; or when all have been counted, some forwards and the others backwards.
+    // In the order of encoders; or, when all have been counted, some forwards and the others
+    // backwards.
     let asked = [(1, 0), (1, 1000), (1, u64::MAX), (2, u64::MAX), (5, u64::MAX)];
     for (seed, (blocks, forwards)) in asked.into_iter().enumerate() {
         let asked = [blocks, seed as u64, items.len() as u64, counts.len() as u64, forwards];

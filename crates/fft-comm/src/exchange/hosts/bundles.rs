@@ -23,8 +23,8 @@ pub(super) struct Item {
     /// Its number in the message plan.
     pub(super) number: usize,
     pub(super) label: Label,
-    /// The offset of its entry: among those of this rank when it is sent, in the bundle when it is
-    /// received.
+    /// The offset of its entry: among the entries of this rank when it is sent, in the bundle when
+    /// it is received.
     pub(super) entry: usize,
 }
 

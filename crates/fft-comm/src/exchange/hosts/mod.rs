@@ -27,9 +27,9 @@ use entry::{Label, Wrong};
 /// ```
 ///
 /// Slots are memory that the ranks of a host share, so that messages are packed where they are sent
-/// from and unpacked where they are received. The leader of a bundle depends on chunk and host:
-/// all ranks of a host, and all its network interfaces, take part. Messages within a host take the
-/// same way, but for the network.
+/// from and unpacked where they are received. The leader of a bundle depends on chunk and host, so
+/// that all ranks of a host, and all its network interfaces, take part. Messages within a host take
+/// the same path without the network.
 ///
 /// A message is lost if its rank or its leader has gone. Slots of all reshapes are held at once.
 pub(crate) struct Hosts {
@@ -142,7 +142,7 @@ impl Exchanger for Hosts {
         };
         let result = run.run();
         let (damage, forwarded) = (run.damage, run.forwarded);
-        // What is lent has been dropped by then.
+        // All slots that were lent have been dropped by then.
         let sent = flight.wait_all();
         let finished = slots.finish();
         self.forwarded = forwarded;
@@ -168,7 +168,7 @@ struct Run<'a> {
     slots: &'a mut dyn MessageSlots,
     handler: &'a mut dyn MessageHandler,
     progress: &'a mut Progress,
-    /// Bytes sent beside those that were packed.
+    /// Bytes sent in addition to the packed ones.
     forwarded: u64,
     /// The first lost or damaged message.
     damage: Result<(), Error>,

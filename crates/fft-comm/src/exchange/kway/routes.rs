@@ -160,8 +160,8 @@ impl Routes {
     }
 }
 
-/// Groups messages by round and peer. The order in a bundle is that of the list, the same at both
-/// ends.
+/// Groups messages by round and peer. A bundle has them in the order of the list, which is the same
+/// at both ends.
 fn bundles(mut passing: Vec<Passing>) -> (Vec<Bundle>, Vec<Label>) {
     passing.sort_by_key(|item| (item.round, item.distance));
     let mut bundles: Vec<Bundle> = Vec::new();

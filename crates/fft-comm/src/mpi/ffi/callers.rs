@@ -45,7 +45,7 @@ pub(super) fn running(call: &'static str) -> Result<(), Error> {
 }
 
 impl Callers {
-    /// Those of a communicator that this thread makes. If they are `serial`, the calls of all
+    /// The callers of a communicator that this thread makes. If they are `serial`, the calls of all
     /// threads do not overlap.
     ///
     /// # Errors

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use fft_core::Error;
 use mpi::ffi;
 
-/// The tag of all messages; communicators separate them from those of others.
+/// The tag of all messages; the communicators keep them apart from other programs' messages.
 pub(in crate::mpi) const TAG: c_int = 1;
 
 fn describe(code: c_int) -> String {
@@ -34,7 +34,7 @@ pub(super) fn vital(rank: usize, call: &'static str, code: c_int) {
     checked(rank, call, code).unwrap_or_else(|error| awaited(error));
 }
 
-/// Ends the job: other ranks wait for what failed here, and cannot be told.
+/// Ends the job, because other ranks wait for the call that failed here and would wait forever.
 pub(in crate::mpi) fn awaited(error: Error) -> ! {
     let line = format!("{error}; other ranks wait for this one, so that the job ends\n");
     // The job ends, whether this can be said or not.

@@ -33,7 +33,7 @@ pub(in crate::mpi) fn takes_devices() -> bool {
     query() == 1
 }
 
-/// Elsewhere the library cannot be asked.
+/// On other systems the library cannot be asked.
 #[cfg(not(target_os = "linux"))]
 pub(in crate::mpi) fn takes_devices() -> bool {
     false

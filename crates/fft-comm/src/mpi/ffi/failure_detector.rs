@@ -28,7 +28,8 @@ const FAILURE: f64 = 0.0;
 /// More than any rank.
 const RANKS: usize = 1 << 40;
 
-/// The value that announces the exit of a rank. Of several ranks, the lowest one's is the smallest.
+/// The value that announces the exit of a rank. If several ranks exit, the lowest one has the
+/// smallest value.
 fn exit_of(rank: usize) -> f64 {
     -((RANKS - rank) as f64)
 }
@@ -114,7 +115,7 @@ impl State {
         self.has_ended = self.has_ended || self.start(exit_of(self.rank)).is_ok();
     }
 
-    /// Whether all know of this rank's exit, or this rank of another's.
+    /// Whether all have received the announcement of this rank's exit, or this rank another's.
     fn is_done(&mut self) -> bool {
         let mut flag = 0;
         if self.has_ended && self.comm.ready("MPI_Test").is_ok() {

@@ -12,7 +12,7 @@ use crate::node_memory::{Room, check_room};
 
 const PAGE: usize = 4096;
 
-/// Where the known libraries keep shared memory.
+/// The folder in which common MPI libraries keep shared memory.
 const SHARED: &str = "/dev/shm";
 
 /// Memory that all ranks of a host can address. Allocated and freed collectively.

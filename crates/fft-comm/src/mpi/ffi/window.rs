@@ -19,7 +19,7 @@ pub(in crate::mpi) struct RawWindow {
     memory: *mut u8,
     /// Its offset in the library's allocation, and its length.
     place: [usize; 2],
-    /// The same of every rank, once known.
+    /// The same for every rank, once they have been gathered.
     places: Vec<[usize; 2]>,
     /// Whether it is locked by `MPI_Win_lock_all`, as flushing needs it.
     locked: bool,
@@ -140,8 +140,8 @@ impl RawWindow {
     pub(in crate::mpi) fn local(&self) -> &[u8] {
         // SAFETY: the memory lives as long as the window. Others write to it only in epochs, for
         // which the window is borrowed mutably and which begin on any rank after this one has
-        // opened them. Of a pair, they write after this rank has come to the end of the epoch
-        // before, until which alone this may be lent.
+        // opened them. If it is one of a pair, they write after this rank has come to the end of
+        // the previous epoch, and the slice is lent only until then.
         unsafe { std::slice::from_raw_parts(self.memory, self.place[1]) }
     }
 
@@ -222,8 +222,8 @@ impl RawWindow {
             let code = unsafe { ffi::MPI_Win_fence(assertion, self.handle) };
             return checked(comm.rank, "MPI_Win_fence", code);
         }
-        // Before the barrier this rank's writes are made visible, after it those of others.
-        // SAFETY: the window is live and locked.
+        // Makes the writes of this rank visible before the barrier, and the writes of others after
+        // it. SAFETY: the window is live and locked.
         let sync = || checked(comm.rank, "MPI_Win_sync", unsafe { ffi::MPI_Win_sync(self.handle) });
         sync().and_then(|()| comm.barrier()).and_then(|()| sync())
     }

@@ -23,8 +23,8 @@ pub struct FunneledComm {
     local: ThreadComm,
     process: Arc<ProcessComm>,
     queue: Arc<Queue>,
-    /// Of the all-to-all, which consists of messages. A duplicate has it from the beginning, so
-    /// that its buffers can be reserved.
+    /// The flight of the all-to-all, which consists of messages. A duplicate has it from the
+    /// beginning, so that its buffers can be reserved.
     flight: RefCell<Option<ThreadFlight>>,
 }
 
@@ -45,8 +45,8 @@ impl FunneledComm {
         }
     }
 
-    /// An operation of all ranks: threads meet with `mine`, the first `asks` for what all have
-    /// brought, and each reads the result.
+    /// An operation of all ranks: the threads meet with `mine`, the first one passes what all have
+    /// brought to `ask`, and each reads the result.
     fn operate<R>(
         &self,
         collective: Collective,

@@ -48,7 +48,7 @@ pub(super) enum Collective {
     Sync,
     /// Makes `processes`.
     Dup,
-    /// Makes `worlds`, with messages in pieces of at most so many bytes.
+    /// Makes `worlds`, with messages in pieces of at most this number of bytes.
     Flight(usize),
 }
 
@@ -66,7 +66,7 @@ pub(super) struct Operation {
 
 /// A communicator from the view of a process: what its threads share.
 pub(super) struct ProcessComm {
-    /// Of the communicator that the serving thread has.
+    /// The number of the communicator that the serving thread has.
     pub(super) number: usize,
     pub(super) ranks: Arc<Ranks>,
     operation: Mutex<Operation>,
@@ -126,7 +126,7 @@ impl Operation {
         }
     }
 
-    /// Gathers bytes in order of ranks. Those of a process with fewer threads are padded.
+    /// Gathers bytes in order of ranks. The bytes of a process with fewer threads are padded.
     fn gather(&mut self, comm: &MpiComm, ranks: &Ranks) -> Result<(), Error> {
         let one = self.bytes.len() / ranks.own().len();
         let most = one * ranks.most_threads();

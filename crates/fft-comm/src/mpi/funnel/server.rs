@@ -44,11 +44,11 @@ impl<T> ByNumber<T> {
 }
 
 impl Server {
-    /// The communicators of so many threads, and what serves them. Collective over processes, which
-    /// may have different numbers of threads.
+    /// The communicators of `threads` threads, and the server that calls MPI for them. Collective
+    /// over processes, which may have different numbers of threads.
     ///
     /// # Errors
-    /// Those of [`threads`](super::threads).
+    /// The errors of [`threads`](super::threads).
     pub(super) fn new(comm: &MpiComm, threads: usize) -> Result<(Self, Vec<FunneledComm>), Error> {
         comm.raw.all(Self::check(threads))?;
         let all = comm.raw.numbers(threads)?;

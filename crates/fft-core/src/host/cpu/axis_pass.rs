@@ -64,8 +64,8 @@ fn lines_at_once<T: Real>(
 }
 
 impl<T: Real> LinePass<T> {
-    /// Makes its tables. `cached` tells whether the block is in cache at the start.
-    /// A call transforms lines of up to `blocks` blocks.
+    /// Makes its tables. `cached` says whether the block is in cache at the start. A call
+    /// transforms lines of up to `blocks` blocks.
     pub(crate) fn new(
         pass: &Pass,
         blocks: usize,

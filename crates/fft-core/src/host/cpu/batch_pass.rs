@@ -21,7 +21,7 @@ pub(crate) fn layout<T>(pass: &Pass, far: bool) -> Layout {
     }
 }
 
-/// Whether rows of so many real numbers evict each other from the first-level cache.
+/// Whether rows of `len` real numbers evict each other from the first-level cache.
 fn rows_conflict<T>(len: usize) -> bool {
     (len * size_of::<T>()).is_multiple_of(CONFLICT_BYTES)
 }
@@ -128,7 +128,7 @@ impl<T: Real> Batch<T> {
                 }
                 let rows = || (0..n).map(|i| [inside, at].map(|at| row(at, i, count, width)));
                 let from = &src.unwrap_or(&*dst)[start..];
-                // Columns in the tile begin as far past a cache line as those of the destination.
+                // Columns in the tile have the same offset from a cache line as in the destination.
                 let past = dst[start..].as_ptr().addr() / size_of::<T>() % Self::CACHE_LINE;
                 let tile = &mut tile[past..];
                 rows().for_each(|[row, source]| tile[row].copy_from_slice(&from[source]));

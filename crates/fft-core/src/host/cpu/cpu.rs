@@ -234,7 +234,7 @@ impl<T: Real> CpuFft<T> {
         if let [pass] = &self.passes[..]
             && pass.is_rows()
         {
-            // Lines of several blocks are as good as those of one.
+            // Lines of several blocks are transformed like lines of one.
             return pass.run(src, dst, workspace);
         }
         for (block, dst) in dst.chunks_exact_mut(self.after.max(1)).enumerate() {

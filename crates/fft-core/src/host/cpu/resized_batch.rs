@@ -201,7 +201,7 @@ impl<T: Real> ResizedBatch<T> {
     }
 }
 
-/// Copies a contiguous line to a whole one, or from one, with zeros for what is not there.
+/// Copies a contiguous line to a whole one, or back, with zeros for the missing elements.
 fn spread<T: Real>(side: &Side, from: &[T], to: &mut [T], into_whole: bool) {
     let reals = |range: Range<usize>| range.start * side.width..range.end * side.width;
     side.visit(

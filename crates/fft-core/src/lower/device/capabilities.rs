@@ -19,8 +19,8 @@ pub enum DeviceLink {
 }
 
 impl DeviceLink {
-    /// The links between a device for each process, row by row, if those of a host are joined.
-    /// `hosts` is the host of each rank.
+    /// The links between the ranks, row by row, if each has a device and the devices of a host are
+    /// joined. `hosts` is the host of each rank.
     pub fn on_hosts(hosts: &[usize]) -> Vec<Self> {
         let ranks = hosts.len();
         let link = |pair: usize| {

@@ -33,7 +33,7 @@ impl FftGroup {
     pub fn joins(&self, place: usize, pass: &Pass) -> bool {
         let [(earlier, before)] = &self.passes[..] else { return false };
         let last = self.lens[0].len() - 1;
-        // Of planes with one point along the last axis cuFFT halves the other.
+        // In planes with one point along the last axis, cuFFT halves the other axis.
         let halves =
             |place: usize, pass: &Pass| pass.kind != Kind::R2C || (place == last && pass.n > 1);
         // Halving comes first, and doubling last.

@@ -142,8 +142,8 @@ impl<'a> DeviceRules<'a, '_> {
         loaded
     }
 
-    /// Whether transforms load what an exchange before them moves, on all ranks. Of two across,
-    /// the one that comes first does.
+    /// Whether transforms load the data that an exchange before them moves, on all ranks. If there
+    /// are two across, the first one does.
     fn are_loaded(&self, pass: &ExchangePass<'_>, ffts: &[AxisFft]) -> bool {
         let (problem, device) = (self.lowering.problem(), self.device);
         let is_free = pass.fuse_after.is_empty();

@@ -311,7 +311,7 @@ fn tiles_of_torn_rows_are_listed_by_the_axes_that_they_have_parts_of() {
         all.add(|item, tiles| placement.tiled(&rules, item, tiles)).unwrap();
     }
     let all = all.along(|tiled, tile| tiled.source_of(tile));
-    // Where a tile begins: along the first axis, of which each has all, and in one of its planes.
+    // Where a tile begins: along the first axis, which each has whole, and in one of its planes.
     let begins = |tile: &TileRecord| {
         let (row, within) = (tile.element as usize / (40 * 62), tile.element as usize % (40 * 62));
         (within % 62, within / 62 * 40 + parts[tile.item as usize].0 + row)

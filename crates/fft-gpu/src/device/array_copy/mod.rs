@@ -70,8 +70,8 @@ impl DeviceCopy {
     /// go through the host.
     ///
     /// # Errors
-    /// On every rank: those of the exchange; [`Error::OnRank`] when the driver fails, or there is
-    /// no memory.
+    /// On every rank: the errors of the exchange; [`Error::OnRank`] when the driver fails, or there
+    /// is no memory.
     pub fn new(
         (gpu, stream, transport): (&Gpu, &Arc<CudaStream>, GpuTransport),
         comm: Box<dyn Comm>,
@@ -184,9 +184,9 @@ impl DeviceCopy {
     /// arrived.
     ///
     /// # Errors
-    /// On every rank: that of the lowest rank that has one; [`Error::OnRank`] for another number of
-    /// arrays, for arrays that are too short or not aligned, and when the driver or the transport
-    /// fails. Targets are then undefined.
+    /// On every rank: the error of the lowest rank that has one; [`Error::OnRank`] for another
+    /// number of arrays, for arrays that are too short or not aligned, and when the driver or the
+    /// transport fails. Targets are then undefined.
     pub fn run_after(
         &mut self,
         mine: Result<(), Error>,

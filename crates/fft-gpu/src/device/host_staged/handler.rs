@@ -40,7 +40,7 @@ impl<T: GpuReal> StagedHandler<'_, T> {
         if std::mem::replace(&mut chunk.waited, true) {
             return Ok(());
         }
-        // Where lengths are known copies wait for the chunk, and the host for the copies alone.
+        // If lengths are fixed, copies wait for the chunk, and the host only for the copies.
         if !self.message_plan.shorter && self.message_plan.buffers.is_none() {
             return chunk.packed.hold(&self.device.copies);
         }

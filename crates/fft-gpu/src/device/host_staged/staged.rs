@@ -91,7 +91,7 @@ pub(crate) struct HostStaged<T> {
     pub(super) lengths: Vec<usize>,
     /// Bytes of message memory, out and in.
     pub(crate) bytes: [usize; 2],
-    /// Whether the device codes messages, whose outcomes it knows at the end.
+    /// Whether the device codes messages, so that outcomes are available at the end.
     coded: bool,
     pub(super) host_codec: Option<HostCodec<T>>,
 }
@@ -148,7 +148,7 @@ impl<T: GpuReal> HostStaged<T> {
         }
     }
 
-    /// Bytes of memory held beside that.
+    /// Bytes of memory held in addition to the message memory.
     pub(crate) fn memory(&self) -> usize {
         let out = self.out.iter().flat_map(|chunk| &chunk.loads).map(|load| load.boxed.memory());
         let come = self.come.iter().flat_map(|chunk| &chunk.loads).map(|load| load.boxed.memory());
