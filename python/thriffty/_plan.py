@@ -200,8 +200,32 @@ class Plan(Spectra, _library.Uncopied):
         device: str | int = "host",
         transport: str = "peer_to_peer",
     ) -> None:
-        given = locals()
-        self._given = {name: value for name, value in given.items() if name != "self"}
+        # Written by `cargo xtask header`, too.
+        options = {
+            "kinds": kinds,
+            "input_order": input_order,
+            "output_order": output_order,
+            "batch": batch,
+            "forward_scale": forward_scale,
+            "inverse_scale": inverse_scale,
+            "zero_padded": zero_padded,
+            "modes": modes,
+            "exchange": exchange,
+            "wire": wire,
+            "tolerance": tolerance,
+            "ignore_shared_memory": ignore_shared_memory,
+            "tuning": tuning,
+            "machine": machine,
+            "trace": trace,
+            "layouts": layouts,
+            "memory": memory,
+            "shared_arrays": shared_arrays,
+            "transposed_input": transposed_input,
+            "transposed_output": transposed_output,
+            "threads": threads,
+            "device": device,
+            "transport": transport,
+        }
         self._handle: ctypes.c_void_p | None = None
         self._partner: Plan | None = None
         self._partner_of: weakref.ref[Plan] | None = None
@@ -216,7 +240,6 @@ class Plan(Spectra, _library.Uncopied):
         def asked() -> Request:
             if comm is None and (input is not None or output is not None):
                 raise argument("input, output", "slices", "none without a communicator")
-            options = {name: given[name] for name in self._library.options if name in given}
             if norm is not None:
                 if (forward_scale, inverse_scale) != NORMS["backward"]:
                     raise argument("norm", f"{norm!r} and a scale", "one of them")
@@ -224,9 +247,17 @@ class Plan(Spectra, _library.Uncopied):
             return Request(self._library, shape, dtype, options, (input, output), stream)
 
         request = agree(self._ranks, asked)
-        options = request.options
-        self._on_device = options["device"] != "host"
-        self._shared = self._on_device or options["shared_arrays"] == "true"
+        self._arguments = {
+            "shape": shape,
+            "dtype": dtype,
+            "comm": comm,
+            "input": input,
+            "output": output,
+            "stream": stream,
+            **options,
+        }
+        self._on_device = request.options["device"] != "host"
+        self._shared = self._on_device or request.options["shared_arrays"] == "true"
         self._handle = self._create(request)
         self._number = 0 if self._ranks is None else self._ranks.number()
         self._describe(request)
@@ -253,9 +284,7 @@ class Plan(Spectra, _library.Uncopied):
 
         It ends with this plan. Collective.
         """
-        first, second = (self._given[name] for name in SCALES)
-        if self._given["norm"] is not None:
-            first, second = NORMS[self._given["norm"]]
+        first, second = (self._arguments[name] for name in SCALES)
         whose = None if self._partner_of is None else self._partner_of()
         if first == second or whose is not None:
             return whose or self
@@ -263,9 +292,9 @@ class Plan(Spectra, _library.Uncopied):
             # The steps of the recipe, and so the bricks and orders, are the same.
             words = {"(scale forward)": "(scale inverse)", "(scale inverse)": "(scale forward)"}
             recipe = re.sub(r"\(scale \w+\)", lambda it: words.get(it[0], it[0]), self.recipe)
-            given = {**self._given, "norm": None, "tuning": f"recipe:{recipe}"}
-            given["forward_scale"], given["inverse_scale"] = second, first
-            self._partner = Plan(**given)
+            exchanged = {"forward_scale": second, "inverse_scale": first}
+            arguments = {**self._arguments, **exchanged, "tuning": f"recipe:{recipe}"}
+            self._partner = Plan(**arguments)
             self._partner._partner_of = weakref.ref(self)
         return self._partner
 
