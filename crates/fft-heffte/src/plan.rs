@@ -154,7 +154,8 @@ impl Transformer {
                 self.plan.run(direction, cast_slice(input.as_flattened()), cast_slice_mut(to))
             }
             Direction::Inverse => {
-                // As long as the output is said to be, so that all ranks hear of one that is none.
+                // Has the claimed length of the output, so that all ranks get the error if there is
+                // none.
                 let mut field = vec![[zero; 2]; to.len()];
                 self.plan.run(
                     direction,

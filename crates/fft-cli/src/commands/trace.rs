@@ -30,7 +30,7 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
     say(&summary.to_string())
 }
 
-/// A line of a trace. Others than those of operations are not read.
+/// A line of a trace. Only lines of operations are read.
 #[derive(Deserialize)]
 struct Line {
     name: String,

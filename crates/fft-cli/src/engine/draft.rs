@@ -61,7 +61,7 @@ pub(crate) fn plan<O: Offer>(
     Ok(plan?)
 }
 
-/// Where the command line names no machine, that of the file THRIFFTY_MACHINE, by `load`.
+/// If the command line names no machine, sets the machine of the file THRIFFTY_MACHINE, by `load`.
 /// Collective.
 pub(super) fn name_machine<O: Offer>(
     comm: &dyn Comm,
