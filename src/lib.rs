@@ -116,7 +116,7 @@ pub mod planning {
         Element, Epochs, Exchange, Expected, Flight, GpuTransport, Layout, Layouts, MAX_AXES,
         Memory, Message, Node, Norm, Order, PerAxis, Played, Precision, Prediction, Problem,
         ProcGrid, Program, Real, Recipe, Reduce, Schedule, Simulation, Simulator, Step, Summary,
-        Timings, Travel, WireError, agree, assert_same,
+        Timings, Travel, WireError, agree, assert_same, on_all_ranks, on_any_rank,
     };
 }
 

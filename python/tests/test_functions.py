@@ -268,11 +268,16 @@ def test_scipy_calls_the_backend():
     np.testing.assert_array_equal(found, thriffty.rfftn(x))
 
 
-def test_lengths():
+def test_fast_lengths_are_products_of_2_3_and_5():
     for n in [*range(1, 3000), 10**12 + 1]:
-        assert thriffty.next_fast_len(n) == scipy.fft.next_fast_len(n)
-    with pytest.raises(ValueError, match="target: found 0"):
-        thriffty.next_fast_len(0)
+        for real in (False, True):
+            assert thriffty.next_fast_len(n, real) == scipy.fft.next_fast_len(n, real=True)
+    assert thriffty.next_fast_len(2**63 - 1) == 2**63
+    for wrong in (0, -1, 2**63, 2**64 + 1):
+        with pytest.raises(ValueError, match=f"target: found {wrong}, expected 1 to {2**63 - 1}"):
+            thriffty.next_fast_len(wrong)
+    with pytest.raises(TypeError):
+        thriffty.next_fast_len(1.5)
 
 
 def test_memory_that_is_not_aligned_or_not_writable():
@@ -314,6 +319,17 @@ def test_signatures_are_scipys():
             thriffty.fft(np.ones((4, 4)), **wrong)
     with pytest.raises(ValueError, match="n: found -1"):
         thriffty.fft(np.ones(4), n=-1)
+
+
+def test_functions_made_from_names_look_like_others():
+    for name in C2C + R2C + C2R + R2R:
+        function = getattr(thriffty, name)
+        assert function.__name__ == function.__qualname__ == name and function.__doc__
+        assert "{" not in function.__doc__ and pickle.loads(pickle.dumps(function)) is function
+        with pytest.raises(TypeError, match=rf"^{name}\(\) got an unexpected keyword argument"):
+            function(np.ones((2, 2)), worker=1)
+    assert inspect.signature(thriffty.irfft2).parameters["axes"].default == (-2, -1)
+    assert list(inspect.signature(thriffty.idct).parameters)[:4] == ["x", "type", "n", "axis"]
 
 
 def test_many_shapes_and_threads():

@@ -2,6 +2,7 @@
 without JAX."""
 
 import importlib.util
+import inspect
 import os
 import subprocess
 import sys
@@ -72,6 +73,8 @@ def test_other_names_and_types():
     assert fft.rfft(jnp.ones(6, jnp.bfloat16)).dtype == jnp.complex64
     assert fft.rfft2(jnp.zeros((0, 4, 6))).shape == (0, 4, 4)
     assert set(fft.__all__) <= set(dir(fft))
+    assert inspect.signature(fft.irfft2).parameters["axes"].default == (-2, -1)
+    assert "`axes`" in fft.rfftn.__doc__ and "`modes`" in fft.ifftn.__doc__
 
 
 @pytest.mark.parametrize("kind", COSINES)

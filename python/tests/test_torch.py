@@ -3,6 +3,7 @@
 Skipped without torch, and on a GPU if there is one.
 """
 
+import inspect
 import itertools
 
 import numpy as np
@@ -69,6 +70,8 @@ def test_other_names_and_types():
     close(fft.rfftn(strided), torch.fft.rfftn(strided))
     assert fft.rfft2(torch.zeros(0, 4, 6)).shape == (0, 4, 4)
     assert set(fft.__all__) <= set(dir(fft))
+    assert inspect.signature(fft.irfft2).parameters["dim"].default == (-2, -1)
+    assert "`dim`" in fft.rfftn.__doc__ and "`modes`" in fft.ifftn.__doc__
 
 
 @pytest.mark.parametrize("kind", COSINES)

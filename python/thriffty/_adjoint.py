@@ -14,11 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ._cosines import ENDS
-from ._options import INVERSE_TYPES
-
-# The adjoint of a direction with one norm is the other direction with the norm beside it.
-EXCHANGED = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
+from ._cosines import ends
 
 
 class Factors(NamedTuple):
@@ -53,16 +49,15 @@ def factors(kind: str, inverse: bool, points: int, modes: int) -> Factors:
         return Factors(None, twice) if inverse else Factors(1.0 / twice, None)
     family, type = kind[:3], int(kind[3])
     # The adjoint is of the other direction's type.
-    other = type if inverse else INVERSE_TYPES[type]
-    before, after = ENDS.get((family, other), ((), ()))
+    before, after = ends(family, type, not inverse)
     return Factors(_at_ends(before, 2.0, points), _at_ends(after, 0.5, points))
 
 
-def _at_ends(ends: Sequence[int], factor: float, points: int) -> np.ndarray | None:
-    if not ends:
+def _at_ends(places: Sequence[int], factor: float, points: int) -> np.ndarray | None:
+    if not places:
         return None
     values = np.ones(points)
-    values[list(ends)] = factor
+    values[list(places)] = factor
     return values
 
 

@@ -18,10 +18,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from . import _xla
-from ._adjoint import EXCHANGED, factors
-from ._options import COMPLEX, REAL
+from ._adjoint import factors
+from ._functions import with_lengths
+from ._options import COMPLEX, EXCHANGED, REAL
 from ._plan import Plan
-from ._stages import Stage, Transform, replaced, stages
+from ._stages import Stage, Transform, stages
 
 _NAME = "thriffty_transform"
 
@@ -194,5 +195,5 @@ def _times(x: jax.Array, axes: tuple[int, ...], values: list[np.ndarray | None])
     for axis, along in zip(axes, values):
         if along is not None:
             real = np.finfo(x.dtype).dtype
-            x = x * along.astype(real).reshape(replaced([1] * x.ndim, [axis], [len(along)]))
+            x = x * along.astype(real).reshape(with_lengths([1] * x.ndim, [axis], [len(along)]))
     return x

@@ -31,7 +31,7 @@ def distributed(
         raise argument("mesh of out_sharding", made.mesh, given.mesh)
     for name, shape, sharding in (
         ("sharding", x.shape, given),
-        ("out_sharding", tuple(transform.result(x.shape, inverse)), made),
+        ("out_sharding", transform.result(x.shape, inverse), made),
     ):
         parts = set(map(str, sharding.devices_indices_map(shape).values()))
         if len(parts) != given.mesh.size:
@@ -64,7 +64,7 @@ def _by_library(x: jax.Array, how: How) -> jax.Array:
     """One call on each device: the plan of all ranks."""
     transform, inverse, ends = how.transform, how.inverse, how.ends
     assert ends is not None
-    result = tuple(transform.result(x.shape, inverse))
+    result = transform.result(x.shape, inverse)
     physical, spectral = (result, x.shape) if inverse else (x.shape, result)
     sides = (ends.made, ends.given) if inverse else (ends.given, ends.made)
     kinds, modes = (

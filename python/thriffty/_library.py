@@ -148,6 +148,7 @@ _ARGUMENTS: dict[str, list] = {
     "thriffty_inverse_serial": [c_int32, c_int32, c_void_p, _OPTIONS, *_APART[1:]],
     "thriffty_clear_plans": [],
     "thriffty_default_threads": [],
+    "thriffty_next_fast_len": [c_size_t],
     "thriffty_plan_destroy": [c_void_p],
     "thriffty_forward": _APART,
     "thriffty_inverse": _APART,
@@ -212,6 +213,7 @@ class Library:
                 getattr(self.c, name).argtypes = arguments
         for name in _TEXTS:
             getattr(self.c, name).restype = c_int64
+        self.c.thriffty_next_fast_len.restype = c_size_t
 
     @property
     def version(self) -> str:

@@ -24,6 +24,8 @@ NORMS = {
     "ortho": ("symmetric", "symmetric"),
     "forward": ("full", "none"),
 }
+# The norm that has the scales of another one exchanged.
+EXCHANGED = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
 # The numbers of a transform: of real ones, those of its spectrum.
 COMPLEX = {"float32": "complex64", "float64": "complex128"}
 REAL = {name: real for real, name in COMPLEX.items()}

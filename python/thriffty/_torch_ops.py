@@ -20,11 +20,12 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import _get_current_dispatch_mode
 
-from ._adjoint import EXCHANGED, factors, plan_factors
+from ._adjoint import factors, plan_factors
+from ._functions import with_lengths
 from ._library import Error
-from ._options import COMPLEX, REAL
+from ._options import COMPLEX, EXCHANGED, REAL
 from ._plan import Plan
-from ._stages import Transform, replaced, stages
+from ._stages import Transform, stages
 
 
 def _name(dtype: torch.dtype) -> str:
@@ -206,7 +207,7 @@ def _times(x: Tensor, dim: Sequence[int], values: Sequence[np.ndarray | None]) -
     """`x`, multiplied by the values along each axis."""
     for axis, along in zip(dim, values):
         if along is not None:
-            x = x * _on_device(along, x).view(replaced([1] * x.dim(), [axis], [len(along)]))
+            x = x * _on_device(along, x).view(with_lengths([1] * x.dim(), [axis], [len(along)]))
     return x
 
 

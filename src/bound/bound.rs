@@ -4,7 +4,10 @@ use std::path::Path;
 
 use fft_core::{AnyExecutor, Direction, Error, Precision};
 #[cfg(feature = "cuda")]
-use fft_gpu::{Gpu, GpuTransport, cudarc::driver::CudaStream};
+use fft_gpu::GpuTransport;
+
+#[cfg(feature = "cuda")]
+use super::device::DeviceQueue;
 
 use crate::field::{Bytes, BytesMut, DynArray};
 
@@ -63,15 +66,10 @@ pub(crate) trait Bound: Send {
 
 #[cfg(feature = "cuda")]
 pub(crate) struct OnDevice<'a> {
-    pub(crate) gpu: &'a Gpu,
-    pub(crate) stream: &'a std::sync::Arc<CudaStream>,
-    /// The transport that was requested, and the one to the ranks that are hardest to reach.
-    pub(crate) wanted: GpuTransport,
+    /// What the plan was asked to use.
+    pub(crate) queue: &'a DeviceQueue,
+    /// The transport to the ranks that are hardest to reach.
     pub(crate) transport: GpuTransport,
-    /// Reshapes that are part of the transforms behind them, forward and inverse.
-    pub(crate) fetched: [usize; 2],
-    /// Whether the last reshape is part of the transforms before it, forward and inverse.
-    pub(crate) stores: [bool; 2],
 }
 
 /// The error for an array that is in another place than the plan's data.

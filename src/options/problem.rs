@@ -2,7 +2,6 @@
 
 use fft_core::{Access, Error, Layout, PerAxis, Precision, Problem, Recipe};
 
-use super::machine_choice::MachineChoice;
 use super::table::Options;
 use crate::field::DynTransform;
 
@@ -48,7 +47,7 @@ impl Options {
         }
         problem.batch = self.batch;
         (problem.forward_scale, problem.inverse_scale) = (self.forward_scale, self.inverse_scale);
-        if let Some(MachineChoice::Given(machine)) = &self.machine {
+        if let Some(machine) = self.given_machine() {
             problem.machine = machine.clone();
         }
         problem.options.exchange = self.exchange.unwrap_or_default();

@@ -1,11 +1,22 @@
 //! What options mean for a grid.
 
-use fft_core::{DynGrid, Error, Kind, PerAxis, Problem, Wire};
+use std::sync::Arc;
 
+use fft_core::{DynGrid, Error, Kind, Machine, PerAxis, Problem, Wire};
+
+use super::machine_choice::MachineChoice;
 use super::table::Options;
 use crate::field::DynTransform;
 
 impl Options {
+    /// The machine, if the options have it and not only its name.
+    pub(crate) fn given_machine(&self) -> Option<&Arc<Machine>> {
+        match &self.machine {
+            Some(MachineChoice::Given(machine)) => Some(machine),
+            _ => None,
+        }
+    }
+
     /// The kind of each axis. Where real data has a complex spectrum and no axis is R2C, the last
     /// one of kind C2C is.
     pub(crate) fn kinds_of(&self, transform: DynTransform, axes: usize) -> PerAxis<Kind> {

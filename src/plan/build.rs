@@ -6,7 +6,7 @@ use std::sync::Once;
 use fft_comm::check_messages;
 use fft_core::{
     Access, DynBrick, Error, ErrorKind, Exchange, Layout, MAX_AXES, Machine, PerAxis, Problem,
-    Recipe, Reduce, Wire, agree, assert_same,
+    Recipe, Wire, agree, assert_same, on_any_rank,
 };
 
 #[cfg(feature = "cuda")]
@@ -92,9 +92,8 @@ impl DynDraft<'_> {
             let threads = self.threads.unwrap_or_else(|| self.useful_threads());
             return Ok(threads > 1 && self.is_on_host());
         }
-        let mut most = [self.threads.unwrap_or(1) as f64];
-        self.comm().allreduce(Reduce::Max, &mut most)?;
-        Ok(most[0] > 1.0)
+        let [has_teams] = on_any_rank(self.comm(), [self.threads.unwrap_or(1) > 1])?;
+        Ok(has_teams)
     }
 
     /// The options, once all ranks agree on them, with the machine that they name. Collective.
@@ -351,17 +350,11 @@ mod tests {
             let grid = Grid::new([8, 8])?;
             let draft = DynDraft::new(&comm, grid, DynTransform::C2c, Precision::F64);
             let by_clock: ByClock<'_> = &|_, _, _| unreachable!("the model chooses");
-            let mut keys = vec![draft.decide(&draft.options)?.key];
+            let mut keys: Vec<_> = draft.decide(&draft.options)?.key.into_iter().collect();
             for device in ["one GPU", "another GPU"] {
-                keys.push(
-                    draft
-                        .decide_on_device(
-                            draft.options.clone(),
-                            (Access::Strided, device),
-                            by_clock,
-                        )?
-                        .key,
-                );
+                let options = draft.options.clone();
+                let on_device = (Access::Strided, device);
+                keys.extend(draft.decide_on_device(options, on_device, by_clock)?.key);
             }
             assert!(keys[1].contains("on one GPU") && !keys[0].contains("GPU"), "{keys:?}");
             keys.sort();

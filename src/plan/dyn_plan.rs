@@ -6,13 +6,15 @@ use std::path::Path;
 
 use fft_comm::checksum;
 use fft_core::{
-    Comm, Direction, Error, Exchange, Precision, Problem, Recipe, Reduce, Spectrum, Timings,
-    WireError, agree, assert_same,
+    Comm, Direction, Error, Exchange, Precision, Problem, Recipe, Spectrum, Timings, WireError,
+    agree, assert_same, on_all_ranks,
 };
 #[cfg(feature = "cuda")]
 use fft_gpu::DeviceMemory;
 
 use super::traced::attach_profiler;
+#[cfg(feature = "cuda")]
+use crate::bound::DeviceQueue;
 use crate::bound::{Bound, HostBound};
 use crate::field::{Bytes, BytesMut, DynArray, DynTransform, RankArrays};
 use crate::spectral::Domain;
@@ -45,22 +47,9 @@ impl DynPlan {
     /// # Errors
     /// The errors of [`Plan::bind`](crate::Plan::bind).
     pub fn bind(comm: &dyn Comm, recipe: Recipe) -> Result<Self, Error> {
-        let types = types_of(recipe.problem());
-        Self::bind_typed(comm, recipe, types)
-    }
-
-    /// As [`DynPlan::bind`], of a recipe that must be for these types.
-    pub(super) fn bind_typed(
-        comm: &dyn Comm,
-        recipe: Recipe,
-        types: (DynTransform, Precision),
-    ) -> Result<Self, Error> {
         let candidate = Candidate::of(recipe);
         let report = Report::given(&candidate);
-        let chosen = (candidate.recipe, report, None);
-        Self::bind_checked(comm, chosen, types, &|recipe| {
-            Ok(Box::new(HostBound::bind(comm, recipe)?))
-        })
+        Self::bind_on_host(comm, Decision { recipe: candidate.recipe, report, key: None })
     }
 
     /// Binds a recipe that was chosen, on the host. Collective.
@@ -75,25 +64,8 @@ impl DynPlan {
         bind: Bind<'_>,
     ) -> Result<Self, Error> {
         let Decision { recipe, report, key } = chosen;
-        let types = types_of(recipe.problem());
-        Self::bind_checked(comm, (recipe, report, Some(key)), types, bind)
-    }
-
-    fn bind_checked(
-        comm: &dyn Comm,
-        (recipe, report, key): (Recipe, Report, Option<String>),
-        types: (DynTransform, Precision),
-        bind: Bind<'_>,
-    ) -> Result<Self, Error> {
-        let problem = recipe.problem();
-        let (ranks, bricks) = (comm.size(), problem.input.ranks());
-        let fits = if types_of(recipe.problem()) != types {
-            Err(Error::argument("recipe for this plan's types", &recipe, "another"))
-        } else if bricks != ranks {
-            Err(Error::rank_count(bricks, ranks))
-        } else {
-            Ok(())
-        };
+        let (ranks, bricks) = (comm.size(), recipe.problem().input.ranks());
+        let fits = if bricks == ranks { Ok(()) } else { Err(Error::rank_count(bricks, ranks)) };
         agree(comm, fits)?;
         assert_same(comm, &[("recipe", identity(&recipe))])?;
         let mut bound = bind(&recipe)?;
@@ -120,6 +92,13 @@ impl DynPlan {
     /// How the transform is done.
     pub fn recipe(&self) -> &Recipe {
         &self.recipe
+    }
+
+    /// What each operation of a direction does on the plan's device, as
+    /// [`Program`](crate::planning::Program) prints it: passes over memory, with the transforms and
+    /// reshapes that each fuses. Empty if threads of this process transform together.
+    pub fn operations(&self, direction: Direction) -> &[String] {
+        self.bound.executor().texts(direction)
     }
 
     /// The candidates for the recipe, with the times that the model expects of each and, after
@@ -152,7 +131,7 @@ impl DynPlan {
         let domain = Domain::new(spectrum, self.comm().rank(), lengths, reversed)?;
         #[cfg(feature = "cuda")]
         if let Some(on_device) = self.bound.on_device() {
-            return domain.on(on_device.gpu, on_device.stream);
+            return domain.on(&on_device.queue.gpu, &on_device.queue.stream);
         }
         Ok(domain)
     }
@@ -301,12 +280,12 @@ impl DynPlan {
     ) -> Result<(), Error> {
         #[cfg(feature = "cuda")]
         if let Some(on_device) = self.bound.on_device() {
-            let (stream, context) = (on_device.stream.clone(), on_device.gpu.context().clone());
+            let DeviceQueue { gpu, stream, .. } = on_device.queue.clone();
             let bytes = self.in_place_bytes();
             let Some(array) = array.device_mut() else {
                 return self.agree(mine.and(Err(crate::field::not_there())));
             };
-            let same = array.is_on(&context);
+            let same = array.is_on(gpu.context());
             let bytes = bytes.min(array.len());
             return array.with_mut(&stream, bytes, |memory| {
                 self.run_seen(direction, mine.and(same), BytesMut::Device(memory))
@@ -429,11 +408,11 @@ impl DynPlan {
         let bytes = self.in_place_bytes();
         self.bound.executor_mut().agree(Ok(()))?;
         // All ranks make new memory, or none.
-        let mut all = [f64::from(self.bound.has_spare())];
-        self.comm().allreduce(Reduce::Min, &mut all)?;
-        let array = match all == [1.0] {
-            true => self.bound.spare(bytes),
-            false => self.bound.allocate(bytes),
+        let has_spare = self.bound.has_spare();
+        let array = if on_all_ranks(self.comm(), [has_spare])? == [true] {
+            self.bound.spare(bytes)
+        } else {
+            self.bound.allocate(bytes)
         };
         agree(self.comm(), array)
     }

@@ -7,7 +7,7 @@ use std::ops::Deref;
 use bytemuck::{cast_slice, cast_slice_mut};
 use fft_core::{Brick, Comm, Direction, Error, Real, Recipe, agree};
 
-use super::dyn_plan::DynPlan;
+use super::dyn_plan::{DynPlan, types_of};
 use crate::field::{DynArray, Field, Host, Location, Part, Physical, R2c, Spectral, Transform};
 use crate::spectral::Domain;
 
@@ -45,12 +45,15 @@ impl<K: Transform, const D: usize> Plan<K, D> {
     /// the transport fails.
     pub fn bind(comm: &dyn Comm, recipe: Recipe) -> Result<Self, Error> {
         let axes = recipe.problem().kinds.len();
-        let fits = match axes == D {
-            true => Ok(()),
-            false => Err(Error::argument("axes of the recipe", axes, D)),
+        let fits = if axes != D {
+            Err(Error::argument("axes of the recipe", axes, D))
+        } else if types_of(recipe.problem()) != (K::DYN, K::Real::PRECISION) {
+            Err(Error::argument("recipe for this plan's types", &recipe, "another"))
+        } else {
+            Ok(())
         };
         agree(comm, fits)?;
-        DynPlan::bind_typed(comm, recipe, (K::DYN, K::Real::PRECISION)).map(Self::of)
+        DynPlan::bind(comm, recipe).map(Self::of)
     }
 
     /// Transforms physical to spectral data. Collective.

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fft_core::{
     Access, AnyExecutor, Comm, Direction, DynBrick, DynGrid, Error, Exchange, Kind, Precision,
-    Recipe, Recorder, Reduce, Timings, Unwinding, WireError, agree,
+    Recipe, Recorder, Reduce, Timings, Unwinding, WireError, agree, on_any_rank,
 };
 
 use super::dyn_draft::DynDraft;
@@ -130,17 +130,18 @@ fn plans(draft: &DynDraft<'_>, mut options: Options) -> Result<Made, Error> {
     let mut most = [threads as f64];
     comm.allreduce(Reduce::Max, &mut most)?;
     // Threads divide lines that the process has whole: systems along them are not the team's.
-    let one = |kind: Kind| if kind.is_transform() { kind } else { Kind::None };
-    let kinds = options.kinds.map(|kinds| kinds.map(one));
+    let transform_only = |kind: Kind| if kind.is_transform() { kind } else { Kind::None };
+    let kinds = options.kinds.map(|kinds| kinds.map(transform_only));
     let options = Options { input, output, kinds, ..options };
-    let Work { grid: one, options, calls } = Work::new(grid, transform, options, most[0] as usize);
+    let Work { grid: team_grid, options, calls } =
+        Work::new(grid, transform, options, most[0] as usize);
     let (team, comms) = Team::new(comm.as_ref(), threads)?;
-    let plans = plans_of_threads(&team, comms, (one, transform, precision), &options)?;
+    let plans = plans_of_threads(&team, comms, (team_grid, transform, precision), &options)?;
     let (recipe, report) = (plans[0].recipe().clone(), plans[0].report().clone());
     let parts = plans.iter().map(|plan| [plan.input_bytes(), plan.output_bytes()]);
     let parts: Vec<_> = parts.collect();
-    let mut moved = [f64::from(parts.iter().any(|[before, after]| before != after))];
-    comm.allreduce(Reduce::Max, &mut moved)?;
+    let [is_moved] =
+        on_any_rank(comm.as_ref(), [parts.iter().any(|[before, after]| before != after)])?;
     let is_one_part = comm.size() == 1 && parts.len() == 1 && calls == 1;
     let made = TeamPlans {
         plans: plans.into_iter().map(|plan| Mutex::new(Some(Box::new(plan)))).collect(),
@@ -149,7 +150,7 @@ fn plans(draft: &DynDraft<'_>, mut options: Options) -> Result<Made, Error> {
         precision,
         bytes: [arrays.input_bytes(), arrays.output_bytes()],
         parts,
-        copies_in_place: moved != [0.0] && !is_one_part,
+        copies_in_place: is_moved && !is_one_part,
         calls,
     };
     Ok((made, recipe, report, arrays))

@@ -189,10 +189,10 @@ impl Trial for Timed {
         let Self { bound, arrays, bytes } = self;
         let Arrays { input, output } = &mut *arrays.borrow_mut();
         #[cfg(feature = "cuda")]
-        if let Some(OnDevice { stream, .. }) = bound.on_device()
+        if let Some(OnDevice { queue, .. }) = bound.on_device()
             && let (Some(from), Some(to)) = (input.device(), output.device_mut())
         {
-            let stream = stream.clone();
+            let stream = queue.stream.clone();
             from.with(&stream, bytes[0], |from| {
                 to.with_mut(&stream, bytes[1], |to| {
                     bound.run(Direction::Forward, Some(Bytes::Device(from)), BytesMut::Device(to))

@@ -9,7 +9,7 @@ mod ways;
 
 use std::ffi::{c_char, c_void};
 
-use crate::gpu::{gpu, links};
+use crate::gpu::{fetched, gpu, links};
 use counting::{calls, compile, count_in, loaded, refusing};
 use fft_core::Element;
 use thriffty::gpu::DevicePlan;
@@ -229,7 +229,8 @@ fn check_fetching(comm: &dyn Comm, gpu: &Gpu) -> Result<(), Error> {
     let way = Way { name: "fetched", ..NEAR };
     let draft = Plan::<C2c, 3>::c2c(comm, Grid::new([64, 64, 128])?).exchange(Exchange::P2p);
     let plan = draft.on(gpu).build()?;
-    let [there, back] = [Direction::Forward, Direction::Inverse].map(|way| plan.fetched(way));
+    let [there, back] =
+        [Direction::Forward, Direction::Inverse].map(|way| fetched(plan.operations(way)));
     let what = format!("{there} and {back} reshapes take no pass of {}", plan.recipe());
     assert!(there > 0 && back > 0 || !links(gpu), "{what}");
     if comm.rank() == 0 {

@@ -58,3 +58,16 @@ fn tried(gpu: &Gpu) -> bool {
     }
     links
 }
+
+/// Reshapes that take no pass, because the transforms after them read from other ranks.
+#[allow(dead_code, reason = "as above")]
+pub(crate) fn fetched(operations: &[String]) -> usize {
+    let takes_none = |text: &&String| text.contains("fused by load") || text.contains("; exchange");
+    operations.iter().filter(takes_none).count()
+}
+
+/// Whether a reshape takes no pass, because the transforms before it write to other ranks.
+#[allow(dead_code, reason = "as above")]
+pub(crate) fn stores(operations: &[String]) -> bool {
+    operations.iter().any(|text| text.contains("fused by store"))
+}

@@ -75,11 +75,9 @@ fn systems_of_batches_are_solved_as_by_the_host() {
         kinds[axis] = Kind::Tridiagonal;
         let gpu = &gpu;
         thriffty::threads(2, |comm| {
-            let draft = || {
-                let draft = thriffty::c2c(&comm, shape).precision::<f32>().kinds(kinds);
-                draft.batch(batch).transposed_output(true)
-            };
-            let (host, plan) = (draft().build()?, draft().on(gpu).build()?);
+            let draft = || thriffty::c2c(&comm, shape).precision::<f32>().kinds(kinds).batch(batch);
+            let plan = draft().transposed_output(true).on(gpu).build()?;
+            let host = draft().like(&plan).build()?;
             let mut rng = Rng(1 + comm.rank() as u64);
             let mut there = host.output();
             for point in there.as_mut_slice() {

@@ -7,7 +7,7 @@ use thriffty::gpu::cudarc::driver::{CudaStream, DeviceSlice};
 #[cfg(feature = "cuda")]
 use thriffty::gpu::{DeviceMemory, keeping_context};
 use thriffty::planning::{
-    Direction, DynArray, DynBrick, DynPlan, PerAxis, Reduce, WireError, agree,
+    Direction, DynArray, DynBrick, DynPlan, PerAxis, WireError, agree, on_any_rank,
 };
 use thriffty::spectral::{Scheme, Tridiagonal};
 use thriffty::{Comm, Error};
@@ -278,10 +278,8 @@ pub(crate) fn build(comm: Option<&dyn Comm>, asked: Result<Request, Error>) -> R
 
 /// Refuses what some ranks request and others do not. Collective.
 fn all_or_none(comm: &dyn Comm, what: &str, mine: bool) -> Result<(), Error> {
-    let mut some = [f64::from(mine), f64::from(!mine)];
-    comm.allreduce(Reduce::Max, &mut some)?;
-    match some {
-        [1.0, 1.0] => Err(Error::argument(what, "one on some ranks", "one on all, or on none")),
+    match on_any_rank(comm, [mine, !mine])? {
+        [true, true] => Err(Error::argument(what, "one on some ranks", "one on all, or on none")),
         _ => Ok(()),
     }
 }

@@ -43,6 +43,7 @@ pub use comm::{
     PeerMemory, PinnedMemory, Reduce, RmaWindow, SLOT_ALIGN, Segment, SharedMemory, SharesMemory,
     Slot, SlotParts, SlotPool, SlotSpec, TeamComms, Teams, Unwinding, UsedBytes, Work,
     WritePartition, agree, agree_by, agree_by_memory, assert_same, gather_lists, matching,
+    on_all_ranks, on_any_rank,
 };
 pub use execute::{
     Activity, AnyExecutor, BindContext, Device, Event, Executor, MakeExchanger, OpBuffers,

@@ -1,6 +1,6 @@
 //! Transforms that load what they read from other ranks, against plans of the host.
 
-use crate::gpu::links;
+use crate::gpu::{fetched, links, stores};
 use fft_core::Step;
 use thriffty::gpu::cudarc::driver::DevicePtr;
 
@@ -93,12 +93,12 @@ where
         held.push(arrays);
     }
     let directions = [Direction::Forward, Direction::Inverse];
-    let counts = directions.map(|way| [plan.fetched(way), followed(&plan, way)]);
+    let counts = directions.map(|way| [fetched(plan.operations(way)), followed(&plan, way)]);
     assert!(counts.iter().all(|[fetched, followed]| fetched <= followed), "{counts:?}: {what}");
     Ok(Counts(
         counts,
         plan.transport() == GpuTransport::PeerToPeer,
-        plan.stores(Direction::Forward),
+        stores(plan.operations(Direction::Forward)),
     ))
 }
 

@@ -4,6 +4,7 @@ use fft_core::Step;
 use thriffty::gpu::cudarc::driver::{CudaView, CudaViewMut};
 
 use super::*;
+use crate::gpu::stores;
 
 /// A field's numbers, or none.
 fn all<'a, T: GpuReal>(found: Result<CudaView<'a, T>, Error>) -> CudaView<'a, T> {
@@ -83,7 +84,7 @@ where
         let found: Vec<K::Physical> = get(&stream, &all(field.as_slice()));
         close("inverse", &widen(&found), &widen(&back));
     }
-    Ok(plan.stores(Direction::Forward))
+    Ok(stores(plan.operations(Direction::Forward)))
 }
 
 /// Complex and real data, uneven and empty bricks, batches; arrays that do not fit; tuning.

@@ -1,12 +1,13 @@
 //! `fft-cli bench poisson`: the time of a Poisson solver with ends, and its residual.
 
+use std::marker::PhantomData;
 use std::num::NonZeroUsize;
 use std::time::Instant;
 
-use bytemuck::{cast_slice, cast_slice_mut};
+use bytemuck::{Zeroable, cast_slice, cast_slice_mut};
 use clap::Args;
 use serde::Serialize;
-use thriffty::planning::{Direction, DynPlan, PerAxis, Reduce, Transform};
+use thriffty::planning::{Direction, DynArray, DynPlan, PerAxis, Reduce, Transform};
 use thriffty::spectral::{Domain, Operator, Scheme, Tridiagonal};
 use thriffty::{Comm, Ends, Error, Kind};
 
@@ -55,7 +56,7 @@ struct Solvable;
 
 impl Offer for Solvable {
     fn takes(name: &str) -> bool {
-        !["kinds", "zero_padded", "modes", "threads", "device", "transport"].contains(&name)
+        !["kinds", "zero_padded", "modes", "threads"].contains(&name)
     }
 }
 
@@ -81,7 +82,7 @@ pub(super) fn run(comm: &dyn Comm, options: &Options) -> Result<(), Failure> {
     choices.options.transposed_output = options.grids.output_grid.is_none();
     let transform = TransformArgs { kind, shape: options.shape.clone(), choices };
     let problem = Problem { transform, grids: options.grids.clone() };
-    let plan = crate::engine::draft::plan(comm, &problem, 1)?;
+    let plan = crate::engine::draft::placed(comm, &problem)?;
     dispatch!(kind, options.choices.placement.precision, run_as(plan, options))
 }
 
@@ -107,18 +108,20 @@ fn run_as<K: Transform>(plan: DynPlan, options: &Options) -> Result<(), Failure>
     print(comm.as_ref(), &text)
 }
 
-/// A plan with its domain and arrays.
+/// A plan with its domain and arrays, on the plan's device.
 struct Solver<K: Transform> {
-    plan: DynPlan,
+    /// Dropped before the plan, which may own them.
+    rho: DynArray,
+    phi: DynArray,
+    modes: DynArray,
     domain: Domain,
-    rho: Vec<K::Physical>,
-    phi: Vec<K::Physical>,
-    modes: Vec<K::Spectral>,
+    plan: DynPlan,
+    of: PhantomData<K>,
 }
 
 impl<K: Transform> Solver<K> {
     /// Collective.
-    fn new(plan: DynPlan, options: &Options) -> Result<Self, Failure> {
+    fn new(mut plan: DynPlan, options: &Options) -> Result<Self, Failure> {
         let shape = options.shape.lengths();
         let lengths: Vec<f64> = shape.iter().map(|n| *n as f64).collect();
         let schemes = vec![options.scheme; shape.len()];
@@ -131,34 +134,44 @@ impl<K: Transform> Solver<K> {
             domain =
                 domain.with_tridiagonal(Tridiagonal::second_derivative(&faces, Ends::Neumann)?)?;
         }
-        let (physical, spectral) = (plan.input_len(), plan.output_len());
         let rank = plan.comm().rank() as u64;
-        let mut rho: Vec<K::Physical> = zeros(plan.comm(), physical)?;
+        let mut noise: Vec<K::Physical> = zeros(plan.comm(), plan.input_len())?;
         // A step of a linear congruential generator for each number, as good as any noise here.
         let mut state = 0x9e37_79b9_7f4a_7c15u64.wrapping_mul(rank + 1);
-        for real in cast_slice_mut::<_, K::Real>(&mut rho) {
+        for real in cast_slice_mut::<_, K::Real>(&mut noise) {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             *real = thriffty::planning::Real::of((state >> 40) as f64 / (1u64 << 23) as f64 - 1.0);
         }
-        let phi = zeros(plan.comm(), physical)?;
-        let modes = zeros(plan.comm(), spectral)?;
-        Ok(Self { plan, domain, rho, phi, modes })
+        let [mut rho, phi, modes] = match plan.problem().options.shared_arrays {
+            true => [plan.shared_zeros()?, plan.shared_zeros()?, plan.shared_zeros()?],
+            false => {
+                let zeros = [plan.zeros(), plan.zeros(), plan.zeros()];
+                let [rho, phi, modes] = zeros.map(|array| plan.agree(array));
+                [rho?, phi?, modes?]
+            }
+        };
+        let written = rho.write(cast_slice(&noise));
+        plan.agree(written)?;
+        Ok(Self { rho, phi, modes, domain, plan, of: PhantomData })
     }
 
     /// The seconds of an operator between two transforms, and of both transforms with it, on the
     /// slowest rank. Collective.
     fn once(&mut self, operator: Operator, from_phi: bool) -> Result<[f64; 2], Error> {
-        let Self { plan, domain, rho, phi, modes } = self;
+        let Self { rho, phi, modes, domain, plan, .. } = self;
+        let bytes = plan.output_len() * size_of::<K::Spectral>();
         plan.comm().barrier()?;
         let start = Instant::now();
-        let from: &[K::Physical] = if from_phi { phi } else { rho };
-        plan.run(Direction::Forward, cast_slice(from), cast_slice_mut(modes))?;
+        plan.run_arrays(Direction::Forward, if from_phi { phi } else { rho }, modes)?;
         let middle = Instant::now();
-        let applied = domain.apply_bytes(operator, None, cast_slice_mut(modes));
+        let applied = domain.apply_array_in_place(operator, (modes, bytes));
+        let applied = applied.and_then(|()| modes.synchronize());
         let operator = middle.elapsed().as_secs_f64();
         plan.agree(applied)?;
-        plan.run(Direction::Inverse, cast_slice(modes), cast_slice_mut(phi))?;
+        plan.run_arrays(Direction::Inverse, modes, phi)?;
+        let done = phi.synchronize();
         let mut seconds = [operator, start.elapsed().as_secs_f64()];
+        plan.agree(done)?;
         plan.comm().allreduce(Reduce::Max, &mut seconds)?;
         Ok(seconds)
     }
@@ -184,11 +197,14 @@ impl<K: Transform> Solver<K> {
 
     /// The residual, where `phi` has the Laplacian of the solution. Collective.
     fn residual(&self, options: &Options) -> Result<f64, Error> {
-        let numbers = |array: &'_ [K::Physical]| -> Vec<f64> {
-            let reals = cast_slice::<_, K::Real>(array).iter();
-            reals.map(|real| thriffty::planning::Real::as_f64(*real)).collect()
+        let numbers = |array: &DynArray| -> Result<Vec<f64>, Error> {
+            let mut points: Vec<K::Physical> = vec![Zeroable::zeroed(); self.plan.input_len()];
+            array.read(cast_slice_mut(&mut points))?;
+            let reals = cast_slice::<_, K::Real>(&points).iter();
+            Ok(reals.map(|real| thriffty::planning::Real::as_f64(*real)).collect())
         };
-        let (rho, laplacian) = (numbers(&self.rho), numbers(&self.phi));
+        let both = numbers(&self.rho).and_then(|rho| Ok((rho, numbers(&self.phi)?)));
+        let (rho, laplacian) = thriffty::planning::agree(self.plan.comm(), both)?;
         let mut differences: Vec<f64> = rho.iter().zip(laplacian).map(|(x, y)| x + y).collect();
         let comm = self.plan.comm();
         // A mean stays where no end holds it.

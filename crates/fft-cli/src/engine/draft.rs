@@ -3,11 +3,14 @@
 use std::path::PathBuf;
 
 use indicatif::{ProgressBar, ProgressStyle};
+#[cfg(feature = "cuda")]
+use thriffty::gpu::DeviceOptions;
 use thriffty::machine::{self, Machine};
-use thriffty::planning::{DynDraft, DynGrid, DynPlan, Options, Reduce};
+use thriffty::planning::{DynDraft, DynGrid, DynPlan, Options, on_any_rank};
 use thriffty::tuning::Progress;
 use thriffty::{Comm, Error, Tuning};
 
+use super::place::Site;
 use crate::args::choices::Offer;
 use crate::args::kinds;
 use crate::args::options::{Problem, TransformArgs};
@@ -61,9 +64,32 @@ pub(crate) fn plan<O: Offer>(
     Ok(plan?)
 }
 
+/// The plan of the options where they place it, for processes with one thread each. Collective.
+pub(crate) fn placed<O: Offer>(comm: &dyn Comm, problem: &Problem<O>) -> Result<DynPlan, Failure> {
+    match Site::of(comm, &problem.transform.choices.placement)? {
+        Site::Host => plan(comm, problem, 1),
+        #[cfg(feature = "cuda")]
+        Site::Cuda(device) => on_device(comm, problem, device),
+    }
+}
+
+/// The plan of the options on a device. Collective.
+#[cfg(feature = "cuda")]
+pub(super) fn on_device<O: Offer>(
+    comm: &dyn Comm,
+    problem: &Problem<O>,
+    device: DeviceOptions,
+) -> Result<DynPlan, Failure> {
+    let mut draft = draft(comm, problem)?;
+    name_machine(comm, problem, &mut draft.options, &|path| {
+        machine::load_on_device(comm, &device.gpu, path)
+    })?;
+    Ok(draft.on(device).build()?)
+}
+
 /// If the command line names no machine, sets the machine of the file THRIFFTY_MACHINE, by `load`.
 /// Collective.
-pub(super) fn name_machine<O: Offer>(
+fn name_machine<O: Offer>(
     comm: &dyn Comm,
     problem: &Problem<O>,
     options: &mut Options,
@@ -73,9 +99,7 @@ pub(super) fn name_machine<O: Offer>(
     let path = std::env::var_os("THRIFFTY_MACHINE").map(PathBuf::from).unwrap_or_default();
     let is_named = problem.transform.choices.are_given(&["machine"]);
     let is_wanted = comm.rank() == 0 && !is_named && !path.as_os_str().is_empty();
-    let mut named = [f64::from(u8::from(is_wanted))];
-    comm.allreduce(Reduce::Max, &mut named)?;
-    if named == [1.0] {
+    if on_any_rank(comm, [is_wanted])? == [true] {
         options.machine = load(&path)?.map(Machine::into);
     }
     Ok(())

@@ -4,8 +4,6 @@ use std::ops::{Deref, DerefMut};
 use std::time::Instant;
 
 use bytemuck::{cast_slice, cast_slice_mut};
-#[cfg(feature = "cuda")]
-use thriffty::machine;
 use thriffty::planning::{
     DeviceChoice, Direction, DynArray, DynPlan, Element, MachineChoice, Options, Recipe, Reduce,
     Step,
@@ -86,12 +84,8 @@ impl Engine {
             Site::Host => Ok(Self::on_host(draft::plan(comm, problem, 1)?)),
             #[cfg(feature = "cuda")]
             Site::Cuda(device) => {
-                let mut draft = draft::draft(comm, problem)?;
-                draft::name_machine(comm, problem, &mut draft.options, &|path| {
-                    machine::load_on_device(comm, &device.gpu, path)
-                })?;
                 let gpu = device.gpu.clone();
-                Self::with_arrays(gpu, draft.on(device).build()?)
+                Self::with_arrays(gpu, draft::on_device(comm, problem, device)?)
             }
         }
     }

@@ -4,7 +4,7 @@ mod places;
 
 use fft_core::{
     Comm, Epoch, Epochs, Error, Exchange, Exchanger, MessageHandler, MessagePlan, MessageSpec,
-    Part, Parts, Reduce, RmaWindow, SLOT_ALIGN, Slot, agree,
+    Part, Parts, RmaWindow, SLOT_ALIGN, Slot, agree, on_any_rank,
 };
 
 use places::{HEADER, RankPlace, Round, assign_places, rounds, slot};
@@ -234,9 +234,8 @@ impl Exchanger for Ring {
         let prepared = self.prepare(message_plan);
         let bytes = agree(self.comm.as_ref(), prepared)?;
         // If one rank needs a larger window, all make theirs anew, as that is collective.
-        let mut short = [if self.bytes.is_none_or(|has| bytes > has) { 1.0 } else { 0.0 }];
-        self.comm.allreduce(Reduce::Max, &mut short)?;
-        if short != [0.0] {
+        let is_short = self.bytes.is_none_or(|has| bytes > has);
+        if on_any_rank(self.comm.as_ref(), [is_short])? == [true] {
             let bytes = bytes.max(self.bytes.take().unwrap_or(0));
             agree(self.comm.as_ref(), self.window.make(bytes))?;
             self.bytes = Some(bytes);

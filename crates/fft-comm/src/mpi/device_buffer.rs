@@ -3,7 +3,7 @@
 
 use std::sync::Once;
 
-use fft_core::{Comm, DeviceBuffer, DeviceComm, Error, Part, Parts, Reduce, agree};
+use fft_core::{Comm, DeviceBuffer, DeviceComm, Error, Part, Parts, agree, on_all_ranks};
 
 use super::ffi::{Bytes, BytesMut, takes_devices};
 use super::mpi_comm::MpiComm;
@@ -79,9 +79,8 @@ fn check(
 
 /// Whether every rank's library claims support, if this rank needs it. Collective.
 fn says_so(comm: &MpiComm, asks: bool) -> Result<bool, Error> {
-    let mut all = [f64::from(u8::from(!asks || takes_devices()))];
-    comm.allreduce(Reduce::Min, &mut all)?;
-    Ok(all == [1.0])
+    let [says_so] = on_all_ranks(comm, [!asks || takes_devices()])?;
+    Ok(says_so)
 }
 
 /// Whether messages can be in memory of this kind. Collective.

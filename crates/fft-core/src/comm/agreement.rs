@@ -42,6 +42,28 @@ pub fn agree_by_memory(
     }
 }
 
+/// Which facts hold on every rank. Collective; the same result on every rank.
+///
+/// # Errors
+/// Those of [`Comm::allreduce`].
+pub fn on_all_ranks<const N: usize>(comm: &dyn Comm, facts: [bool; N]) -> Result<[bool; N]> {
+    reduced(comm, Reduce::Min, facts)
+}
+
+/// Which facts hold on at least one rank. Collective; the same result on every rank.
+///
+/// # Errors
+/// Those of [`Comm::allreduce`].
+pub fn on_any_rank<const N: usize>(comm: &dyn Comm, facts: [bool; N]) -> Result<[bool; N]> {
+    reduced(comm, Reduce::Max, facts)
+}
+
+fn reduced<const N: usize>(comm: &dyn Comm, by: Reduce, facts: [bool; N]) -> Result<[bool; N]> {
+    let mut values = facts.map(f64::from);
+    comm.allreduce(by, &mut values)?;
+    Ok(values.map(|value| value == 1.0))
+}
+
 /// [`agree`] with other collectives: `ranks` is the rank and their number, `least` a minimum.
 ///
 /// # Errors

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use cudarc::driver::CudaStream;
-use fft_core::{DeviceCapabilities, Direction, Error, Problem, agree};
+use fft_core::{DeviceCapabilities, Error, Problem, agree};
 
 use super::connections::Connections;
 use super::energy::Squares;
@@ -25,9 +25,6 @@ pub struct Cuda<T> {
     /// The transport that was requested, and the one in use.
     pub(super) wanted: GpuTransport,
     pub(super) taken: GpuTransport,
-    /// Fused reshapes of each direction, and whether the last is fused with the transforms before.
-    pub(super) fetched: [usize; 2],
-    pub(super) stores: [bool; 2],
     /// Bytes of the window, and of memory for staged messages, out and in.
     pub(super) window_bytes: usize,
     pub(super) staging_bytes: [usize; 2],
@@ -67,8 +64,6 @@ impl<T: GpuReal> Cuda<T> {
             area_bytes: 0,
             wanted: GpuTransport::default(),
             taken: GpuTransport::default(),
-            fetched: [0; 2],
-            stores: [false; 2],
             window_bytes: 0,
             staging_bytes: [0; 2],
             connections: None,
@@ -95,18 +90,6 @@ impl<T: GpuReal> Cuda<T> {
     /// The transport to the ranks that are hardest to reach; available once a plan is made.
     pub fn taken(&self) -> GpuTransport {
         self.taken
-    }
-
-    /// The number of this rank's reshapes in a direction that take no pass, because the transforms
-    /// after them load the data; available once a plan is made.
-    pub fn fetched(&self, direction: Direction) -> usize {
-        self.fetched[direction as usize]
-    }
-
-    /// Whether a direction's last reshape takes no pass, because the transforms before it store
-    /// their results in place; available once a plan is made.
-    pub fn stores(&self, direction: Direction) -> bool {
-        self.stores[direction as usize]
     }
 
     /// The stream.

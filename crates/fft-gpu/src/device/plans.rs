@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use fft_core::{
-    BindContext, Capabilities, Comm, Device, DeviceCapabilities, DeviceOp, Energy, Error, Exchange,
-    NodeMemory, Operations, Places, Recipe, Reduce, Step, Transfer, WorkReals, agree,
+    BindContext, Capabilities, Comm, Device, DeviceCapabilities, Energy, Error, Exchange,
+    NodeMemory, Operations, Places, Recipe, Step, Transfer, WorkReals, agree, on_all_ranks,
+    on_any_rank,
 };
 
 use super::binder::{Bound, bind};
@@ -83,10 +84,8 @@ impl<T: GpuReal> Cuda<T> {
         let info = node_memory.as_mut().map(|memory| PeerInfo::new(memory.as_mut(), size));
         let info = agree(comm, info.transpose())?;
         // A rank alone on its host need not synchronize.
-        let mut any = [!links(), !peers.exposes_all, info.is_some()].map(f64::from);
-        comm.allreduce(Reduce::Max, &mut any)?;
-        let [lacks_loads, hides, synchronizes] = any.map(|any| any == 1.0);
-        let (loads, exposes_all) = (!lacks_loads, !hides);
+        let [loads, exposes_all] = on_all_ranks(comm, [links(), peers.exposes_all])?;
+        let [synchronizes] = on_any_rank(comm, [info.is_some()])?;
         let mut capabilities = DeviceCapabilities::new(size, peers.links.clone());
         (capabilities.loads, capabilities.stores) = (loads, loads);
         (capabilities.synchronizes, capabilities.exposes_all) = (synchronizes, exposes_all);
@@ -140,19 +139,15 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
             let capabilities = self.capabilities().clone();
             let program = recipe.lower(direction, Capabilities::of_devices(&capabilities));
             let Bound { ops, refused } = agree(context.comm, bind(self, &program))?;
-            let mut refused = [refused.loads, refused.stores].map(f64::from);
-            context.comm.allreduce(Reduce::Max, &mut refused)?;
+            let refused = on_any_rank(context.comm, [refused.loads, refused.stores])?;
             let capabilities = self.capabilities_mut();
             match refused {
-                [0.0, 0.0] => {
-                    let way = direction as usize;
-                    self.fetched[way] = program.device_ops().filter(DeviceOp::is_loaded).count();
-                    self.stores[way] = program.device_ops().any(|op| op.is_stored());
+                [false, false] => {
                     let exposes_all = self.sees_all(recipe.problem());
                     let needs = program.memory_needs(context.comm.rank(), exposes_all);
                     return Ok(Operations { ops, needs, texts: program.texts() });
                 }
-                [0.0, _] => capabilities.stores = false,
+                [false, true] => capabilities.stores = false,
                 _ => (capabilities.loads, capabilities.stores) = (false, false),
             }
         }

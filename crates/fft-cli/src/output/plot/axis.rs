@@ -5,17 +5,17 @@ const LARGEST: f64 = 1e300;
 
 /// The range of an axis, in decades if it is logarithmic.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Axis {
+pub(crate) struct Axis {
     log: bool,
     lo: f64,
     hi: f64,
 }
 
 #[derive(Debug)]
-pub(super) struct Tick {
+pub(crate) struct Tick {
     /// The position on the axis, from 0 to 1.
-    pub(super) at: f64,
-    pub(super) label: Option<String>,
+    pub(crate) at: f64,
+    pub(crate) label: Option<String>,
 }
 
 impl Axis {
@@ -45,6 +45,11 @@ impl Axis {
         Self { log, lo: lo - margin, hi: hi + margin }
     }
 
+    /// A linear axis from 0 to `hi`.
+    pub(crate) fn from_zero(hi: f64) -> Self {
+        Self { log: false, lo: 0.0, hi }
+    }
+
     /// The position of a value: 0 at the start of the axis, 1 at its end.
     pub(super) fn place(&self, value: f64) -> f64 {
         let scaled = if self.log { value.log10() } else { value };
@@ -52,7 +57,7 @@ impl Axis {
     }
 
     /// Ticks at round values, about `most` or fewer with a label.
-    pub(super) fn ticks(&self, most: usize) -> Vec<Tick> {
+    pub(crate) fn ticks(&self, most: usize) -> Vec<Tick> {
         if !self.log {
             return self.round_ticks(self.lo, self.hi, most);
         }
