@@ -91,7 +91,7 @@ pub use job::Job;
 pub use options::Tuning;
 pub use plan::{Draft, Plan, c2c, r2c, r2r};
 
-/// Communicators of process groups that others have started, without MPI.
+/// Communicators without MPI, made from groups of processes that another framework has started.
 #[cfg(target_os = "linux")]
 pub mod group {
     #[doc(inline)]
@@ -99,8 +99,8 @@ pub mod group {
     pub use fft_core::{DeviceBuffer, Part, Parts, Slot};
 }
 
-/// Plans whose types are values, a cache of plans, and what plans are made from: options, layouts,
-/// recipes, predictions and simulations.
+/// Plans whose types are values, a cache of plans, and the parts that plans are made from: options,
+/// layouts, recipes, predictions and simulations.
 pub mod planning {
     pub use crate::field::{
         Device, DynArray, DynTransform, Host, Location, RankArrays, Side, Transform,
@@ -139,7 +139,7 @@ pub mod machine {
     };
 }
 
-/// Plans and fields on CUDA devices, and what they are made of.
+/// Plans and fields on CUDA devices, and the parts that they are made of.
 #[cfg(feature = "cuda")]
 pub mod gpu {
     pub use crate::bound::{DeviceOptions, device_in_rotation};
@@ -193,7 +193,8 @@ pub fn run<R: Send, E: Send + From<Error>>(
     Ok(threads(ranks, |world| body(&world))?.swap_remove(0))
 }
 
-/// Runs `body` once per rank, each on a thread of its own; the results in order of ranks.
+/// Runs `body` once per rank, each on a thread of its own, and returns the results in the order of
+/// ranks.
 ///
 /// # Errors
 /// The error of the lowest rank that failed; [`Error::Threads`] when the threads cannot be started,

@@ -23,7 +23,7 @@ static void check(thriffty_status status) {
     }
 }
 
-/* What is used of CUDA's driver. */
+/* The part of CUDA's driver that is used. */
 typedef unsigned long long device_pointer;
 static struct {
     int (*cuInit)(unsigned);

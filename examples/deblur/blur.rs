@@ -15,14 +15,14 @@ const ROUNDS: usize = 20;
 
 /// A blur of pictures of one size. Rank 0 has the pictures; all ranks transform.
 ///
-/// The picture is continued beyond its edges by its mirror image, which fades into that of the
-/// opposite edge. Periodic convolution then meets no jumps.
+/// The picture is continued beyond its edges by its mirror image, which fades into the mirror image
+/// at the opposite edge. Periodic convolution then meets no jumps.
 pub(super) struct Blur<T: Target> {
     /// Transforms all colours at once.
     plan: Plan<R2c, 2, T::Location>,
     /// Transforms one array in the same layouts.
     one: Plan<R2c, 2, T::Location>,
-    /// Convolutions take no lengths; those of this domain are 1.
+    /// Convolutions take no lengths, so the lengths of this domain are 1.
     domain: Domain,
     kernel: Field<Spectral, R2c, 2>,
     /// The sizes of the continued picture.
@@ -58,7 +58,7 @@ impl<T: Target> Blur<T> {
         Ok(Self { plan, one, domain, kernel, continued })
     }
 
-    /// The sizes of the continued picture, which is what is transformed.
+    /// The sizes of the continued picture, which is the one that is transformed.
     pub(super) fn continued(&self) -> [usize; 2] {
         self.continued
     }

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// Points of a motion per pixel of its way.
 const STEPS: f64 = 16.0;
-/// A Gaussian ends at so many standard deviations.
+/// A Gaussian ends at this number of standard deviations.
 const REACH: f64 = 4.0;
 
 /// A blur. Lengths are in pixels.

@@ -260,7 +260,7 @@ fn run(options: &Options) -> Result<(), Option<Error>> {
 mod tests {
     use super::*;
 
-    /// The made picture, blurred and restored by so many ranks.
+    /// The made picture, blurred and restored by `ranks` ranks.
     fn restored(ranks: usize, kernel: Kernel, noise: f64) -> [Picture; 3] {
         let pictures = thriffty::threads(ranks, |world| {
             let sharp = (world.rank() == 0).then(|| Picture::made([90, 120]));

@@ -128,7 +128,7 @@ impl<P: Place> Flow<P> {
     /// Lets a function set this rank's part of the velocity, as [`Flow::set`]. Collective.
     ///
     /// # Errors
-    /// That of the function, on every rank, and the errors of [`Flow::step`].
+    /// The error of the function, on every rank, and the errors of [`Flow::step`].
     pub(crate) fn edit(
         &mut self,
         change: impl FnOnce(&mut Field<Physical>) -> Result<(), Error>,
@@ -146,7 +146,7 @@ impl<P: Place> Flow<P> {
     /// Lets a function read this rank's part of the velocity. Collective.
     ///
     /// # Errors
-    /// That of the function, on every rank, and the errors of [`Flow::step`].
+    /// The error of the function, on every rank, and the errors of [`Flow::step`].
     pub(crate) fn read<R>(
         &mut self,
         look: impl FnOnce(&Field<Physical>) -> Result<R, Error>,

@@ -64,7 +64,7 @@ impl Options {
     /// Options from the arguments behind the program's name.
     ///
     /// # Errors
-    /// What is wrong with them, or the help that was asked for.
+    /// A text that describes the fault, or the help if it was requested.
     pub(crate) fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Self, String> {
         let mut options = Self::default();
         while let Some(name) = arguments.next() {

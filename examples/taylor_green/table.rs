@@ -1,4 +1,4 @@
-//! The table of means over time, and the published values beside it.
+//! The table of means over time, next to the published values.
 
 use std::fmt::Write;
 

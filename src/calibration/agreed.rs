@@ -1,4 +1,4 @@
-//! What repeated measurements of a machine agree on.
+//! Repeats measurements of a machine until they agree.
 //!
 //! Another program that runs for a part of a second changes a number of one measurement by any
 //! factor. So a machine is measured until two measurements agree on every number.
@@ -74,7 +74,7 @@ fn agreed(measured: &[Machine]) -> Agreed {
     Agreed { machine, doubts }
 }
 
-/// The median of sorted values; of an even number, the geometric mean of the middle two.
+/// The median of sorted values; for an even number, the geometric mean of the middle two.
 fn median(values: &[f64]) -> f64 {
     let (low, high) = (values[(values.len() - 1) / 2], values[values.len() / 2]);
     if low == high { low } else { (low * high).sqrt() }

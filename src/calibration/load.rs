@@ -1,4 +1,4 @@
-//! The load of a host by other programs than this one.
+//! The load of a host by other programs.
 //!
 //! If ranks share cores with other programs, they are slow in every measurement, so measurements
 //! agree and are still wrong. The system counts the time for which cores are used, and each rank
@@ -9,7 +9,8 @@ use std::time::Instant;
 use fft_core::{Comm, Error, Reduce};
 use rustix::time::{ClockId, clock_gettime};
 
-/// The share of a host's cores that others may use: there always is something.
+/// The share of a host's cores that other programs may use without a warning, because some always
+/// do.
 pub(super) const QUIET: f64 = 0.1;
 
 /// The times that were read at one moment.
@@ -30,7 +31,7 @@ struct Ticks {
     cores: usize,
 }
 
-/// The load since a beginning.
+/// Measures the load since it was made.
 pub(super) struct Load(Clocks);
 
 impl Load {
@@ -38,8 +39,8 @@ impl Load {
         Self(Clocks::now())
     }
 
-    /// The share of its cores that others than these ranks used, on the host where it is largest; 0
-    /// if unknown. Collective.
+    /// The share of cores that other programs than these ranks used, on the host where it is
+    /// largest; 0 if unknown. Collective.
     pub(super) fn of_others(&self, comm: &dyn Comm) -> Result<f64, Error> {
         let (before, now) = (self.0, Clocks::now());
         let mut seconds = vec![0.0; comm.size()];

@@ -25,7 +25,7 @@ impl<S: Side, K: Transform, const D: usize> Field<S, K, D, Device> {
     }
 }
 
-/// Fields without an array on a device have an error that says why.
+/// If a field has no array on a device, its error says why.
 pub(crate) fn not_there() -> Error {
     Error::argument("field", "one without an array", "one on a device")
 }

@@ -1,4 +1,4 @@
-//! Which part of a problem's data a rank has, on which side of the transform, and where.
+//! The part of a problem's data that a rank has, on one side of the transform, and where it is.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -178,7 +178,7 @@ impl<S: Side> Part<S> {
         self.layout().brick(self.rank)
     }
 
-    /// Points of all batches.
+    /// Points of all arrays of a batch.
     pub(crate) fn points(&self) -> usize {
         self.brick().points() * self.problem.batch
     }

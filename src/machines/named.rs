@@ -33,7 +33,7 @@ pub fn named(name: &str) -> Result<Machine, Error> {
     parse(file, text)
 }
 
-/// The machine of this name, which is among [`NAMES`], or in this file, read by this rank alone.
+/// The machine with this name, one of [`NAMES`], or in this file, which only this rank reads.
 ///
 /// # Errors
 /// [`Error::Argument`] when it is neither a name nor a file; with the file, the line, and the field
@@ -100,7 +100,7 @@ mod tests {
         assert_eq!(fitted, ["host", "congestion", "far.latency"]);
     }
 
-    /// What differs is the network, and codecs that were measured.
+    /// The network differs, and so do codecs that were measured.
     #[test]
     fn hosts_on_ethernet_are_default_hosts() {
         let (default, ethernet) = (Machine::default(), named("ethernet").unwrap());

@@ -7,7 +7,7 @@ use fft_core::Error;
 
 use super::value::{DEFAULT, Form};
 
-/// What an option is about.
+/// The subject of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Scope {
@@ -24,13 +24,13 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// Whether the environment may set the option: arrays and results stay as they are.
+    /// Whether the environment may set the option, because arrays and results keep their form.
     pub fn is_in_environment(self) -> bool {
         matches!(self, Self::Method | Self::Choice)
     }
 
-    /// Whether wisdom names the option. A problem has others of its own, and they do not decide
-    /// which recipe is fastest.
+    /// Whether the option is part of the key of wisdom. The options of the problem are in the
+    /// problem itself, and the others do not affect which recipe is fastest.
     pub(super) fn is_in_wisdom(self) -> bool {
         matches!(self, Self::Arrays | Self::Method)
     }
@@ -38,11 +38,11 @@ impl Scope {
 
 /// The description of one option.
 pub struct OptionInfo {
-    /// The name, which is the same from every language and on the command line.
+    /// The name, which is the same in every language and on the command line.
     pub name: &'static str,
     /// How the value is written.
     pub form: Form,
-    /// What the option is about.
+    /// The subject of the option.
     pub scope: Scope,
     pub(super) lines: &'static str,
     pub(super) default: fn() -> String,
@@ -55,7 +55,7 @@ impl OptionInfo {
         lines.join("\n").trim().into()
     }
 
-    /// The text of the value that nobody has changed.
+    /// The text of the default value.
     pub fn default_text(&self) -> String {
         (self.default)()
     }
@@ -127,7 +127,7 @@ pub(super) fn row<'a, O>(table: &'a [OptionRow<O>], name: &str) -> Result<&'a Op
     table.iter().find(|row| row.name == name).ok_or_else(known)
 }
 
-/// The error of a name that none of these options has.
+/// The error for a name that none of these options has.
 pub(super) fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a OptionInfo>) -> Error {
     let names: Vec<_> = known.map(|info| info.name).collect();
     Error::argument("option", name, format!("one of {}", names.join(", ")))

@@ -1,4 +1,4 @@
-//! Everything that is chosen by name.
+//! Everything that can be set by name.
 
 use fft_core::Error;
 
@@ -6,7 +6,7 @@ use super::placement::Placement;
 use super::row::{OptionInfo, unknown};
 use super::table::Options;
 
-/// The options of a plan, and where it computes: everything that programs choose by name.
+/// The options of a plan, and where it computes: everything that programs set by name.
 ///
 /// ```
 /// use thriffty::planning::Settings;
@@ -25,7 +25,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// All that can be chosen, in the order of the documents.
+    /// All options, in the order of the documents.
     pub fn all() -> impl Iterator<Item = &'static OptionInfo> {
         let options = Options::TABLE.iter().map(|row| &row.info);
         options.chain(Placement::TABLE.iter().map(|row| &row.info))

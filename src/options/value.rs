@@ -189,7 +189,7 @@ mod tests {
     use crate::machines;
     use crate::options::Options;
 
-    /// Prose names the values, for people who read help and documents.
+    /// The prose names the values, for readers of the help and the documents.
     #[test]
     fn meanings_name_every_value() {
         let meaning = |name: &str| {

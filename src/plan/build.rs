@@ -63,7 +63,7 @@ impl DynDraft<'_> {
         Ok(plan)
     }
 
-    /// The plan of one thread of each rank. Collective.
+    /// A plan with one thread for each rank. Collective.
     fn bind(&self, mut options: Options) -> Result<DynPlan, Error> {
         #[cfg(feature = "cuda")]
         if let Some(device) = &self.device {
@@ -119,7 +119,7 @@ impl DynDraft<'_> {
         Ok(options)
     }
 
-    /// The file that the environment names for a trace.
+    /// The file for a trace, from the environment.
     fn trace_of_environment(&self) -> Option<PathBuf> {
         let mut path = std::env::var_os("THRIFFTY_TRACE").filter(|path| !path.is_empty())?;
         if self.is_local() {
@@ -138,13 +138,13 @@ impl DynDraft<'_> {
         machines::read(self.comm(), name)
     }
 
-    /// What a plan on a device needs before its recipe is chosen. Collective.
+    /// The state that a plan on a device needs before its recipe is chosen. Collective.
     #[cfg(feature = "cuda")]
     fn ready(&self, device: &DeviceOptions, options: &Options) -> Result<Ready, Error> {
         Ready::new(self.comm(), device, options, self.grid, (self.transform, self.precision))
     }
 
-    /// The recipe for a device, and what there was to choose from. Collective.
+    /// The recipe for a device, and the candidates. Collective.
     #[cfg(feature = "cuda")]
     fn decide_ready(&self, ready: &Ready, options: Options) -> Result<Decision, Error> {
         let by_clock: ByClock<'_> =
@@ -165,7 +165,7 @@ impl DynDraft<'_> {
         decide(self.comm(), problem, &wanted, by_clock)
     }
 
-    /// The recipe, and what there was to choose from. Collective.
+    /// The recipe, and the candidates. Collective.
     fn decide(&self, options: &Options) -> Result<Decision, Error> {
         let problem = self.problem(options, Access::default())?;
         decide(self.comm(), problem, &self.wanted(options), &|problem, wanted, budget| {
@@ -177,7 +177,7 @@ impl DynDraft<'_> {
         Wanted { options, device: None, watch: self.watch.as_deref().unwrap_or(&|_| ()) }
     }
 
-    /// Whether there is such a grid, options for as many axes, and threads.
+    /// Checks the grid, that options have as many axes, and the number of threads.
     pub(super) fn check(&self) -> Result<(), Error> {
         let error = self.error.clone().map_or(Ok(()), Err);
         error.and(self.options.check_axes(self.grid)).and(self.options.check_transposed())?;
@@ -188,7 +188,7 @@ impl DynDraft<'_> {
             }
             _ => {}
         }
-        // Another exchange may run in its place, and an error is to name this one.
+        // Checked before another exchange replaces it, so that the error names this one.
         self.options.exchange.map_or(Ok(()), |exchange| check_messages(exchange, self.comm()))
     }
 
@@ -206,7 +206,7 @@ impl DynDraft<'_> {
         })
     }
 
-    /// Makes sure that all ranks drafted the same. Collective.
+    /// Checks that all ranks drafted the same. Collective.
     fn compare(&self, options: &Options) -> Result<(), Error> {
         let widths = [self.transform.is_complex(), self.transform.has_complex_spectrum()];
         let mut entries = vec![
@@ -252,13 +252,13 @@ fn tables_fit(rank: usize, lengths: &[usize]) -> Result<(), Error> {
             slow_part /= prime;
         }
     }
-    // A line and two tables; other lengths take several lines of four times that.
+    // A line and two tables; other lengths take several lines of four times the length.
     let bytes_of_point = if slow_part == 1 { 3 * 16 } else { 16 * 16 };
     let bytes = longest.saturating_mul(bytes_of_point);
     Vec::<u8>::new().try_reserve_exact(bytes).map_err(|_| Error::Memory { rank, bytes })
 }
 
-/// Warned of once in a process.
+/// Limits the warning to one for each process.
 static NOT_SHARED: Once = Once::new();
 
 /// The exchange of plans on devices, if none is given: messages between pairs, unless the

@@ -54,8 +54,9 @@ impl<K: Transform, const D: usize> Draft<'_, K, D, Device> {
         self
     }
 
-    /// How data gets to other ranks; the same on all of them. By default
-    /// [`GpuTransport::PeerToPeer`]; the others send messages, also to ranks that could be reached.
+    /// Sets how data gets to other ranks; it must be the same on all. The default is
+    /// [`GpuTransport::PeerToPeer`]; the other transports send messages, even to ranks whose memory
+    /// can be reached.
     pub fn transport(mut self, transport: GpuTransport) -> Self {
         if let Some(device) = self.dyn_mut().device_mut() {
             device.transport = transport;

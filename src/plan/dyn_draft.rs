@@ -35,7 +35,7 @@ use crate::tuning::Progress;
 pub struct DynDraft<'a> {
     ranks: Ranks<'a>,
     pub(super) grid: DynGrid,
-    /// Why there is no such grid.
+    /// The error of an invalid grid.
     pub(super) error: Option<Error>,
     pub(super) transform: DynTransform,
     pub(super) precision: Precision,
@@ -50,10 +50,10 @@ pub struct DynDraft<'a> {
     pub(super) device: Option<DeviceOptions>,
 }
 
-/// Whose plan it is.
+/// The ranks of the plan.
 enum Ranks<'a> {
     Of(&'a dyn Comm),
-    /// The only rank of a communicator that is made when it is needed.
+    /// This process as the only rank of a communicator, which is made when it is needed.
     ThisProcess(OnceCell<ThreadComm>),
 }
 
@@ -66,7 +66,7 @@ impl Clone for Ranks<'_> {
     }
 }
 
-/// What decides which plan a draft makes, on one rank.
+/// Everything that determines which plan a draft makes, on one rank.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Key {
     pub(super) grid: DynGrid,
@@ -80,7 +80,7 @@ pub(super) struct Key {
 const POINTS_FOR_THREADS: usize = 1 << 14;
 
 impl<'a> DynDraft<'a> {
-    /// Drafts a transform of the grid over the ranks of `comm`, with the usual options.
+    /// Drafts a transform of the grid over the ranks of `comm`, with default options.
     pub fn new(
         comm: &'a dyn Comm,
         grid: impl Into<DynGrid>,
@@ -90,7 +90,7 @@ impl<'a> DynDraft<'a> {
         Self::of(Ranks::Of(comm), grid.into(), transform, precision)
     }
 
-    /// Drafts a transform of the whole grid by this process alone, with the usual options.
+    /// Drafts a transform of the whole grid by this process alone, with default options.
     ///
     /// ```
     /// use bytemuck::{cast_slice, cast_slice_mut};
@@ -169,7 +169,7 @@ impl<'a> DynDraft<'a> {
         self
     }
 
-    /// Drafts the plan for data on a device: this rank's.
+    /// Puts the plan's data on this rank's device.
     #[cfg(feature = "cuda")]
     pub fn on(mut self, device: impl Into<DeviceOptions>) -> Self {
         self.device = Some(device.into());
@@ -230,7 +230,7 @@ impl<'a> DynDraft<'a> {
         kept_plans::with_plan(self, |plan| plan.run_in_place(direction, data))
     }
 
-    /// Whether it is of this process alone.
+    /// Whether the plan is of this process alone.
     pub(super) fn is_local(&self) -> bool {
         matches!(self.ranks, Ranks::ThisProcess(_))
     }
@@ -245,7 +245,7 @@ impl<'a> DynDraft<'a> {
     /// What distinguishes this draft from others over the same ranks.
     ///
     /// # Errors
-    /// On this rank: when no such plan can be made, or it is one on a device.
+    /// On this rank: when the draft is invalid, or its data is on a device.
     pub(super) fn key(&self) -> Result<Key, Error> {
         self.check()?;
         if !self.is_on_host() {

@@ -31,7 +31,7 @@ pub struct DynPlan {
     pub(super) bound: Box<dyn Bound>,
     pub(super) recipe: Recipe,
     report: Report,
-    /// The name of the problem in wisdom, of plans that were chosen.
+    /// The key of the problem in wisdom, if the recipe was chosen.
     key: Option<String>,
     arrays: RankArrays,
     pub(super) tracer: Option<Tracer>,
@@ -101,9 +101,8 @@ impl DynPlan {
         self.bound.executor().texts(direction)
     }
 
-    /// The candidates for the recipe, with the times that the model expects of each and, after
-    /// [`Tuning::Measure`](crate::Tuning::Measure), those that were measured. The same on all
-    /// ranks.
+    /// The candidates for the recipe, with predicted times and, after
+    /// [`Tuning::Measure`](crate::Tuning::Measure), measured ones. The same on all ranks.
     pub fn report(&self) -> &Report {
         &self.report
     }
@@ -136,7 +135,7 @@ impl DynPlan {
         Ok(domain)
     }
 
-    /// Saves what was measured for [`Tuning::Wisdom`](crate::Tuning::Wisdom). Collective.
+    /// Saves the measurements for [`Tuning::Wisdom`](crate::Tuning::Wisdom). Collective.
     ///
     /// The entry is added to the file, or replaces an entry for the same transform on the same
     /// machine. The file is replaced as a whole, and several jobs may save to it at the same time.
@@ -165,14 +164,14 @@ impl DynPlan {
         self.bound.executor().comm()
     }
 
-    /// What the last transform lost by encoded messages, the same on all ranks; `None` when no wire
-    /// is lossy, or none has run.
+    /// The error that encoded messages caused in the last transform, the same on all ranks; `None`
+    /// if no wire is lossy, or no transform has run.
     pub fn wire_error(&self) -> Option<WireError> {
         self.bound.executor().lost()
     }
 
-    /// How messages travel: the recipe's exchange, or the one in its place where the communicator
-    /// lacks what [`Exchange::Ring`] needs.
+    /// The exchange of the plan: the recipe's, or its replacement if the communicator lacks the
+    /// one-sided messages that [`Exchange::Ring`] needs.
     pub fn exchange(&self) -> Exchange {
         self.bound.executor().exchange(self.problem().options.exchange)
     }
@@ -306,7 +305,7 @@ impl DynPlan {
         done
     }
 
-    /// What every transform begins with.
+    /// Agrees on errors, as every transform does first.
     fn agreed(&mut self, mine: Result<(), Error>) -> Result<(), Error> {
         let agreed = self.bound.executor_mut().agree(mine);
         if agreed.is_err() {
@@ -362,7 +361,7 @@ impl DynPlan {
     ) -> Result<(), Error> {
         let (point, bytes) = (self.arrays.sizes.point_bytes[side], array.len());
         if bytes != expected * point {
-            // Part of a point makes an array longer, but does not make a short one long enough.
+            // A fraction of a point does not make a short array long enough.
             let whole = bytes / point;
             let found = if whole < expected { whole } else { bytes.div_ceil(point) };
             return Err(Error::Length { what, rank: self.comm().rank(), found, expected });
@@ -370,7 +369,7 @@ impl DynPlan {
         self.bound.check(what, array)
     }
 
-    /// Whether others see an array, if they look into it.
+    /// Checks that other ranks can access an array, if they read it.
     fn check_seen(&self, array: Bytes<'_>) -> Result<(), Error> {
         if !self.problem().options.shared_arrays || self.bound.sees(array) {
             return Ok(());
@@ -378,8 +377,9 @@ impl DynPlan {
         Err(Error::argument("array", "one that other ranks do not see", "one that this plan made"))
     }
 
-    /// What every transform begins with: `mine` where all ranks have `Ok`, otherwise on every rank
-    /// the error of the lowest failing one. Collective, in place of a transform.
+    /// Agrees on errors, as every transform does first: returns `mine` if all ranks have `Ok`,
+    /// otherwise the error of the lowest failing rank, on every rank. Collective, in place of a
+    /// transform.
     ///
     /// Call it on a rank that cannot transform, for example because it has no arrays.
     ///

@@ -98,8 +98,8 @@ fn check(options: &Options) -> Result<(), Error> {
     Err(Error::argument(what, memory, usual))
 }
 
-/// A transform as devices see it. One of padded or truncated lines, of other kinds or of more than
-/// three axes has no lengths.
+/// The properties of a transform that matter on devices. With padded or truncated lines, other
+/// kinds or more than three axes, it has no lengths.
 fn whole_transform(
     options: &Options,
     (transform, precision): (DynTransform, Precision),
@@ -127,7 +127,7 @@ fn whole_transform(
     }
 }
 
-/// How transforms get at their data on GPUs like NVIDIA's H200, one for each rank, if all are
+/// How transforms access their data on GPUs like NVIDIA's H200, one for each rank, which are all
 /// joined or not. No GPU is needed.
 pub fn planned_access(
     options: &Options,
@@ -142,7 +142,7 @@ pub fn planned_access(
     case.access(DeviceFacts { loads: true, columns, joined, one }, machine)
 }
 
-/// How transforms get at their data on these devices. Collective.
+/// How transforms access their data on these devices. Collective.
 fn access(
     comm: &dyn Comm,
     gpu: &Gpu,

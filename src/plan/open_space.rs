@@ -21,8 +21,8 @@ impl<K: Transform, const D: usize, L: Location> Plan<K, D, L> {
     /// function is integrated over cells: φ is exact for a density that is constant in each, and
     /// converges with the square of the spacing otherwise. In two dimensions it is -ln r / 2π.
     ///
-    /// The transform is made once, with a whole array of twice the length along each axis, on the
-    /// host. It takes part in many solutions, by
+    /// Make the transform once, because it uses a whole array of twice the length along each axis,
+    /// on the host. Then use it in many solutions, by
     /// [`Domain::convolve`](crate::spectral::Domain::convolve):
     ///
     /// ```
@@ -62,7 +62,7 @@ impl DynPlan {
         self.placed(green_function(self.comm(), self.problem(), spacing.as_ref())?)
     }
 
-    /// Spectral data of the host as an array where the plan's data is. Collective.
+    /// Moves spectral data of the host to where the plan's data is. Collective.
     fn placed(&self, data: DynArray) -> Result<DynArray, Error> {
         #[cfg(feature = "cuda")]
         if self.stream().is_some() {
@@ -103,7 +103,7 @@ fn green_function(comm: &dyn Comm, problem: &Problem, spacing: &[f64]) -> Result
     Ok(data)
 }
 
-/// Whether a problem is one for open space.
+/// Checks that a problem is one for open space.
 fn check_open<'a>(problem: &Problem, spacing: &'a [f64]) -> Result<&'a [f64], Error> {
     check_spacing(spacing)?;
     if spacing.len() != problem.kinds.len() {

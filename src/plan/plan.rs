@@ -28,8 +28,8 @@ use crate::spectral::Domain;
 /// [traced](crate::Draft::trace).
 /// Dropping a plan is collective for MPI processes: they free communicators and windows together.
 ///
-/// A draft cannot be executed, and what was transformed cannot be transformed again:
-/// `docs/types.md` has the errors.
+/// A draft cannot be executed, and a transformed field cannot be transformed again: `docs/types.md`
+/// shows the compiler's errors.
 pub struct Plan<K: Transform = R2c, const D: usize = 3, L: Location = Host> {
     plan: DynPlan,
     types: PhantomData<fn() -> (K, L)>,
@@ -190,8 +190,8 @@ impl<K: Transform, const D: usize, L: Location> Plan<K, D, L> {
     /// Transforms a field; its storage is used again. Collective.
     ///
     /// # Errors
-    /// As [`Plan::forward_into`]; the field is lost then. Also what failed in the field before, and
-    /// when a plan with other bricks, or on another device, made it.
+    /// As [`Plan::forward_into`]; the field is then lost. Also the error of an earlier operation on
+    /// the field, and an error if a plan with other bricks, or on another device, made it.
     pub fn forward(
         &mut self,
         field: Field<Physical, K, D, L>,

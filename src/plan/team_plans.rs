@@ -18,7 +18,7 @@ use crate::tuning::Report;
 
 /// The plans of a process's threads, each for a part of the process's arrays.
 pub(super) struct TeamPlans {
-    /// One for each rank; none where a rank has panicked.
+    /// One for each rank; `None` if the rank has panicked.
     plans: Vec<Mutex<Option<Box<DynPlan>>>>,
     team: Team,
     /// The communicator of the processes.
@@ -26,7 +26,7 @@ pub(super) struct TeamPlans {
     precision: Precision,
     /// Bytes of this process's arrays, before and after.
     bytes: [usize; 2],
-    /// Bytes of each rank's part before and after, of one call of the plans.
+    /// Bytes of each rank's part before and after, for one call of the plans.
     parts: Vec<[usize; 2]>,
     /// Whether data in place is copied first, because one part would overwrite another one.
     copies_in_place: bool,
@@ -41,8 +41,8 @@ fn refuse_transposed(options: &Options) -> Result<(), Error> {
     }
 }
 
-/// The most threads that have work where one process has the whole grid: as many as the slowest
-/// axis has points, on the shorter side, or as there are arrays.
+/// The most threads that have work if one process has the whole grid: as many as the slowest axis
+/// has points, on the shorter side, or as there are arrays.
 fn most_threads(grid: DynGrid, transform: DynTransform, options: &Options) -> usize {
     let axes = grid.axes();
     let spectral = options.spectral_grid(grid, transform);
@@ -80,7 +80,7 @@ fn plans_of_threads(
     })
 }
 
-/// What a lock guards, also after a panic of another thread.
+/// Locks a mutex, also after a panic of another thread.
 fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -110,7 +110,7 @@ fn plans(draft: &DynDraft<'_>, mut options: Options) -> Result<Made, Error> {
         None => 1,
     };
     let comm: Box<dyn Comm> = if draft.comm().size() == 1 {
-        // One process has one brick, so that nothing is transposed.
+        // One process has one brick, so nothing is transposed.
         (options.transposed_input, options.transposed_output) = (false, false);
         Box::new(fft_comm::alone())
     } else {
@@ -129,7 +129,8 @@ fn plans(draft: &DynDraft<'_>, mut options: Options) -> Result<Made, Error> {
     let (input, output) = (Some(arrays.input_brick()), Some(arrays.output_brick()));
     let mut most = [threads as f64];
     comm.allreduce(Reduce::Max, &mut most)?;
-    // Threads divide lines that the process has whole: systems along them are not the team's.
+    // Threads divide lines that the process has whole, so the team does not solve systems along
+    // them.
     let transform_only = |kind: Kind| if kind.is_transform() { kind } else { Kind::None };
     let kinds = options.kinds.map(|kinds| kinds.map(transform_only));
     let options = Options { input, output, kinds, ..options };
@@ -228,7 +229,7 @@ impl TeamPlans {
         Ok(())
     }
 
-    /// Transforms what the plans transform in one call.
+    /// Transforms the arrays of one call of the plans.
     fn call(
         &self,
         direction: Direction,
@@ -282,7 +283,7 @@ impl AnyExecutor for TeamPlans {
         }
     }
 
-    /// None: the plans of the threads are traced.
+    /// None, because the plans of the threads are traced.
     fn recorder(&mut self) -> Option<&mut Recorder> {
         None
     }

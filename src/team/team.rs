@@ -12,7 +12,7 @@ use super::pool::{Job, Reservation};
 pub(crate) struct Team {
     ranks: usize,
     workers: Reservation,
-    /// Serves the threads meanwhile.
+    /// Calls MPI for the threads while they run.
     funnel: Option<Mutex<Box<dyn Funnel>>>,
 }
 
@@ -57,7 +57,7 @@ impl Team {
             None => self.run_with_caller(&guarded)?,
             Some(funnel) => self.run_served(locked(funnel).as_mut(), &guarded)?,
         };
-        // Ranks that only lost another one say less than that one does.
+        // The error of a rank that only lost another one is less informative than the other one's.
         let lost = |error: &Error| matches!(error, Error::Left { .. });
         let mut own = results.iter().filter_map(|result| result.as_ref().err());
         match own.find(|error| !lost(error)) {

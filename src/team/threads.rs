@@ -1,4 +1,4 @@
-//! How many threads a plan has if you do not say it.
+//! How many threads a plan has if you do not set the number.
 
 use std::env;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -17,7 +17,7 @@ const INTERVAL: Duration = Duration::from_millis(100);
 /// The files that this process has begun as rank 0. Later plans append to them.
 static TRACES: PerProcess<Mutex<HashMap<PathBuf, StartedTrace>>> = PerProcess::new(Mutex::default);
 
-/// What the plans of a file share.
+/// The state that the plans of a file share.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct StartedTrace {
     /// When the file was begun, in microseconds since 1970.
@@ -89,7 +89,8 @@ impl TraceFile {
 fn begin(path: &Path) -> io::Result<StartedTrace> {
     let mut files = TRACES.get().lock().unwrap_or_else(PoisonError::into_inner);
     if !files.contains_key(path) {
-        // The closing bracket is optional in this format, so that a trace that breaks off is one.
+        // The closing bracket is optional in this format, so a trace that breaks off is still
+        // valid.
         std::fs::write(path, "[\n")?;
     }
     let started =

@@ -1,4 +1,4 @@
-//! The fastest recipe by the clock.
+//! Finds the fastest recipe by timing.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -91,7 +91,7 @@ fn time(
     bind: Bind<'_>,
 ) -> Result<Report, Error> {
     let bytes = Sizes::of(problem, comm.rank()).bytes();
-    // Arrays that others see belong to one plan; others go from trial to trial.
+    // Arrays that other ranks access belong to one plan; other arrays pass from trial to trial.
     let lent = RefCell::new(lent);
     let mut make = |candidate: &Candidate| -> Result<Box<dyn Trial + '_>, Error> {
         let mut bound = bind(&candidate.recipe)?;

@@ -17,7 +17,7 @@ static PROCESS: PerProcess<Mutex<()>> = PerProcess::new(Mutex::default);
 /// It is a record lock, which file systems of several hosts support, on an empty file next to the
 /// locked one. The empty file is never removed, because others may wait for a lock on it.
 pub(super) struct Lock {
-    /// Closed before other threads go on, as closing any handle of a file gives up its locks.
+    /// Closed before other threads go on, because closing any handle of a file releases its locks.
     _file: File,
     _process: MutexGuard<'static, ()>,
 }
@@ -52,8 +52,9 @@ impl Lock {
     }
 }
 
-/// Lets those lock who may write the locked file, and nobody else, because a lock that is held
-/// stops all others. Only the lock's owner can do so; for others it stays as it is.
+/// Gives the lock the permissions of the locked file, so that only users who may write that file
+/// can hold up others. Only the lock's owner can do this; for other users its permissions stay as
+/// they are.
 fn open_to_writers_of(locked: &Metadata, lock: &File) {
     let Ok(found) = lock.metadata() else { return };
     if (found.uid(), found.gid()) != (locked.uid(), locked.gid()) {

@@ -54,7 +54,7 @@ pub struct Progress {
     pub rounds: usize,
     /// Time since the beginning, on the slowest rank.
     pub spent: Duration,
-    /// Time that there is.
+    /// The time that the race may take.
     pub budget: Duration,
 }
 
@@ -126,7 +126,7 @@ pub(crate) fn race<'t>(
         }
         race.round(round)?;
     }
-    // In the same order on all ranks, as dropping a trial may be collective.
+    // In the same order on all ranks, because dropping a trial may be collective.
     for runner in race.running {
         race.outcomes[runner.number] = Outcome::Timed(runner.times);
     }
@@ -164,7 +164,7 @@ impl<'t> Race<'_, 't> {
                 Ok(runner) => self.running.push(runner),
                 Err(error) => self.outcomes[number] = Outcome::Failed(error.to_string()),
             }
-            // Fails as well where ranks have gone, not only the trial.
+            // This fails, too, if ranks have left, and not only the trial.
             self.spent = self.watch.spent()?;
             longest = f64::max(longest, self.spent - before);
             self.drop_slow();

@@ -1,5 +1,4 @@
-//! Choosing among recipes: what there is to choose from, who wins a race, and what becomes of those
-//! that fail.
+//! Tests of choosing among recipes: the candidates, the winner of a race, and trials that fail.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -85,7 +84,7 @@ fn chunks_wires_and_families_are_tried_where_they_matter() {
     let fixed = Choice::of_clock(&far, Some(Exchange::Shared), false, true);
     let found = candidates(&far, &fixed).unwrap();
     assert!(found.iter().all(|c| c.recipe.problem().options.wire == Wire::Tolerance));
-    // What shares all memory has no chunks.
+    // Plans that share all memory have no chunks.
     let near = problem([64; 3], &[0; 4]);
     let shared = Choice::of_clock(&near, Some(Exchange::Shared), false, false);
     let found = candidates(&near, &shared).unwrap();
@@ -107,7 +106,7 @@ fn the_model_prefers_what_is_named_first_unless_another_is_clearly_faster() {
         (chosen.exchange(), chosen.predicted / all[0].predicted, reason)
     };
     assert_eq!(of(fft_core::Machine::default()).0, Exchange::Shared);
-    // Where ranks of a host wait for each other for ever, they had better send messages.
+    // If exposure epochs take forever, ranks of a host should send messages.
     let mut slow = fft_core::Machine::default();
     slow.meeting.value = 1.0;
     let (exchange, over, reason) = of(slow);
@@ -275,7 +274,7 @@ fn run(ranks: usize, count: usize, budget: Duration, script: Script) -> (Vec<Out
     first
 }
 
-/// Is lucky once, after the run that is not timed.
+/// Is fast only once, after the run that is not timed.
 struct Lucky(usize);
 
 impl Trial for Lucky {

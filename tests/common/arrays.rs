@@ -23,7 +23,7 @@ pub(crate) fn all(comm: &dyn Comm) -> Done {
     strangers(comm)
 }
 
-/// Transforms of shared arrays are those of any other, bit for bit.
+/// Transforms of shared arrays equal those of any other arrays, bit for bit.
 pub(crate) fn same(comm: &dyn Comm) -> Done {
     for (exchange, memory) in plans::everything() {
         let case = |shape, kinds| Case::<3>::new(shape, kinds).exchange(exchange).memory(memory);
@@ -96,14 +96,14 @@ pub(crate) fn memory(comm: &dyn Comm) -> Done {
     let shared = draft().shared_arrays(true).build()?;
     if (0..comm.size()).all(|rank| comm.host(rank) == comm.host(0)) {
         let (found, held) = (shared.workspace_bytes(), shared.input_len() * size_of::<C64>());
-        // Tiles fit into the second cache, tables are those of lines.
+        // Tiles fit into the second cache; tables are for lines.
         let tiles = (1 << 20) + (1 << 16);
         assert!(found <= tiles.min(held), "{found} bytes beside {held} of a rank");
     }
     Ok(())
 }
 
-/// What is tuned is tuned with such arrays.
+/// Tuning uses such arrays, too.
 fn tuned(comm: &dyn Comm) -> Done {
     let tuning = Tuning::Measure { budget: Duration::from_millis(100) };
     let draft = Plan::<R2c, 3>::r2c(comm, Grid::new([8, 6, 10])?).tuning(tuning);
@@ -138,7 +138,7 @@ fn used_again(comm: &dyn Comm) -> Done {
     let alone = (0..comm.size()).filter(|&r| comm.host(r) == comm.host(comm.rank())).count() == 1;
     // Twice rank 0 kept one, and all ranks made another.
     assert!(alone || places.len() <= 3, "{places:x?}");
-    // What was made beside is used, too.
+    // The arrays that the other ranks did not keep are used, too.
     let fields = (0..3).map(|_| plan.shared_input()).collect::<Result<Vec<_>, _>>()?;
     for field in fields {
         plan.forward(field)?;
@@ -163,8 +163,8 @@ fn outlives(comm: &dyn Comm) -> Done {
     Ok(())
 }
 
-/// A plan that one rank drops where it cannot free what is of all, on another thread or in a panic:
-/// it is kept, and no rank waits.
+/// A plan that one rank drops on another thread or in a panic, where it cannot free memory of all
+/// ranks: the memory is kept, and no rank waits.
 fn dropped_elsewhere(comm: &dyn Comm) -> Done {
     for panics in [false, true] {
         let draft = Plan::<C2c, 2>::c2c(comm, Grid::new([12, 10])?).exchange(Exchange::Shared);
@@ -189,7 +189,7 @@ fn dropped_elsewhere(comm: &dyn Comm) -> Done {
     Ok(())
 }
 
-/// Memory of a rank's own, and that of another plan, is an error on all ranks, and nothing is sent.
+/// An array of a rank's own, or of another plan, is an error on all ranks, and nothing is sent.
 fn strangers(comm: &dyn Comm) -> Done {
     let alone = (0..comm.size()).any(|rank| {
         let others = (0..comm.size()).filter(|&other| comm.host(other) == comm.host(rank));

@@ -20,7 +20,7 @@ pub(crate) struct Case<const D: usize> {
     pub(crate) memory: Memory,
     /// Seed of random bricks for input and output; the library's default bricks otherwise.
     pub(crate) tiling: Option<u64>,
-    /// Whether those of the output are those of the input.
+    /// Whether the output has the same bricks as the input.
     pub(crate) returns: bool,
     /// Parts along each axis of input and output, in place of those.
     pub(crate) cuts: Option<[[usize; D]; 2]>,

@@ -45,7 +45,7 @@ pub(crate) fn bricks(comm: &dyn Comm) -> Done {
     let (rank, ranks) = (comm.rank(), comm.size());
     let grid = Grid::new(SHAPE)?;
     for culprit in culprits(comm) {
-        // Slabs along the first axis, so that every neighbour is known.
+        // Slabs along the first axis, so that the neighbours are easy to compute.
         let slab =
             |rank: usize| Brick { lo: [12 * rank / ranks, 0], hi: [12 * (rank + 1) / ranks, 10] };
         let (good, first) = (slab(culprit), culprit == 0);
@@ -137,7 +137,8 @@ pub(crate) fn lengths(comm: &dyn Comm) -> Done {
     check::<R2c, 2>(comm, &case)
 }
 
-/// The culprit knows how long its slices were; every rank must have got its words.
+/// Checks an error about lengths: it has the length of the culprit's slices, and every rank must
+/// have its text.
 fn length_error(
     comm: &dyn Comm,
     culprit: usize,

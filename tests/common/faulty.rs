@@ -1,4 +1,4 @@
-//! A processor that fails when it is told to.
+//! A processor that fails on command.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};

@@ -30,7 +30,7 @@ pub(crate) enum Who {
     Everyone,
     /// Each rank to the one after it, in one reshape.
     Next,
-    /// The ranks of a row to each other, and then those of a column: 4 ranks or 6.
+    /// The ranks of a row to each other, and then the ranks of a column: 4 ranks or 6.
     Rows,
 }
 
@@ -73,7 +73,7 @@ impl Setup {
     }
 }
 
-/// Slabs along the first axis of which each but the last ends a plane before the even one.
+/// Slabs along the first axis; each, except the last, ends a plane before the even one.
 fn shifted(ranks: usize) -> Vec<Brick<3>> {
     let first = |rank: usize| SHAPE[0] * rank / ranks - usize::from((1..ranks).contains(&rank));
     let slab = |rank| Brick { lo: [first(rank), 0, 0], hi: [first(rank + 1), SHAPE[1], SHAPE[2]] };
@@ -178,8 +178,8 @@ pub(crate) fn memory(comm: &dyn Comm) -> Result<(), Error> {
     Ok(())
 }
 
-/// One rank cannot look into the memory of its host, or gets none that the others can look into,
-/// which threads need not.
+/// One rank cannot access the memory of its host, or gets none that the others can access, which
+/// threads do not need.
 pub(crate) fn shared(comm: &dyn Comm) -> Result<(), Error> {
     use weak::Fault::{NodeMemory, Nothing, Room};
     let faults =
@@ -275,11 +275,11 @@ fn sizes_on(
         let error = everywhere(comm, &what, transform_of_ones(&mut bound, setup))?;
         let Error::OnRank { rank, kind, .. } = error else { panic!("{what}: {error:?}") };
         match fault {
-            // Who sent it knows why it is short, and others that it is.
+            // The sender has the reason for a short message; the others only see that it is short.
             weak::Fault::Slots if rank == culprit => assert_eq!(kind, ErrorKind::Memory, "{what}"),
             _ => assert_eq!(kind, ErrorKind::Message, "{what}: {error}"),
         }
-        // What is lost may also be missed by others, to whom it was to be forwarded.
+        // A lost message may also be missed by the ranks to whom it was to be forwarded.
         if setup.who == Who::Everyone && !matches!(setup.exchange, Exchange::KWay(_)) {
             // The lowest rank that it sends to.
             let first = match fault {

@@ -21,7 +21,7 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 /// would pass.
 const EXPECTED: &str = "THRIFFTY_TEST_RANKS";
 
-/// What the test is told beside.
+/// The text that the test gets in addition.
 const TOLD: &str = "THRIFFTY_TEST_TOLD";
 
 /// Runs the ignored test of this name on every rank of a job, which must end, and well.
@@ -31,13 +31,13 @@ pub(crate) fn must_succeed(ranks: usize, test: &str) {
     }
 }
 
-/// Runs the ignored test of this name on every rank of a job, which must end; `None` where there is
-/// no `mpirun`.
+/// Runs the ignored test of this name on every rank of a job, which must end; `None` if there is no
+/// `mpirun`.
 pub(crate) fn run(ranks: usize, test: &str) -> Option<ExitStatus> {
     run_told(ranks, test, "")
 }
 
-/// The same, where the test is [`told`] something.
+/// The same, with a text for the test to read by [`told`].
 pub(crate) fn run_told(ranks: usize, test: &str, what: &str) -> Option<ExitStatus> {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let mut command = again::under_mpirun(ranks, test);
@@ -78,7 +78,7 @@ pub(crate) fn assert_ranks(found: usize) {
     assert_eq!(found.to_string(), expected, "ranks of the job");
 }
 
-/// In a job: what the test was told.
+/// In a job: the text for the test.
 pub(crate) fn told() -> String {
     std::env::var(TOLD).expect("started by another test")
 }

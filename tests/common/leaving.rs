@@ -7,7 +7,7 @@ use super::plans;
 
 type Done = Result<(), Error>;
 
-/// One rank fails by itself and lets its plan go; the others are told in what they do next, and
+/// One rank fails by itself and drops its plan; the others get an error in their next call, and
 /// whenever they try again. Then all make the next plan.
 pub(crate) fn early(comm: &dyn Comm) -> Done {
     if comm.size() == 1 {
@@ -76,7 +76,7 @@ pub(crate) fn all_but_one(comm: &dyn Comm) -> Done {
     Ok(())
 }
 
-/// Plans of which nothing is freed by all ranks together may go in any order.
+/// Plans without resources that all ranks free together may be dropped in any order.
 pub(crate) fn in_any_order(comm: &dyn Comm) -> Done {
     for round in 0..4 {
         let mut all = [messages(comm)?, messages(comm)?, messages(comm)?];

@@ -102,8 +102,8 @@ fn within<K: Make>(comm: &dyn Comm, case: &Case<3>, tolerance: bool) -> Done {
     let over = held - ends.into_iter().min().expect("there are two");
     let (messages, [chunk, round]) = (!recipe.problem().all_near(), chunk_and_round(&least));
     // A tile and tables; messages of a round out and in, or two windows, in which each pair of
-    // ranks has a place for all reshapes. Of bricks that are not even a rank may get whole chunks
-    // of all others at once.
+    // ranks has a place for all reshapes. With bricks that are not even, a rank may get whole
+    // chunks of all others at once.
     let even = case.tiling.is_none();
     let messages_take = match case.exchange {
         Exchange::Ring(_) if !even => 4 * comm.size() * round,
@@ -125,7 +125,7 @@ fn within<K: Make>(comm: &dyn Comm, case: &Case<3>, tolerance: bool) -> Done {
         let ample = plan(Memory::Ample)?.workspace_bytes();
         assert!(ample <= bound + FAR, "{ample} bytes, {bound} allowed and {FAR}: {what}");
     }
-    // Each rank has messages of more than a few chunks, which are what is saved.
+    // Each rank has messages of more than a few chunks, whose memory is saved.
     if messages && even && case.cuts.is_none() {
         let ample = plan(Memory::Ample)?.workspace_bytes();
         assert!(found + held / 6 < ample, "{found}, {ample}: {what}");
@@ -164,8 +164,8 @@ pub(crate) fn bounded(comm: &dyn Comm) -> Done {
     Ok(())
 }
 
-/// Of large data, messages are a small part by default, too: in chunks of which a few are under way
-/// at once, or one. Those that are put, or that hosts send as one, are more.
+/// For large data, messages are a small part by default, too: in chunks, a few of which are under
+/// way at once, or in one. Messages that are put, or that hosts send as one, take more.
 pub(crate) fn modest(comm: &dyn Comm) -> Done {
     // With one rank there are none, and with many ranks the part of each is small.
     if !(2..=4).contains(&comm.size()) {
@@ -177,8 +177,8 @@ pub(crate) fn modest(comm: &dyn Comm) -> Done {
         let case = Case::new([192; 3], [C2C; 3]).exchange(exchange);
         let plan = case.plan::<C2c<f64>>(comm)?;
         let (found, bytes) = (plan.workspace_bytes(), plan.input_len() * size_of::<Complex<f64>>());
-        // Of what ranks of a host hold who see no arrays but their own, the part that no other
-        // transforms stays in the output.
+        // If ranks of a host can access no arrays but their own, the part of the data that no other
+        // rank transforms stays in the output.
         let apart = comm.node_memory()?.is_some_and(|node_memory| !node_memory.exposes_all());
         let private = apart && exchange == Exchange::Shared && plan.recipe().problem().all_near();
         let most = bytes + bytes / 6 - if private { bytes / comm.size() } else { 0 };

@@ -1,4 +1,5 @@
-//! Two plans of one transform, one of which encodes its messages, and fields to tell them apart.
+//! Two plans of one transform, one of which encodes its messages, and fields that show the
+//! difference.
 
 use thriffty::planning::{Direction, Exchange, Memory, Real, Reduce, Step, Transform, WireError};
 use thriffty::{Comm, Draft, Error, Kind, Plan, R2c, Tolerance, Tuning, Wire};
@@ -124,7 +125,7 @@ pub(crate) fn relative(
 
 pub(crate) const DIRECTIONS: [Direction; 2] = [Direction::Forward, Direction::Inverse];
 
-/// What is at a place of a rank, made from a random number.
+/// The value at a place of a rank, made from a random number.
 pub(crate) type Field = fn(usize, f64) -> f64;
 
 /// Fields that are not like noise. Every one is the same whatever came before it.

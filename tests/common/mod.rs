@@ -31,7 +31,7 @@ use thriffty::{Comm, Error, ThreadComm};
 /// Rank counts: one, even and odd, a prime, and one whose factors differ.
 pub(crate) const RANKS: [usize; 5] = [1, 2, 3, 4, 6];
 
-/// Hosts of ranks, of which some share memory and others do not.
+/// Hosts of ranks, some of which share memory.
 pub(crate) const HOSTS: [&[usize]; 4] = [&[0, 1], &[0, 0, 1], &[1, 0, 1, 0], &[0, 0, 2, 2, 2, 1]];
 
 /// Runs a check with threads as ranks, for each rank count.

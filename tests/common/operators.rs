@@ -11,7 +11,7 @@ use super::check::{Case, Make};
 use super::data::{C64, cut, index, place, random, widen};
 use super::tiling::Rng;
 
-/// All operators, for so many axes.
+/// All operators, for `axes` axes.
 pub(crate) fn all(axes: usize) -> Vec<Operator> {
     let mut all: Vec<_> = (0..axes).map(Operator::Derivative).collect();
     all.extend([Operator::Gradient, Operator::Divergence, Operator::Curl, Operator::Project]);

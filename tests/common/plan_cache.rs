@@ -21,7 +21,7 @@ pub(crate) fn all(comm: &dyn Comm) -> Done {
     Ok(())
 }
 
-/// Transforms a point, and tells whether the plan has run before.
+/// Transforms a point, and returns whether the plan has run before.
 fn has_run(plan: &mut Plan<C2c, 2>) -> Result<bool, Error> {
     let has_run = plan.timings() != Timings::default();
     let mut x = plan.input();
@@ -82,7 +82,7 @@ pub(crate) fn types(comm: &dyn Comm) -> Done {
     Ok(())
 }
 
-/// Slabs of rows. The border between the first two is so many rows after the usual one.
+/// Slabs of rows. The border between the first two is `moved` rows after the default one.
 fn slabs<'a>(comm: &'a dyn Comm, moved: usize) -> Draft<'a, C2c, 2> {
     let (rank, ranks) = (comm.rank(), comm.size());
     let border = |at: usize| 12 * at / ranks + if at == 1 { moved } else { 0 };
@@ -111,7 +111,7 @@ pub(crate) fn bricks(comm: &dyn Comm) -> Done {
     Ok(())
 }
 
-/// What is wrong on one rank is an error on all, which then find what they found before.
+/// An error on one rank is an error on all, after which all find the same plans as before.
 pub(crate) fn errors(comm: &dyn Comm) -> Done {
     let other = comm.dup()?;
     for culprit in culprits(comm) {

@@ -18,7 +18,7 @@ const PLANS: usize = 1000;
 /// of MPICH, 1000 plans would run out of them.)
 const GROWTH: usize = 2 << 20;
 
-/// Bytes of memory that this process has in use; `None` where the system does not tell.
+/// Bytes of memory that this process uses; `None` if the system does not report them.
 fn resident() -> Option<usize> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;

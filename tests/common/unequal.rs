@@ -11,7 +11,7 @@ use super::failures::{culprits, everywhere};
 use super::faulty::{Fault, Switch};
 use super::injected::{BATCH, MEMORY, Setup, Who, bind, bind_with, transform_of_ones};
 
-/// An exchange that tells which messages it is reserved for.
+/// An exchange that records the messages it is reserved for.
 struct Told {
     exchange: Box<dyn Exchanger>,
     traffics: Arc<Mutex<Vec<MessagePlan>>>,
@@ -62,7 +62,7 @@ enum Change {
     Chunk,
     /// The same bytes in all, in other messages.
     Shifted,
-    /// Of the last reshape, how many chunks there are; whether messages may be shorter; whether
+    /// For the last reshape: how many chunks there are; whether messages may be shorter; whether
     /// they are there at once.
     Chunks,
     Shorter,
@@ -97,7 +97,7 @@ pub(crate) fn messages(comm: &dyn Comm) -> Result<(), Error> {
                 if comm.rank() == culprit {
                     there = make_other(&mut other, out, change);
                 }
-                // Whether there are two messages to be shifted one rank alone knows.
+                // Only one rank can tell whether there are two messages to be shifted.
                 let mut found = [f64::from(there)];
                 comm.allreduce(Reduce::Min, &mut found)?;
                 if found == [0.0] {
@@ -152,7 +152,7 @@ impl Change {
     }
 }
 
-/// Makes the change to the messages out, or in; `false` where there is nothing to change.
+/// Makes the change to the messages out, or in; `false` if there is nothing to change.
 fn make_other(traffics: &mut [MessagePlan], out: bool, change: Change) -> bool {
     let last = traffics.last_mut().expect("a reshape");
     match change {
@@ -171,7 +171,7 @@ fn make_other(traffics: &mut [MessagePlan], out: bool, change: Change) -> bool {
                 Change::Missing => drop(list.pop()),
                 Change::Chunk => last.chunk += 1,
                 _ => {
-                    // Of different ranks, the lower of which gets more.
+                    // Two messages of different ranks; the lower rank gets more.
                     let peers = || list.iter().map(|spec| spec.peer);
                     let (low, high) = (peers().min(), peers().max());
                     if low == high {

@@ -122,8 +122,8 @@ fn counted() {
     let at = std::ptr::without_provenance_mut;
     let names = &["cuStreamSynchronize", "cuLaunchKernel", "cuMemAlloc_v2"];
     assert_eq!(calls(names), [0; 3]);
-    // SAFETY: the functions are those of the driver above, which follow pointers to names and
-    // results only.
+    // SAFETY: the functions belong to the driver above, and follow only pointers to names and
+    // results.
     unsafe {
         let get = |name: &[u8]| *sys::culib().get::<*mut c_void>(name).unwrap();
         let init =
@@ -150,7 +150,7 @@ fn counted() {
         type Copy = unsafe extern "C" fn(*mut c_void, *mut c_void, usize, *mut c_void) -> u32;
         let fetch = std::mem::transmute::<*mut c_void, Copy>(get(b"cuMemcpyDtoHAsync_v2\0"));
         let store = std::mem::transmute::<*mut c_void, Copy>(get(b"cuMemcpyHtoDAsync_v2\0"));
-        // Of memory that the driver calls pinned, and of unknown memory.
+        // Copies of memory that the driver calls pinned, and of unknown memory.
         let unpinned = || calls(&["pageable"])[0];
         assert_eq!((fetch(at(100), at(200), 1, at(1)), unpinned()), (1, 0));
         assert_eq!((fetch(at(101), at(200), 1, at(1)), unpinned()), (1, 1));

@@ -26,7 +26,7 @@ fn on_all_hosts(test: &str) {
     }
 }
 
-/// In a process: the group, on the hosts that the test was told.
+/// In a process: the group, on the hosts in the text for the test.
 fn world(has_messages: bool) -> GroupComm {
     let hosts: Vec<usize> =
         processes::told().split(',').map(|host| host.parse().expect("a number")).collect();
@@ -53,7 +53,7 @@ fn with_messages() {
             transforms(comm, exchange, memory)?;
         }
         sums(comm)?;
-        // Of the hosts those that are least alike.
+        // Only the hosts that are least alike.
         if comm.size() == 3 {
             lossy::all(comm, Memory::Ample)?;
             arrays::all(comm)?;

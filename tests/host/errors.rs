@@ -213,9 +213,9 @@ fn panics(how: Fault, setup: Setup, culprit: usize, hosts: &[usize]) -> bool {
     }
 }
 
-/// One rank panics in an exchange, and those that miss it are missed by others. All are told so by
-/// the transform that it panics in, while all plans are alive: that these are dropped would tell,
-/// too.
+/// One rank panics in an exchange, and others miss the ranks that miss it. All get the error from
+/// the transform in which it panics, while all plans are alive, because dropping a plan would cause
+/// one, too.
 #[test]
 fn a_rank_that_panics_in_an_exchange_is_a_transport_error_for_all_others_at_once() {
     let several = [&[0, 1, 1][..], &[0, 0, 1, 1], &[0, 1, 0, 1], &[0, 0, 2, 2, 2, 1]];

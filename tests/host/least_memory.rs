@@ -1,4 +1,4 @@
-//! Plans with [`Memory::Least`], and those of shared arrays, over threads.
+//! Plans with [`Memory::Least`], and plans with shared arrays, over threads.
 
 use std::time::Duration;
 
@@ -106,8 +106,8 @@ fn ranks_that_disagree_are_told() {
     }
 }
 
-/// The tuner makes exchanges as plans do. Threads as if each had a host of its own, of which parts
-/// are uneven.
+/// The tuner makes exchanges as plans do. The ranks are threads that act as if each had a host of
+/// its own, with uneven parts.
 #[test]
 fn what_the_clock_chooses_is_as_little() {
     for ranks in [2, 3, 4] {
@@ -118,7 +118,7 @@ fn what_the_clock_chooses_is_as_little() {
             let mut plan = draft.memory(Memory::Least).tuning(tuning).build()?;
             let mut data = vec![Default::default(); plan.in_place_len()];
             let bytes = size_of_val(&data[..]);
-            // Of parts so small messages of a few chunks are as much again.
+            // With parts this small, messages of a few chunks take as much again.
             assert!(
                 plan.workspace_bytes() < 2 * bytes + (1 << 17),
                 "{} of {bytes}",

@@ -202,7 +202,7 @@ fn transposed_outputs_cost_fewer_exchanges() {
 }
 
 /// The potential of a Gaussian charge in open space converges to its formula with the square of the
-/// spacing, whatever the bricks; that of points far away is exact.
+/// spacing, whatever the bricks; the potential of points far away is exact.
 #[test]
 fn potentials_in_open_space_converge() {
     let error = |n: usize, ranks: usize| {

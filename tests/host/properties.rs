@@ -1,5 +1,5 @@
-//! What is true of every transform, over random bricks: impulses, constants, linearity, shifts,
-//! Parseval's theorem, symmetry. No oracle is needed to know these.
+//! Properties of every transform, over random bricks: impulses, constants, linearity, shifts,
+//! Parseval's theorem, symmetry. They need no oracle.
 
 use std::f64::consts::TAU;
 
@@ -134,7 +134,7 @@ fn shift<const D: usize>(s: &Setting<D>) -> Checked {
     close(&spectrum::<R2c<f64>, D>(s.ranks, &case, &moved), &expected, 2.0 * s.bound())
 }
 
-/// Energy is kept. Of a halved axis the modes that stand for their mirror images too count twice.
+/// Energy is kept. Along a halved axis, modes that also stand for their mirror images count twice.
 fn parseval<const D: usize>(s: &Setting<D>) -> Checked {
     let case = s.case(s.halving());
     let x: Vec<f64> = random(s.points(), s.seed);

@@ -334,8 +334,8 @@ fn zeros_and_what_is_not_finite() {
     }
 }
 
-/// Sizes are known before there is any data, or are told with the messages: no collective is spent
-/// on them.
+/// Sizes follow from the plan, or are sent with the messages, so that no collective is needed for
+/// them.
 #[test]
 fn sizes_of_messages_take_no_collective() {
     let fixed = ["raw", "f32", "f16", "bf16", "mantissa:20", "bits:2", "bits:12", "bits:33"];
@@ -366,8 +366,8 @@ fn sizes_of_messages_take_no_collective() {
             }
             let what = format!("{wire} {exchange}");
             let count = |name| runs[0].1.iter().filter(|(call, _)| *call == name).count();
-            // Whether all slices are right, whether all went well; what was lost, and of what norm,
-            // which a tolerance wants to know before.
+            // Whether all slices are right, and whether all went well; the error, and the norm,
+            // which a tolerance needs first.
             let reductions = match wire {
                 "raw" | "lossless" => 2,
                 "tolerance" => 4,

@@ -188,7 +188,7 @@ fn several_hosts() -> Result<(), Error> {
             let case = case.exchange(exchange).memory(memory).tiling(3).batch(2);
             check::<R2c<f32>, 3>(&comm, &case)?;
         }
-        // Of six ranks only where hosts have unequal parts: four have those that are alike.
+        // With six ranks only if hosts have unequal parts; four ranks cover equal ones.
         if comm.size() < 6 || *hosts == [0, 0, 2, 2, 2, 1] {
             arrays::all(&comm)?;
         }
@@ -209,8 +209,8 @@ fn more_than_can_be_shared(world: &dyn Comm) -> Result<(), Error> {
     Ok(())
 }
 
-/// A process that drops its node_memory while others visit is no neighbour any more: they are told,
-/// and nobody waits when they drop theirs.
+/// A process that drops its node memory while others use it is no neighbour any more: they get an
+/// error, and nobody waits when they drop theirs.
 fn neighbours_that_leave(world: &dyn Comm) -> Result<(), Error> {
     for culprit in [0, world.size() - 1] {
         let Some(mut node_memory) = world.node_memory()? else { return Ok(()) };

@@ -16,7 +16,7 @@ use crate::common::job;
 use crate::common::weak::{self, Weak};
 use crate::{as_rank, in_world};
 
-/// Between what a job is told and the file that tells that its fault has come.
+/// Separates the text for a job from the file which shows that its fault has come.
 const FILE: char = '|';
 
 /// Runs a job, which must come to its fault and then end without success.
@@ -32,7 +32,7 @@ fn must_end(ranks: usize, body: &str, told: &str) {
     }
 }
 
-/// In a job: what it is told.
+/// In a job: the text for it.
 fn told() -> String {
     let mut told = job::told();
     told.truncate(told.find(FILE).expect("a file"));
@@ -46,7 +46,7 @@ fn fault_comes() {
     std::fs::write(file, "").expect("a temporary folder");
 }
 
-/// What a job is told beside its exchange: that rank 2 is on another host than ranks 0 and 1.
+/// Added to the exchange in the text for a job: rank 2 is on another host than ranks 0 and 1.
 const TWO_HOSTS: &str = " on two hosts";
 
 /// Exchanges that have shared memory within a host and messages between hosts.
@@ -54,7 +54,7 @@ fn between_hosts() -> impl Iterator<Item = String> {
     [Exchange::Shared, Exchange::Hosts].into_iter().map(|exchange| format!("{exchange}{TWO_HOSTS}"))
 }
 
-/// Runs one of three ranks, on the hosts and with the exchange that the job is told.
+/// Runs one of three ranks, on the hosts and with the exchange in the text for the job.
 fn as_told(body: impl FnOnce(&MpiComm, Exchange)) {
     in_world(|_, _| {
         let told = told();
@@ -170,7 +170,7 @@ fn panic_between_body() {
     });
 }
 
-/// Rank 1 panics in an exchange, of which its caller keeps the others from hearing.
+/// Rank 1 panics in an exchange, and its caller does not let the others learn of it.
 #[test]
 #[ignore = "started under mpirun by another test"]
 fn panic_within_body() {
@@ -228,7 +228,7 @@ fn panic_of_thread_body() {
                 let _ = injected::transform_of_ones(&mut bound, setup);
             }
         });
-        // Of process 1 the panic comes out of `threads`.
+        // In process 1 the panic comes out of `threads`.
         assert_eq!(ended.map(|all| all.len()), Ok(2));
     });
 }

@@ -146,7 +146,7 @@ fn out_of_range(world: &MpiComm, rma: &Rma) -> Done {
     Ok(())
 }
 
-/// One rank asks for more memory than there is.
+/// One rank requests more memory than there is.
 fn no_memory(world: &MpiComm, rma: &Rma) -> Done {
     for culprit in [0, world.size() - 1] {
         for len in [1 << 60, usize::MAX] {
@@ -193,7 +193,7 @@ struct Mail<'a> {
     rank: usize,
     round: usize,
     message_plan: &'a MessagePlan,
-    /// Of the last message that was packed.
+    /// The chunk of the last message that was packed.
     chunk: usize,
     came: Vec<Vec<u8>>,
     finished: bool,
@@ -228,9 +228,9 @@ impl MessageHandler for Mail<'_> {
     }
 }
 
-/// Reshapes that are the same for rank 0 but not for its peers: where those expect its message
-/// cannot follow from its own message_plan alone. The data of a rank is in as many chunks, some of
-/// which go to some ranks only.
+/// Reshapes that are the same for rank 0 but not for its peers, so that its own message plan alone
+/// does not determine where they expect its message. The data of a rank is in as many chunks, some
+/// of which go to some ranks only.
 fn slots(world: &MpiComm, chunks: usize) -> Done {
     let (rank, size) = (world.rank(), world.size());
     let bytes = |which: usize, from: usize, to: usize| match (which, from, to) {
@@ -303,8 +303,8 @@ fn unreserved(world: &MpiComm) -> Done {
     Ok(())
 }
 
-/// Failures of one rank at every stage are the same error on all; after those of a run, the same
-/// plan works again as far as it can.
+/// Failures of one rank at every stage are the same error on all; after a failed run, the same plan
+/// works again as far as it can.
 fn faults(world: &MpiComm) -> Done {
     for culprit in culprits(world) {
         let setups = MEMORY
@@ -329,8 +329,8 @@ fn faults(world: &MpiComm) -> Done {
                     }
                 };
                 match everywhere(world, &what, result)? {
-                    // Who was to receive may have the lower rank, and tells of a message that has
-                    // not come.
+                    // The receiver may have the lower rank, and reports a message that has not
+                    // come.
                     Error::OnRank { kind: ErrorKind::Message, rank, .. } => {
                         assert!(culprit > 0 && rank == 0, "{what}: rank {rank}");
                         assert!([Fault::Put, Fault::Early].contains(&fault), "{what}");
@@ -384,7 +384,7 @@ pub(crate) fn more_than_2_gib(world: &MpiComm) -> Done {
     let fill = |to: &mut [u8]| {
         to.iter_mut().enumerate().for_each(|(i, place)| *place = byte(rank, i));
     };
-    // The ends, what is around 2^31, where pieces end, and some of the rest.
+    // The ends, the places around 2^31, where pieces end, and some others.
     let came = |found: &[u8], how: &str| {
         let near = |at: usize| at.saturating_sub(200)..(at + 200).min(LEN);
         let places = [0, (1 << 31) - 64, 1 << 31, LEN].into_iter().flat_map(near);

@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: thriffty beside FFTW.
+//! `cargo xtask bench`: thriffty against FFTW.
 //!
 //! A shared machine drifts within minutes. So all programs stay alive, each round times every
 //! program once, and the ratios within rounds count. The order rotates from round to round.

@@ -1,5 +1,5 @@
-//! `cargo xtask bench --gpu`: cubes on several GPUs beside cuFFT and cuFFTMp, and what bounds any
-//! transform.
+//! `cargo xtask bench --gpu`: cubes on several GPUs, compared with cuFFT and cuFFTMp, and with the
+//! limits of any transform.
 //!
 //! Programs run one after the other, as GPUs have no memory for all of them.
 
@@ -15,7 +15,7 @@ use std::process::Command;
 
 const WARM_UP: usize = 3;
 
-/// Lengths of cubes where no others are asked for.
+/// Lengths of cubes unless others are given.
 const SIZES: [usize; 7] = [256, 384, 500, 512, 768, 1000, 1024];
 
 /// Times each cube on each number of GPUs, prints the table, writes the record.

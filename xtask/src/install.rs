@@ -147,8 +147,8 @@ fn fortran(prefix: &mut Prefix, mpi: bool) -> Result<bool> {
     Ok(true)
 }
 
-/// Writes anew what is made from the source of the C library: its header, and the texts of options
-/// in Python and in `docs/options.md`.
+/// Writes the files that are generated from the source of the C library: its header, and the texts
+/// of options in Python and in `docs/options.md`.
 pub(crate) fn header() -> Result {
     let mut test = cargo();
     test.args(["test", "--package", "fft-capi", "--test", "header", "--test", "options"]);

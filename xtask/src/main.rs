@@ -71,8 +71,8 @@ enum Task {
     /// Build the Python package with a library for each MPI, into target/wheels, and try it under
     /// Open MPI and MPICH.
     Wheel,
-    /// Write anew what is made from the source: include/thriffty.h, and the options in Python and
-    /// in docs/options.md.
+    /// Write the generated files: include/thriffty.h, and the options in Python and in
+    /// docs/options.md.
     Header,
     /// Build and run C, C++ and Fortran programs with the libraries; a part of test.
     Programs {
@@ -94,7 +94,7 @@ enum Task {
     },
     /// Count lines of code, without comments, blank lines and tests, by folder and language.
     Lines {
-        /// Count those of this commit.
+        /// Count the lines of this commit.
         #[arg(long, value_name = "COMMIT")]
         at: Option<String>,
     },

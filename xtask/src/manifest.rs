@@ -11,7 +11,7 @@ pub(crate) const PLACE: &str = "share/thriffty/install_manifest.txt";
 /// The first line of a list.
 const TITLE: &str = "# what thriffty has installed here, for `cargo xtask uninstall --prefix`";
 
-/// Paths below a prefix. In the file, those of folders end in a slash.
+/// Paths below a prefix. In the file, paths of folders end in a slash.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(crate) struct Manifest {
     pub(crate) files: BTreeSet<PathBuf>,

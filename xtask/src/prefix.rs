@@ -1,4 +1,4 @@
-//! A prefix that is installed into, and the list of what is put there.
+//! A prefix that is installed into, and the list of the files put there.
 
 use crate::manifest::{self, Manifest};
 use crate::place;

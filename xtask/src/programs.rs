@@ -90,7 +90,7 @@ impl Bench {
             let line = text.lines().find_map(line_of).ok_or("an example has no command")?;
             let built = self.built("lines");
             tools::make_folder(&built)?;
-            // Beside its source nothing is left.
+            // No file is left next to the source.
             let words =
                 format!("cp {0}/* {1} && cd {1} && {line}", folder.display(), built.display());
             run(self.command("sh").args(["-ec", &words]))?;
@@ -168,7 +168,7 @@ impl Bench {
                 self.mpirun(ranks, &[&self.built(&name(source))])?;
             }
         }
-        // With another level of MPI, of which threads other than the first make no calls.
+        // With another level of MPI: threads other than the first make no calls.
         self.mpirun("2", &[&self.built("tests_life"), Path::new("funneled")])
     }
 

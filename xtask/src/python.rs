@@ -61,7 +61,7 @@ impl Environment {
         command
     }
 
-    /// Python on so many ranks.
+    /// Python on this number of ranks.
     fn mpirun(&self, ranks: &str) -> Command {
         let mut command = self.with_library("mpirun");
         command.args(["-n", ranks]).arg(&self.python);

@@ -76,7 +76,7 @@ fn build(folder: &Path) -> Result<PathBuf> {
         venv::make(&folder.join("venv"), &["hatchling", "mpich"])?;
     }
     let libraries = folder.join("libraries");
-    // Of an earlier run, and perhaps not of this one.
+    // Left by an earlier run, whose libraries may not be in this one.
     let _ = std::fs::remove_dir_all(&libraries);
     let add = |mpi: &str, cargo: &mut Command| {
         // The bindings are not made anew for another MPI: each has a folder of its own.

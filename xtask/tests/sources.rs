@@ -184,7 +184,7 @@ fn circles(files: &[(String, String)]) -> Vec<String> {
     }
 }
 
-/// What is too long in a file: itself, and lines of comments.
+/// The parts of a file that are too long: the file itself, and lines of comments.
 fn too_long(name: &str, text: &str) -> Vec<String> {
     let lines = text.lines().count();
     let long = (lines > 500).then(|| format!("{name}: {lines} lines"));

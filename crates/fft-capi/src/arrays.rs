@@ -39,7 +39,7 @@ impl Held {
         GridData { grid, bytes, batch: problem.batch }
     }
 
-    /// Plans something with the communicator of this plan, if all ranks ask for it. Collective.
+    /// Plans something with the communicator of this plan, if all ranks request it. Collective.
     fn with_comm<A>(
         &mut self,
         asked: Result<A, Error>,

@@ -8,7 +8,7 @@ use thriffty::{Error, Kind};
 /// Fortran, where they are counted from 1.
 ///
 /// # Errors
-/// [`Error::Argument`] for a name that is not known, and for an order without a meaning.
+/// [`Error::Argument`] for an unknown name, and for an order without a meaning.
 pub(crate) fn in_c_order(name: &str, text: &str) -> Result<String, Error> {
     reversed(name, text, 1)
 }

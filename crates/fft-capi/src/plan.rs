@@ -16,11 +16,11 @@ use crate::domain::KnownDomain;
 use crate::request::Request;
 use crate::values::{self, Sizes};
 
-/// A plan, and the arrays that the program has pointers to. Of arrays that are longer than they
-/// must be, the beginning is used.
+/// A plan, and the arrays that the program has pointers to. If arrays are longer than needed, only
+/// their beginning is used.
 ///
-/// Calls take arrays as results: what is wrong with those of this rank becomes an error on all
-/// ranks.
+/// Calls take arrays as results, so that an error in the arrays of this rank becomes an error on
+/// all ranks.
 pub(crate) struct Held {
     arrays: Vec<DynArray>,
     /// There until it is dropped.
@@ -32,7 +32,7 @@ pub(crate) struct Held {
     pub(crate) schemes: Option<PerAxis<Scheme>>,
     /// The coefficients of operators along the tridiagonal axis.
     pub(crate) tridiagonal: Option<Tridiagonal>,
-    /// What failed on this rank since the last transform, if there are others to be told.
+    /// What failed on this rank since the last transform, if there are other ranks to inform.
     pub(crate) failed: Option<Error>,
 }
 
@@ -257,7 +257,7 @@ fn told(brick: DynBrick) -> values::Brick {
     told
 }
 
-/// Makes the plan that all ranks ask for, or this process alone. Collective.
+/// Makes the plan that all ranks request, or this process alone. Collective.
 ///
 /// # Errors
 /// The same on every rank: the error of a wrong request on one rank; the errors of
@@ -276,7 +276,7 @@ pub(crate) fn build(comm: Option<&dyn Comm>, asked: Result<Request, Error>) -> R
     Ok(Held::new(plan, on_device))
 }
 
-/// Refuses what some ranks ask for and others do not. Collective.
+/// Refuses what some ranks request and others do not. Collective.
 fn all_or_none(comm: &dyn Comm, what: &str, mine: bool) -> Result<(), Error> {
     match on_any_rank(comm, [mine, !mine])? {
         [true, true] => Err(Error::argument(what, "one on some ranks", "one on all, or on none")),

@@ -16,7 +16,7 @@ pub(crate) type Place = thriffty::gpu::DeviceOptions;
 #[derive(Clone, Debug)]
 pub(crate) enum Place {}
 
-/// What a program asks for.
+/// The request of a program for a plan.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
     pub(crate) transform: DynTransform,
@@ -29,7 +29,7 @@ pub(crate) struct Request {
     pub(crate) place: Option<Place>,
 }
 
-/// What must be known to lay a request out in memory: a family, and the number of axes.
+/// The family and the number of axes, which determine how a request is laid out in memory.
 pub(crate) fn family(transform: i32, axes: i32) -> Result<(Transform, usize), Error> {
     let known = [Transform::C2c, Transform::R2c, Transform::R2r].map(|it| (it as i32, it));
     let transform = one_of("transform", transform, &known)?;

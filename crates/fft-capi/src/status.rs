@@ -41,7 +41,7 @@ pub enum Status {
 #[derive(Debug)]
 pub(crate) enum Failure {
     Library(Error),
-    /// A plan, a copy or a communicator that is none.
+    /// The handle is not a live plan, copy or communicator.
     Handle(&'static str, usize),
     /// One in which something panicked before.
     Broken(&'static str),

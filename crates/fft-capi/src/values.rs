@@ -26,15 +26,15 @@ pub enum Transform {
 pub enum Operator {
     /// The derivative along the axis that the parameter names.
     Derivative = 0,
-    /// Of one field, its derivatives along all axes.
+    /// The derivatives of one field along all axes.
     Gradient = 1,
-    /// Of a vector, one field.
+    /// The divergence of a vector, one field.
     Divergence = 2,
     /// In three dimensions; in two, of a vector the one component d0 u1 - d1 u0.
     Curl = 3,
     /// -k^2.
     Laplacian = 4,
-    /// Solves -laplacian(phi) = rho. The mean of phi is 0, and that of rho is ignored.
+    /// Solves -laplacian(phi) = rho. The mean of phi is 0, and the mean of rho is ignored.
     Poisson = 5,
     /// Solves (s - laplacian) phi = rho; the parameter is s. Modes with s + k^2 = 0 become 0.
     Helmholtz = 6,
@@ -110,7 +110,7 @@ pub struct Options {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct GroupCallbacks {
-    /// Bytes of this struct as the program knows it.
+    /// Bytes of this struct in the program's header.
     pub struct_size: usize,
     /// Gathers `bytes` bytes of every rank, `mine`, into `all`, in order of ranks.
     pub allgather: Option<
@@ -122,8 +122,8 @@ pub struct GroupCallbacks {
         ) -> i32,
     >,
     /// Sends `send_bytes[r]` bytes, from `send_offsets[r]` bytes after `send` on, to each rank `r`,
-    /// also to this one. What comes from rank `r` has `recv_bytes[r]` bytes, as the sender knows,
-    /// and begins `recv_offsets[r]` bytes after `recv`.
+    /// also to this one. The data from rank `r` has `recv_bytes[r]` bytes, the number that the
+    /// sender sends, and begins `recv_offsets[r]` bytes after `recv`.
     pub alltoallv: Option<
         unsafe extern "C" fn(
             context: *mut c_void,
@@ -148,8 +148,8 @@ pub struct GroupCallbacks {
             request: *mut u64,
         ) -> i32,
     >,
-    /// Starts to receive a message of at most `bytes` bytes, as `isend`. Of several from one rank
-    /// with equal tags, each is tested only after those before it have completed.
+    /// Starts to receive a message of at most `bytes` bytes, as `isend`. If there are several from
+    /// one rank with equal tags, each is tested only after the ones before it have completed.
     pub irecv: Option<
         unsafe extern "C" fn(
             context: *mut c_void,
@@ -174,8 +174,8 @@ pub struct GroupCallbacks {
     /// The host of this process. Processes share memory if they return equal names; NULL, or no
     /// function, stands for the machine and the namespace of processes.
     pub host: Option<unsafe extern "C" fn(context: *mut c_void) -> *const c_char>,
-    /// A rank that is known to have ended, or -1. The library notices itself if it was on the same
-    /// host.
+    /// A rank that has ended, if the group knows one, or -1. For ranks on the same host the library
+    /// notices itself.
     pub lost: Option<unsafe extern "C" fn(context: *mut c_void) -> i32>,
     /// Called when this rank takes part in no more collectives, so that others that wait in one
     /// should fail: closes connections, if the group has any.
@@ -203,7 +203,7 @@ pub struct GroupCallbacks {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Sizes {
-    /// Bytes of this struct as the program knows it.
+    /// Bytes of this struct in the program's header.
     pub struct_size: usize,
     /// This rank's part of physical data.
     pub input: Brick,
@@ -234,7 +234,7 @@ pub struct Sizes {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[repr(C)]
 pub struct Timings {
-    /// Bytes of this struct as the program knows it.
+    /// Bytes of this struct in the program's header.
     pub struct_size: usize,
     /// Packing and encoding messages.
     pub pack: f64,

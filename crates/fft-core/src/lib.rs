@@ -5,9 +5,9 @@
 //! an [`Exchanger`] of messages, which a [`MessageHandler`] packs and unpacks. A [`Codec`] encodes
 //! boxes of an array ([`Transfer`]) as messages.
 //!
-//! Each folder uses those before it: base, geometry, codec, problem, recipe, redistribute, lower,
-//! planner, simulate. The folders comm and spectral use problem, arrays and execute use comm;
-//! execute uses lower as well, and host uses execute.
+//! Each folder uses only the ones before it: base, geometry, codec, problem, recipe, redistribute,
+//! lower, planner, simulate. The folders comm and spectral use problem, arrays and execute use
+//! comm; execute uses lower as well, and host uses execute.
 //!
 //! Errors of some ranks become the same error on all ranks by [`agree`].
 #![forbid(unsafe_code)]

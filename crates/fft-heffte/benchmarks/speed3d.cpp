@@ -16,7 +16,7 @@
 
 namespace {
 
-/** What a call asks for. */
+/** The request of a call. */
 struct Arguments {
     std::string program, backend, precision;
     std::array<long long, 3> size;
@@ -75,7 +75,7 @@ bool parse(std::vector<std::string> const &words, Arguments &found) {
     return true;
 }
 
-/** What is timed, and what came out. */
+/** A timed transform, and its results. */
 struct Outcome {
     double seconds, error, megabytes;
 };

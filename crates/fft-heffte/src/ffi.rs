@@ -32,7 +32,7 @@ const BAD_PLAN: c_int = 3;
 const BACKENDS: std::ops::RangeInclusive<c_int> = 0..=2;
 const MKL: c_int = 2;
 
-/// Options as programs know them. They choose among ways of heFFTe's.
+/// Options in heFFTe's layout. They choose among heFFTe's algorithms.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Options {
@@ -42,7 +42,7 @@ pub struct Options {
     use_gpu_aware: c_int,
 }
 
-/// A plan as programs know it. Its last field points to a `Both`.
+/// A plan in heFFTe's layout. Its last field points to a `Both`.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Fft {
@@ -209,7 +209,7 @@ pub unsafe extern "C" fn heffte_plan_create_r2c(
     }
 }
 
-/// Destroys a plan. 0, or 3 for one that is none. Collective.
+/// Destroys a plan. Returns 0, or 3 if the handle is not a plan. Collective.
 ///
 /// # Safety
 /// As of this module.

@@ -25,7 +25,7 @@ fn options_of_environment() -> Result<Options, Error> {
 pub(crate) struct Both {
     pub(crate) single: Transformer,
     pub(crate) double: Transformer,
-    /// Complex numbers of the workspace that a program is told to bring.
+    /// Complex numbers of the workspace that a program must provide.
     pub(crate) workspace: usize,
     /// Whether this is the rank that speaks for all.
     pub(crate) first: bool,
@@ -128,7 +128,7 @@ impl Transformer {
         } else {
             self.plan.run(direction, cast_slice(input), cast_slice_mut(output))?;
         }
-        // One more pass over the result: the plan, which could do it on the way, does not know the
+        // One more pass over the result. The plan could do it on the way, but was made without the
         // scale.
         let factor = scale.factor(self.plan.problem().logical_points());
         if factor != 1.0 {
@@ -154,7 +154,8 @@ impl Transformer {
                 self.plan.run(direction, cast_slice(input.as_flattened()), cast_slice_mut(to))
             }
             Direction::Inverse => {
-                // As long as the output is said to be, so that all ranks hear of one that is none.
+                // Has the claimed length of the output, so that all ranks get the error if there is
+                // none.
                 let mut field = vec![[zero; 2]; to.len()];
                 self.plan.run(
                     direction,

@@ -1,4 +1,4 @@
-//! What one rank measures on its GPU: copies, local transforms, codecs.
+//! Measurements of one rank on its GPU: copies, local transforms, codecs.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -16,7 +16,7 @@ use crate::bound::DeviceOptions;
 use crate::field::{DynArray, DynTransform};
 use crate::plan::{DynDraft, DynPlan};
 
-/// Bytes of an array, far more than caches hold; less where memory is short.
+/// Bytes of an array, far more than caches hold; fewer if memory is short.
 const LARGE: usize = 512 << 20;
 /// The part of the free memory that an array may take.
 const PART: usize = 8;
@@ -126,7 +126,7 @@ impl<'a> Bench<'a> {
         Ok(Self { device, stream, rank, bytes: large(free) })
     }
 
-    /// The machine, without what several ranks measure.
+    /// The machine, without the numbers that several ranks measure.
     pub(super) fn machine(&self, source: &str) -> Result<Machine, Error> {
         let number = |value, how| Quantity::new(value, how, source);
         let measured = |value| number(value, How::Measured);

@@ -30,7 +30,7 @@ impl<'a> Links<'a> {
         Self { comm, device, hosts }
     }
 
-    /// Measures the links that there are. Collective.
+    /// Measures the links that exist. Collective.
     pub(super) fn measure(
         &self,
         machine: &mut Machine,
@@ -137,7 +137,7 @@ impl<'a> Links<'a> {
 /// Latency and bandwidth, from the times of a small and a large reshape and the bytes between them.
 /// A small reshape takes a launch and the latency.
 fn latency_and_bandwidth([few, many]: [f64; 2], bytes: f64, launch: f64) -> [f64; 2] {
-    // Where noise hides the difference, the large one alone counts.
+    // If noise hides the difference, only the large one counts.
     let seconds = if many > few { many - few } else { many.max(launch) };
     [(few - launch).max(0.0), bytes / seconds.max(LEAST_SECONDS)]
 }

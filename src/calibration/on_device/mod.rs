@@ -133,7 +133,7 @@ impl Sharing {
     fn sum_of_fullest(&self, hosts: &Topology, of_ranks: &[f64]) -> (f64, usize) {
         let mut ranks = (0..hosts.hosts()).map(|host| hosts.ranks_of(host));
         let fullest = ranks.find(|ranks| ranks.len() == hosts.ranks_per_host()).unwrap_or_default();
-        // The first rank of a GPU may be on another host, where hosts are pretended.
+        // The first rank of a GPU may be on another host if hosts are simulated.
         let gpus: BTreeSet<_> = fullest.iter().map(|rank| self.firsts[*rank]).collect();
         (gpus.iter().map(|gpu| of_ranks[*gpu]).sum(), gpus.len())
     }

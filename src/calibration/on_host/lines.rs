@@ -32,7 +32,7 @@ const CONFLICT_BYTES: usize = 1 << 10;
 const FAR_BYTES: usize = 3 << 19;
 /// Timings per case, of which the shortest counts.
 const ROUNDS: usize = 5;
-/// One after the other, lines must be faster by this factor.
+/// The factor by which lines must be faster one after the other.
 const CLEARLY: f64 = 1.05;
 
 const OF_PRECISION: usize = RADICES.len() + CASES.len() * LENGTHS.len();
@@ -52,7 +52,7 @@ pub(super) fn lines(links: &mut Links<'_>) -> Result<LineCosts, Error> {
     Ok(LineCosts { f32: costs(single, f32), f64: costs(double, f64) })
 }
 
-/// Costs by what was measured, or the default where nothing was.
+/// Costs from the measurements, or the default for what was not measured.
 fn costs(found: &[f64], default: Costs) -> Costs {
     let (radices, ratios) = found.split_at(RADICES.len());
     if radices[0] == 0.0 {
@@ -116,7 +116,7 @@ fn measure<T: Real>(found: &mut [f64], of: impl Fn(Costs) -> LineCosts) -> Resul
     Ok(())
 }
 
-/// A pass over lines of such a layout.
+/// A pass over lines in this layout.
 fn lines_of<T: Real>(kind: Kind, layout: Layout, n: usize) -> LocalFft {
     let width = if kind.is_real() { 1 } else { 2 };
     let far = FAR_BYTES / (width * n * size_of::<T>());

@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Names by which programs link, and those that cuGetProcAddress knows. */
+/* Names by which programs link, and names that cuGetProcAddress accepts. */
 #define CALLS(X)                                                                                                       \
     X(cuMemAlloc_v2, "cuMemAlloc")                                                                                     \
     X(cuMemAllocPitch_v2, "cuMemAllocPitch")                                                                           \

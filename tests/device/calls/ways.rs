@@ -43,7 +43,7 @@ pub(super) struct MessagePlan {
     /// Chunks in which ranks have messages, out and in.
     pub(super) out: u64,
     pub(super) come: u64,
-    /// Messages that come in. Those of a chunk may arrive one by one.
+    /// Incoming messages. The messages of a chunk may arrive one by one.
     pub(super) arrivals: u64,
 }
 
@@ -157,7 +157,7 @@ pub(super) const LARGE_DEVICE_WAYS: [Way; 2] = [
     },
 ];
 
-/// Chunks through the host have so many bytes; from device memory an eighth, or that.
+/// Bytes of chunks through the host; from device memory chunks have an eighth of the data, or this.
 const CHUNK: usize = 8 << 20;
 
 /// Messages are the intersections of bricks, in double precision.

@@ -119,7 +119,7 @@ fn refused(comm: &dyn Comm, gpu: &Gpu, seen_anyway: bool) -> Done {
     let mut plan = case.draft::<C2c<f64>>(comm)?.shared_arrays(true).on(gpu).build()?;
     let stream = plan.stream().clone();
     let mut shared = plan.shared_output()?;
-    // Of one rank alone.
+    // An array of one rank only.
     let own = plan.input();
     let seen = plan.shared_input()?;
     let odd = if comm.rank() == 0 { &own } else { &seen };

@@ -30,11 +30,11 @@ type Alltoallv = unsafe extern "C" fn(
 /// The communicator of a program's group. Collective.
 ///
 /// # Safety
-/// The functions do what [`GroupCallbacks`] says, with this context, as long as the result and what
-/// is made of it live, on any thread.
+/// The functions do what [`GroupCallbacks`] says, with this context, on any thread, as long as the
+/// result and everything made from it live.
 ///
 /// # Errors
-/// [`Error::Argument`], on this rank alone; those of [`GroupComm::new`].
+/// [`Error::Argument`], on this rank only; the errors of [`GroupComm::new`].
 pub(super) unsafe fn communicator(
     place: (i32, i32),
     calls: GroupCallbacks,
@@ -43,7 +43,7 @@ pub(super) unsafe fn communicator(
     Ok(Box::new(GroupComm::new(ProgramGroup::new(place, calls, context)?)?))
 }
 
-/// The struct of a program that knows its first `bytes` bytes. Other functions are NULL.
+/// The struct of a program whose header has its first `bytes` bytes. Other functions are NULL.
 ///
 /// # Safety
 /// `program` points at `bytes` bytes of such a struct, aligned or not.
@@ -186,7 +186,7 @@ unsafe fn copied(text: *const c_char) -> Option<String> {
     text.map(|text| text.to_string_lossy().into_owned())
 }
 
-/// The rank as programs know it.
+/// The rank in the type that programs use.
 fn number(rank: usize) -> i32 {
     i32::try_from(rank).expect("ranks of a program's group are 32-bit numbers")
 }

@@ -93,7 +93,7 @@ pub unsafe extern "C" fn thriffty_plan_create_serial(
 /// Makes a plan. Collective over `comm`, which is duplicated; the same status on every rank.
 ///
 /// `transform` is `THRIFFTY_TRANSFORM_C2C` or another, `axes` is 1 to 4, and `shape` has the points
-/// along each axis, the last of which is contiguous. `input` and `output` are this rank's bricks of
+/// along each axis; the last axis is contiguous. `input` and `output` are this rank's bricks of
 /// physical and of spectral data; NULL is an even cut. The bricks of all ranks tile the grid. The
 /// spectral grid has n/2 + 1 points along an axis of kind r2c. `options` may be NULL. On failure
 /// `*plan` is NULL.
@@ -173,7 +173,7 @@ unsafe fn create(
     unsafe { Ok(tell("plan", place, std::ptr::without_provenance_mut(number))?) }
 }
 
-/// Destroys a plan. Collective over its ranks if they are those of MPI. NULL is ignored. After
+/// Destroys a plan. Collective over its ranks if these are MPI processes. NULL is ignored. After
 /// MPI_Finalize, objects of MPI are left to MPI.
 #[unsafe(no_mangle)]
 pub extern "C" fn thriffty_plan_destroy(plan: *mut Plan) -> Status {
@@ -186,7 +186,8 @@ pub extern "C" fn thriffty_plan_destroy(plan: *mut Plan) -> Status {
 /// Transforms physical to spectral data. Collective; the same status on every rank.
 ///
 /// The arrays are this rank's bricks, and do not overlap; `input` is not written to. `input_bytes`
-/// and `output_bytes` are the room of the arrays, at least what `thriffty_plan_sizes` tells.
+/// and `output_bytes` are the sizes of the arrays, at least the ones that `thriffty_plan_sizes`
+/// returns.
 ///
 /// If the plan has a device, the arrays are there and begin at multiples of 16 bytes. NULL, memory
 /// elsewhere, and more bytes than were allocated are refused. Work is queued on the plan's stream.
@@ -324,7 +325,7 @@ pub unsafe extern "C" fn thriffty_allocate(plan: *mut Plan, array: *mut *mut c_v
 /// Writes this rank's bricks and sizes of memory. `struct_size` is `sizeof(thriffty_sizes)`.
 ///
 /// # Safety
-/// `sizes` is NULL or has room for so many bytes.
+/// `sizes` is NULL or has room for `struct_size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn thriffty_plan_sizes(
     plan: *const Plan,

@@ -11,7 +11,7 @@ use crate::options::{describe, in_c_order, in_fortran_order};
 use crate::status::{Status, status};
 use crate::values::Options;
 
-/// Makes options, all of which have their defaults. On failure `*options` is NULL.
+/// Makes options, which all have their defaults. On failure `*options` is NULL.
 ///
 /// # Safety
 /// `options` is NULL or has room for a pointer.
@@ -46,8 +46,8 @@ pub unsafe extern "C" fn thriffty_options_destroy(options: *mut Options) -> Stat
 
 /// Sets the option of this name to the value that a text describes: for example "tolerance" to
 /// "1e-6", "batch" to "3", "shared_arrays" to "true" or "kinds" to "c2c,r2c". "default" is always
-/// allowed. Names and values that are not known are refused with `THRIFFTY_STATUS_ARGUMENT`, and a
-/// text that has those that are. Not collective.
+/// allowed. Unknown names and values are refused with `THRIFFTY_STATUS_ARGUMENT`, and a text that
+/// lists the known ones. Not collective.
 ///
 /// The options keep the first failure of this and the following calls, and every plan that is made
 /// with them fails with it, on all ranks. So you need to check the plan's status alone, and no rank
@@ -187,7 +187,7 @@ unsafe fn needed(what: &str, place: *const c_char) -> Result<String, Error> {
 
 /// Writes the value of the option of this name, as snprintf does: at most `room` bytes with the
 /// final zero. Returns the length of the whole text without the zero or, on failure, a status times
-/// -1. So you can ask whether a library has an option: the options do not keep this failure.
+/// -1. So you can test whether a library has an option: the options do not keep this failure.
 ///
 /// # Safety
 /// `options` is NULL or of `thriffty_options_create`, `name` is NULL or ends with a zero, and

@@ -14,9 +14,9 @@ pub(crate) struct Errors {
     pub(crate) round_trip: Option<RoundTrip>,
     /// `‖x - x'‖ / ‖x‖` over the samples of `reference`, of the inverse, where modes are left out.
     pub(crate) inverse: Option<f64>,
-    /// `‖X - X'‖ / ‖X‖` over the samples of `reference`, without a wire, if asked for.
+    /// `‖X - X'‖ / ‖X‖` over the samples of `reference`, without a wire, if requested.
     pub(crate) forward: Option<f64>,
-    /// Errors by encoded messages, if asked for.
+    /// Errors by encoded messages, if requested.
     pub(crate) lost: Option<Lost>,
     /// Of [`grain`]: rounding of the smallest results.
     pub(crate) grain: f64,

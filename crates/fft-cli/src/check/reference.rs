@@ -1,6 +1,6 @@
 //! An independent reference: samples of a result by the definition of the transform.
 //!
-//! Each rank sums the contributions of its input in `f64`, and one allreduce sums those of ranks.
+//! Each rank sums the contributions of its input in `f64`, and one allreduce adds the ranks' sums.
 
 use std::cmp::Ordering;
 use std::ops::AddAssign;
@@ -102,7 +102,7 @@ fn compare<A: Element, B: Element>(
     for &(item, index) in &samples {
         let expected = direct(problem, direction, &from, item, index);
         let found = to.at(item, index);
-        // Of real data one half of the spectrum gives as much as the other.
+        // For real data, both halves of the spectrum contribute equally.
         let im = if B::WIDTH == 2 { expected.im } else { 0.0 };
         sums.extend([expected.re, im, found.re, found.im]);
     }
@@ -121,7 +121,7 @@ fn compare<A: Element, B: Element>(
     plan.comm().allreduce(Reduce::Sum, &mut all)?;
     let mut mean = all[0] / all[1];
     if truncated {
-        // What is left out counts as well, as it takes part in rounding.
+        // Points that are left out count as well, because they take part in rounding.
         let kept = problem.kinds.iter().enumerate().filter(|(_, kind)| !kind.is_transform());
         let kept: f64 = kept.map(|(axis, _)| problem.zero_padded[axis] as f64).product();
         mean = mean.max(all[2] / kept);
@@ -233,7 +233,7 @@ fn point<E: Element>(reals: &[E::Real]) -> C {
 /// A compensated sum (Neumaier's).
 #[derive(Default)]
 struct Sum {
-    /// Of real and imaginary parts: the sum and the compensation.
+    /// The sum and the compensation, of the real and of the imaginary part.
     parts: [(f64, f64); 2],
 }
 

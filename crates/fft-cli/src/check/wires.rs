@@ -29,8 +29,8 @@ impl Lost {
     }
 }
 
-/// The l2 distance of two spectra over the norm of the second; of half a spectrum, that of the
-/// whole. Collective.
+/// The l2 distance of two spectra divided by the norm of the second; for half spectra, over the
+/// full spectrum. Collective.
 pub(crate) fn relative<A: Element, B: Element>(
     plan: &DynPlan,
     found: &[A],

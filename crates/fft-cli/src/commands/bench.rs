@@ -24,7 +24,7 @@ use crate::output::split::Split;
 use crate::output::units::flops;
 use crate::ranks::world::{Failure, print, refused, zeros};
 
-/// What is timed.
+/// The problem that is timed.
 #[derive(Debug)]
 pub(crate) enum Bench {
     Transform(Box<Options>),
@@ -70,9 +70,9 @@ impl FromArgMatches for Bench {
 /// Where the inverse does not give the input back, because of --modes or scales, 32 of its points
 /// are compared with their definition instead.
 ///
-/// With --tolerance or --wire, the forward transform is compared with that of the same plan
-/// without. Fails when the error exceeds the tolerance or the reported bound; the bounds above grow
-/// by the reported ones.
+/// With --tolerance or --wire, the forward transform is compared with a transform by the same plan
+/// without encoding. Fails when the error exceeds the tolerance or the reported bound; the bounds
+/// above grow by the reported ones.
 #[derive(Args, Debug)]
 pub(crate) struct Options {
     #[command(flatten)]
@@ -86,7 +86,7 @@ pub(crate) struct Options {
     /// The input.
     #[arg(long, default_value = "noise", value_parser = choice(Field::ALL))]
     field: Field,
-    /// What is printed: a table; json, one object; or csv, a line of names and a line of values.
+    /// The output: a table; json, one object; or csv, a line of names and a line of values.
     #[arg(long, default_value = "table", value_parser = choice([("table", Format::Table), ("json", Format::Json), ("csv", Format::Csv)]))]
     format: Format,
     /// The same as --format json.

@@ -23,7 +23,7 @@ use crate::ranks::world::{Failure, mention, refused, zeros};
 
 /// Transform a NumPy file into another.
 ///
-/// The results are those of numpy.fft.rfftn (r2c), fftn (c2c), irfftn and ifftn (--inverse); and of
+/// The results equal numpy.fft.rfftn (r2c), fftn (c2c), irfftn and ifftn (--inverse); and
 /// scipy.fft.dctn, dstn, idctn and idstn. Files hold 1 to 4 axes of booleans, integers, f2, f4, f8,
 /// c8 or c16, of either byte order. The result is f4 or c8 for f2, f4 and c8, and f8 or c16 for
 /// others, little-endian, in the order (C or Fortran) of the input. Every rank reads and writes its
@@ -47,12 +47,12 @@ pub(crate) struct Options {
     inverse: bool,
     #[command(flatten)]
     choices: Choices<OfFiles>,
-    /// The shape of the output of an inverse; by default, it follows from that of the input.
+    /// The shape of the output of an inverse; by default, it follows from the shape of the input.
     #[arg(long, value_name = "SHAPE")]
     #[arg(requires = "inverse", conflicts_with = "last")]
     shape: Option<Shape>,
     /// Length of the axis of kind r2c, the last by default, of the real output of an inverse r2c;
-    /// 2(m-1) by default, where m is that of the input.
+    /// 2(m-1) by default, where m is the length in the input.
     #[arg(long, value_name = "N", value_parser = parse::count)]
     last: Option<NonZeroUsize>,
     #[command(flatten)]
@@ -250,7 +250,7 @@ impl FileTransform<'_> {
     }
 }
 
-/// Seconds since the last call. Phases end with an agreement, so that those of any rank will do.
+/// Seconds since the last call. Phases end with an agreement, so the times of any rank will do.
 fn laps() -> impl FnMut() -> f64 {
     let mut last = Instant::now();
     move || std::mem::replace(&mut last, Instant::now()).elapsed().as_secs_f64()

@@ -109,7 +109,7 @@ impl<'a> Sink<'a> {
         let output = on_first(comm, || at(path, Output::create(path, &header, several)))?;
         let mut open_by = share_path(comm, output.as_ref().map(Output::open_by))?;
         if several {
-            // Should rank 0 be killed, the others are told by a signal and remove its file.
+            // If rank 0 is killed, a signal ends the other ranks, too, and they remove its file.
             open_by = agree(comm, guarded(|| Ok(open_by), PathBuf::as_path))?;
         }
         Ok(Self { comm, path: path.to_path_buf(), header, output, open_by })

@@ -15,13 +15,13 @@ use crate::ranks::signals::guarded;
 /// As many symbolic links as Linux follows.
 const MAX_LINKS: usize = 40;
 
-/// A new file beside the one that it will replace. Removed when dropped, or when a signal ends the
+/// A new file next to the one that it will replace. Removed when dropped, or when a signal ends the
 /// program.
 #[derive(Debug)]
 pub(crate) struct Replacement {
     path: PathBuf,
     file: New,
-    /// Of the file that is replaced.
+    /// The permissions of the file that is replaced.
     permissions: Option<Permissions>,
 }
 
@@ -38,8 +38,8 @@ pub(super) fn cannot(action: &str) -> impl FnOnce(io::Error) -> String {
 }
 
 impl Replacement {
-    /// Makes the file, which is empty. Symbolic links are followed. Owner, group and mode are those
-    /// of the file that is replaced, if any. `has_name` if other processes open it.
+    /// Makes the file, which is empty. Symbolic links are followed. Owner, group and mode are taken
+    /// from the file that is replaced, if any. `has_name` if other processes open it.
     ///
     /// # Errors
     ///
@@ -136,7 +136,7 @@ pub(crate) fn write(path: &Path, text: &str) -> Result<(), String> {
     new.commit()
 }
 
-/// Makes `.NAME.XXXXXX.tmp` beside `path`.
+/// Makes `.NAME.XXXXXX.tmp` next to `path`.
 fn temporary<F>(
     path: &Path,
     name: &std::ffi::OsStr,

@@ -87,7 +87,7 @@ pub(super) fn on_device<O: Offer>(
     Ok(draft.on(device).build()?)
 }
 
-/// Where the command line names no machine, that of the file THRIFFTY_MACHINE, by `load`.
+/// If the command line names no machine, sets the machine of the file THRIFFTY_MACHINE, by `load`.
 /// Collective.
 fn name_machine<O: Offer>(
     comm: &dyn Comm,

@@ -90,7 +90,7 @@ impl Engine {
         }
     }
 
-    /// The plan of the options for processes with so many threads each. Collective.
+    /// The plan of the options for processes with this number of threads each. Collective.
     pub(crate) fn with_threads(
         comm: &dyn Comm,
         problem: &Problem,

@@ -41,7 +41,7 @@ pub(crate) struct Report {
     /// Why nothing is encoded, if so.
     #[serde(skip)]
     pub(crate) why_exact: Option<&'static str>,
-    /// Bytes of the plans of all ranks, beside input and output.
+    /// Bytes of the plans of all ranks, besides input and output.
     pub(crate) workspace_bytes: u64,
     #[serde(rename = "error", serialize_with = "as_numbers")]
     pub(crate) errors: Errors,
@@ -57,7 +57,7 @@ pub(crate) struct Times {
 }
 
 impl Times {
-    /// Of at least one repetition.
+    /// The statistics of at least one repetition.
     pub(crate) fn of(mut seconds: Vec<f64>) -> Self {
         seconds.sort_by(f64::total_cmp);
         let (n, last) = (seconds.len(), seconds.len() - 1);

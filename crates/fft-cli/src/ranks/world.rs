@@ -110,10 +110,10 @@ pub(crate) fn zeros<E: bytemuck::Zeroable + Clone>(
 
 /// The work of a command.
 pub(crate) enum Work<'a> {
-    /// Of one process, whatever the number of ranks.
+    /// The work of one process, whatever the number of ranks.
     Alone(&'a dyn Fn() -> Result<(), Failure>),
-    /// Of ranks: of this many threads if given, else of the processes of this MPI job, else of one
-    /// thread.
+    /// The work of ranks: of this many threads if given, else of the processes of this MPI job,
+    /// else of one thread.
     OnRanks(Option<NonZeroUsize>, &'a (dyn Fn(&dyn Comm) -> Result<(), Failure> + Sync)),
 }
 
@@ -156,8 +156,8 @@ fn part(comm: &dyn Comm, work: &Work<'_>) -> Result<(), Failure> {
     }
 }
 
-/// An error where processes of a job were started with other command lines. Of the environment,
-/// only that of rank 0 matters. Collective.
+/// An error if processes of a job were started with different command lines. The environment
+/// matters only on rank 0. Collective.
 #[cfg(feature = "mpi")]
 fn check_command_lines(comm: &dyn Comm) -> Result<(), Failure> {
     let word = |word: std::ffi::OsString| {
@@ -183,7 +183,7 @@ pub(crate) fn say(text: &str) -> Result<(), Failure> {
 /// Prints an error; nothing where a reader has left, as `head` does.
 fn complain(text: &dyn Display, failure: &Failure) {
     if !matches!(failure, Failure::Output(Errno::PIPE)) {
-        // Where standard error is full, the exit status tells.
+        // If standard error cannot be written, the exit status still reports the failure.
         let _ = io::stderr().write_all(format!("fft-cli: {text}\n").as_bytes());
     }
 }

@@ -12,8 +12,8 @@ const TEXT: usize = 1024;
 /// Makes a result equal on all ranks: `mine` if all have `Ok`, otherwise [`Error::OnRank`].
 ///
 /// Collective: one small allreduce, or [`FailureDetector::sync`](super::FailureDetector::sync),
-/// when all ranks succeed. Any fallible step between two collectives needs it: a rank that returned
-/// early would leave the others waiting.
+/// when all ranks succeed. Any fallible step between two collectives needs it, because a rank that
+/// returned early would leave the others waiting.
 ///
 /// # Errors
 /// The error of the lowest failing rank; [`Error::Left`] when a rank has dropped the communicator.

@@ -85,8 +85,8 @@ pub trait Comm: SharesMemory + Send {
     /// [`Error::Memory`]; [`Error::Transport`] for counts that the library cannot represent.
     fn reserve_alltoallv(&self, send: &[Part], recv: &[Part]) -> Result<usize>;
 
-    /// Whether there are [flights](Comm::flight). Without them ranks exchange by
-    /// [`Comm::alltoallv`] alone.
+    /// Whether there are [flights](Comm::flight). Without them ranks exchange only by
+    /// [`Comm::alltoallv`].
     fn has_messages(&self) -> bool {
         true
     }
@@ -99,13 +99,14 @@ pub trait Comm: SharesMemory + Send {
     /// When the library fails.
     fn flight(&self, piece: Option<usize>) -> Result<Box<dyn Flight>>;
 
-    /// A communicator of the same ranks with messages of its own.
+    /// A communicator of the same ranks with separate messages.
     ///
     /// # Errors
     /// When a rank left or the library fails.
     fn dup(&self) -> Result<Box<dyn Comm>>;
 
-    /// Called when this rank unwinds out of a collective for good. It aborts the job if it must.
+    /// Called when a panic of this rank unwinds out of a collective. It aborts the job if the
+    /// others would wait forever.
     fn abandon(&self) {}
 
     /// Windows for one-sided communication.
@@ -113,7 +114,7 @@ pub trait Comm: SharesMemory + Send {
         None
     }
 
-    /// Messages in memory of devices; `None` where the communicator has none, on every rank alike.
+    /// Messages in memory of devices; `None` on every rank if the communicator has none.
     fn device(&self) -> Option<&dyn DeviceComm> {
         None
     }
@@ -123,15 +124,15 @@ pub trait Comm: SharesMemory + Send {
         None
     }
 
-    /// What notices ranks that have left. Without it, every collective does.
+    /// The detector of ranks that have left. Without it, every collective detects them.
     fn failure_detector(&self) -> Option<&dyn FailureDetector> {
         None
     }
 }
 
-/// What the ranks of a host share.
+/// The memory that the ranks of a host share.
 pub trait SharesMemory {
-    /// A number of the host of a rank: ranks with equal numbers can share memory. Not collective.
+    /// The number of a rank's host: ranks with equal numbers can share memory. Not collective.
     fn host(&self, rank: usize) -> usize;
 
     /// Shared memory of the ranks of this host. `None` if each rank has a host of its own.
@@ -182,7 +183,7 @@ pub trait FailureDetector {
 pub struct TeamComms {
     /// One for each thread.
     pub comms: Vec<Box<dyn Comm>>,
-    /// Where threads cannot send by themselves.
+    /// The funnel, if threads cannot send by themselves.
     pub funnel: Option<Box<dyn Funnel>>,
 }
 

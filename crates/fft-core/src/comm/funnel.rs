@@ -1,7 +1,7 @@
-//! Threads that communicate by another thread of their process.
+//! Threads that communicate through another thread of their process.
 
-/// Calls MPI for threads of its process (`MPI_THREAD_FUNNELED`), on a thread that may use the
-/// communicator that it was made of.
+/// Calls MPI for the threads of its process (`MPI_THREAD_FUNNELED`), on a thread that may use the
+/// communicator from which it was made.
 pub trait Funnel: Send {
     /// A guard that each thread holds while it may use its communicators. Take the guards of all
     /// threads before the first one starts.

@@ -1,4 +1,4 @@
-//! What a rank does, and when.
+//! Events: the activities of a rank, with their times.
 //!
 //! A plan that is traced records an event for each run, for each operation of its program and for
 //! each message that it encodes or decodes. Without a trace, each costs one test of an option.
@@ -13,10 +13,10 @@ use std::time::Instant;
 use crate::base::Timings;
 use crate::problem::Direction;
 
-/// What an [`Event`] is about.
+/// The activity of an [`Event`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activity {
-    /// The agreement of ranks that their arrays fit, in which they wait for the latest one.
+    /// The agreement of ranks that their arrays fit, during which they wait for the last one.
     Agreement,
     /// A transform.
     Run(Direction),
@@ -43,13 +43,13 @@ pub enum Activity {
 /// Something that a rank has done.
 #[derive(Clone, Copy, Debug)]
 pub struct Event {
-    /// What it was.
+    /// The activity.
     pub activity: Activity,
     /// When it began.
     pub begin: Instant,
     /// When it ended.
     pub end: Instant,
-    /// Where its time went. It is zero for messages.
+    /// Where its time went. Zero for messages.
     pub spent: Timings,
     /// Whether a device measured `begin` and `end`.
     pub on_device: bool,
@@ -150,7 +150,7 @@ impl DerefMut for Recorder {
 impl Sub for Timings {
     type Output = Self;
 
-    /// What has been added since `before`.
+    /// The times that have been added since `before`.
     fn sub(self, before: Self) -> Self {
         Self {
             pack: self.pack.saturating_sub(before.pack),

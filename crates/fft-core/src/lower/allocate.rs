@@ -40,7 +40,7 @@ pub struct MemoryUse {
     pub peers_write: bool,
 }
 
-/// What the operations of a program need of one rank's memory.
+/// The memory that the operations of a program need on one rank.
 #[derive(Debug)]
 pub struct MemoryNeeds {
     /// The use of memory by each operation.
@@ -67,7 +67,7 @@ pub(crate) struct PlacedStep {
     pub(crate) window: Option<Place>,
 }
 
-/// What a step does.
+/// The action of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     /// Runs the operation of this number.

@@ -11,7 +11,7 @@ use crate::geometry::Topology;
 pub use crate::lower::device_chunks;
 use crate::problem::{Exchange, FlightCosts, Machine, Messages, Travel};
 
-/// Bytes of the numbers whose transforms [`Machine::flops`] is about.
+/// Bytes of the numbers whose transforms [`Machine::flops`] describes.
 const COMPLEX_BYTES: f64 = 16.0;
 /// Bytes copied in the time to locate another run of memory.
 const FOUND_BYTES: f64 = 192.0;
@@ -68,8 +68,8 @@ impl Spent {
 }
 
 impl Machine {
-    /// Whether copy engines that move chunks behind transforms take less time than transforms that
-    /// load their input over the links. Of GPUs of one host, each with `bytes`.
+    /// Whether copy engines that move chunks while transforms run take less time than transforms
+    /// that load their input over the links. For GPUs of one host, each with `bytes`.
     pub fn prefers_chunks(&self, bytes: usize, ranks: usize) -> bool {
         let (chunks, bytes) = (device_chunks(bytes, ranks), bytes as f64);
         let pass = Model::new(self, 1, ranks, ranks).pass(bytes);
@@ -218,7 +218,7 @@ impl<'a> Model<'a> {
         unpack += if packed > 0.0 { self.memory(near + far + packed) + decode } else { 0.0 };
         let meets = match travel {
             Travel::Read => load.near > 0.0,
-            // Leaders wait for the ranks of their host, and these for them.
+            // Leaders wait for the ranks of their host, and these wait for the leaders.
             Travel::Bundled => load.near + load.far > 0.0,
             _ => false,
         };
@@ -278,7 +278,8 @@ impl<'a> Model<'a> {
     }
 }
 
-/// What a reshape adds to transforms that run at the same time, with a share of the shorter one.
+/// The time that a reshape adds to transforms that run at the same time: the excess and a share of
+/// the shorter one.
 fn hidden(reshape: f64, transforms: f64, share: f64) -> f64 {
     (reshape - transforms).max(0.0) + share * reshape.min(transforms)
 }

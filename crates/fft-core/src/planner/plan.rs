@@ -52,9 +52,10 @@ impl Recipe {
         Ok(chosen)
     }
 
-    /// The layouts in which physical data of a problem is cheapest to take, and spectral data to
-    /// produce: where the first transform finds it, or the last leaves it, on all ranks. Each side
-    /// that is not `anywhere` stays, and the problem's own layouts are among those considered.
+    /// The layouts in which it is cheapest to take physical data of a problem, and to produce
+    /// spectral data: the layouts before the first transform and after the last one, on all ranks.
+    /// Each side that is not `anywhere` stays as it is. The problem's own layouts are considered,
+    /// too.
     ///
     /// # Errors
     /// The errors of [`Recipe::with_layouts`].

@@ -58,7 +58,7 @@ pub struct BytesMoved {
 /// The predicted time of an operation on the busiest rank.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PredictedOperation {
-    /// What it does, as [`Program`] prints it.
+    /// The operation, as [`Program`] prints it.
     pub text: String,
     /// Seconds by the model.
     pub seconds: f64,
@@ -89,8 +89,8 @@ impl Recipe {
         })
     }
 
-    /// What each operation of a direction does, and its predicted time on the problem's machine.
-    /// Bound programs can have others, because ranks may be able to do less than threads can. Empty
+    /// Each operation of a direction, with its predicted time on the problem's machine. Bound
+    /// programs can have other operations, because ranks may be able to do less than threads. Empty
     /// for a plan on devices if the machine has none.
     pub fn predict_operations(&self, direction: Direction) -> Vec<PredictedOperation> {
         let problem = self.problem();

@@ -1,4 +1,4 @@
-//! Maps by a few small numbers, in which a search looks up all the time.
+//! Maps with keys of a few small numbers, in which a search looks up very often.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};

@@ -18,8 +18,8 @@ pub enum Exchange {
     /// [`Exchange::Pipelined`] with one message from all ranks of a host to all ranks of another
     /// for each chunk. Ranks pack it in memory that they share, and unpack it there.
     ///
-    /// [`Exchange::Pipelined`] replaces it with [`Memory::Least`], on devices, and where each rank
-    /// has a host of its own.
+    /// [`Exchange::Pipelined`] replaces it with [`Memory::Least`], on devices, and if each rank has
+    /// a host of its own.
     Hosts,
     /// Non-blocking sends and receives. Each message is sent once packed and unpacked on arrival,
     /// or buffered for a fused unpack. Large data is split into chunks.
@@ -35,8 +35,8 @@ pub enum Exchange {
     KWay(u8),
     /// One-sided puts into a window, in chunks, to other hosts first.
     ///
-    /// All ranks drop such plans in the same order. [`Exchange::Pipelined`] replaces it, with a
-    /// warning, where one-sided communication is not available.
+    /// All ranks must drop such plans in the same order. [`Exchange::Pipelined`] replaces it, with
+    /// a warning, if one-sided communication is not available.
     Ring(Epochs),
 }
 
@@ -86,7 +86,7 @@ impl Travel {
     }
 }
 
-/// Where an exchange is to run.
+/// The conditions under which an exchange is to run.
 pub(crate) struct Setting {
     pub(crate) ranks: usize,
     pub(crate) hosts: usize,
@@ -98,7 +98,8 @@ pub(crate) struct Setting {
     /// Whether ranks can put into each other's memory.
     pub(crate) can_put: bool,
     /// Mean bytes of a message in pencils, where each rank has one for each other rank of its row
-    /// or column. As floating point: the search reports what cannot be counted.
+    /// or column. It is a floating-point number, because the search itself reports sizes that
+    /// cannot be counted.
     pub(crate) message_bytes: f64,
 }
 
@@ -114,9 +115,9 @@ pub(crate) struct FlightCosts<'a> {
     pub(crate) collected: f64,
     /// The latency of the slowest link.
     pub(crate) latency: f64,
-    /// Seconds of a number of messages of these bytes in all, over the slowest link.
+    /// Seconds of this number of messages with these bytes in total, over the slowest link.
     pub(crate) send: &'a dyn Fn(f64, f64) -> f64,
-    /// Seconds of memory accesses of these bytes.
+    /// Seconds of memory accesses to this number of bytes.
     pub(crate) memory: &'a dyn Fn(f64) -> f64,
 }
 
@@ -126,9 +127,9 @@ struct Traits {
     travel: Travel,
     /// Whether data is always cut in chunks, so that one is packed while others are in flight.
     chunked: bool,
-    /// Where it runs; [`Exchange::Pipelined`] replaces it elsewhere.
+    /// Whether it runs in a setting; if not, [`Exchange::Pipelined`] replaces it.
     runs: fn(&Setting) -> bool,
-    /// Where it may be the fastest, of several ranks.
+    /// Whether it may be the fastest in a setting with several ranks.
     suits: fn(&Setting) -> bool,
     /// Seconds of its messages.
     flight: fn(&FlightCosts<'_>, Exchange) -> f64,

@@ -68,13 +68,13 @@ names!(Kind, "kind", {
 struct Traits {
     /// The least number of points.
     least: usize,
-    /// What transforms lines.
+    /// The algorithm for lines.
     lines: Lines,
     /// The kind of the inverse transform, up to scale.
     inverse: Kind,
     /// Points after the forward transform.
     spectral_len: fn(n: usize) -> usize,
-    /// The factor of a forward and an inverse transform together.
+    /// The factor of a forward followed by an inverse transform.
     logical_len: fn(n: usize) -> usize,
     /// The gain of the forward transform, from `n` and the root of the logical length.
     gain: fn(n: f64, root: f64) -> Gain,
@@ -98,7 +98,7 @@ static TRAITS: [Traits; Kind::ALL.len()] = {
     all
 };
 
-/// What transforms lines.
+/// The algorithm for lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lines {
     /// Nothing.
@@ -241,7 +241,7 @@ impl Kind {
         self.traits().lines
     }
 
-    /// The gain of the unscaled transform of `n` points, of whole spectra.
+    /// The gain of the unscaled transform of `n` points, for whole spectra.
     pub(crate) fn gain(self, direction: Direction, n: usize) -> Gain {
         let root = (self.logical_len(n) as f64).sqrt();
         let kind = direction.choose(self, self.undone_by());
@@ -253,8 +253,8 @@ impl Kind {
         (self.traits().mode)(n, index)
     }
 
-    /// The length of an axis of `n` points over their spacing. Ends that are points of the data,
-    /// and those a whole or half a spacing beyond, all count.
+    /// The length of an axis of `n` points, in units of their spacing, up to its ends, whether they
+    /// are points of the data or a half or whole spacing beyond.
     pub(crate) fn intervals(self, n: usize) -> f64 {
         if self.is_real() { self.logical_len(n) as f64 / 2.0 } else { n as f64 }
     }

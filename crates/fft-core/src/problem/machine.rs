@@ -51,7 +51,7 @@ pub struct Machine {
     pub encode: Codecs,
     /// Bytes of decoded data per second.
     pub decode: Codecs,
-    /// How the CPU transforms lines, which no prediction reads.
+    /// How the CPU transforms lines. Predictions do not use it.
     #[serde(default)]
     pub lines: LineCosts,
 }
@@ -247,7 +247,7 @@ impl Machine {
     }
 }
 
-/// The slowdown of lengths with other prime factors than 2 and 3: assumed.
+/// The slowdown of lengths with prime factors other than 2 and 3. It is assumed.
 fn length_slowdown(n: usize) -> f64 {
     let mut rest = n.max(1);
     let mut factor: f64 = 1.0;
@@ -262,10 +262,9 @@ fn length_slowdown(n: usize) -> f64 {
 
 /// An assumed node of 16 cores.
 ///
-/// Memory and arithmetic are such that transforms of 64³ and 256³ points take the time that they
-/// took on a Xeon, a Zen 3 and a Zen 4 of the 2020s, within a factor of 1.5
-/// (`tests/core_tests/machine.rs`). The arithmetic of longer lines is slower because their data
-/// does not stay in caches.
+/// Memory and arithmetic are chosen so that transforms of 64³ and 256³ points take as long as on a
+/// Xeon, a Zen 3 and a Zen 4 of the 2020s, within a factor of 1.5 (`tests/core_tests/machine.rs`).
+/// The arithmetic of longer lines is slower because their data does not stay in caches.
 impl Default for Machine {
     fn default() -> Self {
         let assumed =

@@ -30,7 +30,7 @@ pub struct Problem {
     pub forward_scale: Scale,
     /// Scale of the inverse transform.
     pub inverse_scale: Scale,
-    /// The length of the transform along each axis. Beyond the grid of physical data, that is 0.
+    /// The length of the transform along each axis. Physical data is 0 beyond its grid.
     pub zero_padded: PerAxis<usize>,
     /// The modes that are kept along each axis: the modes of a transform of this length.
     pub modes: PerAxis<usize>,
@@ -234,7 +234,7 @@ impl Problem {
             let expected = "only wire tolerance, or none that loses anything";
             return Err(Error::argument("wire beside a strict tolerance", wire, expected));
         }
-        // Below twice the rounding error nothing is left for the wire.
+        // A tolerance below twice the rounding error leaves nothing for the wire.
         let least = 2.0 * self.rounding();
         if tolerance.value() < least {
             // Rounded up, so that the printed value is accepted.

@@ -9,7 +9,7 @@ use crate::base::cache_sizes::{
 };
 use crate::geometry::Topology;
 
-/// Chunks of a rank's data at most, where hosts send as one.
+/// The most chunks of a rank's data if hosts send as one.
 const MOST_BUNDLES: usize = 16;
 /// Chunks of a rank's data from which on they are streamed.
 const MANY_CHUNKS: usize = 8;
@@ -43,7 +43,7 @@ pub struct TransportPolicy {
     pub tile_bytes: usize,
     /// Maximum rounds of an exchange.
     pub rounds: usize,
-    /// Bytes of a chunk, where its size matters and is not the default.
+    /// Bytes of a chunk, if its size matters and is not the default.
     pub uncommon_chunk: Option<usize>,
 }
 
@@ -110,7 +110,7 @@ impl Sizes {
 }
 
 impl Problem {
-    /// Where its exchanges run. Cost: O(ranks).
+    /// The setting of its exchanges. Cost: O(ranks).
     pub(crate) fn setting(&self) -> Setting {
         let ranks = self.input.ranks();
         let hosts = Topology::new(&self.hosts, ranks);
@@ -144,7 +144,7 @@ impl TransportPolicy {
     /// The policy of a problem. Cost: O(ranks).
     pub fn of(problem: &Problem) -> Self {
         let (named, setting) = (problem.options.exchange, problem.setting());
-        // Planned as it is named, even on devices, where it does not run.
+        // A named exchange is planned as it is, even on devices, where another one runs.
         let puts = named.travel() == Travel::Put;
         let exchange = if puts { named } else { named.executed(&setting) };
         let sizes = Sizes::of(problem, &setting, exchange);
@@ -153,7 +153,7 @@ impl TransportPolicy {
         let chunked = named.is_chunked() || least || sizes.streams;
         let (bytes, bundles) = (sizes.chunk_bytes(problem), sizes.bundling_hosts.is_some());
         let fine = least || named.travel().is_collective() || bundles;
-        // What peers read is transformed in this rank's memory.
+        // Data that peers read is transformed in this rank's memory.
         let pipelined = chunked && !(named.reads_peers() && setting.shares_hosts);
         let tile_bytes = if least { bytes } else { usize::MAX };
         let matters = (chunked || sizes.may_stream) && !all_near && setting.ranks > 1;

@@ -66,14 +66,14 @@ impl Budget {
         Self(2.0 * FEW)
     }
 
-    /// Whether so many more messages may be simulated.
+    /// Whether `messages` more messages may be simulated.
     fn takes(&mut self, messages: f64) -> bool {
         let takes = messages <= FEW.min(self.0);
         self.0 -= if takes { messages } else { 0.0 };
         takes
     }
 
-    /// The time of a recipe, with messages in this order or in that of its exchange.
+    /// The time of a recipe, with messages in this order or in the order of its exchange.
     pub(crate) fn guess(
         &mut self,
         recipe: &Recipe,
@@ -185,11 +185,11 @@ pub(crate) struct Limits {
 /// Bytes of the rank that has most.
 #[derive(Serialize)]
 pub(crate) struct Memory {
-    /// Of input and output together.
+    /// Bytes of input and output together.
     pub(crate) data: f64,
-    /// Of the data between two steps.
+    /// Bytes of the data between two steps.
     pub(crate) between: f64,
-    /// Of all messages of a reshape, outgoing and incoming.
+    /// Bytes of all messages of a reshape, outgoing and incoming.
     pub(crate) messages: f64,
 }
 

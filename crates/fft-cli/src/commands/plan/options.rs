@@ -42,7 +42,7 @@ pub(crate) struct Options {
 pub(crate) struct Scaling {
     #[command(flatten)]
     pub(super) place: Where,
-    /// Numbers of ranks; the problem is that of the first.
+    /// Numbers of ranks; the problem is for the first one.
     #[arg(
         long,
         value_name = "P,...",

@@ -87,7 +87,7 @@ impl<'a> Fastest<'a> {
         }
     }
 
-    /// What is said after a row.
+    /// The mark at the end of a row.
     fn mark(&self, name: &str) -> &'static str {
         match [self.predicted, self.simulated].map(|fastest| fastest == Some(name)) {
             [true, true] => "  fastest",

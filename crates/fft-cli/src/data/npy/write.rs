@@ -1,4 +1,4 @@
-//! Writing an array: one rank makes a temporary file beside the final one, every rank writes its
+//! Writing an array: one rank makes a temporary file next to the final one, every rank writes its
 //! brick into it, and the first rank renames it.
 //!
 //! Each run is written by itself: a block with the gaps between runs would undo other ranks' work.
@@ -20,9 +20,9 @@ use crate::data::replace::{Replacement, cannot};
 pub(crate) struct Output(Replacement);
 
 impl Output {
-    /// Makes the file beside `path`, with the header and room for the data. Called by one rank;
-    /// `has_name` if ranks of other processes open it. Disk space is reserved where the file system
-    /// can do that, so that a full disk is found before the computation.
+    /// Makes the file next to `path`, with the header and room for the data. Called by one rank;
+    /// `has_name` if ranks of other processes open it. Disk space is reserved if the file system
+    /// supports it, so that a full disk is found before the computation.
     ///
     /// # Errors
     ///

@@ -66,7 +66,7 @@ impl Axis {
         if every > 1 {
             return self.decade_ticks(first, last, every);
         }
-        // Where there is room, 2 and 5 times powers of ten have labels too.
+        // If there is room, 2 and 5 times powers of ten have labels, too.
         let roomy = 3.0 * (self.hi - self.lo) <= most as f64 && !self.scientific();
         let digits: &[i32] = if first >= last || roomy { &[1, 2, 5] } else { &[1] };
         let ticks = self.digit_ticks(digits);
@@ -76,7 +76,7 @@ impl Axis {
         }
     }
 
-    /// Ticks at powers of ten, of which every `every`th has a label.
+    /// Ticks at powers of ten; one of `every` has a label.
     fn decade_ticks(&self, first: i32, last: i32, every: i32) -> Vec<Tick> {
         let tick = |exponent: i32| {
             let label = (exponent % every == 0).then(|| power_of_ten(1, exponent, true));

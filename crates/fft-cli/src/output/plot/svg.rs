@@ -17,7 +17,7 @@ const LEGEND_ROW: f64 = 22.0;
 const CHARACTER: f64 = 7.2;
 const MARKER_DISTANCE: f64 = 14.0;
 
-/// Colours of curves, which colour-blind people can tell apart.
+/// Colours of curves that colour-blind people can distinguish.
 pub(crate) const COLOURS: [&str; 6] =
     ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b07800", "#56b4e9"];
 const MARKERS: [&str; 4] = [
