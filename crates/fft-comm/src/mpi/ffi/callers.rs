@@ -6,8 +6,8 @@
 //! | `MPI_THREAD_SERIALIZED` | any, one at a time |
 //! | `MPI_THREAD_MULTIPLE` | any |
 //!
-//! That calls do not overlap cannot be seen here. Callers of unsafe functions promise it; others
-//! are held to the thread that made the communicator.
+//! Whether calls overlap cannot be checked here. Callers of unsafe functions promise that they do
+//! not; other communicators can be used only on the thread that made them.
 
 use std::ffi::c_int;
 use std::thread::ThreadId;
@@ -22,7 +22,7 @@ use super::calls::{is_finalized, is_initialized, world_rank};
 pub(in crate::mpi) enum Callers {
     /// Any: MPI allows several, or calls do not overlap.
     Any,
-    /// The one that made the object; others need this level.
+    /// The thread that made the object; others need this level.
     One { thread: ThreadId, level: &'static str },
 }
 
@@ -68,7 +68,7 @@ impl Callers {
         Ok(Self::One { thread: std::thread::current().id(), level })
     }
 
-    /// Whether this thread is one of them, and MPI has not been finalised.
+    /// Checks that this thread is one of them, and that MPI has not been finalised.
     ///
     /// # Errors
     /// [`Error::Transport`].
