@@ -17,7 +17,8 @@ pub(crate) struct Copies {
     on_device: bool,
 }
 
-/// Ghost points as programs say it: how many below and above, and whether the grid is periodic.
+/// Ghost points as programs describe them: how many below and above, and whether the grid is
+/// periodic.
 pub(crate) struct Around {
     pub(crate) lower: [i64; MAX_AXES],
     pub(crate) upper: [i64; MAX_AXES],

@@ -40,10 +40,10 @@ pub(crate) fn family(transform: i32, axes: i32) -> Result<(Transform, usize), Er
 }
 
 impl Request {
-    /// A request in numbers that mean something.
+    /// A request from valid numbers.
     ///
     /// # Errors
-    /// [`Error::Argument`] or [`Error::Geometry`] for those that do not.
+    /// [`Error::Argument`] or [`Error::Geometry`] for invalid ones.
     pub(crate) fn new(
         (transform, axes): (Transform, usize),
         shape: &[i64],
