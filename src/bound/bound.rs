@@ -66,7 +66,7 @@ pub(crate) trait Bound: Send {
 
 #[cfg(feature = "cuda")]
 pub(crate) struct OnDevice<'a> {
-    /// What the plan was asked to use.
+    /// The transport that was requested.
     pub(crate) queue: &'a DeviceQueue,
     /// The transport to the ranks that are hardest to reach.
     pub(crate) transport: GpuTransport,

@@ -1,8 +1,8 @@
 //! Exposure epochs of ranks of a host on the device.
 //!
 //! ```text
-//! record `ready` behind this rank's queued work
-//! enter: tell others what is exposed, and lengths of messages; wait until all have entered
+//! record `ready` after this rank's queued work
+//! enter: announce the exposed memory and lengths of messages; wait until all have entered
 //!     make the stream wait for the others' `ready`
 //!     queue the work, record `accessed`
 //! exit: wait until all have queued theirs
