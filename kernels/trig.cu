@@ -14,14 +14,16 @@ constexpr u32 I = 1, II = 2, III = 3;
 
 // Arrays of `inner` lines side by side, of which each has `n` real numbers outside, and inside
 // `length` numbers, real or complex. From a number of a line to the next there are `pitch` numbers
-// outside and `inner` inside. An array takes `step` numbers inside.
+// outside and `along` inside, and from a line to the next one outside and `across` inside. An array
+// takes `step` numbers inside.
 struct Lines {
     u64 step, pitch;
+    u32 along, across;
     u32 n, inner, length, elements;
     Divisor by_n, by_inner, by_length;
     u32 type, sine;
 };
-static_assert(sizeof(Lines) == 64, "the host has the same");
+static_assert(sizeof(Lines) == 72, "the host has the same");
 
 template <class T> struct ComplexOf;
 template <> struct ComplexOf<float> { using Type = float2; };
@@ -45,6 +47,12 @@ struct Where {
         at = rest - array * length;
     }
 };
+
+// The first number of its line inside.
+__device__ inline u64 first_inside(const Lines& lines, const Where& where)
+{
+    return where.array * lines.step + u64(where.line) * lines.across;
+}
 
 // The numbers of a line outside, as a cosine transform takes them and gives them.
 template <class T>
@@ -105,10 +113,10 @@ __device__ double finished(const Lines& lines, const void* inside, u64 first, u3
     u32 n = lines.n;
     if (lines.type == III) {
         const T* real = static_cast<const T*>(inside) + first;
-        return real[u64(k % 2 == 0 ? k / 2 : n - 1 - k / 2) * lines.inner];
+        return real[u64(k % 2 == 0 ? k / 2 : n - 1 - k / 2) * lines.along];
     }
     const Complex<T>* complex = static_cast<const Complex<T>*>(inside) + first;
-    auto at = [&](u32 i) { return complex[u64(i) * lines.inner]; };
+    auto at = [&](u32 i) { return complex[u64(i) * lines.along]; };
     if (lines.type == I) return lines.sine ? -double(at(k + 1).y) : double(at(k).x);
     if (lines.type == II) {
         // Of the upper half, what is conjugate in the lower.
@@ -134,7 +142,7 @@ __device__ void before(const Lines& lines, const T* x, void* inside)
     for (u32 i = blockIdx.x * THREADS + threadIdx.x; i < lines.elements; i += gridDim.x * THREADS) {
         Where where(lines, i, lines.length, lines.by_length);
         Line<T> line(lines, where, x);
-        u64 to = where.array * lines.step + u64(where.at) * lines.inner + where.line;
+        u64 to = first_inside(lines, where) + u64(where.at) * lines.along;
         if (lines.type <= II) static_cast<T*>(inside)[to] = continued<T>(lines, line, where.at);
         else static_cast<Complex<T>*>(inside)[to] = prepared<T>(lines, line, where.at);
     }
@@ -146,7 +154,7 @@ __device__ void after(const Lines& lines, const void* inside, T* x, double facto
     for (u32 i = blockIdx.x * THREADS + threadIdx.x; i < lines.elements; i += gridDim.x * THREADS) {
         Where where(lines, i, lines.n, lines.by_n);
         u32 k = where.at, n = lines.n, from = lines.sine && lines.type == II ? n - 1 - k : k;
-        double y = finished<T>(lines, inside, where.array * lines.step + where.line, from);
+        double y = finished<T>(lines, inside, first_inside(lines, where), from);
         bool minus = lines.sine && lines.type >= III && k % 2 == 1;
         x[(u64(where.array) * n + k) * lines.pitch + where.line] = T((minus ? -y : y) * factor);
     }

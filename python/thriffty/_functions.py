@@ -1,9 +1,9 @@
-"""The names and arguments of ``scipy.fft`` and ``numpy.fft``, for arrays of one process.
+"""The functions of ``scipy.fft`` and ``numpy.fft``, with their names and arguments.
 
-Beyond those, `out` takes the result, as in NumPy, whose name `a` for the array works as well.
-`workers` is the number of threads: by default :func:`get_workers`, -1 is the same and -2 one less.
-With `overwrite_x` the result may take the memory of `x`. float16, integers and lists become float32
-or float64; long doubles are refused.
+As in NumPy, `out` takes the result, and the array can be passed as `a`. `workers` is the number of
+threads: -1 stands for the default, which is :func:`get_workers`, and -2 for one less. With
+`overwrite_x` the result may take the memory of `x`. float16 becomes float32, and integers
+become float64. Long doubles are refused.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def integers(values: Lengths) -> tuple[int, ...] | None:
 
 
 def number_type(dtype: np.dtype) -> np.dtype:
-    """The single or double precision, real or complex, in which numbers are transformed."""
+    """The type in which numbers are transformed: real or complex, of single or double precision."""
     if dtype.kind in "biu":
         return np.dtype(np.float64)
     if dtype == np.float16:
@@ -56,7 +56,7 @@ class Extent(NamedTuple):
 def extent(
     shape: tuple[int, ...], s: tuple[int, ...] | None, axes: tuple[int, ...] | None
 ) -> Extent:
-    """What `s` and `axes` mean for an array of this shape."""
+    """The axes and lengths for the arguments `s` and `axes`, for an array of this shape."""
     dimensions = len(shape)
     if axes is None:
         first = 0 if s is None else dimensions - len(s)
@@ -75,7 +75,7 @@ def extent(
         s = (-1,) * len(axes)
     if len(s) != len(axes):
         raise argument("lengths", list(s), f"one for each of {len(axes)} axes")
-    # As in NumPy, -1 is the length that there is.
+    # As in NumPy, -1 keeps the length.
     lengths = tuple(shape[axis] if n == -1 else n for n, axis in zip(s, axes))
     if any(n < 1 for n in lengths):
         raise argument("points", list(lengths), "at least 1 along each axis")
@@ -83,13 +83,13 @@ def extent(
 
 
 class _Asked(NamedTuple):
-    """What a Fourier transform does with an array of some shape and type."""
+    """A Fourier transform of arrays of one shape and type."""
 
     dtype: np.dtype
     # The shape that the array is cut or padded to.
     shape: tuple[int, ...]
     kinds: Items
-    # Of a real result, the points along its halved axis.
+    # For a real result, the number of points along its halved axis.
     length: int | None
 
 
@@ -131,7 +131,7 @@ def with_lengths(
 
 
 def resized(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """The beginning of `x` along some axes, or `x` with zeros after it."""
+    """`x`, cut or padded with zeros at the end of each axis."""
     if shape == x.shape:
         return x
     both = tuple(slice(min(a, b)) for a, b in zip(x.shape, shape))
@@ -143,7 +143,7 @@ def resized(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def is_mine(numbers: np.ndarray, given: Any, overwrite_x: bool) -> bool:
-    """Whether the memory of `numbers`, made from the argument, may be used for the result."""
+    """Whether the result may take the memory of `numbers`, which were made from the argument."""
     if overwrite_x:
         return numbers.flags.writeable
     return numbers is not given and not np.may_share_memory(numbers, np.asarray(given))
@@ -158,7 +158,7 @@ def check(out: Any, plan: Any = None) -> None:
 
 
 def give(result: np.ndarray, out: np.ndarray | None) -> np.ndarray:
-    """The result, or `out` with it."""
+    """The result, copied to `out` if there is one."""
     if out is None:
         return result
     if out.shape != result.shape or out.dtype != result.dtype:
@@ -170,7 +170,7 @@ def give(result: np.ndarray, out: np.ndarray | None) -> np.ndarray:
 
 
 def one_axis(n: int | None, axis: int) -> tuple[tuple[int] | None, tuple[int]]:
-    """The arguments of one axis as those of several."""
+    """The arguments for one axis, as arguments for several axes."""
     if n is not None and index(n) < 1:
         raise argument("n", n, "at least 1")
     return (None if n is None else (index(n),), (index(axis),))
@@ -203,7 +203,7 @@ def _fourier(
     overwrite_x : bool
         Whether the result may take the memory of `x`.
     workers : int, optional
-        The number of threads, by default that of :func:`get_workers`.
+        The number of threads, by default :func:`get_workers`.
     out : array, optional
         Takes the result.
 

@@ -107,17 +107,17 @@ class Arrays(ABC, Generic[Array, Where]):
 
 
 class Transform(NamedTuple):
-    """What a transform does along each of its axes."""
+    """The transform along each of its axes."""
 
     axes: tuple[int, ...]
     kinds: tuple[str, ...]
     # The length of the transform.
     points: tuple[int, ...]
-    # How many of the lowest frequencies are kept.
+    # The number of lowest frequencies that are kept.
     modes: tuple[int, ...]
 
     def spectral(self) -> tuple[int, ...]:
-        """The number of frequencies."""
+        """The number of frequencies along each axis."""
         pairs = zip(self.kinds, self.modes)
         return tuple(n // 2 + 1 if kind == "r2c" else n for kind, n in pairs)
 
@@ -129,7 +129,7 @@ class Transform(NamedTuple):
 def fourier(
     shape: Shape, last: str, inverse: bool, s: Lengths, axes: Axes, modes: Lengths
 ) -> Transform:
-    """The transform that the arguments of ``fftn`` (`last` is c2c) or ``rfftn`` (r2c) ask for."""
+    """The transform for the arguments of ``fftn`` (`last` is c2c) or ``rfftn`` (r2c)."""
     if inverse and modes is not None and s is None:
         raise argument("s", None, "the shape of the result, with modes")
     found, points = extent(shape, integers(s), integers(axes))
@@ -150,7 +150,7 @@ def fourier(
 
 
 def cosines(shape: Shape, family: str, type: int, s: Lengths, axes: Axes) -> Transform:
-    """The transform that the arguments of ``dctn`` or ``dstn`` ask for."""
+    """The transform for the arguments of ``dctn`` or ``dstn``."""
     if type not in INVERSE_TYPES:
         raise argument("type", type, "1 to 4")
     found, points = extent(shape, integers(s), integers(axes))
@@ -171,7 +171,7 @@ def _kept(modes: Lengths, points: Shape) -> Shape:
 
 
 class Stage(NamedTuple):
-    """The arguments of a plan, and the shape of the whole array after it."""
+    """The arguments of a plan, and the shape of the whole array after its run."""
 
     points: Shape
     kinds: tuple[str, ...]
@@ -182,8 +182,8 @@ class Stage(NamedTuple):
 
 
 def stages(shape: Sequence[int], transform: Transform, inverse: bool) -> list[Stage]:
-    """The plans that transform an array of this shape, one after the other; none for a copy."""
-    # Of one point there is nothing to transform.
+    """The plans that transform an array of this shape one after another; none for a copy."""
+    # Axes with one point need no transform.
     rows = sorted(row for row in zip(*transform) if row[1:] != ("c2c", 1, 1))
     if not rows:
         return []
@@ -191,7 +191,7 @@ def stages(shape: Sequence[int], transform: Transform, inverse: bool) -> list[St
     now, _ = _parts(physical, {axis: kind for axis, kind, *_ in rows})
     parts = [[row for row in rows if row[0] in now], [row for row in rows if row[0] not in now]]
     if inverse:
-        # The halved axis, of `now`, is real at one end: it comes last.
+        # The halved axis, which is in `now` and real at one end, comes last.
         parts.reverse()
     found = []
     for part in filter(None, parts):
@@ -205,7 +205,7 @@ def _stage(shape: Sequence[int], transform: Transform, inverse: bool) -> Stage:
     physical = with_lengths(shape, transform.axes, transform.points)
     kinds = dict(zip(transform.axes, transform.kinds))
     batch, points, named = _joined(physical, kinds)
-    # Other axes are joined, and transformed ones come in the order that they have in the array.
+    # Other axes are joined, and transformed axes keep their order.
     kept = iter(transform.modes)
     modes = tuple(n if kind == "none" else next(kept) for n, kind in zip(points, named))
     result = transform.result(shape, inverse)

@@ -1,4 +1,4 @@
-"""Transforms of JAX's arrays, with gradients, on CPUs and GPUs, of one device or of a mesh.
+"""Transforms of JAX arrays with gradients, on CPUs and GPUs, for one device or a mesh.
 
 The functions have the names and arguments of ``jax.numpy.fft``, and of SciPy's cosine and sine
 transforms::
@@ -6,15 +6,15 @@ transforms::
     import thriffty.jax as fft
     y = fft.rfftn(x, axes=(-3, -2, -1))
 
-They work in `jit`, `grad` and `vmap`. With `sharding` an array is distributed over the devices of a
-mesh, along axes that are transformed as well::
+They work under `jit`, `grad` and `vmap`. With `sharding` an array is distributed over the devices
+of a mesh, and may be cut along transformed axes::
 
     cut = NamedSharding(mesh, PartitionSpec("ranks"))
     y = fft.rfftn(x, sharding=cut, out_sharding=NamedSharding(mesh, PartitionSpec(None, "ranks")))
 
-If each process of ``jax.distributed`` has one GPU of the mesh, all on one host, the library
-exchanges the data. Otherwise it transforms the axes that devices have whole, and XLA exchanges the
-data in between, because XLA runs several calls on CPUs in an order of its own on each device.
+If each process of ``jax.distributed`` has one GPU of the mesh and all are on one host, the library
+exchanges the data. Otherwise it only transforms axes that are whole on each device, and XLA
+exchanges data in between, because on CPUs XLA may run calls in a different order on each device.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Transforms of torch's tensors, with gradients, on CPUs and GPUs, of one process or of several.
+"""Transforms of torch tensors with gradients, on CPUs and GPUs, for one process or several.
 
 The functions have the names and arguments of ``torch.fft``, and of SciPy's cosine and sine
 transforms::
@@ -10,9 +10,9 @@ A tensor is transformed on its device, and on a GPU in the order of the current 
 transformed by all ranks of its mesh. :func:`forward` and :func:`inverse` transform this rank's
 brick by a :class:`thriffty.Plan`, which may have any kinds and options.
 
-All are differentiable any number of times, compile as a whole, and take tensors of half precision
-as float32, as under autocast. Forward-mode derivatives and ``torch.func.vmap`` are not there:
-arrays one after the other are transformed at once as they are.
+All functions are differentiable any number of times and compile with ``fullgraph=True``. Tensors of
+half precision become float32, also under autocast. Forward-mode derivatives and ``torch.func.vmap``
+are not supported. You do not need vmap for batches: leading axes are transformed in one call.
 """
 
 from __future__ import annotations
@@ -67,27 +67,27 @@ def forward(x: Tensor, plan: Plan) -> Tensor:
     Parameters
     ----------
     x : Tensor
-        Of the plan's `input_dtype` and `input_shape`, on its device. It is copied if its order in
-        memory is not the plan's.
+        A tensor of the plan's `input_dtype` and `input_shape`, on its device. It is copied if its
+        order in memory is not the plan's.
     plan : thriffty.Plan
-        Gradients use it too, or a second one with exchanged scales, which the first gradient makes
-        unless ``norm="ortho"``. Keep it as long as they are needed.
+        Keep it as long as you need gradients. With ``norm="ortho"`` gradients use the same plan;
+        otherwise the first gradient makes a second one with exchanged scales.
 
     Returns
     -------
     Tensor
-        Of the plan's `output_dtype` and `output_shape`.
+        A tensor of the plan's `output_dtype` and `output_shape`.
 
     Raises
     ------
     ArgumentError
-        For a tensor of another type, shape or device; on all ranks.
+        If the type, shape or device is wrong; on all ranks.
     """
     return _by_plan(x, plan, False)
 
 
 def inverse(x: Tensor, plan: Plan) -> Tensor:
-    """Transforms this rank's spectral data by a plan, as :func:`forward`. Collective."""
+    """Transforms this rank's spectral data by a plan, like :func:`forward`. Collective."""
     return _by_plan(x, plan, True)
 
 

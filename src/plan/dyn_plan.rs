@@ -301,7 +301,7 @@ impl DynPlan {
         output: BytesMut<'_>,
     ) -> Result<(), Error> {
         let done = self.bound.run(direction, input, output);
-        self.record();
+        self.record(done.is_err());
         done
     }
 
@@ -309,7 +309,7 @@ impl DynPlan {
     fn agreed(&mut self, mine: Result<(), Error>) -> Result<(), Error> {
         let agreed = self.bound.executor_mut().agree(mine);
         if agreed.is_err() {
-            self.record();
+            self.record(true);
         }
         agreed
     }

@@ -26,7 +26,8 @@ impl DynPlan {
     /// floor, which is the time of their memory accesses or of their messages. `fft-cli trace`
     /// prints a summary. Ranks append to one file; on hosts without a common file system each host
     /// has its own. Several plans of the same ranks can share a file; other plans need one of their
-    /// own. Lines are written after each transform.
+    /// own. Lines are written after a failure, when the plan is dropped, and otherwise a few times
+    /// per second, so that a process that is killed loses little.
     ///
     /// Operations on a GPU have a track of their own, with times that the GPU measures. A traced
     /// transform waits for them, whereas other transforms return when all work is queued.
@@ -48,11 +49,11 @@ impl DynPlan {
     }
 
     /// Adds the events of the last run to the trace, if there is one.
-    pub(super) fn record(&mut self) {
+    pub(super) fn record(&mut self, has_failed: bool) {
         if let Some(tracer) = &mut self.tracer
             && let Some(recorder) = self.bound.executor_mut().recorder()
         {
-            tracer.record(&recorder.take_events());
+            tracer.record(&recorder.take_events(), has_failed);
         }
     }
 }

@@ -69,7 +69,7 @@ impl Tracer {
 
     /// Adds the events of one run; the event of the run itself comes last. If the ranks refused the
     /// run, it contains only the agreement.
-    pub(crate) fn record(&mut self, events: &[Event]) {
+    pub(crate) fn record(&mut self, events: &[Event], has_failed: bool) {
         let direction = events.iter().find_map(|event| match event.activity {
             Activity::Run(direction) => Some(direction),
             _ => None,
@@ -79,7 +79,11 @@ impl Tracer {
             self.file.add(&line);
         }
         self.runs += 1;
-        self.file.flush();
+        if has_failed {
+            self.file.flush();
+        } else {
+            self.file.flush_at_intervals();
+        }
     }
 
     fn line(&self, event: &Event, direction: Direction) -> String {

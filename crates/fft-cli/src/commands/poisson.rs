@@ -163,6 +163,8 @@ impl<K: Transform> Solver<K> {
         plan.comm().barrier()?;
         let start = Instant::now();
         plan.run_arrays(Direction::Forward, if from_phi { phi } else { rho }, modes)?;
+        let transformed = modes.synchronize();
+        plan.agree(transformed)?;
         let middle = Instant::now();
         let applied = domain.apply_array_in_place(operator, (modes, bytes));
         let applied = applied.and_then(|()| modes.synchronize());

@@ -229,7 +229,8 @@ impl Operation {
             let cause = match *waited > slowest / 2.0 {
                 true => {
                     "ranks wait for messages or each other: are there as many cores as ranks, \
-                         and do messages take the fast network?"
+                     do messages take the fast network, and is the machine of the model this one \
+                     (fft-cli calibrate)?"
                 }
                 false => {
                     "are ranks bound to cores, and is the machine of the model this one \

@@ -113,6 +113,8 @@ impl PartRecord {
 pub(crate) struct LinesRecord {
     pub(crate) step: u64,
     pub(crate) pitch: u64,
+    pub(crate) along: u32,
+    pub(crate) across: u32,
     pub(crate) n: u32,
     pub(crate) inner: u32,
     pub(crate) length: u32,

@@ -16,6 +16,13 @@ use crate::ffi::{DeviceMemory, FftPlan, after_trig, before_trig};
 /// The alignment of parts of the work area.
 const ALIGN: usize = 256;
 
+/// Lines side by side from which on they stay so inside, where neighbours are accessed together.
+const SIDE_BY_SIDE: usize = 32;
+/// Runs of cuFFT, one for each array of lines side by side, that cost little.
+const FEW_RUNS: usize = 8;
+/// Bytes of an array from which on a run takes longer than its launch.
+const LONG_RUN: usize = 4 << 20;
+
 /// A cosine or sine transform along one axis.
 pub(super) struct Trig<T> {
     kernels: [Kernel; 2],
@@ -83,6 +90,13 @@ impl InnerFft {
         }
     }
 
+    /// Whether lines inside lie one after another, so that cuFFT runs once for all arrays.
+    fn are_rows(&self, outer: usize, inner: usize, real: usize) -> bool {
+        let [before, after] = self.sides().map(|(length, width)| length * width);
+        let is_long = before.max(after) * inner * real >= LONG_RUN;
+        outer > 1 && (inner < SIDE_BY_SIDE || outer > FEW_RUNS && !is_long)
+    }
+
     /// The transforms as a group over `outer` × length × `inner` elements.
     fn group(&self, pass: &Pass, outer: usize, inner: usize) -> FftGroup {
         let sides = self.sides();
@@ -105,20 +119,23 @@ impl InnerFft {
     }
 
     /// The argument of the kernel before or after, for arrays of `array` real numbers each inside,
-    /// and of a pitch outside.
+    /// perhaps in rows, and of a pitch outside.
     fn record(
         &self,
         side: usize,
         [outer, n, inner]: [usize; 3],
-        [array, pitch]: [usize; 2],
+        ([array, pitch], rows): ([usize; 2], bool),
     ) -> Result<LinesRecord, GpuError> {
         let (length, width) = self.sides()[side];
         let elements = outer * inner * if side == 0 { length } else { n };
         let what = "the numbers of a cosine or sine transform";
         GpuError::at_most(what, elements, MOST_ELEMENTS)?;
+        let [along, across] = if rows { [1, length] } else { [inner, 1] };
         Ok(LinesRecord {
             step: (array / width) as u64,
             pitch: pitch as u64,
+            along: along as u32,
+            across: across as u32,
             n: n as u32,
             inner: inner as u32,
             length: length as u32,
@@ -143,7 +160,11 @@ impl<T: GpuReal> Trig<T> {
         let inner = group.lens[0][place + 1..].iter().product::<usize>() * width;
         let pitch = group.pitch.map_or(inner, |pitch| pitch * width);
         let (sides, complex) = (inside.sides(), inside.run == FftRun::Forward);
-        let lines = LineLayout::new(&inside.group(pass, outer, inner));
+        let rows = inside.are_rows(outer, inner, size_of::<T>());
+        let lines = LineLayout::new(&match rows {
+            true => inside.group(pass, outer * inner, 1),
+            false => inside.group(pass, outer, inner),
+        });
         let plan = FftPlan::new(gpu, inside.run, &lines.fft)?;
         // cuFFT requires that each real array begins where a complex number may.
         let apart = lines.times > 1 && !complex;
@@ -162,7 +183,7 @@ impl<T: GpuReal> Trig<T> {
         let bytes = [work, size(arrays[0]), after];
         let kernel = |name: &str| gpu.kernel(Source::Trig, &format!("{name}_{}", T::NAME));
         let lens = [outer, pass.n, inner];
-        let record = |side: usize| inside.record(side, lens, [arrays[side], pitch]);
+        let record = |side: usize| inside.record(side, lens, ([arrays[side], pitch], rows));
         Ok(Self {
             kernels: [kernel("before")?, kernel("after")?],
             records: [record(0)?, record(1)?],

@@ -43,5 +43,5 @@ pub(crate) use shared_arrays::SharedArrays;
 pub use shared_arrays::SharedSlice;
 pub(crate) use slots::{DeviceSlot, SlotMemory};
 pub(crate) use spectral::{
-    Operands, SystemsMemory, by_wavenumbers, derivatives, products, run_systems, threads_of,
+    Operands, SystemsKernel, SystemsMemory, by_wavenumbers, derivatives, products, run_systems,
 };

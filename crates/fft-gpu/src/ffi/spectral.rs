@@ -89,32 +89,41 @@ pub(crate) struct SystemsMemory {
     /// The tables of the record.
     pub(crate) rows: CudaSlice<f64>,
     pub(crate) squares: CudaSlice<f64>,
-    /// Numbers for all threads, and how many each needs.
+    /// Numbers that threads keep.
     pub(crate) room: CudaSlice<f64>,
+}
+
+/// A kernel of `systems.cu`, and numbers that each thread keeps.
+pub(crate) struct SystemsKernel {
+    pub(crate) kernel: Kernel,
     pub(crate) room_of_thread: usize,
 }
 
-/// The threads of a launch with one thread for each system, as many as are resident.
-pub(crate) fn threads_of(kernel: &Kernel, systems: &SystemsRecord) -> usize {
-    grid_of(kernel, systems.count()).grid_dim.0 as usize * THREADS as usize
+impl SystemsKernel {
+    /// Numbers that the threads of a launch keep: one thread for each system, as many as are
+    /// resident.
+    pub(crate) fn room(&self, systems: &SystemsRecord) -> usize {
+        let blocks = grid_of(&self.kernel, systems.count()).grid_dim.0;
+        blocks as usize * THREADS as usize * self.room_of_thread
+    }
 }
 
 /// Solves systems with a number that is added to their diagonal, or multiplies by their matrices.
 pub(crate) fn run_systems(
-    (stream, kernel): (&CudaStream, &Kernel),
+    (stream, how): (&CudaStream, &SystemsKernel),
     systems: &SystemsRecord,
     memory: &mut SystemsMemory,
     (more, width): (f64, u32),
     arrays: Operands<'_>,
 ) -> Result<(), GpuError> {
     let [src, dst] = operands(arrays, systems.points(), [1, 1], width)?;
-    let needed = threads_of(kernel, systems) * memory.room_of_thread;
-    assert!(needed <= memory.room.len(), "room for all threads");
+    assert!(how.room(systems) <= memory.room.len(), "room for all threads");
     let (rows, _rows) = memory.rows.device_ptr(stream);
     let (squares, _squares) = memory.squares.device_ptr(stream);
     let (room, _room) = memory.room.device_ptr_mut(stream);
     let systems = &SystemsRecord { rows, squares, room, ..*systems };
-    let (grid, what) = (grid_of(kernel, systems.count()), "launching tridiagonal systems");
+    let (kernel, what) = (&how.kernel, "launching tridiagonal systems");
+    let grid = grid_of(kernel, systems.count());
     // SAFETY: the arguments are those of kernels of `systems.cu`. They access one component, found
     // in both arrays, the tables that were made with the record, and the room of their threads. The
     // guards outlive the launch.

@@ -6,8 +6,8 @@ use cudarc::driver::CudaStream;
 use fft_core::{Precision, SystemTask, Systems};
 
 use crate::abi::systems::{SystemTables, SystemsRecord, room_of_thread};
-use crate::base::{Gpu, GpuError, Kernel, Source, tried};
-use crate::ffi::{self, Operands, SystemsMemory};
+use crate::base::{Gpu, GpuError, Source, tried};
+use crate::ffi::{self, Operands, SystemsKernel, SystemsMemory};
 
 /// Systems of a rank's modes, with their coefficients on the device.
 pub(super) struct DeviceSystems {
@@ -16,8 +16,8 @@ pub(super) struct DeviceSystems {
     width: usize,
     /// One launch at a time has the room.
     memory: Mutex<SystemsMemory>,
-    solve: Kernel,
-    differences: Kernel,
+    solve: SystemsKernel,
+    differences: SystemsKernel,
 }
 
 impl DeviceSystems {
@@ -30,18 +30,21 @@ impl DeviceSystems {
         (width, precision): (usize, Precision),
     ) -> Result<Self, GpuError> {
         let SystemTables { record, rows, squares } = SystemTables::new(systems)?;
-        let kernel = |what| gpu.kernel(Source::Systems, &format!("{what}_{precision}x{width}"));
+        let kernel = |what, room_of_thread| {
+            let kernel = gpu.kernel(Source::Systems, &format!("{what}_{precision}x{width}"))?;
+            Ok::<_, GpuError>(SystemsKernel { kernel, room_of_thread })
+        };
         let periodic = systems.are_periodic();
-        let solve = kernel(if periodic { "solve_periodic" } else { "solve" })?;
-        let room_of_thread = room_of_thread(systems.scheme().len(), width, periodic);
-        let numbers = ffi::threads_of(&solve, &record) * room_of_thread;
+        let what = if periodic { "solve_periodic" } else { "solve" };
+        let solve = kernel(what, room_of_thread(systems.scheme().len(), width, periodic))?;
+        let numbers = solve.room(&record);
         let failed = |why| GpuError::allocating(numbers * size_of::<f64>(), why);
         let room = stream.alloc_zeros(numbers).map_err(failed)?;
         let copied =
             |table: &[f64]| stream.clone_htod(table).map_err(tried("copying coefficients"));
         let (rows, squares) = (copied(&rows)?, copied(&squares)?);
-        let memory = Mutex::new(SystemsMemory { rows, squares, room, room_of_thread });
-        let differences = kernel("differences")?;
+        let memory = Mutex::new(SystemsMemory { rows, squares, room });
+        let differences = kernel("differences", 0)?;
         Ok(Self { record, width, memory, solve, differences })
     }
 
