@@ -109,7 +109,7 @@ impl Drop for Copies {
     }
 }
 
-/// Whether written arrays overlap no others.
+/// Checks that written arrays overlap no others.
 pub(crate) fn apart(read: &[Range<usize>], written: &[Range<usize>]) -> Result<(), Error> {
     let read = read.iter().map(|range| (range, false));
     let mut all: Vec<_> = read.chain(written.iter().map(|range| (range, true))).collect();

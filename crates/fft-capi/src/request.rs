@@ -97,7 +97,7 @@ pub(crate) fn one_of<V: Copy>(what: &str, found: i32, known: &[(i32, V)]) -> Res
     })
 }
 
-/// Whether it is a permutation is for the library to say.
+/// Reads an order of axes. The library checks that it is a permutation.
 pub(crate) fn order(what: &str, found: &[i32]) -> Result<PerAxis<usize>, Error> {
     let mut order = PerAxis::splat(found.len(), 0);
     for (axis, &given) in order.iter_mut().zip(found) {

@@ -156,7 +156,7 @@ impl Board {
         &self.processes
     }
 
-    /// Whether this rank can take part: this process is the one that made this object, and the
+    /// Checks that this rank can take part: this process is the one that made this object, and the
     /// group has not failed here.
     pub(super) fn check(&self) -> Result<(), Error> {
         let rank = self.ranks[self.own];

@@ -120,7 +120,7 @@ pub(crate) unsafe trait AddressSpace: Send {
 
     fn flags(&self, i: usize) -> &SyncFlags;
 
-    /// Whether the flags exist and this thread may wait at them.
+    /// Checks that the flags exist and that this thread may wait at them.
     fn ready(&self) -> Result<(), Error> {
         Ok(())
     }

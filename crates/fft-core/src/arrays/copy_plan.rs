@@ -83,8 +83,8 @@ impl CopyPlan {
         &self.least[role as usize]
     }
 
-    /// Whether arrays of these addresses and bytes can have this role. Those with points must begin
-    /// at a multiple of `align` bytes.
+    /// Checks that arrays of these addresses and bytes can have this role. Arrays with points must
+    /// begin at a multiple of `align` bytes.
     ///
     /// # Errors
     /// [`Error::Argument`] for another number of arrays and for other addresses, [`Error::Length`]

@@ -30,7 +30,7 @@ pub(in crate::mpi) fn any_thread() -> bool {
     mpi::environment::threading_support() == Threading::Multiple
 }
 
-/// Whether MPI has been initialised and not yet finalised.
+/// Checks that MPI has been initialised and not yet finalised.
 pub(super) fn running(call: &'static str) -> Result<(), Error> {
     let refuse = |text| Err(Error::Transport { rank: world_rank(), call, text });
     if is_finalized() {
