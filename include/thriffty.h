@@ -68,7 +68,7 @@ enum thriffty_status
      */
     THRIFFTY_STATUS_PLAN = 7,
     /**
-     * A bug of the library, on this rank alone: others may wait. The plan or copy cannot be used
+     * A bug of the library, on this rank only, so others may wait. The plan or copy cannot be used
      * again.
      */
     THRIFFTY_STATUS_INTERNAL = 8,
@@ -77,7 +77,7 @@ enum thriffty_status
      */
     THRIFFTY_STATUS_DEVICE = 9,
     /**
-     * Threads that the system would not start.
+     * The system did not start enough threads.
      */
     THRIFFTY_STATUS_THREADS = 10
 };
@@ -216,8 +216,8 @@ typedef struct thriffty_comm thriffty_comm;
 /**
  * A copy between local arrays of all ranks, ready to run any number of times.
  *
- * It may be used on any thread, by one at a time. A handle of none, or of a destroyed one, is
- * refused with `THRIFFTY_STATUS_PLAN`, on this rank alone: other ranks wait for it.
+ * It may be used on any thread, by one at a time. A handle that is not a copy, or was destroyed,
+ * is refused with `THRIFFTY_STATUS_PLAN` on this rank only, and other ranks wait for it.
  */
 typedef struct thriffty_copy thriffty_copy;
 
@@ -225,8 +225,8 @@ typedef struct thriffty_copy thriffty_copy;
  * The options of plans, by name. Nobody else uses them during a call. A plan that was made with
  * them does not need them.
  *
- * docs/options.md lists their names and what they mean, which
- * `thriffty_options_describe` writes as JSON. Options are equal on all ranks.
+ * docs/options.md lists their names and meanings, which `thriffty_options_describe` writes as
+ * JSON. Options are equal on all ranks.
  */
 typedef struct thriffty_options thriffty_options;
 
@@ -234,9 +234,9 @@ typedef struct thriffty_options thriffty_options;
  * A distributed transform, ready to run any number of times in both directions.
  *
  * A plan may be used on any thread, by one at a time; with MPI, on threads that may call MPI: with
- * `MPI_THREAD_SERIALIZED` any, if no two calls of the process overlap, and with less the one that
- * initialised MPI. A handle of no plan, or of a destroyed one, is refused with
- * `THRIFFTY_STATUS_PLAN`, on this rank alone: other ranks wait for it.
+ * `MPI_THREAD_SERIALIZED` on any, if no two calls of the process overlap, and with less on the one
+ * that initialised MPI. A handle that is not a plan, or was destroyed, is refused with
+ * `THRIFFTY_STATUS_PLAN` on this rank only, and other ranks wait for it.
  */
 typedef struct thriffty_plan thriffty_plan;
 
@@ -384,8 +384,8 @@ typedef struct thriffty_subarray {
 } thriffty_subarray;
 
 /**
- * The functions of a process group that somebody else has started: what `thriffty_comm_create`
- * makes a communicator of. Later versions have more functions at the end.
+ * The functions of a process group that another framework has started, from which
+ * `thriffty_comm_create` makes a communicator. Later versions have more functions at the end.
  *
  * Each gets the context of `thriffty_comm_create`. A status is 0 for success; after another one
  * the communicator fails, on this rank with the text of `error`. If a rank has ended, calls must
@@ -427,7 +427,7 @@ typedef struct thriffty_group_callbacks {
     /**
      * Writes 1 to `done` if a request has completed and, if it was to receive, the length of the
      * message to `bytes`. Otherwise it writes 0 to `done`. The memory of the message stays where
-     * it is until `test` has said 1 or failed. Then the request is not tested again.
+     * it is until `test` has written 1 or failed. Then the request is not tested again.
      */
     int32_t (*test)(void *context, uint64_t request, int32_t *done, size_t *bytes);
     /**
@@ -450,7 +450,7 @@ typedef struct thriffty_group_callbacks {
      */
     const char *(*error)(void *context);
     /**
-     * As `alltoallv`, of memory on the devices of plans. The data to send is ready when it is
+     * As `alltoallv`, for memory on the devices of plans. The data to send is ready when it is
      * called, and it must return only after all data has arrived. If a rank has none, data of
      * devices passes through the host.
      */
@@ -636,7 +636,7 @@ thriffty_status thriffty_plan_clear_timings(struct thriffty_plan *plan);
  * same on all ranks.
  *
  * What the caller promises:
- * Each pointer is NULL, where the number is not wanted, or has room for one.
+ * Each pointer is NULL, if the number is not wanted, or has room for one.
  */
 thriffty_status thriffty_plan_wire_error(const struct thriffty_plan *plan, double *estimate, double *bound);
 
@@ -651,8 +651,8 @@ int64_t thriffty_plan_recipe(const struct thriffty_plan *plan, char *recipe, siz
 
 /**
  * Writes, as `thriffty_plan_recipe`, why the recipe was chosen, for example "from wisdom, measured
- * 33.80 ms", and the candidates as a table, one line each: the times that the model expects, those
- * that were measured, and a mark at the choice.
+ * 33.80 ms", and the candidates as a table, one line each, with predicted and measured times, and
+ * a mark at the choice.
  *
  * What the caller promises:
  * `report` is NULL or has room for `room` bytes.
@@ -660,9 +660,9 @@ int64_t thriffty_plan_recipe(const struct thriffty_plan *plan, char *recipe, siz
 int64_t thriffty_plan_report(const struct thriffty_plan *plan, char *report, size_t room);
 
 /**
- * Fails on this rank in place of a transform. Every rank, also those that transform, returns
+ * Fails on this rank in place of a transform. Every rank, also one that transforms, returns
  * `THRIFFTY_STATUS_ARGUMENT` and the text "`what`: found `found`, expected `expected`". For
- * programs and bindings that check more than the library sees, such as types of elements.
+ * programs and bindings that check more than the library can, such as types of elements.
  * Collective.
  *
  * What the caller promises:
@@ -674,7 +674,7 @@ thriffty_status thriffty_plan_refuse(struct thriffty_plan *plan,
                                      const char *expected);
 
 /**
- * Saves what "measure" of the option "tuning" has found, for "wisdom:FILE" in later plans: adds an
+ * Saves the result of "measure" of the option "tuning", for "wisdom:FILE" in later plans: adds an
  * entry to this file, or replaces the entry of this transform on this machine. Collective.
  *
  * What the caller promises:
@@ -728,8 +728,8 @@ thriffty_status thriffty_copy_create(struct thriffty_copy **copy,
  * Plans the exchange that fills the ghost points of arrays, also at edges and corners, from the
  * bricks that have them. `side` is as for `thriffty_copy_create`. Collective. It runs in place.
  *
- * There are `lower` ghost points below each brick and `upper` above it along each axis. Where
- * `periodic` is not 0, the grid continues at its other end; elsewhere ghost points beyond the grid
+ * There are `lower` ghost points below each brick and `upper` above it along each axis. If
+ * `periodic` is not 0, the grid continues at its other end; otherwise ghost points beyond the grid
  * stay as they are.
  *
  * What the caller promises:
@@ -900,7 +900,7 @@ thriffty_status thriffty_options_destroy(struct thriffty_options *options);
  * lists the known ones. Not collective.
  *
  * The options keep the first failure of this and the following calls, and every plan that is made
- * with them fails with it, on all ranks. So you need to check the plan's status alone, and no rank
+ * with them fails with it, on all ranks. So you need to check only the plan's status, and no rank
  * waits for one that gave up.
  *
  * What the caller promises:
@@ -940,9 +940,9 @@ thriffty_status thriffty_options_set_integers(struct thriffty_options *options,
 thriffty_status thriffty_options_set_stream(struct thriffty_options *options, void *stream);
 
 /**
- * Sets each option whose name the environment has, as in `THRIFFTY_TOLERANCE=1e-6`: those that
- * say how a transform is done, and leave arrays and results as they are. For programs whose users
- * cannot set options otherwise.
+ * Sets options from the environment, as in `THRIFFTY_TOLERANCE=1e-6`: only options for how a
+ * transform is done, so that arrays and results keep their form. For programs whose users cannot
+ * set options otherwise.
  *
  * What the caller promises:
  * `options` is NULL or of `thriffty_options_create`.
@@ -972,7 +972,7 @@ int64_t thriffty_options_get_f(const struct thriffty_options *options, const cha
 /**
  * Writes all options as JSON, as `thriffty_options_get` writes one: an array of objects with
  * "name", "form", "names", "scope", "default" and "meaning". For programs that make their own
- * interface of them.
+ * interface from them.
  *
  * What the caller promises:
  * `json` is NULL or has room for `room` bytes.
@@ -1020,7 +1020,7 @@ thriffty_status thriffty_inverse_serial(int32_t transform,
                                         size_t output_bytes);
 
 /**
- * Gives up the plans that `thriffty_forward_serial` and `thriffty_inverse_serial` have made, with
+ * Frees the plans that `thriffty_forward_serial` and `thriffty_inverse_serial` have made, with
  * their memory and threads. Later calls make new ones.
  */
 thriffty_status thriffty_clear_plans(void);
@@ -1100,8 +1100,8 @@ thriffty_status thriffty_convolve(struct thriffty_plan *plan,
  * Collective.
  *
  * The plan has 2 or 3 axes, and its option "zero_padded" is twice the shape, or more. The kernel
- * has `output_bytes` of `thriffty_plan_sizes`, where the plan's data is. Densities are taken as
- * constant in each cell; in two dimensions the potential of a point is -ln(r)/2 pi.
+ * has `output_bytes` of `thriffty_plan_sizes`, where the plan's data is. Densities are assumed to
+ * be constant in each cell; in two dimensions the potential of a point is -ln(r)/2 pi.
  *
  * What the caller promises:
  * `spacing` is NULL or has as many numbers as the plan has axes; `kernel` has `bytes` bytes, which

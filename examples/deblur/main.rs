@@ -11,7 +11,7 @@
 //! Existing files of these names are replaced. Pictures are PNG files of any kind; 16 bits stay 16
 //! bits, and transparency is left out. Options:
 //!
-//! - `--motion LENGTH,ANGLE`: blurs by a motion so many pixels long, at an angle in degrees,
+//! - `--motion LENGTH,ANGLE`: blurs by a motion `LENGTH` pixels long, at an angle in degrees,
 //!   counter-clockwise from the right; `15,30` by default;
 //! - `--gaussian SIGMA`: blurs by a Gaussian of this standard deviation in pixels instead;
 //! - `--noise LEVEL`: adds noise of this standard deviation, where white is 1; 0 by default;

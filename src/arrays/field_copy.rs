@@ -157,7 +157,7 @@ impl<S: Side, K: Transform<Real: GpuReal>, const D: usize> FieldCopy<S, K, D, De
     }
 }
 
-/// Whether a field has an array on the device of a copy.
+/// Checks that a field has an array on the device of a copy.
 #[cfg(feature = "cuda")]
 fn is_on_device_of<S: Side, K: Transform, const D: usize>(
     field: &Field<S, K, D, Device>,

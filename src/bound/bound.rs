@@ -66,7 +66,7 @@ pub(crate) trait Bound: Send {
 
 #[cfg(feature = "cuda")]
 pub(crate) struct OnDevice<'a> {
-    /// What the plan was asked to use.
+    /// The transport that was requested.
     pub(crate) queue: &'a DeviceQueue,
     /// The transport to the ranks that are hardest to reach.
     pub(crate) transport: GpuTransport,
@@ -80,7 +80,7 @@ pub(crate) fn misplaced(what: &'static str, on_host: bool) -> Error {
     Error::argument(what, found, expected)
 }
 
-/// Whether an array is on the host, at an address for numbers of this precision.
+/// Checks that an array is on the host, aligned for numbers of this precision.
 pub(crate) fn check_on_host(
     what: &'static str,
     array: Bytes<'_>,

@@ -81,7 +81,7 @@ pub fn device_in_rotation(comm: &dyn Comm) -> usize {
 /// Binds a recipe to a device in its precision. Collective; all ranks have the same recipe.
 ///
 /// # Errors
-/// The same on every rank: those of [`Executor::bind`].
+/// The same on every rank: the errors of [`Executor::bind`].
 pub(crate) fn bind(
     comm: &dyn Comm,
     recipe: &Recipe,

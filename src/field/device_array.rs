@@ -62,7 +62,7 @@ impl DeviceArray {
         &self.gpu
     }
 
-    /// Whether it is on a plan's device.
+    /// Checks that it is on a plan's device.
     pub(crate) fn is_on(&self, context: &CudaContext) -> Result<(), Error> {
         match **self.gpu.context() == *context {
             true => Ok(()),

@@ -137,7 +137,7 @@ impl<S> Part<S> {
         Sizes::of(&self.problem, self.rank)
     }
 
-    /// Whether a plan for this problem can transform it.
+    /// Checks that a plan for this problem can transform it.
     pub(crate) fn fits(&self, problem: &Problem, rank: usize) -> Result<(), Error> {
         let fits = self.rank == rank
             && self.problem.batch == problem.batch
@@ -159,7 +159,7 @@ impl<S> Part<S> {
 }
 
 impl<S: Side> Part<S> {
-    /// Whether a field of another part has the same points in the same places.
+    /// Checks that a field of another part has the same points in the same places.
     pub(crate) fn has_points_of(&self, other: &Self) -> Result<(), Error> {
         let same = self.rank == other.rank
             && self.problem.batch == other.problem.batch

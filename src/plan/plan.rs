@@ -221,7 +221,7 @@ impl<K: Transform, const D: usize, L: Location> Plan<K, D, L> {
         Ok(Field::new(part.across(), data))
     }
 
-    /// Whether a field is for this plan's problem and rank.
+    /// Checks that a field is for this plan's problem and rank.
     pub(super) fn fits<S>(&self, part: &Part<S>) -> Result<(), Error> {
         part.fits(self.plan.problem(), self.comm().rank())
     }

@@ -80,7 +80,7 @@ impl Domain {
         field.record_error(multiplied);
     }
 
-    /// Whether this domain has the field's spectrum.
+    /// Checks that this domain has the field's spectrum.
     fn fits<K: Transform, const D: usize, L: Location>(
         &self,
         field: &Field<Spectral, K, D, L>,

@@ -135,7 +135,7 @@ fn freed_body() {
             drop(fields);
         }
         assert_eq!(held(), before, "shared arrays: {THINGS:?} (left now, right before)");
-        // Plans that are made to be measured, and plans of which one rank lacks something.
+        // Plans that are made to be measured, and plans for which one rank lacks something.
         let tuning = Tuning::Measure { budget: Duration::from_millis(200) };
         drop(Plan::<C2c, 3>::c2c(world, grid).tuning(tuning.clone()).build()?);
         drop(Plan::<C2c, 3>::c2c(world, grid).tuning(tuning).shared_arrays(true).build()?);

@@ -162,7 +162,7 @@ impl Held {
         keeping(self.on_device, || {
             self.plan_mut().agree(ready)?;
             let mut array = self.plan_mut().shared_zeros()?;
-            // The program may write there on another stream at once: the zeros come before.
+            // Waits, because the program may write there on another stream at once.
             agree(self.plan().comm(), array.synchronize())?;
             let at = match array.device_address() {
                 Some(at) => std::ptr::with_exposed_provenance_mut(at as usize),
@@ -205,7 +205,7 @@ impl Held {
         self.on_device
     }
 
-    /// `mine` where all ranks have `Ok`. Collective.
+    /// `mine` if all ranks have `Ok`. Collective.
     pub(crate) fn agree_with_all<R>(&mut self, mine: Result<R, Error>) -> Result<R, Error> {
         self.plan_mut().agree(mine)
     }
@@ -241,14 +241,14 @@ impl Held {
         self.plan().wire_error()
     }
 
-    /// Saves what was measured. Collective.
+    /// Saves the measurements. Collective.
     pub(crate) fn save_wisdom(&mut self, path: Result<&Path, Error>) -> Result<(), Error> {
         let plan = self.plan();
         plan.save_wisdom(agree(plan.comm(), path)?)
     }
 }
 
-/// A brick as programs see it.
+/// A brick as a struct of the C interface.
 fn told(brick: DynBrick) -> values::Brick {
     let mut told = values::Brick::default();
     for axis in 0..brick.axes() {

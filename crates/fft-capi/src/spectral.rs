@@ -107,7 +107,7 @@ impl Held {
         self.plan().problem().kinds.len()
     }
 
-    /// The domain of these lengths, made again where they change.
+    /// The domain of these lengths, which is made again if they change.
     fn domain(
         &mut self,
         lengths: impl FnOnce(&mut [f64]) -> Result<(), Error>,

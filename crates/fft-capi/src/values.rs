@@ -89,8 +89,8 @@ pub struct Subarray {
 /// The options of plans, by name. Nobody else uses them during a call. A plan that was made with
 /// them does not need them.
 ///
-/// docs/options.md lists their names and what they mean, which
-/// `thriffty_options_describe` writes as JSON. Options are equal on all ranks.
+/// docs/options.md lists their names and meanings, which `thriffty_options_describe` writes as
+/// JSON. Options are equal on all ranks.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     pub(crate) settings: Settings,
@@ -100,8 +100,8 @@ pub struct Options {
     pub(crate) failed: Option<Error>,
 }
 
-/// The functions of a process group that somebody else has started: what `thriffty_comm_create`
-/// makes a communicator of. Later versions have more functions at the end.
+/// The functions of a process group that another framework has started, from which
+/// `thriffty_comm_create` makes a communicator. Later versions have more functions at the end.
 ///
 /// Each gets the context of `thriffty_comm_create`. A status is 0 for success; after another one
 /// the communicator fails, on this rank with the text of `error`. If a rank has ended, calls must
@@ -162,7 +162,7 @@ pub struct GroupCallbacks {
     >,
     /// Writes 1 to `done` if a request has completed and, if it was to receive, the length of the
     /// message to `bytes`. Otherwise it writes 0 to `done`. The memory of the message stays where
-    /// it is until `test` has said 1 or failed. Then the request is not tested again.
+    /// it is until `test` has written 1 or failed. Then the request is not tested again.
     pub test: Option<
         unsafe extern "C" fn(
             context: *mut c_void,
@@ -182,7 +182,7 @@ pub struct GroupCallbacks {
     pub abandon: Option<unsafe extern "C" fn(context: *mut c_void)>,
     /// Why the last function failed, in words, or NULL; valid until the next call.
     pub error: Option<unsafe extern "C" fn(context: *mut c_void) -> *const c_char>,
-    /// As `alltoallv`, of memory on the devices of plans. The data to send is ready when it is
+    /// As `alltoallv`, for memory on the devices of plans. The data to send is ready when it is
     /// called, and it must return only after all data has arrived. If a rank has none, data of
     /// devices passes through the host.
     pub device_alltoallv: Option<

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! the first rank of each GPU: copies, transforms and codecs, by itself
-//! all ranks: transforms whose result moves to another rank, beside those whose result stays
+//! all ranks: transforms whose result moves to another rank, and transforms whose result stays
 //! ```
 
 mod alone;

@@ -30,7 +30,7 @@ const CASES: [(Kind, Layout); 9] = [
 const CONFLICT_BYTES: usize = 1 << 10;
 /// Bytes of lines that are far.
 const FAR_BYTES: usize = 3 << 19;
-/// Timings per case, of which the shortest counts.
+/// Timings per case; the shortest one counts.
 const ROUNDS: usize = 5;
 /// The factor by which lines must be faster one after the other.
 const CLEARLY: f64 = 1.05;

@@ -21,7 +21,7 @@ pub(super) fn check(what: &str, data: *const u8, bytes: usize) -> Result<(), Err
     Ok(())
 }
 
-/// Whether there can be two arrays that do not overlap.
+/// Checks that two arrays do not overlap.
 pub(super) fn apart(
     (input, input_bytes): (*const u8, usize),
     (output, output_bytes): (*mut u8, usize),

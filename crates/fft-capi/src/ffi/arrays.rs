@@ -22,8 +22,8 @@ use crate::values::{Brick, Subarray};
 
 /// A copy between local arrays of all ranks, ready to run any number of times.
 ///
-/// It may be used on any thread, by one at a time. A handle of none, or of a destroyed one, is
-/// refused with `THRIFFTY_STATUS_PLAN`, on this rank alone: other ranks wait for it.
+/// It may be used on any thread, by one at a time. A handle that is not a copy, or was destroyed,
+/// is refused with `THRIFFTY_STATUS_PLAN` on this rank only, and other ranks wait for it.
 pub struct Copy {
     _nobody_makes_one: [u8; 0],
 }
@@ -130,8 +130,8 @@ pub unsafe extern "C" fn thriffty_copy_create(
 /// Plans the exchange that fills the ghost points of arrays, also at edges and corners, from the
 /// bricks that have them. `side` is as for `thriffty_copy_create`. Collective. It runs in place.
 ///
-/// There are `lower` ghost points below each brick and `upper` above it along each axis. Where
-/// `periodic` is not 0, the grid continues at its other end; elsewhere ghost points beyond the grid
+/// There are `lower` ghost points below each brick and `upper` above it along each axis. If
+/// `periodic` is not 0, the grid continues at its other end; otherwise ghost points beyond the grid
 /// stay as they are.
 ///
 /// # Safety

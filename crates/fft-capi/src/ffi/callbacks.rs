@@ -60,8 +60,8 @@ pub(super) unsafe fn read(
         return Err(Error::argument("size of the callbacks", bytes, expected));
     }
     let mut found = MaybeUninit::<GroupCallbacks>::zeroed();
-    // SAFETY: the caller vouches for the bytes, which are no more than the struct has. Zeros are
-    // functions that are not there.
+    // SAFETY: the caller vouches for the bytes, which are no more than the struct has. Zeros stand
+    // for missing functions.
     unsafe {
         program.cast::<u8>().copy_to_nonoverlapping(found.as_mut_ptr().cast(), bytes);
         Ok(found.assume_init())
@@ -78,14 +78,14 @@ struct ProgramGroup {
     parts: RefCell<[Vec<usize>; 4]>,
     /// Messages that the program sends or receives. It has their addresses.
     under_way: RefCell<HashMap<Request, Slot>>,
-    /// A rank that has ended, as the program has said.
+    /// A rank that has ended, as reported by the program.
     lost: Cell<Option<usize>>,
 }
 
 // SAFETY: the caller of `communicator` vouches that the functions may be called on any thread.
 unsafe impl Send for ProgramGroup {}
 
-/// What has not arrived may still be written to.
+/// Messages that have not arrived may still be written to.
 impl Drop for ProgramGroup {
     fn drop(&mut self) {
         self.under_way.take().into_values().for_each(std::mem::forget);
@@ -119,7 +119,7 @@ impl ProgramGroup {
         Ok(Self { calls, context, rank: number, size: count, parts, under_way, lost })
     }
 
-    /// What a callback has returned.
+    /// The result of a callback's status.
     fn outcome(&self, status: i32) -> Result<()> {
         match status {
             0 => Ok(()),

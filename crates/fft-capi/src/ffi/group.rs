@@ -1,4 +1,4 @@
-//! Communicators of process groups that others have started, without MPI.
+//! Communicators without MPI, made from groups of processes that another framework has started.
 
 use std::ffi::{c_char, c_void};
 

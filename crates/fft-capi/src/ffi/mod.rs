@@ -43,9 +43,9 @@ use pointers::{arrays, bytes_mut, request, tell, tell_struct, text, write_text};
 /// A distributed transform, ready to run any number of times in both directions.
 ///
 /// A plan may be used on any thread, by one at a time; with MPI, on threads that may call MPI: with
-/// `MPI_THREAD_SERIALIZED` any, if no two calls of the process overlap, and with less the one that
-/// initialised MPI. A handle of no plan, or of a destroyed one, is refused with
-/// `THRIFFTY_STATUS_PLAN`, on this rank alone: other ranks wait for it.
+/// `MPI_THREAD_SERIALIZED` on any, if no two calls of the process overlap, and with less on the one
+/// that initialised MPI. A handle that is not a plan, or was destroyed, is refused with
+/// `THRIFFTY_STATUS_PLAN` on this rank only, and other ranks wait for it.
 pub struct Plan {
     _nobody_makes_one: [u8; 0],
 }
@@ -375,7 +375,7 @@ pub extern "C" fn thriffty_plan_clear_timings(plan: *mut Plan) -> Status {
 /// same on all ranks.
 ///
 /// # Safety
-/// Each pointer is NULL, where the number is not wanted, or has room for one.
+/// Each pointer is NULL, if the number is not wanted, or has room for one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn thriffty_plan_wire_error(
     plan: *const Plan,
@@ -411,8 +411,8 @@ pub unsafe extern "C" fn thriffty_plan_recipe(
 }
 
 /// Writes, as `thriffty_plan_recipe`, why the recipe was chosen, for example "from wisdom, measured
-/// 33.80 ms", and the candidates as a table, one line each: the times that the model expects, those
-/// that were measured, and a mark at the choice.
+/// 33.80 ms", and the candidates as a table, one line each, with predicted and measured times, and
+/// a mark at the choice.
 ///
 /// # Safety
 /// `report` is NULL or has room for `room` bytes.
@@ -426,9 +426,9 @@ pub unsafe extern "C" fn thriffty_plan_report(
     unsafe { write_text(report, room, || plans().with(plan.addr(), |plan| Ok(plan.report()))) }
 }
 
-/// Fails on this rank in place of a transform. Every rank, also those that transform, returns
+/// Fails on this rank in place of a transform. Every rank, also one that transforms, returns
 /// `THRIFFTY_STATUS_ARGUMENT` and the text "`what`: found `found`, expected `expected`". For
-/// programs and bindings that check more than the library sees, such as types of elements.
+/// programs and bindings that check more than the library can, such as types of elements.
 /// Collective.
 ///
 /// # Safety
@@ -454,7 +454,7 @@ pub unsafe extern "C" fn thriffty_plan_refuse(
     })
 }
 
-/// Saves what "measure" of the option "tuning" has found, for "wisdom:FILE" in later plans: adds an
+/// Saves the result of "measure" of the option "tuning", for "wisdom:FILE" in later plans: adds an
 /// entry to this file, or replaces the entry of this transform on this machine. Collective.
 ///
 /// # Safety

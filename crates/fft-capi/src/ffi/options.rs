@@ -50,7 +50,7 @@ pub unsafe extern "C" fn thriffty_options_destroy(options: *mut Options) -> Stat
 /// lists the known ones. Not collective.
 ///
 /// The options keep the first failure of this and the following calls, and every plan that is made
-/// with them fails with it, on all ranks. So you need to check the plan's status alone, and no rank
+/// with them fails with it, on all ranks. So you need to check only the plan's status, and no rank
 /// waits for one that gave up.
 ///
 /// # Safety
@@ -136,9 +136,9 @@ pub unsafe extern "C" fn thriffty_options_set_stream(
     })
 }
 
-/// Sets each option whose name the environment has, as in `THRIFFTY_TOLERANCE=1e-6`: those that
-/// say how a transform is done, and leave arrays and results as they are. For programs whose users
-/// cannot set options otherwise.
+/// Sets options from the environment, as in `THRIFFTY_TOLERANCE=1e-6`: only options for how a
+/// transform is done, so that arrays and results keep their form. For programs whose users cannot
+/// set options otherwise.
 ///
 /// # Safety
 /// `options` is NULL or of `thriffty_options_create`.
@@ -240,7 +240,7 @@ unsafe fn value_of(
 
 /// Writes all options as JSON, as `thriffty_options_get` writes one: an array of objects with
 /// "name", "form", "names", "scope", "default" and "meaning". For programs that make their own
-/// interface of them.
+/// interface from them.
 ///
 /// # Safety
 /// `json` is NULL or has room for `room` bytes.

@@ -94,7 +94,7 @@ unsafe fn run(direction: Direction, call: &Call) -> Result<(), Failure> {
     Ok(draft.run_once(direction, input, output)?)
 }
 
-/// Gives up the plans that `thriffty_forward_serial` and `thriffty_inverse_serial` have made, with
+/// Frees the plans that `thriffty_forward_serial` and `thriffty_inverse_serial` have made, with
 /// their memory and threads. Later calls make new ones.
 #[unsafe(no_mangle)]
 pub extern "C" fn thriffty_clear_plans() -> Status {

@@ -167,8 +167,8 @@ pub unsafe extern "C" fn thriffty_convolve(
 /// Collective.
 ///
 /// The plan has 2 or 3 axes, and its option "zero_padded" is twice the shape, or more. The kernel
-/// has `output_bytes` of `thriffty_plan_sizes`, where the plan's data is. Densities are taken as
-/// constant in each cell; in two dimensions the potential of a point is -ln(r)/2 pi.
+/// has `output_bytes` of `thriffty_plan_sizes`, where the plan's data is. Densities are assumed to
+/// be constant in each cell; in two dimensions the potential of a point is -ln(r)/2 pi.
 ///
 /// # Safety
 /// `spacing` is NULL or has as many numbers as the plan has axes; `kernel` has `bytes` bytes, which

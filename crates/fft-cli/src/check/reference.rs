@@ -19,8 +19,8 @@ type C = Complex<f64>;
 /// Points to compare, at most.
 const SAMPLES: usize = 32;
 
-/// The relative l2 error, over the samples, of `output` as the transform of `input`. Where all
-/// samples are small, the error is relative to the mean of the spectrum. Collective.
+/// The relative l2 error, over the samples, of `output` as the transform of `input`. If all samples
+/// are small, the error is relative to the mean of the spectrum. Collective.
 pub(crate) fn error<K: Transform>(
     plan: &DynPlan,
     input: &[K::Physical],
@@ -43,8 +43,8 @@ fn is_truncated(problem: &Problem) -> bool {
     problem.modes != problem.zero_padded
 }
 
-/// Whether the inverse of the transform gives the input back: with all modes, and scales that
-/// divide by the number of points once.
+/// Whether the inverse returns the input: with all modes, and scales that divide by the number of
+/// points once.
 pub(crate) fn gives_back_its_input(problem: &Problem) -> bool {
     use Scale::{Full, None, Symmetric};
     let scales = (problem.forward_scale, problem.inverse_scale);
@@ -60,7 +60,7 @@ struct Side<'a, E: Element> {
 }
 
 impl<E: Element> Side<'_, E> {
-    /// A point of a batch; 0 where another rank has it.
+    /// A point of a batch; 0 if another rank has it.
     fn at(&self, item: usize, index: PerAxis<usize>) -> C {
         if !holds(&self.brick, index) {
             return C::default();
@@ -69,7 +69,7 @@ impl<E: Element> Side<'_, E> {
         point::<E>(&self.reals[(item * self.brick.points() + place) * E::WIDTH..])
     }
 
-    /// This or the largest number, if that is larger.
+    /// The larger of `least` and the largest number.
     fn largest(&self, least: f64) -> f64 {
         self.reals.iter().fold(least, |largest, x| x.as_f64().abs().max(largest))
     }

@@ -63,7 +63,7 @@ impl FromArgMatches for Bench {
 
 /// Time a transform and measure its errors.
 ///
-/// GFlop/s are 5·N·log2(N) per second for N complex points and half of that for real data, as of
+/// GFlop/s are 5·N·log2(N) per second for N complex points and half of that for real data, as in
 /// FFTW's benchmarks; N counts padding, too. Fails when an l2 error exceeds 2ε·max(4, log2 N), or
 /// the error of a point 8 times that.
 ///
@@ -77,7 +77,7 @@ impl FromArgMatches for Bench {
 pub(crate) struct Options {
     #[command(flatten)]
     problem: Problem,
-    /// Measured repetitions, after one that is not.
+    /// Measured repetitions, after one that is not measured.
     #[arg(long, default_value = "10", value_name = "N")]
     #[arg(value_parser = count)]
     reps: NonZeroUsize,
@@ -201,8 +201,7 @@ impl<K: Transform> Prepared<K> {
 
     fn times(&mut self, options: &Options) -> Result<Vec<f64>, Error> {
         let reps = options.reps.get();
-        // The bar hides itself where standard error is not a terminal, and moves between
-        // measurements.
+        // The bar hides itself if standard error is not a terminal, and moves between measurements.
         let bar = match self.plan.comm().rank() {
             0 => ProgressBar::new(reps as u64),
             _ => ProgressBar::hidden(),

@@ -44,8 +44,8 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
 /// What a trace contains.
 struct Trace {
     lines: Vec<Line>,
-    /// The number of lines that are not part of a trace, as the last one of a process that was
-    /// killed.
+    /// The number of lines that are not part of a trace, such as the last line of a process that
+    /// was killed.
     broken: usize,
 }
 

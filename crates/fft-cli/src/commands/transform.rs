@@ -30,7 +30,7 @@ use crate::ranks::world::{Failure, mention, refused, zeros};
 /// part of the files. After an error the output file is as before.
 ///
 /// --zero-padded is the argument s of NumPy's forward transforms. An inverse takes --zero-padded
-/// and --modes of the forward transform; --shape is the shape before that.
+/// and --modes of the forward transform; --shape is the shape before the forward transform.
 #[derive(Args, Debug)]
 pub(crate) struct Options {
     /// The transform of each axis.
@@ -62,7 +62,7 @@ pub(crate) struct Options {
     json: bool,
 }
 
-/// The options that are not decided by files.
+/// The options that files do not determine.
 #[derive(Clone, Debug)]
 struct OfFiles;
 
@@ -139,7 +139,7 @@ fn run_as<K: Transform>(transform: &FileTransform<'_>) -> Result<(), Failure> {
     } else {
         sink.write(&spectral_brick, &data[..spectral])?;
     }
-    // The file is the result: what follows must not fail for lack of memory.
+    // The file is the result, so the rest must not fail for lack of memory.
     drop(data);
     sink.commit()?;
     transform.report(&made, [planned, read, transformed, lap()]);

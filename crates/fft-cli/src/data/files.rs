@@ -13,7 +13,7 @@ use super::replace;
 use crate::ranks::signals::guarded;
 use crate::ranks::world::{Failure, agree, on_first};
 
-/// An error with the path that it is about.
+/// An error with its path.
 fn at<T>(path: &Path, result: Result<T, String>) -> Result<T, String> {
     result.map_err(|error| format!("{}: {error}", path.display()))
 }
@@ -37,7 +37,7 @@ fn share_path(comm: &dyn Comm, mine: Option<PathBuf>) -> Result<PathBuf, Error> 
     Ok(OsString::from_vec(share(comm, mine.as_os_str().as_bytes())?).into())
 }
 
-/// The header of a file. Collective; an error where ranks find different files.
+/// The header of a file. Collective; an error if ranks find different files.
 pub(crate) fn open(comm: &dyn Comm, path: &Path) -> Result<Header, Failure> {
     let header = agree(comm, at(path, Header::open(path)))?;
     let mine = format!("{header:?}");

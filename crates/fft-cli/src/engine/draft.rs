@@ -47,7 +47,7 @@ pub(crate) fn plan<O: Offer>(
     let mut draft = draft(comm, problem)?;
     draft.threads = Some(threads);
     name_machine(comm, problem, &mut draft.options, &|path| machine::load(comm, path))?;
-    // The bar hides itself where standard error is not a terminal.
+    // The bar hides itself if standard error is not a terminal.
     let bar = match (comm.rank(), &draft.options.tuning) {
         (0, Tuning::Measure { budget }) => ProgressBar::new(budget.as_millis() as u64),
         _ => ProgressBar::hidden(),
@@ -95,7 +95,7 @@ fn name_machine<O: Offer>(
     options: &mut Options,
     load: &dyn Fn(&PathBuf) -> Result<Option<Machine>, Error>,
 ) -> Result<(), Error> {
-    // Rank 0's environment counts: launchers may not hand it on to others.
+    // Rank 0's environment counts, because launchers may not pass it on to others.
     let path = std::env::var_os("THRIFFTY_MACHINE").map(PathBuf::from).unwrap_or_default();
     let is_named = problem.transform.choices.are_given(&["machine"]);
     let is_wanted = comm.rank() == 0 && !is_named && !path.as_os_str().is_empty();

@@ -1,5 +1,5 @@
-//! The result of a benchmark, as a table, as JSON and as CSV. Times are seconds; there are bytes,
-//! and bits per real number.
+//! The result of a benchmark, as a table, as JSON and as CSV. Times are in seconds, sizes in bytes,
+//! and encodings in bits per real number.
 
 use std::fmt::Write;
 
@@ -34,7 +34,7 @@ pub(crate) struct Report {
     #[serde(flatten)]
     pub(crate) split: Split,
     pub(crate) gflops: f64,
-    /// Bits of a real number in memory over those sent.
+    /// Bits of a real number in memory divided by the bits sent.
     pub(crate) ratio: Option<f64>,
     #[serde(flatten, serialize_with = "as_words")]
     pub(crate) encoding: Encoding,

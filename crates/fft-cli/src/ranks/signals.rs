@@ -1,4 +1,4 @@
-//! Signals that end the program, and the temporary files that it must not leave then.
+//! Signals that end the program, and the temporary files that it must then remove.
 
 use std::ffi::c_int;
 use std::io::{self, Write};
@@ -31,7 +31,8 @@ fn temporary() -> MutexGuard<'static, Temporary> {
 pub(crate) fn prepare() {
     // Any handler will do: a write beyond the limit of a file's size then fails with an error.
     let files = flag::register(SIGXFSZ, Arc::default());
-    // The allocator aborts after it has said which allocation failed: no memory is an error, too.
+    // The allocator aborts after it has printed which allocation failed, because lack of memory is
+    // an error, too.
     let always = Arc::new(AtomicBool::new(true));
     let memory = flag::register_conditional_shutdown(SIGABRT, 1, always);
     // Where a handler is refused, the default action stays.
@@ -87,7 +88,7 @@ pub(crate) fn remove_temporary() {
 
 fn remove(temporary: &Temporary) {
     for name in &temporary.names {
-        // One that has its final name is gone.
+        // A file that already has its final name is not found here.
         let _ = std::fs::remove_file(name);
     }
 }
@@ -104,7 +105,7 @@ fn watch() -> io::Result<()> {
         for signal in signals.forever() {
             let temporary = temporary();
             remove(&temporary);
-            // Locked until the end: no file is made in between.
+            // Locked until the end, so that no file is made in between.
             let _ = low_level::emulate_default_handler(signal);
         }
     };

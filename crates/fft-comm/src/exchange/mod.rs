@@ -13,7 +13,7 @@ use fft_core::{Comm, Error, Exchange, Exchanger, MakeExchanger, Memory, Pattern}
 
 pub(crate) use pairwise::{pairwise, reserve_pairwise};
 
-/// Makes what carries the messages of an exchange on a communicator. Collective.
+/// Makes the exchanger that carries the messages of an exchange on a communicator. Collective.
 ///
 /// Both ends must agree on the size of each message. Executors compare sizes by
 /// [`matching`](fft_core::matching); other callers must do so.
@@ -44,7 +44,7 @@ pub fn check_messages(exchange: Exchange, comm: &dyn Comm) -> Result<(), Error> 
     Err(Error::argument("exchange", exchange, expected))
 }
 
-/// Exchanges are in rounds of a few chunks with least memory, and where messages are forwarded.
+/// Exchanges are in rounds of a few chunks with least memory, and if messages are forwarded.
 /// Collective.
 fn make(memory: Memory, exchange: Exchange, comm: &dyn Comm) -> Result<Box<dyn Exchanger>, Error> {
     check_messages(exchange, comm)?;

@@ -28,11 +28,11 @@ pub(crate) struct Ring {
     /// By receiver, where this rank's slots begin in its window.
     there: Vec<usize>,
     staging: Slot,
-    /// Bytes of a window, once there are some.
+    /// Bytes of a window, once it has been made.
     bytes: Option<usize>,
     /// Bytes of headers in the last exchange.
     headers: u64,
-    /// Number of the last epoch: a slot with another number has not been put into.
+    /// Number of the last epoch. A slot with another number was not written in it.
     epoch: u64,
 }
 
@@ -50,7 +50,7 @@ impl Reserved {
     }
 }
 
-/// The exchange in at most `most` rounds; `None` where ranks cannot put into each other's memory.
+/// The exchange in at most `most` rounds; `None` if ranks cannot put into each other's memory.
 /// Collective.
 pub(super) fn make(
     comm: &dyn Comm,
@@ -112,8 +112,8 @@ impl Ring {
         Ok(window)
     }
 
-    /// Tells every sender where its slots are in this rank's window, and learns the same.
-    /// Collective.
+    /// Sends every sender the places of its slots in this rank's window, and receives the same from
+    /// its receivers. Collective.
     fn exchange_places(&mut self) -> Result<(), Error> {
         let size = self.comm.size();
         let parts = |peers: fn(&MessagePlan) -> &[MessageSpec]| {
@@ -144,7 +144,7 @@ impl Ring {
         Ok(())
     }
 
-    /// Takes part in the epochs of a plan that was not reserved for, as the others wait for this
+    /// Takes part in the epochs of a plan that was not reserved, because the others wait for this
     /// rank.
     fn refuse(&mut self, message_plan: &MessagePlan) -> Result<(), Error> {
         for _ in rounds(message_plan, &self.place, self.most) {
@@ -233,7 +233,7 @@ impl Exchanger for Ring {
     fn reserve(&mut self, message_plan: &MessagePlan) -> Result<(), Error> {
         let prepared = self.prepare(message_plan);
         let bytes = agree(self.comm.as_ref(), prepared)?;
-        // If one rank needs a larger window, all make theirs anew, as that is collective.
+        // If one rank needs a larger window, all ranks make new ones, because that is collective.
         let is_short = self.bytes.is_none_or(|has| bytes > has);
         if on_any_rank(self.comm.as_ref(), [is_short])? == [true] {
             let bytes = bytes.max(self.bytes.take().unwrap_or(0));

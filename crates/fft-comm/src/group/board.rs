@@ -1,5 +1,5 @@
-//! Where the ranks of a host meet: flags, a slot of each rank for collectives, and a ring for the
-//! messages of each pair, in memory that they share.
+//! A board that the ranks of a host share: flags, a slot of each rank for collectives, and a ring
+//! for the messages of each pair.
 //!
 //! ```text
 //! a collective, in rounds:
@@ -8,8 +8,8 @@
 //!     wait until all have arrived, look at all slots, and count that
 //! ```
 //!
-//! A rank that has gone, or whose process has ended, is an error only if it is missing where others
-//! wait. What it did before is the same for all of them, so that all get the same result.
+//! A rank that has left, or whose process has ended, is an error only if others wait for it. All of
+//! them see the same flags of that rank, so all get the same result.
 #![allow(unsafe_code)]
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -81,9 +81,10 @@ pub(super) struct Board {
     own: usize,
     ranks: Arc<[usize]>,
     round: AtomicU64,
-    /// The rank that was missing first. Others leave because of it, and later calls still name it.
+    /// The first rank that was missing. Others leave because of it, but later calls still report
+    /// this one.
     missing: OnceLock<usize>,
-    /// A forked process has a copy of this object, but is no rank.
+    /// The process that made this object. A forked process has a copy of it, but is not a rank.
     process: u32,
 }
 
@@ -155,7 +156,7 @@ impl Board {
         &self.processes
     }
 
-    /// Whether this rank can take part: this process is the one that made this object, and the
+    /// Checks that this rank can take part: this process is the one that made this object, and the
     /// group has not failed here.
     pub(super) fn check(&self) -> Result<(), Error> {
         let rank = self.ranks[self.own];
@@ -207,7 +208,7 @@ impl Board {
         unsafe { Ring::new(at, self.places.ring) }
     }
 
-    /// Tells the others that this rank will meet them no more.
+    /// Marks this rank as gone, so that the others do not wait for it.
     pub(super) fn leave(&self) {
         if std::process::id() == self.process {
             self.flags(self.own).sync.gone.store(true, Ordering::Release);
@@ -224,7 +225,7 @@ impl Board {
         self.has_left(i) || self.has_failed(i) || self.has_failed(self.own)
     }
 
-    /// Waits until all ranks are there, or one is missing that has gone.
+    /// Waits until all ranks have arrived, or until a missing rank has left.
     fn wait(&self, is_there: impl Fn(&Flags) -> bool) -> Result<(), Error> {
         for i in 0..self.len() {
             let mut idle = Idle::default();
@@ -320,7 +321,7 @@ pub(super) fn reduced(how: Reduce, all: impl Iterator<Item = f64>) -> f64 {
     }
 }
 
-/// Gathers equally many bytes of each rank of a host, by index.
+/// Gathers the same number of bytes from each rank of a host, by index.
 pub(super) type Gather<'a> = &'a mut dyn FnMut(&[u8], &mut [u8]) -> Result<(), Error>;
 
 /// Makes memory of each rank and maps the memory of all, by index. Collective, without an agreement

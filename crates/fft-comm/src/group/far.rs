@@ -1,5 +1,5 @@
-//! The group that a communicator was made of, if its ranks are on several hosts or exchange data of
-//! devices by it.
+//! The group behind a communicator, if its ranks are on several hosts or exchange data of devices
+//! by it.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -21,7 +21,7 @@ pub(super) struct Far {
     tag: AtomicU32,
     /// The first failure, which all later calls return.
     failure: OnceLock<Error>,
-    /// The first board of this host, once there is one, where others hear of the failure.
+    /// The first board of this host, once there is one, through which others learn of the failure.
     board: OnceLock<Arc<Board>>,
 }
 
@@ -43,7 +43,8 @@ impl Far {
         self.group().host()
     }
 
-    /// Calls the group, unless a call has failed before: then ranks are no longer in step.
+    /// Calls the group, unless an earlier call has failed, because then ranks are no longer in
+    /// step.
     fn call(
         &self,
         name: &'static str,
@@ -260,8 +261,8 @@ mod tests {
     use std::cell::RefCell;
     use std::collections::HashSet;
 
-    /// A group of two to which any request is as good as another: what has arrived first goes to
-    /// the one that is tested, but not when it is tested for the first time.
+    /// A group of two that treats requests alike: the message that arrived first is returned for
+    /// the request that is tested, except when it is tested for the first time.
     #[derive(Default)]
     struct AnyRequest {
         asked: RefCell<Vec<Slot>>,

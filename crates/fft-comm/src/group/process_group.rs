@@ -8,7 +8,7 @@ pub type GroupError = Box<dyn std::error::Error + Send + Sync>;
 type Result<T, E = GroupError> = std::result::Result<T, E>;
 
 /// A group of processes that a launcher or a framework has started: `torchrun`, `srun`, sockets.
-/// [`GroupComm`](crate::group::GroupComm) makes a communicator of it.
+/// [`GroupComm`](crate::group::GroupComm) makes a communicator from it.
 ///
 /// `allgather` and `alltoallv` are **collective**: all ranks call them in the same order. If a rank
 /// has ended, they must fail on the others instead of waiting for it.
@@ -37,7 +37,7 @@ pub trait ProcessGroup: Send {
         None
     }
 
-    /// Messages in memory of devices. Without them, what devices send passes through the host.
+    /// Messages in memory of devices. Without them, data of devices passes through the host.
     fn device_messages(&self) -> Option<&dyn DeviceMessages> {
         None
     }
@@ -59,7 +59,7 @@ pub trait ProcessGroup: Send {
 }
 
 /// Non-blocking messages between two ranks. Messages of a pair with equal tags arrive in order.
-/// Receives of them are posted in that order, and each is tested only after those before it have
+/// Their receives are posted in that order, and each is tested only after the earlier ones have
 /// completed.
 pub trait Messages {
     /// Starts to send the bytes of a slot. [`Messages::test`] returns the slot.
@@ -82,7 +82,7 @@ pub trait Messages {
     fn test(&self, request: Request) -> Result<Option<Slot>>;
 }
 
-/// Messages in memory of devices, as NCCL has them.
+/// Messages in memory of devices, as with NCCL.
 pub trait DeviceMessages {
     /// As [`ProcessGroup::alltoallv`], of memory on each rank's device. The data to send is ready
     /// when this is called, and it must return only after all data has arrived.

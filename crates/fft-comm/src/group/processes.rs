@@ -69,7 +69,7 @@ impl Process {
         let Some(stat) = &self.stat else { return true };
         let mut text = [0; 256];
         let Ok(len) = stat.read_at(&mut text, 0) else { return true };
-        // The state follows the name, which is in brackets and may have any letters.
+        // The state follows the name, which is in brackets and may contain any character.
         let name_end = text[..len].iter().rposition(|byte| *byte == b')');
         let state = name_end.and_then(|end| text[..len].get(end + 2));
         matches!(state, None | Some(b'Z' | b'X'))

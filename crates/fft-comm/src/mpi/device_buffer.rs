@@ -102,7 +102,7 @@ fn try_messages(comm: &MpiComm, like: &DeviceBuffer) -> Result<bool, Error> {
     let trial = comm.duplicate()?;
     let tried = TRIALS.iter().try_for_each(|&bytes| check(comm, &trial, &memory, bytes));
     let Err(why) = tried else { return Ok(true) };
-    // Leaked, as messages may still be under way.
+    // Leaked, because messages may still be under way.
     std::mem::forget((trial, memory));
     if first {
         NO_MESSAGES.call_once(|| {

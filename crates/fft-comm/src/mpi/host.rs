@@ -11,7 +11,8 @@ use crate::node_memory::{AddressSpace, Freed, SyncFlags};
 
 static NOT_SHARED: Once = Once::new();
 
-/// For every rank the lowest rank of its host, or itself where memory cannot be shared. Collective.
+/// For every rank the lowest rank of its host, or the rank itself if memory cannot be shared.
+/// Collective.
 pub(super) fn hosts(comm: &RawComm) -> Result<Vec<usize>, Error> {
     let host = comm.all(comm.host())?;
     let shares = host.size == 1 || SharedWindow::allocate(&host, 0).is_ok();

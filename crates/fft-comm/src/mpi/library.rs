@@ -8,7 +8,7 @@ use super::ffi;
 use super::mpi_comm::MpiComm;
 
 /// MPI, initialised by [`init`] and finalised on drop. A drop during a panic ends the job with
-/// status 101, as other ranks may wait for this one.
+/// status 101, because other ranks may wait for this one.
 #[must_use = "MPI is finalised when this is dropped"]
 pub struct Mpi {
     universe: ::mpi::environment::Universe,

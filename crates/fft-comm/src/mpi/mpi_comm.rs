@@ -104,8 +104,8 @@ impl MpiComm {
         Ok(Self { piece: self.piece, ..part })
     }
 
-    /// Cuts messages of flights made from now on into pieces of at most `bytes` bytes, on all ranks
-    /// alike. For tests of what otherwise takes messages of 2 GiB.
+    /// Cuts messages of flights made from now on into pieces of at most `bytes` bytes; the same on
+    /// all ranks. For tests that would otherwise need messages of 2 GiB.
     #[doc(hidden)]
     pub fn with_pieces_of(mut self, bytes: usize) -> Self {
         assert!((1..=LONGEST).contains(&bytes), "pieces of {bytes} bytes");
@@ -128,7 +128,7 @@ impl MpiComm {
         self.failure_detector.iter().for_each(|detector| detector.set_rank(rank));
     }
 
-    /// Tells the others that a rank of this process has left, once.
+    /// Announces to the others, once, that a rank of this process has left.
     pub(super) fn leave(&mut self, rank: usize) {
         self.set_rank(rank);
         self.failure_detector.take();

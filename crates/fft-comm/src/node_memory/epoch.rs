@@ -1,5 +1,5 @@
-//! A rank in an exposure epoch: it reads what others expose, fetches segments of its partition to a
-//! tile, and stores them. Here pointers are followed.
+//! A rank in an exposure epoch: it reads memory that others expose, fetches segments of its
+//! partition to a tile, and stores them. Here pointers are followed.
 #![allow(unsafe_code)]
 
 use fft_core::{LocalBuffers, PeerMemory, Transfer, WritePartition};
@@ -120,7 +120,8 @@ impl PeerMemory for ExposureEpoch<'_> {
         let sides = self.segment(segment);
         sides.check(sides.written, tile.len());
         let ((_, (from, _)), (transfer, (to, _))) = (sides.read, sides.written);
-        // Memory that was just read, or is small, is cached: non-temporal stores would evict it.
+        // Memory that was just read, or is small, is in cache, and non-temporal stores would evict
+        // it.
         let large = self
             .partition
             .is_some_and(|partition| partition.all_bytes() >= fft_stream::LARGE_BYTES);

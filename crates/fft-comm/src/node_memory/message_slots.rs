@@ -140,7 +140,7 @@ impl<A: AddressSpace> HostMessageSlots<A> {
         Error::Transport { rank, call: "exchange", text }
     }
 
-    /// Flags and slots are there: MPI has not been finalised.
+    /// Panics unless flags and slots exist, which they do until MPI is finalised.
     fn check_ready(&self) {
         self.host
             .space
@@ -176,7 +176,7 @@ impl<A: AddressSpace> HostMessageSlots<A> {
         let gathered =
             comm.allgather(bytemuck::cast_slice(&mine), bytemuck::cast_slice_mut(&mut all));
         if let Err(error) = gathered {
-            // Others may have heard of this memory.
+            // Others may have received addresses of this memory.
             std::mem::forget(memory);
             return Err(error);
         }
@@ -354,7 +354,7 @@ impl<A: AddressSpace> MessageSlots for HostMessageSlots<A> {
         let is_again = std::mem::replace(&mut list.places[slot].is_written, true);
         assert!(!is_again, "parts are written once in a run");
         let (list, place) = (&*list, &list.places[slot]);
-        // What an owner that has gone has lent may still be sent.
+        // Slots that an owner lent before it left may still be sent.
         if list.done(place.spec.owner).load(Ordering::Acquire) + 1 < list.run {
             return;
         }

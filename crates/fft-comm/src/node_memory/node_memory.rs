@@ -38,7 +38,8 @@ pub(crate) struct HostNodeMemory<A: AddressSpace> {
     pub(super) ranks: Vec<usize>,
     partitions: Vec<WritePartition>,
     epochs: u64,
-    /// The rank that was missing first. Others leave because of it, and later epochs still name it.
+    /// The first rank that was missing. Others leave because of it, but later epochs still report
+    /// this one.
     missing: OnceCell<usize>,
     /// What each rank exposes in the present epoch.
     exposed: Vec<Exposed>,
@@ -48,7 +49,7 @@ pub(crate) struct HostNodeMemory<A: AddressSpace> {
 // it.
 unsafe impl<A: AddressSpace> Send for HostNodeMemory<A> {}
 
-/// Frees collective allocations when all ranks leave and none uses any of them.
+/// Frees collective allocations when all ranks leave and no rank uses any of them.
 impl<A: AddressSpace> Drop for HostNodeMemory<A> {
     fn drop(&mut self) {
         let together = match self.space.freed() {
@@ -131,7 +132,8 @@ impl<A: AddressSpace> HostNodeMemory<A> {
             while !self.has_counted(i, exited) {
                 self.space.progress();
                 if self.space.has_left(i) && !self.has_counted(i, exited) {
-                    // The others are waited for: they still access what this rank exposes.
+                    // Waits for the others nevertheless, because they still access the memory that
+                    // this rank exposes.
                     let gone = *self.missing.get_or_init(|| rank);
                     result = result.and(Err(Error::Left { gone }));
                     break;
@@ -304,7 +306,7 @@ impl<A: AddressSpace> NodeMemory for HostNodeMemory<A> {
             flags.write.set(&self.space, write.map(<*mut [u8]>::cast_const));
             flags.set_purpose(Purpose::Exchange { partition });
             self.enter().and_then(|()| {
-                // From here until all ranks have dropped their guards, all that is exposed is lent.
+                // From here until all ranks have dropped their guards, all exposed memory is lent.
                 let leaving = EpochGuard(self);
                 let found = leaving.0.read_exposed(partition, own, &mut exposed);
                 let done = found.and_then(|()| run(leaving.0, &exposed));

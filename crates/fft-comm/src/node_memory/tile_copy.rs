@@ -1,7 +1,7 @@
 //! Copies between a tile and memory that other ranks write at the same time, elsewhere. References
 //! to such memory are not allowed, so these use raw pointers.
 //!
-//! Where axes are transposed, a line of the tile has one element of each of several distant rows.
+//! If axes are transposed, a line of the tile has one element of each of several distant rows.
 //! Eight rows are read or written together: their elements are contiguous in a line, and the
 //! processor prefetches all eight streams. The next eight are prefetched explicitly.
 #![allow(unsafe_code)]

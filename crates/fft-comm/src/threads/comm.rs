@@ -34,7 +34,7 @@ pub fn threads<R: Send>(ranks: usize, body: impl Fn(ThreadComm) -> R + Sync) -> 
     threads_on(&vec![0; ranks], body)
 }
 
-/// As [`threads`], with an error where the threads cannot be started: limits of processes or of
+/// As [`threads`], with an error if the threads cannot be started because of limits on processes or
 /// memory. Then no rank has run.
 ///
 /// # Errors

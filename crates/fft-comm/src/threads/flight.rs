@@ -109,7 +109,7 @@ impl Flight for ThreadFlight {
             let all: Vec<_> = sends.iter().chain(recvs).copied().collect();
             return self.pool.reserve(&all, from);
         }
-        // Receivers need no memory, as they get the sender's slots.
+        // Receivers need no memory, because they get the sender's slots.
         self.pool.reserve(sends, from)
     }
 
@@ -190,7 +190,8 @@ impl Flight for ThreadFlight {
 
     fn wait_all(&mut self) -> Result<(), Error> {
         self.recover(0, false);
-        // What other processes have sent is received: it would be taken for later messages.
+        // Messages that other processes have sent are still received, because they would be taken
+        // for later ones.
         let Self { member, expected, pool, .. } = self;
         let of_remote = |from: usize| member.world.thread_of(from).is_none();
         while expected.iter().any(|&(from, came)| !came && of_remote(from)) {

@@ -1,8 +1,8 @@
 //! Threads of one process as ranks.
 //!
-//! Messages are not copied: the sender's slot moves to the receiver, who reads it and sends it
-//! back. Ranks wait for messages on condition variables, so that more ranks than cores do no harm.
-//! A rank that ends or panics while others need it wakes them with an error.
+//! Messages are not copied: the sender's slot moves to the receiver, which reads it and sends it
+//! back. Ranks wait for messages on condition variables, so having more ranks than cores does no
+//! harm. A rank that ends or panics while others need it wakes them with an error.
 
 mod comm;
 mod flight;

@@ -59,7 +59,7 @@ pub(crate) struct World {
     pub(super) size: usize,
     /// The rank of the first thread; the other threads have the next ranks.
     first: usize,
-    /// A number for the host of each thread, which may be pretended.
+    /// A number for the host of each thread, which may be simulated.
     pub(super) hosts: Vec<usize>,
     state: Mutex<State>,
     /// One per thread, so that a message wakes only its receiver.
@@ -80,7 +80,7 @@ pub(super) struct State {
     /// The first failure of messages to other processes, for each thread.
     pub(super) failed: Vec<Option<Error>>,
     gathering: Gathering,
-    /// Communicators in the making by a split, by color.
+    /// Communicators that a split is making, by color.
     pub(super) born: Vec<(usize, Arc<World>)>,
 }
 
@@ -172,8 +172,8 @@ impl World {
         self.wake(thread);
     }
 
-    /// Tells a thread that one of its messages from or to another process has failed, before it
-    /// gets the message's slot. Ranks agree on the error later.
+    /// Records that one of a thread's messages from or to another process has failed, before the
+    /// thread gets the message's slot. Ranks agree on the error later.
     #[cfg(feature = "mpi")]
     pub(crate) fn fail(&self, thread: usize, error: Error) {
         self.state().failed[thread].get_or_insert(error);
@@ -207,7 +207,7 @@ impl World {
         look: impl FnOnce(&[Vec<u8>]) -> R,
     ) -> Result<R, Error> {
         if self.size == 1 {
-            // Nobody is to be woken. The buffer is kept, so that nothing is allocated.
+            // There is nobody to wake. The buffer is kept, so that nothing is allocated.
             let contributions = &mut self.state().gathering.contributions;
             contributions[0].clear();
             contributions[0].extend_from_slice(mine);

@@ -26,7 +26,7 @@ impl GridData {
         Self { batch, ..self }
     }
 
-    /// Whether copies can move it.
+    /// Checks that copies can move it.
     pub(super) fn check(&self) -> Result<(), Error> {
         if ![4, 8, 16].contains(&self.bytes) {
             return Err(Error::argument("bytes of an element", self.bytes, "4, 8 or 16"));

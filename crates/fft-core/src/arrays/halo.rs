@@ -1,4 +1,4 @@
-//! Ghost points of bricks, filled from the ranks that have them.
+//! Ghost points of bricks, filled from the ranks that hold these points.
 //!
 //! ```text
 //! along each axis, cut the range of a brick with its ghost points where the grid ends
@@ -41,7 +41,7 @@ const MOST_IMAGES: usize = 1 << 10;
 
 /// A part of a brick's range with its ghost points, along one axis.
 struct Segment {
-    /// Where it begins, from the brick's first point on.
+    /// Its beginning, relative to the brick's first point.
     at: isize,
     /// Its points in the grid.
     range: Range<usize>,

@@ -1,4 +1,4 @@
-//! Texts of users in messages: short, and nothing that a terminal would obey.
+//! Texts of users in messages: shortened, and without control characters for terminals.
 
 /// Characters of a value that a message shows at most.
 const SHOWN: usize = 240;
@@ -26,7 +26,7 @@ pub fn escaped(text: &str) -> String {
     shown
 }
 
-/// An escaped value; of a long one, the beginning and the number of characters. An empty one is
+/// An escaped value; for a long one, its beginning and the number of characters. An empty one is
 /// `nothing`.
 ///
 /// ```

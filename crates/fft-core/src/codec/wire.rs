@@ -16,7 +16,7 @@ use super::tolerance::{self, Tolerance};
 use crate::base::named::{Name, Named, Number, text};
 use crate::base::{self, Error, Precision, Real};
 
-/// The representation of numbers in messages. By default every bit arrives.
+/// The representation of numbers in messages, by default lossless.
 ///
 /// Errors of lossy wires are relative to the largest number nearby, not to each number. Messages
 /// are never longer than their numbers in memory. Their length is known in advance, except with
@@ -207,7 +207,7 @@ impl Wire {
         self.traits().is_lossy
     }
 
-    /// A unique number of this wire: that in headers, and the number in its name.
+    /// A unique number of this wire: the number in headers, combined with the number in its name.
     pub fn code(self) -> u64 {
         let Traits { code, name, .. } = self.traits();
         u64::from(code) << 8 | name.number.map_or(0, |number| number.value.into())

@@ -45,7 +45,7 @@ pub fn agree_by_memory(
 /// Which facts hold on every rank. Collective; the same result on every rank.
 ///
 /// # Errors
-/// Those of [`Comm::allreduce`].
+/// The errors of [`Comm::allreduce`].
 pub fn on_all_ranks<const N: usize>(comm: &dyn Comm, facts: [bool; N]) -> Result<[bool; N]> {
     reduced(comm, Reduce::Min, facts)
 }
@@ -53,7 +53,7 @@ pub fn on_all_ranks<const N: usize>(comm: &dyn Comm, facts: [bool; N]) -> Result
 /// Which facts hold on at least one rank. Collective; the same result on every rank.
 ///
 /// # Errors
-/// Those of [`Comm::allreduce`].
+/// The errors of [`Comm::allreduce`].
 pub fn on_any_rank<const N: usize>(comm: &dyn Comm, facts: [bool; N]) -> Result<[bool; N]> {
     reduced(comm, Reduce::Max, facts)
 }

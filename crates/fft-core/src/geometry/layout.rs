@@ -30,9 +30,9 @@ struct Bricks {
     ranks: usize,
     /// The cut that defines the bricks, if they have one.
     cut: Option<Cut>,
-    /// The list, which a cut makes on first use: a search needs few of them.
+    /// The list, which a cut makes on first use, because a search needs few of them.
     of_rank: OnceLock<Vec<DynBrick>>,
-    /// Built on first use: a search never queries most layouts.
+    /// Built on first use, because a search never queries most layouts.
     index: OnceLock<BrickIndex>,
     /// Computed on first use, because a search needs it at every edge.
     extent: OnceLock<Extent>,
@@ -40,7 +40,7 @@ struct Bricks {
 
 /// The largest bricks of a layout.
 struct Extent {
-    /// Points of the brick that has most.
+    /// Points of the largest brick.
     points: usize,
     /// The length of the longest brick along each axis.
     longest: PerAxis<usize>,
@@ -139,7 +139,7 @@ impl Layout {
         cut.map(|cut| cut.parts)
     }
 
-    /// Whether it is no cut, or one with a part for each rank.
+    /// Whether it has no cut, or a cut with a part for each rank.
     pub(crate) fn is_spread(&self) -> bool {
         self.bricks.cut.as_ref().is_none_or(|cut| cut.parts.ranks() == self.ranks())
     }
@@ -228,7 +228,7 @@ impl Layout {
         self.extent().whole[axis]
     }
 
-    /// Points of the brick that has most.
+    /// Points of the largest brick.
     pub fn most_points(&self) -> usize {
         self.extent().points
     }

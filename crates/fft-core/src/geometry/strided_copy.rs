@@ -24,7 +24,7 @@ pub struct Transfer {
     to: View,
 }
 
-/// Where the elements of a box are in an array.
+/// The place of a box's elements in an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct View {
     /// Index of the first element.

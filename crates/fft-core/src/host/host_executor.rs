@@ -85,7 +85,7 @@ impl HostExecutor {
         either!(self, it => it.operations(direction))
     }
 
-    /// Whether other ranks of the host, if any, can see this memory.
+    /// Whether other ranks of the host, if any, can access this memory.
     pub fn sees(&self, memory: &[u8]) -> bool {
         either!(self, it => it.sees(memory))
     }

@@ -164,7 +164,8 @@ impl Redistribution {
         }
     }
 
-    /// With some messages in the sender's order of axes, so that the receiver transposes them.
+    /// The same with some messages in the sender's order of axes, so that the receiver transposes
+    /// them.
     pub fn transposed_when_read(self, which: TransposedWhenRead) -> Self {
         Self { transposed: Some(which), ..self }
     }

@@ -20,7 +20,7 @@ use crate::redistribute::send_order;
 pub struct Message {
     /// The sending rank.
     pub from: u32,
-    /// The receiving rank, another one.
+    /// The receiving rank, which is not the sender.
     pub to: u32,
     /// The chunk of the sender's brick.
     pub chunk: u32,
@@ -65,8 +65,8 @@ pub struct Schedule {
     slots: bool,
 }
 
-/// A summary of a reshape. Bytes of messages are as encoded. What goes through slots counts as
-/// bytes only, not as messages.
+/// A summary of a reshape. Bytes of messages are as encoded. Messages that go through slots count
+/// only as bytes, not as messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Summary {
     /// Messages of all ranks.

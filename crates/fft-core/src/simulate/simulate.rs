@@ -1,8 +1,8 @@
 //! Simulation of a recipe on a modelled machine, message by message.
 //!
 //! [`Recipe::predict`] adds up the busiest rank's times. Here every rank has its own clock, and
-//! messages queue at the ports of hosts ([`super::events`]). This shows incast, dependent steps and
-//! load imbalance. Local work has the cost of the model, in proportion to each rank's share.
+//! messages queue at the ports of hosts ([`super::events`]), which shows incast, dependent steps
+//! and load imbalance. Local work has the cost of the model, in proportion to each rank's share.
 
 use std::iter::Sum;
 
@@ -34,7 +34,7 @@ pub struct Simulation {
     pub ranks: Vec<f64>,
     /// The end on the last rank.
     pub seconds: f64,
-    /// Whether the result is approximate: of matched steps, or of forwarding exchanges.
+    /// Whether the result is approximate, because it is for matched steps or forwarding exchanges.
     pub approximate: bool,
 }
 

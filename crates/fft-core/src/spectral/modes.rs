@@ -11,7 +11,7 @@ use crate::base::{Error, Precision};
 use crate::geometry::{Layout, PerAxis};
 use crate::problem::{Kind, Problem};
 
-/// A spectrum: what it was transformed from, and how it is distributed.
+/// A spectrum: the transform that made it, and its distribution.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spectrum {
     /// The transform along each axis.
@@ -199,7 +199,7 @@ impl Modes {
         self
     }
 
-    /// What they are the modes of.
+    /// The spectrum that these modes belong to.
     pub fn spectrum(&self) -> &Spectrum {
         &self.spectrum
     }
@@ -243,7 +243,7 @@ impl Modes {
         self.points() * self.width() * self.spectrum.precision.bytes()
     }
 
-    /// Whether an operator can be applied: its components of operand and result.
+    /// Checks that an operator can be applied, and returns its components of operand and result.
     fn check(&self, operator: Operator) -> Result<[usize; 2], Error> {
         operator.check()?;
         let kinds = &self.spectrum.kinds;
@@ -282,8 +282,8 @@ impl Modes {
         operator.components(self.dimensions)
     }
 
-    /// The components of an operator's operand and result, for arrays of these bytes: as many, or
-    /// several times as many.
+    /// The numbers of components of an operator's operand and result in arrays of these sizes: the
+    /// operator's own, or a multiple of them for several operands.
     ///
     /// # Errors
     /// [`Error::Length`] for other arrays; [`Error::Argument`] for axes without derivatives, and
@@ -303,7 +303,7 @@ impl Modes {
         Ok([before, after])
     }
 
-    /// As [`Modes::components`], of an operator within one array.
+    /// As [`Modes::components`], for an operator within one array.
     ///
     /// # Errors
     /// The errors of [`Modes::components`]; [`Error::Argument`] where the result has more or fewer
@@ -345,7 +345,7 @@ impl Modes {
         }
     }
 
-    /// Whether an array begins where numbers may.
+    /// Checks that an array is aligned for its numbers.
     pub(super) fn check_aligned(&self, array: &[u8]) -> Result<(), Error> {
         let align = self.spectrum.precision.bytes();
         match array.is_empty() || array.as_ptr().align_offset(align) == 0 {

@@ -69,7 +69,7 @@ impl Operator {
         matches!(self, Derivative(_) | Gradient | Divergence | Curl | Project)
     }
 
-    /// Whether its parameter has a meaning.
+    /// Checks that its parameter makes sense.
     pub(super) fn check(self) -> Result<(), Error> {
         let (what, found, least) = match self {
             Self::Helmholtz(shift) => ("shift", shift, f64::MIN),

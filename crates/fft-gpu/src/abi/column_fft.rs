@@ -65,7 +65,7 @@ impl ColumnKernel {
         (0..self.n).map(root).collect()
     }
 
-    /// The source, with all that it is compiled for.
+    /// The source, with all the parameters that it is compiled for.
     pub(crate) fn source(&self) -> String {
         let Self { n, lanes, columns, .. } = self;
         let real = match self.precision {

@@ -84,7 +84,7 @@ impl Form {
         }
     }
 
-    /// Of `bits`: one over the largest integer, or for few bits over the clipping bound.
+    /// For `bits`: one over the largest integer, or for few bits over the clipping bound.
     pub(crate) fn part(&self) -> f64 {
         match self.wire {
             Wire::Bits(bits) => {
@@ -112,8 +112,8 @@ impl Form {
         elements * self.element_bytes()
     }
 
-    /// The smallest and the largest length of a message; equal unless it varies. Any between may
-    /// be.
+    /// The smallest and the largest length of a message; equal unless it varies. Any length in
+    /// between is possible.
     pub(crate) fn lengths(&self, elements: usize) -> (usize, usize) {
         let raw = self.raw(elements);
         let least = raw.min(HEADER + self.fixed(elements));
@@ -154,7 +154,7 @@ impl Form {
         if self.lengths(elements).1 == self.raw(elements) { ALIGN } else { HEADER }
     }
 
-    /// The first place from this byte on where the codes of a message begin a line of memory. A
+    /// The first place from this byte on at which the codes of a message begin a line of memory. A
     /// message that may be raw is 8 bytes off.
     pub(crate) fn place(&self, elements: usize, from: usize) -> usize {
         let (before, align) =

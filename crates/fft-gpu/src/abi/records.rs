@@ -107,7 +107,7 @@ impl PartRecord {
     }
 }
 
-/// `Lines` of `kernels/trig.cu`, which says what the fields mean; `kind` is the type.
+/// `Lines` of `kernels/trig.cu`, where the fields are explained; `kind` is the type.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct LinesRecord {

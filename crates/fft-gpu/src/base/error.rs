@@ -6,7 +6,7 @@ use cudarc::driver::DriverError;
 use cudarc::driver::sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY;
 use fft_core::{BadMessage, Error, Wire};
 
-/// Why there is no device to compute on.
+/// The reason why there is no device to compute on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NoGpu {
@@ -116,7 +116,7 @@ impl GpuError {
         Self::Argument { what, found: found.to_string(), expected: expected.to_string() }
     }
 
-    /// Fails where `found` is more than `most`.
+    /// Fails if `found` is more than `most`.
     pub(crate) fn at_most(what: &'static str, found: usize, most: usize) -> Result<(), Self> {
         match found <= most {
             true => Ok(()),
@@ -124,7 +124,7 @@ impl GpuError {
         }
     }
 
-    /// Fails where `found` is less than `expected` bytes.
+    /// Fails if `found` is less than `expected` bytes.
     pub(crate) fn at_least(what: &'static str, found: usize, expected: usize) -> Result<(), Self> {
         match found >= expected {
             true => Ok(()),
@@ -132,7 +132,7 @@ impl GpuError {
         }
     }
 
-    /// Fails where an address is no multiple of `align`.
+    /// Fails if an address is not a multiple of `align`.
     pub(crate) fn aligned(what: &'static str, at: u64, align: usize) -> Result<(), Self> {
         match at.is_multiple_of(align as u64) {
             true => Ok(()),

@@ -41,7 +41,7 @@ pub(crate) enum Source {
 #[derive(Clone, Copy)]
 pub(crate) struct DeviceLimits {
     multiprocessors: u32,
-    /// The most shared memory of a block, in bytes, where a kernel opts in.
+    /// The most shared memory of a block, in bytes, if a kernel opts in.
     shared_bytes: u32,
     /// Whether the memory bandwidth of each multiprocessor is low, so that few blocks saturate it.
     pub(crate) slow_memory: bool,
@@ -76,7 +76,7 @@ impl DeviceLimits {
     }
 }
 
-/// The binaries, loaded into a context, and what has been compiled and measured since.
+/// The binaries, loaded into a context, and the kernels and measurements added since.
 pub(crate) struct Modules {
     context: Arc<CudaContext>,
     modules: Vec<Arc<CudaModule>>,
@@ -139,7 +139,7 @@ impl Modules {
         Ok(loaded)
     }
 
-    /// The number of the fastest way to do this, which is found out once.
+    /// The number of the fastest way to do this, which is determined once.
     pub(crate) fn fastest(
         &self,
         what: String,
@@ -186,7 +186,7 @@ impl Kernel {
         Ok(Self { blocks: self.blocks.min(blocks), ..self })
     }
 
-    /// Resident blocks of the device: the largest grid, as blocks fetch their work.
+    /// Resident blocks of the device: the largest grid, because blocks fetch their work.
     pub(crate) fn resident(&self) -> usize {
         (self.blocks * self.limits.multiprocessors) as usize
     }

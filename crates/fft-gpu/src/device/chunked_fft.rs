@@ -50,7 +50,7 @@ struct Part {
     starts: [usize; 2],
 }
 
-/// A group's chunks. `None` where it cannot be divided so, or they are not aligned.
+/// A group's chunks. `None` if it cannot be divided in this way, or if they are not aligned.
 fn parts<T>(group: &FftGroup, order: &[usize], division: Chunks) -> Option<Vec<Part>> {
     let place = match division.count {
         // Whole arrays have all indices of any axis.
@@ -90,7 +90,7 @@ struct Chunk {
 }
 
 impl<T: GpuReal> ChunkedFft<T> {
-    /// Plans a group in chunks; also returns the bytes of work area that it needs. `None` where
+    /// Plans a group in chunks; also returns the bytes of work area that it needs. `None` if
     /// another axis would be divided, chunks are not aligned, or their factor would take a pass.
     pub(super) fn new(
         device: &Cuda<T>,
@@ -123,7 +123,7 @@ impl<T: GpuReal> ChunkedFft<T> {
         self.plans.iter().map(|(_, plan)| plan.memory()).sum()
     }
 
-    /// Queues the transforms, and an event behind each chunk.
+    /// Queues the transforms, and an event after each chunk.
     pub(super) fn run(
         &mut self,
         device: &mut Cuda<T>,

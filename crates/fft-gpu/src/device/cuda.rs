@@ -17,7 +17,7 @@ pub struct Cuda<T> {
     pub(super) gpu: Gpu,
     pub(super) stream: Arc<CudaStream>,
     pub(super) rank: usize,
-    /// Where messages may lose something.
+    /// The sums of squares, if messages may be lossy.
     pub(super) squares: Option<Squares<T>>,
     /// The work area of transforms, and the bytes that it needs.
     pub(super) area: Option<Owned<u8>>,
@@ -40,7 +40,7 @@ pub struct Cuda<T> {
     /// The most chunks of an exchange, the same on all ranks.
     pub(super) chunks: usize,
     /// Recorded before transforms in chunks; and the addresses that they read, for the reshape
-    /// behind them.
+    /// after them.
     pub(super) begun: Arc<CudaEvent>,
     pub(super) chunks_of: Option<Range<u64>>,
     /// Timed events between the operations of a traced run, and how many this run has recorded.
@@ -151,7 +151,7 @@ impl<T: GpuReal> Cuda<T> {
         &mut self.connections.as_mut().expect("ranks connect first").capabilities
     }
 
-    /// Whether ranks of the host see all memory of each other that data is in.
+    /// Whether ranks of the host can access all of each other's memory with data.
     pub(super) fn sees_all(&self, problem: &Problem) -> bool {
         self.connections().peers.exposes_all || problem.options.shared_arrays
     }
@@ -176,7 +176,7 @@ impl<T: GpuReal> Cuda<T> {
         Ok(made)
     }
 
-    /// Whether the ranks of the host that need to can access this memory.
+    /// Whether all ranks of the host that need this memory can access it.
     pub fn sees(&self, memory: &DeviceMemory<T>) -> bool {
         let Connections { peers, shared_arrays, .. } = self.connections();
         peers.exposes_all || shared_arrays.number(memory.address()).is_some()

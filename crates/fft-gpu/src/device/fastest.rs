@@ -35,7 +35,7 @@ pub(super) fn fastest<T: GpuReal>(
     let what = format!("{} {:?} {passes:?} {:?}", T::NAME, less.lens, fft_run(&less));
     let rows = match device.gpu.modules().fastest(what, || measure(device, &less)) {
         Ok(way) => way.checked_sub(1).map(|way| ColumnFft::<T>::ROWS[way]),
-        // Without memory to measure with, cuFFT's is as good as any.
+        // If there is no memory for measuring, cuFFT is used.
         Err(GpuError::Memory { .. }) => None,
         Err(why) => return Err(why),
     };

@@ -1,5 +1,6 @@
 //! Ways to transform a group: by cuFFT, the last two axes of memory together and others as columns;
-//! or with columns by a kernel of our own. Cosine and sine transforms are done one after the other.
+//! or with columns by a kernel of thriffty. Cosine and sine transforms are done one after the
+//! other.
 
 use std::sync::Arc;
 
@@ -34,8 +35,8 @@ pub(super) struct PlannedLines<T> {
     aligned: Option<AlignedCopy<T>>,
 }
 
-/// A copy of real arrays of odd length in which each begins where a complex number may. cuFFT
-/// requires that. It is rare, and slow.
+/// A copy of real arrays of odd length in which each begins at the alignment of complex numbers, as
+/// cuFFT requires. It is rare, and slow.
 struct AlignedCopy<T> {
     copy: Transfers,
     buffer: Owned<T>,
@@ -220,8 +221,8 @@ impl<T: GpuReal> Part<T> {
     }
 }
 
-/// A group's columns, which come last, and the rows before them; `None` where columns are not
-/// complex, or come first.
+/// A group's columns, which come last, and the rows before them; `None` if columns are not complex,
+/// or come first.
 pub(super) fn rows_and_columns(group: &FftGroup) -> Option<(Option<FftGroup>, FftGroup)> {
     let last = group.lens[0].len() - 1;
     let alone = |pass: &(usize, Pass), lens: [Vec<usize>; 2]| FftGroup {

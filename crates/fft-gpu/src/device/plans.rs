@@ -66,7 +66,7 @@ fn goes_by_alltoallv<T: GpuReal>(step: &Step) -> bool {
 }
 
 impl<T: GpuReal> Cuda<T> {
-    /// Finds out which ranks reach each other's memory. Collective.
+    /// Determines which ranks reach each other's memory. Collective.
     pub(super) fn connect_ranks(
         &mut self,
         comm: &dyn Comm,
@@ -166,7 +166,7 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
             let exports =
                 RankExports::new(gpu, [a, b, self.window_bytes], self.chunks, peers.foreign())?;
             let area = Arc::new(Block::new(gpu.context(), self.area_bytes)?);
-            // Where some rank is not reached all have both, as windows are collective.
+            // If some rank is not reached, all ranks have both, because windows are collective.
             let [out, come] = self.staging_bytes.map(|bytes| {
                 let some = (!peers.all).then(|| Block::new(gpu.context(), bytes));
                 some.transpose().map(|block| block.map(Arc::new))
@@ -237,7 +237,7 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
     }
 
     fn take_marks(&mut self) -> Vec<Instant> {
-        // A run that is done does not fail for its trace, which then has the times of the host.
+        // A finished run does not fail because of its trace, which then has the times of the host.
         self.take_marked_times().unwrap_or_default()
     }
 }

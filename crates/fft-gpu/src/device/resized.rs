@@ -29,7 +29,8 @@ pub(super) struct Resized<T> {
     fft: DeviceFft<T>,
     load: Option<ResizedCopy>,
     store: Option<ResizedCopy>,
-    /// Bytes of the transform's work area, of its input and of its output; 0 for those elsewhere.
+    /// Bytes of the transform's work area, of its input and of its output; 0 for parts that are
+    /// elsewhere.
     bytes: [usize; 3],
 }
 
@@ -175,7 +176,7 @@ mod tests {
         dst
     }
 
-    /// The pass as a device does it.
+    /// The pass as a device performs it.
     fn by_steps(pass: &Pass, src: &[f64]) -> Vec<f64> {
         let (group, [before, after]) = (group(pass), pass.line_sides());
         let parts = |side, into_whole| kept(side, pass.outer, pass.inner, into_whole);

@@ -73,7 +73,8 @@ impl Block {
         })
     }
 
-    /// Queues a copy of each piece and waits for all, also in a panic, as they borrow the pieces.
+    /// Queues a copy of each piece and waits for all, also in a panic, because they borrow the
+    /// pieces.
     fn copy_all<P>(
         &self,
         stream: &CudaStream,
@@ -137,7 +138,7 @@ pub(crate) struct Owned<T> {
 
 impl<T> Owned<T> {
     pub(crate) fn new(block: Arc<Block>, stream: &Arc<CudaStream>) -> Self {
-        // SAFETY: the block is held, and its accesses are in the order of the stream, or behind
+        // SAFETY: the block is held, and its accesses are in the order of the stream, or after
         // events that order them.
         let memory = unsafe { DeviceMemory::at(block.at, block.bytes / size_of::<T>(), stream) };
         Self { memory, block }

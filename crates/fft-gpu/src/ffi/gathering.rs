@@ -1,6 +1,6 @@
-//! Transforms that load what they read out of several ranks' memory, and may store results there.
+//! Transforms that load their input from several ranks' memory, and may store results there.
 //!
-//! The passes of the transform do the reshapes before and behind it.
+//! The passes of the transform do the reshapes before and after it.
 
 use std::sync::Arc;
 
@@ -24,8 +24,8 @@ pub(crate) struct Gathering {
 type MemoryOf<'a, 'v> = &'a dyn Fn(usize) -> RankMemory<'v>;
 
 impl Gathering {
-    /// Plans transforms. `None` where cuFFT cannot, or a table is of another array. A plan that
-    /// stores must also do without a work area.
+    /// Plans transforms. `None` if cuFFT cannot, or if a table is for another array. A plan that
+    /// stores must also work without a work area.
     pub(crate) fn new<T: GpuReal, const D: usize>(
         gpu: &Gpu,
         many: &Many<D>,

@@ -50,7 +50,7 @@ pub(super) fn grid_of(kernel: &Kernel, elements: usize) -> LaunchConfig {
     kernel.grid(elements.div_ceil(THREADS as usize))
 }
 
-/// Checks that a buffer has what a kernel accesses, aligned.
+/// Checks that a buffer has the memory that a kernel accesses, aligned.
 pub(super) fn check(
     what: &'static str,
     (pointer, found): (CUdeviceptr, usize),
@@ -147,7 +147,7 @@ pub(crate) fn run_encode<T: GpuReal>(
         .map_err(tried("launching the end of an encoder"))
 }
 
-/// Launches a kernel that may begin before the previous one ends, where the device supports that.
+/// Launches a kernel that may begin before the previous one ends, if the device supports that.
 ///
 /// # Safety
 /// As any launch with this argument. All blocks must wait themselves (`await_last` of

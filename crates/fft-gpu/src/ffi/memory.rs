@@ -150,7 +150,7 @@ pub fn numbers_mut<T: GpuReal>(bytes: &mut CudaSlice<u8>, len: usize) -> CudaVie
     unsafe { bytes.transmute_mut(len) }.expect("as many numbers as there are")
 }
 
-/// A borrowed slice; cudarc orders its stream's other work before and behind the loan.
+/// A borrowed slice; cudarc orders its stream's other work before and after the loan.
 pub struct Loan<'a, T, const MUT: bool> {
     memory: DeviceMemory<T>,
     _guard: SyncOnDrop<'a>,

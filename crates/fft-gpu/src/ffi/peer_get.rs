@@ -29,7 +29,7 @@ pub(crate) struct PeerGets {
     offsets: Vec<(usize, u64)>,
     unit: u64,
     sources: RankAddresses,
-    /// `None` where they move nothing.
+    /// `None` if they move nothing.
     engines: Option<Engines>,
 }
 
@@ -117,7 +117,7 @@ impl PeerGets {
         self.batch.memory()
     }
 
-    /// Queues the copies: those by engines behind `chunks`, or else behind the stream's work.
+    /// Queues the copies. Copies by engines come after `chunks`, or else after the stream's work.
     pub(crate) fn run<'v, T>(
         &mut self,
         stream: &Arc<CudaStream>,

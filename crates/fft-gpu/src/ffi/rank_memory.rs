@@ -10,7 +10,7 @@ use crate::base::GpuError;
 /// The alignment of ranks' memory, in bytes.
 const ALIGN: usize = 16;
 
-/// Memory of a rank that may be read, or written where it is exposed for that, during `'a`.
+/// Memory of a rank that may be read, or written if it is exposed for that, during `'a`.
 #[derive(Clone, Copy)]
 pub(crate) struct RankMemory<'a> {
     pub(super) at: u64,
@@ -33,7 +33,7 @@ impl<'a> RankMemory<'a> {
         Self { at, bytes, lent: PhantomData }
     }
 
-    /// No memory, of a rank that is not reached.
+    /// No memory, for a rank that is not reached.
     pub(crate) fn nothing() -> Self {
         Self { at: 0, bytes: 0, lent: PhantomData }
     }
@@ -53,7 +53,7 @@ impl RankAddresses {
         Self { reaches, bases }
     }
 
-    /// Updates the descriptors where an address has changed.
+    /// Updates the descriptors if an address has changed.
     pub(super) fn follow<'v>(
         &mut self,
         memory: &dyn Fn(usize) -> RankMemory<'v>,

@@ -23,7 +23,7 @@ use crate::ffi::{Pinned, run_decode};
 pub struct Decoder<T> {
     form: Form,
     decode: Kernel,
-    /// Of `tolerance`, the kernel that finds where the codes of each tile begin.
+    /// For `tolerance`, the kernel that finds where the codes of each tile begin.
     measure: Option<Kernel>,
     buffers: DecodeBuffers,
     elements: Vec<usize>,
@@ -110,7 +110,7 @@ impl<T: GpuReal> Decoder<T> {
 
     /// Queues the decoding of messages of these lengths, in bytes.
     ///
-    /// The boxes of messages that do not decode hold anything then.
+    /// The boxes of messages that do not decode are then undefined.
     ///
     /// # Errors
     /// [`GpuError::Message`] for a length that cannot be, [`GpuError::Argument`], and
@@ -124,7 +124,7 @@ impl<T: GpuReal> Decoder<T> {
     ) -> Result<(), GpuError> {
         self.check_lengths(lengths)?;
         let (tried, buffers) = (tried("clearing a decoder"), &mut self.buffers);
-        // At a fixed rate the lengths that were uploaded first stay.
+        // At a fixed rate the lengths are uploaded only once.
         if lengths.iter().zip(&self.lengths).any(|(length, known)| *length as u64 != *known) {
             self.lengths.iter_mut().zip(lengths).for_each(|(known, n)| *known = *n as u64);
             let copied = stream.memcpy_htod(&self.lengths, &mut buffers.lengths).map_err(&tried);

@@ -77,7 +77,7 @@ fn compile(name: &str, races: Races) -> Option<PathBuf> {
     if program.exists() {
         return Some(program);
     }
-    // Renamed when complete, as other tests may run at the same time.
+    // Renamed when complete, because other tests may run at the same time.
     let made = program.with_extension(std::process::id().to_string());
     let object = made.with_extension(format!("{}.o", std::process::id()));
     let mut compiler = Command::new("c++");
@@ -91,7 +91,7 @@ fn compile(name: &str, races: Races) -> Option<PathBuf> {
 }
 
 thread_local! {
-    /// Programs that wait for the next launch of this test, as starting one is slow.
+    /// Programs that wait for the next launch of this test, because starting one is slow.
     static WAITING: RefCell<Waiting> = RefCell::default();
 }
 
@@ -121,7 +121,7 @@ fn run(program: &Path, what: &str, input: &[&[u8]], output: &mut [&mut [u8]]) {
     let mut child = waiting.unwrap_or_else(begin);
     let mut end = [0; 8];
     let (to, from) = (child.stdin.as_mut().unwrap(), child.stdout.as_mut().unwrap());
-    // A program that does not take all says why, and ends.
+    // A program that does not read all input prints why, and ends.
     let _ = input.iter().try_for_each(|part| to.write_all(part));
     let found = output.iter_mut().try_for_each(|part| from.read_exact(part));
     let found = found.and_then(|()| from.read_exact(&mut end));

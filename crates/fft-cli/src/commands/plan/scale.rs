@@ -29,7 +29,7 @@ struct Row {
 
 #[derive(Clone, Copy, Debug)]
 struct Rates {
-    /// With pencils and posted messages, as of a classic library; `None` without any.
+    /// With pencils and posted messages, as in a classic library; `None` without any.
     pencils: Option<f64>,
     raw: Rate,
     encoded: Rate,

@@ -180,7 +180,7 @@ fn write_reshape(number: usize, reshape: &Reshape, to: &mut String) -> std::fmt:
     writeln!(to)
 }
 
-/// The volume of the busiest rank, where messages are too many to list.
+/// The volume of the busiest rank, if messages are too many to list.
 fn write_volume(volume: &BytesMoved, to: &mut String) -> std::fmt::Result {
     let [own, near, far] = [volume.own, volume.near, volume.far].map(bytes);
     let peers = (volume.near_messages + volume.far_messages) / 2.0;
@@ -233,7 +233,7 @@ pub(super) fn json(ask: &Ask, found: &Forecast) -> Value {
     })
 }
 
-/// `bytes`, `messages` and `host` are null where messages are too many to list.
+/// `bytes`, `messages` and `host` are null if messages are too many to list.
 fn reshape(reshape: &Reshape) -> Value {
     let Reshape { to, wire, exchange, summary, expected, simulated } = reshape;
     let volume = &expected.volume;

@@ -17,7 +17,8 @@ use crate::data::fields::Field;
 /// error and bounds of every field and tolerance. All three by default. All data between ranks is
 /// sent, as if every rank were on a host of its own.
 ///
-/// --tolerance is the tolerance of the table, 1e-6 by default. If it is strict, all tolerances are.
+/// --tolerance is the tolerance of the table, 1e-6 by default. If it is strict, all tolerances are
+/// strict.
 ///
 /// Errors are l2 distances from FP64; the error of FP64 itself is measured at 32 points by the
 /// definition of the transform.

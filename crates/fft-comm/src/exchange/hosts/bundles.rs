@@ -10,7 +10,7 @@ use fft_core::{MessageSpec, SlotSpec, Topology};
 
 use super::entry::{ENTRY, Label, room};
 
-/// Messages of a rank: those that it sends, and those that it receives.
+/// The messages that a rank sends, and the messages that it receives.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Messages {
     pub(super) sends: Vec<MessageSpec>,

@@ -146,7 +146,8 @@ impl Routes {
             })
             .collect();
         let arrivals = deliveries(rank, message_plan, &incoming)?;
-        // A message passes through a rank once, as each hop brings it nearer to its destination.
+        // A message passes through a rank once, because each hop brings it nearer to its
+        // destination.
         let held: HashMap<(usize, usize), usize> = (incoming.iter().enumerate())
             .map(|(at, item)| ((item.label.origin, item.label.destination), at))
             .collect();

@@ -29,7 +29,8 @@ pub(super) fn checked(rank: usize, call: &'static str, code: c_int) -> Result<()
     }
 }
 
-/// For calls that other ranks wait for, whose failure they cannot learn: ends the job.
+/// For calls that other ranks wait for. If one fails, it ends the job, because they would not learn
+/// of the failure.
 pub(super) fn vital(rank: usize, call: &'static str, code: c_int) {
     checked(rank, call, code).unwrap_or_else(|error| awaited(error));
 }
@@ -37,13 +38,13 @@ pub(super) fn vital(rank: usize, call: &'static str, code: c_int) {
 /// Ends the job, because other ranks wait for the call that failed here and would wait forever.
 pub(in crate::mpi) fn awaited(error: Error) -> ! {
     let line = format!("{error}; other ranks wait for this one, so that the job ends\n");
-    // The job ends, whether this can be said or not.
+    // The job ends, whether this can be printed or not.
     let _ = std::io::stderr().write_all(line.as_bytes());
     abort(101)
 }
 
-/// The rank in MPI_COMM_WORLD, for errors without another communicator; 0 where MPI was never seen
-/// to run.
+/// The rank in MPI_COMM_WORLD, for errors without another communicator; 0 if MPI was never seen to
+/// run.
 pub(super) fn world_rank() -> usize {
     static RANK: OnceLock<usize> = OnceLock::new();
     if !is_running() {

@@ -221,7 +221,7 @@ impl RawComm {
     }
 
     /// `MPI_Alltoallv` of lines of `SLOT_ALIGN` bytes, so that counts of 31 bits reach 128 GiB. A
-    /// failure ends the job, as the other ranks are in the collective.
+    /// failure ends the job, because the other ranks are in the collective.
     pub(in crate::mpi) fn alltoallv(
         &self,
         unit: &LineType,

@@ -34,7 +34,7 @@ impl SharedWindow {
     pub(in crate::mpi) fn allocate(comm: &RawComm, bytes: usize) -> Result<Self, Error> {
         let call = "MPI_Win_allocate_shared";
         comm.ready(call)?;
-        // Whole pages and one more, as the library may begin parts anywhere.
+        // Whole pages and one more, because the library may begin parts anywhere.
         let room = bytes.checked_next_multiple_of(PAGE).unwrap_or(bytes).saturating_add(PAGE);
         let reduce = |how, value| {
             let mut result = [0.0];

@@ -48,7 +48,8 @@ enum Ends {
     Goes,
 }
 
-/// Two windows that alternate: what an epoch of one brought is read during the next, of the other.
+/// Two windows that alternate: the data that an epoch of one window brought is read during the next
+/// epoch, which is of the other.
 ///
 /// No rank waits for the others to open an epoch. They lent the window until the end of the last
 /// epoch, of the other window, which was collective.
@@ -105,7 +106,7 @@ impl RawWindow {
     ) -> Result<Self, Error> {
         let call = "MPI_Win_allocate";
         comm.ready(call)?;
-        // With room to start at a whole line, as MPI does not promise that.
+        // With room to start at a whole line, because MPI does not promise that.
         let room =
             bytes.checked_add(SLOT_ALIGN).and_then(|room| ffi::MPI_Aint::try_from(room).ok());
         let room = room.ok_or(Error::Memory { rank: comm.rank, bytes })?;
@@ -150,9 +151,9 @@ impl RawWindow {
         unsafe { std::slice::from_raw_parts_mut(self.memory, self.place[1]) }
     }
 
-    /// Opens an epoch on all ranks, calls `body`, and closes it: every put of any rank has arrived.
-    /// Collective. A panic in `body`, or a failure to open or close, ends the job: other ranks
-    /// wait, and the network may still read the data.
+    /// Opens an epoch on all ranks, calls `body`, and closes it, after which every put of any rank
+    /// has arrived. Collective. A panic in `body`, or a failure to open or close, ends the job,
+    /// because other ranks wait and the network may still read the data.
     pub(in crate::mpi) fn epoch<'env, R>(
         &mut self,
         comm: &RawComm,
@@ -195,7 +196,7 @@ impl RawWindow {
     ) -> Result<(), Error> {
         self.open(comm, how)?;
         let put = body(&RawEpoch { window: self, comm, env: PhantomData });
-        // Also after an error, since the others close the epoch.
+        // Also after an error, because the others close the epoch.
         put.and(self.close(comm, Ends::Here))
     }
 
@@ -215,7 +216,8 @@ impl RawWindow {
         self.fence(comm, if ends == Ends::Here { last } else { 0 })
     }
 
-    /// Returns when all ranks have come, with this rank's memory synchronised with what others see.
+    /// Returns when all ranks have called it, with this rank's memory synchronised with the other
+    /// ranks' view.
     fn fence(&mut self, comm: &RawComm, assertion: c_int) -> Result<(), Error> {
         if !self.locked {
             // SAFETY: the window is live. Puts of others arrive only after this rank's own fence.
@@ -249,7 +251,7 @@ impl RawWindow {
 
     fn release(&mut self, rank: usize) -> Result<(), Error> {
         self.callers.check(rank, "MPI_Win_free")?;
-        // Also after an unlock that failed: the others come to free the window.
+        // Also after an unlock that failed, because freeing the window is collective.
         let closed = self.lock(rank, false);
         // SAFETY: reading a constant of the library. A window that cannot be freed leaks, and is
         // not tried again.

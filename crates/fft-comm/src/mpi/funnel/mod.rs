@@ -70,8 +70,8 @@ pub(super) fn team(comm: &MpiComm, threads: usize) -> Result<TeamComms, Error> {
 /// [`Error::Threads`] when they cannot be started, and then no rank has run; the errors of the
 /// library.
 ///
-/// Communicators and plans of the threads end with `body`: nobody serves them later. A panic in a
-/// transform ends the job, as other processes wait.
+/// Communicators and plans of the threads end with `body`, because nobody serves them later. A
+/// panic in a transform ends the job, because other processes wait.
 ///
 /// # Panics
 /// With the panic of the first thread that panicked, once all have ended.
@@ -87,7 +87,7 @@ pub fn threads<R: Send>(
         let mut places = Vec::with_capacity(threads);
         let spawn = |_| {
             let (place, mine) = mpsc::channel::<(FunneledComm, _)>();
-            // Without a place the thread ends: another could not be started.
+            // A thread without a place ends, because another one could not be started.
             let thread = move || mine.recv().ok().map(|(comm, _working)| body(comm));
             running.push(Builder::new().spawn_scoped(scope, thread)?);
             places.push(place);

@@ -36,7 +36,7 @@ impl Ranks {
     }
 }
 
-/// An operation, with what the threads bring and what they get.
+/// An operation, with the input and the results of the threads.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Collective {
     Barrier,
@@ -64,7 +64,7 @@ pub(super) struct Operation {
     pub(super) result: Option<Result<(), Error>>,
 }
 
-/// A communicator from the view of a process: what its threads share.
+/// The state of a communicator that the threads of a process share.
 pub(super) struct ProcessComm {
     /// The number of the communicator that the serving thread has.
     pub(super) number: usize,
@@ -111,7 +111,7 @@ impl ProcessComm {
 }
 
 impl Operation {
-    /// Does what needs no new object.
+    /// Performs operations that make no new object.
     pub(super) fn perform(&mut self, comm: &MpiComm, ranks: &Ranks) -> Result<(), Error> {
         match self.collective {
             Collective::Allgather => self.gather(comm, ranks),

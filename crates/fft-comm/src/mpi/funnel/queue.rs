@@ -1,4 +1,4 @@
-//! What threads request of the thread that calls MPI.
+//! The requests of threads to the thread that calls MPI.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

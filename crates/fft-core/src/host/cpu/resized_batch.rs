@@ -4,7 +4,7 @@
 //! for a few lines:
 //!     if numbers are missing before: copy them to a tile, with zeros in place of those
 //!     transform, from the tile or from the source
-//!     if numbers are dropped after: from a tile, of which the others are copied to the result
+//!     if numbers are dropped after: into a tile, from which the kept ones are copied to the result
 //! ```
 
 use std::ops::Range;

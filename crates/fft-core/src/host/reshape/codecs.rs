@@ -69,7 +69,7 @@ impl<T: Real> MessageCodecs<T> {
         self.wire.fixed(0, self.width).is_none()
     }
 
-    /// Whether a message to be received has its most bytes, or else is damaged.
+    /// Whether a message to be received always has its maximum size; otherwise it is damaged.
     pub(crate) fn has_fixed_length(&self, number: usize) -> bool {
         self.codec(self.raw_recvs[number]).random_access()
     }

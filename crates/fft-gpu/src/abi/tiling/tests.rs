@@ -1,5 +1,5 @@
-//! Every element is in one tile, and where the transfer says. `kernels/box.cuh` has the same
-//! arithmetic.
+//! Every element is in one tile, at the place that the transfer gives. `kernels/box.cuh` has the
+//! same arithmetic.
 
 use fft_core::{Brick, Placed};
 use proptest::prelude::*;
@@ -318,7 +318,7 @@ fn tiles_of_torn_rows_are_listed_by_the_axes_that_they_have_parts_of() {
     };
     let found: Vec<_> = all.tiles.iter().map(begins).collect();
     assert!(all.items.iter().all(|tiled| tiled.skew > 0));
-    // But for those at a row's end, which have less of it.
+    // Except for tiles at a row's end, which have less of it.
     let (last, others): (Vec<_>, Vec<_>) = all.tiles.iter().partition(|tile| tile.cols < 62);
     assert!(others.iter().map(|tile| begins(tile).1).is_sorted(), "{found:?}");
     assert!(last.len() < others.len() && !found.is_sorted_by_key(|place| place.0), "{found:?}");

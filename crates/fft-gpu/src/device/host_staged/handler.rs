@@ -33,8 +33,8 @@ pub(super) struct StagedHandler<'a, T> {
 }
 
 impl<T: GpuReal> StagedHandler<'_, T> {
-    /// Orders copies of a chunk behind its packing. Packs messages again with the finer step where
-    /// they lost too much.
+    /// Orders copies of a chunk after its packing. Packs messages again with the finer step if they
+    /// lost too much.
     fn await_chunk(&mut self, chunk: usize) -> Result<(), GpuError> {
         let chunk = &mut self.out[chunk];
         if std::mem::replace(&mut chunk.waited, true) {

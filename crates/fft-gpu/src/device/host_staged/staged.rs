@@ -20,7 +20,7 @@ use crate::kernel::{Inbox, Outbox};
 
 /// Bytes of a chunk through the host, which keep the device and its link to the host busy.
 const CHUNK: usize = 8 << 20;
-/// The most chunks from device memory, as each costs a wait.
+/// The most chunks from device memory, because each costs a wait.
 const CHUNKS: usize = 8;
 
 /// How a reshape's staged messages travel.
@@ -168,7 +168,7 @@ impl<T: GpuReal> HostStaged<T> {
         by_host + loads.map(|load| load.boxed.squared_error()).sum::<f64>()
     }
 
-    /// The first message of the last run, which is done, that did not decode.
+    /// The first message that did not decode in the last run, which must be finished.
     pub(crate) fn damage(&self, rank: usize) -> Result<(), Error> {
         let bad = |load: &WireGroup<Inbox<T>>| load.boxed.bad().map(|at| load.messages[at]);
         let Some(number) = self.come.iter().flat_map(|chunk| &chunk.loads).find_map(bad) else {
