@@ -2,9 +2,10 @@
 //!
 //! Each is a function of its own, compiled for the processor's vectors.
 
+use fft_stream::{RowOrder, Rows as StridedRows, RowsMut};
 use pulp::{Simd, WithSimd};
 
-use super::butterfly::butterfly;
+use super::butterfly::{Ends, butterfly};
 use super::vector::{Complexes, MOST_LANES, Pair, Real, lanes};
 
 /// A stage: butterflies of `radix` numbers at distances of `m` in each block of `m radix` numbers,
@@ -55,12 +56,17 @@ impl<S: Simd, T: Real> Kernels<S, T> {
             3 => Self::new::<3>(),
             4 => Self::new::<4>(),
             5 => Self::new::<5>(),
+            6 => Self::new::<6>(),
             7 => Self::new::<7>(),
             8 => Self::new::<8>(),
             9 => Self::new::<9>(),
+            10 => Self::new::<10>(),
             11 => Self::new::<11>(),
+            12 => Self::new::<12>(),
             13 => Self::new::<13>(),
+            15 => Self::new::<15>(),
             16 => Self::new::<16>(),
+            20 => Self::new::<20>(),
             _ => unreachable!("{radix} is not a radix"),
         }
     }
@@ -98,19 +104,13 @@ impl<const R: usize, V: Simd, T: Real> WithSimd for FromColumns<'_, R, V, T> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
         let Self { simd, stage, src, at: Strides { stride, .. }, y } = self;
-        let (m, vector) = (stage.m, 2 * lanes::<V, T>());
-        // Of one length, so that one check of an index is one for all.
-        let len = 2 * (m - 1) * stride + vector;
-        let rows: [&[T]; R] = std::array::from_fn(|k| &src[2 * k * m * stride..][..len]);
-        let mut parts = parts::<R, _>(y, m);
+        let m = stage.m;
+        let row = 2 * ((m - 1) * stride + lanes::<V, T>());
+        let from = StridedRows::<_, R>::new(src, 2 * m * stride, row);
+        let mut to = RowsMut::<_, R>::new(y, m, m);
         for (p, factors) in stage.twiddles.chunks_exact(R - 1).enumerate() {
-            let first = 2 * p * stride;
-            let mut x = [Complexes::<V, T>::zero(simd); R];
-            for k in 0..R {
-                x[k] = Complexes::load(simd, &rows[k][first..first + vector]);
-            }
-            butterfly(&mut x);
-            store_turned(&x, factors, &mut parts, p);
+            let from = Columns { simd, rows: &from, first: 2 * p * stride };
+            butterfly::<R, V, T>(&mut Turned { from, factors, to: &mut to, p });
         }
     }
 }
@@ -131,35 +131,145 @@ impl<const R: usize, V: Simd, T: Real> WithSimd for FromRows<'_, R, V, T> {
         let Self { simd, stage, src, at, y } = self;
         let m = stage.m;
         let lines = lines::<V, T>(src, at.dist, R * m);
-        let mut parts = parts::<R, _>(y, m);
+        let mut to = RowsMut::<_, R>::new(y, m, m);
         for (p, factors) in stage.twiddles.chunks_exact(R - 1).enumerate() {
-            let mut x = [Complexes::<V, T>::zero(simd); R];
-            for k in 0..R {
-                x[k] = Complexes::load_each(simd, &lines, p + m * k);
-            }
-            butterfly(&mut x);
-            store_turned(&x, factors, &mut parts, p);
+            let from = Each { simd, lines: &lines, m, p };
+            butterfly::<R, V, T>(&mut Turned { from, factors, to: &mut to, p });
         }
     }
 }
 
-/// The parts of a block, of one length, so that one check of an index is one for all.
-#[inline(always)]
-fn parts<const R: usize, E>(block: &mut [E], m: usize) -> [&mut [E]; R] {
-    let mut parts = block.chunks_exact_mut(m);
-    std::array::from_fn(|_| &mut parts.next().expect("a block has R parts")[..m])
+trait Source<S: Simd, T: Real> {
+    fn simd(&self) -> S;
+    fn load(&self, k: usize) -> Complexes<S, T>;
 }
 
-#[inline(always)]
-fn store_turned<const R: usize, S: Simd, T: Real>(
-    x: &[Complexes<S, T>; R],
-    factors: &[[T; 2]],
-    parts: &mut [&mut [Pair<S, T>]; R],
+struct Columns<'a, 'b, const R: usize, S, T> {
+    simd: S,
+    rows: &'a StridedRows<'b, T, R>,
+    first: usize,
+}
+
+impl<const R: usize, S: Simd, T: Real> Source<S, T> for Columns<'_, '_, R, S, T> {
+    #[inline(always)]
+    fn simd(&self) -> S {
+        self.simd
+    }
+    #[inline(always)]
+    fn load(&self, k: usize) -> Complexes<S, T> {
+        Complexes::load(self.simd, self.rows.load(k, self.first))
+    }
+}
+
+struct Each<'a, 'b, S, T> {
+    simd: S,
+    lines: &'a [&'b [[T; 2]]; MOST_LANES],
+    m: usize,
     p: usize,
-) {
-    parts[0][p] = x[0].parts();
-    for j in 1..R {
-        parts[j][p] = x[j].times(factors[j - 1]).parts();
+}
+
+impl<S: Simd, T: Real> Source<S, T> for Each<'_, '_, S, T> {
+    #[inline(always)]
+    fn simd(&self) -> S {
+        self.simd
+    }
+    #[inline(always)]
+    fn load(&self, k: usize) -> Complexes<S, T> {
+        Complexes::load_each(self.simd, self.lines, self.p + self.m * k)
+    }
+}
+
+struct Turned<'a, 'b, const R: usize, F, S: Simd, T: Real> {
+    from: F,
+    factors: &'a [[T; 2]],
+    to: &'a mut RowsMut<'b, Pair<S, T>, R>,
+    p: usize,
+}
+
+impl<const R: usize, F: Source<S, T>, S: Simd, T: Real> Ends<S, T> for Turned<'_, '_, R, F, S, T> {
+    #[inline(always)]
+    fn simd(&self) -> S {
+        self.from.simd()
+    }
+    #[inline(always)]
+    fn load(&self, k: usize) -> Complexes<S, T> {
+        self.from.load(k)
+    }
+    #[inline(always)]
+    fn store(&mut self, k: usize, x: Complexes<S, T>) {
+        let x = if k == 0 { x } else { x.times(self.factors[k - 1]) };
+        self.to.store(k, self.p, x.pinned().parts());
+    }
+}
+
+struct InPlace<'a, 'b, const R: usize, S: Simd, T: Real> {
+    simd: S,
+    factors: &'a [[T; 2]],
+    to: &'a mut RowsMut<'b, Pair<S, T>, R>,
+    p: usize,
+}
+
+impl<const R: usize, S: Simd, T: Real> Ends<S, T> for InPlace<'_, '_, R, S, T> {
+    #[inline(always)]
+    fn simd(&self) -> S {
+        self.simd
+    }
+    #[inline(always)]
+    fn load(&self, k: usize) -> Complexes<S, T> {
+        Complexes::of(self.simd, self.to.load(k, self.p))
+    }
+    #[inline(always)]
+    fn store(&mut self, k: usize, x: Complexes<S, T>) {
+        let x = if k == 0 { x } else { x.times(self.factors[k - 1]) };
+        self.to.store(k, self.p, x.pinned().parts());
+    }
+}
+
+struct ColumnsTo<'a, 'b, const R: usize, S: Simd, T: Real> {
+    simd: S,
+    numbers: &'a [Pair<S, T>],
+    to: &'a mut RowsMut<'b, T, R>,
+    first: usize,
+}
+
+impl<const R: usize, S: Simd, T: Real> Ends<S, T> for ColumnsTo<'_, '_, R, S, T> {
+    #[inline(always)]
+    fn simd(&self) -> S {
+        self.simd
+    }
+    #[inline(always)]
+    fn load(&self, k: usize) -> Complexes<S, T> {
+        Complexes::of(self.simd, self.numbers[k])
+    }
+    #[inline(always)]
+    fn store(&mut self, k: usize, x: Complexes<S, T>) {
+        self.to.store(k, self.first, x.interleaved());
+    }
+}
+
+struct RowsTo<'a, 'b, S: Simd, T: Real> {
+    simd: S,
+    numbers: &'a [Pair<S, T>],
+    lines: &'a mut [&'b mut [[T; 2]]; MOST_LANES],
+    q: usize,
+    s: usize,
+    n: usize,
+    reversed: bool,
+}
+
+impl<S: Simd, T: Real> Ends<S, T> for RowsTo<'_, '_, S, T> {
+    #[inline(always)]
+    fn simd(&self) -> S {
+        self.simd
+    }
+    #[inline(always)]
+    fn load(&self, k: usize) -> Complexes<S, T> {
+        Complexes::of(self.simd, self.numbers[k])
+    }
+    #[inline(always)]
+    fn store(&mut self, k: usize, x: Complexes<S, T>) {
+        let i = self.q + self.s * k;
+        x.store_each(self.lines, if self.reversed && i > 0 { self.n - i } else { i });
     }
 }
 
@@ -176,14 +286,9 @@ impl<const R: usize, V: Simd, T: Real> WithSimd for Between<'_, R, V, T> {
     fn with_simd<S: Simd>(self, _: S) {
         let Self { simd, stage: Stage { m, twiddles, .. }, x } = self;
         for block in x.chunks_exact_mut(R * m) {
-            let mut parts = parts::<R, _>(block, *m);
+            let mut to = RowsMut::<_, R>::new(block, *m, *m);
             for (p, factors) in twiddles.chunks_exact(R - 1).enumerate().take(*m) {
-                let mut x = [Complexes::<V, T>::zero(simd); R];
-                for k in 0..R {
-                    x[k] = Complexes::of(simd, parts[k][p]);
-                }
-                butterfly(&mut x);
-                store_turned(&x, factors, &mut parts, p);
+                butterfly::<R, V, T>(&mut InPlace { simd, factors, to: &mut to, p });
             }
         }
     }
@@ -204,28 +309,19 @@ impl<const R: usize, V: Simd, T: Real> WithSimd for ToColumns<'_, R, V, T> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
         let Self { simd, stage, x, dst, at: Strides { stride, .. }, reversed } = self;
-        let (s, vector) = (stage.order.len(), 2 * lanes::<V, T>());
-        let len = 2 * (s - 1) * stride + vector;
-        let mut rest = dst.chunks_mut(2 * s * stride);
-        let mut to: [&mut [T]; R] =
-            std::array::from_fn(|_| &mut rest.next().expect("as many as numbers")[..len]);
+        let s = stage.order.len();
+        let row = 2 * ((s - 1) * stride + lanes::<V, T>());
+        let mut to = RowsMut::<_, R>::new(dst, 2 * s * stride, row);
         // Frequency q + s j goes to n - q - s j, which is s - q in the part R - 1 - j unless q = 0.
         if reversed {
-            to[1..].reverse();
+            to.set_order(RowOrder::Negative);
         }
         for (block, (&q, numbers)) in stage.order.iter().zip(x.chunks_exact(R)).enumerate() {
             if reversed && block == 1 {
-                to.rotate_left(1);
+                to.set_order(RowOrder::Backward);
             }
-            let mut x = [Complexes::<V, T>::zero(simd); R];
-            for k in 0..R {
-                x[k] = Complexes::of(simd, numbers[k]);
-            }
-            butterfly(&mut x);
             let first = 2 * stride * if reversed && q > 0 { s - q } else { q };
-            for j in 0..R {
-                x[j].store(&mut to[j][first..first + vector]);
-            }
+            butterfly::<R, V, T>(&mut ColumnsTo { simd, numbers, to: &mut to, first });
         }
     }
 }
@@ -249,15 +345,15 @@ impl<const R: usize, V: Simd, T: Real> WithSimd for ToRows<'_, R, V, T> {
         let n = R * s;
         let mut lines = lines_mut::<V, T>(dst, at.dist, n);
         for (&q, numbers) in stage.order.iter().zip(x.chunks_exact(R)) {
-            let mut x = [Complexes::<V, T>::zero(simd); R];
-            for k in 0..R {
-                x[k] = Complexes::of(simd, numbers[k]);
-            }
-            butterfly(&mut x);
-            for j in 0..R {
-                let i = q + s * j;
-                x[j].store_each(&mut lines, if reversed && i > 0 { n - i } else { i });
-            }
+            butterfly::<R, V, T>(&mut RowsTo {
+                simd,
+                numbers,
+                lines: &mut lines,
+                q,
+                s,
+                n,
+                reversed,
+            });
         }
     }
 }

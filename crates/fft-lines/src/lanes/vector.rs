@@ -44,7 +44,7 @@ pub(crate) const fn lanes<S: Simd, T: Real>() -> usize {
 }
 
 macro_rules! real {
-    ($number:ident, $vector:ident, $splat:ident $neg:ident $add:ident $sub:ident $mul:ident
+    ($number:ident, $vector:ident, $pair:ident, $splat:ident $neg:ident $add:ident $sub:ident $mul:ident
      $mul_add:ident $mul_sub_from:ident $deinterleave:ident $interleave:ident) => {
         impl Real for $number {
             type Vector<S: Simd> = S::$vector;
@@ -92,20 +92,76 @@ macro_rules! real {
             }
             #[inline(always)]
             fn deinterleave<S: Simd>(simd: S, pair: Pair<S, Self>) -> Pair<S, Self> {
+                #[cfg(target_arch = "x86_64")]
+                if let Some(simd) = avx2(simd) {
+                    return bytemuck::cast($pair::deinterleave(simd, bytemuck::cast(pair)));
+                }
                 simd.$deinterleave(pair)
             }
             #[inline(always)]
             fn interleave<S: Simd>(simd: S, pair: Pair<S, Self>) -> Pair<S, Self> {
+                #[cfg(target_arch = "x86_64")]
+                if let Some(simd) = avx2(simd) {
+                    return bytemuck::cast($pair::interleave(simd, bytemuck::cast(pair)));
+                }
                 simd.$interleave(pair)
             }
         }
     };
 }
 
-real!(f32, f32s, splat_f32s neg_f32s add_f32s sub_f32s mul_f32s mul_add_e_f32s
+real!(f32, f32s, singles, splat_f32s neg_f32s add_f32s sub_f32s mul_f32s mul_add_e_f32s
       negate_mul_add_e_f32s deinterleave_shfl_f32s interleave_shfl_f32s);
-real!(f64, f64s, splat_f64s neg_f64s add_f64s sub_f64s mul_f64s mul_add_e_f64s
+real!(f64, f64s, doubles, splat_f64s neg_f64s add_f64s sub_f64s mul_f64s mul_add_e_f64s
       negate_mul_add_e_f64s deinterleave_shfl_f64s interleave_shfl_f64s);
+
+/// Two vectors of AVX2, with as few shuffles as any order of lanes allows.
+#[cfg(target_arch = "x86_64")]
+mod singles {
+    use pulp::x86::V3;
+    use std::arch::x86_64::__m256;
+
+    #[inline(always)]
+    pub(super) fn deinterleave(simd: V3, [a, b]: [__m256; 2]) -> [__m256; 2] {
+        [simd.avx._mm256_shuffle_ps::<0x88>(a, b), simd.avx._mm256_shuffle_ps::<0xdd>(a, b)]
+    }
+    #[inline(always)]
+    pub(super) fn interleave(simd: V3, [a, b]: [__m256; 2]) -> [__m256; 2] {
+        [simd.avx._mm256_unpacklo_ps(a, b), simd.avx._mm256_unpackhi_ps(a, b)]
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod doubles {
+    use pulp::x86::V3;
+    use std::arch::x86_64::__m256d;
+
+    #[inline(always)]
+    pub(super) fn deinterleave(simd: V3, [a, b]: [__m256d; 2]) -> [__m256d; 2] {
+        [simd.avx._mm256_unpacklo_pd(a, b), simd.avx._mm256_unpackhi_pd(a, b)]
+    }
+    #[inline(always)]
+    pub(super) fn interleave(simd: V3, pair: [__m256d; 2]) -> [__m256d; 2] {
+        deinterleave(simd, pair)
+    }
+}
+
+/// The vectors of AVX2, if these are.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn avx2<S: Simd>(simd: S) -> Option<pulp::x86::V3> {
+    (&simd as &dyn std::any::Any).downcast_ref().copied()
+}
+
+/// [`fft_stream::pin`] where there are 16 registers.
+#[inline(always)]
+fn pinned<S: Simd, T: Real>(simd: S, x: T::Vector<S>) -> T::Vector<S> {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(simd) = avx2(simd) {
+        return bytemuck::cast(fft_stream::pin(simd, bytemuck::cast(x)));
+    }
+    x
+}
 
 /// A complex number of each of several lines.
 #[derive(Clone, Copy)]
@@ -149,10 +205,9 @@ impl<S: Simd, T: Real> Complexes<S, T> {
         [self.re, self.im]
     }
 
-    /// Loads interleaved numbers, one per lane.
+    /// Of interleaved numbers, one per lane.
     #[inline(always)]
-    pub(crate) fn load(simd: S, numbers: &[T]) -> Self {
-        let pair = bytemuck::pod_read_unaligned(bytemuck::cast_slice(numbers));
+    pub(crate) fn load(simd: S, pair: Pair<S, T>) -> Self {
         Self::of(simd, T::deinterleave(simd, pair))
     }
 
@@ -167,11 +222,10 @@ impl<S: Simd, T: Real> Complexes<S, T> {
         Self::of(simd, T::deinterleave(simd, pair))
     }
 
-    /// Stores interleaved numbers.
+    /// Undoes [`load`](Self::load).
     #[inline(always)]
-    pub(crate) fn store(self, numbers: &mut [T]) {
-        let pair = T::interleave(self.simd, self.parts());
-        numbers.copy_from_slice(bytemuck::cast_slice(&pair));
+    pub(crate) fn interleaved(self) -> Pair<S, T> {
+        T::interleave(self.simd, self.parts())
     }
 
     /// Stores number `i` of each line.
@@ -217,6 +271,40 @@ impl<S: Simd, T: Real> Complexes<S, T> {
         let (re, im) =
             (T::mul_add(simd, other.re, x, self.re), T::mul_add(simd, other.im, x, self.im));
         Self { simd, re, im }
+    }
+
+    /// `self - x other`.
+    #[inline(always)]
+    pub(crate) fn sub_scaled(self, x: T, other: Self) -> Self {
+        let (simd, x) = (self.simd, T::splat(self.simd, x));
+        let re = T::mul_sub_from(simd, other.re, x, self.re);
+        Self { simd, re, im: T::mul_sub_from(simd, other.im, x, self.im) }
+    }
+
+    /// `self + i x other`.
+    #[inline(always)]
+    pub(crate) fn add_i_scaled(self, x: T, other: Self) -> Self {
+        let (simd, x) = (self.simd, T::splat(self.simd, x));
+        let re = T::mul_sub_from(simd, other.im, x, self.re);
+        Self { simd, re, im: T::mul_add(simd, other.re, x, self.im) }
+    }
+
+    /// `self - i x other`.
+    #[inline(always)]
+    pub(crate) fn sub_i_scaled(self, x: T, other: Self) -> Self {
+        let (simd, x) = (self.simd, T::splat(self.simd, x));
+        let re = T::mul_add(simd, other.im, x, self.re);
+        Self { simd, re, im: T::mul_sub_from(simd, other.re, x, self.im) }
+    }
+
+    /// Computed before and used after whatever is pinned before and after it.
+    #[inline(always)]
+    pub(crate) fn pinned(self) -> Self {
+        Self {
+            simd: self.simd,
+            re: pinned::<S, T>(self.simd, self.re),
+            im: pinned::<S, T>(self.simd, self.im),
+        }
     }
 
     /// `(re + i im) self`.
