@@ -16,17 +16,17 @@ pub(crate) trait Ends<S: Simd, T: Real> {
     fn store(&mut self, k: usize, x: Complexes<S, T>);
 }
 
+/// Repeats a block with a constant: compilers do not unroll such loops reliably.
+macro_rules! unroll {
+    ($i:ident in [$($value:literal)*] $body:block) => { $({ const $i: usize = $value; $body })* };
+}
+
 /// Loads all numbers, transforms them in place and stores them.
 macro_rules! direct {
-    ($ends:expr, $r:expr, $transform:expr) => {{
-        let mut x = [Complexes::zero($ends.simd()); $r];
-        for k in 0..$r {
-            x[k] = $ends.load(k);
-        }
+    ($ends:expr, $transform:expr, [$($k:literal)*]) => {{
+        let mut x = [$($ends.load($k)),*];
         $transform(&mut x);
-        for k in 0..$r {
-            $ends.store(k, x[k]);
-        }
+        $($ends.store($k, x[$k]);)*
     }};
 }
 
@@ -35,19 +35,23 @@ macro_rules! direct {
 #[inline(always)]
 pub(crate) fn butterfly<const R: usize, S: Simd, T: Real>(ends: &mut impl Ends<S, T>) {
     match R {
-        2 => direct!(ends, 2, two),
-        3 => direct!(ends, 3, three),
-        4 => direct!(ends, 4, four),
-        5 => direct!(ends, 5, five),
+        1 => ends.store(0, ends.load(0)),
+        2 => direct!(ends, two, [0 1]),
+        3 => direct!(ends, three, [0 1 2]),
+        4 => direct!(ends, four, [0 1 2 3]),
+        5 => direct!(ends, five, [0 1 2 3 4]),
         6 => six(ends),
+        7 => direct!(ends, seven, [0 1 2 3 4 5 6]),
         8 => eight(ends),
         9 => nine(ends),
         10 => ten(ends),
+        11 => direct!(ends, eleven, [0 1 2 3 4 5 6 7 8 9 10]),
         12 => twelve(ends),
+        13 => direct!(ends, thirteen, [0 1 2 3 4 5 6 7 8 9 10 11 12]),
         15 => fifteen(ends),
         16 => sixteen(ends),
         20 => twenty(ends),
-        _ => direct!(ends, R, odd_prime::<R, S, T>),
+        _ => unreachable!("{R} is not a radix"),
     }
 }
 
@@ -116,27 +120,35 @@ fn eight<S: Simd, T: Real>(ends: &mut impl Ends<S, T>) {
     ends.store(7, even[3].add_scaled(h, b));
 }
 
-/// Sums and differences of numbers at `j` and `P - j`, times cosines and sines.
-#[inline(always)]
-fn odd_prime<const P: usize, S: Simd, T: Real>(x: &mut [Complexes<S, T>; P]) {
-    let first = x[0];
-    let (mut sums, mut differences) = ([first; P], [first; P]);
-    for j in 1..P.div_ceil(2) {
-        (sums[j], differences[j]) = (x[j] + x[P - j], x[j] - x[P - j]);
-        x[0] = x[0] + sums[j];
-    }
-    for k in 1..P.div_ceil(2) {
-        let [c, s] = Roots::<P>::ALL[k];
-        let mut even = first.add_scaled(T::rounded(c), sums[1]);
-        let mut odd = differences[1].scaled(T::rounded(-s));
-        for j in 2..P.div_ceil(2) {
-            let [c, s] = Roots::<P>::ALL[j * k % P];
-            even = even.add_scaled(T::rounded(c), sums[j]);
-            odd = odd.add_scaled(T::rounded(-s), differences[j]);
+/// Sums and differences of numbers at `j` and `p - j`, times cosines and sines.
+macro_rules! odd_prime {
+    ($name:ident = $p:literal, [1 $($j:literal)*]) => {
+        #[inline(always)]
+        fn $name<S: Simd, T: Real>(x: &mut [Complexes<S, T>; $p]) {
+            let first = x[0];
+            let (mut sums, mut differences) = ([first; $p], [first; $p]);
+            unroll!(J in [1 $($j)*] {
+                (sums[J], differences[J]) = (x[J] + x[$p - J], x[J] - x[$p - J]);
+                x[0] = x[0] + sums[J];
+            });
+            unroll!(K in [1 $($j)*] {
+                let [c, s] = Roots::<$p>::ALL[K];
+                let mut even = first.add_scaled(T::rounded(c), sums[1]);
+                let mut odd = differences[1].scaled(T::rounded(-s));
+                unroll!(J in [$($j)*] {
+                    let [c, s] = Roots::<$p>::ALL[J * K % $p];
+                    even = even.add_scaled(T::rounded(c), sums[J]);
+                    odd = odd.add_scaled(T::rounded(-s), differences[J]);
+                });
+                (x[K], x[$p - K]) = (even.sub_i(odd).pinned(), even.add_i(odd).pinned());
+            });
         }
-        (x[k], x[P - k]) = (even.sub_i(odd), even.add_i(odd));
-    }
+    };
 }
+
+odd_prime!(seven = 7, [1 2 3]);
+odd_prime!(eleven = 11, [1 2 3 4 5]);
+odd_prime!(thirteen = 13, [1 2 3 4 5 6]);
 
 /// Times `exp(-2πi k/N)`.
 #[inline(always)]
@@ -148,11 +160,6 @@ fn turned<const N: usize, S: Simd, T: Real>(x: Complexes<S, T>, k: usize) -> Com
         eighths if eighths == 3 * N => x.eighth_turn().quarter_turn(),
         _ => x.times(Roots::<N>::ALL[k].map(T::rounded)),
     }
-}
-
-/// Repeats a block with a constant: compilers do not unroll such loops reliably.
-macro_rules! unroll {
-    ($i:ident in [$($value:literal)*] $body:block) => { $({ const $i: usize = $value; $body })* };
 }
 
 /// A transform of `a b` numbers by `b` transforms of `a`, twiddle factors, and `a` transforms of

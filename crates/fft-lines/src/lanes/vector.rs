@@ -33,6 +33,8 @@ pub(crate) trait Real: Pod + PartialEq + Send + Sync {
     fn deinterleave<S: Simd>(simd: S, pair: Pair<S, Self>) -> Pair<S, Self>;
     /// Undoes [`deinterleave`](Real::deinterleave).
     fn interleave<S: Simd>(simd: S, pair: Pair<S, Self>) -> Pair<S, Self>;
+    /// Of deinterleaved neighbours `[a, b]` and `[c, d]` of each line, `[a, c]` and `[b, d]`.
+    fn turn<S: Simd>(simd: S, pair: Pair<S, Self>) -> Pair<S, Self>;
 }
 
 /// Two vectors: real and imaginary parts, or interleaved complex numbers.
@@ -106,6 +108,20 @@ macro_rules! real {
                 }
                 simd.$interleave(pair)
             }
+            #[inline(always)]
+            fn turn<S: Simd>(simd: S, pair: Pair<S, Self>) -> Pair<S, Self> {
+                #[cfg(target_arch = "x86_64")]
+                if let Some(simd) = avx2(simd) {
+                    return bytemuck::cast($pair::turn(simd, bytemuck::cast(pair)));
+                }
+                let [mut a, mut b] = pair.map(|x| Self::interleave(simd, [x, x]));
+                let (low, high): (&mut [[Self; 4]], &mut [[Self; 4]]) =
+                    (bytemuck::cast_slice_mut(&mut a), bytemuck::cast_slice_mut(&mut b));
+                for ([_, _, b, _], [c, _, _, _]) in low.iter_mut().zip(high) {
+                    std::mem::swap(b, c);
+                }
+                [a, b].map(|pair| Self::deinterleave(simd, pair)[0])
+            }
         }
     };
 }
@@ -129,6 +145,11 @@ mod singles {
     pub(super) fn interleave(simd: V3, [a, b]: [__m256; 2]) -> [__m256; 2] {
         [simd.avx._mm256_unpacklo_ps(a, b), simd.avx._mm256_unpackhi_ps(a, b)]
     }
+    #[inline(always)]
+    pub(super) fn turn(simd: V3, [a, b]: [__m256; 2]) -> [__m256; 2] {
+        let (odd, even) = (simd.avx._mm256_movehdup_ps(a), simd.avx._mm256_moveldup_ps(b));
+        [simd.avx._mm256_blend_ps::<0xaa>(a, even), simd.avx._mm256_blend_ps::<0xaa>(odd, b)]
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -143,6 +164,11 @@ mod doubles {
     #[inline(always)]
     pub(super) fn interleave(simd: V3, pair: [__m256d; 2]) -> [__m256d; 2] {
         deinterleave(simd, pair)
+    }
+    #[inline(always)]
+    pub(super) fn turn(simd: V3, [a, b]: [__m256d; 2]) -> [__m256d; 2] {
+        let avx = simd.avx;
+        [avx._mm256_permute2f128_pd::<0x20>(a, b), avx._mm256_permute2f128_pd::<0x31>(a, b)]
     }
 }
 
@@ -205,9 +231,9 @@ impl<S: Simd, T: Real> Complexes<S, T> {
         [self.re, self.im]
     }
 
-    /// Of interleaved numbers, one per lane.
+    /// Interleaved numbers, one per lane.
     #[inline(always)]
-    pub(crate) fn load(simd: S, pair: Pair<S, T>) -> Self {
+    pub(crate) fn deinterleaved(simd: S, pair: Pair<S, T>) -> Self {
         Self::of(simd, T::deinterleave(simd, pair))
     }
 
@@ -222,7 +248,7 @@ impl<S: Simd, T: Real> Complexes<S, T> {
         Self::of(simd, T::deinterleave(simd, pair))
     }
 
-    /// Undoes [`load`](Self::load).
+    /// Undoes [`deinterleaved`](Self::deinterleaved).
     #[inline(always)]
     pub(crate) fn interleaved(self) -> Pair<S, T> {
         T::interleave(self.simd, self.parts())
@@ -317,6 +343,40 @@ impl<S: Simd, T: Real> Complexes<S, T> {
             re: T::mul_sub_from(simd, self.im, s, T::mul(simd, self.re, c)),
             im: T::mul_add(simd, self.re, s, T::mul(simd, self.im, c)),
         }
+    }
+
+    /// As [`times`](Self::times), with a factor for each lane.
+    #[inline(always)]
+    pub(crate) fn times_each(self, [c, s]: Pair<S, T>) -> Self {
+        let simd = self.simd;
+        Self {
+            simd,
+            re: T::mul_sub_from(simd, self.im, s, T::mul(simd, self.re, c)),
+            im: T::mul_add(simd, self.re, s, T::mul(simd, self.im, c)),
+        }
+    }
+
+    /// Two neighbours, the same for all lines.
+    #[inline(always)]
+    pub(crate) fn neighbours(simd: S, two: [[T; 2]; 2]) -> Self {
+        let mut pair: Pair<S, T> = Zeroable::zeroed();
+        let numbers: &mut [[[T; 2]; 2]] = bytemuck::cast_slice_mut(&mut pair);
+        numbers.fill(two);
+        Self::deinterleaved(simd, pair)
+    }
+
+    /// Of neighbours `[a, b]` and `[c, d]` of each line, `[a, c]` and `[b, d]`.
+    #[inline(always)]
+    pub(crate) fn turned(self, other: Self) -> [Self; 2] {
+        let simd = self.simd;
+        let (re, im) = (T::turn(simd, [self.re, other.re]), T::turn(simd, [self.im, other.im]));
+        [Self { simd, re: re[0], im: im[0] }, Self { simd, re: re[1], im: im[1] }]
+    }
+
+    /// Real and imaginary parts exchanged.
+    #[inline(always)]
+    pub(crate) fn swapped(self) -> Self {
+        Self { simd: self.simd, re: self.im, im: self.re }
     }
 
     /// `-i self`.
