@@ -114,9 +114,9 @@ pub mod planning {
     pub use fft_core::{
         Access, BytesMoved, Capabilities, DeviceCapabilities, Direction, DynBrick, DynGrid,
         Element, Epochs, Exchange, Expected, Flight, GpuTransport, Layout, Layouts, MAX_AXES,
-        Memory, Message, Node, Norm, Order, PerAxis, Played, Precision, Prediction, Problem,
-        ProcGrid, Program, Real, Recipe, Reduce, Schedule, Simulation, Simulator, Step, Summary,
-        Timings, Travel, WireError, agree, assert_same, on_all_ranks, on_any_rank,
+        Memory, Message, Node, Norm, Order, Pattern, PerAxis, Precision, Prediction, Problem,
+        ProcGrid, Program, Real, Recipe, Reduce, Schedule, SimulatedStep, Simulation, Simulator,
+        Step, Summary, Timings, WireError, agree, assert_same, on_all_ranks, on_any_rank,
     };
 }
 

@@ -1,4 +1,4 @@
-"""The functions against SciPy's, which has another implementation of all of them."""
+"""The functions against SciPy's, which are an independent implementation."""
 
 import gc
 import inspect
@@ -22,7 +22,7 @@ R2C = ["rfft", "rfft2", "rfftn", "ihfft", "ihfft2", "ihfftn"]
 C2R = ["irfft", "irfft2", "irfftn", "hfft", "hfft2", "hfftn"]
 R2R = ["dct", "idct", "dctn", "idctn", "dst", "idst", "dstn", "idstn"]
 NORMS = [None, "backward", "ortho", "forward"]
-# Of 20,000 random problems; errors grow with the root of the logarithm of points.
+# From 20,000 random problems; errors grow with the root of the logarithm of the points.
 TOLERANCE = {"float32": 1e-6, "complex64": 1e-6, "float64": 2e-15, "complex128": 2e-15}
 
 
@@ -71,7 +71,7 @@ def calls(draw):
         named["type"] = draw(st.integers(1, 4))
         named["orthogonalize"] = draw(st.sampled_from([None, None, True, False]))
     points = st.integers(2, 9)
-    # In sequences, -1 is the length that there is.
+    # In sequences, -1 keeps the length.
     lengths = st.one_of(points, st.just(-1))
     if name.endswith("n"):
         axes = draw(st.permutations(range(x.ndim)))[: draw(st.integers(1, x.ndim))]
@@ -89,7 +89,7 @@ def calls(draw):
 
 
 def scipys(name, x, named):
-    """SciPy's result. Of complex data, its cosine transforms forget `orthogonalize`."""
+    """SciPy's result. Its cosine transforms ignore `orthogonalize` for complex data."""
     function = getattr(scipy.fft, name)
     if name in R2R and x.dtype.kind == "c":
         return function(x.real, **named) + 1j * function(x.imag, **named)
@@ -97,7 +97,7 @@ def scipys(name, x, named):
 
 
 def is_defined(name, x, named):
-    """Not type I of one point, nor half a spectrum of one frequency without a length."""
+    """Excludes type 1 on one point, and half a spectrum of one frequency without a length."""
     if name in C2R and "n" not in named and "s" not in named:
         last = named.get("axes", [named.get("axis", -1)])[-1]
         if x.shape[last] == 1:
@@ -295,7 +295,7 @@ def test_memory_that_is_not_aligned_or_not_writable():
 
 
 def test_a_finaliser_may_transform():
-    """The garbage collector runs one while a plan is made."""
+    """The garbage collector may run one while a plan is made."""
 
     class Last:
         def __del__(self):

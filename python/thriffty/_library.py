@@ -183,12 +183,16 @@ _ARGUMENTS: dict[str, list] = {
     ],
 }
 
-_TEXTS = (
-    "thriffty_options_get",
-    "thriffty_options_describe",
-    "thriffty_plan_recipe",
-    "thriffty_plan_report",
-)
+# The calls that return neither a status nor an int.
+_RESULTS: dict[str, Any] = {
+    "thriffty_version": c_char_p,
+    "thriffty_last_error": c_char_p,
+    "thriffty_options_get": c_int64,
+    "thriffty_options_describe": c_int64,
+    "thriffty_plan_recipe": c_int64,
+    "thriffty_plan_report": c_int64,
+    "thriffty_next_fast_len": c_size_t,
+}
 
 
 def doubles(numbers: Iterable[float]) -> Any:
@@ -206,14 +210,12 @@ class Library:
         # The newest call that the package needs.
         if not hasattr(self.c, "thriffty_options_create"):
             raise ImportError(f"{self.path} is no library of thriffty, or too old for this package")
-        self.c.thriffty_version.restype = c_char_p
-        self.c.thriffty_last_error.restype = c_char_p
         for name, arguments in _ARGUMENTS.items():
             if hasattr(self.c, name):
                 getattr(self.c, name).argtypes = arguments
-        for name in _TEXTS:
-            getattr(self.c, name).restype = c_int64
-        self.c.thriffty_next_fast_len.restype = c_size_t
+        for name, result in _RESULTS.items():
+            if hasattr(self.c, name):
+                getattr(self.c, name).restype = result
 
     @property
     def version(self) -> str:

@@ -25,6 +25,7 @@ from torch import Tensor
 
 from . import _torch_ops
 from ._options import argument
+from ._placements import shards
 from ._plan import Plan
 from ._stages import Arrays, Transform
 from ._torch_dtensor import distributed, is_distributed
@@ -221,6 +222,9 @@ class _Tensors(Arrays[Tensor, Placements]):
     name = "x"
 
     def numbers(self, x: Tensor) -> Tensor:
+        if is_distributed(x):
+            # Converting a tensor whose parts must still be added would add them.
+            shards(x.placements, x.dim())
         if x.dtype in (torch.float16, torch.bfloat16):
             return x.float()
         if x.dtype == torch.complex32:

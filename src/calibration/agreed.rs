@@ -93,7 +93,7 @@ fn is_agreed(values: &[f64], are_times: bool) -> bool {
 
 /// Whether a number of a machine is a time, in seconds.
 fn is_time(name: &str) -> bool {
-    ["launch", "meeting", "latency", "overhead"].iter().any(|time| name.ends_with(time))
+    ["launch", "barrier", "latency", "overhead"].iter().any(|time| name.ends_with(time))
 }
 
 /// The warnings that a measurement gives rise to.

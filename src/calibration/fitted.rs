@@ -89,7 +89,7 @@ fn fit_together(comm: &dyn Comm, machine: &mut Machine) -> Result<(), Error> {
     let run = time(comm, comm, [LARGE; 3], Exchange::Shared, machine)?;
     fit(machine, &[run], |machine, factor| scale(&mut machine.cores, 1.0 / factor));
     let run = time(comm, comm, [SMALL; 3], Exchange::Shared, machine)?;
-    fit(machine, &[run], |machine, factor| scale(&mut machine.meeting, factor));
+    fit(machine, &[run], |machine, factor| scale(&mut machine.barrier, factor));
     Ok(())
 }
 

@@ -105,8 +105,8 @@ mod tests {
     fn hosts_on_ethernet_are_default_hosts() {
         let (default, ethernet) = (Machine::default(), named("ethernet").unwrap());
         let numbers = |machine: &Machine| {
-            let Machine { cores, memory, host_memory, strided, meeting, flops, .. } = machine;
-            let quantities = [cores, memory, host_memory, strided, meeting];
+            let Machine { cores, memory, host_memory, strided, barrier, flops, .. } = machine;
+            let quantities = [cores, memory, host_memory, strided, barrier];
             let lengths: Vec<_> = flops.iter().map(|rate| (rate.n, rate.rate.value)).collect();
             (quantities.map(|quantity| quantity.value), lengths)
         };
@@ -127,7 +127,7 @@ mod tests {
             ("congestion", "kongestion", line("congestion"), "unknown field `kongestion`"),
             ("measured", "guessed", line("measured"), "unknown variant `guessed`"),
             ("[decode]", "[decode", line("[decode]"), "found"),
-            ("meeting = {", "# {", "my.toml".into(), "missing field `meeting`"),
+            ("barrier = {", "# {", "my.toml".into(), "missing field `barrier`"),
         ] {
             let complaint = complaint(&text.replacen(from, to, 1));
             assert!(complaint.contains(&found) && complaint.contains(expected), "{complaint}");

@@ -108,13 +108,13 @@ fn the_model_prefers_what_is_named_first_unless_another_is_clearly_faster() {
     assert_eq!(of(fft_core::Machine::default()).0, Exchange::Shared);
     // If exposure epochs take forever, ranks of a host should send messages.
     let mut slow = fft_core::Machine::default();
-    slow.meeting.value = 1.0;
+    slow.barrier.value = 1.0;
     let (exchange, over, reason) = of(slow);
     assert!(exchange != Exchange::Shared && over == 1.0, "{exchange} {over}");
     assert_eq!(reason, "predicted to be the fastest");
     let mut hardly = fft_core::Machine::default();
     (hardly.near.latency.value, hardly.near.overhead.value) = (0.0, 0.0);
-    hardly.meeting.value = 1.6e-4;
+    hardly.barrier.value = 1.6e-4;
     let (exchange, over, reason) = of(hardly);
     assert!(exchange == Exchange::Shared && over > 1.0, "{exchange} {over}");
     let words: Vec<_> = reason.split(' ').collect();
@@ -152,10 +152,10 @@ fn a_report_says_where_its_choice_is_from() {
 #[test]
 fn predictions_are_trusted_more_where_links_were_measured() {
     let hosts = [0, 0, 1, 1];
-    let chosen = |meeting: f64, [near, far]: [How; 2]| {
+    let chosen = |barrier: f64, [near, far]: [How; 2]| {
         let mut machine = fft_core::Machine::default();
         (machine.near.bandwidth.how, machine.far.bandwidth.how) = (near, far);
-        machine.meeting.value = meeting;
+        machine.barrier.value = barrier;
         // Processors so slow that exchanges make little difference.
         (machine.memory.value, machine.flops[0].rate.value) = (1e10, 4e9);
         let mut problem = problem([64; 3], &hosts);
@@ -170,15 +170,15 @@ fn predictions_are_trusted_more_where_links_were_measured() {
     let assumed = [How::Assumed; 2];
     // The slower ranks meet, the more another exchange gains.
     let mut between = 0;
-    for meeting in (0..100).map(|step| 1e-5 * f64::from(step)) {
-        let (is_shared, ratio) = chosen(meeting, assumed);
+    for barrier in (0..100).map(|step| 1e-5 * f64::from(step)) {
+        let (is_shared, ratio) = chosen(barrier, assumed);
         if (1.12..1.24).contains(&ratio) {
             between += 1;
             assert!(is_shared, "{ratio}");
             for how in [How::Measured, How::Fitted] {
-                assert!(!chosen(meeting, [How::Assumed, how]).0, "{ratio}");
+                assert!(!chosen(barrier, [How::Assumed, how]).0, "{ratio}");
             }
-            assert!(chosen(meeting, [How::Measured, How::Assumed]).0, "another link: {ratio}");
+            assert!(chosen(barrier, [How::Measured, How::Assumed]).0, "another link: {ratio}");
         }
     }
     assert!(between > 0);

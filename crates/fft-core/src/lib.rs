@@ -68,14 +68,14 @@ pub use planner::cost;
 pub use planner::{BytesMoved, Expected, Layouts, PredictedOperation, Prediction};
 pub use problem::{
     Access, Chunking, Codecs, Direction, Ends, Epochs, Exchange, GpuTransport, How, Kind, Link,
-    Machine, Memory, Messages, Norm, Problem, Quantity, Rate, Scale, TransportOptions,
-    TransportPolicy, Travel,
+    Machine, Memory, Messages, Norm, Pattern, Problem, Quantity, Rate, Scale, TransportOptions,
+    TransportPolicy,
 };
 pub use recipe::{LineSide, LocalFft, Loss, Node, Pass, Recipe, Step};
 pub use redistribute::{
     Chunk, LocalRead, LocalReadBox, Redistribution, TransposedWhenRead, by_host,
 };
-pub use simulate::{Message, Order, Played, Schedule, Simulation, Simulator, Summary};
+pub use simulate::{Message, Order, Schedule, SimulatedStep, Simulation, Simulator, Summary};
 pub use spectral::{
     AxisModes, Modes, Operator, Scheme, Spectrum, SystemTask, Systems, Tridiagonal, Wavenumbers,
     mode,

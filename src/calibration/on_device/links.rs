@@ -49,7 +49,7 @@ impl<'a> Links<'a> {
         if self.hosts.ranks_per_host() > 1 {
             let found = self.link(&self.within_hosts(), launch)?;
             machine.near = messages(found, launch);
-            machine.meeting = measured(found[0]);
+            machine.barrier = measured(found[0]);
         }
         if self.hosts.hosts() > 1 {
             let places = self.least_ranks();

@@ -27,7 +27,7 @@ use links::Links;
 /// and warns if they do not.
 ///
 /// A rank's processor is its GPU. `memory` is the rate of copies, `flops` the arithmetic beyond a
-/// pass over memory, `launch` the time of a small transform, and `meeting` the time of a small
+/// pass over memory, `launch` the time of a small transform, and `barrier` the time of a small
 /// reshape. `near` and `far` are measured on whole reshapes, by the transport of the options.
 /// `rounded` is the rate of `f32`; the model does not include that the host encodes shorter
 /// formats. Links that do not exist, `lossless` and `congestion` keep the values of

@@ -134,7 +134,7 @@ impl Calibration<'_> {
             Messages { latency, overhead, bandwidth }
         };
         if let Some(epoch) = epoch(self.comm)? {
-            self.machine.meeting = self.measured(epoch / oversubscription);
+            self.machine.barrier = self.measured(epoch / oversubscription);
         }
         if let Some(found) = self.links.near(oversubscription)? {
             self.machine.near = messages(self, found);

@@ -14,7 +14,7 @@ fn check(hosts: &[usize], near: bool, far: bool) {
     for (name, quantity) in machine.quantities() {
         let expected = match name.as_str() {
             "launch" | "congestion" => false,
-            "meeting" => near,
+            "barrier" => near,
             "host" => far,
             name if name.starts_with("near.") => near,
             name if name.starts_with("far.") => far,

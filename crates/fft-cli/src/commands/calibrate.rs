@@ -65,7 +65,7 @@ fn table(machine: &Machine) -> String {
 }
 
 fn value(name: &str, value: f64) -> String {
-    let times = ["launch", "meeting", "latency", "overhead"];
+    let times = ["launch", "barrier", "latency", "overhead"];
     match name {
         "cores" | "strided" | "congestion" => format!("{value:.2}"),
         _ if times.iter().any(|time| name.ends_with(time)) => format!("{:.2} µs", value * 1e6),

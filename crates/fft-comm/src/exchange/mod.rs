@@ -9,7 +9,7 @@ mod pairwise;
 mod ring;
 mod rounds;
 
-use fft_core::{Comm, Error, Exchange, Exchanger, MakeExchanger, Memory, Travel};
+use fft_core::{Comm, Error, Exchange, Exchanger, MakeExchanger, Memory, Pattern};
 
 pub(crate) use pairwise::{pairwise, reserve_pairwise};
 
@@ -48,7 +48,7 @@ pub fn check_messages(exchange: Exchange, comm: &dyn Comm) -> Result<(), Error> 
 /// Collective.
 fn make(memory: Memory, exchange: Exchange, comm: &dyn Comm) -> Result<Box<dyn Exchanger>, Error> {
     check_messages(exchange, comm)?;
-    let most = exchange.travel().rounds(memory);
+    let most = exchange.pattern().rounds(memory);
     let made: Option<Box<dyn Exchanger>> = match exchange {
         Exchange::Shared | Exchange::P2p | Exchange::Pipelined => {
             Some(Box::new(p2p::P2p::new(exchange, comm)?))
@@ -60,7 +60,7 @@ fn make(memory: Memory, exchange: Exchange, comm: &dyn Comm) -> Result<Box<dyn E
         other => return Err(Error::argument("exchange", other, "one that is known")),
     };
     let Some(inner) = made else { return make(memory, Exchange::Pipelined, comm) };
-    let own_rounds = inner.exchange().travel() == Travel::Put;
-    let in_rounds = memory == Memory::Least || exchange.travel() == Travel::Forwarded;
+    let own_rounds = inner.exchange().pattern() == Pattern::Put;
+    let in_rounds = memory == Memory::Least || exchange.pattern() == Pattern::Forwarded;
     Ok(if in_rounds && !own_rounds { Box::new(rounds::Rounds::new(inner, most)) } else { inner })
 }

@@ -11,6 +11,6 @@ mod world;
 #[cfg(feature = "mpi")]
 pub(crate) use flight::ThreadFlight;
 #[cfg(feature = "mpi")]
-pub(crate) use world::{FlagsOf, Remote, Seat, World};
+pub(crate) use world::{FlagsOf, Member, Remote, World};
 
 pub use comm::{ThreadComm, alone, threads, threads_on, try_threads};

@@ -9,7 +9,7 @@ use crate::base::cache_sizes::MESSAGE_BYTES;
 use crate::codec::Wire;
 use crate::geometry::Topology;
 pub use crate::lower::device_chunks;
-use crate::problem::{Exchange, FlightCosts, Machine, Messages, Travel};
+use crate::problem::{Exchange, FlightCosts, Machine, Messages, Pattern};
 
 /// Bytes of the numbers whose transforms [`Machine::flops`] describes.
 const COMPLEX_BYTES: f64 = 16.0;
@@ -170,8 +170,8 @@ impl<'a> Model<'a> {
     }
 
     /// A barrier among ranks of a host.
-    pub fn meeting(&self) -> f64 {
-        self.machine.meeting.value * self.oversubscription()
+    pub fn barrier(&self) -> f64 {
+        self.machine.barrier.value * self.oversubscription()
     }
 
     /// Transfer of this many bytes from every rank to other hosts.
@@ -199,9 +199,9 @@ impl<'a> Model<'a> {
         let traffic = Traffic::new(order);
         let Traffic { far, near, read, packed, .. } = traffic;
         let [encode, decode] = self.codec(wire, far);
-        let travel = exchange.travel();
+        let pattern = exchange.pattern();
         let pieces = match order.chunk {
-            None if travel != Travel::Collective => {
+            None if pattern != Pattern::Collective => {
                 ((load.near_messages + load.far_messages) / 2.0).max(1.0)
             }
             _ => traffic.chunks / traffic.waits,
@@ -216,14 +216,14 @@ impl<'a> Model<'a> {
         let mut pack = if packed > 0.0 { self.memory(near + far + packed) + encode } else { 0.0 };
         let mut unpack = self.pass(read) * self.strided();
         unpack += if packed > 0.0 { self.memory(near + far + packed) + decode } else { 0.0 };
-        let meets = match travel {
-            Travel::Read => load.near > 0.0,
+        let meets = match pattern {
+            Pattern::Read => load.near > 0.0,
             // Leaders wait for the ranks of their host, and these wait for the leaders.
-            Travel::Bundled => load.near + load.far > 0.0,
+            Pattern::Bundled => load.near + load.far > 0.0,
             _ => false,
         };
         if meets {
-            unpack += 2.0 * self.meeting();
+            unpack += 2.0 * self.barrier();
         }
         if packed > 0.0 {
             pack += self.launch();
@@ -235,7 +235,7 @@ impl<'a> Model<'a> {
         let Order { load, share, exchange, .. } = *order;
         let Traffic { far, near, packed, near_messages, rounds, .. } = *traffic;
         let machine = self.machine;
-        let bundled = exchange.travel() == Travel::Bundled;
+        let bundled = exchange.pattern() == Pattern::Bundled;
         // Bundles are read where they were packed.
         let within_hosts =
             if bundled { 0.0 } else { self.over(&machine.near, near_messages, near, traffic) };
@@ -310,7 +310,7 @@ impl Traffic {
         let chunks = chunk.map_or(1.0, |chunk| (bytes(load.held) / chunk).ceil().max(1.0));
         let rounds = rounds.min(chunks);
         // Puts of a round complete independently; other exchanges wait for each round.
-        let waits = if exchange.travel() == Travel::Put { 1.0 } else { rounds };
+        let waits = if exchange.pattern() == Pattern::Put { 1.0 } else { rounds };
         let near_messages = if direct { 0.0 } else { load.near_messages };
         Self { far, near, near_messages, read, packed: near + far * share, chunks, rounds, waits }
     }

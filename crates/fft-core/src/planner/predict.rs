@@ -204,7 +204,7 @@ impl Predictor<'_> {
                 far_messages: volume.far_messages,
             };
             if self.all_near {
-                let unpack = self.model.meeting();
+                let unpack = self.model.barrier();
                 expected.spent = Spent { unpack, pieces: 1.0, ..Spent::default() };
                 expected.seconds = unpack;
                 expected.memory = unpack;

@@ -52,7 +52,7 @@ pub enum Epochs {
 
 /// How the messages of an exchange reach their receivers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Travel {
+pub enum Pattern {
     /// Each to its receiver, once it is packed.
     Direct,
     /// The same, but ranks of a host read each other's memory.
@@ -67,7 +67,7 @@ pub enum Travel {
     Put,
 }
 
-impl Travel {
+impl Pattern {
     /// Whether the messages of a chunk, one for each receiver, complete before the next chunk is
     /// packed.
     pub fn is_collective(self) -> bool {
@@ -124,7 +124,7 @@ pub(crate) struct FlightCosts<'a> {
 /// The traits of an exchange.
 struct Traits {
     name: Name,
-    travel: Travel,
+    pattern: Pattern,
     /// Whether data is always cut in chunks, so that one is packed while others are in flight.
     chunked: bool,
     /// Whether it runs in a setting; if not, [`Exchange::Pipelined`] replaces it.
@@ -155,7 +155,7 @@ impl Exchange {
     fn traits(self) -> Traits {
         let plain = Traits {
             name: Name::plain(""),
-            travel: Travel::Direct,
+            pattern: Pattern::Direct,
             chunked: false,
             runs: |_| true,
             suits: |_| true,
@@ -164,14 +164,14 @@ impl Exchange {
         match self {
             Self::Shared => Traits {
                 name: Name::plain("shared"),
-                travel: Travel::Read,
+                pattern: Pattern::Read,
                 chunked: true,
                 runs: |setting| setting.on_hosts,
                 ..plain
             },
             Self::Hosts => Traits {
                 name: Name::plain("hosts"),
-                travel: Travel::Bundled,
+                pattern: Pattern::Bundled,
                 chunked: true,
                 runs: |setting| {
                     setting.on_hosts && setting.shares_hosts && setting.memory == Memory::Ample
@@ -189,13 +189,13 @@ impl Exchange {
             },
             Self::Alltoallv => Traits {
                 name: Name::plain("alltoallv"),
-                travel: Travel::Collective,
+                pattern: Pattern::Collective,
                 flight: |costs, _| costs.direct + costs.collected,
                 ..plain
             },
             Self::KWay(k) => Traits {
                 name: Name::numbered("kway", k, 2..=255),
-                travel: Travel::Forwarded,
+                pattern: Pattern::Forwarded,
                 suits: |setting| setting.message_bytes < SMALL,
                 flight: kway_flight,
                 ..plain
@@ -205,7 +205,7 @@ impl Exchange {
                     Epochs::Fence => "ring",
                     Epochs::Flush => "ring-flush",
                 }),
-                travel: Travel::Put,
+                pattern: Pattern::Put,
                 chunked: true,
                 // A window is memory of the host.
                 runs: |setting| setting.on_hosts,
@@ -216,8 +216,8 @@ impl Exchange {
     }
 
     /// How messages reach their receivers.
-    pub fn travel(self) -> Travel {
-        self.traits().travel
+    pub fn pattern(self) -> Pattern {
+        self.traits().pattern
     }
 
     /// Whether data is always cut in chunks, so that one is packed while others are in flight.
@@ -227,7 +227,7 @@ impl Exchange {
 
     /// Whether ranks of a host read each other's memory instead of messages.
     pub fn reads_peers(self) -> bool {
-        self.travel() == Travel::Read
+        self.pattern() == Pattern::Read
     }
 
     /// The exchanges that suit a setting, in the order in which ties are broken; the first is the

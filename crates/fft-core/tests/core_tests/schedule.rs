@@ -122,7 +122,7 @@ fn a_simulated_transform_is_all_of_its_parts_and_never_faster_than_the_network()
                 simulator.schedules().iter().map(|(_, it)| it.summary().host_most).sum();
             let forwards = matches!(exchange, Exchange::KWay(_));
             assert!(forwards || found.seconds > bytes as f64 / machine.host.value);
-            assert_eq!(found.rough, forwards);
+            assert_eq!(found.approximate, forwards);
             assert!(found.seconds > 0.3 * recipe.predict().seconds, "{recipe}");
             assert!(found.seconds < 3.0 * recipe.predict().seconds, "{recipe}");
         }
@@ -138,7 +138,7 @@ fn order_and_machine_make_a_difference() {
     let machine = Arc::clone(&recipe.problem().machine);
     let seconds = |order| simulator.run(&machine, Some(order)).seconds;
     let posted = seconds(Order::Posted);
-    assert!(simulator.run(&machine, Some(Order::Pairwise)).rough);
+    assert!(simulator.run(&machine, Some(Order::Pairwise)).approximate);
     assert!(posted < seconds(Order::Pairwise));
     let mut faster = Machine::clone(&machine);
     faster.host.value *= 2.0;

@@ -6,8 +6,8 @@ use serde::Serialize;
 use thriffty::Wire;
 use thriffty::machine::{Machine, Quantity};
 use thriffty::planning::{
-    Capabilities, DeviceCapabilities, Direction, Exchange, Expected, Layouts, Order, Recipe,
-    Schedule, Simulation, Simulator, Step, Summary, Travel,
+    Capabilities, DeviceCapabilities, Direction, Exchange, Expected, Layouts, Order, Pattern,
+    Recipe, Schedule, Simulation, Simulator, Step, Summary,
 };
 use thriffty::tuning::{Candidate, Choice, Favourite, candidates, favourite};
 
@@ -40,7 +40,7 @@ pub(crate) struct Guess {
     pub(crate) predicted: f64,
     pub(crate) simulated: Option<f64>,
     /// Whether the simulation is no better than ±4×.
-    pub(crate) rough: bool,
+    pub(crate) approximate: bool,
 }
 
 /// The most messages of the chosen recipe that are listed and simulated.
@@ -105,14 +105,14 @@ fn guess_of(
 ) -> Guess {
     let predicted = recipe.predict_on(machine).seconds;
     match simulation {
-        Some(Simulation { seconds, rough, .. }) => {
-            Guess { predicted, simulated: Some(*seconds), rough: *rough }
+        Some(Simulation { seconds, approximate, .. }) => {
+            Guess { predicted, simulated: Some(*seconds), approximate: *approximate }
         }
         None => {
             // The prediction assumes posted messages.
-            let travel = recipe.problem().options.exchange.travel();
-            let rough = order == Some(Order::Pairwise) || travel == Travel::Forwarded;
-            Guess { predicted, simulated: None, rough }
+            let pattern = recipe.problem().options.exchange.pattern();
+            let approximate = order == Some(Order::Pairwise) || pattern == Pattern::Forwarded;
+            Guess { predicted, simulated: None, approximate }
         }
     }
 }

@@ -41,7 +41,7 @@ fn write(ask: &Ask, found: &Forecast, to: &mut String) -> std::fmt::Result {
         bytes(memory.messages)
     )?;
     let others = found.others.iter().flat_map(|(_, guess)| guess);
-    if found.time.rough || others.into_iter().any(|guess| guess.rough) {
+    if found.time.approximate || others.into_iter().any(|guess| guess.approximate) {
         writeln!(
             to,
             "±4×: where ranks wait for each other step by step, or pass on messages, no better than that"
@@ -134,10 +134,10 @@ fn counts(machine: &Machine) -> [usize; 3] {
 }
 
 fn row(name: &str, found: Guess) -> String {
-    let Guess { predicted, simulated, rough } = found;
-    let rough = if rough { " ±4×" } else { "" };
+    let Guess { predicted, simulated, approximate } = found;
+    let approximate = if approximate { " ±4×" } else { "" };
     let simulated = simulated.map_or("-".into(), time);
-    format!("{name:<26}{:>14}{simulated:>14}{rough}", time(predicted))
+    format!("{name:<26}{:>14}{simulated:>14}{approximate}", time(predicted))
 }
 
 fn write_reshape(number: usize, reshape: &Reshape, to: &mut String) -> std::fmt::Result {

@@ -203,7 +203,7 @@ impl RawWindow {
     fn open(&mut self, comm: &RawComm, how: Epochs) -> Result<(), Error> {
         comm.ready("MPI_Win_fence")?;
         self.lock(comm.rank, how == Epochs::Flush)?;
-        self.meeting(comm, 0)
+        self.fence(comm, 0)
     }
 
     fn close(&mut self, comm: &RawComm, ends: Ends) -> Result<(), Error> {
@@ -213,12 +213,12 @@ impl RawWindow {
             checked(comm.rank, "MPI_Win_flush_all", code)?;
         }
         let last = ffi::MPI_MODE_NOSUCCEED as c_int;
-        self.meeting(comm, if ends == Ends::Here { last } else { 0 })
+        self.fence(comm, if ends == Ends::Here { last } else { 0 })
     }
 
     /// Returns when all ranks have called it, with this rank's memory synchronised with the other
     /// ranks' view.
-    fn meeting(&mut self, comm: &RawComm, assertion: c_int) -> Result<(), Error> {
+    fn fence(&mut self, comm: &RawComm, assertion: c_int) -> Result<(), Error> {
         if !self.locked {
             // SAFETY: the window is live. Puts of others arrive only after this rank's own fence.
             let code = unsafe { ffi::MPI_Win_fence(assertion, self.handle) };

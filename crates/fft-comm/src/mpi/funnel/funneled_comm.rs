@@ -12,7 +12,7 @@ use super::operation::{Collective, Operation, ProcessComm};
 use super::queue::{Queue, Request};
 use crate::exchange::{pairwise, reserve_pairwise};
 use crate::node_memory::{HostMessageSlots, HostNodeMemory, OneProcess};
-use crate::threads::{FlagsOf, Seat, ThreadComm, ThreadFlight};
+use crate::threads::{FlagsOf, Member, ThreadComm, ThreadFlight};
 
 /// A communicator whose ranks are threads of several MPI processes: see
 /// [`threads`](super::threads).
@@ -82,7 +82,7 @@ impl FunneledComm {
     fn make_flight(&self, most: usize) -> Result<ThreadFlight, Error> {
         let world = |operation: &mut Operation| operation.worlds.pop().expect("one each");
         let world = self.operate(Collective::Flight(most), &[], |_, _| {}, world)?;
-        Ok(ThreadFlight::new(Arc::new(Seat { world, rank: self.local.rank() })))
+        Ok(ThreadFlight::new(Arc::new(Member { world, rank: self.local.rank() })))
     }
 }
 

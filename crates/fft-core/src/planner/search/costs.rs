@@ -137,7 +137,7 @@ impl<'a> Costs<'a> {
     pub(super) fn reshape(&mut self, here: State, there: State) -> [f64; 2] {
         let search = self.search;
         if search.all_near {
-            return [self.model.meeting() + self.copied(here), 0.0];
+            return [self.model.barrier() + self.copied(here), 0.0];
         }
         let [seconds, network] = self.moved(here, there);
         let problem = search.problem;

@@ -42,7 +42,7 @@ impl StagedOptions<'_> {
     fn most_bytes(&self, pass: &ExchangePass<'_>, element: usize) -> Option<usize> {
         match self.transport {
             // One message to each rank.
-            _ if self.exchange.travel().is_collective() => None,
+            _ if self.exchange.pattern().is_collective() => None,
             GpuTransport::GpuDirect if !self.exchange.is_chunked() => None,
             GpuTransport::GpuDirect => {
                 let layout = &pass.from.layout;
