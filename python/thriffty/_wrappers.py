@@ -66,7 +66,7 @@ def named(
     base = name.removeprefix("i").rstrip("n2")
     function = Function(_FAMILIES[base], name.startswith("i"))
     signature = inspect.signature(body)
-    first, *others = signature.parameters.values()
+    _, *others = signature.parameters.values()
     shown = [it.replace(default=defaults.get(it.name, it.default)) for it in others]
     # A copy with this name, which errors of wrong arguments begin with.
     named_body = _renamed(cast(FunctionType, body), name)
