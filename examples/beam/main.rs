@@ -92,7 +92,7 @@ fn convergence<T: Target>(
     Ok(Convergence { name: bunch.name, errors })
 }
 
-/// Prints what zero-padding spares.
+/// Prints how much zero-padding saves.
 fn comparison<T: Target>((world, target): (&dyn Comm, &T), options: &Options) -> Result<(), Error> {
     say(world, "\nzero-padded plan and plain doubling: busiest rank, both directions");
     say(world, "    n  MB padded  doubled  ratio  s padded  doubled  ratio");

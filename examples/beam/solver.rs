@@ -90,7 +90,7 @@ impl<T: Target> Solver<T> {
         let mut rho_hat = self.plan.forward(rho)?;
         self.domain.convolve(&self.green, &mut rho_hat);
         let phi = self.plan.inverse(rho_hat)?;
-        // Devices work behind the host.
+        // Devices work asynchronously.
         agree(self.plan.comm(), phi.synchronize())?;
         let mut seconds = [start.elapsed().as_secs_f64()];
         self.plan.comm().allreduce(Reduce::Max, &mut seconds)?;

@@ -10,7 +10,7 @@ use crate::kernel::Kernel;
 use crate::picture::Picture;
 use crate::target::Target;
 
-/// Times that the continuation of a blurred picture is improved.
+/// How many times the continuation of a blurred picture is improved.
 const ROUNDS: usize = 20;
 
 /// A blur of pictures of one size. Rank 0 has the pictures; all ranks transform.
@@ -76,8 +76,8 @@ impl<T: Target> Blur<T> {
     /// noise is white. The power of pictures falls with the square of the frequency, and adds up to
     /// their variance.
     ///
-    /// A mirror image of a blurred picture is no blurred picture. The continuation is replaced by
-    /// what the restored picture is blurred to, several times.
+    /// The mirror image of a blurred picture is not a blurred picture. So the continuation is
+    /// replaced several times by the blurred form of the restored picture.
     pub(super) fn restore(
         &mut self,
         picture: Option<&Picture>,
@@ -164,8 +164,8 @@ impl<T: Target> Blur<T> {
     }
 }
 
-/// The length of a continued picture: the kernel reaches no opposite edge, and the length has
-/// factors 2, 3 and 5 only.
+/// The length of a continued picture, such that the kernel does not reach the opposite edge, and
+/// with the prime factors 2, 3 and 5 only.
 fn continued_len(len: usize, radius: usize) -> usize {
     let smooth = |n: &usize| {
         let mut left = *n;

@@ -1,4 +1,4 @@
-//! Blurs: how the light of a point is spread over others.
+//! Blurs: how the light of a point is spread over other points.
 
 use std::fmt;
 

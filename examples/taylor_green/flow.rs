@@ -14,7 +14,7 @@ use thriffty::{Error, Field, Physical, Plan, R2c};
 use super::place::{Advance, Place, Spectrum, Velocity};
 
 /// The classical Runge-Kutta method. Each stage has the weight of its rate in the step, and how far
-/// the next stage goes ahead with it.
+/// the next stage advances with it.
 const STAGES: [(f64, f64); 4] =
     [(1.0 / 6.0, 0.5), (1.0 / 3.0, 0.5), (1.0 / 3.0, 1.0), (1.0 / 6.0, 0.0)];
 
@@ -26,7 +26,7 @@ pub(crate) struct Flow<P: Place> {
     domain: Domain,
     place: P,
     viscosity: f64,
-    /// Whether spectra have modes that products do not leave alone.
+    /// Whether spectra have modes from 2/3 of the highest on, which are then set to 0.
     whole: bool,
     /// The state of the flow.
     velocity: Spectrum<P>,

@@ -1,4 +1,4 @@
-//! The Taylor-Green vortex: turbulence out of a simple flow, by a pseudo-spectral method.
+//! The Taylor-Green vortex: turbulence from a simple flow, by a pseudo-spectral method.
 //!
 //! Prints energy, dissipation and enstrophy over time, next to published values for a Reynolds
 //! number of 1600. `flow.rs` has the time step.
@@ -70,7 +70,8 @@ fn process_grid(n: usize, ranks: usize) -> ProcGrid {
     ProcGrid::new([planes, ranks / planes, 1])
 }
 
-/// A transform of three components. Their spectra may lie as the transform leaves them.
+/// A transform of three components. Their spectra may stay in the layout in which the transform
+/// leaves them.
 fn draft<'a>(world: &'a dyn Comm, options: &Options) -> Result<Draft<'a, R2c, 3>, Error> {
     let grid = Grid::new([options.size; 3])?;
     let brick = process_grid(options.size, world.size()).brick(&grid, world.rank());

@@ -22,7 +22,7 @@ pub(crate) const HELP: &str = "The Taylor-Green vortex by a pseudo-spectral meth
   --tolerance TOL      the relative error that each transform may have
   --ignore-shared-memory    sends messages within a host, too";
 
-/// What to compute, and what to write.
+/// What to compute, and which files to write.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Options {
     pub(crate) size: usize,
@@ -61,7 +61,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Options from the arguments behind the program's name.
+    /// Options from the arguments after the program's name.
     ///
     /// # Errors
     /// A text that describes the fault, or the help if it was requested.

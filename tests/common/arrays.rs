@@ -33,7 +33,7 @@ pub(crate) fn same(comm: &dyn Comm) -> Done {
         compare::<R2c<f64>>(comm, &half)?;
         compare::<R2c<f64>>(comm, &half.tiling(5).orders([2, 0, 1], [1, 2, 0]))?;
         compare::<R2r<f32>>(comm, &case([7, 12, 6], [Dct2; 3]))?;
-        // Where it ends up is not where it began.
+        // The result is in other bricks than the input.
         let ranks = comm.size();
         let turned = [[ranks, 1, 1], [1, 1, ranks]];
         compare::<C2c<f64>>(comm, &case([12, 12, 12], [C2C; 3]).cuts(turned[0], turned[1]))?;
@@ -88,8 +88,8 @@ fn same_bits<E: bytemuck::Pod>(found: &[E], expected: &[E]) -> bool {
     bytes(found) == bytes(expected)
 }
 
-/// Where all ranks share memory, and the numbers are as many before and after, a plan takes hardly
-/// any of its own.
+/// If all ranks share memory, and there are as many numbers before as after, a plan needs hardly
+/// any memory of its own.
 pub(crate) fn memory(comm: &dyn Comm) -> Done {
     let grid = Grid::new([64, 64, 64])?;
     let draft = || Plan::<C2c, 3>::c2c(comm, grid).exchange(Exchange::Shared);
@@ -115,8 +115,8 @@ fn tuned(comm: &dyn Comm) -> Done {
     plan.forward(field).map(drop)
 }
 
-/// The memory of a field that was dropped is the next one's, cleared; also where not all ranks
-/// dropped theirs.
+/// The memory of a dropped field is used for the next one, cleared; also if not all ranks dropped
+/// theirs.
 fn used_again(comm: &dyn Comm) -> Done {
     let draft = Plan::<C2c, 2>::c2c(comm, Grid::new([12, 10])?).exchange(Exchange::Shared);
     let mut plan = draft.shared_arrays(true).build()?;
@@ -218,7 +218,7 @@ fn strangers(comm: &dyn Comm) -> Done {
         let good = plan.shared_input()?;
         let found = plan.forward(if mine { theirs } else { good });
         failures::everywhere(comm, "field of another plan", found)?;
-        // The plan is none the worse.
+        // The plan still works.
         let mut field = plan.shared_input()?;
         field.as_mut_slice().fill(C64::new(1.0, 0.0));
         let sum: C64 = plan.forward(field)?.as_slice().iter().sum();

@@ -63,8 +63,8 @@ fn real<const D: usize>(comm: &dyn Comm, case: Case<D>) -> Done {
     both::<R2r<f64>, R2r<f32>, D>(comm, case)
 }
 
-/// Every kind alone along one axis: short and long, odd and even, a prime large enough for the
-/// algorithms of primes, and where it exists a single point.
+/// Every kind along a single axis: short and long, odd and even, a prime large enough for the
+/// algorithms of primes, and, if it exists, a single point.
 pub(crate) fn one_axis(comm: &dyn Comm) -> Done {
     for kind in Kind::ALL.into_iter().filter(|kind| *kind != Kind::Tridiagonal) {
         for n in [1, 2, 3, 4, 5, 16, 27, 60, 101] {
@@ -154,8 +154,8 @@ pub(crate) fn many_neighbours(comm: &dyn Comm) -> Done {
     Ok(())
 }
 
-/// Planes so large that they are not in cache when their transforms begin: the axis that lies
-/// farthest apart is first, but behind one that is halved.
+/// Planes so large that they are not in cache when their transforms begin: the axis with the
+/// largest stride comes first, but after a halved one.
 pub(crate) fn large_planes(comm: &dyn Comm) -> Done {
     let case = |kinds| Case::new([2, 130, 128], kinds).scales(Scale::Symmetric, Scale::Symmetric);
     check::<C2c<f64>, 3>(comm, &case([C2C; 3]))?;
@@ -239,8 +239,8 @@ pub(crate) fn random_tilings(comm: &dyn Comm) -> Done {
     Ok(())
 }
 
-/// Data that ends where it began: irregular bricks, ranks that hold nothing, and a recipe that
-/// comes home in between.
+/// Data that ends in its first layout: irregular bricks, ranks that hold nothing, and a recipe that
+/// returns to the layout in between.
 pub(crate) fn returning(comm: &dyn Comm) -> Done {
     for seed in 0..3 {
         let turned = [1, 2, 0];

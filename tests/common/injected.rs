@@ -1,4 +1,4 @@
-//! Failures put into the device of one rank, through the seams that the library has anyway.
+//! Failures injected into the device of one rank, through interfaces that the library has anyway.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -25,7 +25,7 @@ pub(crate) struct Setup {
 /// Who sends to whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Who {
-    /// Everyone to everyone, there and back; where all share memory, data that stays and a
+    /// Every rank to every rank, there and back; if all share memory, data that stays and a
     /// transform across ranks.
     Everyone,
     /// Each rank to the one after it, in one reshape.
@@ -36,7 +36,7 @@ pub(crate) enum Who {
 
 /// Both, with messages in one round and in several.
 pub(crate) const MEMORY: [Memory; 2] = [Memory::Ample, Memory::Least];
-/// More than one, as chunks have at least 8 KiB for every rank.
+/// More than one, because chunks have at least 8 KiB for every rank.
 pub(crate) const BATCH: usize = 3;
 const SHAPE: [usize; 3] = [24, 20, 18];
 
@@ -160,7 +160,7 @@ pub(crate) fn memory(comm: &dyn Comm) -> Result<(), Error> {
     for culprit in culprits(comm) {
         for (device, link) in faults.into_iter().chain([messages]) {
             for setup in Setup::all() {
-                // Where memory is shared there are no messages.
+                // If memory is shared, there are no messages.
                 if (device, setup.exchange) == (Fault::Nothing, Exchange::Shared) {
                     continue;
                 }
@@ -188,7 +188,7 @@ pub(crate) fn shared(comm: &dyn Comm) -> Result<(), Error> {
     let switch = Switch::new(Fault::Nothing);
     let setups = MEMORY.map(|memory| Setup::new(Exchange::Shared, memory));
     let all = faults.iter().flat_map(|fault| setups.map(move |setup| (*fault, setup)));
-    // Slots of messages are shared where a host has several ranks.
+    // Slots of messages are shared if a host has several ranks.
     let slots = (comm.topology().ranks_per_host() > 1).then_some(Exchange::Hosts);
     let slots = slots.map(|hosts| Setup::new(hosts, Memory::Ample));
     let no_slots = slots.map(|setup| ((Room, ErrorKind::Memory, ""), setup));
@@ -207,7 +207,7 @@ pub(crate) fn shared(comm: &dyn Comm) -> Result<(), Error> {
 /// One rank cannot read its messages; when it can again, all is well again.
 pub(crate) fn damage(comm: &dyn Comm) -> Result<(), Error> {
     for culprit in culprits(comm) {
-        // Where memory is shared there are no messages.
+        // If memory is shared, there are no messages.
         for setup in Setup::all().filter(|setup| setup.exchange != Exchange::Shared) {
             let switch = Switch::new(Fault::Nothing);
             let mut bound = bind(comm, &switch, setup)?;
@@ -226,7 +226,7 @@ pub(crate) fn damage(comm: &dyn Comm) -> Result<(), Error> {
 }
 
 /// Messages of other sizes than expected, to or from one rank, or none for lack of memory. The
-/// exchange is not harmed by it.
+/// exchange still works afterwards.
 pub(crate) fn sizes(comm: &dyn Comm) -> Result<(), Error> {
     use Exchange::{Alltoallv, KWay, P2p, Pipelined};
     use weak::Fault::{Narrow, Short, Slots};

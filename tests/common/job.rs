@@ -10,21 +10,21 @@ use super::again;
 
 /// How often a job is looked after.
 const POLL: Duration = Duration::from_millis(20);
-/// How many looks a job may take: 100 seconds, many times what it needs. Looks are counted and not
-/// the time, which goes on while all of this is stopped.
+/// How many looks a job may take: 100 seconds, many times more than it needs. Looks are counted
+/// instead of time, because time goes on while everything is stopped.
 const PATIENCE: usize = 5000;
 
 /// Jobs share the cores of one machine, so that they run one after the other.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// How many ranks there must be: a job of single processes, started by another MPI's `mpirun`,
-/// would pass.
+/// How many ranks there must be, because a job of single processes, started by another MPI's
+/// `mpirun`, would pass.
 const EXPECTED: &str = "THRIFFTY_TEST_RANKS";
 
 /// The text that the test gets in addition.
 const TOLD: &str = "THRIFFTY_TEST_TOLD";
 
-/// Runs the ignored test of this name on every rank of a job, which must end, and well.
+/// Runs the ignored test of this name on every rank of a job, which must end with success.
 pub(crate) fn must_succeed(ranks: usize, test: &str) {
     if let Some(status) = run(ranks, test) {
         assert!(status.success(), "mpirun -n {ranks} failed: {status}");

@@ -57,9 +57,9 @@ fn leave(
     Ok(())
 }
 
-/// All but the first rank leave, before it or while it calls. It hears of the lowest of them, as
-/// each has answered this call; in a process group of any of them, as memory that the ranks share
-/// may show a higher one first.
+/// All ranks except the first leave, before or during its call. It gets an error about the lowest
+/// of them, because each has answered this call; in a process group about any of them, because
+/// shared memory may show a higher one first.
 pub(crate) fn all_but_one(comm: &dyn Comm) -> Done {
     let mut plan = messages(comm)?;
     if comm.rank() > 0 {
@@ -87,8 +87,8 @@ pub(crate) fn in_any_order(comm: &dyn Comm) -> Done {
     Ok(())
 }
 
-/// A plan that a rank never drops keeps nobody from leaving, nor MPI from ending. Last of all:
-/// where stations are, others wait for MPI to end there.
+/// A plan that a rank never drops keeps nobody from leaving, nor MPI from ending. It comes last,
+/// because others may wait there until MPI ends.
 pub(crate) fn kept_by_one(comm: &dyn Comm) -> Done {
     for exchange in [Exchange::P2p, Exchange::Shared] {
         let plan = by(comm, exchange)?;

@@ -17,7 +17,7 @@ const LISTS: usize = 3 << 17;
 const CODECS: usize = 1 << 16;
 /// Bytes of a tile that ranks fill from each other's memory, at most.
 const TILE: usize = 1 << 20;
-/// Bytes of lines that lie far apart, unless memory is to be little.
+/// Bytes of lines that are far apart, unless least memory is set.
 const FAR: usize = 1 << 19;
 
 /// A few kinds, shapes and tilings, in several chunks: against the definition, out of place, in
@@ -120,7 +120,7 @@ fn within<K: Make>(comm: &dyn Comm, case: &Case<3>, tolerance: bool) -> Done {
     // What does not fit is cut off in planes.
     let (found, bound) = (least.workspace_bytes(), held + over + plane(&least) + rest);
     assert!(found <= bound, "{found} bytes, {bound} allowed, a rank holds {held}: {what}");
-    // Ranks that all share memory need no more for being free to, where bricks are even.
+    // Ranks that all share memory need no more with ample memory, if bricks are even.
     if !messages && even && !tolerance {
         let ample = plan(Memory::Ample)?.workspace_bytes();
         assert!(ample <= bound + FAR, "{ample} bytes, {bound} allowed and {FAR}: {what}");
@@ -133,7 +133,8 @@ fn within<K: Make>(comm: &dyn Comm, case: &Case<3>, tolerance: bool) -> Done {
     Ok(())
 }
 
-/// Workspace is once the data, what does not fit into the output, and a constant.
+/// The workspace is the size of the data, the part that does not fit into the output, and a
+/// constant.
 pub(crate) fn bounded(comm: &dyn Comm) -> Done {
     for exchange in Exchange::ALL {
         let shape = [96, 64, 72];
@@ -144,8 +145,7 @@ pub(crate) fn bounded(comm: &dyn Comm) -> Done {
         let half = Case::new(shape, [C2C, C2C, R2C]).exchange(exchange);
         within::<R2c<f64>>(comm, &half, false)?;
         within::<R2c<f64>>(comm, &half, true)?;
-        // Layouts that are less even at the ends than between, and others at one end than at the
-        // other.
+        // Layouts that are less even at the ends than in between, or different at the two ends.
         for seed in 0..3 {
             within::<C2c<f64>>(comm, &whole.clone().tiling(seed), false)?;
             within::<R2c<f64>>(comm, &half.clone().tiling(seed), false)?;

@@ -1,4 +1,4 @@
-//! Messages in memory that the host does not look into: memory of the host that poses as such.
+//! Messages in memory that the host does not access: memory of the host that poses as such.
 
 use std::cell::UnsafeCell;
 use std::sync::Arc;
@@ -96,7 +96,7 @@ pub(crate) fn message_plan(
     }
 }
 
-/// Writes letters where messages are to be, and reads what came.
+/// Writes letters into the buffers of messages, and reads the received ones.
 struct Mail<'a> {
     rank: usize,
     round: usize,
@@ -108,7 +108,7 @@ struct Mail<'a> {
 impl Mail<'_> {
     fn letter(&self, from: usize, to: usize, spec: &MessageSpec) -> Vec<u8> {
         let mut letter = letter(from, to, self.round, spec);
-        // As long as the spec, where it must be.
+        // As long as the spec, if it must be.
         letter.resize(if self.message_plan.shorter { letter.len() } else { spec.bytes }, 0x5a);
         letter
     }

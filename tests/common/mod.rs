@@ -1,4 +1,5 @@
-//! What the tests share: data, an oracle, random tilings, and checks that run on any communicator.
+//! Code that the tests share: data, an oracle, random tilings, and checks that run on any
+//! communicator.
 #![allow(dead_code, reason = "every test binary uses its own part of what is shared")]
 
 pub(crate) mod again;

@@ -44,7 +44,7 @@ fn wave(kind: Kind, n: usize, index: usize, length: f64) -> (f64, bool, f64) {
     if n == 1 && kind == C2C { (0.0, false, half) } else { (k, middle, half * n as f64) }
 }
 
-/// The components of a result at one mode, and the sums of the sizes of what was added up.
+/// The components of a result at one mode, and the sums of the magnitudes of its terms.
 fn expected(
     operator: Operator,
     u: &[C64],

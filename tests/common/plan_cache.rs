@@ -62,7 +62,8 @@ pub(crate) fn capacity(comm: &dyn Comm) -> Done {
     Ok(())
 }
 
-/// Whatever a draft says makes another plan, and plans with types are others than those without.
+/// Any difference between drafts makes another plan, and plans with types differ from plans
+/// without.
 pub(crate) fn types(comm: &dyn Comm) -> Done {
     let mut plans = PlanCache::new(comm, 8)?;
     let draft = || thriffty::c2c(comm, SHAPE);
@@ -90,8 +91,8 @@ fn slabs<'a>(comm: &'a dyn Comm, moved: usize) -> Draft<'a, C2c, 2> {
     thriffty::c2c(comm, SHAPE).input_brick(brick)
 }
 
-/// Where a rank has another brick all plan anew, also those that have a plan of their brick. Ranks
-/// whose bricks are in several plans find the one of all.
+/// If one rank's brick changes, all ranks make a new plan, even ranks that have a plan with their
+/// brick. Ranks whose bricks are in several plans find the one that all share.
 pub(crate) fn bricks(comm: &dyn Comm) -> Done {
     let mut plans = PlanCache::new(comm, 4)?;
     for is_kept in [false, true, true] {
@@ -99,7 +100,7 @@ pub(crate) fn bricks(comm: &dyn Comm) -> Done {
             assert_eq!(has_run(plans.plan(slabs(comm, moved))?)?, is_kept, "moved by {moved}");
         }
     }
-    // The usual brick is another option on one rank, and the same on the others.
+    // The default brick differs from the option on one rank, and equals it on the others.
     for culprit in culprits(comm) {
         for is_kept in [false, true] {
             let usual = Grid::new(SHAPE)?.brick(comm.rank(), comm.size());

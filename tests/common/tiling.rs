@@ -53,8 +53,8 @@ pub(crate) fn layout<const D: usize>(grid: Grid<D>, ranks: usize, rng: &mut Rng)
     Layout::new(grid, bricks, ranks).unwrap().ordered(rng.order::<D>()).unwrap()
 }
 
-/// A brick per rank: random cuts into at most as many pieces as ranks, which go to random ranks.
-/// The others hold nothing, in various ways.
+/// A brick per rank: random cuts into at most as many pieces as ranks, given to random ranks. The
+/// others hold nothing, in various ways.
 pub(crate) fn tiling<const D: usize>(grid: Grid<D>, ranks: usize, rng: &mut Rng) -> Vec<Brick<D>> {
     let pieces = 1 + rng.below(ranks.min(grid.points()));
     let mut bricks = Vec::with_capacity(ranks);

@@ -1,4 +1,4 @@
-//! Ranks that do not mean the same messages: they hear of it before anything is sent.
+//! Ranks that do not agree on the messages: they get an error before anything is sent.
 
 use std::sync::{Arc, Mutex};
 
@@ -51,10 +51,10 @@ fn setups(comm: &dyn Comm, exchanges: &[Exchange]) -> impl Iterator<Item = Setup
     })
 }
 
-/// What one rank may have another idea of.
+/// The part of the messages in which one rank differs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Change {
-    /// The length of the last message of the last reshape that has one, by so much.
+    /// The length of the last message of the last reshape that has one, by this number.
     Longer(isize),
     /// That there is one.
     Missing,
@@ -69,7 +69,7 @@ enum Change {
     AtOnce,
 }
 
-/// One rank has another idea of the messages of a plan than the others.
+/// One rank's messages of a plan differ from the others'.
 pub(crate) fn messages(comm: &dyn Comm) -> Result<(), Error> {
     use Change::{AtOnce, Chunk, Chunks, Longer, Missing, Shifted, Shorter};
     let all = [Longer(-1), Longer(1), Longer(1 << 20), Missing, Chunk, Shifted];
@@ -118,7 +118,7 @@ impl Change {
         !matches!(self, Self::Chunks | Self::Shorter | Self::AtOnce)
     }
 
-    /// The error names it, and the rank that has another idea, with what that and the other have.
+    /// The error names the message, and the rank that differs, with both values.
     fn assert_told(self, error: &Error, culprit: usize, out: bool, what: &str) {
         let Error::Disagreement { what: which, rank_a, a, rank_b, b } = error else {
             panic!("{what}: {error:?}");
@@ -206,7 +206,7 @@ pub(crate) fn recipes(comm: &dyn Comm) -> Result<(), Error> {
             assert!(which.starts_with("message"), "{what}: {which}");
             assert!([rank_a, rank_b].contains(&culprit), "{what}: {which}");
         }
-        // All is well with those that agree.
+        // Ranks that agree can transform.
         transform_of_ones(&mut bind(comm, &device, setup)?, setup)?;
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! Calls into CUDA's driver while a plan runs, counted by a library that is loaded before it.
 //!
-//! Nothing is allocated, and the host waits only where `docs/gpu.md` says so. cuFFT's
+//! Nothing is allocated, and the host waits only in the places that `docs/gpu.md` lists. cuFFT's
 //! calls count as well. Without a GPU the test prints why and passes.
 
 mod counting;
@@ -161,7 +161,7 @@ fn counted() {
             refusing("cuStreamSynchronize", 1, 700, || [17; 3].map(|n| wait(at(n))));
         assert_eq!((refused, once), ([0, 700, 0], true));
         assert!(!refusing("cuStreamSynchronize", 1, 700, || wait(at(17))).1);
-        // As cuFFT does: the function that looks up is looked up itself.
+        // As in cuFFT, the function for look-ups is looked up itself.
         let find = std::mem::transmute::<*mut c_void, Find>(get(b"cuGetProcAddress_v2\0"));
         let mut found = std::ptr::null_mut();
         let none = std::ptr::null_mut();
@@ -224,7 +224,7 @@ fn check(comm: &dyn Comm, gpu: &Gpu, way: &Way, shape: [usize; 3]) -> Result<(),
     count(comm, plan, way)
 }
 
-/// Transforms that load what they read from other ranks, from 1 MiB per rank on.
+/// Transforms that load their input from other ranks, from 1 MiB per rank on.
 fn check_fetching(comm: &dyn Comm, gpu: &Gpu) -> Result<(), Error> {
     let way = Way { name: "fetched", ..NEAR };
     let draft = Plan::<C2c, 3>::c2c(comm, Grid::new([64, 64, 128])?).exchange(Exchange::P2p);

@@ -6,7 +6,7 @@ use thriffty::gpu::cudarc::cufft;
 use thriffty::gpu::cudarc::driver::CudaContext;
 use thriffty::gpu::{Fft, FftPlan, FftRun, Gpu, GpuError};
 
-/// The first GPU, if cuFFT is there; otherwise prints why not.
+/// The first GPU, if cuFFT is available; otherwise prints why not.
 pub(crate) fn gpu() -> Option<Gpu> {
     static GPU: OnceLock<Option<Gpu>> = OnceLock::new();
     let probe = || {
@@ -39,7 +39,7 @@ pub(crate) fn few() -> bool {
     std::env::var_os("THRIFFTY_FEW").is_some()
 }
 
-/// Whether cuFFT links functions, and so loads what it reads from other ranks.
+/// Whether cuFFT links functions, so that it can load its input from other ranks.
 #[allow(dead_code, reason = "not every test has plans that fetch")]
 pub(crate) fn links(gpu: &Gpu) -> bool {
     static LINKS: OnceLock<bool> = OnceLock::new();

@@ -111,7 +111,7 @@ fn there_and_back(plan: &mut Plan<C2c, 3>, number: usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// Transforms until one fails, which later calls do in the same way.
+/// Transforms until one fails; later calls must fail in the same way.
 fn until_it_fails(comm: &GroupComm, exchange: Exchange) -> (usize, Error) {
     let mut plan = plan(comm, exchange).expect("a plan of four");
     for number in 0.. {

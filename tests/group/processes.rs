@@ -8,8 +8,8 @@ use std::time::Duration;
 use crate::common::again;
 use crate::sockets::SocketGroup;
 
-/// How often processes are looked after, and how many looks they may take: 100 seconds. Looks are
-/// counted and not the time, which goes on while all of this is stopped.
+/// The time between looks at the processes, and how many looks they may take: 100 seconds. Looks
+/// are counted instead of time, because time goes on while everything is stopped.
 const POLL: Duration = Duration::from_millis(20);
 const PATIENCE: usize = 5000;
 

@@ -6,7 +6,7 @@ use crate::common::on_hosts;
 use thriffty::planning::{Exchange, Recipe};
 use thriffty::{C2c, Comm, Error, Kind, R2c};
 
-/// Bytes that the same takes in whole messages: in chunks that are larger than all data.
+/// Bytes of the same plan with whole messages, in chunks that are larger than all data.
 fn whole<K: Make>(comm: &dyn Comm, case: &Case<3>) -> Result<usize, Error> {
     let case = case.clone().exchange(Exchange::P2p);
     let mut problem = case.plan::<K>(comm)?.recipe().problem().clone();

@@ -33,8 +33,8 @@ fn arrays_that_are_shared() {
     on_all_ranks(arrays::all);
 }
 
-/// Threads that see no arrays but their own, as processes do: what no other transforms stays in the
-/// output.
+/// Threads that can access no arrays but their own, like processes: the data that no other rank
+/// transforms stays in the output.
 #[test]
 fn ranks_with_memory_of_their_own() {
     on_all_ranks(|comm| {
@@ -45,7 +45,7 @@ fn ranks_with_memory_of_their_own() {
     });
 }
 
-/// Ranks that run different directions get the same error, and the next run is well.
+/// Ranks that run different directions get the same error, and the next run succeeds.
 #[test]
 fn ranks_with_memory_of_their_own_that_disagree() {
     thriffty::threads(3, |comm| {
@@ -63,7 +63,7 @@ fn ranks_with_memory_of_their_own_that_disagree() {
 }
 
 /// From pencils to pencils, half a spectrum is made in the first pass across ranks, and transposed
-/// back in the last, where callers' arrays are seen and memory is not to be little.
+/// back in the last, if callers' arrays can be accessed and least memory is not set.
 #[test]
 fn half_a_spectrum_takes_no_pass_of_its_own() {
     for (memory, passes) in [(Memory::Ample, 2), (Memory::Least, 0)] {
@@ -81,7 +81,7 @@ fn half_a_spectrum_takes_no_pass_of_its_own() {
 #[test]
 fn also_on_several_hosts() {
     let bodies = [little::right, little::bounded, arrays::all];
-    // Each with another kind of hosts, as each takes long.
+    // Each with another kind of hosts, because each takes long.
     for (hosts, body) in HOSTS.into_iter().zip(bodies.into_iter().cycle()) {
         on_hosts(hosts, |comm| body(&comm));
     }

@@ -175,7 +175,7 @@ fn what_does_not_fit_is_an_error_on_every_rank() {
     .unwrap();
 }
 
-/// The spectrum stays where the last transform leaves it: one exchange less between slabs.
+/// The spectrum stays where the last transform leaves it, which saves an exchange between slabs.
 #[test]
 fn transposed_outputs_cost_fewer_exchanges() {
     for ranks in [2, 3, 4] {

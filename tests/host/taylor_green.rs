@@ -1,5 +1,5 @@
-//! The flow of `examples/taylor_green` on a small grid: what equations, ranks and checkpoints
-//! promise.
+//! The flow of `examples/taylor_green` on a small grid: properties of the equations, of ranks and
+//! of checkpoints.
 
 use std::f64::consts::TAU;
 

@@ -1,4 +1,4 @@
-//! Plans that were tuned: that they compute the same, and what they remember.
+//! Tests of tuned plans: they compute the same, and save wisdom.
 
 use std::path::Path;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Messages in memory that the host does not look into, between MPI processes.
+//! Messages in memory that the host does not access, between MPI processes.
 
 use thriffty::mpi::MpiComm;
 use thriffty::mpi::rsmpi::topology::SimpleCommunicator;
@@ -14,7 +14,7 @@ const TAKERS: [Exchange; 3] = [Exchange::P2p, Exchange::Pipelined, Exchange::All
 /// Exchanges that do not.
 const REFUSERS: [Exchange; 2] = [Exchange::KWay(2), Exchange::Ring(Epochs::Fence)];
 
-/// All of what follows.
+/// All checks below.
 pub(crate) fn all(world: &MpiComm) -> Done {
     assert!(reaches(world, &memory(1, true))?, "any MPI sends from memory of the host");
     for exchange in TAKERS {

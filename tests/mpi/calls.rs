@@ -27,11 +27,11 @@ const THINGS: [Thing; 3] = [Thing::Comm, Thing::Window, Thing::Type];
 static HELD: [AtomicIsize; 3] = [const { AtomicIsize::new(0) }; 3];
 static MADE: [AtomicIsize; 3] = [const { AtomicIsize::new(0) }; 3];
 
-/// How many calls that make something go well until one fails.
+/// How many calls that make something succeed before one fails.
 static UNTIL: AtomicUsize = AtomicUsize::new(usize::MAX);
 
-/// What the library answers to a call that makes something. One that is to fail does so after the
-/// library has done its part, in which all ranks have.
+/// The library's answer to a call that makes something. A call that is to fail does so after the
+/// library has done its part on all ranks.
 fn made(thing: Thing, code: c_int) -> c_int {
     let until = UNTIL.load(Relaxed);
     UNTIL.store(until.saturating_sub(usize::from(until < usize::MAX)), Relaxed);
@@ -97,7 +97,8 @@ fn freed_body() {
     checked(|world| {
         let grid = Grid::new([12, 10, 8])?;
         let held = || {
-            // Communicators of rolls are freed when all have heard that the plan is gone.
+            // Communicators of failure detectors are freed when all ranks have learned that the
+            // plan is gone.
             thriffty::mpi::complete_calls();
             THINGS.map(|thing| HELD[thing as usize].load(Relaxed))
         };
@@ -191,7 +192,8 @@ fn failing_body() {
                     break;
                 }
                 let what = format!("{exchange}: call {number} on {culprit}");
-                // What cannot be had is done without: by messages, and no shared memory.
+                // The plan works without the missing resource: by messages, and without shared
+                // memory.
                 if built == Ok(true) {
                     continue;
                 }
@@ -229,7 +231,7 @@ fn parts(world: &MpiComm, culprit: usize) -> Result<(), Error> {
             return made;
         }
         if made.is_ok() {
-            // Memory that cannot be shared is done without.
+            // The plan works without memory that cannot be shared.
             continue;
         }
         let what = format!("parts: call {number} on {culprit}");

@@ -1,4 +1,4 @@
-//! What ends a job of MPI processes: nobody waits for a rank that is gone.
+//! Failures that end a job of MPI processes, so that nobody waits for a rank that has left.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Command;
@@ -90,7 +90,7 @@ fn killed_body() {
                 let this = std::process::id().to_string();
                 Command::new("kill").args(["-KILL", &this]).status().expect("there is `kill`");
             }
-            // Whether the others get an error or wait is up to MPI; that the job ends is not.
+            // Whether the others get an error or wait depends on MPI, but the job must end.
             let _ = plan.forward_in_place(&mut data);
         }
     });
@@ -113,7 +113,7 @@ fn narrow_body() {
         let setup = Setup::new(Exchange::Alltoallv, Memory::Ample);
         let weak = Weak::new(world, fault).expect("a communicator");
         let bound = injected::bind(&weak, &device, setup);
-        // Others would wait for what rank 1 does not do any more.
+        // Others would wait for rank 1, which does nothing any more.
         let _ = injected::transform_of_ones(&mut bound.expect("a plan"), setup);
     });
 }
@@ -125,7 +125,7 @@ fn a_message_that_there_is_no_memory_for_ends_the_job() {
     }
 }
 
-/// Rank 0 is to receive more than there is memory for, and would go on without; rank 1 sends it.
+/// Rank 0 receives more than there is memory for, and would go on without it; rank 1 sends it.
 #[test]
 #[ignore = "started under mpirun by another test"]
 fn no_room_body() {
@@ -136,7 +136,7 @@ fn no_room_body() {
         match world.rank() {
             0 => drop(flight.post_recv(1, TOO_MUCH)),
             _ => {
-                // Longer than what leaves without a receiver.
+                // Longer than messages that leave without a receiver.
                 let slot = flight.slot(1 << 20).expect("a slot");
                 let _ = flight.send(0, TOO_MUCH, slot).and_then(|()| flight.wait_all());
             }
@@ -155,7 +155,7 @@ fn a_rank_that_panics_ends_the_job() {
     }
 }
 
-/// Rank 1 unwinds, through all that it holds of MPI, while others transform.
+/// Rank 1 unwinds, through all MPI objects that it holds, while others transform.
 #[test]
 #[ignore = "started under mpirun by another test"]
 fn panic_between_body() {

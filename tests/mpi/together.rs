@@ -16,7 +16,7 @@ const PIECE: usize = 64;
 /// Bytes of a message.
 const BYTES: usize = 7 * PIECE;
 
-/// Counts what it packs at once, and compares what comes.
+/// Counts the messages that it packs at once, and compares the received ones.
 struct Desk<'a> {
     rank: usize,
     message_plan: &'a MessagePlan,

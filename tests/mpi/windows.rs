@@ -19,7 +19,7 @@ type Done = Result<(), Error>;
 
 const BOTH: [Epochs; 2] = [Epochs::Fence, Epochs::Flush];
 
-/// All of what follows, where this MPI can put; whether it can is the same on all ranks.
+/// All checks below, if this MPI can put; whether it can is the same on all ranks.
 pub(crate) fn all(world: &MpiComm) -> Done {
     let Some(rma) = Rma::probe(world)? else {
         return skipped(world);
@@ -74,8 +74,8 @@ fn epoch<'env>(
 }
 
 /// Every rank puts to every rank, odd numbers of elements to odd places, several times and in both
-/// kinds of epoch. Every second round is of what was written locally, which a put of another rank's
-/// must not meet.
+/// kinds of epoch. Every second round checks data that was written locally, which no other rank's
+/// put may overwrite.
 fn patterns(world: &MpiComm, rma: &Rma) -> Done {
     let (rank, size) = (world.rank(), world.size());
     let place = |to: usize, from: usize| 1 + (0..from).map(|f| count(f, to)).sum::<usize>();
@@ -107,7 +107,7 @@ fn out_of_range(world: &MpiComm, rma: &Rma) -> Done {
     let (rank, size) = (world.rank(), world.size());
     for culprit in [0, size - 1] {
         for how in BOTH {
-            // Windows differ in length, so that it matters whose is looked at.
+            // Windows differ in length, so that it matters whose length is checked.
             let mut window = rma.window::<u32>(size + rank)?;
             let to = (culprit + 1) % size;
             let room = 4 * (size + to);
@@ -165,7 +165,7 @@ fn no_memory(world: &MpiComm, rma: &Rma) -> Done {
     empty.free()
 }
 
-/// Windows that are dropped are given back, on all ranks: there is room for many after one another.
+/// Dropped windows are freed on all ranks, so there is room for many, one after another.
 fn dropped(rma: &Rma) -> Done {
     for _ in 0..50 {
         let mut window = rma.window::<u64>(1000)?;
@@ -174,8 +174,8 @@ fn dropped(rma: &Rma) -> Done {
     Ok(())
 }
 
-/// Communicators without a rank in common make windows at the same time, where they can. Open MPI
-/// gives them the same number, and takes that for a name.
+/// Communicators without a rank in common make windows at the same time, if they can. Open MPI
+/// gives them the same number, and uses that as a name.
 fn halves() -> Done {
     let world = SimpleCommunicator::world();
     for _ in 0..5 {
@@ -188,7 +188,7 @@ fn halves() -> Done {
     Ok(())
 }
 
-/// Messages with as many bytes as their spec allows, or fewer; remembers what came.
+/// Messages with as many bytes as their spec allows, or fewer; records the received ones.
 struct Mail<'a> {
     rank: usize,
     round: usize,
@@ -282,7 +282,7 @@ fn slots(world: &MpiComm, chunks: usize) -> Done {
     Ok(())
 }
 
-/// A message_plan that one rank has not reserved for is an error there, and nobody hangs.
+/// A message plan that one rank has not reserved is an error there, and nobody hangs.
 fn unreserved(world: &MpiComm) -> Done {
     for epochs in BOTH {
         let mut exchanger = fft_comm::exchanger(Exchange::Ring(epochs), world)?;

@@ -1,7 +1,7 @@
 //! `cargo xtask bench --gpu`: cubes on several GPUs, compared with cuFFT and cuFFTMp, and with the
 //! limits of any transform.
 //!
-//! Programs run one after the other, as GPUs have no memory for all of them.
+//! Programs run one after the other, because GPUs have no memory for all of them.
 
 use crate::contender::{Contender, Server};
 use crate::machine;
@@ -144,7 +144,7 @@ const SHUFFLED: &str = "cufft shuffled";
 const NATURAL: &str = "cufft natural";
 const MP_SHUFFLED: &str = "cufftmp shuffled";
 const MP_NATURAL: &str = "cufftmp natural";
-/// Times cuFFTMp, where it is installed.
+/// Times cuFFTMp, if it is installed.
 const CUFFTMP: &str = "benches/peers/cufftmp.py";
 
 fn compile_peer() -> Result<PathBuf> {

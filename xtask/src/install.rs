@@ -52,7 +52,7 @@ pub(crate) fn install(prefix: &Path, mpi: bool) -> Result {
 }
 
 /// Copies libraries into a prefix, an absolute path, with all files that build systems look for and
-/// a list of what there is.
+/// a list of the installed files.
 pub(crate) fn lay_out(built: &Path, prefix: &Path, mpi: bool) -> Result {
     let mut prefix = Prefix::open(prefix)?;
     let outcome = fill(built, &mut prefix, mpi);

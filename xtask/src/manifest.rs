@@ -94,8 +94,8 @@ pub(crate) fn remove_file(path: &Path) -> Result {
     }
 }
 
-/// Removes an installation: the files that its list names, and folders that it made and that are
-/// empty then. The prefix itself stays.
+/// Removes an installation: the files in its list, and folders that it made and that are then
+/// empty. The prefix itself stays.
 pub(crate) fn uninstall(prefix: &Path) -> Result {
     let place = prefix.join(PLACE);
     if !place.exists() {

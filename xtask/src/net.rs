@@ -69,7 +69,7 @@ struct Found {
     series: Series,
     /// Bytes that the busiest rank sends in a transform.
     busiest: f64,
-    /// Seconds of each part, on the rank where it takes longest; none of FFTW's.
+    /// Seconds of each part, on the rank where it takes longest; empty for FFTW.
     parts: Vec<(&'static str, f64)>,
 }
 
@@ -120,7 +120,7 @@ fn start_all(lab: &Lab, options: &Options, binaries: &Binaries) -> Result<Vec<Se
     }
     // FFTW-MPI's slabs.
     let slabs = format!("{}x1x1", options.hosts);
-    // Those that do not run here are left out.
+    // Exchanges that do not run here are left out.
     let known = tools::output(command(cli).args(["list", "exchanges"]))?;
     // Names with a number are a range, whose first value is measured.
     let first = |line: &str| line.split_whitespace().next().map(String::from);
@@ -137,7 +137,7 @@ fn start_all(lab: &Lab, options: &Options, binaries: &Binaries) -> Result<Vec<Se
     Ok(servers)
 }
 
-/// The end of the record's name; records of different MPIs stand side by side.
+/// The end of the record's name, so that different MPIs have separate records.
 fn record_name(options: &Options, machine: &machine::Description) -> String {
     let mut name = format!("-net-{}x{}", options.hosts, options.rate);
     if !options.wires.is_empty() {

@@ -146,7 +146,7 @@ struct Ones {
     stream: Arc<CudaStream>,
     x: Array<f64>,
     y: Array<f64>,
-    /// The sum of all, where this rank has it.
+    /// The sum of all, if this rank has it.
     sum: Option<f64>,
 }
 

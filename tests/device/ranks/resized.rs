@@ -267,7 +267,7 @@ fn plans_count_the_memory_of_whole_lines() {
     .unwrap();
 }
 
-/// What hosts refuse, devices do as well, on all ranks.
+/// Transforms that hosts refuse, devices refuse as well, on all ranks.
 #[test]
 fn lengths_without_meaning_are_refused() {
     let Some(gpu) = gpu() else { return };

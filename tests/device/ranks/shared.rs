@@ -1,4 +1,4 @@
-//! Arrays that processes share on a device, against plans of the host.
+//! Arrays that processes share on a device, compared with plans of the host.
 
 use fft_core::Step;
 use thriffty::gpu::cudarc::driver::{CudaView, CudaViewMut};
@@ -89,7 +89,7 @@ where
 
 /// Complex and real data, uneven and empty bricks, batches; arrays that do not fit; tuning.
 ///
-/// Threads that share a device see all arrays.
+/// Threads that share a device can access all arrays.
 pub(crate) fn cases(comm: &dyn Comm, gpu: &Gpu, joined: bool, all_seen: bool) -> Done {
     let p2p = Exchange::P2p;
     let longest = Case::new([128, 64, 64], [C2C; 3]).scales(Scale::Symmetric, Scale::Full);
