@@ -157,7 +157,7 @@ class Spectra(Described):
         "poisson" and "helmholtz" then solve a system for each mode of the other axes, and
         "laplacian" applies it. If no end fixes the mean of a solution, it is 0, and the mean of the
         right-hand side is ignored. Both are weighted so that fluxes cancel, for example by the
-        widths of cells. Plans on devices refuse it.
+        widths of cells.
 
         Parameters
         ----------
