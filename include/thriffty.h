@@ -68,7 +68,7 @@ enum thriffty_status
      */
     THRIFFTY_STATUS_PLAN = 7,
     /**
-     * A bug of the library, on this rank alone: others may wait. The plan or copy cannot be used
+     * A bug of the library, on this rank only, so others may wait. The plan or copy cannot be used
      * again.
      */
     THRIFFTY_STATUS_INTERNAL = 8,
@@ -77,7 +77,7 @@ enum thriffty_status
      */
     THRIFFTY_STATUS_DEVICE = 9,
     /**
-     * Threads that the system would not start.
+     * The system did not start enough threads.
      */
     THRIFFTY_STATUS_THREADS = 10
 };
@@ -159,11 +159,11 @@ enum thriffty_operator
      */
     THRIFFTY_OPERATOR_DERIVATIVE = 0,
     /**
-     * Of one field, its derivatives along all axes.
+     * The derivatives of one field along all axes.
      */
     THRIFFTY_OPERATOR_GRADIENT = 1,
     /**
-     * Of a vector, one field.
+     * The divergence of a vector, one field.
      */
     THRIFFTY_OPERATOR_DIVERGENCE = 2,
     /**
@@ -175,7 +175,7 @@ enum thriffty_operator
      */
     THRIFFTY_OPERATOR_LAPLACIAN = 4,
     /**
-     * Solves -laplacian(phi) = rho. The mean of phi is 0, and that of rho is ignored.
+     * Solves -laplacian(phi) = rho. The mean of phi is 0, and the mean of rho is ignored.
      */
     THRIFFTY_OPERATOR_POISSON = 5,
     /**
@@ -207,17 +207,17 @@ typedef int32_t thriffty_operator;
 /**
  * The ranks of a process group, without MPI.
  *
- * It may be used on any thread, by one at a time. A handle of none, or of a destroyed one, is
- * refused with `THRIFFTY_STATUS_PLAN`, on this rank alone, as is that of the parent in a forked
- * process.
+ * It may be used on any thread, by one at a time. A handle that is not a communicator, was
+ * destroyed, or belongs to the parent of a forked process is refused with `THRIFFTY_STATUS_PLAN`,
+ * on this rank only.
  */
 typedef struct thriffty_comm thriffty_comm;
 
 /**
  * A copy between local arrays of all ranks, ready to run any number of times.
  *
- * It may be used on any thread, by one at a time. A handle of none, or of a destroyed one, is
- * refused with `THRIFFTY_STATUS_PLAN`, on this rank alone: other ranks wait for it.
+ * It may be used on any thread, by one at a time. A handle that is not a copy, or was destroyed,
+ * is refused with `THRIFFTY_STATUS_PLAN` on this rank only, and other ranks wait for it.
  */
 typedef struct thriffty_copy thriffty_copy;
 
@@ -225,8 +225,8 @@ typedef struct thriffty_copy thriffty_copy;
  * The options of plans, by name. Nobody else uses them during a call. A plan that was made with
  * them does not need them.
  *
- * docs/options.md lists their names and what they mean, which
- * `thriffty_options_describe` writes as JSON. Options are equal on all ranks.
+ * docs/options.md lists their names and meanings, which `thriffty_options_describe` writes as
+ * JSON. Options are equal on all ranks.
  */
 typedef struct thriffty_options thriffty_options;
 
@@ -234,9 +234,9 @@ typedef struct thriffty_options thriffty_options;
  * A distributed transform, ready to run any number of times in both directions.
  *
  * A plan may be used on any thread, by one at a time; with MPI, on threads that may call MPI: with
- * `MPI_THREAD_SERIALIZED` any, if no two calls of the process overlap, and with less the one that
- * initialised MPI. A handle of no plan, or of a destroyed one, is refused with
- * `THRIFFTY_STATUS_PLAN`, on this rank alone: other ranks wait for it.
+ * `MPI_THREAD_SERIALIZED` on any, if no two calls of the process overlap, and with less on the one
+ * that initialised MPI. A handle that is not a plan, or was destroyed, is refused with
+ * `THRIFFTY_STATUS_PLAN` on this rank only, and other ranks wait for it.
  */
 typedef struct thriffty_plan thriffty_plan;
 
@@ -261,7 +261,7 @@ typedef struct thriffty_brick {
  */
 typedef struct thriffty_sizes {
     /**
-     * Bytes of this struct as the program knows it.
+     * Bytes of this struct in the program's header.
      */
     size_t struct_size;
     /**
@@ -314,7 +314,7 @@ typedef struct thriffty_sizes {
  */
 typedef struct thriffty_timings {
     /**
-     * Bytes of this struct as the program knows it.
+     * Bytes of this struct in the program's header.
      */
     size_t struct_size;
     /**
@@ -384,8 +384,8 @@ typedef struct thriffty_subarray {
 } thriffty_subarray;
 
 /**
- * The functions of a process group that somebody else has started: what `thriffty_comm_create`
- * makes a communicator of. Later versions have more functions at the end.
+ * The functions of a process group that another framework has started, from which
+ * `thriffty_comm_create` makes a communicator. Later versions have more functions at the end.
  *
  * Each gets the context of `thriffty_comm_create`. A status is 0 for success; after another one
  * the communicator fails, on this rank with the text of `error`. If a rank has ended, calls must
@@ -394,7 +394,7 @@ typedef struct thriffty_subarray {
  */
 typedef struct thriffty_group_callbacks {
     /**
-     * Bytes of this struct as the program knows it.
+     * Bytes of this struct in the program's header.
      */
     size_t struct_size;
     /**
@@ -403,8 +403,8 @@ typedef struct thriffty_group_callbacks {
     int32_t (*allgather)(void *context, const void *mine, void *all, size_t bytes);
     /**
      * Sends `send_bytes[r]` bytes, from `send_offsets[r]` bytes after `send` on, to each rank `r`,
-     * also to this one. What comes from rank `r` has `recv_bytes[r]` bytes, as the sender knows,
-     * and begins `recv_offsets[r]` bytes after `recv`.
+     * also to this one. The data from rank `r` has `recv_bytes[r]` bytes, the number that the
+     * sender sends, and begins `recv_offsets[r]` bytes after `recv`.
      */
     int32_t (*alltoallv)(void *context,
                          const void *send,
@@ -420,14 +420,14 @@ typedef struct thriffty_group_callbacks {
      */
     int32_t (*isend)(void *context, int32_t to, uint32_t tag, const void *message, size_t bytes, uint64_t *request);
     /**
-     * Starts to receive a message of at most `bytes` bytes, as `isend`. Of several from one rank
-     * with equal tags, each is tested only after those before it have completed.
+     * Starts to receive a message of at most `bytes` bytes, as `isend`. If there are several from
+     * one rank with equal tags, each is tested only after the ones before it have completed.
      */
     int32_t (*irecv)(void *context, int32_t from, uint32_t tag, void *room, size_t bytes, uint64_t *request);
     /**
      * Writes 1 to `done` if a request has completed and, if it was to receive, the length of the
      * message to `bytes`. Otherwise it writes 0 to `done`. The memory of the message stays where
-     * it is until `test` has said 1 or failed. Then the request is not tested again.
+     * it is until `test` has written 1 or failed. Then the request is not tested again.
      */
     int32_t (*test)(void *context, uint64_t request, int32_t *done, size_t *bytes);
     /**
@@ -436,8 +436,8 @@ typedef struct thriffty_group_callbacks {
      */
     const char *(*host)(void *context);
     /**
-     * A rank that is known to have ended, or -1. The library notices itself if it was on the same
-     * host.
+     * A rank that has ended, if the group knows one, or -1. For ranks on the same host the library
+     * notices itself.
      */
     int32_t (*lost)(void *context);
     /**
@@ -450,7 +450,7 @@ typedef struct thriffty_group_callbacks {
      */
     const char *(*error)(void *context);
     /**
-     * As `alltoallv`, of memory on the devices of plans. The data to send is ready when it is
+     * As `alltoallv`, for memory on the devices of plans. The data to send is ready when it is
      * called, and it must return only after all data has arrived. If a rank has none, data of
      * devices passes through the host.
      */
@@ -496,7 +496,7 @@ thriffty_status thriffty_plan_create_serial(struct thriffty_plan **plan,
  * Makes a plan. Collective over `comm`, which is duplicated; the same status on every rank.
  *
  * `transform` is `THRIFFTY_TRANSFORM_C2C` or another, `axes` is 1 to 4, and `shape` has the points
- * along each axis, the last of which is contiguous. `input` and `output` are this rank's bricks of
+ * along each axis; the last axis is contiguous. `input` and `output` are this rank's bricks of
  * physical and of spectral data; NULL is an even cut. The bricks of all ranks tile the grid. The
  * spectral grid has n/2 + 1 points along an axis of kind r2c. `options` may be NULL. On failure
  * `*plan` is NULL.
@@ -540,7 +540,7 @@ thriffty_status thriffty_plan_create_f(struct thriffty_plan **plan,
 #endif
 
 /**
- * Destroys a plan. Collective over its ranks if they are those of MPI. NULL is ignored. After
+ * Destroys a plan. Collective over its ranks if these are MPI processes. NULL is ignored. After
  * MPI_Finalize, objects of MPI are left to MPI.
  */
 thriffty_status thriffty_plan_destroy(struct thriffty_plan *plan);
@@ -549,7 +549,8 @@ thriffty_status thriffty_plan_destroy(struct thriffty_plan *plan);
  * Transforms physical to spectral data. Collective; the same status on every rank.
  *
  * The arrays are this rank's bricks, and do not overlap; `input` is not written to. `input_bytes`
- * and `output_bytes` are the room of the arrays, at least what `thriffty_plan_sizes` tells.
+ * and `output_bytes` are the sizes of the arrays, at least the ones that `thriffty_plan_sizes`
+ * returns.
  *
  * If the plan has a device, the arrays are there and begin at multiples of 16 bytes. NULL, memory
  * elsewhere, and more bytes than were allocated are refused. Work is queued on the plan's stream.
@@ -609,7 +610,7 @@ thriffty_status thriffty_allocate(struct thriffty_plan *plan, void **array);
  * Writes this rank's bricks and sizes of memory. `struct_size` is `sizeof(thriffty_sizes)`.
  *
  * What the caller promises:
- * `sizes` is NULL or has room for so many bytes.
+ * `sizes` is NULL or has room for `struct_size` bytes.
  */
 thriffty_status thriffty_plan_sizes(const struct thriffty_plan *plan, struct thriffty_sizes *sizes, size_t struct_size);
 
@@ -635,7 +636,7 @@ thriffty_status thriffty_plan_clear_timings(struct thriffty_plan *plan);
  * same on all ranks.
  *
  * What the caller promises:
- * Each pointer is NULL, where the number is not wanted, or has room for one.
+ * Each pointer is NULL, if the number is not wanted, or has room for one.
  */
 thriffty_status thriffty_plan_wire_error(const struct thriffty_plan *plan, double *estimate, double *bound);
 
@@ -650,8 +651,8 @@ int64_t thriffty_plan_recipe(const struct thriffty_plan *plan, char *recipe, siz
 
 /**
  * Writes, as `thriffty_plan_recipe`, why the recipe was chosen, for example "from wisdom, measured
- * 33.80 ms", and the candidates as a table, one line each: the times that the model expects, those
- * that were measured, and a mark at the choice.
+ * 33.80 ms", and the candidates as a table, one line each, with predicted and measured times, and
+ * a mark at the choice.
  *
  * What the caller promises:
  * `report` is NULL or has room for `room` bytes.
@@ -659,9 +660,9 @@ int64_t thriffty_plan_recipe(const struct thriffty_plan *plan, char *recipe, siz
 int64_t thriffty_plan_report(const struct thriffty_plan *plan, char *report, size_t room);
 
 /**
- * Fails on this rank in place of a transform. Every rank, also those that transform, returns
+ * Fails on this rank in place of a transform. Every rank, also one that transforms, returns
  * `THRIFFTY_STATUS_ARGUMENT` and the text "`what`: found `found`, expected `expected`". For
- * programs and bindings that check more than the library sees, such as types of elements.
+ * programs and bindings that check more than the library can, such as types of elements.
  * Collective.
  *
  * What the caller promises:
@@ -673,7 +674,7 @@ thriffty_status thriffty_plan_refuse(struct thriffty_plan *plan,
                                      const char *expected);
 
 /**
- * Saves what "measure" of the option "tuning" has found, for "wisdom:FILE" in later plans: adds an
+ * Saves the result of "measure" of the option "tuning", for "wisdom:FILE" in later plans: adds an
  * entry to this file, or replaces the entry of this transform on this machine. Collective.
  *
  * What the caller promises:
@@ -684,9 +685,9 @@ thriffty_status thriffty_plan_save_wisdom(const struct thriffty_plan *plan, cons
 /**
  * Fills a struct for a brick in a dense array. The array has `lower` extra points below the brick
  * and `upper` above it along each axis: ghost points, or padded rows. NULL stands for none.
- * `order` is the order of axes in memory, slowest first; NULL as in C.
- * With `components` above 1, those of a point are side by side. Otherwise the arrays of a batch
- * follow each other.
+ * `order` is the order of axes in memory, slowest first; NULL as in C. With `components` above 1,
+ * the components of a point are next to each other. Otherwise the arrays of a batch follow each
+ * other.
  *
  * The array's number is 0; set `array` for others.
  *
@@ -702,7 +703,7 @@ thriffty_status thriffty_subarray_init(struct thriffty_subarray *subarray,
                                        int64_t components);
 
 /**
- * Plans a copy of data like that of one side of a plan, `THRIFFTY_SIDE_INPUT` or
+ * Plans a copy of data like the data of one side of a plan, `THRIFFTY_SIDE_INPUT` or
  * `THRIFFTY_SIDE_OUTPUT`: the same grid, elements and batch, on the host or on the plan's device.
  * Each point of the targets comes from the source that has it, on whichever rank. Collective over
  * the plan's ranks; the same status on every rank. The plan may be destroyed before the copy. On
@@ -724,11 +725,11 @@ thriffty_status thriffty_copy_create(struct thriffty_copy **copy,
                                      const struct thriffty_subarray *targets);
 
 /**
- * Plans the exchange that fills the ghost points of arrays, also those of edges and corners, from
- * the bricks that have them. `side` is as of `thriffty_copy_create`. Collective. It runs in place.
+ * Plans the exchange that fills the ghost points of arrays, also at edges and corners, from the
+ * bricks that have them. `side` is as for `thriffty_copy_create`. Collective. It runs in place.
  *
- * There are `lower` ghost points below each brick and `upper` above it along each axis. Where
- * `periodic` is not 0, the grid continues at its other end; elsewhere ghost points beyond the grid
+ * There are `lower` ghost points below each brick and `upper` above it along each axis. If
+ * `periodic` is not 0, the grid continues at its other end; otherwise ghost points beyond the grid
  * stay as they are.
  *
  * What the caller promises:
@@ -745,9 +746,9 @@ thriffty_status thriffty_halo_create(struct thriffty_copy **copy,
                                      const struct thriffty_subarray *subarrays);
 
 /**
- * Copies from source arrays to target arrays, each as many as the subarrays of that side name.
- * With `sources` NULL, where there are some, it works in place: targets are also sources. A halo
- * always runs in place. Collective; the same status on every rank.
+ * Copies from source arrays to target arrays; each side has as many arrays as its subarrays refer
+ * to. If there are sources and `sources` is NULL, it works in place: targets are also sources. A
+ * halo always runs in place. Collective; the same status on every rank.
  *
  * Arrays do not overlap; bricks that are in one array have the same number. On a device arrays
  * begin at multiples of 16 bytes, and the copy is queued on the plan's stream, which lives as long
@@ -821,9 +822,9 @@ thriffty_status thriffty_set_tridiagonal(struct thriffty_plan *plan,
 thriffty_status thriffty_set_stretched(struct thriffty_plan *plan, const char *ends, const double *faces, size_t count);
 
 /**
- * Makes a communicator of the processes of a group, of which this one is `rank` of `size`.
+ * Makes a communicator of the processes of a group, in which this one is `rank` of `size`.
  * Collective; the same status on every rank, except that a `rank`, `size` or struct without a
- * meaning is refused on this rank alone. On failure `*comm` is NULL.
+ * meaning is refused on this rank only. On failure `*comm` is NULL.
  *
  * `callbacks` is copied, and its `struct_size` is `sizeof(thriffty_group_callbacks)`. The ranks of
  * a host share memory, so that functions of the group are called only now, if it has one host,
@@ -862,7 +863,7 @@ thriffty_status thriffty_plan_create_group(struct thriffty_plan **plan,
 /**
  * Agrees that all ranks can go on: `why` is NULL, or says why this rank cannot. Then every rank
  * returns `THRIFFTY_STATUS_ARGUMENT` and the text of the lowest rank that has one. For programs
- * that check what they ask for before they call. Collective.
+ * that check their arguments before they call. Collective.
  *
  * What the caller promises:
  * `why` is NULL or a text that ends with a zero.
@@ -876,7 +877,7 @@ thriffty_status thriffty_comm_agree(struct thriffty_comm *comm, const char *why)
 thriffty_status thriffty_comm_destroy(struct thriffty_comm *comm);
 
 /**
- * Makes options, all of which have their defaults. On failure `*options` is NULL.
+ * Makes options, which all have their defaults. On failure `*options` is NULL.
  *
  * What the caller promises:
  * `options` is NULL or has room for a pointer.
@@ -894,11 +895,11 @@ thriffty_status thriffty_options_destroy(struct thriffty_options *options);
 /**
  * Sets the option of this name to the value that a text describes: for example "tolerance" to
  * "1e-6", "batch" to "3", "shared_arrays" to "true" or "kinds" to "c2c,r2c". "default" is always
- * allowed. Names and values that are not known are refused with `THRIFFTY_STATUS_ARGUMENT`, and a
- * text that has those that are. Not collective.
+ * allowed. Unknown names and values are refused with `THRIFFTY_STATUS_ARGUMENT`, and a text that
+ * lists the known ones. Not collective.
  *
  * The options keep the first failure of this and the following calls, and every plan that is made
- * with them fails with it, on all ranks. So you need to check the plan's status alone, and no rank
+ * with them fails with it, on all ranks. So you need to check only the plan's status, and no rank
  * waits for one that gave up.
  *
  * What the caller promises:
@@ -938,9 +939,9 @@ thriffty_status thriffty_options_set_integers(struct thriffty_options *options,
 thriffty_status thriffty_options_set_stream(struct thriffty_options *options, void *stream);
 
 /**
- * Sets each option whose name the environment has, as in `THRIFFTY_TOLERANCE=1e-6`: those that
- * say how a transform is done, and leave arrays and results as they are. For programs whose users
- * cannot set options otherwise.
+ * Sets options from the environment, as in `THRIFFTY_TOLERANCE=1e-6`: only options for how a
+ * transform is done, so that arrays and results keep their form. For programs whose users cannot
+ * set options otherwise.
  *
  * What the caller promises:
  * `options` is NULL or of `thriffty_options_create`.
@@ -950,7 +951,7 @@ thriffty_status thriffty_options_read_environment(struct thriffty_options *optio
 /**
  * Writes the value of the option of this name, as snprintf does: at most `room` bytes with the
  * final zero. Returns the length of the whole text without the zero or, on failure, a status times
- * -1. So you can ask whether a library has an option: the options do not keep this failure.
+ * -1. So you can test whether a library has an option: the options do not keep this failure.
  *
  * What the caller promises:
  * `options` is NULL or of `thriffty_options_create`, `name` is NULL or ends with a zero, and
@@ -970,7 +971,7 @@ int64_t thriffty_options_get_f(const struct thriffty_options *options, const cha
 /**
  * Writes all options as JSON, as `thriffty_options_get` writes one: an array of objects with
  * "name", "form", "names", "scope", "default" and "meaning". For programs that make their own
- * interface of them.
+ * interface from them.
  *
  * What the caller promises:
  * `json` is NULL or has room for `room` bytes.
@@ -983,10 +984,11 @@ int64_t thriffty_options_describe(char *json, size_t room);
  * arguments cost little. Several threads may call this at the same time.
  *
  * `input_bytes` and `output_bytes` are the sizes of the arrays. The arrays do not overlap, or are
- * one array: then `input` is `output`, and both sizes are those of the longer side, as a whole
+ * one array: then `input` is `output`, and both sizes are the size of the longer side, as a whole
  * number of spectral points. Plans are kept while they hold at most 256 MiB together, not counting
- * the last one; `thriffty_clear_plans` gives them up. Small arrays are transformed on the calling
- * thread, others on `threads` of the options. Data on devices needs a plan.
+ * the last one; `thriffty_clear_plans` frees them. Small arrays are transformed on the calling
+ * thread, others on the number of threads that the option `threads` sets. Data on devices needs a
+ * plan.
  *
  * What the caller promises:
  * Pointers are NULL or point at what their types say. `input` has `input_bytes` bytes, which
@@ -1017,7 +1019,7 @@ thriffty_status thriffty_inverse_serial(int32_t transform,
                                         size_t output_bytes);
 
 /**
- * Gives up the plans that `thriffty_forward_serial` and `thriffty_inverse_serial` have made, with
+ * Frees the plans that `thriffty_forward_serial` and `thriffty_inverse_serial` have made, with
  * their memory and threads. Later calls make new ones.
  */
 thriffty_status thriffty_clear_plans(void);
@@ -1041,7 +1043,7 @@ int32_t thriffty_default_threads(void);
  * batch do. The arrays have as many components as the operator, or several times as many. With
  * `output` equal to `input` it works in place, if the result has as many components.
  *
- * A failure of a plan of several ranks is also that of its next transform, on every rank: the
+ * If a plan of several ranks fails here, its next transform fails, too, on every rank, because the
  * others may be in it already.
  *
  * What the caller promises:
@@ -1073,13 +1075,13 @@ thriffty_status thriffty_apply_f(struct thriffty_plan *plan,
                                  size_t output_bytes);
 
 /**
- * Multiplies each mode of this rank's spectral data by that of `kernel`, or by its complex
- * conjugate: convolves with a kernel, or correlates. Not collective.
+ * Multiplies each mode of this rank's spectral data by the same mode of `kernel`, or by its
+ * complex conjugate: convolves with a kernel, or correlates. Not collective.
  *
- * The kernel is one array, transformed by this plan or one with the same spectrum, unscaled. Of a
+ * The kernel is one array, transformed by this plan or one with the same spectrum, unscaled. For a
  * batch, each array is multiplied.
  *
- * A failure is also that of the next transform, as of `thriffty_apply`.
+ * After a failure the next transform fails, too, as after `thriffty_apply`.
  *
  * What the caller promises:
  * As of `thriffty_forward`.
@@ -1097,8 +1099,8 @@ thriffty_status thriffty_convolve(struct thriffty_plan *plan,
  * Collective.
  *
  * The plan has 2 or 3 axes, and its option "zero_padded" is twice the shape, or more. The kernel
- * has `output_bytes` of `thriffty_plan_sizes`, where the plan's data is. Densities are taken as
- * constant in each cell; in two dimensions the potential of a point is -ln(r)/2 pi.
+ * has `output_bytes` of `thriffty_plan_sizes`, where the plan's data is. Densities are assumed to
+ * be constant in each cell; in two dimensions the potential of a point is -ln(r)/2 pi.
  *
  * What the caller promises:
  * `spacing` is NULL or has as many numbers as the plan has axes; `kernel` has `bytes` bytes, which
@@ -1109,7 +1111,7 @@ thriffty_status thriffty_green_function(struct thriffty_plan *plan, const double
 /**
  * Writes the wavenumbers of this rank's spectral brick along an axis of a box that is `length`
  * long there: `k`, and `odd` for derivatives of odd order, where the middle mode of an even number
- * of points is 0. Either may be NULL; `room` is that of both. Not collective.
+ * of points is 0. Either may be NULL; `room` applies to both. Not collective.
  *
  * What the caller promises:
  * Each pointer is NULL or has room for `room` numbers.
@@ -1123,7 +1125,7 @@ thriffty_status thriffty_wavenumbers(struct thriffty_plan *plan,
 
 /**
  * The smallest length of at least `n` points whose transform is fast: a product of powers of 2, 3
- * and 5. 0 where there is none.
+ * and 5. 0 if there is none.
  */
 size_t thriffty_next_fast_len(size_t n);
 

@@ -17,7 +17,7 @@ impl Job {
         let number = |name: &str| std::env::var(name).ok()?.parse().ok();
         let rank = ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"].into_iter().find_map(number);
         let size = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"].into_iter().find_map(number);
-        // PMIx alone does not tell; Slurm does.
+        // PMIx does not provide the size, but Slurm does.
         let size = size.or_else(|| rank.and_then(|_: usize| number("SLURM_STEP_NUM_TASKS")));
         (rank.is_some() || size.is_some()).then(|| Self { rank: rank.unwrap_or(0), size })
     }

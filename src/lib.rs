@@ -1,10 +1,11 @@
 //! Distributed Fourier transforms in 1 to 4 dimensions over threads, MPI processes and GPUs.
 //!
 //! [`c2c`], [`r2c`] and [`r2r`] draft a transform; [`Draft::build`] makes the [`Plan`]. It
-//! transforms slices, or a [`Field`], which knows whether it is in physical or in spectral space.
-//! [`run`] starts the ranks: threads or, with the feature `mpi` and under a launcher, MPI
-//! processes. Both are a [`Comm`]; [`threads`] and `mpi::init` give one of them alone. A
-//! [`group::GroupComm`] has the processes that another launcher or framework has started.
+//! transforms slices, or a [`Field`], whose type says whether it is in physical or in spectral
+//! space. [`run`] starts the ranks: threads or, with the feature `mpi` and under a launcher, MPI
+//! processes. Each rank gets a [`Comm`]. To start only threads or only MPI, call [`threads`] or
+//! `mpi::init`. A [`group::GroupComm`] connects processes that another launcher or framework has
+//! started.
 //!
 //! ```
 //! thriffty::run(3, |world| {
@@ -23,16 +24,16 @@
 //! contiguous; frequencies are in natural order. Every call that communicates is collective and
 //! returns the same `Ok` or error on every rank.
 //!
-//! The folders, each of which uses those before it:
+//! The folders, each of which uses only the ones before it:
 //!
 //! - `field`: kinds of data, arrays, and fields;
 //! - [`spectral`]: operators on spectra;
 //! - `bound`: recipes bound to the host or to a device;
-//! - `options`: what can be chosen, in one table;
+//! - `options`: the options of plans, in one table;
 //! - `team`: the threads of a process that share the work of its plans;
 //! - `tuning`: the choice of a recipe;
 //! - `machines`: machines of the model, by name or in files;
-//! - `trace`: files with what ranks do, and when;
+//! - `trace`: files that record what ranks do, and when;
 //! - `plan`: drafts and plans, of ranks and of [this process alone](local);
 //! - [`arrays`]: copies between fields and local arrays, ghost points;
 //! - `calibration`: machines of the model, measured with plans.
@@ -90,7 +91,7 @@ pub use job::Job;
 pub use options::Tuning;
 pub use plan::{Draft, Plan, c2c, r2c, r2r};
 
-/// Communicators of process groups that others have started, without MPI.
+/// Communicators without MPI, made from groups of processes that another framework has started.
 #[cfg(target_os = "linux")]
 pub mod group {
     #[doc(inline)]
@@ -98,8 +99,8 @@ pub mod group {
     pub use fft_core::{DeviceBuffer, Part, Parts, Slot};
 }
 
-/// Plans whose types are values, a cache of plans, and what plans are made from: options, layouts,
-/// recipes, predictions and simulations.
+/// Plans whose types are values, a cache of plans, and the parts that plans are made from: options,
+/// layouts, recipes, predictions and simulations.
 pub mod planning {
     pub use crate::field::{
         Device, DynArray, DynTransform, Host, Location, RankArrays, Side, Transform,
@@ -113,18 +114,18 @@ pub mod planning {
     pub use fft_core::{
         Access, BytesMoved, Capabilities, DeviceCapabilities, Direction, DynBrick, DynGrid,
         Element, Epochs, Exchange, Expected, Flight, GpuTransport, Layout, Layouts, MAX_AXES,
-        Memory, Message, Node, Norm, Order, PerAxis, Played, Precision, Prediction, Problem,
-        ProcGrid, Program, Real, Recipe, Reduce, Schedule, Simulation, Simulator, Step, Summary,
-        Timings, Travel, WireError, agree, assert_same,
+        Memory, Message, Node, Norm, Order, Pattern, PerAxis, Precision, Prediction, Problem,
+        ProcGrid, Program, Real, Recipe, Reduce, Schedule, SimulatedStep, Simulation, Simulator,
+        Step, Summary, Timings, WireError, agree, assert_same, on_all_ranks, on_any_rank,
     };
 }
 
-/// Machines that the model of costs knows: some by name, others from files, or measured.
+/// Machines for the model of costs: by name, from files, or measured.
 ///
 /// A machine file is TOML with the fields of [`Machine`](machine::Machine): each number has a
-/// `value`, how it is known (measured, fitted or assumed) and its `source`. `measure` and `save`
-/// make one; `load` and `read` read it on all ranks, `read_file` on this one alone. With the
-/// feature `cuda`, `measure_on_device`, `load_on_device` and `read_on_device` do so for plans on
+/// `value`, its `source`, and whether it was measured, fitted or assumed. `measure` and `save` make
+/// a file; `load` and `read` read it on all ranks, `read_file` only on this one. With the feature
+/// `cuda`, `measure_on_device`, `load_on_device` and `read_on_device` do the same for plans on
 /// GPUs.
 pub mod machine {
     pub use crate::calibration::measure;
@@ -138,7 +139,7 @@ pub mod machine {
     };
 }
 
-/// Plans and fields on CUDA devices, and what they are made of.
+/// Plans and fields on CUDA devices, and the parts that they are made of.
 #[cfg(feature = "cuda")]
 pub mod gpu {
     pub use crate::bound::{DeviceOptions, device_in_rotation};
@@ -146,15 +147,15 @@ pub mod gpu {
     pub use fft_gpu::*;
 }
 
-/// Runs `body` on every rank: on the processes of this MPI job, or on so many threads.
+/// Runs `body` on every rank: on the processes of this MPI job, or on `ranks` threads.
 ///
-/// With the feature `mpi`, a process that a launcher such as `mpirun` started is one rank: see
-/// [`Job`]. Its communicator is that of all processes of the job, and `ranks` is ignored. MPI is
-/// initialised before `body` and finalised after it, which works once in a process.
+/// With the feature `mpi`, each process that a launcher such as `mpirun` started is one rank: see
+/// [`Job`]. Its communicator contains all processes of the job, and `ranks` is ignored. MPI is
+/// initialised before `body` and finalised after it, which works only once in a process.
 ///
-/// Otherwise ranks are threads of this process, as those of [`threads`].
+/// Otherwise ranks are threads of this process, as with [`threads`].
 ///
-/// Returns the result of this process's rank; among threads, that of rank 0.
+/// Returns the result of this process's rank; if ranks are threads, the result of rank 0.
 ///
 /// ```
 /// use thriffty::planning::Reduce;
@@ -168,12 +169,12 @@ pub mod gpu {
 /// ```
 ///
 /// # Errors
-/// That of `body` on this process's own rank; of threads, as [`threads`]. [`Error::Transport`] when
-/// MPI fails or was initialised before. [`Error::Argument`] under a launcher of several processes
-/// without the feature `mpi`.
+/// The error of `body` on this process's own rank; if ranks are threads, see [`threads`].
+/// [`Error::Transport`] when MPI fails or was initialised before. [`Error::Argument`] under a
+/// launcher of several processes without the feature `mpi`.
 ///
 /// # Panics
-/// As [`threads`], where ranks are threads. A panic of a process ends its MPI job.
+/// As [`threads`], if ranks are threads. A panic of a process ends its MPI job.
 pub fn run<R: Send, E: Send + From<Error>>(
     ranks: usize,
     body: impl Fn(&dyn Comm) -> Result<R, E> + Sync,
@@ -192,7 +193,8 @@ pub fn run<R: Send, E: Send + From<Error>>(
     Ok(threads(ranks, |world| body(&world))?.swap_remove(0))
 }
 
-/// Runs `body` once per rank, each on a thread of its own; the results in order of ranks.
+/// Runs `body` once per rank, each on a thread of its own, and returns the results in the order of
+/// ranks.
 ///
 /// # Errors
 /// The error of the lowest rank that failed; [`Error::Threads`] when the threads cannot be started,

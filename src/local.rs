@@ -13,12 +13,12 @@
 //! [`Draft::forward_once`] and [`Draft::inverse_once`] need no plan, because they keep the plans
 //! that they make.
 //!
-//! Inside, each thread is a rank with a part of the arrays, cut along their slowest axis. Threads
-//! read each other's parts where they are, so that nothing is copied before or after, unless arrays
+//! Internally, each thread is a rank with a part of the arrays, cut along their slowest axis.
+//! Threads read each other's parts in place, so nothing is copied before or after, unless arrays
 //! are transformed in place and parts change their length. All plans of the process share their
 //! threads, which park between calls. Plans of several threads that run at the same time wait for
-//! each other if there are too few cores. In a forked process the plans of its parent return an
-//! error, and new ones work.
+//! each other if there are too few cores. In a forked process, the plans of its parent return an
+//! error, but you can make new ones.
 
 use fft_core::{Kind, check_axes};
 

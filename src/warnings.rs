@@ -18,7 +18,7 @@ impl Log for Stderr {
         if self.enabled(record.metadata()) {
             let level = record.level().as_str().to_lowercase();
             let line = format!("{}: {level}: {}\n", self.0, escaped(&record.args().to_string()));
-            // A warning that cannot be written is no reason to end.
+            // A warning that cannot be written is not an error.
             let _ = std::io::stderr().write_all(line.as_bytes());
         }
     }
@@ -31,7 +31,7 @@ static LOGGER: OnceLock<Stderr> = OnceLock::new();
 /// Prints warnings on standard error, in lines that begin with `name`, unless the program has set a
 /// logger or this was called before.
 pub fn show(name: &'static str) {
-    // A logger that was set before has the warnings already.
+    // If the program has set a logger, the warnings go there.
     if log::set_logger(LOGGER.get_or_init(|| Stderr(name))).is_ok() {
         log::set_max_level(LevelFilter::Warn);
     }

@@ -87,7 +87,7 @@ static void prepare(void) {
     }
 }
 
-/* Solves (square - second derivative) x = right for one mode; `right` becomes `x`, times a scale. */
+/* Solves (square - second derivative) x = right for a mode; `right` becomes `x`, times a scale. */
 static void solve_mode(double square, fftw_complex *right, double scale) {
     fftw_complex before = 0;
     double above = 0;

@@ -13,10 +13,10 @@
 //! - the bytes that the busiest rank sends in a solution, if each rank is a host of its own;
 //! - the median time of a solution.
 //!
-//! Plain doubling transforms a grid of (2n)³ points, zeros and all. Its bytes and times stand
-//! beside those of the padded plan, and both are timed in turns.
+//! Plain doubling transforms a grid of (2n)³ points, including all zeros. Its bytes and times are
+//! shown next to those of the padded plan, and both are timed in turns.
 //!
-//! A picture, `beam.svg`, shows the errors over n beside a line of slope 2. Options:
+//! A picture, `beam.svg`, shows the errors over n and a line of slope 2. Options:
 //!
 //! - `--ranks N`: threads, 4 by default; an MPI job has its own ranks;
 //! - `--largest N`: the largest n, 128 by default; the others are 16, 32 and so on;
@@ -48,7 +48,7 @@ use solver::{Solver, bytes_sent, doubled_draft, padded_draft};
 use target::{OnHost, Target, on_device};
 
 const SMALLEST: usize = 16;
-/// Timed solutions of each method, of which the median is shown.
+/// Timed solutions by each method; the median is shown.
 const TURNS: usize = 5;
 
 fn median(mut seconds: Vec<f64>) -> f64 {
@@ -92,7 +92,7 @@ fn convergence<T: Target>(
     Ok(Convergence { name: bunch.name, errors })
 }
 
-/// Prints what zero-padding spares.
+/// Prints how much zero-padding saves.
 fn comparison<T: Target>((world, target): (&dyn Comm, &T), options: &Options) -> Result<(), Error> {
     say(world, "\nzero-padded plan and plain doubling: busiest rank, both directions");
     say(world, "    n  MB padded  doubled  ratio  s padded  doubled  ratio");

@@ -15,7 +15,7 @@ type Potential<T> = Field<Physical, R2c, 3, <T as Target>::Location>;
 /// A way to solve the equation, on n points along each axis.
 pub(super) struct Solver<T: Target> {
     plan: Plan<R2c, 3, T::Location>,
-    /// Convolutions take no lengths; those of this domain are 1.
+    /// Convolutions take no lengths, so the lengths of this domain are 1.
     domain: Domain,
     green: Field<Spectral, R2c, 3, T::Location>,
     n: usize,
@@ -90,7 +90,7 @@ impl<T: Target> Solver<T> {
         let mut rho_hat = self.plan.forward(rho)?;
         self.domain.convolve(&self.green, &mut rho_hat);
         let phi = self.plan.inverse(rho_hat)?;
-        // Devices work behind the host.
+        // Devices work asynchronously.
         agree(self.plan.comm(), phi.synchronize())?;
         let mut seconds = [start.elapsed().as_secs_f64()];
         self.plan.comm().allreduce(Reduce::Max, &mut seconds)?;

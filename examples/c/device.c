@@ -3,9 +3,8 @@
  *     mpicc device.c -o device $(pkg-config --cflags --libs thriffty) -lm -ldl
  *     mpirun -n 4 ./device
  *
- * A program that is built where CUDA is would say cudaMalloc and cudaStreamCreate. This one finds
- * the driver when it runs, so that it can be built, and says why it cannot go on, where there is
- * none.
+ * If you build a program with CUDA, use cudaMalloc and cudaStreamCreate. This one finds the driver
+ * when it runs, so that it can be built anywhere. Without a driver it prints the reason and stops.
  */
 #include <dlfcn.h>
 #include <math.h>
@@ -23,7 +22,7 @@ static void check(thriffty_status status) {
     }
 }
 
-/* What is used of CUDA's driver. */
+/* The part of CUDA's driver that is used. */
 typedef unsigned long long device_pointer;
 static struct {
     int (*cuInit)(unsigned);

@@ -1,4 +1,4 @@
-/* A real 3-D transform of a wave, of which one mode remains; then the same with fewer bytes on the
+/* A real 3-D transform of a wave, which has a single mode; then the same with fewer bytes on the
  * wire.
  *
  *     mpicc transform.c -o transform $(pkg-config --cflags --libs thriffty) -lm

@@ -8,7 +8,7 @@ use std::path::Path;
 /// Replaces a file, or makes it, by renaming a complete one in the same folder.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    // As other new files; the user's mask applies.
+    // Like other new files; the user's mask applies.
     let mut file = tempfile::Builder::new()
         .permissions(Permissions::from_mode(0o666))
         .tempfile_in(folder.unwrap_or(Path::new(".")))?;

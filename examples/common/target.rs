@@ -46,7 +46,7 @@ pub(crate) fn on_device(comm: &dyn Comm) -> Result<impl Target, Error> {
     super::gpu::gpu(comm).map(OnDevice)
 }
 
-/// Built without the feature `cuda` there is none.
+/// There is none without the feature `cuda`.
 #[cfg(not(feature = "cuda"))]
 pub(crate) fn on_device(comm: &dyn Comm) -> Result<impl Target, Error> {
     let why = "built without the feature cuda".into();

@@ -10,19 +10,19 @@ use crate::kernel::Kernel;
 use crate::picture::Picture;
 use crate::target::Target;
 
-/// Times that the continuation of a blurred picture is improved.
+/// How many times the continuation of a blurred picture is improved.
 const ROUNDS: usize = 20;
 
 /// A blur of pictures of one size. Rank 0 has the pictures; all ranks transform.
 ///
-/// The picture is continued beyond its edges by its mirror image, which fades into that of the
-/// opposite edge. Periodic convolution then meets no jumps.
+/// The picture is continued beyond its edges by its mirror image, which fades into the mirror image
+/// at the opposite edge. Periodic convolution then meets no jumps.
 pub(super) struct Blur<T: Target> {
     /// Transforms all colours at once.
     plan: Plan<R2c, 2, T::Location>,
     /// Transforms one array in the same layouts.
     one: Plan<R2c, 2, T::Location>,
-    /// Convolutions take no lengths; those of this domain are 1.
+    /// Convolutions take no lengths, so the lengths of this domain are 1.
     domain: Domain,
     kernel: Field<Spectral, R2c, 2>,
     /// The sizes of the continued picture.
@@ -58,7 +58,7 @@ impl<T: Target> Blur<T> {
         Ok(Self { plan, one, domain, kernel, continued })
     }
 
-    /// The sizes of the continued picture, which is what is transformed.
+    /// The sizes of the continued picture, which is the one that is transformed.
     pub(super) fn continued(&self) -> [usize; 2] {
         self.continued
     }
@@ -76,8 +76,8 @@ impl<T: Target> Blur<T> {
     /// noise is white. The power of pictures falls with the square of the frequency, and adds up to
     /// their variance.
     ///
-    /// A mirror image of a blurred picture is no blurred picture. The continuation is replaced by
-    /// what the restored picture is blurred to, several times.
+    /// The mirror image of a blurred picture is not a blurred picture. So the continuation is
+    /// replaced several times by the blurred form of the restored picture.
     pub(super) fn restore(
         &mut self,
         picture: Option<&Picture>,
@@ -164,8 +164,8 @@ impl<T: Target> Blur<T> {
     }
 }
 
-/// The length of a continued picture: the kernel reaches no opposite edge, and the length has
-/// factors 2, 3 and 5 only.
+/// The length of a continued picture, such that the kernel does not reach the opposite edge, and
+/// with the prime factors 2, 3 and 5 only.
 fn continued_len(len: usize, radius: usize) -> usize {
     let smooth = |n: &usize| {
         let mut left = *n;

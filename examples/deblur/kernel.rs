@@ -1,10 +1,10 @@
-//! Blurs: how the light of a point is spread over others.
+//! Blurs: how the light of a point is spread over other points.
 
 use std::fmt;
 
 /// Points of a motion per pixel of its way.
 const STEPS: f64 = 16.0;
-/// A Gaussian ends at so many standard deviations.
+/// A Gaussian ends at this number of standard deviations.
 const REACH: f64 = 4.0;
 
 /// A blur. Lengths are in pixels.

@@ -11,7 +11,7 @@
 //! Existing files of these names are replaced. Pictures are PNG files of any kind; 16 bits stay 16
 //! bits, and transparency is left out. Options:
 //!
-//! - `--motion LENGTH,ANGLE`: blurs by a motion so many pixels long, at an angle in degrees,
+//! - `--motion LENGTH,ANGLE`: blurs by a motion `LENGTH` pixels long, at an angle in degrees,
 //!   counter-clockwise from the right; `15,30` by default;
 //! - `--gaussian SIGMA`: blurs by a Gaussian of this standard deviation in pixels instead;
 //! - `--noise LEVEL`: adds noise of this standard deviation, where white is 1; 0 by default;
@@ -260,7 +260,7 @@ fn run(options: &Options) -> Result<(), Option<Error>> {
 mod tests {
     use super::*;
 
-    /// The made picture, blurred and restored by so many ranks.
+    /// The made picture, blurred and restored by `ranks` ranks.
     fn restored(ranks: usize, kernel: Kernel, noise: f64) -> [Picture; 3] {
         let pictures = thriffty::threads(ranks, |world| {
             let sharp = (world.rank() == 0).then(|| Picture::made([90, 120]));

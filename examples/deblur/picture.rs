@@ -46,7 +46,7 @@ impl Picture {
         picture
     }
 
-    /// Rounds values to those of a file.
+    /// Rounds values to the ones that a file can hold.
     pub(super) fn round(&mut self) {
         let levels = f64::from(self.levels);
         for value in &mut self.values {

@@ -89,7 +89,7 @@ contains
         call thriffty_plan_sizes(plan, sizes, status)
         call check(status)
 
-        ! Indices are those of the grid, from 1 on.
+        ! Indices of the grid, from 1 on.
         lo = sizes%input%lo(:3)
         hi = sizes%input%hi(:3)
         allocate (x(lo(1) + 1:hi(1), lo(2) + 1:hi(2), lo(3) + 1:hi(3)))

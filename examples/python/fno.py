@@ -1,9 +1,9 @@
 """A Fourier neural operator that learns Burgers' equation, on one process or several.
 
-The network is told a field at time 0 and learns the field at time 0.5. Each process has a slab of
+The network gets a field at time 0 and learns to predict it at time 0.5. Each process has a slab of
 every field, so that fields may be larger than one GPU. A layer keeps MODES frequencies of each
-axis: the others are neither computed nor sent. The data is made here, by a solver that uses the
-same transforms.
+axis; the others are neither computed nor sent. The program makes its own data, with a solver that
+uses the same transforms.
 
 Run: python fno.py, or torchrun --nproc-per-node 2 fno.py. Losses are the same up to rounding.
 Options: --steps N, --grid N, --picture FILE.svg.
@@ -50,7 +50,7 @@ class Processes:
         return thriffty.Plan(shape, float, comm=self.group, device=device, batch=batch, **options)
 
     def sum(self, x):
-        """Of all processes."""
+        """The sum over all processes."""
         if self.group is not None:
             dist.all_reduce(x)
         return x
@@ -68,7 +68,7 @@ class SpectralConv(torch.nn.Module):
 
     def forward(self, x):
         plan = self.plan
-        # This process has a part of the frequencies, of all samples and channels.
+        # This process has some of the frequencies of all samples and channels.
         weight = self.weight[(slice(None), slice(None), *plan.output_slices)]
         y = fft.forward(x.reshape(plan.input_shape), plan)
         y = y.view(len(x), WIDTH, *y.shape[1:])
@@ -77,7 +77,7 @@ class SpectralConv(torch.nn.Module):
 
 
 class Network(torch.nn.Module):
-    """Layers of a spectral convolution beside a linear map of the channels."""
+    """Layers that add a spectral convolution and a linear map of the channels."""
 
     def __init__(self, plan):
         super().__init__()
@@ -95,7 +95,7 @@ class Network(torch.nn.Module):
 
 
 def random_fields(grid, samples):
-    """Smooth fields of this period, the same on all processes."""
+    """Smooth fields with this period, the same on all processes."""
     rng = np.random.default_rng(0)
     k = np.fft.fftfreq(grid, 1 / grid)
     size = np.hypot(k[:, None], k[: grid // 2 + 1])
@@ -111,7 +111,7 @@ def solve(processes, grid, fields):
         k = torch.fft.fftfreq(grid, 1 / grid, device=fields.device)[rows, None]
         l = torch.arange(grid // 2 + 1, device=fields.device)[columns]
         decay, slope = -VISCOSITY * (k**2 + l**2), 0.5j * (k + l)
-        # Products have twice the frequencies of their factors: the upper third is left out.
+        # Products have twice the frequencies of their factors, so the upper third is dropped.
         kept = (k.abs() < grid / 3) & (l < grid / 3)
         step = TIME / TIMESTEPS
 
@@ -155,7 +155,7 @@ def main():
 
     optimizer = torch.optim.Adam(network.parameters(), 1e-2)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, options.steps)
-    # The last batch is not learned from.
+    # The last batch is held out for testing.
     batches, losses = SAMPLES // BATCH - 1, []
     for step in range(options.steps):
         optimizer.zero_grad()

@@ -11,7 +11,7 @@ NAMES = ("given: time 0", "solver: time 0.5", "network: time 0.5")
 
 
 def save(path, fields, losses):
-    """Writes fields beside one another, all with the same colours, and the loss by step."""
+    """Writes fields next to each other with one colour scale, and the loss by step."""
     most = np.abs(fields).max()
     parts = []
     for number, (name, field) in enumerate(zip(NAMES, fields)):

@@ -2,9 +2,9 @@
 
     mpirun -n 4 python examples/python/navier_stokes.py
 
-Velocity is known by its Fourier coefficients. Products are formed on a grid 3/2 as fine, so that
-they do not alias. Time steps are classical Runge-Kutta ones, of fourth order. With mpi4py-fft the
-program differs in its import only.
+The velocity is stored as Fourier coefficients. Products are formed on a grid that is finer by 3/2,
+so that they do not alias. Time steps use the classical Runge-Kutta method of fourth order. With
+mpi4py-fft, only the import would differ.
 """
 
 from __future__ import annotations

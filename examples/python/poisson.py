@@ -14,7 +14,7 @@ N = 48
 def main() -> None:
     comm = MPI.COMM_WORLD
     with thriffty.Plan((N, N, N), float, comm=comm) as plan:
-        # Indices of this rank's bricks are global ones.
+        # This rank's slices hold global indices.
         x, y, z = np.ogrid[plan.input_slices]
         tau = 2 * np.pi
         exact = np.sin(tau * x / N) * np.cos(2 * tau * y / N) * np.sin(3 * tau * z / N)

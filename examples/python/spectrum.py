@@ -28,7 +28,7 @@ def main() -> None:
 
         modes = plan.forward(velocity) / N**3
         energy = 0.5 * (np.abs(modes) ** 2).sum(axis=0)
-        # Half of the last axis is there: others than its first and last frequency count twice.
+        # Half of the last axis is stored, so all but its first and last frequency count twice.
         energy *= np.where((k[2] == 0) | (k[2] == N // 2), 1.0, 2.0)
         numbers = np.rint(shells).astype(int)
         most = N // 2

@@ -10,7 +10,7 @@ RANKS, SHAPE = 4, (128, 128, 128)
 
 
 class PipeGroup:
-    """The processes at the ends of pipes, of which there is one to each other rank."""
+    """Processes connected by pipes, one for each pair of ranks."""
 
     def __init__(self, rank, pipes):
         self.rank, self.size, self.pipes = rank, len(pipes), pipes
@@ -20,7 +20,7 @@ class PipeGroup:
 
     def alltoallv(self, parts):
         received = list(parts)
-        # All take pairs in the same order, and the lower rank sends first: none waits in a circle.
+        # Pairs are in the same order everywhere, and the lower rank sends first: no deadlock.
         for peer in (peer for peer in range(self.size) if peer != self.rank):
             if self.rank < peer:
                 self.pipes[peer].send_bytes(parts[peer])

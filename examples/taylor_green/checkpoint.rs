@@ -46,7 +46,7 @@ fn offsets(brick: Brick<3>, n: usize) -> impl Iterator<Item = u64> {
     })
 }
 
-/// The name of a file until it is whole.
+/// The name of a file until it is complete.
 fn partial(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".partial");
@@ -110,7 +110,7 @@ pub(crate) fn load<P: Place>(
     Ok(found)
 }
 
-/// The time of a checkpoint whose header and length are as they should be.
+/// The time of a checkpoint whose header and length are valid.
 fn check(path: &Path, n: usize) -> io::Result<f64> {
     let wrong = |why: String| io::Error::new(io::ErrorKind::InvalidData, why);
     let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();

@@ -29,7 +29,7 @@ pub(crate) struct OnDevice {
     squares: CudaFunction,
     /// The sums of blocks.
     sums: CudaSlice<f64>,
-    /// The first failure that other ranks do not know yet.
+    /// The first failure that has not been reported to other ranks yet.
     failure: Option<Error>,
 }
 
@@ -113,7 +113,7 @@ impl OnDevice {
             (from.as_slice()?, next.as_mut_slice()?, stage.as_mut_slice()?);
         let numbers = from.len().min(next.len()).min(stage.len());
         let count = numbers as u64;
-        // SAFETY: the arguments are those of `copy`, which accesses `count` numbers of each array.
+        // SAFETY: the arguments match `copy`, which accesses `count` numbers of each array.
         unsafe { launch!(self, copy, numbers, &from, &mut next, &mut stage, &count) }
     }
 
@@ -121,8 +121,8 @@ impl OnDevice {
         let (mut u, omega) = (u.as_mut_slice()?, omega.as_slice()?);
         let points = u.len().min(omega.len()) / 3;
         let count = points as u64;
-        // SAFETY: the arguments are those of `cross`, which accesses three times `count` numbers
-        // of each array.
+        // SAFETY: the arguments match `cross`, which accesses three times `count` numbers of each
+        // array.
         unsafe { launch!(self, cross, points, &mut u, &omega, &count) }
     }
 
@@ -137,8 +137,7 @@ impl OnDevice {
         let numbers = velocity.len().min(rate.len()).min(next.len()).min(stage.len());
         let (next, stage, count) = (&mut next, &mut stage, numbers as u64);
         let factors = (&viscosity, &weight, &ahead);
-        // SAFETY: the arguments are those of `advance`, which accesses `count` numbers of each
-        // array.
+        // SAFETY: the arguments match `advance`, which accesses `count` numbers of each array.
         unsafe {
             launch!(
                 self, advance, numbers, &velocity, &rate, next, stage, factors.0, factors.1,
@@ -152,8 +151,8 @@ impl OnDevice {
         let numbers = u.len();
         let (blocks, count) = (grid(numbers).grid_dim.0 as usize, numbers as u64);
         let sums = &mut self.sums;
-        // SAFETY: the arguments are those of `squares`, which reads `count` numbers and writes one
-        // for each block. There are at most `BLOCKS`.
+        // SAFETY: the arguments match `squares`, which reads `count` numbers and writes one for
+        // each block. There are at most `BLOCKS`.
         unsafe { launch!(self, squares, numbers, &u, sums, &count) }?;
         let copied = self.stream.clone_dtoh(&self.sums.slice(0..blocks));
         let sums = copied.map_err(|why| failed("copying sums")(why).on(rank))?;

@@ -12,7 +12,7 @@ pub(crate) fn failed(rank: usize, path: &Path) -> impl Fn(std::io::Error) -> Err
     move |why| Error::OnRank { rank, kind, message: format!("{path}: {why}") }
 }
 
-/// Does something with a file on rank 0 alone; all ranks return its error. Collective.
+/// Does something with a file on rank 0 only; all ranks return its error. Collective.
 pub(crate) fn on_first(
     world: &dyn Comm,
     path: &Path,

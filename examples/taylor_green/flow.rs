@@ -14,7 +14,7 @@ use thriffty::{Error, Field, Physical, Plan, R2c};
 use super::place::{Advance, Place, Spectrum, Velocity};
 
 /// The classical Runge-Kutta method. Each stage has the weight of its rate in the step, and how far
-/// the next stage goes ahead with it.
+/// the next stage advances with it.
 const STAGES: [(f64, f64); 4] =
     [(1.0 / 6.0, 0.5), (1.0 / 3.0, 0.5), (1.0 / 3.0, 1.0), (1.0 / 6.0, 0.0)];
 
@@ -26,7 +26,7 @@ pub(crate) struct Flow<P: Place> {
     domain: Domain,
     place: P,
     viscosity: f64,
-    /// Whether spectra have modes that products do not leave alone.
+    /// Whether spectra have modes from 2/3 of the highest on, which are then set to 0.
     whole: bool,
     /// The state of the flow.
     velocity: Spectrum<P>,
@@ -128,7 +128,7 @@ impl<P: Place> Flow<P> {
     /// Lets a function set this rank's part of the velocity, as [`Flow::set`]. Collective.
     ///
     /// # Errors
-    /// That of the function, on every rank, and those of [`Flow::step`].
+    /// The error of the function, on every rank, and the errors of [`Flow::step`].
     pub(crate) fn edit(
         &mut self,
         change: impl FnOnce(&mut Field<Physical>) -> Result<(), Error>,
@@ -146,7 +146,7 @@ impl<P: Place> Flow<P> {
     /// Lets a function read this rank's part of the velocity. Collective.
     ///
     /// # Errors
-    /// That of the function, on every rank, and those of [`Flow::step`].
+    /// The error of the function, on every rank, and the errors of [`Flow::step`].
     pub(crate) fn read<R>(
         &mut self,
         look: impl FnOnce(&Field<Physical>) -> Result<R, Error>,

@@ -1,6 +1,6 @@
-//! The Taylor-Green vortex: turbulence out of a simple flow, by a pseudo-spectral method.
+//! The Taylor-Green vortex: turbulence from a simple flow, by a pseudo-spectral method.
 //!
-//! Prints energy, dissipation and enstrophy over time, beside published values for a Reynolds
+//! Prints energy, dissipation and enstrophy over time, next to published values for a Reynolds
 //! number of 1600. `flow.rs` has the time step.
 //!
 //! `cargo run --release --example taylor_green -- --size 64 --time 2 --ranks 2`, or with MPI
@@ -62,7 +62,7 @@ fn compute(world: &dyn Comm, options: &Result<Options, String>) -> Result<(), Er
     }
 }
 
-/// Slabs of planes; where there are more ranks than planes, columns. Lines along z are whole, so
+/// Slabs of planes, or columns if there are more ranks than planes. Lines along z are whole, so
 /// that a transform exchanges once or twice.
 fn process_grid(n: usize, ranks: usize) -> ProcGrid {
     let divides = |planes: &usize| ranks.is_multiple_of(*planes);
@@ -70,7 +70,8 @@ fn process_grid(n: usize, ranks: usize) -> ProcGrid {
     ProcGrid::new([planes, ranks / planes, 1])
 }
 
-/// A transform of three components. Their spectra may lie as the transform leaves them.
+/// A transform of three components. Their spectra may stay in the layout in which the transform
+/// leaves them.
 fn draft<'a>(world: &'a dyn Comm, options: &Options) -> Result<Draft<'a, R2c, 3>, Error> {
     let grid = Grid::new([options.size; 3])?;
     let brick = process_grid(options.size, world.size()).brick(&grid, world.rank());

@@ -22,7 +22,7 @@ pub(crate) const HELP: &str = "The Taylor-Green vortex by a pseudo-spectral meth
   --tolerance TOL      the relative error that each transform may have
   --ignore-shared-memory    sends messages within a host, too";
 
-/// What to compute, and what to write.
+/// What to compute, and which files to write.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Options {
     pub(crate) size: usize,
@@ -61,10 +61,10 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Options from the arguments behind the program's name.
+    /// Options from the arguments after the program's name.
     ///
     /// # Errors
-    /// What is wrong with them, or the help that was asked for.
+    /// A text that describes the fault, or the help if it was requested.
     pub(crate) fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Self, String> {
         let mut options = Self::default();
         while let Some(name) = arguments.next() {

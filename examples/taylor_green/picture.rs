@@ -56,7 +56,7 @@ pub(crate) fn save<P: Place>(
 }
 
 /// The magnitudes of a vector field on more points of the same plane. Each of its three components
-/// of n² points is a sum of waves, which tells its values in between.
+/// of n² points is a sum of waves, which gives the values in between.
 fn interpolated(plane: &[f64], n: usize) -> Result<Vec<f64>, Error> {
     let side = SIDE.max(n);
     let mut analysis = local::r2c([n; 2]).build()?;
@@ -76,7 +76,7 @@ fn interpolated(plane: &[f64], n: usize) -> Result<Vec<f64>, Error> {
     Ok(squares.into_iter().map(f64::sqrt).collect())
 }
 
-/// The file of a square of magnitudes, of which the lowest row is first.
+/// The file of a square of magnitudes, whose lowest row comes first.
 fn encoded(magnitudes: &[f64]) -> io::Result<Vec<u8>> {
     let side = magnitudes.len().isqrt();
     let largest = magnitudes.iter().copied().fold(f64::MIN_POSITIVE, f64::max);

@@ -1,4 +1,4 @@
-//! What a flow does point by point, on the host or on a device.
+//! The pointwise operations of a flow, on the host or on a device.
 
 use thriffty::planning::{Host, Location};
 use thriffty::{Error, Field, Physical, Plan, R2c, Spectral};
@@ -75,7 +75,7 @@ pub(crate) trait Place: Sized {
         look: impl FnOnce(&Field<Physical>) -> Result<R, Error>,
     ) -> Result<R, Error>;
 
-    /// Returns what failed on any rank, on all ranks.
+    /// Returns an error of any rank, on all ranks.
     fn agree(&mut self, plan: &mut Plan<R2c, 3, Self::Location>) -> Result<(), Error>;
 }
 

@@ -155,7 +155,7 @@ impl Clock {
         Ok(())
     }
 
-    /// Prints means over ranks; medians are those of rank 0. Collective.
+    /// Prints means over ranks, and the medians of rank 0. Collective.
     fn show<P: Place>(mut self, flow: &mut Flow<P>, world: &dyn Comm) -> Result<(), Error> {
         let wall = self.steps.iter().sum();
         let (sent, reals) = (self.sent as f64, self.reals as f64);

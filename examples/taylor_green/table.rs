@@ -1,4 +1,4 @@
-//! The table of means over time, and the published values beside it.
+//! The table of means over time, next to the published values.
 
 use std::fmt::Write;
 
@@ -42,7 +42,7 @@ pub(crate) fn reference_energy(time: f64) -> Option<f64> {
     reference().find(|row| (row.time - time).abs() < 1e-9).map(|row| row.energy)
 }
 
-/// The rows as a CSV file; with the published energy where `compare` is set.
+/// The rows as a CSV file; with the published energy if `compare` is set.
 pub(crate) fn csv(rows: &[Row], compare: bool) -> String {
     let mut text = format!("{HEAD}\n");
     for Row { time, energy, dissipation, enstrophy } in rows {
@@ -57,7 +57,7 @@ pub(crate) fn csv(rows: &[Row], compare: bool) -> String {
     text
 }
 
-/// The rows of a CSV file before a time: those that a run goes on from.
+/// The rows of a CSV file before a time, from which a run goes on.
 pub(crate) fn before(time: f64, text: &str) -> Vec<Row> {
     let rows = text.lines().skip(1).filter_map(|line| {
         let mut numbers = line.split(',').map_while(|number| number.parse().ok());

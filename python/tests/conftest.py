@@ -1,4 +1,4 @@
-"""Helpers of tests are found beside them."""
+"""Lets tests import the helpers next to them."""
 
 import sys
 from pathlib import Path

@@ -1,6 +1,6 @@
-"""Process groups, and what their ranks do in `test_groups.py`: each runs in a process of its own.
+"""Process groups, and the programs of their ranks in `test_groups.py`, one process each.
 
-Most tests use the group of the example, over pipes.
+Most tests use the group of the example, which works over pipes.
 """
 
 import gc
@@ -27,7 +27,7 @@ LEFT = "rank {} left while others went on"
 
 
 class HostGroup(PipeGroup):
-    """The group on hosts of these names, by rank. It closes its pipes when it is abandoned."""
+    """A group whose ranks have these host names. It closes its pipes when abandoned."""
 
     def __init__(self, rank, pipes, hosts=("one", "two", "two")):
         super().__init__(rank, pipes)
@@ -43,7 +43,7 @@ class HostGroup(PipeGroup):
 
 
 class MailGroup(HostGroup):
-    """The same with messages: bytes, after their tag, through pipes of their own."""
+    """A group that also has messages: a tag and bytes, through separate pipes."""
 
     def __init__(self, rank, pipes, mail):
         super().__init__(rank, pipes)
@@ -67,7 +67,7 @@ class MailGroup(HostGroup):
 
 
 class BrokenGroup(HostGroup):
-    """A group that works until it is told not to, on its last rank."""
+    """A group that works until its last rank is set to fail."""
 
     broken = False
 
@@ -88,7 +88,7 @@ def world_of(group, cases=0):
 
 
 def transformed(plan):
-    """Whether it transforms as NumPy does."""
+    """Whether the plan transforms like NumPy."""
     whole = np.random.default_rng(0).standard_normal(SHAPE)
     spectrum = plan.forward(np.ascontiguousarray(whole[plan.input_slices]))
     back = plan.inverse(spectrum)
@@ -101,7 +101,7 @@ def planned(comm, **options):
 
 
 def failed(call):
-    """The text of a group's failure."""
+    """The text of the error after a group fails."""
     try:
         call()
     except thriffty.TransportError as error:
@@ -110,14 +110,14 @@ def failed(call):
 
 
 def plans(rank, pipes, mail):
-    """All that plans over MPI do."""
+    """The checks that plans over MPI also pass."""
     world = world_of(PipeGroup(rank, pipes), cases=30 // len(pipes))
     for check in CHECKS:
         check(world)
 
 
 def lives(rank, pipes, mail):
-    """Several groups, halves of them, and their ends in any order."""
+    """Several groups, and halves of groups, which end in any order."""
     known = thriffty._groups._known
     before = len(known)
     first, second = PipeGroup(rank, pipes), PipeGroup(rank, pipes)
@@ -128,7 +128,7 @@ def lives(rank, pipes, mail):
     assert len({id(plan._ranks) for plan in plans}) == 3
     for number in np.random.default_rng(0).permutation(4):
         assert transformed(plans[number])
-    # Each rank forgets in an order of its own.
+    # Each rank drops its plans in a different order.
     order = np.random.default_rng(rank).permutation(4)
     for number in order[:2]:
         plans[number] = None
@@ -145,7 +145,7 @@ def lives(rank, pipes, mail):
 
 
 def forks(rank, pipes, mail):
-    """A forked process has its own plans, and is no rank of its parent's group."""
+    """A forked process has its own plans and does not belong to its parent's group."""
     group = PipeGroup(rank, pipes)
     with planned(group) as plan:
         child = os.fork()
@@ -168,7 +168,7 @@ def forks(rank, pipes, mail):
 
 
 def hosts(rank, pipes, mail):
-    """Ranks that say to be on several hosts use the group, with messages and without."""
+    """Ranks that claim to be on several hosts use the group, with and without messages."""
     group = HostGroup(rank, pipes)
     world = world_of(group)
     for options in ({}, {"memory": "least"}, {"exchange": "alltoallv"}):
@@ -215,7 +215,7 @@ def wrong_groups(rank, pipes, mail):
 
 
 def in_torch(rank, pipes, backend="gloo"):
-    """The ranks of a new group of torch, and a folder to remove."""
+    """The ranks of a new torch group, and a folder to remove."""
     import torch.distributed as dist
 
     world = world_of(PipeGroup(rank, pipes))
@@ -231,7 +231,7 @@ def torch_tensors(rank, pipes, mail):
 
 
 def torch_tensors_on_gpus(rank, pipes, mail):
-    """DTensors of a GPU for each rank."""
+    """DTensors with one GPU per rank."""
     import torch
 
     torch.cuda.set_device(rank)
@@ -278,7 +278,7 @@ def torch_groups(rank, pipes, mail):
 
 
 def a_death(rank, pipes, mail):
-    """One of four is killed in the midst of transforms, and three go on."""
+    """One of four ranks is killed during transforms, and the other three continue."""
     victim, number = 2, 0
     plan = planned(PipeGroup(rank, pipes))
     try:

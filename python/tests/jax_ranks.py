@@ -1,4 +1,4 @@
-"""One of two processes of `test_jax.py`, with a device each: calls of the library exchange data.
+"""One of the two processes of `test_jax.py`, which have one device each and exchange data.
 
 Run with JAX_PLATFORMS=cuda for two GPUs.
 """
@@ -20,7 +20,7 @@ import thriffty.jax as fft
 
 
 def address(rank, folder):
-    """Of the first process, which finds a free port."""
+    """The address of the first process, which finds a free port."""
     file = folder / "address"
     if rank == 0:
         with socket.socket() as free:
@@ -34,7 +34,7 @@ def address(rank, folder):
 
 
 def local(whole, sharding):
-    """The array of which this process has its part."""
+    """A distributed array, of which this process has one part."""
     return jax.make_array_from_callback(whole.shape, sharding, lambda part: whole[part])
 
 
@@ -47,7 +47,7 @@ def main(rank, folder):
     mine = [rank] if os.environ["JAX_PLATFORMS"] == "cuda" else None
     jax.distributed.initialize(address(rank, folder), 2, rank, local_device_ids=mine)
     jax.config.update("jax_enable_x64", True)
-    # As with a GPU each. On CPUs, programs must not have calls that do not need each other.
+    # As on GPUs. On CPUs this only works if no two calls of a program are independent.
     if mine is None:
         sharded._ordered = lambda mesh: True
     mesh = Mesh(np.array(jax.devices()), "a")
@@ -73,10 +73,10 @@ def main(rank, folder):
 
     expected = jax.grad(loss)(jnp.asarray(whole), dict(axes=axes), dict(axes=axes))
     same(jax.jit(jax.grad(lambda x: loss(x, there, back)))(x), np.asarray(expected))
-    # Arrays of vmap are one exchange.
+    # Arrays under vmap share one exchange.
     many = jax.vmap(lambda x: fft.fftn(x, sharding=cut[0], out_sharding=cut[2]))
     same(jax.jit(many)(x + 0j), np.fft.fftn(whole, axes=axes))
-    # What the library refuses fails on both.
+    # An error of the library is raised on both processes.
     ends = dict(sharding=cut[0], out_sharding=cut[1])
     for _ in range(2):
         try:

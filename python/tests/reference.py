@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 FAMILIES = ["c2c", "r2c", "r2r"]
 COSINES = [f"{family}{type}" for family in ("dct", "dst") for type in (1, 2, 3, 4)]
-# Relative, in the l2 norm, there and back.
+# The relative error in the l2 norm, forward and back.
 TOLERANCE = {"float32": 2e-6, "complex64": 2e-6, "float64": 4e-15, "complex128": 4e-15}
 LETTERS = {"float32": "complex64", "float64": "complex128"}
 
 
 def cases(number):
-    """So many random cases, or as many as `THRIFFTY_CASES` says; the same on every rank."""
+    """Runs `number` random cases, or `THRIFFTY_CASES` if set. They are the same on every rank."""
     number = int(os.environ.get("THRIFFTY_CASES", number))
     return settings(max_examples=number, deadline=None, derandomize=True, database=None)
 
@@ -38,13 +38,13 @@ class Problem:
         return named
 
     def spectral(self):
-        """Points of the spectral grid."""
+        """The shape of the spectral grid."""
         return tuple(n // 2 + 1 if k == "r2c" else n for n, k in zip(self.shape, self.kinds))
 
 
 @st.composite
 def problems(draw, most=8):
-    """1 to 4 axes, all kinds, norms and orders."""
+    """Problems with 1 to 4 axes, and any kinds, norms and orders."""
     family = draw(st.sampled_from(FAMILIES))
     single = draw(st.booleans())
     real = "float32" if single else "float64"
@@ -67,7 +67,7 @@ def problems(draw, most=8):
 
 
 def field(problem, seed):
-    """Random numbers on the whole grid, with an axis for batches if there are several."""
+    """Random numbers on the whole grid, with an axis for the batch if it has several arrays."""
     rng = np.random.default_rng(seed)
     batches = (problem.batch,) if problem.batch > 1 else ()
     shape = batches + problem.shape
@@ -91,7 +91,7 @@ def transformed(problem, x):
             # The library does not make cosine transforms orthogonal.
             function, type = getattr(scipy.fft, kind[:3]), int(kind[3])
             how = dict(type=type, axis=axis, norm=problem.norm, orthogonalize=False)
-            # Of complex data SciPy forgets `orthogonalize`.
+            # SciPy ignores `orthogonalize` for complex data.
             parts = (x.real, x.imag) if x.dtype.kind == "c" else (x,)
             parts = [function(part, **how) for part in parts]
             x = parts[0] if len(parts) == 1 else parts[0] + 1j * parts[1]
@@ -99,7 +99,7 @@ def transformed(problem, x):
 
 
 def distance(found, expected):
-    """The largest difference, over the root of the mean square."""
+    """The largest difference relative to the root mean square."""
     if expected.size == 0:
         return 0.0
     scale = np.sqrt(np.mean(np.abs(expected) ** 2))

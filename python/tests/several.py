@@ -1,4 +1,4 @@
-"""Checks of plans that several ranks make, over MPI or in a process group. Every rank calls all."""
+"""Checks of plans over MPI or a process group. Every rank calls every check."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,26 +13,26 @@ import thriffty
 
 @dataclass
 class World:
-    """The ranks, and a call that gathers an object of each."""
+    """The ranks, and a function that gathers one object from each."""
 
     comm: Any
     gather: Any
-    # Random problems, and the threads that a rank may have.
+    # The number of random problems, and the numbers of threads that a rank may have.
     cases: int
     threads: tuple = (1,)
 
     def __post_init__(self):
         rank, size = self.comm.rank, self.comm.size
-        # Methods of torch, numbers of others.
+        # A method in torch, a number elsewhere.
         self.rank, self.size = (rank(), size()) if callable(rank) else (rank, size)
         self.last = self.size - 1
 
     def all_true(self, mine):
-        """Whether it is true on all ranks, so that all go on or all fail."""
+        """Whether a condition holds on all ranks, so that all continue or all fail."""
         return all(self.gather(bool(mine)))
 
     def same_error(self, call, *texts):
-        """Calls what fails on every rank with the same words."""
+        """Checks that a call fails with the same text on every rank."""
         try:
             call()
             said = None
@@ -45,7 +45,7 @@ class World:
             assert text in said, said
 
     def told(self, call, *texts):
-        """Calls what fails on one rank, of which the others are told, if there are any."""
+        """Checks that all ranks get the error of one. On a single rank the call succeeds."""
         if self.size > 1:
             self.same_error(call, *texts)
         else:
@@ -53,7 +53,7 @@ class World:
 
 
 def refused(call, text):
-    """Calls what fails on this rank."""
+    """Checks that a call fails on this rank."""
     try:
         call()
     except ValueError as error:
@@ -64,7 +64,7 @@ def refused(call, text):
 
 @st.composite
 def tilings(draw, shape, ranks):
-    """A brick for each rank, some perhaps empty, by cuts of cuts."""
+    """A brick for each rank by recursive cuts. Some may be empty."""
     bricks = [tuple((0, n) for n in shape)]
     for _ in range(draw(st.integers(0, ranks - 1))):
         old = bricks.pop(draw(st.integers(0, len(bricks) - 1)))
@@ -79,7 +79,7 @@ def tilings(draw, shape, ranks):
 
 @st.composite
 def distributed(draw, world):
-    """A problem with a tiling on each side, or even cuts."""
+    """A problem with a tiling for each side, or with even cuts."""
     problem = draw(problems(most=9))
     sides = {}
     if draw(st.booleans()):
@@ -108,7 +108,7 @@ def check_bricks(world):
                 a, b = plan.empty_input(), plan.empty_output()
             a[...] = mine
             plan.forward(a, out=b)
-            # Errors are those of the whole: bricks may be of small numbers.
+            # Errors are relative to the whole, because the numbers of a brick may all be small.
             far = np.linalg.norm((b - theirs).ravel()) <= TOLERANCE[problem.dtype] * np.linalg.norm(
                 expected.ravel()
             )
@@ -139,7 +139,7 @@ def check_refusals(world):
                 plan.refuse(refused(lambda: plan.apply("no operator", y), "no operator"))
             plan.forward(x)
 
-        # It is told once, not again by the next transform.
+        # It is reported once, and not again by the next transform.
         world.same_error(operator, "no operator")
         plan.forward(x)
 
@@ -151,7 +151,7 @@ def check_tolerance(world):
     lossy = dict(comm=world.comm, tolerance="1e-4 strict", ignore_shared_memory=True)
     with thriffty.Plan(shape, float, **lossy) as plan:
         y = plan.forward(np.ascontiguousarray(x[plan.input_slices]))
-        # Half a spectrum counts twice but for its first and, of even lengths, last frequencies.
+        # Half a spectrum counts twice except its first and, for even lengths, last frequencies.
         weights = np.full(expected.shape, 2.0)
         weights[..., [0, -1]] = 1.0
         lost = (weights[plan.output_slices] * np.abs(y - expected[plan.output_slices]) ** 2).sum()
@@ -265,7 +265,7 @@ def check_ghost_points(world):
         u = np.zeros((4, 5))
         u[1:-1] = whole[rows]
         halo = thriffty.Halo(plan, [((rows, slice(0, 5)), u)], (1, 0), (1, 0))
-    # The plan may end before its copies.
+    # The plan may be closed before its copies.
     with halo:
         halo.run()
     around = np.arange(2 * world.rank - 1, 2 * world.rank + 3) % len(whole)

@@ -1,4 +1,4 @@
-"""What gradients of torch and JAX are made of, without either: adjoints, bricks of placements."""
+"""The parts of gradients that need neither torch nor JAX: adjoints, bricks of placements."""
 
 from types import SimpleNamespace
 
@@ -14,7 +14,7 @@ from thriffty._placements import brick, first_of_plan, shards
 
 
 def adjoint(plan, y, inverse):
-    """The adjoint of a direction of the plan, of `y`."""
+    """Applies the adjoint of one direction of the plan to `y`."""
     before, after = plan_factors(plan, inverse)
     other = plan._exchanged()
     x = multiplied(y, before)
@@ -30,7 +30,7 @@ def multiplied(x, values):
 
 
 def product(a, b):
-    """Of real numbers, twice as many for complex ones."""
+    """The real inner product, in which a complex number is two reals."""
     return float(np.vdot(a, b).real)
 
 
@@ -42,7 +42,7 @@ def random(shape, dtype, seed):
 
 @st.composite
 def adjoints(draw):
-    """Problems in double precision, padded or truncated where that is possible."""
+    """Problems in double precision, padded or truncated if possible."""
     problem = draw(problems(most=7))
     assume(problem.dtype in ("float64", "complex128"))
     more = {}
@@ -108,7 +108,7 @@ def test_the_second_plan_ends_with_the_first():
 
 
 def shard(axis):
-    """As torch's."""
+    """Like torch's."""
 
     class Shard:
         dim = axis
@@ -128,7 +128,7 @@ def test_bricks_of_placements_are_chunks(data):
     for place in np.ndindex(*mesh):
         part = whole
         for ranks, index, axis in zip(mesh, place, cut):
-            # torch.chunk: parts of equal length, the last of what is left, and then empty ones.
+            # torch.chunk: parts of equal length, one with the remainder, and then empty ones.
             each = max(1, -(-part.shape[axis] // ranks))
             ends = [min(each * k, part.shape[axis]) for k in range(1, ranks)]
             part = np.split(part, ends, axis)[index]

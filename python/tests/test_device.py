@@ -85,10 +85,10 @@ def test_streams():
     x = field("complex128")
     stream = cupy.cuda.Stream(non_blocking=True)
     with stream, thriffty.Plan(SHAPE, device=0, stream=stream) as plan:
-        # Work before and after, on the same stream, without waiting between.
+        # Work before and after on the same stream, without waiting in between.
         y = plan.inverse(2 * plan.forward(cupy.asarray(x) + 1) / 2)
         close(cupy.asnumpy(y), x + 1)
-    # Work of another stream is waited for.
+    # The transform waits for work on another stream.
     with thriffty.Plan(SHAPE, device=0) as plan:
         with stream:
             slow = cupy.asarray(x)
@@ -109,7 +109,7 @@ def test_arrays_of_the_plan():
     a, b = plan.empty_input(), plan.empty_output()
     assert a.shape == SHAPE and not a.any() and b.dtype == complex
     plan.close()
-    # They keep their memory.
+    # The arrays keep their memory.
     a[...] = 1
     assert float(a.sum()) == a.size
 

@@ -1,4 +1,4 @@
-"""Other levels of threads than mpi4py's usual one, and the end of MPI: in jobs of their own."""
+"""Thread levels other than mpi4py's default, and the end of MPI, in separate jobs."""
 
 import importlib.util
 import shutil

@@ -1,4 +1,4 @@
-"""The functions against SciPy's, which has another implementation of all of them."""
+"""The functions against SciPy's, which are an independent implementation."""
 
 import gc
 import inspect
@@ -22,7 +22,7 @@ R2C = ["rfft", "rfft2", "rfftn", "ihfft", "ihfft2", "ihfftn"]
 C2R = ["irfft", "irfft2", "irfftn", "hfft", "hfft2", "hfftn"]
 R2R = ["dct", "idct", "dctn", "idctn", "dst", "idst", "dstn", "idstn"]
 NORMS = [None, "backward", "ortho", "forward"]
-# Of 20,000 random problems; errors grow with the root of the logarithm of points.
+# From 20,000 random problems; errors grow with the root of the logarithm of the points.
 TOLERANCE = {"float32": 1e-6, "complex64": 1e-6, "float64": 2e-15, "complex128": 2e-15}
 
 
@@ -71,7 +71,7 @@ def calls(draw):
         named["type"] = draw(st.integers(1, 4))
         named["orthogonalize"] = draw(st.sampled_from([None, None, True, False]))
     points = st.integers(2, 9)
-    # In sequences, -1 is the length that there is.
+    # In sequences, -1 keeps the length.
     lengths = st.one_of(points, st.just(-1))
     if name.endswith("n"):
         axes = draw(st.permutations(range(x.ndim)))[: draw(st.integers(1, x.ndim))]
@@ -89,7 +89,7 @@ def calls(draw):
 
 
 def scipys(name, x, named):
-    """SciPy's result. Of complex data, its cosine transforms forget `orthogonalize`."""
+    """SciPy's result. Its cosine transforms ignore `orthogonalize` for complex data."""
     function = getattr(scipy.fft, name)
     if name in R2R and x.dtype.kind == "c":
         return function(x.real, **named) + 1j * function(x.imag, **named)
@@ -97,7 +97,7 @@ def scipys(name, x, named):
 
 
 def is_defined(name, x, named):
-    """Not type I of one point, nor half a spectrum of one frequency without a length."""
+    """Excludes type 1 on one point, and half a spectrum of one frequency without a length."""
     if name in C2R and "n" not in named and "s" not in named:
         last = named.get("axes", [named.get("axis", -1)])[-1]
         if x.shape[last] == 1:
@@ -268,11 +268,16 @@ def test_scipy_calls_the_backend():
     np.testing.assert_array_equal(found, thriffty.rfftn(x))
 
 
-def test_lengths():
+def test_fast_lengths_are_products_of_2_3_and_5():
     for n in [*range(1, 3000), 10**12 + 1]:
-        assert thriffty.next_fast_len(n) == scipy.fft.next_fast_len(n)
-    with pytest.raises(ValueError, match="target: found 0"):
-        thriffty.next_fast_len(0)
+        for real in (False, True):
+            assert thriffty.next_fast_len(n, real) == scipy.fft.next_fast_len(n, real=True)
+    assert thriffty.next_fast_len(2**63 - 1) == 2**63
+    for wrong in (0, -1, 2**63, 2**64 + 1):
+        with pytest.raises(ValueError, match=f"target: found {wrong}, expected 1 to {2**63 - 1}"):
+            thriffty.next_fast_len(wrong)
+    with pytest.raises(TypeError):
+        thriffty.next_fast_len(1.5)
 
 
 def test_memory_that_is_not_aligned_or_not_writable():
@@ -290,7 +295,7 @@ def test_memory_that_is_not_aligned_or_not_writable():
 
 
 def test_a_finaliser_may_transform():
-    """The garbage collector runs one while a plan is made."""
+    """The garbage collector may run one while a plan is made."""
 
     class Last:
         def __del__(self):
@@ -314,6 +319,17 @@ def test_signatures_are_scipys():
             thriffty.fft(np.ones((4, 4)), **wrong)
     with pytest.raises(ValueError, match="n: found -1"):
         thriffty.fft(np.ones(4), n=-1)
+
+
+def test_functions_made_from_names_look_like_others():
+    for name in C2C + R2C + C2R + R2R:
+        function = getattr(thriffty, name)
+        assert function.__name__ == function.__qualname__ == name and function.__doc__
+        assert "{axes}" not in function.__doc__ and pickle.loads(pickle.dumps(function)) is function
+        with pytest.raises(TypeError, match=rf"^{name}\(\) got an unexpected keyword argument"):
+            function(np.ones((2, 2)), worker=1)
+    assert inspect.signature(thriffty.irfft2).parameters["axes"].default == (-2, -1)
+    assert list(inspect.signature(thriffty.idct).parameters)[:4] == ["x", "type", "n", "axis"]
 
 
 def test_many_shapes_and_threads():

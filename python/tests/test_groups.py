@@ -1,4 +1,4 @@
-"""Plans over process groups, without MPI: processes that pipes connect."""
+"""Plans over process groups without MPI: processes connected by pipes."""
 
 import ctypes
 import importlib.util
@@ -19,11 +19,11 @@ SECONDS = 100
 
 @pytest.fixture(scope="module")
 def start():
-    """Starts processes from one that has all modules, and no threads."""
+    """Starts processes from one that has imported all modules and has no threads."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["groups"])
     path = os.environ.get("PYTHONPATH")
-    # The server finds modules by this alone.
+    # The server only finds modules through this.
     os.environ["PYTHONPATH"] = os.pathsep.join([str(HERE), *([path] if path else [])])
     yield context.Process
     os.environ.pop("PYTHONPATH")
@@ -32,7 +32,7 @@ def start():
 
 
 def pairs(ranks):
-    """For each rank, a pipe to each other one."""
+    """For each rank, a pipe to every other rank."""
     pipes = [[None] * ranks for _ in range(ranks)]
     for a in range(ranks):
         for b in range(a):
@@ -41,7 +41,7 @@ def pairs(ranks):
 
 
 def run(start, body, ranks, seconds=SECONDS):
-    """The exit codes of processes that run a body."""
+    """The exit codes of processes that run a function."""
     pipes, mail = pairs(ranks), pairs(ranks)
     processes = [
         start(target=groups.main, args=(body, rank, pipes[rank], mail[rank]))
@@ -54,7 +54,7 @@ def run(start, body, ranks, seconds=SECONDS):
             pipe.close()
     for process in processes:
         process.join(seconds)
-        # It has its exit code then, and none that was expected.
+        # It then has an exit code, and not an expected one.
         process.kill()
     return [process.exitcode for process in processes]
 
@@ -105,7 +105,7 @@ def test_what_is_no_group_is_refused():
 
 
 def test_messages_of_devices_are_arrays_of_bytes():
-    """What NCCL sends and receives, without a device."""
+    """The buffers that NCCL sends and receives, without a device."""
 
     class Group:
         rank, size = 0, 2

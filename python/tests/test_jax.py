@@ -1,7 +1,10 @@
-"""`thriffty.jax`: values and gradients beside `jax.numpy.fft`, on four devices of CPUs. Skipped
-without JAX."""
+"""`thriffty.jax`: values and gradients against `jax.numpy.fft`, on four CPU devices.
+
+Skipped without JAX.
+"""
 
 import importlib.util
+import inspect
 import os
 import subprocess
 import sys
@@ -72,6 +75,8 @@ def test_other_names_and_types():
     assert fft.rfft(jnp.ones(6, jnp.bfloat16)).dtype == jnp.complex64
     assert fft.rfft2(jnp.zeros((0, 4, 6))).shape == (0, 4, 4)
     assert set(fft.__all__) <= set(dir(fft))
+    assert inspect.signature(fft.irfft2).parameters["axes"].default == (-2, -1)
+    assert "`axes`" in fft.rfftn.__doc__ and "`modes`" in fft.ifftn.__doc__
 
 
 @pytest.mark.parametrize("kind", COSINES)
@@ -86,12 +91,12 @@ def test_cosines_and_sines_are_those_of_scipy(kind):
 
 
 def is_gradient(call, x):
-    """Of the linear `call`, by a product with a direction."""
+    """Checks the gradient of the linear `call` by its product with a direction."""
     y, back = jax.vjp(call, x)
     weights = random(*y.shape) + (1j * random(*y.shape) if jnp.iscomplexobj(y) else 0)
     step = random(*x.shape) + (1j * random(*x.shape) if jnp.iscomplexobj(x) else 0)
     (found,) = back(jnp.asarray(weights, y.dtype))
-    # JAX's products are without conjugation.
+    # JAX's products do not conjugate.
     expected, product = (weights * call(step)).sum().real, (found * step).sum().real
     assert found.dtype == x.dtype and abs(expected - product) <= 1e-13 * abs(expected) + 1e-12
 
@@ -204,12 +209,12 @@ def test_passes_leave_axes_whole():
     assert found(a, b, fourier) == [(a, (1, 2)), (b, (0,))]
     assert found(a, a, fourier) == [(a, (1, 2)), (b, (0,))]
     assert found(a, a, ("none", *real[1:])) == [(a, (1, 2))]
-    # The halved axis is first, and last on the way back.
+    # The halved axis comes first, and in the inverse last.
     assert found(a, c, real) == [(a, (1, 2)), (c, (0,))]
     assert found(c, b, real) == [(b, (0, 2)), (a, (1,))]
     assert found(c, b, real, True) == [(c, (0, 1)), (b, (2,))]
     assert found(a, c, real, True) == [(a, (1,)), (c, (0,)), (a, (2,))]
-    # Where the points are not as many for each device.
+    # If devices would have different numbers of points.
     assert found(a, c, real, True, lambda spec, left: spec != c) == [(a, (1,)), (b, (0, 2))]
     with pytest.raises(thriffty.ArgumentError, match="axis 0 can be whole in between"):
         found(("a", "b"), ("a", "b"), ("c2c", "c2c"))
@@ -232,13 +237,13 @@ def test_wrong_arguments():
     ]:
         with pytest.raises(thriffty.ArgumentError, match=text):
             call()
-    # What the library refuses is an error of the call.
+    # An error of the library is an error of the call.
     with pytest.raises(jax.errors.JaxRuntimeError, match="ArgumentError: .*dct1"):
         fft.dctn(x[:1], 1)
 
 
 def test_processes_are_ranks(tmp_path):
-    """Two processes, whose calls exchange data: each call needs the result of the one before."""
+    """Two processes whose calls exchange data. Each call needs the result of the previous one."""
     program = Path(__file__).with_name("jax_ranks.py")
     environment = os.environ | {"XLA_FLAGS": ""}
     processes = [

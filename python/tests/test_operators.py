@@ -1,4 +1,4 @@
-"""Operators on spectra against NumPy, on one process."""
+"""Operators on spectra against NumPy, in one process."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ def plan(request):
 
 
 def waves(plan):
-    """NumPy's wavenumbers, all and those of derivatives."""
+    """NumPy's wavenumbers, and the ones for odd derivatives."""
     frequencies = [np.fft.fftfreq(n, 1 / n) for n in plan.shape]
     if plan.input_dtype.kind == "f":
         frequencies[-1] = np.fft.rfftfreq(plan.shape[-1], 1 / plan.shape[-1])
@@ -123,7 +123,7 @@ def test_products_convolve(correlate):
 )
 @pytest.mark.parametrize("threads", [1, 2])
 def test_what_is_wrong_is_told_once(arguments, text, threads):
-    """A process alone has nobody to tell by its next transform."""
+    """On one process the next transform does not repeat the error."""
     with thriffty.Plan((4, 4, 4), threads=threads) as plan:
         x = np.zeros((4, 4, 4), complex)
         operator, *others = arguments
@@ -175,7 +175,7 @@ def test_charges_in_open_space_have_their_potential():
 
 
 def second(n, ends):
-    """The matrix of the second difference, with images beyond ends at cells."""
+    """The matrix of the second difference, with images beyond the ends at cells."""
     made = -2 * np.eye(n) + np.eye(n, k=1) + np.eye(n, k=-1)
     sign = {"neumann": 1, "dirichlet": -1}
     if ends == "periodic":

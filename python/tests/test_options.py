@@ -1,4 +1,4 @@
-"""The options of plans are those of the library."""
+"""The options of plans match the options of the library."""
 
 import contextlib
 import gc
@@ -15,9 +15,9 @@ from thriffty._options import Options, Request
 
 LIBRARY = _library.serial()
 ROWS = json.loads(LIBRARY.text(LIBRARY.c.thriffty_options_describe))
-# What the type of data says.
+# Options that follow from the dtype.
 FROM_DTYPE = {"precision"}
-# What is no text.
+# Arguments that are not options.
 OTHERS = {"self", "shape", "dtype", "comm", "input", "output", "norm", "stream"}
 
 

@@ -1,4 +1,4 @@
-"""What the package shows, and which library it loads."""
+"""The public names of the package, and the library that it loads."""
 
 import os
 import subprocess

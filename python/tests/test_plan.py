@@ -131,7 +131,7 @@ def test_arrays_that_do_not_fit():
 
 
 class Foreign:
-    """An array of another library, which NumPy takes by DLPack alone."""
+    """An array of another library, which NumPy can only take through DLPack."""
 
     def __init__(self, array):
         self.array = array
@@ -199,7 +199,7 @@ def test_shared_arrays_outlive_their_plan():
 
 
 def test_the_interpreter_runs_meanwhile():
-    """Another thread gets the GIL again and again during one transform."""
+    """Another thread repeatedly gets the GIL during one transform."""
     plan = thriffty.Plan((128, 128, 64), threads=1)
     x, y = plan.empty_input(), plan.empty_output()
     x[...] = 1
@@ -271,7 +271,7 @@ def test_what_plans_say_is_copied():
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_what_threads_lose_is_reported(threads):
-    """Messages between threads exist where they are asked for."""
+    """Messages between threads only exist on request."""
     x = np.random.default_rng(0).standard_normal((32, 32)) + 0j
     lossy = dict(tolerance="1e-2 strict", ignore_shared_memory=True)
     with thriffty.Plan(x.shape, threads=threads, **lossy) as plan:
@@ -281,7 +281,7 @@ def test_what_threads_lose_is_reported(threads):
 
 
 def test_real_arrays_in_place_that_are_no_whole_complex_numbers():
-    """Three real numbers become two complex ones: the room of the longer array is enough."""
+    """Three real numbers become two complex ones: the memory of the longer array is enough."""
     room = np.zeros(2, complex)
     x = room.view(float)[:3]
     x[...] = 1, 2, 3

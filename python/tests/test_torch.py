@@ -1,8 +1,9 @@
-"""`thriffty.torch`: values beside torch's and SciPy's, gradients, compiling.
+"""`thriffty.torch`: values against torch and SciPy, gradients, and compiling.
 
-Skipped without torch, and on a GPU if there is one.
+Skipped without torch. If there is a GPU, it is tested too.
 """
 
+import inspect
 import itertools
 
 import numpy as np
@@ -69,6 +70,8 @@ def test_other_names_and_types():
     close(fft.rfftn(strided), torch.fft.rfftn(strided))
     assert fft.rfft2(torch.zeros(0, 4, 6)).shape == (0, 4, 4)
     assert set(fft.__all__) <= set(dir(fft))
+    assert inspect.signature(fft.irfft2).parameters["dim"].default == (-2, -1)
+    assert "`dim`" in fft.rfftn.__doc__ and "`modes`" in fft.ifftn.__doc__
 
 
 @pytest.mark.parametrize("kind", COSINES)
@@ -179,7 +182,7 @@ def test_gradients_of_plans(arguments, device):
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 def test_streams_of_a_gpu():
-    """Work of other streams is waited for, without the host."""
+    """Transforms wait for other streams, without the host."""
     x = torch.randn(64, 64, 64, device="cuda")
     expected = torch.fft.rfftn(100 * x)
     with thriffty.Plan(x.shape, "float32", device=0) as plan:

@@ -1,4 +1,4 @@
-"""What ranks do with DTensors and plans of torch in `test_groups.py`. Imports torch."""
+"""The programs of ranks with DTensors in `test_groups.py`. Imports torch."""
 
 import functools
 
@@ -12,17 +12,17 @@ import thriffty.torch as fft
 
 
 def close(found, expected):
-    """Whether numbers are the same up to rounding."""
+    """Whether numbers are equal up to rounding."""
     far = torch.linalg.vector_norm(found - expected)
     return bool(far <= 1e-14 * torch.linalg.vector_norm(expected) + 1e-300)
 
 
 def checks(world, device="cpu"):
-    """All, on the group of all ranks."""
+    """Runs all checks on the group of all ranks."""
     mesh = dist.init_device_mesh(device, (world.size,))
     for cuts in [((0,), (0,)), ((0,), (1,)), ((2,), (0,)), ((1,), (2,)), ((-1,), (-3,))]:
         every_transform(world, mesh, (5, 7, 6), (0, 1, 2), cuts)
-    # Batches in front, cut or whole, and axes between that are not transformed.
+    # Leading batch axes, cut or whole, and axes in between that are not transformed.
     every_transform(world, mesh, (2, 3, 4, 6), (2, 3), ((2,), (3,)))
     every_transform(world, mesh, (4, 3, 4, 6), (2, 3), ((0,), (0,)))
     every_transform(world, mesh, (3, 4, 6), (1, 2), ((0,), (1,)))
@@ -35,7 +35,7 @@ def checks(world, device="cpu"):
         every_transform(world, several, (3, 5, 6), (1, 2), ((1, 0), (1, 0)))
     refusals(world, mesh)
     if world.size == 2:
-        # Which takes longer than all else.
+        # This takes longer than everything else.
         compiled(world, mesh)
     if device == "cpu":
         errors_are_those_of_all(world)
@@ -43,7 +43,7 @@ def checks(world, device="cpu"):
 
 
 def every_transform(world, mesh, shape, dim, cuts):
-    """Values and gradients are those of the whole on one device."""
+    """Values and gradients equal those on one device."""
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(shape, dtype=torch.float64, generator=generator).to(mesh.device_type)
     given, made = ([Shard(axis) for axis in cut] for cut in cuts)
@@ -100,7 +100,7 @@ def errors_are_those_of_all(world):
     ]:
         given = bad if world.rank == world.last else good
         world.same_error(lambda: fft.forward(given, plan), f"rank {world.last}", text)
-    # And those of gradients, whose plan is another.
+    # The same for gradients, which use another plan.
     y = fft.forward(good.requires_grad_(), plan)
     if world.rank == world.last:
         plan._exchanged()._failed = OSError("no such field")
@@ -128,7 +128,7 @@ def compiled(world, mesh):
 
 
 def bricks_of_a_plan(world):
-    """Gradients of plans, with bricks of any size: against differences."""
+    """Gradients of plans with bricks of any size, against differences."""
     for arguments in [
         dict(shape=(5, 4, 6), dtype=float, modes=(4, 3, 5), norm="ortho"),
         dict(shape=(5, 4, 6), dtype=complex, transposed_output=True),
@@ -143,7 +143,7 @@ def bricks_of_a_plan(world):
                 x.requires_grad_()
                 y = call(x, plan)
                 y.abs().square().sum().backward()
-                # Of a square of what is linear, twice the product with the image of the step.
+                # The derivative of a square is twice the product with the image of the step.
                 change = 2 * (y.detach().conj() * call(step, plan)).real.sum()
                 slope = (x.grad.conj() * step).real.sum()
                 all_of = [torch.stack([change, slope]).tolist()]

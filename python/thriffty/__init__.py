@@ -1,12 +1,12 @@
-"""Distributed Fourier transforms: of one process with all its cores, or of the ranks of an MPI.
+"""Distributed Fourier transforms, for one process with all its cores or for the ranks of MPI.
 
-On one machine, the functions of ``scipy.fft`` and ``numpy.fft`` by their names::
+On one machine, use the functions of ``scipy.fft`` and ``numpy.fft`` by their names::
 
     import thriffty
     y = thriffty.fftn(x)
 
-A transform that runs often is a :class:`Plan`. With ``comm=MPI.COMM_WORLD`` each rank has a brick
-of the grid. :class:`PFFT` has the names of mpi4py-fft.
+For a transform that runs often, make a :class:`Plan`. With ``comm=MPI.COMM_WORLD`` each rank has a
+brick of the grid. :class:`PFFT` has the interface of mpi4py-fft.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ __all__ = [
 ]
 
 
-# Classes are named as programs import them, not by the module that has them.
+# Classes show the name by which programs import them, not the module that defines them.
 for _public in [globals().get(name) for name in __all__]:
     if isinstance(_public, type):
         _public.__module__ = __name__
@@ -131,5 +131,5 @@ def __ua_function__(method: Callable, args: tuple, kwargs: dict) -> Any:
     try:
         return NotImplemented if function is None else function(*args, **kwargs)
     except TypeError:
-        # Of types that are not for this package, SciPy asks another implementation.
+        # For types that this package does not take, SciPy tries another implementation.
         return NotImplemented

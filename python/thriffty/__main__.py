@@ -40,7 +40,7 @@ def _mpi() -> str:
 
 
 def main() -> None:
-    """Prints a line each."""
+    """Prints one line for each."""
     try:
         version, threads = _library.serial().version, str(get_workers())
     except ImportError as error:

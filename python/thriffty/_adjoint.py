@@ -1,9 +1,9 @@
-"""Adjoints of transforms, which gradients need: the other direction, with factors at some points.
+"""Adjoints of transforms, for gradients: the opposite direction, with factors at some points.
 
-With the scales exchanged, the inverse of a Fourier transform of complex data is the adjoint of the
-forward transform, and the reverse. Two kinds need factors as well. Half a spectrum stands for all
-of it, so that each mode that is the conjugate of another counts twice. Cosine and sine transforms
-of types 2 and 3, and cosine transforms of type 1, weigh the points at their ends differently.
+For complex data, with the scales exchanged, the inverse Fourier transform is the adjoint of the
+forward transform and vice versa. Two kinds also need factors. Real transforms store half the
+spectrum, so each mode whose conjugate is not stored counts twice. Cosine and sine transforms of
+types 2 and 3, and cosine transforms of type 1, weight the points at their ends differently.
 """
 
 from __future__ import annotations
@@ -14,15 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ._cosines import ENDS
-from ._options import INVERSE_TYPES
-
-# The adjoint of a direction with one norm is the other direction with the norm beside it.
-EXCHANGED = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
+from ._cosines import ends
 
 
 class Factors(NamedTuple):
-    """What an axis is multiplied by before and after the other direction; None for ones."""
+    """The factors along an axis before and after the opposite direction; None if all are 1."""
 
     before: np.ndarray | None
     after: np.ndarray | None
@@ -37,11 +33,11 @@ def factors(kind: str, inverse: bool, points: int, modes: int) -> Factors:
     kind
         c2c, r2c, dct1 to dst4, none or tridiagonal.
     inverse
-        Whether the adjoint of the inverse is asked for.
+        Whether to return the factors for the adjoint of the inverse.
     points
         The length of the transform.
     modes
-        The number of lowest frequencies that are kept, of kinds c2c and r2c.
+        The number of lowest frequencies that are kept, for kinds c2c and r2c.
     """
     if kind in ("c2c", "none", "tridiagonal"):
         return Factors(None, None)
@@ -52,29 +48,28 @@ def factors(kind: str, inverse: bool, points: int, modes: int) -> Factors:
             twice[-1] = 1.0
         return Factors(None, twice) if inverse else Factors(1.0 / twice, None)
     family, type = kind[:3], int(kind[3])
-    # The adjoint is of the other direction's type.
-    other = type if inverse else INVERSE_TYPES[type]
-    before, after = ENDS.get((family, other), ((), ()))
+    # The adjoint has the type of the opposite direction.
+    before, after = ends(family, type, not inverse)
     return Factors(_at_ends(before, 2.0, points), _at_ends(after, 0.5, points))
 
 
-def _at_ends(ends: Sequence[int], factor: float, points: int) -> np.ndarray | None:
-    if not ends:
+def _at_ends(places: Sequence[int], factor: float, points: int) -> np.ndarray | None:
+    if not places:
         return None
     values = np.ones(points)
-    values[list(ends)] = factor
+    values[list(places)] = factor
     return values
 
 
 class PlanFactors(NamedTuple):
-    """The factors of this rank's bricks: one for each axis of what is multiplied."""
+    """The factors for this rank's bricks, one array for each axis."""
 
     before: tuple[np.ndarray | None, ...]
     after: tuple[np.ndarray | None, ...]
 
 
 def plan_factors(plan: Any, inverse: bool) -> PlanFactors:
-    """The factors for the adjoint of a direction of a plan, on this rank."""
+    """The factors for the adjoint of one direction of a plan, on this rank."""
     each = [
         factors(kind, inverse, points, modes)
         for kind, points, modes in zip(plan._kinds, plan._lengths, plan._modes)

@@ -1,16 +1,15 @@
-"""Transforms along some axes of whole arrays, by plans that the library keeps for later calls.
+"""Transforms of whole arrays along some axes, by plans that the library keeps for later calls.
 
-Axes that are not transformed are joined where they lie side by side. An array of any number of axes
-mostly has at most four then. Where it has more, a part of them is transformed first, and the rest
-after that:
+Neighbouring axes that are not transformed are joined, which leaves at most four axes in most cases.
+If more are left, some of them are transformed in a second call:
 
     apply(x, kinds):
-        order the axes as they lie in memory; copy x if there are gaps
-        while the joined axes are more than four: put off the slowest transformed axis
-        transform the rest by a call of the library
-        apply(result, what was put off)
+        order the axes as they are stored; copy x if there are gaps
+        while there are more than four joined axes: postpone the slowest transformed axis
+        transform the others by a call of the library
+        apply(result, the postponed axes)
 
-The inverse of a real transform goes the other way round: its halved axis comes last.
+The inverse of a real transform takes the postponed axes first, because its halved axis comes last.
 """
 
 from __future__ import annotations
@@ -43,24 +42,24 @@ _kept = _Kept()
 
 
 def clear_plans() -> None:
-    """Gives up the plans that earlier calls have made, and their threads."""
+    """Frees the plans that earlier calls have made, and their threads."""
     library = _library.serial()
     library.check(library.c.thriffty_clear_plans())
 
 
 def get_workers() -> int:
-    """The number of threads of calls without `workers`.
+    """The number of threads for calls without `workers`.
 
-    Unless :func:`set_workers` sets it, this is the value of ``THRIFFTY_THREADS``, or of
-    ``OMP_NUM_THREADS``, or the number of cores that the process may use by its affinity and by the
-    quota of its control group.
+    Unless :func:`set_workers` sets it, this is the value of ``THRIFFTY_THREADS``, else of
+    ``OMP_NUM_THREADS``, else the number of cores that the affinity of the process and the quota of
+    its control group allow.
     """
     return _kept.workers or _library.serial().c.thriffty_default_threads()
 
 
 @contextmanager
 def set_workers(workers: int) -> Iterator[None]:
-    """Sets the number of threads of calls without `workers`, in this thread and context."""
+    """Sets the number of threads for calls without `workers`, within a context on this thread."""
     before, _kept.workers = _kept.workers, _threads(workers)
     try:
         yield
@@ -69,7 +68,10 @@ def set_workers(workers: int) -> Iterator[None]:
 
 
 def _threads(workers: int | None) -> int:
-    """As SciPy counts: -1 is the default number, -2 one less. 0 is for the library to decide."""
+    """The number of threads, counted as in SciPy: -1 is the default and -2 one less.
+
+    The result is 0 if the library is to decide.
+    """
     if workers is None:
         return _kept.workers or 0
     threads = index(workers)
@@ -95,8 +97,8 @@ def apply(
 ) -> np.ndarray:
     """Transforms an array along the axes of `kinds`.
 
-    `mine`: `x` may be overwritten. `length`: of an inverse real transform, the points of physical
-    data along its halved axis. `out`: an array that may take the result, if it fits.
+    With `mine`, `x` may be overwritten. `length` is the number of points of physical data along the
+    halved axis of an inverse real transform. `out` takes the result if it fits.
     """
     how = _How(inverse, known_norm(norm), _threads(workers))
     if not kinds:
@@ -148,7 +150,7 @@ def _fits(place: np.ndarray, shape: tuple[int, ...], dtype: np.dtype) -> bool:
 
 
 class _How(NamedTuple):
-    """What the transforms along all axes share. 0 threads are for the library to decide."""
+    """The arguments that transforms along all axes share. With 0 threads the library decides."""
 
     inverse: bool
     norm: str
@@ -156,7 +158,7 @@ class _How(NamedTuple):
 
 
 class _Call:
-    """A call of the library except for the arrays."""
+    """A call of the library, complete except for the arrays."""
 
     def __init__(
         self,
@@ -178,7 +180,7 @@ class _Call:
         self._wanted = (request.transform, len(shape), *places)
 
     def run(self, x: np.ndarray, out: np.ndarray) -> None:
-        """Transforms `x` to `out`, which may be the same array."""
+        """Transforms `x` into `out`, which may be the same array."""
         arrays = (address(x), x.nbytes, address(out), out.nbytes)
         status = self._function(*self._wanted, *arrays)
         if status != 0:
@@ -186,14 +188,14 @@ class _Call:
 
 
 class _Step(NamedTuple):
-    """What one call does, after the axes of `first` and before those of `rest`."""
+    """One call, and the axes that are transformed before it (`first`) and after it (`rest`)."""
 
     first: Items
     rest: Items
-    # Of the result.
+    # The shape and type of the result.
     shape: tuple[int, ...]
     to: np.dtype
-    # None where there are no points.
+    # None if there are no points.
     call: _Call | None
 
 
@@ -209,7 +211,7 @@ def _step(
         if shape[axis] == 0 or length == 0:
             raise argument(f"points along axis {axis}", 0, "at least 1")
     inverse = how.inverse
-    # Of one point there is nothing to transform, and an axis of one point cannot be divided.
+    # Axes with one point need no transform, and cannot be divided.
     whole = tuple((axis, kind) for axis, kind in kinds if kind != "c2c" or shape[axis] > 1)
     now, later = _parts(shape, dict(whole or kinds))
     halved = next((axis for axis, kind in kinds if kind == "r2c"), None)
@@ -221,7 +223,7 @@ def _step(
         spectral[halved] = shape[halved] // 2 + 1
         to = np.dtype(COMPLEX[dtype.name])
     batch, points, named = _joined(physical, now)
-    # The halved axis is real at one end: it comes first, and last in an inverse transform.
+    # The halved axis, which is real at one end, comes first, and in an inverse transform last.
     first, rest = (later, ()) if inverse and halved is not None else ((), later)
     call = None
     if batch > 0 and 0 not in points:
@@ -230,7 +232,7 @@ def _step(
 
 
 def _parts(shape: tuple[int, ...], kinds: Kinds) -> tuple[Kinds, Items]:
-    """What a plan can transform at once, with the halved axis, and what comes apart from that."""
+    """The axes that one plan can transform, including the halved one, and the postponed axes."""
     now, later = dict(kinds), []
     while len(_joined(shape, now)[1]) > AXES:
         axis = min(axis for axis, kind in now.items() if kind != "r2c")
@@ -239,7 +241,7 @@ def _parts(shape: tuple[int, ...], kinds: Kinds) -> tuple[Kinds, Items]:
 
 
 def _joined(shape: Any, kinds: Kinds) -> tuple[int, tuple[int, ...], tuple[str, ...]]:
-    """The number of transforms that lie one after the other, and the axes of each with kinds."""
+    """The number of transforms stored one after another, and the points and kinds of each axis."""
     lengths: list[int] = []
     named: list[str] = []
     for axis, points in enumerate(shape):

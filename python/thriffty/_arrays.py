@@ -1,4 +1,4 @@
-"""Memory of arrays: NumPy's, those with `__cuda_array_interface__`, and those with DLPack."""
+"""The memory of arrays: NumPy arrays, and any with `__cuda_array_interface__` or DLPack."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ROW_MAJOR = [tuple(range(axes)) for axes in range(6)]
 
 
 class Memory(NamedTuple):
-    """Where an array is, and what it consists of."""
+    """Where an array is stored, and its shape and type."""
 
     address: int
     shape: tuple[int, ...]
@@ -35,7 +35,7 @@ class Memory(NamedTuple):
 
 
 def memory(array: Any) -> Memory | None:
-    """The memory of an array, or None for what is no array."""
+    """The memory of an array, or None if the object is not an array."""
     if isinstance(array, np.ndarray):
         return _of_numpy(array)
     torch = sys.modules.get("torch")
@@ -45,7 +45,7 @@ def memory(array: Any) -> Memory | None:
     if on_device is not None:
         return _of_interface(on_device)
     if hasattr(array, "__dlpack__"):
-        # What NumPy makes of it may be read-only; its owner may write all the same.
+        # NumPy's view may be read-only although the owner may write.
         same = _of_numpy(np.from_dlpack(array))
         return same._replace(writable=True)
     return None
@@ -54,7 +54,7 @@ def memory(array: Any) -> Memory | None:
 def address(array: np.ndarray) -> int:
     """The address of the first element."""
     try:
-        # Much faster than `array.ctypes.data`, for arrays that it is possible for.
+        # Much faster than `array.ctypes.data`, where it works.
         return ctypes.addressof(ctypes.c_char.from_buffer(array))
     except (TypeError, ValueError):
         return array.ctypes.data
@@ -83,7 +83,7 @@ def _of_torch(tensor: Any) -> Memory:
 def _of_interface(interface: dict) -> Memory:
     address, read_only = interface["data"]
     dtype, shape = np.dtype(interface["typestr"]), tuple(interface["shape"])
-    # The producer's work has to be done before ours begins, which may be on another stream.
+    # Our work may be on another stream, so the producer's has to finish first.
     stream = interface.get("stream")
     if stream is not None:
         _cuda().cuStreamSynchronize(ctypes.c_void_p(stream))
@@ -98,13 +98,13 @@ def _cuda() -> ctypes.CDLL:
 
 
 def is_packed(array: Memory, order: tuple[int, ...]) -> bool:
-    """Whether nothing lies between the elements, with axes in this order, slowest first."""
+    """Whether the elements are stored without gaps, axes in this order, slowest first."""
     if array.strides is None and order == _ROW_MAJOR[len(order)]:
         return True
     strides = array.strides or row_major_strides(array.shape, array.dtype.itemsize)
     step = array.dtype.itemsize
     for axis in reversed(order):
-        # One element has no next one.
+        # With one element there is no stride.
         if array.shape[axis] > 1 and strides[axis] != step:
             return 0 in array.shape
         step *= array.shape[axis]
@@ -121,7 +121,7 @@ def row_major_strides(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
 
 
 def empty_like(array: Any, shape: Sequence[int], dtype: np.dtype, order: Sequence[int]) -> Any:
-    """A new array of the same library, on the same device, with axes in this order in memory."""
+    """A new array of the same library, on the same device, with this order of axes in memory."""
     library = type(array).__module__.partition(".")[0]
     packed = [shape[axis] for axis in order]
     if library == "torch":
@@ -139,7 +139,7 @@ def copied(array: Any) -> np.ndarray:
 
 
 class DeviceArray:
-    """An array in a plan's device memory, which CuPy, torch and others read and write."""
+    """An array in a plan's device memory, for CuPy, torch and others to read and write."""
 
     def __init__(
         self, address: int, shape: Sequence[int], dtype: np.dtype, strides: Any, plan: Any
@@ -155,7 +155,7 @@ class DeviceArray:
 
 
 def lent(address: int, size: int, on_device: bool, plan: Any) -> Any:
-    """Memory of a plan, which lives as long as what this returns."""
+    """An array in memory that a plan has allocated. It keeps the plan alive."""
     if on_device:
         return DeviceArray(address, (size,), np.dtype(np.uint8), None, plan)
     room: Any = (ctypes.c_uint8 * size).from_address(address)
@@ -164,7 +164,7 @@ def lent(address: int, size: int, on_device: bool, plan: Any) -> Any:
 
 
 def view(room: Any, shape: Sequence[int], dtype: np.dtype, order: Sequence[int]) -> Any:
-    """The beginning of memory as an array with axes in this order in memory."""
+    """The beginning of a buffer, viewed as an array with this order of axes in memory."""
     packed = [shape[axis] for axis in order]
     places = np.argsort(order).tolist()
     if isinstance(room, np.ndarray):

@@ -1,7 +1,7 @@
 """The methods of a process group as the functions of `thriffty_group_callbacks`.
 
-Functions of C have addresses, and methods take the bytes that are there: :class:`Callbacks` is the
-way from one to the other. ctypes holds the GIL only while a callback runs.
+C passes addresses, and the methods take bytes: :class:`Callbacks` converts between the two. ctypes
+holds the GIL only while a callback runs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 _SIZES = POINTER(c_size_t)
 _REQUEST = POINTER(c_uint64)
 
-# The functions after the size of the struct. C has texts as addresses.
+# The functions that follow the size of the struct. Strings of C are addresses.
 _TYPES: dict[str, Any] = {
     "allgather": CFUNCTYPE(c_int32, c_void_p, c_void_p, c_void_p, c_size_t),
     "alltoallv": CFUNCTYPE(c_int32, c_void_p, c_void_p, _SIZES, _SIZES, c_void_p, _SIZES, _SIZES),
@@ -43,7 +43,7 @@ def view(address: int | None, bytes: int) -> memoryview:
 
 
 class DeviceBytes:
-    """Bytes in memory of a device, which CuPy, Numba and torch take as an array."""
+    """Bytes in device memory, which CuPy, Numba and torch can view as an array."""
 
     def __init__(self, address: int, bytes: int) -> None:
         self.bytes = bytes
@@ -56,7 +56,7 @@ class DeviceBytes:
 
 
 def fill(rooms: Sequence[memoryview], parts: Sequence[Any]) -> None:
-    """Copies what each rank has sent to its room."""
+    """Copies what each rank has sent into the buffer for it."""
     if len(parts) != len(rooms):
         raise ValueError(f"found the bytes of {len(parts)} ranks, expected {len(rooms)}")
     for rank, (room, part) in enumerate(zip(rooms, parts)):
@@ -70,16 +70,16 @@ def fill(rooms: Sequence[memoryview], parts: Sequence[Any]) -> None:
 class Callbacks:
     """The functions of a group.
 
-    The group's ``allgather(mine, rooms)`` and ``alltoallv(parts, rooms)`` take lists of memory with
-    one element for each rank, and ``device_alltoallv(parts, rooms)`` those of :class:`DeviceBytes`.
-    An exception in any of its methods becomes the text of `error`, and all later calls fail, too.
+    The group's ``allgather(mine, rooms)`` and ``alltoallv(parts, rooms)`` take lists of buffers,
+    one for each rank. ``device_alltoallv(parts, rooms)`` takes lists of :class:`DeviceBytes`. If
+    any method raises an exception, `error` gets its text, and all later calls fail, too.
     """
 
     def __init__(self, group: Any, size: int) -> None:
         self._group, self._size = group, size
         self._failed: Any = None
         self._name: Any = None
-        # What the group and the library know of each message.
+        # The group's and the library's handle of each message.
         self._under_way: dict[int, tuple[Any, memoryview | None]] = {}
         self._requests = 0
         calls = {
@@ -103,7 +103,7 @@ class Callbacks:
     def _try(self, call: Callable[..., Any], *arguments: Any) -> Any:
         try:
             return call(*arguments)
-        except BaseException as why:  # Whatever it is, C cannot pass it on.
+        except BaseException as why:  # C cannot propagate an exception of any kind.
             words = f"{type(why).__name__}: {why}".encode(errors="backslashreplace")
             self._failed = ctypes.create_string_buffer(words)
             return None
@@ -121,7 +121,7 @@ class Callbacks:
         self._group.allgather(view(mine, bytes), rooms)
 
     def _alltoallv_of(self, method: str, memory: Callable[[int, int], Any]) -> Callable[..., None]:
-        """The function of C of a method that takes lists of this kind of memory."""
+        """The C function for a method that takes lists of this kind of buffer."""
 
         def alltoallv(
             send: int, sends: Any, froms: Any, recv: int, receives: Any, tos: Any

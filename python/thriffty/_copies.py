@@ -1,4 +1,4 @@
-"""Copies between arrays of all ranks, and the ghost points around bricks."""
+"""Copies between the arrays of all ranks, and into the ghost points around bricks."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from ._library import Subarray
 from ._options import Slices, argument, brick_of, integer
 from ._plan import Plan
 
-# A brick, as one slice for each axis, and the array that has it.
+# A brick, as one slice for each axis, and the array that contains it.
 Part = tuple[Slices, Any]
 
 
 class ParallelCopy(_library.Uncopied):
-    """Copies bricks of arrays to bricks of arrays, of all ranks of a plan.
+    """Copies between bricks of arrays on all ranks of a plan.
 
     Each rank has any number of sources and targets, which may be views of larger arrays with any
-    strides. Views of one array may be sources and targets if these lie apart. Each point of the
-    targets comes from the source that has it, on whichever rank. Sources are disjoint, and have all
-    points of the targets. Collective, as :meth:`run` is.
+    strides. Views of one array may be both sources and targets if they do not overlap. Each point
+    of the targets comes from the source that contains it, on any rank. Sources must be disjoint and
+    contain all points of the targets. The constructor and :meth:`run` are collective.
 
     Parameters
     ----------
     plan : Plan
-        The copy is of data like that of one side of this plan: the same grid, dtype and batch, on
-        the host or on its device.
+        The copied data has the grid, dtype and batch of one side of this plan, and is on the same
+        device.
     sources, targets : sequence of (slices, array)
         A brick of the grid, one slice for each axis, and an array of its shape, after the axis of
-        batches if there is one: NumPy's, or on a device one with ``__cuda_array_interface__``. The
-        copy keeps the arrays, and uses them in each run.
+        batches if there is one: of NumPy, or on a device with ``__cuda_array_interface__``. The
+        copy keeps the arrays and uses them in each run.
     side : {"input", "output"}
         The side of the plan.
 
     Examples
     --------
-    From a field with ghost points to the plan's own brick, and back:
+    Copy from a field with ghost points to the plan's own brick, and back:
 
     >>> import numpy as np, thriffty
     >>> plan = thriffty.Plan((4, 6))
@@ -78,7 +78,7 @@ class ParallelCopy(_library.Uncopied):
         if not isinstance(plan, Plan):
             raise argument("plan", type(plan).__name__, "a Plan")
         self._handle = ctypes.c_void_p()
-        # A process group lives as long as the copy.
+        # Keeps a process group alive as long as the copy.
         self._comm, self._library, self._ranks = plan._comm, plan._library, plan._ranks
 
     def _create(self, status: int) -> None:
@@ -87,10 +87,10 @@ class ParallelCopy(_library.Uncopied):
         self._number = 0 if self._ranks is None else self._ranks.number()
 
     def run(self) -> None:
-        """Copies. Collective."""
+        """Runs the copy. Collective."""
         if not self._made:
             raise _library.Error("the copy is closed")
-        # What others have queued on devices has to be done.
+        # Work that others have queued on devices has to finish first.
         for array in self._kept():
             _arrays.memory(array)
         self._library.check(self._library.c.thriffty_copy_run(self._handle, *self._pointers))
@@ -121,21 +121,21 @@ class ParallelCopy(_library.Uncopied):
 
 
 class Halo(ParallelCopy):
-    """Fills ghost points of arrays, also those of edges and corners, from the ranks that have them.
+    """Fills the ghost points of arrays, also at edges and corners, from the ranks that have them.
 
-    Collective, as :meth:`run` is.
+    The constructor and :meth:`run` are collective.
 
     Parameters
     ----------
     plan : Plan
-        As of :class:`ParallelCopy`.
+        As for :class:`ParallelCopy`.
     arrays : sequence of (slices, array)
-        A brick of the grid, and an array of the brick with its ghost points.
+        A brick of the grid, and an array of the brick and its ghost points.
     lower, upper : int or sequence of int
         Ghost points below and above each brick, along each axis.
     periodic : bool or sequence of bool
-        Along each axis, whether the grid continues at its other end. Otherwise ghost points beyond
-        the grid stay as they are.
+        Whether the grid is periodic along each axis. If not, ghost points beyond the grid keep
+        their values.
     side : {"input", "output"}
         The side of the plan.
 
@@ -181,7 +181,7 @@ class Halo(ParallelCopy):
 
 
 class _Arrays:
-    """Arrays and the bricks in them. Views of one array are one array with several bricks."""
+    """Arrays and the bricks in them. Views of one array count as one array with several bricks."""
 
     def __init__(self, plan: Plan, side: int, written: bool = False) -> None:
         self.shape = plan.shape if side == 0 else plan.spectral_shape
@@ -191,11 +191,11 @@ class _Arrays:
         self.written = written
         self.device = plan._on_device
         self.axes = len(self.shape)
-        # With the address of each.
+        # Each with its address.
         self.subarrays: list[tuple[Subarray, int]] = []
         self.kept: list[Any] = []
         self.on_device: list[Any] = []
-        # The number of each array that views are of, and the lowest address of a view.
+        # The number of each underlying array, and the lowest address of its views.
         self.numbers: dict[int, int] = {}
         self.lowest: list[int] = []
 
@@ -228,7 +228,7 @@ class _Arrays:
             raise argument(what, "a read-only array", "one that can be written")
         size = found.dtype.itemsize
         strides = found.strides or _arrays.row_major_strides(found.shape, size)
-        # An axis with one element has no next one.
+        # An axis with one element has no stride.
         steps = [step if n > 1 else 0 for n, step in zip(found.shape, strides)]
         if not empty and any(
             step < 0 or step % size or (step == 0) != (n == 1)
@@ -259,7 +259,7 @@ class _Arrays:
         self.subarrays.append((subarray, address))
 
     def _begin(self, address: int) -> int:
-        """Where an array may begin. On devices that is at multiples of 16 bytes."""
+        """Where an array may begin: on devices, at multiples of 16 bytes."""
         return address - address % 16 if self.device else address
 
     def structs(self) -> tuple[int, Any]:
@@ -275,12 +275,12 @@ class _Arrays:
 
 
 def _is_known(array: Any) -> bool:
-    """Whether it is of NumPy, or on a device."""
+    """Whether it is a NumPy array, or one on a device."""
     return isinstance(array, np.ndarray) or hasattr(array, "__cuda_array_interface__")
 
 
 def _root(array: Any) -> Any:
-    """The array that a view is of, of the same library."""
+    """The array of the same library under a view."""
     while True:
         base = getattr(array, "base", getattr(array, "_base", None))
         if not _is_known(base):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,21 +20,35 @@ from ._functions import (
     is_mine,
     number_type,
     one_axis,
+    public,
     resized,
-    signed_like,
     with_lengths,
 )
 from ._options import INVERSE_TYPES, argument
+from ._wrappers import Function
 
-# By family and type: the points that are multiplied by the root of 2 before an orthogonal
-# transform, and those that are divided by it afterwards.
-ENDS: dict[tuple[str, int], tuple[tuple[int, ...], tuple[int, ...]]] = {
-    ("dct", 1): ((0, -1), (0, -1)),
-    ("dct", 2): ((), (0,)),
-    ("dct", 3): ((0,), ()),
-    ("dst", 2): ((), (-1,)),
-    ("dst", 3): ((-1,), ()),
+
+class Ends(NamedTuple):
+    """What makes a cosine or sine transform orthogonal, up to a factor."""
+
+    # The points that are multiplied by the root of 2 before the transform.
+    before: tuple[int, ...] = ()
+    # The points that are divided by it afterwards.
+    after: tuple[int, ...] = ()
+
+
+_ENDS = {
+    ("dct", 1): Ends((0, -1), (0, -1)),
+    ("dct", 2): Ends((), (0,)),
+    ("dct", 3): Ends((0,), ()),
+    ("dst", 2): Ends((), (-1,)),
+    ("dst", 3): Ends((-1,), ()),
 }
+
+
+def ends(family: str, type: int, inverse: bool) -> Ends:
+    """The points at the ends of an axis that an orthogonal transform scales."""
+    return _ENDS.get((family, INVERSE_TYPES[type] if inverse else type), Ends())
 
 
 @lru_cache(maxsize=4096)
@@ -56,26 +70,40 @@ def _extent(
 
 
 def _r2r(
+    function: Function,
     x: ArrayLike,
-    family: str,
-    inverse: bool,
-    type: int,
-    s: Lengths,
-    axes: Axes,
-    norm: str | None,
-    overwrite_x: bool,
-    workers: int | None,
-    orthogonalize: bool | None,
-    out: Any,
+    type: int = 2,
+    s: Lengths = None,
+    axes: Axes = None,
+    norm: str | None = None,
+    overwrite_x: bool = False,
+    workers: int | None = None,
+    *,
+    orthogonalize: bool | None = None,
+    out: Any = None,
 ) -> np.ndarray:
+    """The cosine transform of type 1 to 4 along `axes`.
+
+    Parameters
+    ----------
+    x : array_like
+        Real or complex.
+    type : int
+        The type, 2 by default.
+    orthogonalize : bool, optional
+        Whether to scale the first or last points such that the transform is orthogonal up to a
+        factor; by default only with ``norm="ortho"``.
+
+    The other arguments are the same as for :func:`fftn`.
+    """
     check(out)
+    family, inverse = function
     numbers = np.asarray(x)
     numbers = numbers.astype(number_type(numbers.dtype), copy=False)
     axes, lengths = _extent(family, type, numbers.shape, integers(s), integers(axes))
     numbers = resized(numbers, with_lengths(numbers.shape, axes, lengths))
     orthogonal = norm == "ortho" if orthogonalize is None else orthogonalize
-    ends = ENDS.get((family, INVERSE_TYPES[type] if inverse else type), ((), ()))
-    before, after = ends if orthogonal else ((), ())
+    before, after = ends(family, type, inverse) if orthogonal else Ends()
     mine = is_mine(numbers, x, overwrite_x)
     if before and not mine:
         numbers, mine = numbers.copy(), True
@@ -86,120 +114,35 @@ def _r2r(
     return give(result, out)
 
 
+def _r2r_along_one(
+    function: Function,
+    x: ArrayLike,
+    type: int = 2,
+    n: int | None = None,
+    axis: int = -1,
+    norm: str | None = None,
+    overwrite_x: bool = False,
+    workers: int | None = None,
+    *,
+    orthogonalize: bool | None = None,
+    out: Any = None,
+) -> np.ndarray:
+    s, axes = one_axis(n, axis)
+    named = {"orthogonalize": orthogonalize, "out": out}
+    return _r2r(function, x, type, s, axes, norm, overwrite_x, workers, **named)
+
+
 def _scale(x: np.ndarray, axes: tuple[int, ...], points: tuple[int, ...], factor: float) -> None:
     for axis in axes:
         for point in points:
             x[(slice(None),) * axis + (point,)] *= factor
 
 
-def dctn(
-    x: ArrayLike,
-    type: int = 2,
-    s: Lengths = None,
-    axes: Axes = None,
-    norm: str | None = None,
-    overwrite_x: bool = False,
-    workers: int | None = None,
-    *,
-    orthogonalize: bool | None = None,
-    out: Any = None,
-) -> np.ndarray:
-    """The cosine transform of one of the types 1 to 4 along `axes`.
-
-    Parameters
-    ----------
-    x : array_like
-        Real or complex.
-    type : int
-        2 by default.
-    orthogonalize : bool, optional
-        The first or last points are scaled such that the transform is orthogonal up to a factor;
-        by default with ``norm="ortho"``.
-
-    Other arguments are those of :func:`fftn`.
-    """
-    more = (norm, overwrite_x, workers, orthogonalize, out)
-    return _r2r(x, "dct", False, type, s, axes, *more)
-
-
-def idctn(
-    x: ArrayLike,
-    type: int = 2,
-    s: Lengths = None,
-    axes: Axes = None,
-    norm: str | None = None,
-    overwrite_x: bool = False,
-    workers: int | None = None,
-    *,
-    orthogonalize: bool | None = None,
-    out: Any = None,
-) -> np.ndarray:
-    """The inverse of :func:`dctn`."""
-    more = (norm, overwrite_x, workers, orthogonalize, out)
-    return _r2r(x, "dct", True, type, s, axes, *more)
-
-
-def dstn(
-    x: ArrayLike,
-    type: int = 2,
-    s: Lengths = None,
-    axes: Axes = None,
-    norm: str | None = None,
-    overwrite_x: bool = False,
-    workers: int | None = None,
-    *,
-    orthogonalize: bool | None = None,
-    out: Any = None,
-) -> np.ndarray:
-    """The sine transform of one of the types 1 to 4 along `axes`; arguments as of :func:`dctn`."""
-    more = (norm, overwrite_x, workers, orthogonalize, out)
-    return _r2r(x, "dst", False, type, s, axes, *more)
-
-
-def idstn(
-    x: ArrayLike,
-    type: int = 2,
-    s: Lengths = None,
-    axes: Axes = None,
-    norm: str | None = None,
-    overwrite_x: bool = False,
-    workers: int | None = None,
-    *,
-    orthogonalize: bool | None = None,
-    out: Any = None,
-) -> np.ndarray:
-    """The inverse of :func:`dstn`."""
-    more = (norm, overwrite_x, workers, orthogonalize, out)
-    return _r2r(x, "dst", True, type, s, axes, *more)
-
-
-@signed_like(dctn, s="n", axes="axis")
-def dct(
-    x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, *more: Any, **named: Any
-) -> np.ndarray:
-    """:func:`dctn` along one axis, of `n` points."""
-    return dctn(x, type, *one_axis(n, axis), *more, **named)
-
-
-@signed_like(idctn, s="n", axes="axis")
-def idct(
-    x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, *more: Any, **named: Any
-) -> np.ndarray:
-    """The inverse of :func:`dct`."""
-    return idctn(x, type, *one_axis(n, axis), *more, **named)
-
-
-@signed_like(dstn, s="n", axes="axis")
-def dst(
-    x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, *more: Any, **named: Any
-) -> np.ndarray:
-    """:func:`dstn` along one axis, of `n` points."""
-    return dstn(x, type, *one_axis(n, axis), *more, **named)
-
-
-@signed_like(idstn, s="n", axes="axis")
-def idst(
-    x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, *more: Any, **named: Any
-) -> np.ndarray:
-    """The inverse of :func:`dst`."""
-    return idstn(x, type, *one_axis(n, axis), *more, **named)
+dctn = public("dctn", _r2r)
+idctn = public("idctn", _r2r)
+dstn = public("dstn", _r2r)
+idstn = public("idstn", _r2r)
+dct = public("dct", _r2r_along_one)
+idct = public("idct", _r2r_along_one)
+dst = public("dst", _r2r_along_one)
+idst = public("idst", _r2r_along_one)

@@ -1,4 +1,4 @@
-"""What a plan says of its grid, its arrays, and how it transforms."""
+"""The properties of a plan: its grid, its arrays, and how it transforms."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ._options import Request
 
 
 class WireError(NamedTuple):
-    """What encoded messages have lost, relative to the l2 norm of the result."""
+    """The error of encoded messages, relative to the l2 norm of the result."""
 
     estimate: float
     bound: float
 
 
 class Described:
-    """A plan, as far as it is described."""
+    """The properties of a plan."""
 
     _library: Library
 
@@ -50,12 +50,12 @@ class Described:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Points of the physical grid, of all ranks together."""
+        """The shape of the whole physical grid."""
         return self._global_shapes[0]
 
     @property
     def spectral_shape(self) -> tuple[int, ...]:
-        """Points of the spectral grid, of all ranks together."""
+        """The shape of the whole spectral grid."""
         return self._global_shapes[1]
 
     @property
@@ -100,7 +100,7 @@ class Described:
 
     @property
     def workspace_bytes(self) -> int:
-        """Bytes that the plan holds on this rank beside input and output."""
+        """Bytes that the plan holds on this rank in addition to input and output."""
         return self._workspace_bytes
 
     @property
@@ -110,16 +110,16 @@ class Described:
 
     @property
     def report(self) -> str:
-        """Why the recipe was chosen, and the candidates with expected and measured times."""
+        """Why the recipe was chosen, and the expected and measured times of the candidates."""
         return self._library.text(self._library.c.thriffty_plan_report, self._open())
 
     @property
     def timings(self) -> dict[str, float | int]:
-        """Where the time went on this rank since the plan was made or `clear_timings` was called.
+        """Where this rank spent its time since the plan was made or `clear_timings` was called.
 
-        Seconds of ``pack``, ``exchange``, ``unpack``, ``own``, ``shared`` and ``fft``, and the
-        numbers of bytes ``sent`` and ``forwarded`` and of ``reals`` in them. If the plan has
-        several threads, times are those of the first.
+        The seconds spent in ``pack``, ``exchange``, ``unpack``, ``own``, ``shared`` and ``fft``,
+        the numbers of bytes ``sent`` and ``forwarded``, and the number of ``reals`` in them. If the
+        plan has several threads, only the first is timed.
         """
         found = Timings()
         c = self._library.c
@@ -127,12 +127,12 @@ class Described:
         return {name: getattr(found, name) for name, _ in Timings._fields_[1:]}
 
     def clear_timings(self) -> None:
-        """Sets all times of this rank to zero."""
+        """Resets the timings of this rank to zero."""
         self._library.check(self._library.c.thriffty_plan_clear_timings(self._open()))
 
     @property
     def wire_error(self) -> WireError:
-        """What encoded messages lost in the last transform; zeros if none lost anything."""
+        """The error of encoded messages in the last transform; zeros if they were lossless."""
         estimate, bound = ctypes.c_double(), ctypes.c_double()
         c = self._library.c
         self._library.check(c.thriffty_plan_wire_error(self._open(), estimate, bound))

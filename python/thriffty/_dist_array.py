@@ -1,8 +1,8 @@
-"""Arrays that are this rank's part of a distributed one, with the names of mpi4py-fft.
+"""Arrays that are this rank's part of a distributed array, with the names of mpi4py-fft.
 
-`DistArray` and `newDistArray` take the arguments that they take there. Left out are files
-(`write`, `read`) and the classes `Pencil`, `Subcomm` and `Transfer`: `DistArray.redistribute` and
-`thriffty.Plan` do what these are for.
+`DistArray` and `newDistArray` take the same arguments as in mpi4py-fft. Files (`write`, `read`) and
+the classes `Pencil`, `Subcomm` and `Transfer` are left out: use `DistArray.redistribute` and
+`thriffty.Plan` instead.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ._mpi import Ranks
 from ._options import argument
 from ._plan import Plan
 
-# Elements of these sizes can be moved, as the bits of such numbers.
+# Elements of these sizes can be moved, as the bits of these types.
 _MOVED_AS = {4: np.float32, 8: np.float64, 16: np.complex128}
 
 
@@ -31,33 +31,34 @@ class DistArray(np.ndarray):
     Parameters
     ----------
     global_shape
-        The shape of the whole array, that of the tensor first.
+        The shape of the whole array, with the axes of the tensor first.
     subcomm
-        The grid of ranks of MPI_COMM_WORLD: a number of parts per axis, 0 for any. Or the
-        `subcomm` of another array. By default any number along all axes but one.
+        The grid of ranks of MPI_COMM_WORLD: the number of parts along each axis, where 0 leaves the
+        number open. Or the `subcomm` of another array. By default one axis is not cut, and the
+        number of parts is open along the others.
     val
         The value of all elements, if there is no `buffer`.
     dtype
         The type of elements.
     buffer, strides
-        Memory of this rank's part, as for `numpy.ndarray`.
+        The memory of this rank's part, as for `numpy.ndarray`.
     alignment
-        The axis that is not cut: by default the last that may be. It does not count those of the
-        tensor.
+        The axis that is not cut, counted without the axes of the tensor: by default the last one
+        possible.
     rank
-        The number of leading axes that are components of a tensor. These are never cut.
+        The number of leading axes for the components of a tensor. They are never cut.
 
     Notes
     -----
-    A result has the distribution of its operands if each of its points is where they have it: after
-    functions of each point alone (arithmetic and other ufuncs, `real`, `imag`), in components of a
-    tensor and in sums or other reductions over them, and in copies (`copy`, `astype`,
-    `numpy.zeros_like`). Everything else gives an array without a distribution, often a plain one:
-    slices, transposed and reshaped views, products of matrices, whatever moves elements, such as
-    `numpy.sort` and `numpy.roll`, and arithmetic of arrays with different distributions.
+    A result keeps the distribution of its operands if its points stay in place. This holds for
+    functions of single points (arithmetic and other ufuncs, `real`, `imag`), for components of a
+    tensor and reductions over them, and for copies (`copy`, `astype`, `numpy.zeros_like`).
+    Everything else returns an array without a distribution, often a plain one: slices, transposed
+    and reshaped views, matrix products, functions that move elements, such as `numpy.sort` and
+    `numpy.roll`, and arithmetic of arrays with different distributions.
 
-    `copy.deepcopy` keeps the distribution. pickle does if there is one rank, and refuses an array
-    of several. An array with a single axis is not distributed.
+    `copy.deepcopy` keeps the distribution. So does pickle on one rank; it refuses an array that
+    several ranks share. An array with a single axis is not distributed.
     """
 
     _layout: Layout | None = None
@@ -106,7 +107,7 @@ class DistArray(np.ndarray):
             return _distributed(result, self._layout)
         if function in _POINTWISE:
             return result
-        # Others may move elements within a copy that has the distribution.
+        # Other functions may move elements, in a copy that still has the distribution.
         given = (*args, *named.values())
         if type(result) in (list, tuple):
             return type(result)(_unless_given(part, given) for part in result)
@@ -130,20 +131,20 @@ class DistArray(np.ndarray):
         return _distributed(super().copy(order), self._layout)
 
     def astype(self, dtype: Any, *args: Any, **named: Any) -> Any:
-        """As of `numpy.ndarray`; a copy, or this array, with the same distribution."""
+        """As in `numpy.ndarray`: a copy, or this array, with the same distribution."""
         result = super().astype(dtype, *args, **named)
         is_plain = type(result) is np.ndarray
         return result if is_plain else _distributed(result, self._layout)
 
     def squeeze(self, axis: Any = None) -> np.ndarray:
-        """A plain array: NumPy's would be this one itself, on ranks with nothing to squeeze."""
+        """A plain array, even if there is nothing to squeeze, where NumPy returns `self`."""
         return _plain(super().squeeze(axis))
 
     def __copy__(self) -> DistArray:
         return self.copy("K")
 
     def __deepcopy__(self, memo: Any) -> DistArray:
-        # Distributions are never changed, and communicators not copied.
+        # Distributions are immutable, and communicators are not copied.
         return self.copy("K")
 
     def __reduce__(self) -> Any:
@@ -179,7 +180,7 @@ class DistArray(np.ndarray):
     def pencil(self) -> Layout:
         """The distribution: `shape`, `subshape`, `substart`, `subcomm` and `axis`."""
         layout = self._layout
-        # The shape of an array can be set.
+        # NumPy lets programs set the shape of an array.
         if layout is None or self.shape[-len(layout.shape) :] != layout.subshape:
             found = f"a view or a result of shape {self.shape} without a distribution"
             raise argument("array", found, "a whole DistArray, or components of one")
@@ -197,12 +198,12 @@ class DistArray(np.ndarray):
 
     @property
     def dimensions(self) -> int:
-        """The number of axes without those of the tensor."""
+        """The number of axes, without the axes of the tensor."""
         return len(self.pencil.shape)
 
     @property
     def alignment(self) -> int:
-        """The axis that is not cut, without those of the tensor."""
+        """The axis that is not cut, counted without the axes of the tensor."""
         return self.pencil.axis
 
     @property
@@ -217,7 +218,7 @@ class DistArray(np.ndarray):
 
     @property
     def subcomm(self) -> Cuts:
-        """The number of parts of each axis, and which of them is here."""
+        """The number of parts of each axis, and which of them this rank has."""
         return Cuts(self.pencil.comm, (AxisCut(1, 0),) * self.rank + self.pencil.subcomm)
 
     @property
@@ -240,7 +241,7 @@ class DistArray(np.ndarray):
         Returns
         -------
         numpy.ndarray or None
-            The part, on rank 0; None elsewhere.
+            The part on rank 0, and None on the others.
         """
         wanted = agree(self._ranks(), lambda: self._indices(gslice))
         kept = [len(i) for i, item in zip(wanted, gslice) if isinstance(item, slice)]
@@ -273,20 +274,20 @@ class DistArray(np.ndarray):
         return wanted
 
     def redistribute(self, axis: int | None = None, out: DistArray | None = None) -> DistArray:
-        """The same array, distributed in another way. Collective.
+        """The same array with another distribution. Collective.
 
         Parameters
         ----------
         axis
-            The axis that is not cut any more: the present one is cut in its stead.
+            The axis that is no longer cut. The axis that was whole is cut instead.
         out
-            An array to write to, of the same global shape and type, and any distribution over the
-            same communicator.
+            An array for the result, with the same global shape and type, and with any distribution
+            over the same communicator.
 
         Returns
         -------
         DistArray
-            `out`, if given. Otherwise a new array, or this one if `axis` is not cut already.
+            `out` if given. Otherwise a new array, or this one if `axis` is not cut.
         """
         source = self.pencil
         axis = agree(self._ranks(), lambda: self._checked_axis(axis, out))
@@ -303,7 +304,7 @@ class DistArray(np.ndarray):
         return out
 
     def _checked_axis(self, axis: int | None, out: Any) -> int | None:
-        """The axis counted from the front, if these are what `redistribute` takes."""
+        """The axis counted from the front, after checking the arguments of `redistribute`."""
         if self.dtype.itemsize not in _MOVED_AS:
             raise argument("dtype", self.dtype, "elements of 4, 8 or 16 bytes")
         axis = None if axis is None else axis_of(axis, self.dimensions)
@@ -323,8 +324,8 @@ class DistArray(np.ndarray):
         return axis
 
 
-# Functions of NumPy that call ufuncs alone, or make an array like another: their results have a
-# distribution where they may.
+# NumPy functions that only call ufuncs or make an array like another: their results may keep a
+# distribution.
 _POINTWISE = frozenset(
     getattr(np, name, None)
     for name in (
@@ -339,12 +340,12 @@ def _plain(array: Any) -> Any:
 
 
 def _unless_given(array: Any, given: Sequence[Any]) -> Any:
-    """A plain array, or one of those that a function was given."""
+    """A plain array, unless it is one of the arguments of the function."""
     return array if any(array is one for one in given) else _plain(array)
 
 
 def _distributed(array: Any, layout: Layout | None) -> Any:
-    """An array with a distribution; a plain one if it has none, or another shape."""
+    """An array with this distribution, or a plain one if there is none or the shape differs."""
     if not isinstance(array, np.ndarray):
         return array
     if layout is None or array.shape[-len(layout.shape) :] != layout.subshape:
@@ -356,7 +357,7 @@ def _distributed(array: Any, layout: Layout | None) -> Any:
 
 
 def _layout_after(ufunc: Any, method: str, inputs: Sequence[Any], axis: Any) -> Layout | None:
-    """The distribution of what a ufunc makes, if it has one. `axis` is that of a reduction."""
+    """The distribution of the result of a ufunc, if any. `axis` is the axis of a reduction."""
     arrays = [array for array in inputs if isinstance(array, DistArray) and array._layout]
     if not arrays or ufunc.signature is not None:
         return None
@@ -367,14 +368,14 @@ def _layout_after(ufunc: Any, method: str, inputs: Sequence[Any], axis: Any) -> 
         return first
     if method not in ("reduce", "accumulate") or axis is None:
         return None
-    # Each point stays where it is if the axes are those of the tensor.
+    # Points stay in place if the reduction is over axes of the tensor.
     (array,), axes = arrays, axis if isinstance(axis, tuple) else (axis,)
     rank = array.ndim - len(first.shape)
     return first if all(axis % array.ndim < rank for axis in axes) else None
 
 
 def _check_out(inputs: Sequence[Any], layout: Layout | None, out: Sequence[Any]) -> None:
-    """Refuses a result that has another distribution than the array that is to take it."""
+    """Refuses an `out` whose distribution differs from the distribution of the result."""
     if not any(isinstance(array, DistArray) and array._layout for array in inputs):
         return
     for array in out:
@@ -388,14 +389,14 @@ def _is_same(one: Layout, other: Layout) -> bool:
 
 
 def _not_cut(part: np.ndarray, shape: tuple[int, ...], axis: int) -> DistArray:
-    """An array that one process has all of."""
+    """This array with the distribution of one that a single process has."""
     array = part.view(DistArray)
     array._layout = Layout(shape, Cuts.of_grid(None, [1] * len(shape)), axis)
     return array
 
 
 def _move(source: DistArray, target: DistArray) -> None:
-    """Copies a distributed array to one of another distribution."""
+    """Copies a distributed array to one with another distribution."""
     before, after = source.pencil, target.pencil
     if before.subcomm == after.subcomm:
         target.v[...] = source.v
@@ -414,9 +415,9 @@ def _move(source: DistArray, target: DistArray) -> None:
 def _folded(
     before: Layout, after: Layout
 ) -> tuple[tuple[int, ...], tuple[slice, ...], tuple[slice, ...]]:
-    """The shape and both parts of this rank, with as few axes as describe the same memory.
+    """The shape and both parts of this rank, with the fewest axes that describe the same memory.
 
-    An axis that is cut neither before nor after becomes part of the one in front of it.
+    An axis that is cut neither before nor after is merged into the one in front of it.
     """
     shape: list[int] = []
     parts: tuple[list[slice], list[slice]] = ([], [])
@@ -443,12 +444,12 @@ def newDistArray(
     pfft
         The transform.
     forward_output
-        Whether the array is for spectral data, which `forward` writes; otherwise for physical.
+        Whether the array is for spectral data, the output of `forward`, or for physical data.
     val
         The value of all elements.
     rank
-        0 for a scalar field, 1 for a vector field with as many components as the grid has axes, 2
-        for a matrix field.
+        0 for a scalar field, 1 for a vector field with one component per axis of the grid, 2 for a
+        matrix field.
     view
         Whether to return a plain array, whose `base` is the `DistArray`.
     """

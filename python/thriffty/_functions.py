@@ -1,29 +1,29 @@
-"""The names and arguments of ``scipy.fft`` and ``numpy.fft``, for arrays of one process.
+"""The functions of ``scipy.fft`` and ``numpy.fft``, with their names and arguments.
 
-Beyond those, `out` takes the result, as in NumPy, whose name `a` for the array works as well.
-`workers` is the number of threads: by default :func:`get_workers`, -1 is the same and -2 one less.
-With `overwrite_x` the result may take the memory of `x`. float16, integers and lists become float32
-or float64; long doubles are refused.
+As in NumPy, `out` takes the result, and the array can be passed as `a`. `workers` is the number of
+threads: -1 stands for the default, which is :func:`get_workers`, and -2 for one less. With
+`overwrite_x` the result may take the memory of `x`. float16 becomes float32, and integers
+become float64. Long doubles are refused.
 """
 
 from __future__ import annotations
 
-import inspect
+import sys
 from collections.abc import Callable, Sequence
 from functools import lru_cache, wraps
 from operator import index
-from typing import Any, NamedTuple
+from typing import Any, Concatenate, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from . import _library
 from ._apply import Items, apply
-from ._options import COMPLEX, REAL, argument, known_norm
+from ._options import COMPLEX, EXCHANGED, REAL, argument, known_norm
+from ._wrappers import Function, P, named
 
 Lengths = int | Sequence[int] | None
 Axes = int | Sequence[int] | None
-
-_SWAPPED = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
 
 
 def integers(values: Lengths) -> tuple[int, ...] | None:
@@ -34,7 +34,7 @@ def integers(values: Lengths) -> tuple[int, ...] | None:
 
 
 def number_type(dtype: np.dtype) -> np.dtype:
-    """The single or double precision, real or complex, in which numbers are transformed."""
+    """The type in which numbers are transformed: real or complex, of single or double precision."""
     if dtype.kind in "biu":
         return np.dtype(np.float64)
     if dtype == np.float16:
@@ -56,7 +56,7 @@ class Extent(NamedTuple):
 def extent(
     shape: tuple[int, ...], s: tuple[int, ...] | None, axes: tuple[int, ...] | None
 ) -> Extent:
-    """What `s` and `axes` mean for an array of this shape."""
+    """The axes and lengths for the arguments `s` and `axes`, for an array of this shape."""
     dimensions = len(shape)
     if axes is None:
         first = 0 if s is None else dimensions - len(s)
@@ -75,7 +75,7 @@ def extent(
         s = (-1,) * len(axes)
     if len(s) != len(axes):
         raise argument("lengths", list(s), f"one for each of {len(axes)} axes")
-    # As in NumPy, -1 is the length that there is.
+    # As in NumPy, -1 keeps the length.
     lengths = tuple(shape[axis] if n == -1 else n for n, axis in zip(s, axes))
     if any(n < 1 for n in lengths):
         raise argument("points", list(lengths), "at least 1 along each axis")
@@ -83,13 +83,13 @@ def extent(
 
 
 class _Asked(NamedTuple):
-    """What a Fourier transform does with an array of some shape and type."""
+    """A Fourier transform of arrays of one shape and type."""
 
     dtype: np.dtype
     # The shape that the array is cut or padded to.
     shape: tuple[int, ...]
     kinds: Items
-    # Of a real result, the points along its halved axis.
+    # For a real result, the number of points along its halved axis.
     length: int | None
 
 
@@ -121,7 +121,7 @@ def _asked(
 
 
 def with_lengths(
-    shape: tuple[int, ...], axes: tuple[int, ...], lengths: tuple[int, ...]
+    shape: Sequence[int], axes: Sequence[int], lengths: Sequence[int]
 ) -> tuple[int, ...]:
     """The shape with these lengths along some axes."""
     resized = list(shape)
@@ -131,7 +131,7 @@ def with_lengths(
 
 
 def resized(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """The beginning of `x` along some axes, or `x` with zeros after it."""
+    """`x`, cut or padded with zeros at the end of each axis."""
     if shape == x.shape:
         return x
     both = tuple(slice(min(a, b)) for a, b in zip(x.shape, shape))
@@ -143,7 +143,7 @@ def resized(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def is_mine(numbers: np.ndarray, given: Any, overwrite_x: bool) -> bool:
-    """Whether the memory of `numbers`, made from the argument, may be used for the result."""
+    """Whether the result may take the memory of `numbers`, which were made from the argument."""
     if overwrite_x:
         return numbers.flags.writeable
     return numbers is not given and not np.may_share_memory(numbers, np.asarray(given))
@@ -158,7 +158,7 @@ def check(out: Any, plan: Any = None) -> None:
 
 
 def give(result: np.ndarray, out: np.ndarray | None) -> np.ndarray:
-    """The result, or `out` with it."""
+    """The result, copied to `out` if there is one."""
     if out is None:
         return result
     if out.shape != result.shape or out.dtype != result.dtype:
@@ -169,66 +169,15 @@ def give(result: np.ndarray, out: np.ndarray | None) -> np.ndarray:
     return out
 
 
-def _fourier(
-    family: str,
-    inverse: bool,
-    x: Any,
-    s: Lengths,
-    axes: Axes,
-    norm: str | None,
-    workers: int | None,
-    out: Any,
-    plan: Any,
-    overwrite_x: bool = False,
-) -> np.ndarray:
-    check(out, plan)
-    numbers = np.asarray(x)
-    asked = _asked(family, numbers.shape, numbers.dtype, integers(s), integers(axes))
-    numbers = resized(numbers.astype(asked.dtype, copy=False), asked.shape)
-    mine = family == "c2c" and is_mine(numbers, x, overwrite_x)
-    result = apply(numbers, asked.kinds, inverse, norm, workers, mine, asked.length, out)
-    return give(result, out)
-
-
 def one_axis(n: int | None, axis: int) -> tuple[tuple[int] | None, tuple[int]]:
-    """The arguments of one axis as those of several."""
+    """The arguments for one axis, as arguments for several axes."""
     if n is not None and index(n) < 1:
         raise argument("n", n, "at least 1")
     return (None if n is None else (index(n),), (index(axis),))
 
 
-def named_as_numpy(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
-    """Takes the array as `a`, too: NumPy's name for what SciPy calls `x`."""
-
-    @wraps(function)
-    def call(*args: Any, **named: Any) -> np.ndarray:
-        if "a" in named:
-            if args or "x" in named:
-                raise TypeError(f"{function.__name__}() got the array twice, as x and as a")
-            named["x"] = named.pop("a")
-        return function(*args, **named)
-
-    return call
-
-
-def signed_like(
-    base: Callable[..., np.ndarray], **others: str
-) -> Callable[[Callable[..., np.ndarray]], Callable[..., np.ndarray]]:
-    """Shows the arguments of `base`; `others` says which names have others in their place."""
-
-    def sign(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
-        signature, own = inspect.signature(base), inspect.signature(function).parameters
-        named = signature.parameters.items()
-        shown = [own.get(others.get(name, name), of_base) for name, of_base in named]
-        call = named_as_numpy(function)
-        call.__signature__ = signature.replace(parameters=shown)  # type: ignore[attr-defined]
-        return call
-
-    return sign
-
-
-@named_as_numpy
-def fftn(
+def _fourier(
+    function: Function,
     x: ArrayLike,
     s: Lengths = None,
     axes: Axes = None,
@@ -239,24 +188,24 @@ def fftn(
     out: Any = None,
     plan: Any = None,
 ) -> np.ndarray:
-    """The transform of complex data along `axes`, all by default.
+    """The transform of complex data along `axes`, by default all of them.
 
     Parameters
     ----------
     x : array_like
-        Real data is made complex. NumPy's name for it, `a`, is taken as well.
+        Real data is made complex. You can also pass it by NumPy's name, `a`.
     s : sequence of int, optional
-        Points along each of `axes`: `x` is cut, or zeros follow it.
+        Points along each of `axes`: `x` is cut, or padded with zeros at the end.
     axes : sequence of int, optional
-        The last ``len(s)`` with `s`, otherwise all.
+        By default the last ``len(s)`` axes if `s` is given, and otherwise all.
     norm : {"backward", "ortho", "forward"}, optional
-        The direction that is scaled by the number of points, or both by its root.
+        The direction that is divided by the number of points; "ortho" divides both by its root.
     overwrite_x : bool
-        The result may take the memory of `x`.
+        Whether the result may take the memory of `x`.
     workers : int, optional
-        Threads; :func:`get_workers` says how many by default.
+        The number of threads, by default :func:`get_workers`.
     out : array, optional
-        For the result.
+        Takes the result.
 
     Returns
     -------
@@ -269,14 +218,30 @@ def fftn(
     >>> thriffty.fftn([[1.0, 2.0], [3.0, 4.0]]).real.tolist()
     [[10.0, -2.0], [-4.0, 0.0]]
     """
-    return _fourier("c2c", False, x, s, axes, norm, workers, out, plan, overwrite_x)
+    check(out, plan)
+    numbers = np.asarray(x)
+    family, inverse, conjugated = function.family, function.inverse, False
+    if family == "hermitian":
+        # The real transform of the other direction, of conjugate data.
+        family, inverse, conjugated = "r2c", not inverse, True
+        numbers = np.conj(numbers) if inverse else numbers
+        norm = EXCHANGED[known_norm(norm)]
+    if family == "r2c" and inverse:
+        family = "c2r"
+    asked = _asked(family, numbers.shape, numbers.dtype, integers(s), integers(axes))
+    numbers = resized(numbers.astype(asked.dtype, copy=False), asked.shape)
+    mine = family == "c2c" and is_mine(numbers, x, overwrite_x)
+    result = apply(numbers, asked.kinds, inverse, norm, workers, mine, asked.length, out)
+    if conjugated and not inverse:
+        np.conj(result, out=result)
+    return give(result, out)
 
 
-@named_as_numpy
-def ifftn(
+def _fourier_along_one(
+    function: Function,
     x: ArrayLike,
-    s: Lengths = None,
-    axes: Axes = None,
+    n: int | None = None,
+    axis: int = -1,
     norm: str | None = None,
     overwrite_x: bool = False,
     workers: int | None = None,
@@ -284,172 +249,55 @@ def ifftn(
     out: Any = None,
     plan: Any = None,
 ) -> np.ndarray:
-    """The inverse of :func:`fftn`."""
-    return _fourier("c2c", True, x, s, axes, norm, workers, out, plan, overwrite_x)
+    s, axes = one_axis(n, axis)
+    return _fourier(function, x, s, axes, norm, overwrite_x, workers, out=out, plan=plan)
 
 
-@signed_like(fftn)
-def fft2(x: ArrayLike, s: Lengths = None, axes: Axes = (-2, -1), *more: Any, **named: Any) -> Any:
-    """:func:`fftn` along the last two axes by default."""
-    return fftn(x, s, axes, *more, **named)
+def public(
+    name: str, body: Callable[Concatenate[Function, P], np.ndarray], **defaults: Any
+) -> Callable[..., np.ndarray]:
+    """The function of this name. It also takes the array as `a`, which NumPy calls SciPy's `x`."""
+    function = named(name, body, **defaults)
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> np.ndarray:
+        if "a" in kwargs:
+            if args or "x" in kwargs:
+                raise TypeError(f"{name}() got the array twice, as x and as a")
+            kwargs["x"] = kwargs.pop("a")
+        return function(*args, **kwargs)
+
+    return call
 
 
-@signed_like(ifftn)
-def ifft2(x: ArrayLike, s: Lengths = None, axes: Axes = (-2, -1), *more: Any, **named: Any) -> Any:
-    """:func:`ifftn` along the last two axes by default."""
-    return ifftn(x, s, axes, *more, **named)
-
-
-@signed_like(fftn, s="n", axes="axis")
-def fft(x: ArrayLike, n: int | None = None, axis: int = -1, *more: Any, **named: Any) -> Any:
-    """:func:`fftn` along one axis, of `n` points."""
-    return fftn(x, *one_axis(n, axis), *more, **named)
-
-
-@signed_like(ifftn, s="n", axes="axis")
-def ifft(x: ArrayLike, n: int | None = None, axis: int = -1, *more: Any, **named: Any) -> Any:
-    """:func:`ifftn` along one axis, of `n` points."""
-    return ifftn(x, *one_axis(n, axis), *more, **named)
-
-
-@named_as_numpy
-def rfftn(
-    x: ArrayLike,
-    s: Lengths = None,
-    axes: Axes = None,
-    norm: str | None = None,
-    overwrite_x: bool = False,
-    workers: int | None = None,
-    *,
-    out: Any = None,
-    plan: Any = None,
-) -> np.ndarray:
-    """The transform of real data; the last of `axes` has ``n // 2 + 1`` frequencies.
-
-    Arguments are those of :func:`fftn`.
-    """
-    return _fourier("r2c", False, x, s, axes, norm, workers, out, plan)
-
-
-@named_as_numpy
-def irfftn(
-    x: ArrayLike,
-    s: Lengths = None,
-    axes: Axes = None,
-    norm: str | None = None,
-    overwrite_x: bool = False,
-    workers: int | None = None,
-    *,
-    out: Any = None,
-    plan: Any = None,
-) -> np.ndarray:
-    """The inverse of :func:`rfftn`.
-
-    `s` has the points of the result; without it, the last of `axes` has ``2 * (m - 1)`` for `m`
-    frequencies.
-    """
-    return _fourier("c2r", True, x, s, axes, norm, workers, out, plan)
-
-
-@signed_like(rfftn)
-def rfft2(x: ArrayLike, s: Lengths = None, axes: Axes = (-2, -1), *more: Any, **named: Any) -> Any:
-    """:func:`rfftn` along the last two axes by default."""
-    return rfftn(x, s, axes, *more, **named)
-
-
-@signed_like(irfftn)
-def irfft2(x: ArrayLike, s: Lengths = None, axes: Axes = (-2, -1), *more: Any, **named: Any) -> Any:
-    """:func:`irfftn` along the last two axes by default."""
-    return irfftn(x, s, axes, *more, **named)
-
-
-@signed_like(rfftn, s="n", axes="axis")
-def rfft(x: ArrayLike, n: int | None = None, axis: int = -1, *more: Any, **named: Any) -> Any:
-    """:func:`rfftn` along one axis, of `n` points."""
-    return rfftn(x, *one_axis(n, axis), *more, **named)
-
-
-@signed_like(irfftn, s="n", axes="axis")
-def irfft(x: ArrayLike, n: int | None = None, axis: int = -1, *more: Any, **named: Any) -> Any:
-    """:func:`irfftn` along one axis, of `n` points."""
-    return irfftn(x, *one_axis(n, axis), *more, **named)
-
-
-@named_as_numpy
-def hfftn(
-    x: ArrayLike,
-    s: Lengths = None,
-    axes: Axes = None,
-    norm: str | None = None,
-    overwrite_x: bool = False,
-    workers: int | None = None,
-    *,
-    out: Any = None,
-    plan: Any = None,
-) -> np.ndarray:
-    """The real transform of data with Hermitian symmetry, of which the first half is given."""
-    conjugate = np.conj(np.asarray(x))
-    return _fourier("c2r", True, conjugate, s, axes, _swapped(norm), workers, out, plan)
-
-
-@named_as_numpy
-def ihfftn(
-    x: ArrayLike,
-    s: Lengths = None,
-    axes: Axes = None,
-    norm: str | None = None,
-    overwrite_x: bool = False,
-    workers: int | None = None,
-    *,
-    out: Any = None,
-    plan: Any = None,
-) -> np.ndarray:
-    """The inverse of :func:`hfftn`."""
-    check(out)
-    spectrum = _fourier("r2c", False, x, s, axes, _swapped(norm), workers, None, plan)
-    return give(np.conj(spectrum, out=spectrum), out)
-
-
-def _swapped(norm: str | None) -> str:
-    return _SWAPPED[known_norm(norm)]
-
-
-@signed_like(hfftn)
-def hfft2(x: ArrayLike, s: Lengths = None, axes: Axes = (-2, -1), *more: Any, **named: Any) -> Any:
-    """:func:`hfftn` along the last two axes by default."""
-    return hfftn(x, s, axes, *more, **named)
-
-
-@signed_like(ihfftn)
-def ihfft2(x: ArrayLike, s: Lengths = None, axes: Axes = (-2, -1), *more: Any, **named: Any) -> Any:
-    """:func:`ihfftn` along the last two axes by default."""
-    return ihfftn(x, s, axes, *more, **named)
-
-
-@signed_like(hfftn, s="n", axes="axis")
-def hfft(x: ArrayLike, n: int | None = None, axis: int = -1, *more: Any, **named: Any) -> Any:
-    """:func:`hfftn` along one axis, of `n` points."""
-    return hfftn(x, *one_axis(n, axis), *more, **named)
-
-
-@signed_like(ihfftn, s="n", axes="axis")
-def ihfft(x: ArrayLike, n: int | None = None, axis: int = -1, *more: Any, **named: Any) -> Any:
-    """:func:`ihfftn` along one axis, of `n` points."""
-    return ihfftn(x, *one_axis(n, axis), *more, **named)
+fftn = public("fftn", _fourier)
+ifftn = public("ifftn", _fourier)
+rfftn = public("rfftn", _fourier)
+irfftn = public("irfftn", _fourier)
+hfftn = public("hfftn", _fourier)
+ihfftn = public("ihfftn", _fourier)
+fft2 = public("fft2", _fourier, axes=(-2, -1))
+ifft2 = public("ifft2", _fourier, axes=(-2, -1))
+rfft2 = public("rfft2", _fourier, axes=(-2, -1))
+irfft2 = public("irfft2", _fourier, axes=(-2, -1))
+hfft2 = public("hfft2", _fourier, axes=(-2, -1))
+ihfft2 = public("ihfft2", _fourier, axes=(-2, -1))
+fft = public("fft", _fourier_along_one)
+ifft = public("ifft", _fourier_along_one)
+rfft = public("rfft", _fourier_along_one)
+irfft = public("irfft", _fourier_along_one)
+hfft = public("hfft", _fourier_along_one)
+ihfft = public("ihfft", _fourier_along_one)
 
 
 def next_fast_len(target: int, real: bool = False) -> int:
-    """The smallest length, from `target` on, without a prime factor beyond 11.
+    """The smallest length of at least `target` points whose transform is fast.
 
-    Real transforms are fast at the same lengths: `real` is there as in SciPy.
+    It is a product of powers of 2, 3 and 5. `real` is there as in SciPy and changes nothing,
+    because real transforms are fast at the same lengths.
     """
     n = index(target)
-    if n < 1:
-        raise argument("target", n, "at least 1")
-    # Products of odd primes, each doubled until it is long enough.
-    products = [1]
-    for prime in (3, 5, 7, 11):
-        for product in products:
-            if product * prime < 2 * n:
-                products.append(product * prime)
-    return min(product << max(0, (-(-n // product) - 1).bit_length()) for product in products)
+    most = sys.maxsize
+    if not 1 <= n <= most:
+        raise argument("target", n, f"1 to {most}")
+    return _library.serial().c.thriffty_next_fast_len(n)

@@ -1,4 +1,4 @@
-"""The ranks of process groups without MPI, and the ranks of any communicator."""
+"""The ranks of a process group without MPI, and of any communicator."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ._mpi import Destroy, Ranks, tried
 
 R = TypeVar("R")
 
-# The groups of objects, by their identity, as long as these live.
+# The group of each object, by its identity, while the object lives.
 _known: dict[int, tuple[Any, Group]] = {}
 
 
@@ -30,7 +30,7 @@ def ranks_of(comm: Any) -> Ranks | Group | None:
 
 
 def agree(ranks: Ranks | Group | None, asked: Callable[[], R]) -> R:
-    """Calls `asked`, whose errors are those of arguments, on all ranks if there are several."""
+    """Calls `asked`, which checks arguments. An error on one rank is raised on all."""
     if ranks is not None:
         return ranks.agree(asked)
     mine, why = tried(asked)
@@ -40,9 +40,9 @@ def agree(ranks: Ranks | Group | None, asked: Callable[[], R]) -> R:
 
 
 class Group:
-    """The communicator that is made of a process group, once for each object.
+    """The communicator for a process group, made once for each object.
 
-    Destroying plans and copies is not collective.
+    Destroying its plans and copies is not collective.
     """
 
     def __init__(self, comm: Any) -> None:
@@ -59,7 +59,7 @@ class Group:
 
     @classmethod
     def of(cls, comm: Any) -> Group:
-        """What is kept with the object."""
+        """The communicator of the object, made at the first call."""
         at = id(comm)
         if at not in _known:
             group = cls(comm)
@@ -67,7 +67,7 @@ class Group:
         return _known[at][1]
 
     def agree(self, asked: Callable[[], R]) -> R:
-        """Calls `asked`. The error of the lowest rank is that of all. Collective."""
+        """Calls `asked`. All ranks raise the error of the lowest rank that has one. Collective."""
         mine, why = tried(asked)
         text = None if why is None else f"{why}".encode(errors="backslashreplace")
         try:
@@ -114,7 +114,7 @@ def _methods(comm: Any) -> Any:
 
 
 class _Bytes:
-    """Methods that take and return bytes, of an object that lives as long as its plans."""
+    """Adapts an object whose methods take and return bytes. It does not keep the object alive."""
 
     def __init__(self, comm: Any) -> None:
         self._comm = weakref.proxy(comm)

@@ -1,8 +1,7 @@
-"""Transforms as calls of XLA, with derivatives: of this device's array, or of a brick of it.
+"""Differentiable transforms as calls of XLA, for an array on one device or a brick of it.
 
-XLA may run calls that do not depend on each other in any order, and on CPUs it does, differently on
-each device. So ranks exchange data within a call only on GPUs, where calls are in the order of one
-stream.
+XLA may run independent calls in any order, and on CPUs the order does differ between devices. Ranks
+therefore exchange data within a call only on GPUs, where a stream fixes the order of calls.
 """
 
 from __future__ import annotations
@@ -18,18 +17,19 @@ import jax.numpy as jnp
 import numpy as np
 
 from . import _xla
-from ._adjoint import EXCHANGED, factors
-from ._options import COMPLEX, REAL
+from ._adjoint import factors
+from ._functions import with_lengths
+from ._options import COMPLEX, EXCHANGED, REAL
 from ._plan import Plan
-from ._stages import Stage, Transform, replaced, stages
+from ._stages import Stage, Transform, stages
 
 _NAME = "thriffty_transform"
 
 
 class Request(NamedTuple):
-    """A plan, but for the device and the number of arrays, and the direction.
+    """The arguments of a plan, except for its device and batch.
 
-    `ranks` has, for several ranks, what makes the rank's arguments of the plan.
+    For several ranks, `ranks` makes the arguments that differ between them.
     """
 
     points: tuple[int, ...]
@@ -41,7 +41,7 @@ class Request(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """What XLA calls by a number."""
+    """A call that XLA refers to by a number."""
 
     request: Request
     inverse: bool
@@ -62,7 +62,7 @@ def _number(asked: Asked) -> int:
 
 @functools.lru_cache(maxsize=64)
 def _plan(request: Request, batch: int, device: str | int, stream: int, place: int) -> Plan:
-    """The plan of a device. `place` tells devices on the host apart."""
+    """The plan of a device. Devices on the host differ by `place`."""
     more = {} if request.ranks is None else request.ranks()
     return Plan(
         request.points,
@@ -82,7 +82,7 @@ def _run(call: _xla.Call, on_device: bool) -> None:
     place = call.device()
     given, result = call.given, call.result
     axes = len(request.points)
-    # Axes before those of the plan count arrays, also those that vmap adds.
+    # Axes in front of the plan's, including those that vmap adds, count arrays.
     batch = math.prod(given.dims[: given.rank - axes])
     if math.prod(given.dims[: given.rank]) == 0 or math.prod(result.dims[: result.rank]) == 0:
         return
@@ -106,7 +106,7 @@ for _platform, _on_device in (("cpu", False), ("CUDA", True)):
 
 
 def call(x: jax.Array, request: Request, inverse: bool, shape: tuple[int, ...]) -> jax.Array:
-    """One call, for arrays one after the other, with a result of this shape."""
+    """One call, for arrays stored one after another, with a result of this shape."""
     to = np.dtype(request.dtype)
     if not inverse and "r2c" in request.kinds:
         to = np.dtype(COMPLEX[request.dtype])
@@ -115,7 +115,7 @@ def call(x: jax.Array, request: Request, inverse: bool, shape: tuple[int, ...]) 
 
 
 def whole(x: jax.Array, transform: Transform, norm: str, inverse: bool) -> jax.Array:
-    """Transforms along axes that this device has whole."""
+    """Transforms along axes that are whole on this device."""
     shape = transform.result(x.shape, inverse)
     for stage in stages(x.shape, transform, inverse):
         x = _stage(x, stage, norm, inverse)
@@ -133,27 +133,27 @@ def _stage(x: jax.Array, stage: Stage, norm: str, inverse: bool) -> jax.Array:
 
 
 def physical_type(dtype: Any, kinds: tuple[str, ...], inverse: bool) -> str:
-    """The type of physical data, for that of what is transformed."""
+    """The type of physical data for a transform of this type of array."""
     return REAL[dtype.name] if inverse and "r2c" in kinds else dtype.name
 
 
 class How(NamedTuple):
-    """How an array is transformed; with equal values it is the same to XLA."""
+    """How an array is transformed. XLA compiles once for equal values."""
 
     transform: Transform
     norm: str
     inverse: bool
-    # Where the array and the result are, for several devices.
+    # The distributions of the array and of the result, for several devices.
     ends: Ends | None = None
 
     def adjoint(self) -> How:
-        """The other direction, with exchanged scales."""
+        """The opposite direction, with exchanged scales."""
         ends = None if self.ends is None else self.ends.exchanged()
         return How(self.transform, EXCHANGED[self.norm], not self.inverse, ends)
 
 
 class Ends(NamedTuple):
-    """How an array is transformed on several devices."""
+    """How an array and its result are distributed, and the function that transforms it."""
 
     given: Any
     made: Any
@@ -181,7 +181,7 @@ def _backward(how: How, _: None, cotangent: jax.Array) -> tuple[jax.Array]:
         factors(kind, how.inverse, points, modes)
         for kind, points, modes in zip(transform.kinds, transform.points, transform.modes)
     ]
-    # JAX's gradients are conjugate to those of which the adjoint is the gradient.
+    # The adjoint gives the conjugate of JAX's gradient.
     x = _times(jnp.conj(cotangent), transform.axes, [axis.before for axis in each])
     x = transformed(x, how.adjoint())
     return (jnp.conj(_times(x, transform.axes, [axis.after for axis in each])),)
@@ -194,5 +194,5 @@ def _times(x: jax.Array, axes: tuple[int, ...], values: list[np.ndarray | None])
     for axis, along in zip(axes, values):
         if along is not None:
             real = np.finfo(x.dtype).dtype
-            x = x * along.astype(real).reshape(replaced([1] * x.ndim, [axis], [len(along)]))
+            x = x * along.astype(real).reshape(with_lengths([1] * x.ndim, [axis], [len(along)]))
     return x

@@ -15,7 +15,7 @@ _MILLISECONDS = 60_000
 
 
 class Processes:
-    """A process group of the coordination service, through which only what is small should go."""
+    """A process group over the coordination service, which is only fit for small messages."""
 
     def __init__(self, client: Any, rank: int, size: int, name: str) -> None:
         self.rank, self.size = rank, size
@@ -38,9 +38,9 @@ class Processes:
 
 @functools.cache
 def _group(processes: tuple[int, ...]) -> Processes:
-    """The group of the processes that have the devices of a mesh, in its order."""
+    """The group of the processes that own the devices of a mesh, in its order."""
     import jax
-    from jax._src.distributed import global_state  # It has no public name.
+    from jax._src.distributed import global_state  # There is no public name for it.
 
     rank = processes.index(jax.process_index())
     name = f"thriffty/{'-'.join(map(str, processes))}"
@@ -48,7 +48,7 @@ def _group(processes: tuple[int, ...]) -> Processes:
 
 
 def processes_of(mesh: Any) -> tuple[int, ...]:
-    """The processes that have the devices of a mesh, in its order."""
+    """The processes that own the devices of a mesh, in its order."""
     return tuple(device.process_index for device in mesh.devices.flat)
 
 
@@ -60,7 +60,7 @@ def on_one_host(processes: tuple[int, ...]) -> bool:
 
 
 class _Ranks:
-    """What makes this process's arguments of a plan; equal if all ranks have equal ones."""
+    """Makes this process's arguments of a plan. Two that are equal on one rank are on all."""
 
     def __init__(self, sides: tuple[tuple[NamedSharding, tuple[int, ...]], ...], first: int):
         self._asked = (sides, first)
@@ -86,6 +86,6 @@ class _Ranks:
 
 
 def ranks(mesh: Any, *asked: Any) -> Callable[[], dict[str, Any]]:
-    """What makes this process's arguments of a plan, for physical and for spectral data."""
+    """A function that makes this process's arguments of a plan for both kinds of data."""
     *sides, first = asked
     return _Ranks(tuple(sides), first)

@@ -1,4 +1,4 @@
-"""Transforms of arrays that a mesh of devices shares."""
+"""Transforms of arrays that are distributed over a mesh of devices."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def distributed(
     given: NamedSharding,
     made: NamedSharding,
 ) -> jax.Array:
-    """Transforms an array, with derivatives."""
+    """Transforms an array. The result is differentiable."""
     if given.mesh != made.mesh:
         raise argument("mesh of out_sharding", made.mesh, given.mesh)
     for name, shape, sharding in (
         ("sharding", x.shape, given),
-        ("out_sharding", tuple(transform.result(x.shape, inverse)), made),
+        ("out_sharding", transform.result(x.shape, inverse), made),
     ):
         parts = set(map(str, sharding.devices_indices_map(shape).values()))
         if len(parts) != given.mesh.size:
@@ -49,7 +49,7 @@ def _has_ranks(mesh: Any) -> bool:
 
 
 def _ordered(mesh: Any) -> bool:
-    """Whether devices run the calls of a program in its order."""
+    """Whether devices run the calls of a program in program order."""
     return mesh.devices.flat[0].platform == "gpu"
 
 
@@ -61,17 +61,17 @@ def _specs(sharding: NamedSharding, axes: int) -> Spec:
 
 
 def _by_library(x: jax.Array, how: How) -> jax.Array:
-    """One call on each device: the plan of all ranks."""
+    """One call on each device, of a plan that all ranks share."""
     transform, inverse, ends = how.transform, how.inverse, how.ends
     assert ends is not None
-    result = tuple(transform.result(x.shape, inverse))
+    result = transform.result(x.shape, inverse)
     physical, spectral = (result, x.shape) if inverse else (x.shape, result)
     sides = (ends.made, ends.given) if inverse else (ends.given, ends.made)
     kinds, modes = (
         dict(zip(transform.axes, transform.kinds)),
         dict(zip(transform.axes, transform.modes)),
     )
-    # Axes in front that nobody cuts count arrays.
+    # Leading axes that are neither transformed nor cut count arrays of a batch.
     first = 0
     while first not in kinds and not any(_specs(side, x.ndim)[first] for side in sides):
         first += 1
@@ -101,7 +101,7 @@ def _on_each(run: Any, given: NamedSharding, made: NamedSharding) -> Any:
 
 
 class Pass(NamedTuple):
-    """What is transformed while an array is cut in a way."""
+    """The axes that are transformed while an array is cut in one way."""
 
     spec: Spec
     axes: tuple[int, ...]
@@ -114,11 +114,11 @@ def passes(
     inverse: bool,
     fits: Callable[[Spec, set[int]], bool],
 ) -> list[Pass]:
-    """The ways to cut an array on the way from `given` to `made`, each with the axes that are
-    transformed meanwhile, which are whole.
+    """The steps from `given` to `made`: how the array is cut, and which axes are transformed then.
 
-    The halved axis, which is real at one end, comes first, and last in an inverse transform.
-    `fits` says whether an array can be cut in a way, when some axes are still to be transformed.
+    These axes are whole. The halved axis, which is real at one end, comes first, and in an inverse
+    transform last. `fits` returns whether an array can be cut in a way while some axes are still to
+    be transformed.
     """
     halved = {axis for axis, kind in zip(transform.axes, transform.kinds) if kind == "r2c"}
     left, found, spec = set(transform.axes), [], given
@@ -142,11 +142,11 @@ def passes(
 def _with_whole(
     axis: int, spec: Spec, made: Spec, left: set[int], fits: Callable[[Spec, set[int]], bool]
 ) -> Spec:
-    """A way to cut an array that leaves an axis whole: that of the result, or else another."""
+    """A way to cut an array that leaves an axis whole: like the result if possible."""
     if made[axis] is None and fits(made, left):
         return made
     free = [other for other, names in enumerate(spec) if names is None]
-    # Rather along what is transformed already.
+    # Axes that are already transformed are preferred.
     for other in sorted(free, key=lambda other: other in left):
         turned = list(spec)
         turned[other], turned[axis] = turned[axis], None

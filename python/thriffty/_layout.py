@@ -1,4 +1,4 @@
-"""How arrays are cut into parts, and which of them this rank has."""
+"""How arrays are cut into parts, and which part this rank has."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ._options import argument
 
 
 class AxisCut(NamedTuple):
-    """Into how many parts an axis is cut, and which of them this rank has."""
+    """The number of parts of an axis, and which of them this rank has."""
 
     size: int
     rank: int
@@ -55,7 +55,7 @@ class Cuts(tuple):
 
     @classmethod
     def of_grid(cls, comm: Any, grid: Sequence[int]) -> Cuts:
-        """The cuts by a grid of ranks, row-major. Lengths that are not positive are chosen."""
+        """The cuts by a row-major grid of ranks, where numbers that are not positive are chosen."""
         if comm is not None:
             check_running()
         ranks = comm.Get_size() if comm is not None else 1
@@ -78,7 +78,7 @@ class Cuts(tuple):
 
 @dataclass(frozen=True)
 class Layout:
-    """How a global array is distributed. `axis` is one along which it is not cut."""
+    """How a global array is distributed. It is not cut along `axis`."""
 
     shape: tuple[int, ...]
     subcomm: Cuts
@@ -102,13 +102,13 @@ class Layout:
         return tuple(part.start for part in self.slices)
 
     def aligned(self, axis: int) -> Layout:
-        """The layout that is not cut along `axis`, but along the present `axis` in its stead."""
+        """The layout that is whole along `axis`, and cut instead along the axis that was whole."""
         cuts = list(self.subcomm)
         cuts[axis], cuts[self.axis] = cuts[self.axis], cuts[axis]
         return Layout(self.shape, Cuts(self.comm, cuts), axis)
 
     def resized(self, axis: int, length: int) -> Layout:
-        """The same cuts of an array that has another length along `axis`."""
+        """The same cuts, for an array with another length along `axis`."""
         shape = self.shape[:axis] + (length,) + self.shape[axis + 1 :]
         return replace(self, shape=shape)
 
@@ -130,7 +130,7 @@ def axis_of(axis: Any, axes: int, what: str = "axis") -> int:
 
 
 def layout_of(shape: tuple[int, ...], subcomm: Any, alignment: Any) -> Layout:
-    """The layout that the arguments of `DistArray` ask for."""
+    """The layout for the arguments of `DistArray`."""
     axes = len(shape)
     if alignment is not None:
         alignment = axis_of(alignment, axes, "alignment")

@@ -1,7 +1,7 @@
-"""The C library: which file it is, its calls, and its errors.
+"""The C library: where its file is, its calls and its errors.
 
-Without MPI a process needs one library. With MPI it needs the one that was built for the MPI that
-the process has loaded, as handles and constants differ between them.
+Without MPI any build of the library works. With MPI a process needs the build for the MPI that it
+has loaded, because handles and constants differ between implementations.
 """
 
 from __future__ import annotations
@@ -19,31 +19,31 @@ AXES = 4
 
 
 class Error(RuntimeError):
-    """A call that failed; on every rank, where several ranks made it."""
+    """A call has failed. If several ranks made it, all of them raise the error."""
 
 
 class ArgumentError(Error, ValueError):
-    """An argument without a meaning, or different ones on different ranks."""
+    """An argument is invalid, or differs between ranks."""
 
 
 class OutOfMemoryError(Error, MemoryError):
-    """Too little memory, or too little that processes can share."""
+    """There is too little memory, or too little that processes can share."""
 
 
 class TransportError(Error):
-    """A failure of MPI or of a process group, a damaged message, or a rank that has left."""
+    """MPI or a process group has failed, a message is damaged, or a rank has left."""
 
 
 class DeviceError(Error):
-    """No such CUDA device, or a library without CUDA."""
+    """There is no such CUDA device, or the library was built without CUDA."""
 
 
 class ThreadsError(Error):
-    """Threads that the system would not start."""
+    """The system could not start threads."""
 
 
 class Uncopied:
-    """What holds plans, which belong to their process: copy and pickle refuse it."""
+    """Refuses copy and pickle, for objects that hold plans, which belong to their process."""
 
     def __reduce__(self) -> Any:
         name = type(self).__name__
@@ -143,11 +143,12 @@ _ARGUMENTS: dict[str, list] = {
     "thriffty_comm_create": _CREATED + [c_int32, c_int32, c_void_p, c_void_p],
     "thriffty_comm_agree": [c_void_p, c_char_p],
     "thriffty_comm_destroy": [c_void_p],
-    # With the address of the shape.
+    # These take the shape by its address.
     "thriffty_forward_serial": [c_int32, c_int32, c_void_p, _OPTIONS, *_APART[1:]],
     "thriffty_inverse_serial": [c_int32, c_int32, c_void_p, _OPTIONS, *_APART[1:]],
     "thriffty_clear_plans": [],
     "thriffty_default_threads": [],
+    "thriffty_next_fast_len": [c_size_t],
     "thriffty_plan_destroy": [c_void_p],
     "thriffty_forward": _APART,
     "thriffty_inverse": _APART,
@@ -182,16 +183,20 @@ _ARGUMENTS: dict[str, list] = {
     ],
 }
 
-_TEXTS = (
-    "thriffty_options_get",
-    "thriffty_options_describe",
-    "thriffty_plan_recipe",
-    "thriffty_plan_report",
-)
+# The calls that return neither a status nor an int.
+_RESULTS: dict[str, Any] = {
+    "thriffty_version": c_char_p,
+    "thriffty_last_error": c_char_p,
+    "thriffty_options_get": c_int64,
+    "thriffty_options_describe": c_int64,
+    "thriffty_plan_recipe": c_int64,
+    "thriffty_plan_report": c_int64,
+    "thriffty_next_fast_len": c_size_t,
+}
 
 
 def doubles(numbers: Iterable[float]) -> Any:
-    """An array of C."""
+    """The numbers as an array of C."""
     numbers = [float(number) for number in numbers]
     return (c_double * len(numbers))(*numbers)
 
@@ -202,16 +207,15 @@ class Library:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
         self.c = ctypes.CDLL(self.path)
-        # The youngest call that the package needs.
+        # The newest call that the package needs.
         if not hasattr(self.c, "thriffty_options_create"):
             raise ImportError(f"{self.path} is no library of thriffty, or too old for this package")
-        self.c.thriffty_version.restype = c_char_p
-        self.c.thriffty_last_error.restype = c_char_p
         for name, arguments in _ARGUMENTS.items():
             if hasattr(self.c, name):
                 getattr(self.c, name).argtypes = arguments
-        for name in _TEXTS:
-            getattr(self.c, name).restype = c_int64
+        for name, result in _RESULTS.items():
+            if hasattr(self.c, name):
+                getattr(self.c, name).restype = result
 
     @property
     def version(self) -> str:
@@ -223,34 +227,34 @@ class Library:
 
     @property
     def mpi(self) -> str | None:
-        """The MPI that it was linked with, in its own words."""
+        """How the MPI that the library was linked with describes itself."""
         ask = getattr(self.c, "MPI_Get_library_version", None)
         if ask is None:
             return None
-        # More than any MPI_MAX_LIBRARY_VERSION_STRING.
+        # Larger than any MPI_MAX_LIBRARY_VERSION_STRING.
         words, length = ctypes.create_string_buffer(1 << 14), ctypes.c_int()
         ask(words, ctypes.byref(length))
         return words.value.decode(errors="replace")
 
     @cached_property
     def options(self) -> dict[str, dict[str, Any]]:
-        """What the library says of its options, by their names."""
+        """The library's description of its options, by name."""
         rows = json.loads(self.text(self.c.thriffty_options_describe))
         return {row["name"]: row for row in rows}
 
     def check(self, status: int) -> None:
-        """Raises the error that a status stands for."""
+        """Raises the error for a status, unless it is 0."""
         if status != 0:
             raise ERRORS.get(status, Error)(self.c.thriffty_last_error().decode())
 
     def destroy(self, call: Callable[[c_void_p], int], handle: c_void_p) -> None:
-        """Ends a plan or a copy. One from before a fork is its parent's, and none here."""
+        """Destroys a plan or a copy. After a fork, those of the parent do not exist here."""
         status = call(handle)
         if status != _NO_PLAN:
             self.check(status)
 
     def text(self, call: Callable[..., int], *asked: Any) -> str:
-        """The text that a call writes as snprintf does."""
+        """The text that a call writes in the manner of snprintf."""
         length = call(*asked, None, 0)
         self.check(max(-length, 0))
         room = ctypes.create_string_buffer(length + 1)
@@ -258,7 +262,7 @@ class Library:
         return room.value.decode()
 
 
-# Names under which an MPI is loaded, whatever the names of its files.
+# The names under which an MPI is loaded, which do not depend on the names of its files.
 _SONAMES = {
     "libmpi_abi.so.0": "mpi_abi",
     "libmpi_abi.so.1": "mpi_abi",
@@ -273,7 +277,7 @@ def _path(mpi: str) -> Path:
 
 
 def libraries() -> dict[str, str]:
-    """The libraries of this installation, by the MPI that they are for."""
+    """The libraries of this installation, by the MPI that they were built for."""
     chosen = os.environ.get("THRIFFTY_LIBRARY")
     if chosen:
         return {"THRIFFTY_LIBRARY": chosen}
@@ -303,7 +307,7 @@ def _load(path: str) -> Library:
 
 
 def name_of_mpi(words: str) -> str:
-    """The name and the version in what an MPI says of itself."""
+    """The name and the version from the description of an MPI."""
     return " ".join(words.strip("\0\n ").splitlines()[0].split(",")[0].split())
 
 

@@ -1,4 +1,4 @@
-"""What the ranks of a communicator of MPI agree on when they make plans."""
+"""The ranks of an MPI communicator: how they agree on arguments, and when plans are destroyed."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ._library import ArgumentError, Library, TransportError
 
 R = TypeVar("R")
 
-# A call of the library that destroys what a handle names.
+# A call of the library that destroys a handle.
 Destroy = Callable[[ctypes.c_void_p], int]
 
 _keyval: int | None = None
 
 
 def check_running() -> None:
-    """Raises an error where a call of mpi4py would end the job."""
+    """Raises an error if MPI is not running, because calls of mpi4py would then end the job."""
     from mpi4py import MPI
 
     if MPI.Is_finalized():
@@ -31,15 +31,14 @@ def tried(asked: Callable[[], R]) -> tuple[R | None, Exception | None]:
     """The result of a call, or its error."""
     try:
         return asked(), None
-    except Exception as error:  # Whatever it is, other ranks wait for this one.
+    except Exception as error:  # Of any kind, because other ranks wait for this one.
         return None, error
 
 
 class Ranks:
     """The plans and copies of a communicator, numbered in the order in which all ranks make them.
 
-    An unused plan or copy is kept until all ranks have no more use for it: destroying it is
-    collective.
+    A plan or copy is kept until no rank uses it, because destroying it is collective.
     """
 
     def __init__(self, comm: Any) -> None:
@@ -53,7 +52,7 @@ class Ranks:
 
     @classmethod
     def of(cls, comm: Any) -> Ranks:
-        """What is kept with the communicator."""
+        """The ranks of the communicator, stored with it."""
         global _keyval
         from mpi4py import MPI
 
@@ -69,7 +68,7 @@ class Ranks:
         return kept
 
     def agree(self, asked: Callable[[], R]) -> R:
-        """Calls `asked`. The error of the lowest rank is that of all. Collective."""
+        """Calls `asked`. All ranks raise the error of the lowest rank that has one. Collective."""
         check_running()
         mine, why = tried(asked)
         text = None if why is None else f"{why}"
@@ -87,12 +86,12 @@ class Ranks:
         return self.library.c.thriffty_plan_create_f(plan, self.comm.py2f(), *asked)
 
     def number(self) -> int:
-        """The number of a plan or copy that all ranks have made."""
+        """Numbers a plan or copy that all ranks have just made."""
         self.next += 1
         return self.next
 
     def leave(
         self, number: int, library: Library, destroy: Destroy, handle: ctypes.c_void_p
     ) -> None:
-        """Nobody uses this plan or copy on this rank any more."""
+        """Marks a plan or copy as no longer used on this rank."""
         self.unused[number] = (library, destroy, handle)

@@ -17,8 +17,8 @@ from ._library import doubles
 from ._mpi import Ranks
 from ._options import argument
 
-# The values of `thriffty_operator`, and how many components of how many dimensions each takes and
-# makes.
+# The values of `thriffty_operator`, and the numbers of components that each takes and returns if
+# `n` axes are transformed.
 _OPERATORS = {
     "derivative": (0, lambda n: (1, 1)),
     "gradient": (1, lambda n: (1, n)),
@@ -32,7 +32,7 @@ _OPERATORS = {
     "cutoff": (9, lambda n: (1, 1)),
 }
 
-# What the parameter is, for operators that have one.
+# The meaning of the parameter, for operators that have one.
 _PARAMETERS = {
     "derivative": "the axis",
     "helmholtz": "the shift",
@@ -42,10 +42,10 @@ _PARAMETERS = {
 
 
 class Spectra(Described):
-    """What a plan does to spectra; none of it is collective.
+    """Operators that a plan applies to spectra. Unless noted, none is collective.
 
-    A call that fails on one of several ranks raises there, and the next transform raises the same
-    error on all.
+    A call that fails on one of several ranks raises an error there, and the next transform raises
+    the same error on all ranks.
     """
 
     _ranks: Ranks | Group | None
@@ -63,27 +63,27 @@ class Spectra(Described):
         parameter: float | None = None,
         out: Any = None,
     ) -> Any:
-        """Applies an operator to each mode of spectral data, on a box.
+        """Applies an operator to each mode of spectral data on a box.
 
         Parameters
         ----------
         operator : str
             "gradient", "divergence", "curl", "laplacian"; "derivative" along the axis `parameter`;
-            "poisson" solves ``-laplacian(y) = x`` with a mean of 0, "helmholtz"
+            "poisson" solves ``-laplacian(y) = x`` with a mean of 0, and "helmholtz" solves
             ``(parameter - laplacian)(y) = x``; "project" subtracts the gradient part of a vector;
-            "gaussian" convolves with a normalised Gaussian of the standard deviation `parameter`,
+            "gaussian" convolves with a normalised Gaussian with the standard deviation `parameter`,
             0 or more; "cutoff" keeps modes below the fraction `parameter`, 0 or more, of the
             highest wavenumber of each axis.
         x : array
-            Spectral data of this rank. Vectors have a leading axis, with one component for each
-            axis that is transformed. More leading axes are several operands.
+            Spectral data of this rank. Vectors have a leading axis with one component for each
+            transformed axis. Further leading axes are for several operands.
         lengths : float or sequence of float
-            The lengths of the box, or one along all axes: 2 pi by default, for which wavenumbers
-            are whole numbers.
+            The lengths of the box, or one for all axes: by default 2 pi, so that wavenumbers are
+            whole numbers.
         parameter : float, optional
-            Needed by "derivative", "helmholtz", "gaussian" and "cutoff"; others take none.
+            Required by "derivative", "helmholtz", "gaussian" and "cutoff"; others take none.
         out : array, optional
-            For the result; `x` itself, if it has as many components.
+            Takes the result. It may be `x` if both have the same number of components.
 
         Returns
         -------
@@ -124,16 +124,16 @@ class Spectra(Described):
         return out
 
     def set_schemes(self, schemes: str | Sequence[str]) -> None:
-        """Sets the difference schemes whose symbols operators use in place of wavenumbers.
+        """Sets the difference schemes whose symbols operators use instead of wavenumbers.
 
         Parameters
         ----------
         schemes : str or sequence of str
-            One for each axis, or one for all: "exact", as by default; "central2" or "central4" for
-            central differences of second or fourth order; "staggered2" or "staggered4", where
-            vectors are at the faces between a cell and the next. The spacing follows from the
-            lengths of the box: for cosine and sine transforms the distance of the ends where a
-            value or a slope is 0. On devices, first derivatives refuse staggered schemes.
+            One for each axis, or one for all: "exact", the default; "central2" or "central4" for
+            central differences of second or fourth order; "staggered2" or "staggered4" if vectors
+            are stored at the faces between cells. The spacing follows from the lengths of the box,
+            which for cosine and sine transforms is the distance between the ends where a value or
+            a slope is 0. On devices, first derivatives do not support staggered schemes.
 
         Examples
         --------
@@ -155,16 +155,16 @@ class Spectra(Described):
         """Sets the second derivative along the axis of kind tridiagonal.
 
         "poisson" and "helmholtz" then solve a system for each mode of the other axes, and
-        "laplacian" applies it. If no end fixes the mean of a solution, it is 0, and the mean of the
-        right-hand side is ignored. Both are weighted so that fluxes cancel, for example by the
-        widths of cells.
+        "laplacian" applies it. If neither end fixes the mean of the solution, the solution has mean
+        0, and the mean of the right-hand side is ignored. Both means are weighted so that fluxes
+        cancel, for example by the widths of cells.
 
         Parameters
         ----------
         lower, diagonal, upper : sequence of float
-            ``lower[j] * f[j - 1] + diagonal[j] * f[j] + upper[j] * f[j + 1]`` is the derivative of
-            point j. ``lower[0]`` multiplies the last point and ``upper[-1]`` the first; both are 0
-            unless the axis is periodic.
+            The derivative at point j is ``lower[j] * f[j - 1] + diagonal[j] * f[j] + upper[j] *
+            f[j + 1]``. ``lower[0]`` multiplies the last point and ``upper[-1]`` the first; both are
+            0 unless the axis is periodic.
         """
         rows = [doubles(row) for row in (lower, diagonal, upper)]
         if len({len(row) for row in rows}) != 1:
@@ -179,11 +179,11 @@ class Spectra(Described):
         Parameters
         ----------
         ends : str
-            The boundary conditions: "neumann", "dirichlet", "neumann-dirichlet" or
-            "dirichlet-neumann", with "@faces" behind where the points are the faces, except for
-            ends where the value is 0; or "periodic".
+            The boundary conditions: "periodic", "neumann", "dirichlet", "neumann-dirichlet" or
+            "dirichlet-neumann". All but "periodic" can be followed by "@faces" if the points are
+            the faces, except ends where the value is 0.
         faces : sequence of float
-            The places of the faces between cells, in ascending order: one more than cells.
+            The positions of the faces, in ascending order: one more than there are cells.
 
         Examples
         --------
@@ -201,16 +201,16 @@ class Spectra(Described):
         self._library.check(call(self._open(), ends.encode(), places, len(places)))
 
     def convolve(self, kernel: Any, x: Any, correlate: bool = False) -> Any:
-        """Multiplies each mode of `x`, in place, by that of a kernel: convolves periodically.
+        """Convolves periodically: multiplies each mode of `x` in place by the kernel's.
 
         Parameters
         ----------
         kernel : array
-            The transform of the kernel, one array. The kernel's centre is its first point.
+            The transform of one kernel, whose centre is its first point.
         x : array
-            Spectral data, of one array or several.
+            Spectral data of one or several arrays.
         correlate : bool
-            Multiplies by complex conjugates instead.
+            Whether to multiply by the complex conjugate instead.
 
         Returns
         -------
@@ -229,11 +229,11 @@ class Spectra(Described):
         return x
 
     def green_function(self, spacing: float | Sequence[float]) -> Any:
-        """The transform of Green's function in open space; collective.
+        """The transform of the Green's function in open space. Collective.
 
-        A kernel for :meth:`convolve`, with which ``-laplacian(y) = x`` is solved without walls or
-        periods, on a grid with this spacing along 2 or 3 axes. The plan's `transform` is twice its
-        shape, or more.
+        With this kernel, :meth:`convolve` solves ``-laplacian(y) = x`` without walls or periods, on
+        a grid with this spacing along 2 or 3 axes. The plan's `zero_padded` must be at least twice
+        its shape.
 
         Examples
         --------
@@ -259,14 +259,15 @@ class Spectra(Described):
     def wavenumbers(
         self, lengths: float | Sequence[float] = 2 * math.pi, derivative: bool = False
     ) -> tuple[np.ndarray, ...]:
-        """The wavenumbers of this rank's spectral data, one array for each axis, which broadcast.
+        """The wavenumbers of this rank's spectral data, as one array per axis that broadcasts.
 
         Parameters
         ----------
         lengths : float or sequence of float
-            The lengths of the box, as of :meth:`apply`.
+            The lengths of the box, as for :meth:`apply`.
         derivative : bool
-            For derivatives of odd order: the middle mode of an even number of points is 0.
+            Whether they are for derivatives of odd order, where the middle mode of an even number
+            of points is 0.
         """
         axes = len(self._output_order)
         given = self._per_axis("lengths", lengths)
@@ -282,7 +283,7 @@ class Spectra(Described):
         return tuple(found)
 
     def _per_axis(self, what: str, given: float | Sequence[float]) -> tuple[float, ...]:
-        """A number for each axis."""
+        """One number for each axis."""
         axes = len(self._output_order)
         try:
             each = (given,) * axes if isinstance(given, Real) else tuple(given)
@@ -294,19 +295,19 @@ class Spectra(Described):
         return numbers
 
     def _open_space(self, spacing: float | Sequence[float]) -> tuple[float, ...]:
-        """The spacing along each axis, if the plan has one array."""
+        """The spacing along each axis, after checking that the plan has one array."""
         given = self._per_axis("spacings", spacing)
         if len(self._shapes[1]) > len(given):
             raise argument("batch in open space", self._shapes[1][0], 1)
         return given
 
     def _tell_others(self, error: Exception) -> None:
-        """Keeps an error for the next transform, in which other ranks wait for this one."""
+        """Keeps an error for the next transform, where other ranks wait for this one."""
         if self._ranks is not None and self._ranks.size > 1:
             self._failed = error
 
     def _result(self, operator: str, components: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """The shape of a result for an operand's."""
+        """The shape of the result for an operand of this shape."""
         axes = len(self._output_order)
         dimensions = sum(kind not in ("none", "tridiagonal") for kind in self._kinds)
         before, after = components(dimensions)
@@ -319,7 +320,7 @@ class Spectra(Described):
         return (*leading, after, *brick) if is_vector else (*leading, *brick)
 
     def _spectrum(self, what: str, array: Any) -> _arrays.Memory:
-        """The memory of spectral data with any leading axes."""
+        """The memory of spectral data, which may have leading axes."""
         found = _arrays.memory(array)
         if found is None:
             raise argument(what, type(array).__name__, "an array")
@@ -329,20 +330,20 @@ class Spectra(Described):
         leading, brick = len(found.shape) - axes, self._shapes[1][-axes:]
         if leading < 0 or found.shape[leading:] != brick:
             raise argument(f"shape of {what}", found.shape, f"{brick}, behind any others")
-        if not _arrays.is_packed(found, self._behind(leading)):
+        if not _arrays.is_packed(found, self._order_after(leading)):
             strides = f"strides of {found.strides} bytes"
-            raise argument(f"memory of {what}", strides, f"the order {self._behind(leading)}")
+            raise argument(f"memory of {what}", strides, f"the order {self._order_after(leading)}")
         if found.device != self._on_device:
             places = ("on the host", "on a device")
             raise argument(what, places[found.device], places[not found.device])
         return found
 
-    def _behind(self, leading: int) -> tuple[int, ...]:
-        """The order of axes in memory with so many in front."""
+    def _order_after(self, leading: int) -> tuple[int, ...]:
+        """The order of axes in memory, after `leading` others."""
         return (*range(leading), *(leading + axis for axis in self._output_order))
 
     def _empty_spectrum(self, like: Any, shape: tuple[int, ...]) -> Any:
-        order = self._behind(len(shape) - len(self._output_order))
+        order = self._order_after(len(shape) - len(self._output_order))
         return _arrays.empty_like(like, shape, self._dtypes[1], order)
 
     def _writable(self, memory: _arrays.Memory) -> None:
@@ -351,7 +352,7 @@ class Spectra(Described):
 
 
 def _parameter(operator: str, given: float | None) -> float:
-    """The number that an operator takes, or 0 for those that take none."""
+    """The parameter of an operator, or 0 if it takes none."""
     expected = _PARAMETERS.get(operator)
     if given is None and expected is None:
         return 0.0

@@ -1,4 +1,4 @@
-"""What a plan is asked for, as the C library wants it."""
+"""The arguments of a plan, converted for the C library."""
 
 from __future__ import annotations
 
@@ -13,18 +13,20 @@ import numpy as np
 
 from ._library import AXES, ArgumentError, Brick, Library
 
-# Of cosine and sine transforms, the type of the inverse by the type.
+# The type of the inverse of a cosine or sine transform, by its type.
 INVERSE_TYPES = {1: 1, 2: 3, 3: 2, 4: 4}
 # Values of `thriffty_transform`.
 C2C, R2C, R2R = range(3)
-# The options of the factors forward and inverse, and their values by NumPy's names.
+# The options for the forward and inverse factors, and their values for NumPy's names.
 SCALES = ("forward_scale", "inverse_scale")
 NORMS = {
     "backward": ("none", "full"),
     "ortho": ("symmetric", "symmetric"),
     "forward": ("full", "none"),
 }
-# The numbers of a transform: of real ones, those of its spectrum.
+# The norm that has the scales of another one exchanged.
+EXCHANGED = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
+# The types of real data and of their spectra.
 COMPLEX = {"float32": "complex64", "float64": "complex128"}
 REAL = {name: real for real, name in COMPLEX.items()}
 
@@ -32,12 +34,12 @@ Slices = slice | Sequence[slice]
 
 
 def argument(what: str, found: Any, expected: Any) -> ArgumentError:
-    """The error of an argument, with both values."""
+    """The error for a wrong argument, with both values."""
     return ArgumentError(f"{what}: found {found}, expected {expected}")
 
 
 def integer(what: str, value: Any) -> int:
-    """A signed integer of 64 bits: ctypes would cut off others."""
+    """A signed integer of 64 bits. Larger ones are refused, because ctypes would truncate them."""
     number = index(value)
     if not -(1 << 63) <= number < 1 << 63:
         raise argument(what, number, "an integer of 64 bits")
@@ -45,19 +47,19 @@ def integer(what: str, value: Any) -> int:
 
 
 def known_norm(norm: str | None) -> str:
-    """The name of the factors; "backward" by default."""
+    """The norm, after checking it; "backward" by default."""
     if norm is not None and norm not in NORMS:
         raise argument("norm", repr(norm), "'backward', 'ortho' or 'forward'")
     return norm or "backward"
 
 
 def scales(norm: str | None) -> dict[str, str]:
-    """The options that NumPy's name stands for."""
+    """The options for NumPy's name."""
     return dict(zip(SCALES, NORMS[known_norm(norm)]))
 
 
 class Options:
-    """`thriffty_options`, which end with this object. Plans do not need them once they are made."""
+    """`thriffty_options`, freed with this object. Plans do not need them after they are made."""
 
     def __init__(self, library: Library, values: Mapping[str, Any], stream: Any = None) -> None:
         self._library, c = library, library.c
@@ -72,13 +74,13 @@ class Options:
         library.check(c.thriffty_options_set_stream(self.handle, stream_address(stream)))
 
     def __getitem__(self, name: str) -> str:
-        """The value of an option as text."""
+        """The text of an option's value."""
         get = self._library.c.thriffty_options_get
         return self._library.text(get, self.handle, name.encode())
 
 
 class Request:
-    """A transform of a grid: the shapes and types of both sides, bricks, and options by name."""
+    """A transform of a grid: the shapes, types and bricks of both sides, and the options."""
 
     def __init__(
         self,
@@ -105,12 +107,12 @@ class Request:
         precision = REAL.get(self.dtype.name, self.dtype.name).replace("float", "f")
         given.update(kinds=given.get("kinds") or usual, precision=precision)
         self.options = Options(library, given, stream)
-        # Boundary conditions have become kinds.
+        # The library has replaced boundary conditions by kinds.
         self.kinds = _resolved(self.options["kinds"].split(","), is_complex)
         self.transform = _transform(self.kinds, is_complex)
         spectral = COMPLEX[self.dtype.name] if self.transform == R2C else self.dtype
         self.dtypes = (self.dtype, np.dtype(spectral))
-        # Of the transform along each axis, and how many of its frequencies are kept.
+        # The length of the transform along each axis, and the number of frequencies that are kept.
         self.lengths: tuple[int, ...] = given.get("zero_padded") or self.shape
         self.modes: tuple[int, ...] = given.get("modes") or self.lengths
         halved = [n // 2 + 1 if kind == "r2c" else n for n, kind in zip(self.modes, self.kinds)]
@@ -120,7 +122,7 @@ class Request:
 
 
 def _of_axes(form: str, value: Any, axes: int) -> Any:
-    """The values of all axes, where one may stand for all, or a name for an order."""
+    """One value per axis, from a value for all axes or a name of an order."""
     if value is None or isinstance(value, str) and value == "default":
         return None
     if form == "order" and isinstance(value, str):
@@ -139,7 +141,7 @@ def _of_axes(form: str, value: Any, axes: int) -> Any:
 
 
 def _text(value: Any) -> str:
-    """The value of an option as the library reads it."""
+    """The text by which the library reads a value."""
     if value is None:
         return "default"
     if isinstance(value, str):
@@ -161,7 +163,7 @@ def as_path(what: str, found: Any) -> str:
 
 
 def stream_address(stream: Any) -> int | None:
-    """The CUDA stream of CuPy, of torch, or a number."""
+    """The address of a CUDA stream of CuPy or torch, or the address itself."""
     for name in ("ptr", "cuda_stream"):
         if hasattr(stream, name):
             return getattr(stream, name)
@@ -169,21 +171,21 @@ def stream_address(stream: Any) -> int | None:
 
 
 def _resolved(kinds: list[str], is_complex: bool) -> tuple[str, ...]:
-    """The kinds of all axes, of which the last of kind c2c is r2c for real data."""
+    """The kinds of all axes. For real data, the last c2c axis becomes r2c."""
     if "c2c" in kinds and "r2c" not in kinds and not is_complex:
         kinds[len(kinds) - 1 - kinds[::-1].index("c2c")] = "r2c"
     return tuple(kinds)
 
 
 def _transform(kinds: tuple[str, ...], is_complex: bool) -> int:
-    """The family; which kinds go together is checked by the library."""
+    """The value of `thriffty_transform`. The library checks whether the kinds go together."""
     if is_complex:
         return C2C
     return R2C if "r2c" in kinds or "c2c" in kinds else R2R
 
 
 def brick_of(what: str, slices: Slices, shape: tuple[int, ...]) -> Brick:
-    """The brick that slices name, one for each axis."""
+    """The brick for slices, one for each axis."""
     slices = (slices,) if isinstance(slices, slice) else tuple(slices)
     if len(slices) != len(shape):
         raise argument(f"slices of {what}", len(slices), f"one for each of {len(shape)} axes")
@@ -191,7 +193,7 @@ def brick_of(what: str, slices: Slices, shape: tuple[int, ...]) -> Brick:
     for axis, part in enumerate(slices):
         if not isinstance(part, slice) or part.step not in (None, 1):
             raise argument(f"slices of {what}", part, "slice(start, stop)")
-        # Bounds beyond the grid are the library's to refuse: it knows those of all ranks.
+        # The library checks bounds against the grid, because it has the bricks of all ranks.
         brick.lo[axis] = 0 if part.start is None else integer("start", part.start)
         brick.hi[axis] = shape[axis] if part.stop is None else integer("stop", part.stop)
     return brick

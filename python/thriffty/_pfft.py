@@ -1,16 +1,16 @@
 """Transforms of distributed arrays with the names of mpi4py-fft: `PFFT`.
 
-Programs for mpi4py-fft import `PFFT`, `newDistArray` and `DistArray` from here instead. Scales and
-distributions are the same. What differs:
+In a program for mpi4py-fft, import `PFFT`, `newDistArray` and `DistArray` from here instead. Scales
+and distributions are the same. The differences are:
 
-- At most four axes; no long double. Arrays are NumPy's.
+- There are at most four axes, and no long doubles. Arrays are NumPy arrays.
 - `backend` and FFTW's options `planner_effort` and `overwrite_input` have no effect.
 - Transforms are named by the functions of `thriffty.transforms`, or others of the same names.
-- Padding of real data: for an even number n of frequencies, the highest is always divided between
-  n/2 and -n/2. mpi4py-fft divides it if n // 2 + 1 is even.
-- Cosine and sine transforms can follow Fourier transforms. `padding` can be one number, and applies
-  to groups of axes too.
-- A key of `transforms` also holds for the last axes of a group. One of them at least must apply.
+- When real data is padded and the number n of frequencies is even, the highest is always divided
+  between n/2 and -n/2. mpi4py-fft divides it only if n // 2 + 1 is even.
+- Cosine and sine transforms can follow Fourier transforms. `padding` can be a single number, and
+  also applies to groups of axes.
+- A key of `transforms` also applies to the last axes of a group. At least one key must apply.
 - `pencil` and `subcomm` only describe distributions.
 """
 
@@ -35,15 +35,15 @@ _WITHOUT_EFFECT = ("planner_effort", "overwrite_input")
 
 
 class Transform(Uncopied):
-    """One direction of a `PFFT`, to be called.
+    """One direction of a `PFFT`. Call it to transform.
 
     Attributes
     ----------
     input_array, output_array
-        This rank's arrays for calls without arguments. The output of one direction is the input of
-        the other.
+        This rank's arrays for calls without arguments. The output array of one direction is the
+        input array of the other.
     input_pencil, output_pencil
-        The distributions of both.
+        Their distributions.
     """
 
     def __init__(self, pfft: PFFT, is_forward: bool) -> None:
@@ -77,14 +77,14 @@ class Transform(Uncopied):
         Parameters
         ----------
         input_array
-            This rank's data; by default those in the attribute of this name. Data of another type
-            are converted.
+            This rank's data, by default the attribute of this name. Data of another type is
+            converted.
         output_array
-            The array to write to; by default the attribute of this name, whose contents the next
-            call replaces.
+            The array for the result, by default the attribute of this name, which the next call
+            overwrites.
         normalize
-            Whether the result is divided by the number of transformed points. Cosine and sine
-            transforms have their own number, which makes backward the inverse of forward. By
+            Whether to divide the result by the number of transformed points. Cosine and sine
+            transforms have divisors of their own, so that backward is the inverse of forward. By
             default only forward divides.
 
         Returns
@@ -94,14 +94,14 @@ class Transform(Uncopied):
         """
         try:
             source, target = self._source(input_array), self._target(output_array)
-        except Exception as error:  # Whatever it is, other ranks wait for this one.
+        except Exception as error:  # Of any kind, because other ranks wait for this one.
             self._stages[0].plan.refuse(error)
             raise
         if np.may_share_memory(source, target):
             source = source.copy()
         self._run(source, target)
         normalize = self._is_forward if normalize is None else bool(normalize)
-        # The plans divide forward, and do not backward.
+        # The plans divide in the forward direction only.
         if normalize != self._is_forward:
             points = self._pfft._points
             target *= target.dtype.type(1 / points if normalize else points)
@@ -173,40 +173,41 @@ class PFFT(Uncopied):
     comm
         The communicator of mpi4py whose ranks share the array; None for one process.
     shape
-        The global shape of physical data; with `padding`, before it.
+        The global shape of physical data, before any `padding`.
     axes
-        The axes to transform: all by default, an axis, a sequence of axes, or of groups of axes
-        such as ``((0,), (1, 2))``. The last comes first. The array is not cut along the last group.
+        The axes to transform, by default all: an axis, a sequence of axes, or a sequence of groups
+        of axes such as ``((0,), (1, 2))``. The last group is transformed first, and the array is
+        not cut along it.
     dtype
         The type of physical data: float32, float64, complex64 or complex128.
     grid
-        The grid of ranks, a number of parts for each axis. Numbers that are not positive are
-        chosen; axes at the end may be left out, and are not cut. By default the last group of axes
-        is not cut, and any others are.
+        The grid of ranks, as the number of parts for each axis. Numbers that are not positive are
+        chosen for you. Axes at the end can be left out and are then not cut. By default all axes
+        are cut except those of the last group.
     padding
-        Physical data have so many times the points along each axis, rounded down: 1.5 for the
-        3/2 rule. One number for each axis of the array, or one for all.
+        The factor by which the number of points of physical data grows along each axis, rounded
+        down: 1.5 for the 3/2 rule. One factor for each axis of the array, or one for all.
     collapse
-        Transforms of axes that are not cut count as one group.
+        Whether to merge groups of axes that are not cut.
     backend
         Without effect.
     transforms
         Transforms other than Fourier's: ``{(1, 2): (dctn, idctn)}``, with the functions of
         `thriffty.transforms`, for groups of `axes`.
     darray
-        A `DistArray` like physical data, which tells `comm`, `shape`, `dtype` and `grid`.
+        A `DistArray` like physical data. It replaces `comm`, `shape`, `dtype` and `grid`.
     slab
-        True, or the only axis along which the array is cut. `grid` can say the same.
+        True, or the only axis along which the array is cut. You can use `grid` instead.
     **kw
-        Options of `thriffty.Plan` that say how a transform is done, such as tolerance, tuning or
-        threads. Several plans share the tolerance.
+        Options of `thriffty.Plan` for how the transform is computed, such as tolerance, tuning or
+        threads. If there are several plans, they share the tolerance.
 
     Attributes
     ----------
     forward, backward : Transform
-        Both directions, as functions of an input and an output array.
+        The two directions, as functions of an input and an output array.
     axes : tuple of tuple of int
-        The groups of axes. The last comes first.
+        The groups of axes. The last is transformed first.
     pencil : tuple of Layout
         The distributions of physical and of spectral data.
     subcomm : tuple
@@ -217,15 +218,15 @@ class PFFT(Uncopied):
     Raises
     ------
     ArgumentError
-        For what is not possible; on all ranks.
+        If the arguments are invalid; on all ranks.
 
     Notes
     -----
-    Physical data are cut along leading axes. For each transformed axis in turn, the axis that was
-    whole is cut in its stead: (P, Q, 1) parts become (1, P, Q), and (P, 1, 1) become (1, P, 1).
-    The first parts of an axis have one more point if it cannot be divided evenly.
+    Physical data is cut along leading axes. To transform a cut axis, the axis that was whole is cut
+    instead: (P, Q, 1) parts become (1, P, Q), and (P, 1, 1) become (1, P, 1). If an axis cannot be
+    divided evenly, its first parts have one more point.
 
-    The first transform of real data is r2c: its last axis has n // 2 + 1 frequencies.
+    The first transform of real data is r2c, with n // 2 + 1 frequencies along its last axis.
 
     Examples
     --------
@@ -273,7 +274,7 @@ class PFFT(Uncopied):
         self.pencil = (self._stages[0].before, self._stages[-1].output)
         self.subcomm = self.pencil[0].subcomm
         self._dtypes = (self._stages[0].dtype, self._stages[-1].output_dtype)
-        # Memory of this rank, allocated when it is needed.
+        # Memory of this rank, allocated on first use.
         self._arrays: list[np.ndarray | None] = [None, None]
         self._steps: list[np.ndarray] | None = None
         for stage in self._stages:
@@ -320,7 +321,7 @@ class PFFT(Uncopied):
         return found
 
     def _between(self) -> list[np.ndarray]:
-        """Memory for what one stage leaves for the next."""
+        """Memory for the result of one stage, which the next one reads."""
         if self._steps is None:
             stages = self._stages[:-1]
             self._steps = [np.empty(each.output.subshape, each.output_dtype) for each in stages]
@@ -329,7 +330,7 @@ class PFFT(Uncopied):
 
 def _options(given: dict[str, Any], known: dict[str, Any], stages: int) -> dict[str, Any]:
     """Options of each plan."""
-    # What is transformed, and where its arrays are, follows from the arguments.
+    # The arguments of PFFT determine the transform and where its arrays are.
     possible = [
         name
         for name, row in known.items()
@@ -345,5 +346,5 @@ def _options(given: dict[str, Any], known: dict[str, Any], stages: int) -> dict[
         try:
             options["tolerance"] = " ".join([str(float(number) / stages), *strict])
         except ValueError:
-            pass  # The library refuses it.
+            pass  # The library reports it.
     return options

@@ -1,4 +1,4 @@
-"""What the arguments of a `PFFT` ask for: a grid, its distribution, and the stages in between."""
+"""The arguments of a `PFFT` as a grid, its distribution, and the stages in between."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TYPES = ("float32", "float64", "complex64", "complex128")
 
 
 class Request:
-    """The grid and its groups of axes, as arguments of `PFFT` describe them."""
+    """The grid and its groups of axes, from the arguments of `PFFT`."""
 
     def __init__(
         self, shape: Any, axes: Any, dtype: Any, padding: Any, darray: DistArray | None
@@ -44,7 +44,7 @@ class Request:
         if self.dtype.name not in _TYPES:
             raise argument("dtype", self.dtype, "one of " + ", ".join(_TYPES))
         self.asked = self._groups(axes)
-        # The points of the grid that are kept, along padded axes.
+        # The number of points that are kept along padded axes.
         self.kept: dict[int, int] = {}
         self._pad(padding)
         self.groups = [part for group in self.asked for part in self._apart(group)]
@@ -53,7 +53,7 @@ class Request:
         count = len(self.shape)
         if axes is None:
             first = count - 1 if self.darray is None else self.darray.alignment
-            # The axis that is whole comes first, then those in front of it.
+            # The axis that is whole is transformed first, then the axes in front of it.
             axes = [(first + 1 + axis) % count for axis in range(count)]
         groups = []
         for group in [axes] if isinstance(axes, Integral) else axes:
@@ -85,7 +85,7 @@ class Request:
         self.shape = tuple(shape)
 
     def _apart(self, group: tuple[int, ...]) -> Groups:
-        """Groups of one axis, if a padded axis is among them: it is truncated before the next."""
+        """Groups of one axis if any is padded: it is truncated before the next transform."""
         return [(axis,) for axis in group] if self.kept.keys() & set(group) else [group]
 
     def cut(self, comm: Any, grid: Any, slab: Any) -> Layout:
@@ -115,7 +115,7 @@ class Request:
         return [1 if axis in first else 0 for axis in range(count)]
 
     def collapse(self, cuts: Sequence[AxisCut]) -> None:
-        """Makes one group of neighbours that are not cut."""
+        """Merges neighbouring groups that are not cut."""
         groups: Groups = []
         for group in reversed(self.groups):
             is_whole = all(cuts[axis].size == 1 for axis in group)
@@ -128,7 +128,7 @@ class Request:
 
 
 def stages_of(request: Request, layout: Layout, transforms: dict) -> tuple[list[Stage], int]:
-    """The stages in the order of `forward`, and the number by which it divides."""
+    """The stages in the order of `forward`, and the divisor of `forward`."""
     stages: list[Stage] = []
     pairs = _pairs(transforms, len(request.shape))
     used: set[tuple[int, ...]] = set()
@@ -165,10 +165,10 @@ def _pairs(transforms: dict, count: int) -> dict[tuple[int, ...], Any]:
 
 
 def _parts(group: tuple[int, ...], pairs: dict) -> Iterator[tuple[int, ...]]:
-    """The axes of a group by the transforms that are given for them, first to transform first.
+    """The parts of a group that have transforms of their own, in the order of `forward`.
 
-    Groups that `collapse` has made depend on the number of ranks; what is given for a part of one
-    holds all the same.
+    Groups that `collapse` has merged depend on the number of ranks, so transforms for a part of a
+    group must apply, too.
     """
     while group:
         runs = (group[start:] for start in range(len(group)))
@@ -178,7 +178,7 @@ def _parts(group: tuple[int, ...], pairs: dict) -> Iterator[tuple[int, ...]]:
 
 
 def _kinds(axes: tuple[int, ...], pair: Any, dtype: np.dtype) -> dict[int, str]:
-    """What is done along each of these axes."""
+    """The kind of each of these axes."""
     is_complex = dtype.kind == "c"
     kind = kind_of_pair(axes, pair) if pair is not None else ("c2c" if is_complex else "r2c")
     if (kind == "c2c") != is_complex and kind in ("c2c", "r2c"):
@@ -200,7 +200,7 @@ def _check_padding(kinds: dict[int, str], kept: dict[int, int]) -> None:
 
 
 def _factor(kind: str, points: int) -> int:
-    """By what forward and backward together multiply, along one axis."""
+    """The factor of forward and backward together along one axis, if neither divides."""
     if kind in ("c2c", "r2c"):
         return points
     return 2 * (points + {"dct1": -1, "dst1": 1}.get(kind, 0))

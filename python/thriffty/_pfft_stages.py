@@ -1,7 +1,7 @@
 """The stages of a `PFFT`: plans one after the other, and what lies between them.
 
-One plan does a whole transform, unless axes are padded: what is cut off after the transform of one
-axis is neither sent nor transformed along the others.
+One plan computes a whole transform unless axes are padded. Then there are several, because modes
+that are cut off after the transform along one axis need not be sent or transformed further.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ._plan import Plan
 
 @dataclass
 class Stage:
-    """A plan, and after it perhaps the truncation of one axis.
+    """A plan, optionally followed by the truncation of one axis.
 
     Attributes
     ----------
@@ -26,9 +26,9 @@ class Stage:
     dtype
         The type of data before the plan.
     kinds
-        What is done along which axis.
+        The kind of each transformed axis.
     kept
-        An axis that is truncated after the plan, and how many points of its grid are kept.
+        An axis that is truncated after the plan, and the number of points that are kept.
     """
 
     before: Layout
@@ -76,7 +76,7 @@ class Stage:
             truncate(full, target, axis, points, self._is_halved(axis))
 
     def backward(self, source: np.ndarray, target: np.ndarray) -> None:
-        """Fills up with zeros and transforms back. Collective."""
+        """Pads with zeros and transforms back. Collective."""
         full = source
         if self.kept is not None:
             axis, points = self.kept
@@ -92,10 +92,11 @@ class Stage:
 
 
 def truncate(full: np.ndarray, kept: np.ndarray, axis: int, points: int, halved: bool) -> None:
-    """Keeps the frequencies of a grid of so many points.
+    """Keeps the frequencies of a grid with fewer points along an axis.
 
-    Of an even number, the highest frequency n/2 stands for -n/2 too: both are added. Along a halved
-    axis, where the one at -n/2 is the complex conjugate, the sum is twice the real part.
+    If the number n of points is even, the frequency n/2 also stands for -n/2, so both are added.
+    Along a halved axis, where the one at -n/2 is the complex conjugate, the sum is twice the real
+    part.
     """
     full, kept = np.moveaxis(full, axis, 0), np.moveaxis(kept, axis, 0)
     half, even = points // 2, points % 2 == 0
@@ -114,10 +115,10 @@ def truncate(full: np.ndarray, kept: np.ndarray, axis: int, points: int, halved:
 
 
 def fill_up(kept: np.ndarray, full: np.ndarray, axis: int, points: int, halved: bool) -> None:
-    """The spectrum on a finer grid of what a grid of so many points has: zeros at the other ones.
+    """The spectrum on a finer grid, with zeros at the additional frequencies.
 
-    Of an even number, the highest frequency is divided between n/2 and -n/2: the field is then the
-    smoothest through its values on the coarse grid.
+    If the number n of points is even, the highest frequency is divided between n/2 and -n/2, which
+    gives the smoothest field through the values on the coarse grid.
     """
     kept, full = np.moveaxis(kept, axis, 0), np.moveaxis(full, axis, 0)
     half, even = points // 2, points % 2 == 0

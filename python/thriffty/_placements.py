@@ -1,4 +1,4 @@
-"""Which bricks the placements of a DTensor stand for, without torch."""
+"""The bricks for the placements of a DTensor, computed without torch."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def shards(placements: Sequence[Any], axes: int) -> tuple[int, ...]:
     Raises
     ------
     ArgumentError
-        For placements that are not shards: ranks would transform the same data, or data that is
-        not there yet.
+        If a placement is not a shard, because ranks would transform the same data, or data that
+        has yet to be reduced.
     """
     cut = []
     for number, placement in enumerate(placements):
@@ -39,10 +39,10 @@ def shards(placements: Sequence[Any], axes: int) -> tuple[int, ...]:
 def brick(
     shape: Sequence[int], mesh: Sequence[int], coordinate: Sequence[int], cut: Sequence[int]
 ) -> Brick:
-    """The first and last point (exclusive) along each axis, of the rank at a place of the mesh.
+    """The first and last point (exclusive) along each axis, for the rank at a place of the mesh.
 
-    As in torch, all parts but the last ones have equal length, and the last may be shorter or
-    empty. An axis that is cut twice is cut in the order of the mesh.
+    As in torch, parts have equal length except the last ones, which may be shorter or empty. An
+    axis that is cut twice is cut in the order of the mesh.
     """
     parts = [(0, length) for length in shape]
     for ranks, place, axis in zip(mesh, coordinate, cut):
@@ -54,9 +54,9 @@ def brick(
 
 
 def first_of_plan(transformed: Sequence[int], given: Sequence[int], made: Sequence[int]) -> int:
-    """The first axis that a plan has: those before it count arrays of a batch.
+    """The first axis of the plan. Axes in front of it count arrays of a batch.
 
-    It is the first that is transformed, or cut differently in what is given and what is made.
+    It is the first axis that is transformed, or cut differently in the array and its result.
     """
     moved = [axis for pair in zip(given, made) if pair[0] != pair[1] for axis in pair]
     return min([*transformed, *moved])

@@ -1,4 +1,4 @@
-"""Plans: transforms of a whole grid by one process, or of bricks of it by several ranks."""
+"""Plans: transforms of a whole grid by one process, or of its bricks by several ranks."""
 
 from __future__ import annotations
 
@@ -28,31 +28,31 @@ from ._options import (
 
 
 class Plan(Spectra, _library.Uncopied):
-    """A transform, ready to run any number of times in both directions.
+    """A transform that you can run any number of times in both directions.
 
-    Without a communicator, one process transforms the whole grid with several threads. With one,
-    each rank has a brick of the grid before and after; all calls but properties and
-    :meth:`empty_input` without ``shared_arrays`` are then collective.
+    Without a communicator, one process transforms the whole grid with several threads. With a
+    communicator, each rank has a brick of the physical and of the spectral grid. All calls are then
+    collective except properties, and :meth:`empty_input` without ``shared_arrays``.
 
     Parameters
     ----------
     shape : int or sequence of int
         Points along each of 1 to 4 axes.
     dtype : dtype
-        Of physical data: complex128, complex64, float64 or float32.
+        The type of physical data: complex128, complex64, float64 or float32.
     comm : mpi4py.MPI.Comm, torch.distributed.ProcessGroup or object, optional
-        The ranks. They all make the plan, with equal arguments except `input` and `output`. An
-        object has `rank`, `size`, ``allgather(mine)``, which returns the bytes of each rank, and
-        ``alltoallv(parts)``, which takes bytes for each rank and returns those from each. It may
-        also have `isend`, `irecv` and `test`, `device_alltoallv`, `host`, `lost` and `abandon`;
-        docs/without-mpi.md says what they do.
+        The ranks. All of them make the plan, with equal arguments except `input` and `output`. An
+        object must have `rank`, `size`, ``allgather(mine)``, which returns the bytes of each rank,
+        and ``alltoallv(parts)``, which takes bytes for each rank and returns the bytes from each.
+        It may also have `isend`, `irecv` and `test`, `device_alltoallv`, `host`, `lost` and
+        `abandon`, which docs/without-mpi.md describes.
     input, output : sequence of slice, optional
-        This rank's brick of physical and of spectral data, one slice for each axis; an even cut by
-        default. A brick may be empty. The bricks of all ranks tile the grid.
+        This rank's brick of physical and of spectral data, as one slice for each axis. By default
+        the grid is cut evenly. A brick may be empty. The bricks of all ranks must tile the grid.
     norm : {"backward", "ortho", "forward"}, optional
-        As in NumPy, in place of `forward_scale` and `inverse_scale`.
+        As in NumPy, instead of `forward_scale` and `inverse_scale`.
     stream : int or stream, optional
-        On a device: the CUDA stream for all work, of CuPy, of torch, or its address.
+        The CUDA stream for all work on a device: a stream of CuPy or torch, or its address.
 
     Other Parameters
     ----------------
@@ -149,12 +149,13 @@ class Plan(Spectra, _library.Uncopied):
     Raises
     ------
     ArgumentError
-        For arguments without a meaning; on all ranks.
+        If an argument is invalid; on all ranks.
 
     Notes
     -----
-    An unused plan over MPI is destroyed when its ranks make the next one on the same communicator,
-    or by the end of MPI. Close plans before the communicator is freed.
+    A plan over MPI that is garbage-collected without :meth:`close` is freed when its ranks next
+    make a plan on the same communicator, or when MPI ends. Close plans before you free the
+    communicator.
 
     Examples
     --------
@@ -200,14 +201,38 @@ class Plan(Spectra, _library.Uncopied):
         device: str | int = "host",
         transport: str = "peer_to_peer",
     ) -> None:
-        given = locals()
-        self._given = {name: value for name, value in given.items() if name != "self"}
+        # Written by `cargo xtask header`, too.
+        options = {
+            "kinds": kinds,
+            "input_order": input_order,
+            "output_order": output_order,
+            "batch": batch,
+            "forward_scale": forward_scale,
+            "inverse_scale": inverse_scale,
+            "zero_padded": zero_padded,
+            "modes": modes,
+            "exchange": exchange,
+            "wire": wire,
+            "tolerance": tolerance,
+            "ignore_shared_memory": ignore_shared_memory,
+            "tuning": tuning,
+            "machine": machine,
+            "trace": trace,
+            "layouts": layouts,
+            "memory": memory,
+            "shared_arrays": shared_arrays,
+            "transposed_input": transposed_input,
+            "transposed_output": transposed_output,
+            "threads": threads,
+            "device": device,
+            "transport": transport,
+        }
         self._handle: ctypes.c_void_p | None = None
         self._partner: Plan | None = None
         self._partner_of: weakref.ref[Plan] | None = None
         self._comm = comm
         self._stream = stream_address(stream) or 0
-        # For callers on several threads, one of which at a time runs a plan.
+        # Held by modules of the package while they run the plan, which one thread may do at a time.
         self._lock = threading.Lock()
         self._ranks = ranks_of(comm)
         self._library = _library.serial() if self._ranks is None else self._ranks.library
@@ -216,7 +241,6 @@ class Plan(Spectra, _library.Uncopied):
         def asked() -> Request:
             if comm is None and (input is not None or output is not None):
                 raise argument("input, output", "slices", "none without a communicator")
-            options = {name: given[name] for name in self._library.options if name in given}
             if norm is not None:
                 if (forward_scale, inverse_scale) != NORMS["backward"]:
                     raise argument("norm", f"{norm!r} and a scale", "one of them")
@@ -224,9 +248,17 @@ class Plan(Spectra, _library.Uncopied):
             return Request(self._library, shape, dtype, options, (input, output), stream)
 
         request = agree(self._ranks, asked)
-        options = request.options
-        self._on_device = options["device"] != "host"
-        self._shared = self._on_device or options["shared_arrays"] == "true"
+        self._arguments = {
+            "shape": shape,
+            "dtype": dtype,
+            "comm": comm,
+            "input": input,
+            "output": output,
+            "stream": stream,
+            **options,
+        }
+        self._on_device = request.options["device"] != "host"
+        self._shared = self._on_device or request.options["shared_arrays"] == "true"
         self._handle = self._create(request)
         self._number = 0 if self._ranks is None else self._ranks.number()
         self._describe(request)
@@ -249,38 +281,39 @@ class Plan(Spectra, _library.Uncopied):
         return self._comm
 
     def _exchanged(self) -> Plan:
-        """This plan with its two scales exchanged, which adjoints need; made at the first call.
+        """This plan with its two scales exchanged, for adjoints. Collective.
 
-        It ends with this plan. Collective.
+        It is made at the first call and closed with this plan.
         """
-        first, second = (self._given[name] for name in SCALES)
-        if self._given["norm"] is not None:
-            first, second = NORMS[self._given["norm"]]
+        first, second = (self._arguments[name] for name in SCALES)
         whose = None if self._partner_of is None else self._partner_of()
         if first == second or whose is not None:
             return whose or self
         if self._partner is None:
-            # The steps of the recipe, and so the bricks and orders, are the same.
+            # The same recipe except for the scales, so that bricks and orders are equal.
             words = {"(scale forward)": "(scale inverse)", "(scale inverse)": "(scale forward)"}
             recipe = re.sub(r"\(scale \w+\)", lambda it: words.get(it[0], it[0]), self.recipe)
-            given = {**self._given, "norm": None, "tuning": f"recipe:{recipe}"}
-            given["forward_scale"], given["inverse_scale"] = second, first
-            self._partner = Plan(**given)
+            exchanged = {"forward_scale": second, "inverse_scale": first}
+            arguments = {**self._arguments, **exchanged, "tuning": f"recipe:{recipe}"}
+            self._partner = Plan(**arguments)
             self._partner._partner_of = weakref.ref(self)
         return self._partner
 
     # -- arrays ---------------------------------------------------------------------------------
 
     def empty_input(self) -> Any:
-        """An array for physical data; zeros, and collective, if it is shared or on a device."""
+        """An array for physical data.
+
+        Shared arrays and arrays on devices are zeroed, and making them is collective.
+        """
         return self._empty(0)
 
     def empty_output(self) -> Any:
-        """An array for spectral data; zeros, and collective, if it is shared or on a device."""
+        """An array for spectral data, made like :meth:`empty_input`."""
         return self._empty(1)
 
     def empty_in_place(self) -> tuple[Any, Any]:
-        """Arrays for physical and for spectral data in the same memory."""
+        """Arrays for physical and for spectral data that share their memory."""
         if self._shared:
             allocation = self._allocate()
             return self._view(allocation, 0), self._view(allocation, 1)
@@ -310,10 +343,11 @@ class Plan(Spectra, _library.Uncopied):
         Parameters
         ----------
         x : array
-            This rank's physical data: of NumPy, or with ``__cuda_array_interface__`` or DLPack
-            (CuPy, torch). Its type, shape and order in memory are the plan's.
+            This rank's physical data: a NumPy array, or one with ``__cuda_array_interface__`` or
+            DLPack (CuPy, torch). It must have the plan's type, shape and order in memory.
         out : array, optional
-            For the result. With the memory of `x`, on all ranks, it is in place.
+            Takes the result. The transform is in place if `out` is in the memory of `x` on all
+            ranks.
 
         Returns
         -------
@@ -323,15 +357,15 @@ class Plan(Spectra, _library.Uncopied):
         Raises
         ------
         ArgumentError
-            For an array of another type, shape or order; on all ranks.
+            If the type, shape or order of an array is wrong; on all ranks.
         """
         c = self._library.c
         return self._run((c.thriffty_forward, c.thriffty_forward_in_place), x, 0, out, 1)
 
     def inverse(self, x: Any, out: Any = None) -> Any:
-        """Transforms spectral to physical data, as :meth:`forward`.
+        """Transforms spectral to physical data, with the arguments of :meth:`forward`.
 
-        Of a spectrum that cannot come from real data, a real transform takes the part that can.
+        If the result is real, the part of the spectrum that cannot come from real data is ignored.
         """
         c = self._library.c
         return self._run((c.thriffty_inverse, c.thriffty_inverse_in_place), x, 1, out, 0)
@@ -352,10 +386,10 @@ class Plan(Spectra, _library.Uncopied):
             in_place = read.address == written.address and read.address != 0
             room = max(read.bytes, written.bytes)
             if in_place and not read.device and room < self._in_place_bytes:
-                # Real numbers that fill no whole number of complex ones.
+                # The memory is too small, because an odd number of reals is padded to complex ones.
                 x, in_place = _arrays.copied(x), False
                 read = self._checked("x", x, source)
-        except Exception as error:  # Whatever it is, other ranks wait for this one.
+        except Exception as error:  # Of any kind, because other ranks wait for this one.
             self.refuse(error)
             raise
         if in_place:
@@ -367,7 +401,7 @@ class Plan(Spectra, _library.Uncopied):
         return out
 
     def _checked(self, what: str, array: Any, side: int) -> _arrays.Memory:
-        """The memory of an array that is as the plan wants it."""
+        """The memory of an array, after checking that the plan can use it."""
         found = _arrays.memory(array)
         if found is None:
             raise argument(what, type(array).__name__, "an array")
@@ -385,13 +419,13 @@ class Plan(Spectra, _library.Uncopied):
         return found
 
     def refuse(self, error: Exception) -> None:
-        """Fails in place of a transform, such as for lack of data: other ranks would wait for it.
+        """Fails instead of running a transform, so that other ranks do not wait for this one.
 
         Raises
         ------
         ArgumentError
-            On every rank, with the text of the lowest that refuses; without a communicator, `error`
-            itself.
+            On every rank, with the text of the lowest rank that refuses. Without a communicator,
+            `error` itself is raised.
         """
         handle, self._failed = self._open(), None
         if self._comm is None:
@@ -404,7 +438,7 @@ class Plan(Spectra, _library.Uncopied):
         self._library.check(self._library.c.thriffty_plan_refuse(handle, *words))
 
     def save_wisdom(self, path: str | os.PathLike[str]) -> None:
-        """Adds what ``tuning="measure"`` has timed to a file, for ``tuning=f"wisdom:{path}"``."""
+        """Adds the timings of ``tuning="measure"`` to a file for ``tuning=f"wisdom:{path}"``."""
         save, handle = self._library.c.thriffty_plan_save_wisdom, self._open()
         text = agree(self._ranks, lambda: as_path("path", path))
         self._library.check(save(handle, os.fsencode(text)))
@@ -417,9 +451,10 @@ class Plan(Spectra, _library.Uncopied):
         return self._handle
 
     def close(self) -> None:
-        """Ends the plan. Collective.
+        """Frees the plan. Collective.
 
-        A plan that has made arrays in shared or in device memory ends when these are unused, too.
+        If the plan has made arrays in shared or device memory, it is freed when these are unused,
+        too.
         """
         if self._handle is None or self._lent:
             return
@@ -441,7 +476,7 @@ class Plan(Spectra, _library.Uncopied):
         if self._ranks is None:
             self._library.c.thriffty_plan_destroy(handle)
         else:
-            # Destroying is collective, and ranks collect garbage at times of their own.
+            # Destroying is collective, but ranks collect garbage at different times.
             destroy = self._library.c.thriffty_plan_destroy
             self._ranks.leave(self._number, self._library, destroy, handle)
 

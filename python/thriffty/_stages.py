@@ -1,45 +1,135 @@
-"""What torch and JAX ask for: transforms along some axes of arrays, and the plans that do them.
+"""Transforms of torch's and JAX's arrays: their arguments, and the plans that compute them.
 
-A plan has at most four axes, after those that count arrays of its batch. Where an array has more, a
-part of its axes is transformed after the others.
+A plan has at most four axes, after those that count arrays of its batch. If an array has more, some
+of its axes are transformed after the others.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from ._apply import _joined, _parts
-from ._functions import Axes, Lengths, extent, integers
-from ._options import INVERSE_TYPES, argument
+from ._cosines import ends
+from ._functions import Axes, Lengths, extent, integers, with_lengths
+from ._options import INVERSE_TYPES, argument, known_norm
+from ._wrappers import Function
 
 Shape = tuple[int, ...]
+Array = TypeVar("Array", bound=Any)
+# How an array and its transform are distributed.
+Where = TypeVar("Where")
+
+
+class Arrays(ABC, Generic[Array, Where]):
+    """Transforms of a library's arrays, made of a few functions that the library must supply."""
+
+    # What the functions of the library call an array.
+    name: str
+
+    @abstractmethod
+    def numbers(self, x: Any) -> Array:
+        """Converts to numbers of single or double precision, real or complex."""
+
+    @abstractmethod
+    def is_complex(self, x: Array) -> bool:
+        """Whether the numbers are complex."""
+
+    @abstractmethod
+    def as_complex(self, x: Array) -> Array:
+        """Converts real numbers to complex ones."""
+
+    @abstractmethod
+    def resized(self, x: Array, axes: Shape, lengths: Shape) -> Array:
+        """Cuts each of the axes to a length, or pads it with zeros at the end."""
+
+    @abstractmethod
+    def scaled(self, x: Array, axis: int, points: Shape, factor: float) -> Array:
+        """Multiplies some points along an axis by a factor."""
+
+    @abstractmethod
+    def transformed(
+        self, x: Array, transform: Transform, inverse: bool, norm: str, where: Where
+    ) -> Array:
+        """Resizes and transforms an array."""
+
+    def fourier(
+        self,
+        function: Function,
+        x: Any,
+        s: Lengths,
+        axes: Axes,
+        norm: str | None,
+        modes: Lengths,
+        where: Where,
+    ) -> Array:
+        """The body of the functions that :func:`named` makes for Fourier transforms."""
+        last, inverse = function
+        x = self.numbers(x)
+        is_complex = self.is_complex(x)
+        if last == "r2c" and not inverse:
+            if is_complex:
+                raise argument(f"dtype of {self.name}", x.dtype, "real numbers")
+        elif not is_complex:
+            x = self.as_complex(x)
+        transform = fourier(tuple(x.shape), last, inverse, s, axes, modes)
+        return self.transformed(x, transform, inverse, known_norm(norm), where)
+
+    def cosines(
+        self,
+        function: Function,
+        x: Any,
+        type: int,
+        s: Lengths,
+        axes: Axes,
+        norm: str | None,
+        where: Where,
+    ) -> Array:
+        """The body of the functions that :func:`named` makes for cosine and sine transforms."""
+        family, inverse = function
+        x = self.numbers(x)
+        transform = cosines(tuple(x.shape), family, type, s, axes)
+        norm = known_norm(norm)
+        if norm != "ortho":
+            return self.transformed(x, transform, inverse, norm, where)
+        # Factors at the ends of each axis make the transforms orthogonal.
+        before, after = ends(family, type, inverse)
+        x = self.resized(x, transform.axes, transform.points)
+        if before:
+            for axis in transform.axes:
+                x = self.scaled(x, axis, before, 2.0**0.5)
+        x = self.transformed(x, transform, inverse, norm, where)
+        if after:
+            for axis in transform.axes:
+                x = self.scaled(x, axis, after, 0.5**0.5)
+        return x
 
 
 class Transform(NamedTuple):
-    """What a transform does along each of its axes."""
+    """The transform along each of its axes."""
 
     axes: tuple[int, ...]
     kinds: tuple[str, ...]
     # The length of the transform.
     points: tuple[int, ...]
-    # How many of the lowest frequencies are kept.
+    # The number of lowest frequencies that are kept.
     modes: tuple[int, ...]
 
     def spectral(self) -> tuple[int, ...]:
-        """The number of frequencies."""
+        """The number of frequencies along each axis."""
         pairs = zip(self.kinds, self.modes)
         return tuple(n // 2 + 1 if kind == "r2c" else n for kind, n in pairs)
 
-    def result(self, shape: Sequence[int], inverse: bool) -> list[int]:
+    def result(self, shape: Sequence[int], inverse: bool) -> Shape:
         """The shape of the result for an array of this shape."""
-        return replaced(shape, self.axes, self.points if inverse else self.spectral())
+        return with_lengths(shape, self.axes, self.points if inverse else self.spectral())
 
 
 def fourier(
     shape: Shape, last: str, inverse: bool, s: Lengths, axes: Axes, modes: Lengths
 ) -> Transform:
-    """The transform that the arguments of ``fftn`` (`last` is c2c) or ``rfftn`` (r2c) ask for."""
+    """The transform for the arguments of ``fftn`` (`last` is c2c) or ``rfftn`` (r2c)."""
     if inverse and modes is not None and s is None:
         raise argument("s", None, "the shape of the result, with modes")
     found, points = extent(shape, integers(s), integers(axes))
@@ -60,7 +150,7 @@ def fourier(
 
 
 def cosines(shape: Shape, family: str, type: int, s: Lengths, axes: Axes) -> Transform:
-    """The transform that the arguments of ``dctn`` or ``dstn`` ask for."""
+    """The transform for the arguments of ``dctn`` or ``dstn``."""
     if type not in INVERSE_TYPES:
         raise argument("type", type, "1 to 4")
     found, points = extent(shape, integers(s), integers(axes))
@@ -81,7 +171,7 @@ def _kept(modes: Lengths, points: Shape) -> Shape:
 
 
 class Stage(NamedTuple):
-    """The arguments of a plan, and the shape of the whole array after it."""
+    """The arguments of a plan, and the shape of the whole array after its run."""
 
     points: Shape
     kinds: tuple[str, ...]
@@ -92,16 +182,16 @@ class Stage(NamedTuple):
 
 
 def stages(shape: Sequence[int], transform: Transform, inverse: bool) -> list[Stage]:
-    """The plans that transform an array of this shape, one after the other; none for a copy."""
-    # Of one point there is nothing to transform.
+    """The plans that transform an array of this shape one after another; none for a copy."""
+    # Axes with one point need no transform.
     rows = sorted(row for row in zip(*transform) if row[1:] != ("c2c", 1, 1))
     if not rows:
         return []
-    physical = replaced(shape, transform.axes, transform.points)
-    now, _ = _parts(tuple(physical), {axis: kind for axis, kind, *_ in rows})
+    physical = with_lengths(shape, transform.axes, transform.points)
+    now, _ = _parts(physical, {axis: kind for axis, kind, *_ in rows})
     parts = [[row for row in rows if row[0] in now], [row for row in rows if row[0] not in now]]
     if inverse:
-        # The halved axis, of `now`, is real at one end: it comes last.
+        # The halved axis, which is in `now` and real at one end, comes last.
         parts.reverse()
     found = []
     for part in filter(None, parts):
@@ -112,19 +202,11 @@ def stages(shape: Sequence[int], transform: Transform, inverse: bool) -> list[St
 
 
 def _stage(shape: Sequence[int], transform: Transform, inverse: bool) -> Stage:
-    physical = replaced(shape, transform.axes, transform.points)
+    physical = with_lengths(shape, transform.axes, transform.points)
     kinds = dict(zip(transform.axes, transform.kinds))
     batch, points, named = _joined(physical, kinds)
-    # Other axes are joined, and transformed ones come in the order that they have in the array.
+    # Other axes are joined, and transformed axes keep their order.
     kept = iter(transform.modes)
     modes = tuple(n if kind == "none" else next(kept) for n, kind in zip(points, named))
-    result = tuple(transform.result(shape, inverse))
+    result = transform.result(shape, inverse)
     return Stage(points, named, batch, None if modes == points else modes, result)
-
-
-def replaced(shape: Sequence[int], axes: Sequence[int], lengths: Sequence[int]) -> list[int]:
-    """The shape with these lengths along some axes."""
-    new = list(shape)
-    for axis, length in zip(axes, lengths):
-        new[axis] = length
-    return new

@@ -1,4 +1,4 @@
-"""Groups of torch.distributed: gloo for data on hosts, NCCL through tensors on GPUs."""
+"""Groups of torch.distributed: gloo for data on the host, NCCL for data on GPUs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class TorchGroup:
     def __init__(self, group: Any) -> None:
         self._group = weakref.ref(group)
         self.rank, self.size = dist.get_rank(group), dist.get_world_size(group)
-        # Such as "cpu:gloo,cuda:nccl". NCCL has no tensors on hosts.
+        # Such as "cpu:gloo,cuda:nccl". NCCL does not take tensors on the host.
         backends = str(dist.get_backend_config(group))
         on_device = "cpu:" not in backends
         self._device = torch.device("cuda", torch.cuda.current_device()) if on_device else "cpu"
@@ -26,7 +26,7 @@ class TorchGroup:
 
     def _members(self) -> Any:
         group = self._group()
-        # torch takes None for the group of all processes.
+        # For torch, None is the group of all processes.
         if group is None:
             raise ReferenceError("the process group is gone")
         return group
@@ -47,7 +47,7 @@ class TorchGroup:
         _copy(received.cpu().split(receives), rooms)
 
     def _device_alltoallv(self, parts: list[DeviceBytes], rooms: list[DeviceBytes]) -> None:
-        """NCCL's. The arrays of a plan are all on its device."""
+        """Exchanges by NCCL. All arrays of a plan are on its device."""
         tensors = [torch.as_tensor(array) for array in (*rooms, *parts) if array.bytes > 0]
         device = tensors[0].device if tensors else torch.device("cuda", torch.cuda.current_device())
         none = torch.empty(0, dtype=torch.uint8, device=device)
@@ -61,7 +61,7 @@ class TorchGroup:
 
 
 def _tensor(memory: memoryview) -> torch.Tensor:
-    """The same memory as a tensor."""
+    """A tensor that views the same memory."""
     if len(memory) == 0:
         return torch.empty(0, dtype=torch.uint8)
     return torch.frombuffer(memory, dtype=torch.uint8)

@@ -1,4 +1,4 @@
-"""Transforms of DTensors: their placements are the bricks of a plan."""
+"""Transforms of DTensors, whose placements give the bricks of a plan."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def distributed(
 ) -> Tensor:
     """Transforms the whole tensor. Collective.
 
-    `alone` does so with this rank's part if no axis of a transform is cut.
+    If no transformed axis is cut, each rank calls `alone` on its own part.
     """
     mesh, given = x.device_mesh, tuple(x.placements)
     made = given if placements is None else tuple(placements)
@@ -61,10 +61,10 @@ def distributed(
 
 
 class _Planned(NamedTuple):
-    """A plan, or None if each rank transforms arrays of its own, and the shapes around it."""
+    """The plan, or None if each rank transforms its own arrays, and the shapes before and after."""
 
     plan: Plan | None
-    # Of what it takes, and of what it makes for the tensor.
+    # The shapes of the plan's array and of this rank's part of the result.
     given: tuple[int, ...]
     made: tuple[int, ...]
 
@@ -73,7 +73,7 @@ class _Planned(NamedTuple):
 def _number(*asked: Any) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
     """The number of the plan, or 0 for none, and the shapes.
 
-    For torch.compile it is a value, so that streams and groups are no part of what it traces.
+    torch.compile takes it as a constant, so it does not trace streams and groups.
     """
     device: str | int
     device = torch.cuda.current_device() if asked[0].device_type == "cuda" else "host"
@@ -82,7 +82,7 @@ def _number(*asked: Any) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
     return number, planned.given, planned.made
 
 
-# Plans of all ranks are made and dropped at once, because what decides is equal on all.
+# All ranks make and drop the same plans, because the arguments are equal on all of them.
 @functools.lru_cache(maxsize=64)
 def _planned(
     mesh: Any,
@@ -123,7 +123,7 @@ def _planned(
         zero_padded=padded if padded != tuple(physical[first:]) else None,
         modes=least if least != padded else None,
         device=device,
-        # Runs on another stream wait for this one, and it for them.
+        # Runs on another stream synchronise with this one.
         stream=None if device == "host" else torch.cuda.current_stream().cuda_stream,
     )
     shape_of_result = tuple(high - low for low, high in bricks[1])

@@ -1,8 +1,8 @@
 """Transforms as operations of torch, with gradients: `thriffty::fft` and `thriffty::run`.
 
-`fft` transforms a whole array by plans that are kept for later calls, and `run` this rank's brick
-by a plan of the caller. torch.compile sees one operation in each, because what it would trace
-otherwise are calls of a library of C.
+`fft` transforms a whole array by plans that are kept for later calls. `run` transforms this rank's
+brick by a plan of the caller. Each is a single operation for torch.compile, which could not trace
+calls of a C library.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import _get_current_dispatch_mode
 
-from ._adjoint import EXCHANGED, factors, plan_factors
+from ._adjoint import factors, plan_factors
+from ._functions import with_lengths
 from ._library import Error
-from ._options import COMPLEX, REAL
+from ._options import COMPLEX, EXCHANGED, REAL
 from ._plan import Plan
-from ._stages import Transform, replaced, stages
+from ._stages import Transform, stages
 
 
 def _name(dtype: torch.dtype) -> str:
@@ -33,8 +34,8 @@ def _name(dtype: torch.dtype) -> str:
 
 # -- whole arrays -------------------------------------------------------------------------------
 
-# Defined by its schema, because `torch.library.custom_op` would look through the arguments of every
-# call, which takes longer than to begin a transform of a small array.
+# Defined by its schema, because `torch.library.custom_op` inspects the arguments of every call,
+# which takes longer than starting the transform of a small array.
 torch.library.define(
     "thriffty::fft",
     "(Tensor x, int[] dim, str kinds, int[] points, int[] modes, str norm, bool inverse) -> Tensor",
@@ -52,7 +53,7 @@ def _fft(
     norm: str,
     inverse: bool,
 ) -> Tensor:
-    """Transforms `x` along `dim`, by a kind for each, in plans of `points` and `modes`."""
+    """Transforms `x` along `dim`, with a kind, points and modes for each axis."""
     x = _stored(x)
     place: tuple[str | int, int] = ("host", 0)
     if x.is_cuda:
@@ -66,7 +67,7 @@ def _fft(
 
 
 class _Call:
-    """A plan that is run in one direction, with memory that fits it."""
+    """One direction of a plan, for tensors stored as the plan requires."""
 
     def __init__(self, plan: Plan, inverse: bool, result: Sequence[int]) -> None:
         c, (given, made) = plan._library.c, _sides(inverse)
@@ -78,12 +79,12 @@ class _Call:
         ]
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Of one thread at a time."""
+        """Runs the plan. Only one thread may do so at a time."""
         plan, (given, made) = self._plan, self._bytes
         handle = plan._open()
         try:
             out = torch.empty(self._result, dtype=self._dtype, device=x.device)
-        except Exception as error:  # No memory: other ranks wait for this one.
+        except Exception as error:  # Out of memory: other ranks wait for this one.
             plan.refuse(error)
             raise
         status = self._function(handle, x.data_ptr(), given, out.data_ptr(), made)
@@ -105,7 +106,7 @@ def _calls(
     device: str | int,
     stream: int,
 ) -> list[tuple[Callable[[Tensor], Tensor], Any]]:
-    """The calls that transform an array of this shape, one after the other, and their locks."""
+    """The calls that transform an array of this shape one after another, and their locks."""
     transform = _transform(dim, kinds, points, modes)
     if math.prod(shape) == 0:
         result = transform.result(shape, inverse)
@@ -152,7 +153,7 @@ def _kept(
 
 
 def clear_plans() -> None:
-    """Gives up the plans that calls have made."""
+    """Frees the plans that calls have made."""
     _calls.cache_clear()
     _kept.cache_clear()
 
@@ -162,9 +163,9 @@ def _direction(plan: Plan, inverse: bool) -> Any:
 
 
 def _stored(x: Tensor) -> Tensor:
-    """The numbers one after another, and not conjugated or negated when they are read."""
+    """A contiguous tensor without a pending conjugation or negation."""
     x = x.detach().resolve_conj().resolve_neg().contiguous()
-    # As cuFFT wants them.
+    # cuFFT needs this alignment.
     return x.clone() if x.is_cuda and x.data_ptr() % 16 != 0 else x
 
 
@@ -206,7 +207,7 @@ def _times(x: Tensor, dim: Sequence[int], values: Sequence[np.ndarray | None]) -
     """`x`, multiplied by the values along each axis."""
     for axis, along in zip(dim, values):
         if along is not None:
-            x = x * _on_device(along, x).view(replaced([1] * x.dim(), [axis], [len(along)]))
+            x = x * _on_device(along, x).view(with_lengths([1] * x.dim(), [axis], [len(along)]))
     return x
 
 
@@ -215,7 +216,7 @@ def _on_device(values: np.ndarray, x: Tensor) -> Tensor:
     dtype = torch.float32 if single else torch.float64
     if type(x) is Tensor and _get_current_dispatch_mode() is None:
         return _copied(values.tobytes(), dtype, x.device)
-    # What is traced has no tensors of its own. Values are equal but for a few.
+    # A traced function cannot create tensors from data. All but a few values are equal.
     most = float(values[len(values) // 2]) if len(values) > 0 else 1.0
     tensor = torch.full((len(values),), most, dtype=dtype, device=x.device)
     for place in np.flatnonzero(values != most).tolist():
@@ -225,7 +226,7 @@ def _on_device(values: np.ndarray, x: Tensor) -> Tensor:
 
 @functools.lru_cache(maxsize=256)
 def _copied(values: bytes, dtype: torch.dtype, device: torch.device) -> Tensor:
-    """On the device. Copies from the host are waited for: they are made once."""
+    """The values on the device. They are kept, because copies from the host are synchronous."""
     return torch.tensor(np.frombuffer(values), dtype=dtype, device=device)
 
 
@@ -239,7 +240,7 @@ _plans: weakref.WeakValueDictionary[int, Plan] = weakref.WeakValueDictionary()
 
 
 def number_of(plan: Plan) -> int:
-    """The number by which operations know a plan, as long as it lives."""
+    """The number by which operations refer to a plan while it lives."""
     number = getattr(plan, "_number_in_torch", None)
     if number is None:
         number = next(_numbers)
@@ -271,17 +272,17 @@ def _run(x: Tensor, number: int, inverse: bool) -> Tensor:
         try:
             order = plan._orders[given]
             if x.dim() == len(order):
-                # Otherwise the plan refuses it, on all ranks.
+                # Otherwise the plan reports an error, on all ranks.
                 x = _stored(x.permute(order)).permute(*np.argsort(order).tolist())
             out = _room(plan, made, x.device)
-        except Exception as error:  # Such as no memory: other ranks wait for this one.
+        except Exception as error:  # Such as out of memory: other ranks wait for this one.
             plan.refuse(error)
             raise
         return _on_stream(plan, x, lambda: _direction(plan, inverse)(x, out=out))
 
 
 class _Usual(_Call):
-    """The call for a tensor that is as the plan wants it, which needs no more looking at."""
+    """The fast path for a tensor that is already stored as the plan requires."""
 
     def __init__(self, plan: Plan, inverse: bool) -> None:
         given, made = _sides(inverse)
@@ -312,7 +313,7 @@ def _usual(plan: Plan, inverse: bool) -> _Usual | None:
 
 
 def _sides(inverse: bool) -> tuple[int, int]:
-    """The side that is given, and that which is made: 0 is physical, 1 spectral."""
+    """The sides of the input and of the result: 0 is physical, 1 spectral."""
     return (1, 0) if inverse else (0, 1)
 
 
@@ -324,7 +325,7 @@ def _room(plan: Plan, side: int, device: torch.device) -> Tensor:
 
 
 def _on_stream(plan: Plan, x: Tensor, call: Callable[[], Tensor]) -> Tensor:
-    """Calls what works on the plan's stream, between what is queued on the current one."""
+    """Calls a function that uses the plan's stream, in the order of the current stream."""
     current = torch.cuda.current_stream(x.device) if x.is_cuda else None
     if current is None or current.cuda_stream == plan._stream:
         return call()
@@ -357,7 +358,7 @@ def _run_backward(ctx: Any, gradient: Tensor) -> tuple:
 
 
 def _factors(plan: Plan, inverse: bool) -> Any:
-    """Those of the plan, found once: a reference to the plan would keep it."""
+    """The factors of the plan, stored with it because a cache would keep the plan alive."""
     known = getattr(plan, "_factors_in_torch", None)
     if known is None:
         known = plan._factors_in_torch = {}  # type: ignore[attr-defined]

@@ -1,9 +1,9 @@
-"""Calls of XLA's foreign function interface, which Python answers by ctypes.
+"""Calls through XLA's foreign function interface, which Python handles by ctypes.
 
-XLA calls a function of C with the addresses of arrays and, on a GPU, its stream. This one is made
-of a function of Python. It takes the lock of the interpreter for the few microseconds that it
-works in Python, and gives it up while the library runs. A handler in C would need one more library
-for each version of the interface; `jax.pure_callback` copies from and to the host.
+XLA calls a C function with the addresses of arrays and, on a GPU, its stream. Here ctypes makes
+that function from one of Python. It holds the interpreter's lock for the few microseconds that it
+spends in Python, and releases it while the library runs. A handler in C would need another library
+for each version of the interface, and `jax.pure_callback` copies to and from the host.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ _ASK = ctypes.CFUNCTYPE(c_void_p, c_void_p)
 
 
 class Call:
-    """One call, as long as it lasts: an array that is given, one for the result, and a number."""
+    """One call, valid while it runs: the array, the array for its result, and a number."""
 
     def __init__(self, frame: Any) -> None:
         self._frame = frame
@@ -133,7 +133,7 @@ class Call:
         self.result: _Array = frame.results.items[0].contents
 
     def stream(self) -> int:
-        """Of a GPU."""
+        """The stream of the call, on a GPU."""
         asked = _StreamGet(ctypes.sizeof(_StreamGet), None, self._frame.context, None)
         _ASK(self._frame.api.contents.stream_get)(ctypes.addressof(asked))
         return asked.stream or 0
@@ -161,7 +161,7 @@ def handler(run: Callable[[Call], None]) -> Any:
             return None
         try:
             run(Call(frame))
-        except BaseException as error:  # Whatever it is, C cannot pass it on.
+        except BaseException as error:  # C cannot propagate an exception of any kind.
             return _error(frame.api.contents, f"{type(error).__name__}: {error}")
         return None
 

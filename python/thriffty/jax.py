@@ -1,4 +1,4 @@
-"""Transforms of JAX's arrays, with gradients, on CPUs and GPUs, of one device or of a mesh.
+"""Transforms of JAX arrays with gradients, on CPUs and GPUs, for one device or a mesh.
 
 The functions have the names and arguments of ``jax.numpy.fft``, and of SciPy's cosine and sine
 transforms::
@@ -6,15 +6,15 @@ transforms::
     import thriffty.jax as fft
     y = fft.rfftn(x, axes=(-3, -2, -1))
 
-They work in `jit`, `grad` and `vmap`. With `sharding` an array is distributed over the devices of a
-mesh, along axes that are transformed as well::
+They work under `jit`, `grad` and `vmap`. With `sharding` an array is distributed over the devices
+of a mesh, and may be cut along transformed axes::
 
     cut = NamedSharding(mesh, PartitionSpec("ranks"))
     y = fft.rfftn(x, sharding=cut, out_sharding=NamedSharding(mesh, PartitionSpec(None, "ranks")))
 
-If each process of ``jax.distributed`` has one GPU of the mesh, all on one host, the library
-exchanges the data. Otherwise it transforms the axes that devices have whole, and XLA exchanges the
-data in between, because XLA runs several calls on CPUs in an order of its own on each device.
+If each process of ``jax.distributed`` has one GPU of the mesh and all are on one host, the library
+exchanges the data. Otherwise it only transforms axes that are whole on each device, and XLA
+exchanges data in between, because on CPUs XLA may run calls in a different order on each device.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from ._cosines import ENDS
+from ._functions import with_lengths
 from ._jax_calls import How, transformed
 from ._jax_sharded import distributed
-from ._options import INVERSE_TYPES, argument, known_norm
-from ._stages import Transform, cosines, fourier, replaced
+from ._options import argument
+from ._stages import Arrays, Transform
+from ._wrappers import Function, named
 
 __all__ = [
     "dct",
@@ -59,7 +60,8 @@ Sharding = jax.sharding.NamedSharding | None
 Array = jax.Array
 
 
-def fftn(
+def _fourier(
+    function: Function,
     a: Any,
     s: Lengths = None,
     axes: Lengths = None,
@@ -69,27 +71,27 @@ def fftn(
     sharding: Sharding = None,
     out_sharding: Sharding = None,
 ) -> Array:
-    """The transform of complex data along `axes`, all by default.
+    """The transform of complex data along `axes`, by default all of them.
 
     Parameters
     ----------
     a : array_like
         Real data is made complex.
     s : sequence of int, optional
-        Points along each of `axes`: `a` is cut, or zeros follow it.
+        Points along each of `axes`: `a` is cut, or padded with zeros at the end.
     axes : sequence of int, optional
-        The last ``len(s)`` with `s`, otherwise all.
+        By default the last ``len(s)`` axes if `s` is given, and otherwise all.
     norm : {"backward", "ortho", "forward"}, optional
-        The direction that is scaled by the number of points, or both by its root.
+        The direction that is divided by the number of points; "ortho" divides both by its root.
     modes : int or sequence of int, optional
-        The number of lowest frequencies that are kept along each of `axes`; others are neither
-        computed nor sent. The result has the shape of a transform of that many points. If their
-        number is even and below the length, the middle mode is 0.
+        The number of lowest frequencies that are kept along each of `axes`. The others are neither
+        computed nor sent, and the result has the shape of a transform of `modes` points. If `modes`
+        is even and below the length, the middle mode is 0.
     sharding : NamedSharding, optional
-        How `a` is distributed. Each device has another part.
+        How `a` is distributed. No two devices may have the same part.
     out_sharding : NamedSharding, optional
-        How the result is distributed; by default as `a`. To have another axis cut saves an
-        exchange.
+        How the result is distributed; by default like `a`. Cutting the result along another axis
+        saves an exchange.
 
     Returns
     -------
@@ -99,276 +101,128 @@ def fftn(
     Raises
     ------
     ArgumentError
-        For axes and lengths without a meaning.
+        If axes or lengths are invalid.
     """
-    return _fourier(a, "c2c", False, s, axes, norm, modes, sharding, out_sharding)
+    return _arrays.fourier(function, a, s, axes, norm, modes, (sharding, out_sharding))
 
 
-def ifftn(
+def _fourier_along_one(
+    function: Function,
     a: Any,
-    s: Lengths = None,
-    axes: Lengths = None,
+    n: int | None = None,
+    axis: int = -1,
     norm: str | None = None,
     *,
     modes: Lengths = None,
     sharding: Sharding = None,
     out_sharding: Sharding = None,
 ) -> Array:
-    """The inverse of :func:`fftn`; with `modes`, `s` is the shape of the result."""
-    return _fourier(a, "c2c", True, s, axes, norm, modes, sharding, out_sharding)
-
-
-def rfftn(
-    a: Any,
-    s: Lengths = None,
-    axes: Lengths = None,
-    norm: str | None = None,
-    *,
-    modes: Lengths = None,
-    sharding: Sharding = None,
-    out_sharding: Sharding = None,
-) -> Array:
-    """The transform of real data; the last of `axes` has ``n // 2 + 1`` frequencies.
-
-    Arguments are those of :func:`fftn`; of `n` modes there are ``n // 2 + 1`` frequencies.
-    """
-    return _fourier(a, "r2c", False, s, axes, norm, modes, sharding, out_sharding)
-
-
-def irfftn(
-    a: Any,
-    s: Lengths = None,
-    axes: Lengths = None,
-    norm: str | None = None,
-    *,
-    modes: Lengths = None,
-    sharding: Sharding = None,
-    out_sharding: Sharding = None,
-) -> Array:
-    """The inverse of :func:`rfftn`.
-
-    `s` has the points of the result; without it, the last of `axes` has ``2 * (m - 1)`` for `m`
-    frequencies. With `modes` it is needed.
-    """
-    return _fourier(a, "r2c", True, s, axes, norm, modes, sharding, out_sharding)
-
-
-def fft2(a: Any, s: Lengths = None, axes: Lengths = (-2, -1), *more: Any, **named: Any) -> Array:
-    """:func:`fftn` along the last two axes by default."""
-    return fftn(a, s, axes, *more, **named)
-
-
-def ifft2(a: Any, s: Lengths = None, axes: Lengths = (-2, -1), *more: Any, **named: Any) -> Array:
-    """:func:`ifftn` along the last two axes by default."""
-    return ifftn(a, s, axes, *more, **named)
-
-
-def rfft2(a: Any, s: Lengths = None, axes: Lengths = (-2, -1), *more: Any, **named: Any) -> Array:
-    """:func:`rfftn` along the last two axes by default."""
-    return rfftn(a, s, axes, *more, **named)
-
-
-def irfft2(a: Any, s: Lengths = None, axes: Lengths = (-2, -1), *more: Any, **named: Any) -> Array:
-    """:func:`irfftn` along the last two axes by default."""
-    return irfftn(a, s, axes, *more, **named)
-
-
-def fft(a: Any, n: int | None = None, axis: int = -1, *more: Any, **named: Any) -> Array:
-    """:func:`fftn` along one axis, of `n` points."""
-    return fftn(a, n, axis, *more, **named)
-
-
-def ifft(a: Any, n: int | None = None, axis: int = -1, *more: Any, **named: Any) -> Array:
-    """:func:`ifftn` along one axis, of `n` points."""
-    return ifftn(a, n, axis, *more, **named)
-
-
-def rfft(a: Any, n: int | None = None, axis: int = -1, *more: Any, **named: Any) -> Array:
-    """:func:`rfftn` along one axis, of `n` points."""
-    return rfftn(a, n, axis, *more, **named)
-
-
-def irfft(a: Any, n: int | None = None, axis: int = -1, *more: Any, **named: Any) -> Array:
-    """:func:`irfftn` along one axis, of `n` points."""
-    return irfftn(a, n, axis, *more, **named)
-
-
-# -- cosines and sines ----------------------------------------------------------------------------
-
-
-def dctn(
-    a: Any,
-    type: int = 2,
-    s: Lengths = None,
-    axes: Lengths = None,
-    norm: str | None = None,
-    *,
-    sharding: Sharding = None,
-    out_sharding: Sharding = None,
-) -> Array:
-    """The cosine transform of one of the types 1 to 4 along `axes`, as SciPy's.
-
-    `a` is real or complex. With ``norm="ortho"`` the transform is orthogonal. Other arguments are
-    those of :func:`fftn`.
-    """
-    return _cosines(a, "dct", type, False, s, axes, norm, sharding, out_sharding)
-
-
-def idctn(
-    a: Any,
-    type: int = 2,
-    s: Lengths = None,
-    axes: Lengths = None,
-    norm: str | None = None,
-    *,
-    sharding: Sharding = None,
-    out_sharding: Sharding = None,
-) -> Array:
-    """The inverse of :func:`dctn`."""
-    return _cosines(a, "dct", type, True, s, axes, norm, sharding, out_sharding)
-
-
-def dstn(
-    a: Any,
-    type: int = 2,
-    s: Lengths = None,
-    axes: Lengths = None,
-    norm: str | None = None,
-    *,
-    sharding: Sharding = None,
-    out_sharding: Sharding = None,
-) -> Array:
-    """The sine transform of one of the types 1 to 4 along `axes`; arguments as of :func:`dctn`."""
-    return _cosines(a, "dst", type, False, s, axes, norm, sharding, out_sharding)
-
-
-def idstn(
-    a: Any,
-    type: int = 2,
-    s: Lengths = None,
-    axes: Lengths = None,
-    norm: str | None = None,
-    *,
-    sharding: Sharding = None,
-    out_sharding: Sharding = None,
-) -> Array:
-    """The inverse of :func:`dstn`."""
-    return _cosines(a, "dst", type, True, s, axes, norm, sharding, out_sharding)
-
-
-def dct(
-    a: Any, type: int = 2, n: int | None = None, axis: int = -1, *more: Any, **named: Any
-) -> Array:
-    """:func:`dctn` along one axis, of `n` points."""
-    return dctn(a, type, n, axis, *more, **named)
-
-
-def idct(
-    a: Any, type: int = 2, n: int | None = None, axis: int = -1, *more: Any, **named: Any
-) -> Array:
-    """:func:`idctn` along one axis, of `n` points."""
-    return idctn(a, type, n, axis, *more, **named)
-
-
-def dst(
-    a: Any, type: int = 2, n: int | None = None, axis: int = -1, *more: Any, **named: Any
-) -> Array:
-    """:func:`dstn` along one axis, of `n` points."""
-    return dstn(a, type, n, axis, *more, **named)
-
-
-def idst(
-    a: Any, type: int = 2, n: int | None = None, axis: int = -1, *more: Any, **named: Any
-) -> Array:
-    """:func:`idstn` along one axis, of `n` points."""
-    return idstn(a, type, n, axis, *more, **named)
-
-
-# -- what they share ------------------------------------------------------------------------------
-
-
-def _fourier(
-    a: Any,
-    last: str,
-    inverse: bool,
-    s: Lengths,
-    axes: Lengths,
-    norm: str | None,
-    modes: Lengths,
-    sharding: Sharding,
-    out_sharding: Sharding,
-) -> Array:
-    x = _numbers(a)
-    is_complex = last == "c2c" or inverse
-    if is_complex and not jnp.iscomplexobj(x):
-        x = x.astype(jnp.result_type(x, jnp.complex64))
-    if not is_complex and jnp.iscomplexobj(x):
-        raise argument("dtype of a", x.dtype, "real numbers")
-    transform = fourier(x.shape, last, inverse, s, axes, modes)
-    return _transformed(x, transform, inverse, norm, sharding, out_sharding)
+    return _arrays.fourier(function, a, n, axis, norm, modes, (sharding, out_sharding))
 
 
 def _cosines(
+    function: Function,
     a: Any,
-    family: str,
-    type: int,
-    inverse: bool,
-    s: Lengths,
-    axes: Lengths,
-    norm: str | None,
-    sharding: Sharding,
-    out_sharding: Sharding,
+    type: int = 2,
+    s: Lengths = None,
+    axes: Lengths = None,
+    norm: str | None = None,
+    *,
+    sharding: Sharding = None,
+    out_sharding: Sharding = None,
 ) -> Array:
-    x = _numbers(a)
-    transform = cosines(x.shape, family, type, s, axes)
-    if norm != "ortho":
-        return _transformed(x, transform, inverse, norm, sharding, out_sharding)
-    # The transforms become orthogonal by factors at their ends.
-    before, after = ENDS.get((family, INVERSE_TYPES[type] if inverse else type), ((), ()))
-    x = _resized(x, transform.axes, transform.points)
-    x = _ends_times(x, transform.axes, before, 2.0**0.5)
-    x = _transformed(x, transform, inverse, norm, sharding, out_sharding)
-    return _ends_times(x, transform.axes, after, 0.5**0.5)
+    """The cosine transform of type 1 to 4 along `axes`, as in SciPy.
+
+    `a` is real or complex. With ``norm="ortho"`` the transform is orthogonal. The other arguments
+    are the same as for :func:`fftn`.
+    """
+    return _arrays.cosines(function, a, type, s, axes, norm, (sharding, out_sharding))
 
 
-def _numbers(a: Any) -> Array:
-    """Numbers of single or double precision."""
-    x = jnp.asarray(a)
-    if x.dtype in (jnp.float16, jnp.bfloat16):
-        return x.astype(jnp.float32)
-    if not jnp.issubdtype(x.dtype, jnp.inexact):
-        return x.astype(jnp.result_type(float))
-    return x
-
-
-def _transformed(
-    x: Array,
-    transform: Transform,
-    inverse: bool,
-    norm: str | None,
-    sharding: Sharding,
-    out_sharding: Sharding,
+def _cosines_along_one(
+    function: Function,
+    a: Any,
+    type: int = 2,
+    n: int | None = None,
+    axis: int = -1,
+    norm: str | None = None,
+    *,
+    sharding: Sharding = None,
+    out_sharding: Sharding = None,
 ) -> Array:
-    norm = known_norm(norm)
-    x = _resized(x, transform.axes, transform.spectral() if inverse else transform.points)
-    if sharding is not None:
-        return distributed(x, transform, inverse, norm, sharding, out_sharding or sharding)
-    if out_sharding is not None:
-        raise argument("out_sharding", out_sharding, "None without sharding")
-    return transformed(x, How(transform, norm, inverse))
+    return _arrays.cosines(function, a, type, n, axis, norm, (sharding, out_sharding))
 
 
-def _resized(x: Array, axes: tuple[int, ...], lengths: tuple[int, ...]) -> Array:
-    """Cut, or with zeros at the end, along each axis."""
-    shape = tuple(replaced(x.shape, axes, lengths))
-    x = x[tuple(map(slice, shape))]
-    if x.shape == shape:
+fftn = named("fftn", _fourier)
+ifftn = named("ifftn", _fourier)
+rfftn = named("rfftn", _fourier)
+irfftn = named("irfftn", _fourier)
+fft2 = named("fft2", _fourier, axes=(-2, -1))
+ifft2 = named("ifft2", _fourier, axes=(-2, -1))
+rfft2 = named("rfft2", _fourier, axes=(-2, -1))
+irfft2 = named("irfft2", _fourier, axes=(-2, -1))
+fft = named("fft", _fourier_along_one)
+ifft = named("ifft", _fourier_along_one)
+rfft = named("rfft", _fourier_along_one)
+irfft = named("irfft", _fourier_along_one)
+dctn = named("dctn", _cosines)
+idctn = named("idctn", _cosines)
+dstn = named("dstn", _cosines)
+idstn = named("idstn", _cosines)
+dct = named("dct", _cosines_along_one)
+idct = named("idct", _cosines_along_one)
+dst = named("dst", _cosines_along_one)
+idst = named("idst", _cosines_along_one)
+
+
+# -- what is particular to JAX --------------------------------------------------------------------
+
+
+class _Arrays(Arrays[Array, tuple[Sharding, Sharding]]):
+    name = "a"
+
+    def numbers(self, x: Any) -> Array:
+        x = jnp.asarray(x)
+        if x.dtype in (jnp.float16, jnp.bfloat16):
+            return x.astype(jnp.float32)
+        if not jnp.issubdtype(x.dtype, jnp.inexact):
+            return x.astype(jnp.result_type(float))
         return x
-    return jnp.pad(x, [(0, n - m) for n, m in zip(shape, x.shape)])
+
+    def is_complex(self, x: Array) -> bool:
+        return jnp.iscomplexobj(x)
+
+    def as_complex(self, x: Array) -> Array:
+        return x.astype(jnp.result_type(x, jnp.complex64))
+
+    def resized(self, x: Array, axes: tuple[int, ...], lengths: tuple[int, ...]) -> Array:
+        shape = with_lengths(x.shape, axes, lengths)
+        x = x[tuple(map(slice, shape))]
+        if x.shape == shape:
+            return x
+        return jnp.pad(x, [(0, n - m) for n, m in zip(shape, x.shape)])
+
+    def scaled(self, x: Array, axis: int, points: tuple[int, ...], factor: float) -> Array:
+        for point in points:
+            x = x.at[(slice(None),) * axis + (point,)].multiply(factor)
+        return x
+
+    def transformed(
+        self,
+        x: Array,
+        transform: Transform,
+        inverse: bool,
+        norm: str,
+        where: tuple[Sharding, Sharding],
+    ) -> Array:
+        sharding, out_sharding = where
+        lengths = transform.spectral() if inverse else transform.points
+        x = self.resized(x, transform.axes, lengths)
+        if sharding is not None:
+            return distributed(x, transform, inverse, norm, sharding, out_sharding or sharding)
+        if out_sharding is not None:
+            raise argument("out_sharding", out_sharding, "None without sharding")
+        return transformed(x, How(transform, norm, inverse))
 
 
-def _ends_times(x: Array, axes: tuple[int, ...], ends: tuple[int, ...], factor: float) -> Array:
-    for axis in axes:
-        for end in ends:
-            x = x.at[(slice(None),) * axis + (end,)].multiply(factor)
-    return x
+_arrays = _Arrays()

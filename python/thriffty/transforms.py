@@ -1,8 +1,8 @@
 """Transforms by name, for the argument `transforms` of `thriffty.PFFT`.
 
-The names are those of `mpi4py_fft.fftw`. They say which transform PFFT does along some axes and
-compute nothing themselves. `functools.partial(dctn, type=3)` says which of the four cosine
-transforms. Functions of other libraries that have these names mean the same to PFFT.
+The names are the same as in `mpi4py_fft.fftw`. They select the transform that PFFT computes along
+some axes, and compute nothing themselves. `functools.partial(dctn, type=3)` selects one of the four
+cosine transforms. You can also pass functions of other libraries that have these names.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def ifftn(*_: Any, **__: Any) -> NoReturn:
 
 
 def rfftn(*_: Any, **__: Any) -> NoReturn:
-    """The Fourier transform of real data, n/2 + 1 frequencies along the last of the axes."""
+    """The Fourier transform of real data, with n // 2 + 1 frequencies along the last axis."""
     _refuse("rfftn")
 
 
@@ -45,7 +45,7 @@ def irfftn(*_: Any, **__: Any) -> NoReturn:
 
 
 def dctn(*_: Any, type: int = 2, **__: Any) -> NoReturn:
-    """The cosine transform of a type from 1 to 4, as in SciPy and FFTW."""
+    """The cosine transform of type 1 to 4, as in SciPy and FFTW."""
     _refuse("dctn")
 
 
@@ -55,7 +55,7 @@ def idctn(*_: Any, type: int = 2, **__: Any) -> NoReturn:
 
 
 def dstn(*_: Any, type: int = 2, **__: Any) -> NoReturn:
-    """The sine transform of a type from 1 to 4, as in SciPy and FFTW."""
+    """The sine transform of type 1 to 4, as in SciPy and FFTW."""
     _refuse("dstn")
 
 
@@ -103,7 +103,7 @@ Named = tuple[str, int]
 
 
 def _pairs(type: int) -> list[tuple[str, Named, str]]:
-    """What a forward transform of this type can be: its name, its inverse, and its kind."""
+    """The forward transforms of this type: the name, the inverse, and the kind of each."""
     pairs = [(name, ("i" + name, 2), kind) for name, kind in _FOURIER.items()]
     if type in INVERSE_TYPES:
         for name, kind in _TRIGONOMETRIC.items():
@@ -114,7 +114,7 @@ def _pairs(type: int) -> list[tuple[str, Named, str]]:
 
 
 def _name_and_type(function: Callable) -> Named:
-    """What a function is called, and the `type` that `functools.partial` has bound (or 2)."""
+    """The name of a function, and the `type` that `functools.partial` has bound, by default 2."""
     type = 2
     if isinstance(function, functools.partial):
         type = function.keywords.get("type", 2)

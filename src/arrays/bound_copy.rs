@@ -20,10 +20,11 @@ pub enum BoundCopy {
 }
 
 impl BoundCopy {
-    /// Binds a copy to the host or to devices, as a plan. Collective, over its ranks.
+    /// Binds a copy where the plan's data is, on the host or on devices. Collective, over its
+    /// ranks.
     ///
     /// # Errors
-    /// Those of [`bind`], on devices of `bind_on_device`.
+    /// The errors of [`bind`], or on devices of `bind_on_device`.
     pub fn new(plan: &DynPlan, copy: CopyPlan) -> Result<Self, Error> {
         #[cfg(feature = "cuda")]
         if let Some(device) = plan.device_options() {
@@ -32,7 +33,7 @@ impl BoundCopy {
         Ok(Self::Host(Box::new(bind(plan.comm(), copy)?)))
     }
 
-    /// What it moves.
+    /// The plan of this copy.
     pub fn plan(&self) -> &CopyPlan {
         match self {
             Self::Host(copy) => copy.plan(),

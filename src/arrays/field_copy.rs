@@ -39,7 +39,7 @@ impl<K: Transform, const D: usize, L: Location> FieldCopy<Physical, K, D, L> {
     /// Plans copies of physical data of a plan. Collective.
     ///
     /// # Errors
-    /// Those of [`CopyPlan::new`] and [`BoundCopy::new`].
+    /// The errors of [`CopyPlan::new`] and [`BoundCopy::new`].
     pub fn input(plan: &Plan<K, D, L>, arrays: &[Subarray]) -> Result<Self, Error> {
         Self::new(plan, arrays)
     }
@@ -49,7 +49,7 @@ impl<K: Transform, const D: usize, L: Location> FieldCopy<Spectral, K, D, L> {
     /// Plans copies of spectral data of a plan. Collective.
     ///
     /// # Errors
-    /// Those of [`CopyPlan::new`] and [`BoundCopy::new`].
+    /// The errors of [`CopyPlan::new`] and [`BoundCopy::new`].
     pub fn output(plan: &Plan<K, D, L>, arrays: &[Subarray]) -> Result<Self, Error> {
         Self::new(plan, arrays)
     }
@@ -109,7 +109,7 @@ impl<S: Side, K: Transform, const D: usize> FieldCopy<S, K, D> {
     }
 }
 
-/// On devices arrays are slices of real numbers, as those of [`Plan::forward_into`].
+/// On devices arrays are slices of real numbers, as for [`Plan::forward_into`].
 #[cfg(feature = "cuda")]
 impl<S: Side, K: Transform<Real: GpuReal>, const D: usize> FieldCopy<S, K, D, Device> {
     /// As on the host; queued on the plan's stream.
@@ -157,7 +157,7 @@ impl<S: Side, K: Transform<Real: GpuReal>, const D: usize> FieldCopy<S, K, D, De
     }
 }
 
-/// Whether a field has an array on the device of a copy.
+/// Checks that a field has an array on the device of a copy.
 #[cfg(feature = "cuda")]
 fn is_on_device_of<S: Side, K: Transform, const D: usize>(
     field: &Field<S, K, D, Device>,

@@ -1,9 +1,9 @@
 //! Arrays as programs have them: ghost points, strides, several bricks per rank.
 //!
-//! A [`Subarray`] tells where a brick is in a local array. A rank may have several, in one array or
-//! in more. [`copy`] plans a copy between such arrays of all ranks, [`halo`] the exchange of ghost
-//! points. A [`FieldCopy`] loads fields of a plan from such arrays, and stores them. For
-//! arrays on GPUs `bind_on_device` binds a [`CopyPlan`] to devices.
+//! A [`Subarray`] describes where a brick lies in a local array. A rank may have several, in one
+//! array or in more. [`copy`] plans a copy between such arrays of all ranks, [`halo`] the exchange
+//! of ghost points. A [`FieldCopy`] loads fields of a plan from such arrays, and stores them. For
+//! arrays on GPUs, `bind_on_device` binds a [`CopyPlan`] to devices.
 //!
 //! ```
 //! use thriffty::arrays::{FieldCopy, Ghosts, GridData, Subarray, halo};
@@ -47,7 +47,7 @@ pub use on_device::bind_on_device;
 /// Plans a copy from local arrays of all ranks to others. Collective.
 ///
 /// # Errors
-/// Those of [`CopyPlan::new`] and [`bind`].
+/// The errors of [`CopyPlan::new`] and [`bind`].
 pub fn copy(
     comm: &dyn Comm,
     data: GridData,
@@ -60,7 +60,7 @@ pub fn copy(
 /// Plans the exchange of ghost points. It [runs in place](ParallelCopy::run_in_place). Collective.
 ///
 /// # Errors
-/// Those of [`CopyPlan::halo`] and [`bind`].
+/// The errors of [`CopyPlan::halo`] and [`bind`].
 pub fn halo(
     comm: &dyn Comm,
     data: GridData,
@@ -73,7 +73,7 @@ pub fn halo(
 /// Binds a plan to the host. Collective, over the same ranks.
 ///
 /// # Errors
-/// Those of [`ParallelCopy::new`].
+/// The errors of [`ParallelCopy::new`].
 pub fn bind(comm: &dyn Comm, plan: CopyPlan) -> Result<ParallelCopy, Error> {
     bind_by(comm, usual_exchange(comm), plan)
 }
@@ -86,7 +86,7 @@ fn usual_exchange(comm: &dyn Comm) -> Exchange {
 /// As [`bind`], with messages sent by an exchange. Collective.
 ///
 /// # Errors
-/// Those of [`ParallelCopy::new`]; [`Error::Argument`] for an exchange that does not exist;
+/// The errors of [`ParallelCopy::new`]; [`Error::Argument`] for an exchange that does not exist;
 /// [`Error::Disagreement`] when ranks name different ones.
 pub fn bind_by(comm: &dyn Comm, exchange: Exchange, plan: CopyPlan) -> Result<ParallelCopy, Error> {
     assert_same(comm, &[("exchange of a copy", exchange.to_string())])?;

@@ -1,10 +1,10 @@
 //! Copies between arrays on the devices of ranks.
 
 use fft_comm::exchanger;
-use fft_core::{Comm, CopyPlan, Error, agree, assert_same};
+use fft_core::{Comm, CopyPlan, Error, agree};
 use fft_gpu::DeviceCopy;
 
-use crate::bound::DeviceOptions;
+use crate::bound::{DeviceOptions, DeviceQueue};
 
 /// Binds a plan to devices, each rank's arrays on its own. Collective, over the same ranks.
 ///
@@ -12,19 +12,13 @@ use crate::bound::DeviceOptions;
 /// wait for its device. Others send them through the host.
 ///
 /// # Errors
-/// Those of [`DeviceCopy::new`]; [`Error::Disagreement`] about the transport.
+/// The errors of [`DeviceCopy::new`]; [`Error::Disagreement`] about the transport.
 pub fn bind_on_device(
     comm: &dyn Comm,
     device: impl Into<DeviceOptions>,
     plan: CopyPlan,
 ) -> Result<DeviceCopy, Error> {
-    let DeviceOptions { gpu, stream, transport } = device.into();
-    assert_same(comm, &[("transport", transport.to_string())])?;
-    let stream = match stream {
-        Some(stream) => Ok(stream),
-        None => gpu.new_stream().map_err(|why| why.on(comm.rank())),
-    };
-    let stream = agree(comm, stream)?;
+    let DeviceQueue { gpu, stream, transport } = device.into().settle(comm)?;
     let own = agree(comm, comm.dup())?;
     let exchange = agree(comm, exchanger(super::usual_exchange(comm), own.as_ref()))?;
     DeviceCopy::new((&gpu, &stream, transport), own, exchange, plan)

@@ -4,7 +4,10 @@ use std::path::Path;
 
 use fft_core::{AnyExecutor, Direction, Error, Precision};
 #[cfg(feature = "cuda")]
-use fft_gpu::{Gpu, GpuTransport, cudarc::driver::CudaStream};
+use fft_gpu::GpuTransport;
+
+#[cfg(feature = "cuda")]
+use super::device::DeviceQueue;
 
 use crate::field::{Bytes, BytesMut, DynArray};
 
@@ -54,7 +57,7 @@ pub(crate) trait Bound: Send {
         None
     }
 
-    /// What there is to know of a device, if it is one.
+    /// The properties of the device, if the plan is on one.
     #[cfg(feature = "cuda")]
     fn on_device(&self) -> Option<OnDevice<'_>> {
         None
@@ -63,15 +66,10 @@ pub(crate) trait Bound: Send {
 
 #[cfg(feature = "cuda")]
 pub(crate) struct OnDevice<'a> {
-    pub(crate) gpu: &'a Gpu,
-    pub(crate) stream: &'a std::sync::Arc<CudaStream>,
-    /// The transport that was asked for, and the one to the ranks that are hardest to reach.
-    pub(crate) wanted: GpuTransport,
+    /// The transport that was requested.
+    pub(crate) queue: &'a DeviceQueue,
+    /// The transport to the ranks that are hardest to reach.
     pub(crate) transport: GpuTransport,
-    /// Reshapes that are part of the transforms behind them, forward and inverse.
-    pub(crate) fetched: [usize; 2],
-    /// Whether the last reshape is part of the transforms before it, forward and inverse.
-    pub(crate) stores: [bool; 2],
 }
 
 /// The error for an array that is in another place than the plan's data.
@@ -82,7 +80,7 @@ pub(crate) fn misplaced(what: &'static str, on_host: bool) -> Error {
     Error::argument(what, found, expected)
 }
 
-/// Whether an array is on the host, at an address for numbers of this precision.
+/// Checks that an array is on the host, aligned for numbers of this precision.
 pub(crate) fn check_on_host(
     what: &'static str,
     array: Bytes<'_>,

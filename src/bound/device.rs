@@ -3,7 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use fft_core::{AnyExecutor, Comm, Direction, Error, Executor, Precision, Recipe, agree};
+use fft_core::{
+    AnyExecutor, Comm, Direction, Error, Executor, Precision, Recipe, agree, assert_same,
+};
 use fft_gpu::cudarc::driver::{CudaContext, CudaStream, DeviceSlice};
 use fft_gpu::{Cuda, DeviceMemory, Gpu, GpuReal, GpuTransport, SharedSlice, driver_is_present};
 
@@ -21,6 +23,32 @@ pub struct DeviceOptions {
     pub stream: Option<Arc<CudaStream>>,
     /// How data gets to other ranks; the same on all of them.
     pub transport: GpuTransport,
+}
+
+/// A device, the stream that work is queued on, and how data gets to other ranks.
+#[derive(Clone)]
+pub(crate) struct DeviceQueue {
+    pub(crate) gpu: Gpu,
+    pub(crate) stream: Arc<CudaStream>,
+    pub(crate) transport: GpuTransport,
+}
+
+impl DeviceOptions {
+    /// The device with its stream, once all ranks agree on the transport. Collective.
+    ///
+    /// # Errors
+    /// The same on every rank: [`Error::Disagreement`] about the transport; [`Error::OnRank`] when
+    /// a rank gets no stream.
+    pub(crate) fn settle(&self, comm: &dyn Comm) -> Result<DeviceQueue, Error> {
+        let Self { gpu, stream, transport } = self.clone();
+        assert_same(comm, &[("transport", transport.to_string())])?;
+        let stream = match stream {
+            Some(stream) => Ok(stream),
+            None => gpu.new_stream().map_err(|why| why.on(comm.rank())),
+        };
+        let stream = agree(comm, stream)?;
+        Ok(DeviceQueue { gpu, stream, transport })
+    }
 }
 
 impl From<&Gpu> for DeviceOptions {
@@ -53,46 +81,37 @@ pub fn device_in_rotation(comm: &dyn Comm) -> usize {
 /// Binds a recipe to a device in its precision. Collective; all ranks have the same recipe.
 ///
 /// # Errors
-/// The same on every rank: those of [`Executor::bind`].
+/// The same on every rank: the errors of [`Executor::bind`].
 pub(crate) fn bind(
     comm: &dyn Comm,
     recipe: &Recipe,
-    gpu: &Gpu,
-    stream: &Arc<CudaStream>,
-    transport: GpuTransport,
+    queue: &DeviceQueue,
 ) -> Result<Box<dyn Bound>, Error> {
-    let place = (gpu, stream, transport);
     match recipe.problem().precision {
-        Precision::F32 => Ok(Box::new(DeviceBound::<f32>::new(comm, recipe, place)?)),
-        Precision::F64 => Ok(Box::new(DeviceBound::<f64>::new(comm, recipe, place)?)),
+        Precision::F32 => Ok(Box::new(DeviceBound::<f32>::new(comm, recipe, queue)?)),
+        Precision::F64 => Ok(Box::new(DeviceBound::<f64>::new(comm, recipe, queue)?)),
     }
 }
 
 struct DeviceBound<T: GpuReal> {
     executor: Executor<T, Cuda<T>>,
-    gpu: Gpu,
-    stream: Arc<CudaStream>,
-    wanted: GpuTransport,
+    queue: DeviceQueue,
     pool: Pool<SharedSlice>,
 }
 
 impl<T: GpuReal> DeviceBound<T> {
-    fn new(
-        comm: &dyn Comm,
-        recipe: &Recipe,
-        (gpu, stream, transport): (&Gpu, &Arc<CudaStream>, GpuTransport),
-    ) -> Result<Self, Error> {
-        let made = Cuda::new(gpu, stream.clone()).map_err(|why| why.on(comm.rank()));
-        let device = agree(comm, made)?.transport(transport);
+    fn new(comm: &dyn Comm, recipe: &Recipe, queue: &DeviceQueue) -> Result<Self, Error> {
+        let queue = queue.clone();
+        let made = Cuda::new(&queue.gpu, queue.stream.clone()).map_err(|why| why.on(comm.rank()));
+        let device = agree(comm, made)?.transport(queue.transport);
         let own = agree(comm, comm.dup())?;
         let executor = Executor::bind(recipe, own, device, &fft_comm::exchanger)?;
-        let (gpu, stream) = (gpu.clone(), stream.clone());
-        Ok(Self { executor, gpu, stream, wanted: transport, pool: Pool::default() })
+        Ok(Self { executor, queue, pool: Pool::default() })
     }
 
     fn array(&self, memory: Pooled<SharedSlice>) -> DynArray {
         let rank = self.executor.comm().rank();
-        DynArray::on_device(DeviceArray::shared(&self.gpu, memory, rank))
+        DynArray::on_device(DeviceArray::shared(&self.queue.gpu, memory, rank))
     }
 }
 
@@ -147,8 +166,8 @@ impl<T: GpuReal> Bound for DeviceBound<T> {
     }
 
     fn zeros(&self, bytes: usize) -> Result<DynArray, Error> {
-        let array = DeviceArray::zeros(&self.gpu, &self.stream, bytes, self.executor.comm().rank());
-        array.map(DynArray::on_device)
+        let (DeviceQueue { gpu, stream, .. }, rank) = (&self.queue, self.executor.comm().rank());
+        DeviceArray::zeros(gpu, stream, bytes, rank).map(DynArray::on_device)
     }
 
     fn has_spare(&mut self) -> bool {
@@ -167,15 +186,6 @@ impl<T: GpuReal> Bound for DeviceBound<T> {
     }
 
     fn on_device(&self) -> Option<OnDevice<'_>> {
-        let device = self.executor.device();
-        let both = [Direction::Forward, Direction::Inverse];
-        Some(OnDevice {
-            gpu: &self.gpu,
-            stream: &self.stream,
-            wanted: self.wanted,
-            transport: device.taken(),
-            fetched: both.map(|direction| device.fetched(direction)),
-            stores: both.map(|direction| device.stores(direction)),
-        })
+        Some(OnDevice { queue: &self.queue, transport: self.executor.device().taken() })
     }
 }

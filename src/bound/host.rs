@@ -18,7 +18,7 @@ impl HostBound {
     /// Collective; all ranks have the same recipe.
     ///
     /// # Errors
-    /// Those of [`HostExecutor::bind`].
+    /// The errors of [`HostExecutor::bind`].
     pub(crate) fn bind(comm: &dyn Comm, recipe: &Recipe) -> Result<Self, Error> {
         let own = agree(comm, comm.dup())?;
         let exchanges = fft_comm::exchanger_in(recipe.problem().options.memory);

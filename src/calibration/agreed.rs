@@ -1,4 +1,4 @@
-//! What repeated measurements of a machine agree on.
+//! Repeats measurements of a machine until they agree.
 //!
 //! Another program that runs for a part of a second changes a number of one measurement by any
 //! factor. So a machine is measured until two measurements agree on every number.
@@ -11,12 +11,13 @@ use super::load::{Load, QUIET};
 const MOST: usize = 5;
 /// Two values agree within this factor.
 const AGREE: f64 = 1.5;
-/// Two times agree within so many seconds, too: small ones vary most, and count least.
+/// Two times also agree if they differ by at most this number of seconds, because small times vary
+/// most and matter least.
 const AGREE_SECONDS: f64 = 1e-6;
 /// The most numbers that a warning names.
 const NAMED: usize = 3;
 
-/// A number of which no value was measured twice.
+/// A number for which no two measurements agree.
 #[derive(Clone, Debug, PartialEq)]
 struct Doubt {
     name: String,
@@ -73,7 +74,7 @@ fn agreed(measured: &[Machine]) -> Agreed {
     Agreed { machine, doubts }
 }
 
-/// The median of sorted values; of an even number, the geometric mean of the middle two.
+/// The median of sorted values; for an even number, the geometric mean of the middle two.
 fn median(values: &[f64]) -> f64 {
     let (low, high) = (values[(values.len() - 1) / 2], values[values.len() / 2]);
     if low == high { low } else { (low * high).sqrt() }
@@ -92,10 +93,10 @@ fn is_agreed(values: &[f64], are_times: bool) -> bool {
 
 /// Whether a number of a machine is a time, in seconds.
 fn is_time(name: &str) -> bool {
-    ["launch", "meeting", "latency", "overhead"].iter().any(|time| name.ends_with(time))
+    ["launch", "barrier", "latency", "overhead"].iter().any(|time| name.ends_with(time))
 }
 
-/// What is to be said of a measurement.
+/// The warnings that a measurement gives rise to.
 fn warnings(doubts: &[Doubt], busy: f64) -> Vec<String> {
     let mut warnings = Vec::new();
     if busy > QUIET {

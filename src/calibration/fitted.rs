@@ -24,8 +24,8 @@ const LARGE: usize = 128;
 /// The seconds of all repetitions of a transform, and their least and largest number.
 const LONG: f64 = 0.1;
 const TURNS: [usize; 2] = [7, 50];
-/// The one that counts is after this share of them, ordered by time: disturbances only make them
-/// longer.
+/// The time that counts is the one after this share of all, in ascending order, because
+/// disturbances only make times longer.
 const COUNTS: f64 = 0.15;
 /// The largest change of a number, either way: beyond it, another number is wrong.
 const RANGE: f64 = 300.0;
@@ -64,10 +64,10 @@ fn measure_once(comm: &dyn Comm, lines: &LineCosts) -> Result<Machine, Error> {
 fn fit_alone(comm: &dyn Comm, machine: &mut Machine, ranks_per_host: usize) -> Result<(), Error> {
     let slow = (ranks_per_host as f64 / machine.cores.value).max(1.0);
     let alone = fft_comm::alone();
-    // As much on each rank as when all share one, so that caches are as full.
+    // Each rank gets as much data as when all share one transform, so that caches are as full.
     let share = [LARGE.div_ceil(ranks_per_host), LARGE, LARGE];
     let run = time(comm, &alone, share, Exchange::Shared, machine)?;
-    // A plan of one rank knows nothing of the others, which run, too.
+    // A plan of one rank does not account for the other ranks, which run at the same time.
     let mut one = machine.clone();
     one.host_memory.value /= ranks_per_host as f64;
     let factor = run.seconds / (run.recipe.predict_on(&one).seconds * slow);
@@ -89,12 +89,12 @@ fn fit_together(comm: &dyn Comm, machine: &mut Machine) -> Result<(), Error> {
     let run = time(comm, comm, [LARGE; 3], Exchange::Shared, machine)?;
     fit(machine, &[run], |machine, factor| scale(&mut machine.cores, 1.0 / factor));
     let run = time(comm, comm, [SMALL; 3], Exchange::Shared, machine)?;
-    fit(machine, &[run], |machine, factor| scale(&mut machine.meeting, factor));
+    fit(machine, &[run], |machine, factor| scale(&mut machine.barrier, factor));
     Ok(())
 }
 
-/// Adjusts messages, by transforms that send them: rates first, as latencies are what is left of a
-/// small transform. Collective.
+/// Adjusts messages, by transforms that send them: rates first, because the latency is what remains
+/// of the time of a small transform. Collective.
 fn fit_links(comm: &dyn Comm, machine: &mut Machine, one_host: bool) -> Result<(), Error> {
     let link = |machine: &mut Machine, change: &dyn Fn(&mut Messages)| {
         change(if one_host { &mut machine.near } else { &mut machine.far });
@@ -119,7 +119,7 @@ fn fit_links(comm: &dyn Comm, machine: &mut Machine, one_host: bool) -> Result<(
 
 struct Run {
     recipe: Recipe,
-    /// On the slowest of all ranks.
+    /// Seconds on the slowest rank.
     seconds: f64,
 }
 
@@ -143,7 +143,7 @@ fn time(
         comm.barrier()?;
         let start = Instant::now();
         result = result.and(plan.forward_into(&src, &mut dst));
-        // With more ranks than cores, the first ranks wait here for those that began last.
+        // With more ranks than cores, the first ranks wait here for the last ones to begin.
         comm.barrier()?;
         let mut longest = [start.elapsed().as_secs_f64()];
         comm.allreduce(Reduce::Max, &mut longest)?;
@@ -199,7 +199,7 @@ mod tests {
             let again = runs[0].recipe.predict_on(&fitted).seconds;
             assert!((again / runs[0].seconds - 1.0).abs() < 1e-6, "{again}");
             assert_eq!(fitted.near.latency.how, How::Fitted);
-            // A number stays as it is when no value would do.
+            // If no value makes the model agree, the number does not change.
             let [mut run] = runs;
             run.seconds = 1e-12;
             let mut same = fitted.clone();

@@ -1,23 +1,25 @@
-//! The load of a host by other programs than this one.
+//! The load of a host by other programs.
 //!
-//! Ranks that share cores with others are slow in every measurement, so that measurements agree and
-//! are wrong. The system counts the time for which cores are used, and each rank knows its own.
+//! If ranks share cores with other programs, they are slow in every measurement, so measurements
+//! agree and are still wrong. The system counts the time for which cores are used, and each rank
+//! can read its own time.
 
 use std::time::Instant;
 
 use fft_core::{Comm, Error, Reduce};
 use rustix::time::{ClockId, clock_gettime};
 
-/// The share of a host's cores that others may use: there always is something.
+/// The share of a host's cores that other programs may use without a warning, because some always
+/// do.
 pub(super) const QUIET: f64 = 0.1;
 
-/// What is known at one time.
+/// The times that were read at one moment.
 #[derive(Clone, Copy, Debug)]
 struct Clocks {
     wall: Instant,
     /// Processor time of this rank, in seconds.
     own: f64,
-    /// Of the host, where the system tells.
+    /// Times of the host, if the system reports them.
     host: Option<Ticks>,
 }
 
@@ -29,7 +31,7 @@ struct Ticks {
     cores: usize,
 }
 
-/// The load since a beginning.
+/// Measures the load since it was made.
 pub(super) struct Load(Clocks);
 
 impl Load {
@@ -37,8 +39,8 @@ impl Load {
         Self(Clocks::now())
     }
 
-    /// The share of its cores that others than these ranks used, on the host where it is largest; 0
-    /// if unknown. Collective.
+    /// The share of cores that other programs than these ranks used, on the host where it is
+    /// largest; 0 if unknown. Collective.
     pub(super) fn of_others(&self, comm: &dyn Comm) -> Result<f64, Error> {
         let (before, now) = (self.0, Clocks::now());
         let mut seconds = vec![0.0; comm.size()];
@@ -66,7 +68,7 @@ impl Clocks {
 }
 
 impl Ticks {
-    /// Those of a text as `/proc/stat`.
+    /// The host's times from a text in the format of `/proc/stat`.
     fn of(stat: &str) -> Option<Self> {
         let line = stat.lines().next()?.strip_prefix("cpu ")?;
         // user nice system idle iowait irq softirq steal; user includes the rest.
@@ -79,8 +81,8 @@ impl Ticks {
     }
 }
 
-/// The share of the cores of a host that others used between two times, while these ranks used so
-/// many cores.
+/// The share of a host's cores that other programs used between two times, while these ranks used
+/// `own_cores`.
 fn share_of_others(before: Ticks, now: Ticks, own_cores: f64) -> f64 {
     let all = now.all.saturating_sub(before.all);
     let used = now.used.saturating_sub(before.used);

@@ -26,7 +26,7 @@ pub(crate) enum BytesMut<'a> {
 }
 
 impl<'a> Bytes<'a> {
-    /// Those of an array that was checked to be on the host.
+    /// The bytes of an array that was checked to be on the host.
     pub(crate) fn on_host(self) -> &'a [u8] {
         match self {
             Self::Host(bytes) => bytes,
@@ -45,7 +45,7 @@ impl<'a> Bytes<'a> {
 }
 
 impl<'a> BytesMut<'a> {
-    /// Those of an array that was checked to be on the host.
+    /// The bytes of an array that was checked to be on the host.
     pub(crate) fn on_host(self) -> &'a mut [u8] {
         match self {
             Self::Host(bytes) => bytes,
@@ -71,8 +71,8 @@ impl<'a> BytesMut<'a> {
 pub struct DynArray(pub(super) Memory);
 
 pub(super) enum Memory {
-    /// So many bytes at the beginning. The system zeroes pages lazily for types of this alignment,
-    /// not for larger ones.
+    /// An allocation and the number of its bytes that are used. The system zeroes pages lazily for
+    /// types of this alignment, but not for larger ones.
     Own(Vec<u128>, usize),
     Shared(Pooled<Box<dyn SharedMemory>>),
     #[cfg(feature = "cuda")]
@@ -80,7 +80,7 @@ pub(super) enum Memory {
 }
 
 impl DynArray {
-    /// An array of this rank's own, on the host.
+    /// An array on the host that belongs to this rank alone.
     ///
     /// # Errors
     /// [`Error::Memory`].
@@ -90,12 +90,12 @@ impl DynArray {
         Ok(Self(Memory::Own(words, bytes)))
     }
 
-    /// An array without bytes, of a field that has none.
+    /// An array without bytes, for a field without an array.
     pub(crate) fn empty() -> Self {
         Self(Memory::Own(Vec::new(), 0))
     }
 
-    /// An array that other ranks of the host see.
+    /// An array that the other ranks of the host can access.
     pub(crate) fn shared(memory: Pooled<Box<dyn SharedMemory>>) -> Self {
         Self(Memory::Shared(memory))
     }
@@ -161,7 +161,8 @@ impl DynArray {
         }
     }
 
-    /// Copies bytes of the host to its beginning; on a device, behind what its stream was given.
+    /// Copies bytes of the host to its beginning; on a device, after the work that is queued on its
+    /// stream.
     ///
     /// # Errors
     /// [`Error::Transport`] when the driver fails.
@@ -193,7 +194,7 @@ impl DynArray {
         Ok(())
     }
 
-    /// Waits for what was queued on its device, if it is on one.
+    /// Waits for the work that is queued on its device, if it is on one.
     ///
     /// # Errors
     /// [`Error::Transport`] when the driver fails.
@@ -214,7 +215,7 @@ impl DynArray {
         None
     }
 
-    /// Zeros of this rank's own, where this array is.
+    /// Zeros in memory of this rank alone, where this array is.
     ///
     /// # Errors
     /// When there is no memory for them.
@@ -227,7 +228,7 @@ impl DynArray {
         Self::zeros(self.bytes().len(), rank)
     }
 
-    /// A copy in memory of this rank's own, of an array on the host.
+    /// A copy of an array on the host, in memory of this rank alone.
     pub(super) fn copy(&self) -> Self {
         let bytes = self.bytes();
         if let Memory::Own(words, bytes) = &self.0 {

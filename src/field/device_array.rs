@@ -1,4 +1,4 @@
-//! Arrays on a device: any, or such as the ranks of a host see.
+//! Arrays on a device, of one rank or shared by the ranks of a host.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ enum Memory {
 }
 
 impl DeviceArray {
-    /// Zeros of this rank's own.
+    /// Zeros in memory of this rank alone.
     ///
     /// # Errors
     /// When there is no memory for them.
@@ -32,14 +32,14 @@ impl DeviceArray {
         bytes: usize,
         rank: usize,
     ) -> Result<Self, Error> {
-        // There are no arrays of nothing on a device.
+        // A device cannot allocate 0 bytes.
         let made = stream.alloc_zeros(bytes.max(1));
         let failed = |why| GpuError::allocating(bytes, why).on(rank);
         let memory = Memory::Own(made.map_err(failed)?);
         Ok(Self { memory, gpu: gpu.clone(), rank })
     }
 
-    /// An array that other ranks of the host see.
+    /// An array that the other ranks of the host can access.
     pub(crate) fn shared(gpu: &Gpu, memory: Pooled<SharedSlice>, rank: usize) -> Self {
         Self { memory: Memory::Shared(memory), gpu: gpu.clone(), rank }
     }
@@ -62,7 +62,7 @@ impl DeviceArray {
         &self.gpu
     }
 
-    /// Whether it is on a plan's device.
+    /// Checks that it is on a plan's device.
     pub(crate) fn is_on(&self, context: &CudaContext) -> Result<(), Error> {
         match **self.gpu.context() == *context {
             true => Ok(()),
@@ -94,7 +94,7 @@ impl DeviceArray {
         }
     }
 
-    /// Lends its first bytes to what is queued on a stream.
+    /// Lends its first bytes to work that is queued on a stream.
     pub(crate) fn with<R>(
         &self,
         stream: &Arc<CudaStream>,
@@ -133,7 +133,7 @@ impl DeviceArray {
         self.done("copying an array to the host", copied)
     }
 
-    /// What the driver says of a call.
+    /// The result of a driver call.
     pub(crate) fn done(
         &self,
         call: &'static str,

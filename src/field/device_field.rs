@@ -25,14 +25,14 @@ impl<S: Side, K: Transform, const D: usize> Field<S, K, D, Device> {
     }
 }
 
-/// Fields without an array on a device have an error that says why.
+/// If a field has no array on a device, its error says why.
 pub(crate) fn not_there() -> Error {
     Error::argument("field", "one without an array", "one on a device")
 }
 
 impl<S: Side, K: Transform<Real: GpuReal>, const D: usize> Field<S, K, D, Device> {
     /// The points of this rank as real numbers, in the plan's order of axes, one array after the
-    /// other for batches. A complex number is two: cudarc knows no complex type.
+    /// other for batches. A complex number takes two, because cudarc has no complex type.
     ///
     /// # Errors
     /// What failed before, on this rank.

@@ -13,7 +13,7 @@ use super::transform::{R2c, Transform};
 
 /// This rank's part of a distributed array, with room to be transformed in place.
 ///
-/// The state `S` is part of the type: what has been transformed cannot be transformed again.
+/// The state `S` is part of the type, so a field cannot be transformed twice in the same direction.
 /// `thriffty::gpu::DeviceField` is such a field on a device.
 ///
 /// A failure within an operation of a field, such as a length that is not positive, stays in the
@@ -45,7 +45,7 @@ impl<S, K: Transform, const D: usize, L: Location> Field<S, K, D, L> {
         Self { data, error: None, part, types: PhantomData }
     }
 
-    /// The part, the array, and what failed.
+    /// The part, the array, and the error if an operation failed.
     pub(crate) fn into_parts(self) -> (Part<S>, DynArray, Result<(), Error>) {
         (self.part, self.data, self.error.map_or(Ok(()), Err))
     }
@@ -54,7 +54,7 @@ impl<S, K: Transform, const D: usize, L: Location> Field<S, K, D, L> {
         &self.part
     }
 
-    /// The array, and what failed.
+    /// The array, and the error if an operation failed.
     pub(crate) fn dyn_array(&self) -> (&DynArray, Result<(), Error>) {
         (&self.data, self.error.clone().map_or(Ok(()), Err))
     }
@@ -122,7 +122,7 @@ impl<S: Side, K: Transform, const D: usize> Field<S, K, D> {
     }
 }
 
-/// The point of a global index; of a batch, in its first array.
+/// The point at a global index; for a batch, in its first array.
 ///
 /// # Panics
 /// If the index is not in [`Field::brick`].
@@ -134,7 +134,7 @@ impl<S: Side, K: Transform, const D: usize> Index<[usize; D]> for Field<S, K, D>
     }
 }
 
-/// The point of a global index, to be changed.
+/// The point at a global index, to be changed.
 ///
 /// # Panics
 /// As of `Index`.
@@ -145,7 +145,7 @@ impl<S: Side, K: Transform, const D: usize> IndexMut<[usize; D]> for Field<S, K,
     }
 }
 
-/// The clone's memory is this rank's own, even if that of the field is shared.
+/// The clone has memory of its own, even if the memory of the field is shared.
 impl<S, K: Transform, const D: usize> Clone for Field<S, K, D> {
     fn clone(&self) -> Self {
         let error = self.error.clone();

@@ -15,7 +15,7 @@ impl<const D: usize> Indices<D> {
         Self { brick, order, next: brick.lo }
     }
 
-    /// Where a point is in memory; `None` if the brick does not have it.
+    /// The place of a point in memory; `None` if it is not in the brick.
     pub(super) fn position(&self, index: [usize; D]) -> Option<usize> {
         let inside = |axis: usize| self.brick.range(axis).contains(&index[axis]);
         (0..D).all(inside).then(|| {

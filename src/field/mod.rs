@@ -1,4 +1,5 @@
-//! Data: what transforms consist of, arrays of it, and fields, which know where they are.
+//! Data: the numbers that are transformed, arrays of them, and fields, which are arrays with their
+//! brick.
 
 mod array;
 #[cfg(feature = "cuda")]

@@ -1,4 +1,4 @@
-//! Which part of a problem's data a rank has, on which side of the transform, and where.
+//! The part of a problem's data that a rank has, on one side of the transform, and where it is.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -137,7 +137,7 @@ impl<S> Part<S> {
         Sizes::of(&self.problem, self.rank)
     }
 
-    /// Whether a plan for this problem can transform it.
+    /// Checks that a plan for this problem can transform it.
     pub(crate) fn fits(&self, problem: &Problem, rank: usize) -> Result<(), Error> {
         let fits = self.rank == rank
             && self.problem.batch == problem.batch
@@ -159,7 +159,7 @@ impl<S> Part<S> {
 }
 
 impl<S: Side> Part<S> {
-    /// Whether a field of another part has the same points in the same places.
+    /// Checks that a field of another part has the same points in the same places.
     pub(crate) fn has_points_of(&self, other: &Self) -> Result<(), Error> {
         let same = self.rank == other.rank
             && self.problem.batch == other.problem.batch
@@ -178,7 +178,7 @@ impl<S: Side> Part<S> {
         self.layout().brick(self.rank)
     }
 
-    /// Points of all batches.
+    /// Points of all arrays of a batch.
     pub(crate) fn points(&self) -> usize {
         self.brick().points() * self.problem.batch
     }

@@ -36,7 +36,7 @@ impl<M> Pool<M> {
     }
 }
 
-/// The memory is taken only in `drop`.
+/// Only `drop` takes the memory.
 const THERE: &str = "there until it is dropped";
 
 impl<M> Deref for Pooled<M> {

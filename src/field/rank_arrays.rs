@@ -21,7 +21,7 @@ impl RankArrays {
         Self { problem: Arc::new(problem), rank, sizes }
     }
 
-    /// What is transformed, with the bricks of all ranks.
+    /// The problem: what to transform, with the bricks of all ranks.
     pub fn problem(&self) -> &Problem {
         &self.problem
     }

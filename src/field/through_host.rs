@@ -1,4 +1,4 @@
-//! Operations of fields that run on the host, wherever the field is.
+//! Operations on fields that run on the host, wherever the field is.
 
 use fft_core::{Error, mode};
 
@@ -20,7 +20,7 @@ impl<S: Side, K: Transform, const D: usize, L: Location> Field<S, K, D, L> {
         Ok(Field::new(self.part.clone(), here))
     }
 
-    /// Copies a field of the host into this one. It may be another plan's with the same grid,
+    /// Copies a field of the host into this one. It may belong to another plan with the same grid,
     /// bricks and order of axes on this side.
     pub fn copy_from(&mut self, from: &Field<S, K, D>) {
         let there = from.dyn_array().1.and_then(|()| self.part.has_points_of(from.part()));
@@ -47,7 +47,7 @@ impl<S: Side, K: Transform, const D: usize, L: Location> Field<S, K, D, L> {
         }
     }
 
-    /// Waits for what was queued on the field's device, if it is on one.
+    /// Waits for the work that is queued on the field's device, if it is on one.
     ///
     /// # Errors
     /// What failed before, or when the driver fails, on this rank.

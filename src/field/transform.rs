@@ -14,7 +14,7 @@ pub trait Transform: sealed::Sealed + 'static {
     type Spectral: Element<Real = Self::Real>;
     /// The family as a value.
     const DYN: DynTransform;
-    /// The usual kind of each axis.
+    /// The default kind of each axis.
     fn kinds<const D: usize>() -> [Kind; D] {
         Self::DYN.kinds(D).array()
     }
@@ -56,7 +56,7 @@ impl DynTransform {
         self != Self::R2r
     }
 
-    /// The usual kinds of so many axes.
+    /// The default kinds for this number of axes.
     ///
     /// # Panics
     /// If there are not 1 to 4 axes.

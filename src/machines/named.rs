@@ -4,7 +4,7 @@ use std::path::Path;
 
 use fft_core::{Error, Machine};
 
-/// Names that [`named`] knows: `default` is [`Machine::default`].
+/// Names that [`named`] accepts: `default` is [`Machine::default`].
 pub const NAMES: [&str; 5] = ["default", "summit", "frontier", "ethernet", "h200"];
 
 /// A machine that comes with the library, by its name alone. [`read`](super::read) and
@@ -33,7 +33,7 @@ pub fn named(name: &str) -> Result<Machine, Error> {
     parse(file, text)
 }
 
-/// The machine of this name, which is among [`NAMES`], or in this file, read by this rank alone.
+/// The machine with this name, one of [`NAMES`], or in this file, which only this rank reads.
 ///
 /// # Errors
 /// [`Error::Argument`] when it is neither a name nor a file; with the file, the line, and the field
@@ -100,13 +100,13 @@ mod tests {
         assert_eq!(fitted, ["host", "congestion", "far.latency"]);
     }
 
-    /// What differs is the network, and codecs that were measured.
+    /// The network differs, and so do codecs that were measured.
     #[test]
     fn hosts_on_ethernet_are_default_hosts() {
         let (default, ethernet) = (Machine::default(), named("ethernet").unwrap());
         let numbers = |machine: &Machine| {
-            let Machine { cores, memory, host_memory, strided, meeting, flops, .. } = machine;
-            let quantities = [cores, memory, host_memory, strided, meeting];
+            let Machine { cores, memory, host_memory, strided, barrier, flops, .. } = machine;
+            let quantities = [cores, memory, host_memory, strided, barrier];
             let lengths: Vec<_> = flops.iter().map(|rate| (rate.n, rate.rate.value)).collect();
             (quantities.map(|quantity| quantity.value), lengths)
         };
@@ -127,7 +127,7 @@ mod tests {
             ("congestion", "kongestion", line("congestion"), "unknown field `kongestion`"),
             ("measured", "guessed", line("measured"), "unknown variant `guessed`"),
             ("[decode]", "[decode", line("[decode]"), "found"),
-            ("meeting = {", "# {", "my.toml".into(), "missing field `meeting`"),
+            ("barrier = {", "# {", "my.toml".into(), "missing field `barrier`"),
         ] {
             let complaint = complaint(&text.replacen(from, to, 1));
             assert!(complaint.contains(&found) && complaint.contains(expected), "{complaint}");

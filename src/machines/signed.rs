@@ -1,4 +1,4 @@
-//! Machines in files that say where they were measured.
+//! Machine files with a signature of where they were measured.
 
 use std::path::Path;
 
@@ -13,12 +13,12 @@ use crate::tuning;
 /// The first words of a file.
 const KIND: &str = "thriffty machine";
 
-/// Writes a machine to a file, signed as that of these ranks. Collective. The file is replaced as a
-/// whole.
+/// Writes a machine to a file, with the signature of these ranks. Collective. The file is replaced
+/// as a whole.
 ///
-/// The signature is comments: a checksum of the rest, the processor, the numbers of hosts and
-/// ranks, the library that carries messages, and the version of this one. A machine of GPUs names
-/// its GPU.
+/// The signature consists of comments: a checksum of the rest, the processor, the numbers of hosts
+/// and ranks, the library that carries messages, and the version of this one; for a machine of GPUs
+/// also the GPU.
 ///
 /// ```
 /// use thriffty::machine;
@@ -46,8 +46,8 @@ fn signed(machine: &Machine, signature: &Signature) -> String {
     seal(KIND, &format!("{}\n{machine}", fields.concat()))
 }
 
-/// The machine in a file, if its signature is that of these ranks; otherwise `None`, with a
-/// warning. For files that the user did not name. Collective; the same on every rank.
+/// The machine in a file, if its signature matches these ranks; otherwise `None`, with a warning.
+/// For files that the user did not name. Collective; the same on every rank.
 ///
 /// # Errors
 /// When a rank has gone or the library fails.
@@ -85,9 +85,9 @@ fn load_for(comm: &dyn Comm, gpu: Option<&str>, path: &Path) -> Result<Option<Ma
     Ok(found.ok())
 }
 
-/// The machine that the user named: one of [`NAMES`], or a file. A signature of another machine, or
-/// one that does not fit the file, is a warning. What rank 0 names counts. Collective; the same on
-/// every rank.
+/// The machine that the user named: one of [`NAMES`], or a file. If the signature is of another
+/// machine, or does not match the file, there is a warning. Rank 0's name counts. Collective; the
+/// same on every rank.
 ///
 /// # Errors
 /// On every rank: [`Error::Argument`] when it is neither a name nor a file, or no machine is in it.
@@ -95,7 +95,7 @@ pub fn read(comm: &dyn Comm, name_or_path: impl AsRef<Path>) -> Result<Machine, 
     read_for(comm, None, name_or_path.as_ref())
 }
 
-/// As [`read`], for plans on GPUs. Another GPU is a warning. Collective.
+/// As [`read`], for plans on GPUs. There is a warning if the GPU is another one. Collective.
 ///
 /// # Errors
 /// As [`read`].
@@ -144,7 +144,7 @@ fn doubt(text: &str, here: &Signature) -> Option<String> {
     })
 }
 
-/// Why the numbers may not be those of a plan on this GPU; `None` is the host's processor.
+/// Why the numbers may not apply to a plan on this GPU; `None` is the host's processor.
 fn other_processor(machine: &Machine, gpu: Option<&str>) -> Option<String> {
     let name = |gpu: Option<&str>| gpu.map_or_else(|| "none".into(), |gpu| format!("`{gpu}`"));
     let found = machine.gpu.as_deref();

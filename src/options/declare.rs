@@ -59,8 +59,8 @@ macro_rules! define_options {
             /// always allowed.
             ///
             /// # Errors
-            /// [`Error::Argument`](crate::Error::Argument) for a name or a value that is not known,
-            /// with those that are.
+            /// [`Error::Argument`](crate::Error::Argument) for an unknown name or value; it lists
+            /// the known ones.
             pub fn set(&mut self, name: &str, text: &str) -> Result<(), fft_core::Error> {
                 $crate::options::row::row(Self::TABLE, name)?.set(self, text)
             }
@@ -68,8 +68,8 @@ macro_rules! define_options {
             /// The value of the option of this name as text; `default` where the library decides.
             ///
             /// # Errors
-            /// [`Error::Argument`](crate::Error::Argument) for a name that is not known, with
-            /// those that are.
+            /// [`Error::Argument`](crate::Error::Argument) for an unknown name; it lists the known
+            /// ones.
             pub fn get(&self, name: &str) -> Result<String, fft_core::Error> {
                 Ok($crate::options::row::row(Self::TABLE, name)?.text(self))
             }

@@ -62,7 +62,7 @@ impl fmt::Display for MachineChoice {
     }
 }
 
-/// A checksum of a machine's numbers, of how they are known, and of its GPU.
+/// A checksum of a machine's numbers, of how each was obtained, and of its GPU.
 fn fingerprint(machine: &Machine) -> u64 {
     let mut bytes = Vec::new();
     for (_, quantity) in machine.quantities() {

@@ -1,4 +1,4 @@
-//! What can be chosen of a plan: one table, from which every door takes names, defaults and texts.
+//! The options of a plan: one table, from which every interface takes names, defaults and texts.
 //!
 //! `table.rs` declares the options. `declare.rs` turns the declaration into the struct [`Options`],
 //! its defaults, the setters of drafts, and [`Options::TABLE`], by which options are read, set and

@@ -1,4 +1,4 @@
-//! Options of where and in what a plan computes, which Rust has as types and drafts.
+//! Options for where and in which precision a plan computes, which Rust has as types and drafts.
 
 use super::declare::define_options;
 use super::device_choice::DeviceChoice;

@@ -2,11 +2,10 @@
 
 use fft_core::{Access, Error, Layout, PerAxis, Precision, Problem, Recipe};
 
-use super::machine_choice::MachineChoice;
 use super::table::Options;
 use crate::field::DynTransform;
 
-/// The arrays of all ranks, of which [`Options::problem`] makes a problem.
+/// The arrays of all ranks, from which [`Options::problem`] makes a problem.
 #[derive(Clone, Debug)]
 pub struct GlobalArrays {
     /// The types of data.
@@ -24,7 +23,7 @@ pub struct GlobalArrays {
 }
 
 impl Options {
-    /// The problem of these arrays. The machine is that of the options, if they have it; a name is
+    /// The problem of these arrays. The machine comes from the options, if they have one; a name is
     /// not looked up.
     ///
     /// # Errors
@@ -48,7 +47,7 @@ impl Options {
         }
         problem.batch = self.batch;
         (problem.forward_scale, problem.inverse_scale) = (self.forward_scale, self.inverse_scale);
-        if let Some(MachineChoice::Given(machine)) = &self.machine {
+        if let Some(machine) = self.given_machine() {
             problem.machine = machine.clone();
         }
         problem.options.exchange = self.exchange.unwrap_or_default();

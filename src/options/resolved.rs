@@ -1,11 +1,22 @@
-//! What options mean for a grid.
+//! The meaning of options for a grid.
 
-use fft_core::{DynGrid, Error, Kind, PerAxis, Problem, Wire};
+use std::sync::Arc;
 
+use fft_core::{DynGrid, Error, Kind, Machine, PerAxis, Problem, Wire};
+
+use super::machine_choice::MachineChoice;
 use super::table::Options;
 use crate::field::DynTransform;
 
 impl Options {
+    /// The machine, if the options have it and not only its name.
+    pub(crate) fn given_machine(&self) -> Option<&Arc<Machine>> {
+        match &self.machine {
+            Some(MachineChoice::Given(machine)) => Some(machine),
+            _ => None,
+        }
+    }
+
     /// The kind of each axis. Where real data has a complex spectrum and no axis is R2C, the last
     /// one of kind C2C is.
     pub(crate) fn kinds_of(&self, transform: DynTransform, axes: usize) -> PerAxis<Kind> {
@@ -29,13 +40,13 @@ impl Options {
         self.output_order.unwrap_or_else(|| PerAxis::row_major(axes))
     }
 
-    /// The lengths of transforms and the numbers of modes, of physical data on this grid.
+    /// The lengths of transforms and the numbers of modes, for physical data on this grid.
     pub(crate) fn lengths(&self, grid: DynGrid) -> [PerAxis<usize>; 2] {
         let lengths = self.zero_padded.unwrap_or(grid.shape());
         [lengths, self.modes.unwrap_or(lengths)]
     }
 
-    /// The grid of spectral data, of physical data on this grid.
+    /// The grid of spectral data, for physical data on this grid.
     ///
     /// # Panics
     /// If there are more kinds than axes.
@@ -47,12 +58,12 @@ impl Options {
         Problem::spectral_grid(DynGrid::new(modes).unwrap_or(grid), kinds)
     }
 
-    /// The wire that is used where a recipe names none.
+    /// The wire for recipes that name none.
     pub(crate) fn usual_wire(&self) -> Wire {
         self.wire.unwrap_or(if self.tolerance.is_some() { Wire::Tolerance } else { Wire::Raw })
     }
 
-    /// Checks that what has a value for each axis has as many as the grid.
+    /// Checks that options with a value for each axis have as many values as the grid has axes.
     ///
     /// # Errors
     /// [`Error::Argument`] for an option or a brick with another number.
@@ -93,11 +104,11 @@ impl Options {
         Ok(())
     }
 
-    /// Sets each option that says how a transform is done, if the environment has it, as in
-    /// `THRIFFTY_TOLERANCE=1e-6`. Arrays and results stay as they are.
+    /// Sets options from the environment, as in `THRIFFTY_TOLERANCE=1e-6`: only those for how a
+    /// transform is done, so that arrays and results keep their form.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a value that is not known, with the name of the variable.
+    /// [`Error::Argument`] for an unknown value, with the name of the variable.
     pub fn read_environment(&mut self) -> Result<(), Error> {
         for row in Self::TABLE {
             let variable = format!("THRIFFTY_{}", row.name.to_uppercase());
@@ -113,7 +124,7 @@ impl Options {
         Ok(())
     }
 
-    /// What ranks compare: everything but bricks.
+    /// The options that ranks compare: all except bricks.
     pub(crate) fn entries(&self) -> Vec<(&'static str, String)> {
         Self::TABLE.iter().map(|row| (row.name, row.text(self))).collect()
     }

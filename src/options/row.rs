@@ -7,11 +7,11 @@ use fft_core::Error;
 
 use super::value::{DEFAULT, Form};
 
-/// What an option is about.
+/// The subject of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Scope {
-    /// What is transformed, and into what.
+    /// What to transform, and into what.
     Problem,
     /// Where the program's arrays are.
     Arrays,
@@ -24,25 +24,25 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// Whether the environment may set the option: arrays and results stay as they are.
+    /// Whether the environment may set the option, because arrays and results keep their form.
     pub fn is_in_environment(self) -> bool {
         matches!(self, Self::Method | Self::Choice)
     }
 
-    /// Whether wisdom names the option. A problem has others of its own, and they do not decide
-    /// which recipe is fastest.
+    /// Whether the option is part of the key of wisdom. The options of the problem are in the
+    /// problem itself, and the others do not affect which recipe is fastest.
     pub(super) fn is_in_wisdom(self) -> bool {
         matches!(self, Self::Arrays | Self::Method)
     }
 }
 
-/// What is known of one option.
+/// The description of one option.
 pub struct OptionInfo {
-    /// The name, which is the same from every language and on the command line.
+    /// The name, which is the same in every language and on the command line.
     pub name: &'static str,
     /// How the value is written.
     pub form: Form,
-    /// What the option is about.
+    /// The subject of the option.
     pub scope: Scope,
     pub(super) lines: &'static str,
     pub(super) default: fn() -> String,
@@ -55,7 +55,7 @@ impl OptionInfo {
         lines.join("\n").trim().into()
     }
 
-    /// The text of the value that nobody has changed.
+    /// The text of the default value.
     pub fn default_text(&self) -> String {
         (self.default)()
     }
@@ -67,7 +67,7 @@ impl fmt::Debug for OptionInfo {
     }
 }
 
-/// One option of `O`: what is known of it, and its value as text.
+/// One option of `O`: its description, and its value as text.
 ///
 /// ```
 /// use thriffty::planning::Options;
@@ -127,7 +127,7 @@ pub(super) fn row<'a, O>(table: &'a [OptionRow<O>], name: &str) -> Result<&'a Op
     table.iter().find(|row| row.name == name).ok_or_else(known)
 }
 
-/// The error of a name that none of these options has.
+/// The error for a name that none of these options has.
 pub(super) fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a OptionInfo>) -> Error {
     let names: Vec<_> = known.map(|info| info.name).collect();
     Error::argument("option", name, format!("one of {}", names.join(", ")))

@@ -1,4 +1,4 @@
-//! Everything that is chosen by name.
+//! Everything that can be set by name.
 
 use fft_core::Error;
 
@@ -6,7 +6,7 @@ use super::placement::Placement;
 use super::row::{OptionInfo, unknown};
 use super::table::Options;
 
-/// The options of a plan, and where it computes: everything that programs choose by name.
+/// The options of a plan, and where it computes: everything that programs set by name.
 ///
 /// ```
 /// use thriffty::planning::Settings;
@@ -18,23 +18,23 @@ use super::table::Options;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settings {
-    /// What is transformed, and how.
+    /// What to transform, and how.
     pub options: Options,
     /// Where, and in what precision.
     pub placement: Placement,
 }
 
 impl Settings {
-    /// All that can be chosen, in the order of the documents.
+    /// All options, in the order of the documents.
     pub fn all() -> impl Iterator<Item = &'static OptionInfo> {
         let options = Options::TABLE.iter().map(|row| &row.info);
         options.chain(Placement::TABLE.iter().map(|row| &row.info))
     }
 
-    /// What is known of the option of this name.
+    /// The description of the option of this name.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a name that is not known, with those that are.
+    /// [`Error::Argument`] for an unknown name; it lists the known ones.
     pub fn find(name: &str) -> Result<&'static OptionInfo, Error> {
         Self::all().find(|info| info.name == name).ok_or_else(|| unknown(name, Self::all()))
     }
@@ -43,7 +43,7 @@ impl Settings {
     /// allowed.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a name or a value that is not known, with those that are.
+    /// [`Error::Argument`] for an unknown name or value; it lists the known ones.
     pub fn set(&mut self, name: &str, text: &str) -> Result<(), Error> {
         let Self { options, placement } = self;
         match Placement::TABLE.iter().find(|row| row.name == name) {
@@ -55,7 +55,7 @@ impl Settings {
     /// The value of the option of this name as text; `default` where the library decides.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a name that is not known, with those that are.
+    /// [`Error::Argument`] for an unknown name; it lists the known ones.
     pub fn get(&self, name: &str) -> Result<String, Error> {
         let Self { options, placement } = self;
         match Placement::TABLE.iter().find(|row| row.name == name) {

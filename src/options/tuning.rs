@@ -33,12 +33,12 @@ pub enum Tuning {
     /// exchanges; nothing is run. The exchange is `shared` unless another is clearly faster.
     #[default]
     Model,
-    /// The recipe that is fastest by the clock, of the best eight by the model, which are run on
-    /// noise: recipes, exchanges, sizes of chunks and, with a tolerance, raw messages. On a device,
-    /// exchanges and chunks are as given.
+    /// The recipe that is measured to be fastest among the best eight by the model, which are run
+    /// on noise: recipes, exchanges, sizes of chunks and, with a tolerance, raw messages. On a
+    /// device, exchanges and chunks are as given.
     Measure {
-        /// The time for that, besides binding the plan. The first recipe is tried, however long it
-        /// takes.
+        /// The time for measuring, in addition to binding the plan. The first recipe is timed
+        /// however long it takes.
         budget: Duration,
     },
     /// The recipe that was fastest when it was measured, from a file of
@@ -47,13 +47,13 @@ pub enum Tuning {
     /// The entry must be of this transform, machine, library and version. Without one, or if the
     /// file cannot be read or was changed, there is a warning and the model chooses.
     Wisdom(PathBuf),
-    /// The recipe that prints as this. The exchange, and with a tolerance the wire, are as it says,
-    /// unless the draft has its own.
+    /// The recipe that prints as this text. It also sets the exchange, and with a tolerance the
+    /// wire, unless the draft has its own.
     Recipe(String),
 }
 
 impl Tuning {
-    /// Measurements within the time that is usual.
+    /// Measurements within the default time.
     pub const MEASURE: Self = Self::Measure { budget: Duration::from_secs(10) };
 }
 

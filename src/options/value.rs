@@ -91,7 +91,7 @@ fn parse_as<V: FromStr<Err = Error> + Display>(name: &str, text: &str) -> Result
     text.parse().map_err(|error: Error| error.of(name))
 }
 
-/// Values whose errors say what is expected.
+/// Values whose errors describe the expected form.
 macro_rules! by_parsing {
     ($($type:ty: $form:expr, $expected:literal;)*) => {$(
         impl OptionValue for $type {
@@ -189,7 +189,7 @@ mod tests {
     use crate::machines;
     use crate::options::Options;
 
-    /// Prose names the values, for people who read help and documents.
+    /// The prose names the values, for readers of the help and the documents.
     #[test]
     fn meanings_name_every_value() {
         let meaning = |name: &str| {

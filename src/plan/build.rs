@@ -6,7 +6,7 @@ use std::sync::Once;
 use fft_comm::check_messages;
 use fft_core::{
     Access, DynBrick, Error, ErrorKind, Exchange, Layout, MAX_AXES, Machine, PerAxis, Problem,
-    Recipe, Reduce, Wire, agree, assert_same,
+    Recipe, Wire, agree, assert_same, on_any_rank,
 };
 
 #[cfg(feature = "cuda")]
@@ -30,8 +30,8 @@ impl DynDraft<'_> {
     /// The recipe that [`DynDraft::build`] would bind. Collective.
     ///
     /// # Errors
-    /// Those of [`Draft::recipe`](crate::Draft::recipe); [`Error::OnRank`] for bricks, orders or
-    /// kinds that have other axes than the grid.
+    /// The errors of [`Draft::recipe`](crate::Draft::recipe); [`Error::OnRank`] for bricks, orders
+    /// or kinds that have other axes than the grid.
     pub fn recipe(&self) -> Result<Recipe, Error> {
         let options = self.settle()?;
         #[cfg(feature = "cuda")]
@@ -45,7 +45,7 @@ impl DynDraft<'_> {
     /// As [`Draft::build`](crate::Draft::build). Collective.
     ///
     /// # Errors
-    /// Those of [`Draft::build`](crate::Draft::build).
+    /// The errors of [`Draft::build`](crate::Draft::build).
     pub fn build(self) -> Result<DynPlan, Error> {
         retry_without_kept_plans(self.comm(), || self.build_in_memory())
     }
@@ -63,7 +63,7 @@ impl DynDraft<'_> {
         Ok(plan)
     }
 
-    /// The plan of one thread of each rank. Collective.
+    /// A plan with one thread for each rank. Collective.
     fn bind(&self, mut options: Options) -> Result<DynPlan, Error> {
         #[cfg(feature = "cuda")]
         if let Some(device) = &self.device {
@@ -92,9 +92,8 @@ impl DynDraft<'_> {
             let threads = self.threads.unwrap_or_else(|| self.useful_threads());
             return Ok(threads > 1 && self.is_on_host());
         }
-        let mut most = [self.threads.unwrap_or(1) as f64];
-        self.comm().allreduce(Reduce::Max, &mut most)?;
-        Ok(most[0] > 1.0)
+        let [has_teams] = on_any_rank(self.comm(), [self.threads.unwrap_or(1) > 1])?;
+        Ok(has_teams)
     }
 
     /// The options, once all ranks agree on them, with the machine that they name. Collective.
@@ -103,7 +102,7 @@ impl DynDraft<'_> {
         let lengths = options.zero_padded.unwrap_or(self.grid.shape());
         // A rank that has left is noticed here, before anything is gathered.
         agree(self.comm(), self.check().and_then(|()| tables_fit(self.comm().rank(), &lengths)))?;
-        // What a rank names is as good as the same by default.
+        // An option set to its default equals one left unset.
         let axes = self.grid.axes();
         options.kinds = Some(options.kinds_of(self.transform, axes));
         options.input_order = Some(options.input_order_of(axes));
@@ -120,7 +119,7 @@ impl DynDraft<'_> {
         Ok(options)
     }
 
-    /// The file that the environment names for a trace.
+    /// The file for a trace, from the environment.
     fn trace_of_environment(&self) -> Option<PathBuf> {
         let mut path = std::env::var_os("THRIFFTY_TRACE").filter(|path| !path.is_empty())?;
         if self.is_local() {
@@ -139,13 +138,13 @@ impl DynDraft<'_> {
         machines::read(self.comm(), name)
     }
 
-    /// What a plan on a device needs before its recipe is chosen. Collective.
+    /// The state that a plan on a device needs before its recipe is chosen. Collective.
     #[cfg(feature = "cuda")]
     fn ready(&self, device: &DeviceOptions, options: &Options) -> Result<Ready, Error> {
         Ready::new(self.comm(), device, options, self.grid, (self.transform, self.precision))
     }
 
-    /// The recipe for a device, and what there was to choose from. Collective.
+    /// The recipe for a device, and the candidates. Collective.
     #[cfg(feature = "cuda")]
     fn decide_ready(&self, ready: &Ready, options: Options) -> Result<Decision, Error> {
         let by_clock: ByClock<'_> =
@@ -166,7 +165,7 @@ impl DynDraft<'_> {
         decide(self.comm(), problem, &wanted, by_clock)
     }
 
-    /// The recipe, and what there was to choose from. Collective.
+    /// The recipe, and the candidates. Collective.
     fn decide(&self, options: &Options) -> Result<Decision, Error> {
         let problem = self.problem(options, Access::default())?;
         decide(self.comm(), problem, &self.wanted(options), &|problem, wanted, budget| {
@@ -178,7 +177,7 @@ impl DynDraft<'_> {
         Wanted { options, device: None, watch: self.watch.as_deref().unwrap_or(&|_| ()) }
     }
 
-    /// Whether there is such a grid, options for as many axes, and threads.
+    /// Checks the grid, that options have as many axes, and the number of threads.
     pub(super) fn check(&self) -> Result<(), Error> {
         let error = self.error.clone().map_or(Ok(()), Err);
         error.and(self.options.check_axes(self.grid)).and(self.options.check_transposed())?;
@@ -189,7 +188,7 @@ impl DynDraft<'_> {
             }
             _ => {}
         }
-        // Another exchange may run in its place, and an error is to name this one.
+        // Checked before another exchange replaces it, so that the error names this one.
         self.options.exchange.map_or(Ok(()), |exchange| check_messages(exchange, self.comm()))
     }
 
@@ -207,7 +206,7 @@ impl DynDraft<'_> {
         })
     }
 
-    /// Makes sure that all ranks drafted the same. Collective.
+    /// Checks that all ranks drafted the same. Collective.
     fn compare(&self, options: &Options) -> Result<(), Error> {
         let widths = [self.transform.is_complex(), self.transform.has_complex_spectrum()];
         let mut entries = vec![
@@ -243,8 +242,8 @@ impl DynDraft<'_> {
     }
 }
 
-/// Whether there is memory for the tables of the longest axis. FFT planners end the process where
-/// there is none.
+/// Checks that there is memory for the tables of the longest axis, because FFT planners end the
+/// process if there is none.
 fn tables_fit(rank: usize, lengths: &[usize]) -> Result<(), Error> {
     let longest = lengths.iter().copied().max().unwrap_or(1).max(1);
     let mut slow_part = longest;
@@ -253,17 +252,17 @@ fn tables_fit(rank: usize, lengths: &[usize]) -> Result<(), Error> {
             slow_part /= prime;
         }
     }
-    // A line and two tables; other lengths take several lines of four times that.
+    // A line and two tables; other lengths take several lines of four times the length.
     let bytes_of_point = if slow_part == 1 { 3 * 16 } else { 16 * 16 };
     let bytes = longest.saturating_mul(bytes_of_point);
     Vec::<u8>::new().try_reserve_exact(bytes).map_err(|_| Error::Memory { rank, bytes })
 }
 
-/// Warned of once in a process.
+/// Limits the warning to one for each process.
 static NOT_SHARED: Once = Once::new();
 
-/// The exchange of plans on devices, where none is asked for: messages between pairs, unless only a
-/// collective of the communicator leaves the host from devices.
+/// The exchange of plans on devices, if none is given: messages between pairs, unless the
+/// communicator can send from devices to other hosts only by a collective.
 #[cfg(feature = "cuda")]
 fn default_on_devices(comm: &dyn Comm) -> Exchange {
     let has_several_hosts = comm.topology().hosts() > 1;
@@ -344,24 +343,18 @@ mod tests {
         crate::threads(2, seconds).unwrap();
     }
 
-    /// What is known of one device, and of one way to send, is known of no other, nor of the host.
+    /// Wisdom of one device and transport is used for no other, nor for the host.
     #[test]
     fn wisdom_names_the_device() {
         crate::threads(2, |comm| {
             let grid = Grid::new([8, 8])?;
             let draft = DynDraft::new(&comm, grid, DynTransform::C2c, Precision::F64);
             let by_clock: ByClock<'_> = &|_, _, _| unreachable!("the model chooses");
-            let mut keys = vec![draft.decide(&draft.options)?.key];
+            let mut keys: Vec<_> = draft.decide(&draft.options)?.key.into_iter().collect();
             for device in ["one GPU", "another GPU"] {
-                keys.push(
-                    draft
-                        .decide_on_device(
-                            draft.options.clone(),
-                            (Access::Strided, device),
-                            by_clock,
-                        )?
-                        .key,
-                );
+                let options = draft.options.clone();
+                let on_device = (Access::Strided, device);
+                keys.extend(draft.decide_on_device(options, on_device, by_clock)?.key);
             }
             assert!(keys[1].contains("on one GPU") && !keys[0].contains("GPU"), "{keys:?}");
             keys.sort();

@@ -18,17 +18,17 @@ pub type DeviceField<S, K = R2c, const D: usize = 3> = Field<S, K, D, Device>;
 
 /// A [`Plan`] of data on CUDA devices.
 ///
-/// Each rank has a device, or shares one. Ranks of one host read each other's memory on devices:
-/// threads by its address, processes by CUDA IPC. Messages to others are sent from the device if
-/// MPI or the process group can, otherwise through pinned memory of the host. Local transforms are
-/// cuFFT's. Devices encode messages of [`Wire::F32`](crate::Wire), `Bits` and `Tolerance`, and the
-/// host those of other wires.
+/// Each rank has a device of its own, or shares one. Ranks of one host read each other's memory on
+/// devices: threads by its address, processes by CUDA IPC. Messages to other ranks are sent from
+/// the device if MPI or the process group can, otherwise through pinned memory of the host. Local
+/// transforms use cuFFT. Devices encode messages of [`Wire::F32`](crate::Wire), `Bits` and
+/// `Tolerance`; the host encodes all other wires.
 ///
 /// A call returns when its work is queued on the plan's stream; if there are messages, or a wire is
 /// lossy, when these are done.
 ///
-/// Slices are of real numbers, a complex number being two, since cudarc knows no complex type. They
-/// begin at a multiple of 16 bytes, as all allocations do.
+/// Slices are of real numbers, and a complex number takes two, because cudarc has no complex type.
+/// They begin at a multiple of 16 bytes, as all allocations do.
 ///
 /// ```
 /// use thriffty::gpu::Gpu;
@@ -54,8 +54,9 @@ impl<K: Transform, const D: usize> Draft<'_, K, D, Device> {
         self
     }
 
-    /// How data gets to other ranks; the same on all of them. By default
-    /// [`GpuTransport::PeerToPeer`]; the others send messages, also to ranks that could be reached.
+    /// Sets how data gets to other ranks; it must be the same on all. The default is
+    /// [`GpuTransport::PeerToPeer`]; the other transports send messages, even to ranks whose memory
+    /// can be reached.
     pub fn transport(mut self, transport: GpuTransport) -> Self {
         if let Some(device) = self.dyn_mut().device_mut() {
             device.transport = transport;
@@ -73,8 +74,8 @@ impl<K: Transform, const D: usize> Plan<K, D, Device> {
         (**self).stream().expect("a plan on a device")
     }
 
-    /// How data gets to the ranks that are hardest to reach: [`GpuTransport::PeerToPeer`] where
-    /// there are no messages.
+    /// How data gets to the ranks that are hardest to reach: [`GpuTransport::PeerToPeer`] if there
+    /// are no messages.
     pub fn transport(&self) -> GpuTransport {
         (**self).transport().unwrap_or_default()
     }

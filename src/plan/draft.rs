@@ -108,7 +108,7 @@ pub struct Draft<'a, K: Transform, const D: usize, L: Location = Host> {
 }
 
 /// The constructor of a family's plans in either precision, and the change of precision. The bounds
-/// are those of the family for numbers `T` and `U`.
+/// are the family's, for numbers `T` and `U`.
 macro_rules! family {
     ($family:ident, $draft:ident, [$($t:tt)*], [$($u:tt)*], $what:literal) => {
         impl<T: Real, const D: usize> Plan<$family<T>, D> $($t)* {
@@ -150,7 +150,7 @@ family!(
 );
 
 impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
-    /// Drafts the transform that `K` names, with its usual kinds: for code that is generic in it.
+    /// Drafts the transform `K` with its default kinds, for code that is generic in `K`.
     pub fn new(comm: &'a dyn Comm, grid: Grid<D>) -> Self {
         Self::of(DynDraft::new(comm, grid, K::DYN, K::Real::PRECISION))
     }
@@ -159,8 +159,8 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
         Self::of(DynDraft::of_shape(comm, shape, K::DYN, K::Real::PRECISION))
     }
 
-    /// Drafts the transform that `K` names by this process alone, in its precision, with its usual
-    /// kinds: see [`local`](crate::local).
+    /// Drafts the transform `K` by this process alone, in its precision, with its default kinds:
+    /// see [`local`](crate::local).
     ///
     /// ```
     /// use thriffty::{C2c, Draft};
@@ -180,8 +180,8 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
     /// at most [`default_threads`](crate::local::default_threads).
     ///
     /// Threads share a rank's brick, cut along its slowest axis; ranks may have different numbers.
-    /// The only rank has fewer threads for short axes, and a single axis has one. The calling
-    /// thread alone communicates. Later calls are made on the same thread, unless MPI has
+    /// A single rank uses fewer threads for short axes, and one for a single axis. Only the calling
+    /// thread communicates. Later calls must be made on the same thread, unless MPI has
     /// `MPI_THREAD_MULTIPLE`, or `MPI_THREAD_SERIALIZED` and a communicator that
     /// `MpiComm::from_raw` made. [`Draft::build`] refuses several threads if ranks are threads
     /// themselves, and transposed data of several ranks with them.
@@ -202,7 +202,7 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
     /// ```
     ///
     /// # Errors
-    /// Those of [`DynDraft::run_once`].
+    /// The errors of [`DynDraft::run_once`].
     pub fn forward_once(
         &self,
         input: &[K::Physical],
@@ -214,7 +214,7 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
     /// Transforms spectral to physical data, as [`Draft::forward_once`].
     ///
     /// # Errors
-    /// Those of [`DynDraft::run_once`].
+    /// The errors of [`DynDraft::run_once`].
     pub fn inverse_once(
         &self,
         input: &[K::Spectral],
@@ -223,8 +223,8 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
         self.draft.run_once(Direction::Inverse, cast_slice(input), cast_slice_mut(output))
     }
 
-    /// Drafts the plan for data on a device: this rank's. A reference to a
-    /// [`Gpu`](crate::gpu::Gpu) will do.
+    /// Puts the plan's data on this rank's device. You can pass a reference to a
+    /// [`Gpu`](crate::gpu::Gpu).
     #[cfg(feature = "cuda")]
     pub fn on(self, device: impl Into<DeviceOptions>) -> Draft<'a, K, D, Device> {
         Draft::of(self.draft.on(device))
@@ -251,25 +251,25 @@ impl<'a, K: Transform, const D: usize, L: Location> Draft<'a, K, D, L> {
         self.draft
     }
 
-    /// The options as they are.
+    /// The current options.
     pub fn options(&self) -> &Options {
         &self.draft.options
     }
 
-    /// The part of physical data that this rank holds; [`Grid::brick`] by default. The bricks of
-    /// all ranks must tile the grid; [`Brick::EMPTY`] holds nothing.
+    /// Sets the part of physical data that this rank holds; [`Grid::brick`] by default. The bricks
+    /// of all ranks must tile the grid; [`Brick::EMPTY`] holds nothing.
     pub fn input_brick(self, brick: Brick<D>) -> Self {
         self.with(|options| options.input = Some(brick.into()))
     }
 
-    /// The part of spectral data that this rank gets; [`Grid::brick`] of [`Draft::spectral_grid`]
-    /// by default.
+    /// Sets the part of spectral data that this rank gets; [`Grid::brick`] of
+    /// [`Draft::spectral_grid`] by default.
     pub fn output_brick(self, brick: Brick<D>) -> Self {
         self.with(|options| options.output = Some(brick.into()))
     }
 
-    /// The bricks and orders of axes of another plan's data, on both sides, and its padding and
-    /// modes: spectra of both plans then have the same layout.
+    /// Copies the bricks and orders of axes of another plan's data, on both sides, and its padding
+    /// and modes, so that spectra of both plans have the same layout.
     pub fn like(self, plan: &DynPlan) -> Self {
         self.with(|options| {
             options.input = Some(plan.input_brick());
@@ -290,7 +290,7 @@ impl<'a, K: Transform, const D: usize, L: Location> Draft<'a, K, D, L> {
 
     options_table!(setters);
 
-    /// The kinds whose waves fulfil boundary conditions, one for each axis. Where real data has a
+    /// Sets the kinds whose waves fulfil boundary conditions, one for each axis. If real data has a
     /// complex spectrum, the last periodic axis is of kind R2C.
     ///
     /// ```
@@ -319,11 +319,10 @@ impl<'a, K: Transform, const D: usize, L: Location> Draft<'a, K, D, L> {
     }
 
     /// The recipe that [`Draft::build`] would bind if each rank had one thread. Collective: every
-    /// rank gets the same.
-    /// [`Tuning::Measure`](crate::Tuning::Measure) measures for it.
+    /// rank gets the same. With [`Tuning::Measure`](crate::Tuning::Measure) it measures.
     ///
     /// # Errors
-    /// The same on every rank: [`Error::Disagreement`] when they were given different options;
+    /// The same on every rank: [`Error::Disagreement`] when the ranks have different options;
     /// [`Error::Geometry`] when the bricks do not tile the grids; [`Error::Argument`] or
     /// [`Error::TooLarge`].
     pub fn recipe(&self) -> Result<Recipe, Error> {
@@ -336,9 +335,9 @@ impl<'a, K: Transform, const D: usize, L: Location> Draft<'a, K, D, L> {
     /// exchange messages, with one warning.
     ///
     /// # Errors
-    /// Those of [`Draft::recipe`]; [`Error::OnRank`] when a rank lacks memory, or the transport or
-    /// the driver fails. On a device also [`Error::Argument`] for least memory and a transport that
-    /// is not there.
+    /// The errors of [`Draft::recipe`]; [`Error::OnRank`] when a rank lacks memory, or the
+    /// transport or the driver fails. On a device also [`Error::Argument`] for least memory and for
+    /// a transport that is not available.
     pub fn build(self) -> Result<Plan<K, D, L>, Error> {
         self.draft.build().map(Plan::of)
     }

@@ -35,7 +35,7 @@ use crate::tuning::Progress;
 pub struct DynDraft<'a> {
     ranks: Ranks<'a>,
     pub(super) grid: DynGrid,
-    /// Why there is no such grid.
+    /// The error of an invalid grid.
     pub(super) error: Option<Error>,
     pub(super) transform: DynTransform,
     pub(super) precision: Precision,
@@ -50,10 +50,10 @@ pub struct DynDraft<'a> {
     pub(super) device: Option<DeviceOptions>,
 }
 
-/// Whose plan it is.
+/// The ranks of the plan.
 enum Ranks<'a> {
     Of(&'a dyn Comm),
-    /// The only rank of a communicator that is made when it is needed.
+    /// This process as the only rank of a communicator, which is made when it is needed.
     ThisProcess(OnceCell<ThreadComm>),
 }
 
@@ -66,7 +66,7 @@ impl Clone for Ranks<'_> {
     }
 }
 
-/// What decides which plan a draft makes, on one rank.
+/// Everything that determines which plan a draft makes, on one rank.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Key {
     pub(super) grid: DynGrid,
@@ -80,7 +80,7 @@ pub(super) struct Key {
 const POINTS_FOR_THREADS: usize = 1 << 14;
 
 impl<'a> DynDraft<'a> {
-    /// Drafts a transform of the grid over the ranks of `comm`, with the usual options.
+    /// Drafts a transform of the grid over the ranks of `comm`, with default options.
     pub fn new(
         comm: &'a dyn Comm,
         grid: impl Into<DynGrid>,
@@ -90,7 +90,7 @@ impl<'a> DynDraft<'a> {
         Self::of(Ranks::Of(comm), grid.into(), transform, precision)
     }
 
-    /// Drafts a transform of the whole grid by this process alone, with the usual options.
+    /// Drafts a transform of the whole grid by this process alone, with default options.
     ///
     /// ```
     /// use bytemuck::{cast_slice, cast_slice_mut};
@@ -169,7 +169,7 @@ impl<'a> DynDraft<'a> {
         self
     }
 
-    /// Drafts the plan for data on a device: this rank's.
+    /// Puts the plan's data on this rank's device.
     #[cfg(feature = "cuda")]
     pub fn on(mut self, device: impl Into<DeviceOptions>) -> Self {
         self.device = Some(device.into());
@@ -193,7 +193,7 @@ impl<'a> DynDraft<'a> {
     /// The number of threads of one process that are worth it: one for few points, otherwise
     /// [`DynDraft::threads`] or [`default_threads`].
     pub fn useful_threads(&self) -> usize {
-        // Of four axes, the transforms of a batch are done one after the other.
+        // With four axes, the transforms of a batch are done one after the other.
         let at_once = if self.grid.axes() == MAX_AXES { 1 } else { self.options.batch };
         let points = self.grid.shape().iter().fold(at_once, |all, n| all.saturating_mul(*n));
         if points < POINTS_FOR_THREADS {
@@ -210,7 +210,7 @@ impl<'a> DynDraft<'a> {
     /// [`clear_plans`](crate::local::clear_plans) drops all of them.
     ///
     /// # Errors
-    /// Those of [`DynDraft::build`] and [`DynPlan::run`](super::DynPlan::run);
+    /// The errors of [`DynDraft::build`] and [`DynPlan::run`](super::DynPlan::run);
     /// [`Error::Argument`] for a draft that is not of [this process alone](DynDraft::local).
     pub fn run_once(
         &self,
@@ -224,12 +224,13 @@ impl<'a> DynDraft<'a> {
     /// Transforms within one array as [`DynDraft::run_once`] does from one to another.
     ///
     /// # Errors
-    /// Those of [`DynDraft::run_once`] and [`DynPlan::run_in_place`](super::DynPlan::run_in_place).
+    /// The errors of [`DynDraft::run_once`] and
+    /// [`DynPlan::run_in_place`](super::DynPlan::run_in_place).
     pub fn run_once_in_place(&self, direction: Direction, data: &mut [u8]) -> Result<(), Error> {
         kept_plans::with_plan(self, |plan| plan.run_in_place(direction, data))
     }
 
-    /// Whether it is of this process alone.
+    /// Whether the plan is of this process alone.
     pub(super) fn is_local(&self) -> bool {
         matches!(self.ranks, Ranks::ThisProcess(_))
     }
@@ -241,10 +242,10 @@ impl<'a> DynDraft<'a> {
         true
     }
 
-    /// What tells this draft from others over the same ranks.
+    /// What distinguishes this draft from others over the same ranks.
     ///
     /// # Errors
-    /// On this rank: when no such plan can be made, or it is one on a device.
+    /// On this rank: when the draft is invalid, or its data is on a device.
     pub(super) fn key(&self) -> Result<Key, Error> {
         self.check()?;
         if !self.is_on_host() {

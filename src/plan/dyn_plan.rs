@@ -6,13 +6,15 @@ use std::path::Path;
 
 use fft_comm::checksum;
 use fft_core::{
-    Comm, Direction, Error, Exchange, Precision, Problem, Recipe, Reduce, Spectrum, Timings,
-    WireError, agree, assert_same,
+    Comm, Direction, Error, Exchange, Precision, Problem, Recipe, Spectrum, Timings, WireError,
+    agree, assert_same, on_all_ranks,
 };
 #[cfg(feature = "cuda")]
 use fft_gpu::DeviceMemory;
 
 use super::traced::attach_profiler;
+#[cfg(feature = "cuda")]
+use crate::bound::DeviceQueue;
 use crate::bound::{Bound, HostBound};
 use crate::field::{Bytes, BytesMut, DynArray, DynTransform, RankArrays};
 use crate::spectral::Domain;
@@ -22,14 +24,14 @@ use crate::tuning::{Candidate, Decision, Report, Source, save_wisdom};
 /// A [`Plan`](crate::Plan) whose transform, precision, place and number of axes are run-time
 /// values.
 ///
-/// Arrays are bytes: real or complex numbers of the plan's precision, aligned for them. Those of a
-/// plan on the host are slices, those of a plan on a device `DeviceMemory`;
-/// [`DynPlan::zeros`] makes arrays for either. [`DynDraft`](super::DynDraft) has an example.
+/// Arrays are bytes: real or complex numbers of the plan's precision, aligned for them. Arrays on
+/// the host are slices, arrays on a device `DeviceMemory`; [`DynPlan::zeros`] makes arrays for
+/// either. [`DynDraft`](super::DynDraft) has an example.
 pub struct DynPlan {
     pub(super) bound: Box<dyn Bound>,
     pub(super) recipe: Recipe,
     report: Report,
-    /// The name of the problem in wisdom, of plans that were chosen.
+    /// The key of the problem in wisdom, if the recipe was chosen.
     key: Option<String>,
     arrays: RankArrays,
     pub(super) tracer: Option<Tracer>,
@@ -43,24 +45,11 @@ impl DynPlan {
     /// communicator, on the host. Collective.
     ///
     /// # Errors
-    /// Those of [`Plan::bind`](crate::Plan::bind).
+    /// The errors of [`Plan::bind`](crate::Plan::bind).
     pub fn bind(comm: &dyn Comm, recipe: Recipe) -> Result<Self, Error> {
-        let types = types_of(recipe.problem());
-        Self::bind_typed(comm, recipe, types)
-    }
-
-    /// As [`DynPlan::bind`], of a recipe that must be for these types.
-    pub(super) fn bind_typed(
-        comm: &dyn Comm,
-        recipe: Recipe,
-        types: (DynTransform, Precision),
-    ) -> Result<Self, Error> {
         let candidate = Candidate::of(recipe);
         let report = Report::given(&candidate);
-        let chosen = (candidate.recipe, report, None);
-        Self::bind_checked(comm, chosen, types, &|recipe| {
-            Ok(Box::new(HostBound::bind(comm, recipe)?))
-        })
+        Self::bind_on_host(comm, Decision { recipe: candidate.recipe, report, key: None })
     }
 
     /// Binds a recipe that was chosen, on the host. Collective.
@@ -75,25 +64,8 @@ impl DynPlan {
         bind: Bind<'_>,
     ) -> Result<Self, Error> {
         let Decision { recipe, report, key } = chosen;
-        let types = types_of(recipe.problem());
-        Self::bind_checked(comm, (recipe, report, Some(key)), types, bind)
-    }
-
-    fn bind_checked(
-        comm: &dyn Comm,
-        (recipe, report, key): (Recipe, Report, Option<String>),
-        types: (DynTransform, Precision),
-        bind: Bind<'_>,
-    ) -> Result<Self, Error> {
-        let problem = recipe.problem();
-        let (ranks, bricks) = (comm.size(), problem.input.ranks());
-        let fits = if types_of(recipe.problem()) != types {
-            Err(Error::argument("recipe for this plan's types", &recipe, "another"))
-        } else if bricks != ranks {
-            Err(Error::rank_count(bricks, ranks))
-        } else {
-            Ok(())
-        };
+        let (ranks, bricks) = (comm.size(), recipe.problem().input.ranks());
+        let fits = if bricks == ranks { Ok(()) } else { Err(Error::rank_count(bricks, ranks)) };
         agree(comm, fits)?;
         assert_same(comm, &[("recipe", identity(&recipe))])?;
         let mut bound = bind(&recipe)?;
@@ -122,9 +94,15 @@ impl DynPlan {
         &self.recipe
     }
 
-    /// The candidates for the recipe, with the times that the model expects of each and, after
-    /// [`Tuning::Measure`](crate::Tuning::Measure), those that were measured. The same on all
-    /// ranks.
+    /// What each operation of a direction does on the plan's device, as
+    /// [`Program`](crate::planning::Program) prints it: passes over memory, with the transforms and
+    /// reshapes that each fuses. Empty if threads of this process transform together.
+    pub fn operations(&self, direction: Direction) -> &[String] {
+        self.bound.executor().texts(direction)
+    }
+
+    /// The candidates for the recipe, with predicted times and, after
+    /// [`Tuning::Measure`](crate::Tuning::Measure), measured ones. The same on all ranks.
     pub fn report(&self) -> &Report {
         &self.report
     }
@@ -152,15 +130,15 @@ impl DynPlan {
         let domain = Domain::new(spectrum, self.comm().rank(), lengths, reversed)?;
         #[cfg(feature = "cuda")]
         if let Some(on_device) = self.bound.on_device() {
-            return domain.on(on_device.gpu, on_device.stream);
+            return domain.on(&on_device.queue.gpu, &on_device.queue.stream);
         }
         Ok(domain)
     }
 
-    /// Saves what was measured for [`Tuning::Wisdom`](crate::Tuning::Wisdom). Collective.
+    /// Saves the measurements for [`Tuning::Wisdom`](crate::Tuning::Wisdom). Collective.
     ///
-    /// The entry is added to the file, or replaces that of the same transform on the same machine.
-    /// The file is replaced as a whole, and several jobs may save to it at the same time.
+    /// The entry is added to the file, or replaces an entry for the same transform on the same
+    /// machine. The file is replaced as a whole, and several jobs may save to it at the same time.
     ///
     /// # Errors
     /// On every rank: [`Error::Argument`] when nothing was measured for this plan;
@@ -186,25 +164,26 @@ impl DynPlan {
         self.bound.executor().comm()
     }
 
-    /// What the last transform lost by encoded messages, the same on all ranks; `None` when no wire
-    /// is lossy, or none has run.
+    /// The error that encoded messages caused in the last transform, the same on all ranks; `None`
+    /// if no wire is lossy, or no transform has run.
     pub fn wire_error(&self) -> Option<WireError> {
         self.bound.executor().lost()
     }
 
-    /// How messages travel: the recipe's exchange, or the one in its place where the communicator
-    /// lacks what [`Exchange::Ring`] needs.
+    /// The exchange of the plan: the recipe's, or its replacement if the communicator lacks the
+    /// one-sided messages that [`Exchange::Ring`] needs.
     pub fn exchange(&self) -> Exchange {
         self.bound.executor().exchange(self.problem().options.exchange)
     }
 
-    /// Bytes of memory that the plan holds beside input and output: on its device, and on the host.
+    /// Bytes of memory that the plan holds besides input and output: on its device, and on the
+    /// host.
     pub fn workspace_bytes(&self) -> usize {
         self.bound.executor().memory()
     }
 
     /// Where this rank's time went since the last [`DynPlan::clear_timings`]. If the rank has
-    /// several threads, the times are those of the first.
+    /// several threads, these are the times of the first.
     pub fn timings(&self) -> Timings {
         self.bound.executor().timings()
     }
@@ -264,8 +243,8 @@ impl DynPlan {
         self.run_within(direction, BytesMut::Device(data))
     }
 
-    /// Transforms from the beginning of one array to that of another, wherever the plan's data is.
-    /// Collective.
+    /// Transforms from the beginning of one array to the beginning of another, wherever the plan's
+    /// data is. Collective.
     ///
     /// # Errors
     /// As [`DynPlan::run`].
@@ -300,12 +279,12 @@ impl DynPlan {
     ) -> Result<(), Error> {
         #[cfg(feature = "cuda")]
         if let Some(on_device) = self.bound.on_device() {
-            let (stream, context) = (on_device.stream.clone(), on_device.gpu.context().clone());
+            let DeviceQueue { gpu, stream, .. } = on_device.queue.clone();
             let bytes = self.in_place_bytes();
             let Some(array) = array.device_mut() else {
                 return self.agree(mine.and(Err(crate::field::not_there())));
             };
-            let same = array.is_on(&context);
+            let same = array.is_on(gpu.context());
             let bytes = bytes.min(array.len());
             return array.with_mut(&stream, bytes, |memory| {
                 self.run_seen(direction, mine.and(same), BytesMut::Device(memory))
@@ -322,15 +301,15 @@ impl DynPlan {
         output: BytesMut<'_>,
     ) -> Result<(), Error> {
         let done = self.bound.run(direction, input, output);
-        self.record();
+        self.record(done.is_err());
         done
     }
 
-    /// What every transform begins with.
+    /// Agrees on errors, as every transform does first.
     fn agreed(&mut self, mine: Result<(), Error>) -> Result<(), Error> {
         let agreed = self.bound.executor_mut().agree(mine);
         if agreed.is_err() {
-            self.record();
+            self.record(true);
         }
         agreed
     }
@@ -371,8 +350,8 @@ impl DynPlan {
         self.execute(direction, None, data)
     }
 
-    /// Whether an array has so many points of physical (0) or spectral data (1), and is where it
-    /// must be.
+    /// Checks that an array has this number of points of physical (0) or spectral data (1), and is
+    /// where the plan's data is.
     fn check(
         &self,
         what: &'static str,
@@ -382,7 +361,7 @@ impl DynPlan {
     ) -> Result<(), Error> {
         let (point, bytes) = (self.arrays.sizes.point_bytes[side], array.len());
         if bytes != expected * point {
-            // Part of a point makes an array longer, but does not make a short one long enough.
+            // A fraction of a point does not make a short array long enough.
             let whole = bytes / point;
             let found = if whole < expected { whole } else { bytes.div_ceil(point) };
             return Err(Error::Length { what, rank: self.comm().rank(), found, expected });
@@ -390,7 +369,7 @@ impl DynPlan {
         self.bound.check(what, array)
     }
 
-    /// Whether others see an array, if they look into it.
+    /// Checks that other ranks can access an array, if they read it.
     fn check_seen(&self, array: Bytes<'_>) -> Result<(), Error> {
         if !self.problem().options.shared_arrays || self.bound.sees(array) {
             return Ok(());
@@ -398,13 +377,14 @@ impl DynPlan {
         Err(Error::argument("array", "one that other ranks do not see", "one that this plan made"))
     }
 
-    /// What every transform begins with: `mine` where all ranks have `Ok`, otherwise on every rank
-    /// the error of the lowest failing one. Collective, in place of a transform.
+    /// Agrees on errors, as every transform does first: returns `mine` if all ranks have `Ok`,
+    /// otherwise the error of the lowest failing rank, on every rank. Collective, in place of a
+    /// transform.
     ///
-    /// A rank that knows that it cannot transform, as it has no arrays, says so here.
+    /// Call it on a rank that cannot transform, for example because it has no arrays.
     ///
     /// # Errors
-    /// [`Error::OnRank`] with that of the lowest failing rank; [`Error::Left`] as
+    /// [`Error::OnRank`] with the error of the lowest failing rank; [`Error::Left`] as
     /// [`Plan::forward_into`](crate::Plan::forward_into).
     pub fn agree<R>(&mut self, mine: Result<R, Error>) -> Result<R, Error> {
         self.bound.executor_mut().agree(mine.as_ref().map(drop).map_err(Clone::clone))?;
@@ -423,16 +403,16 @@ impl DynPlan {
     /// [`Plan::shared_input`](crate::Plan::shared_input). Collective.
     ///
     /// # Errors
-    /// Those of [`Plan::shared_input`](crate::Plan::shared_input).
+    /// The errors of [`Plan::shared_input`](crate::Plan::shared_input).
     pub fn shared_zeros(&mut self) -> Result<DynArray, Error> {
         let bytes = self.in_place_bytes();
         self.bound.executor_mut().agree(Ok(()))?;
         // All ranks make new memory, or none.
-        let mut all = [f64::from(self.bound.has_spare())];
-        self.comm().allreduce(Reduce::Min, &mut all)?;
-        let array = match all == [1.0] {
-            true => self.bound.spare(bytes),
-            false => self.bound.allocate(bytes),
+        let has_spare = self.bound.has_spare();
+        let array = if on_all_ranks(self.comm(), [has_spare])? == [true] {
+            self.bound.spare(bytes)
+        } else {
+            self.bound.allocate(bytes)
         };
         agree(self.comm(), array)
     }
@@ -457,7 +437,7 @@ impl fmt::Debug for DynPlan {
     }
 }
 
-/// A text that differs where anything does that decides what is sent.
+/// A text that is the same for two recipes only if they send the same messages.
 fn identity(recipe: &Recipe) -> String {
     let problem = recipe.problem();
     let layouts: Vec<_> = recipe.nodes().iter().map(|node| node.layout.bricks()).collect();

@@ -14,9 +14,9 @@ use fft_core::{Comm, Error, ErrorKind, PerProcess};
 use super::dyn_draft::{DynDraft, Key};
 use super::dyn_plan::DynPlan;
 
-/// What idle plans may hold together, except the one that was used last.
+/// Bytes that idle plans may hold together, except the one that was used last.
 const MOST_BYTES: usize = 1 << 28;
-/// What a plan holds besides the memory that it transforms in: its recipe, its report, and tables.
+/// Bytes that a plan holds besides the memory that it transforms in: its recipe, report and tables.
 const PLAN_BYTES: usize = 1 << 15;
 
 static CACHE: PerProcess<Mutex<Cache>> = PerProcess::new(Mutex::default);
@@ -26,7 +26,7 @@ struct Cache {
     /// Plans that are in use are not among them.
     idle: HashMap<Key, Vec<Kept>>,
     bytes: usize,
-    /// Calls until now, to tell which plan was used last.
+    /// The number of calls so far, to find the least recently used plan.
     calls: u64,
 }
 
@@ -45,7 +45,8 @@ impl Hash for Key {
 
 struct Kept {
     plan: Box<DynPlan>,
-    /// What it holds, counted when it was made: to count takes longer than a small transform.
+    /// Bytes that it holds, counted when it was made, because counting takes longer than a small
+    /// transform.
     bytes: usize,
     last_call: u64,
 }
@@ -63,7 +64,7 @@ impl Cache {
         Some(kept)
     }
 
-    /// Keeps a plan, and returns those that must go.
+    /// Keeps a plan, and returns the plans that must be dropped.
     fn put(&mut self, key: Key, kept: Kept) -> Vec<Kept> {
         self.calls += 1;
         self.bytes += kept.bytes;
@@ -71,9 +72,9 @@ impl Cache {
         if self.bytes > MOST_BYTES { self.shrink(MOST_BYTES / 4 * 3) } else { Vec::new() }
     }
 
-    /// Gives up the plans that were not used for the longest time, except the last one, until the
-    /// others hold at most this number of bytes. To look at all plans for each new one would take
-    /// longer than to make it, so a full cache gives up several at once.
+    /// Returns the least recently used plans, except the last one, until the others hold at most
+    /// this number of bytes. Looking at all plans for each new one would take longer than making
+    /// it, so a full cache gives up several at once.
     fn shrink(&mut self, most: usize) -> Vec<Kept> {
         let mut ages: Vec<_> =
             self.idle.values().flatten().map(|kept| (kept.last_call, kept.bytes)).collect();
@@ -101,18 +102,18 @@ fn locked(cache: &Mutex<Cache>) -> MutexGuard<'_, Cache> {
 }
 
 /// Drops the plans that calls without a plan have made ([`DynDraft::run_once`],
-/// [`Draft::forward_once`](crate::Draft::forward_once)) and their threads; returns how many. Those
-/// in use stay.
+/// [`Draft::forward_once`](crate::Draft::forward_once)) and their threads, and returns their
+/// number. Plans in use stay.
 ///
-/// When there is not enough memory for a plan of one process, it does this and tries again.
+/// If there is not enough memory for a plan of one process, the library calls this and tries again.
 pub fn clear_plans() -> usize {
     let all = std::mem::take(&mut *locked(CACHE.get()));
-    // Plans end here, where the cache is not locked.
+    // Plans are dropped here, where the cache is not locked.
     all.idle.into_values().map(|plans| plans.len()).sum()
 }
 
-/// Makes something on a communicator. One process gives up its idle plans if there is not enough
-/// memory, and tries again. Several processes do not, because all of them would have to.
+/// Makes something on a communicator. If there is not enough memory, a single process drops its
+/// idle plans and tries again. Several processes do not, because all of them would have to.
 pub(super) fn retry_without_kept_plans<R>(
     comm: &dyn Comm,
     make: impl Fn() -> Result<R, Error>,
@@ -130,7 +131,7 @@ pub(super) fn retry_without_kept_plans<R>(
 /// Runs the kept plan of a draft, or a new one, which is then kept.
 ///
 /// # Errors
-/// Those of the plan; [`Error::Argument`] for a draft that is not of this process alone.
+/// The errors of the plan; [`Error::Argument`] for a draft that is not for this process alone.
 pub(super) fn with_plan(
     draft: &DynDraft<'_>,
     run: impl FnOnce(&mut DynPlan) -> Result<(), Error>,

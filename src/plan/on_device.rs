@@ -1,28 +1,26 @@
-//! What a plan on a device needs beside one on the host.
+//! What a device plan needs in addition to a host plan.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use fft_comm::broadcast_line;
 use fft_core::{
-    Access, Comm, Direction, DynGrid, Error, Kind, Machine, Memory, PerAxis, Precision, Problem,
-    Recipe, Reduce, agree, assert_same,
+    Access, Comm, DynGrid, Error, Kind, Machine, Memory, PerAxis, Precision, Problem, Recipe,
+    agree, on_all_ranks,
 };
 use fft_gpu::GpuTransport::{GpuDirect, HostStaged, PeerToPeer};
 use fft_gpu::cudarc::driver::CudaStream;
 use fft_gpu::{DeviceFacts, Gpu, GpuTransport, WholeTransform};
 
 use super::dyn_plan::DynPlan;
-use crate::bound::{Bound, DeviceOptions, bind};
+use crate::bound::{Bound, DeviceOptions, DeviceQueue, bind};
 use crate::field::DynTransform;
-use crate::options::{MachineChoice, Options};
+use crate::options::Options;
 use crate::tuning::{Chosen, Wanted, by_device_clock};
 
 /// The device of a plan that is about to be made.
 pub(super) struct Ready {
-    gpu: Gpu,
-    stream: Arc<CudaStream>,
-    transport: GpuTransport,
+    queue: DeviceQueue,
     access: Access,
     /// Rank 0's GPU, the transport and the access, for wisdom.
     name: String,
@@ -33,7 +31,7 @@ impl Ready {
     ///
     /// # Errors
     /// The same on every rank: [`Error::Disagreement`] about the transport; [`Error::OnRank`] for
-    /// options that devices do not know, and when the driver fails.
+    /// options that devices do not support, and when the driver fails.
     pub(super) fn new(
         comm: &dyn Comm,
         device: &DeviceOptions,
@@ -41,24 +39,17 @@ impl Ready {
         grid: DynGrid,
         (transform, precision): (DynTransform, Precision),
     ) -> Result<Self, Error> {
-        let DeviceOptions { gpu, stream, transport } = device.clone();
-        assert_same(comm, &[("transport", transport.to_string())])?;
-        let stream = match stream {
-            Some(stream) => Ok(stream),
-            None => gpu.new_stream().map_err(|why| why.on(comm.rank())),
-        };
-        let stream = agree(comm, check(options).and(stream))?;
-        let machine = match &options.machine {
-            Some(MachineChoice::Given(machine)) => Some(machine.as_ref()),
-            _ => None,
-        };
+        agree(comm, check(options))?;
+        let queue = device.settle(comm)?;
+        let DeviceQueue { gpu, transport, .. } = &queue;
+        let machine = options.given_machine().map(AsRef::as_ref);
         let case = whole_transform(options, (transform, precision), grid, comm.size());
         let access = match transport {
-            PeerToPeer => access(comm, &gpu, &case, machine)?,
+            PeerToPeer => access(comm, gpu, &case, machine)?,
             _ => Access::Contiguous,
         };
         let name = broadcast_line(comm, &format!("{}, {transport}, {access:?}", gpu.name()))?;
-        Ok(Self { gpu, stream, transport, access, name })
+        Ok(Self { queue, access, name })
     }
 
     pub(super) fn access(&self) -> Access {
@@ -77,26 +68,27 @@ impl Ready {
         wanted: &Wanted<'_>,
         budget: Duration,
     ) -> Result<Chosen, Error> {
-        let bind = |recipe: &Recipe| bind(comm, recipe, &self.gpu, &self.stream, self.transport);
+        let bind = |recipe: &Recipe| bind(comm, recipe, &self.queue);
         by_device_clock(comm, problem, wanted, budget, &bind)
     }
 
     /// Binds a recipe. Collective.
     ///
     /// # Errors
-    /// As [`bind`]; [`Error::Argument`] when messages cannot be sent from devices, as was asked.
+    /// As [`bind`]; [`Error::Argument`] when messages cannot be sent from devices, although this
+    /// was requested.
     pub(super) fn bind(&self, comm: &dyn Comm, recipe: &Recipe) -> Result<Box<dyn Bound>, Error> {
-        let bound = bind(comm, recipe, &self.gpu, &self.stream, self.transport)?;
+        let (bound, wanted) = (bind(comm, recipe, &self.queue)?, self.queue.transport);
         let taken = bound.on_device().map(|device| device.transport);
-        if (self.transport, taken) == (GpuDirect, Some(HostStaged)) {
+        if (wanted, taken) == (GpuDirect, Some(HostStaged)) {
             let expected = "one that ranks have: a CUDA-aware MPI, or a process group with NCCL and the exchange alltoallv; and wires that send from devices";
-            return Err(Error::argument("transport", self.transport, expected));
+            return Err(Error::argument("transport", wanted, expected));
         }
         Ok(bound)
     }
 }
 
-/// Whether devices know these options.
+/// Checks that devices support these options.
 fn check(options: &Options) -> Result<(), Error> {
     let (usual, memory) = (Memory::default(), options.memory);
     if memory == usual {
@@ -106,8 +98,8 @@ fn check(options: &Options) -> Result<(), Error> {
     Err(Error::argument(what, memory, usual))
 }
 
-/// A transform as devices see it. One of padded or truncated lines, of other kinds or of more than
-/// three axes has no lengths.
+/// The properties of a transform that matter on devices. With padded or truncated lines, other
+/// kinds or more than three axes, it has no lengths.
 fn whole_transform(
     options: &Options,
     (transform, precision): (DynTransform, Precision),
@@ -135,7 +127,7 @@ fn whole_transform(
     }
 }
 
-/// How transforms get at their data on GPUs like NVIDIA's H200, one for each rank, if all are
+/// How transforms access their data on GPUs like NVIDIA's H200, one for each rank, which are all
 /// joined or not. No GPU is needed.
 pub fn planned_access(
     options: &Options,
@@ -145,15 +137,12 @@ pub fn planned_access(
     joined: bool,
 ) -> Access {
     let case = whole_transform(options, what, grid, ranks);
-    let machine = match &options.machine {
-        Some(MachineChoice::Given(machine)) => Some(machine.as_ref()),
-        _ => None,
-    };
     let (columns, one) = (case.has_columns(), ranks == 1);
+    let machine = options.given_machine().map(AsRef::as_ref);
     case.access(DeviceFacts { loads: true, columns, joined, one }, machine)
 }
 
-/// How transforms get at their data on these devices. Collective.
+/// How transforms access their data on these devices. Collective.
 fn access(
     comm: &dyn Comm,
     gpu: &Gpu,
@@ -168,52 +157,33 @@ fn access(
         Precision::F32 => fft_gpu::has_columns::<f32>(gpu, &lens),
         Precision::F64 => fft_gpu::has_columns::<f64>(gpu, &lens),
     };
-    // A driver that tells no identity has zeros.
+    // Zeros if the driver reports no identity.
     let is_known = !all.contains(&[0; 16]);
-    let mut facts = [
+    let facts = [
         fft_gpu::can_load(),
         lens.is_some_and(has_columns),
         is_known && all.iter().all(|other| fft_gpu::joined(gpu, *other)),
         is_known && all.iter().all(|other| *other == mine),
-    ]
-    .map(f64::from);
-    comm.allreduce(Reduce::Min, &mut facts)?;
-    let [loads, columns, joined, one] = facts.map(|fact| fact == 1.0);
+    ];
+    let [loads, columns, joined, one] = on_all_ranks(comm, facts)?;
     Ok(case.access(DeviceFacts { loads, columns, joined, one }, machine))
 }
 
 impl DynPlan {
     /// The stream that everything is queued on, of a plan on a device.
     pub fn stream(&self) -> Option<&Arc<CudaStream>> {
-        self.bound.on_device().map(|device| device.stream)
+        self.bound.on_device().map(|device| &device.queue.stream)
     }
 
-    /// The device of this rank and what is used with it, of a plan on a device.
+    /// The device of this rank, with its stream and transport, if the plan is on a device.
     pub fn device_options(&self) -> Option<DeviceOptions> {
-        let found = self.bound.on_device()?;
-        let (gpu, stream) = (found.gpu.clone(), Some(found.stream.clone()));
-        Some(DeviceOptions { gpu, stream, transport: found.wanted })
+        let DeviceQueue { gpu, stream, transport } = self.bound.on_device()?.queue.clone();
+        Some(DeviceOptions { gpu, stream: Some(stream), transport })
     }
 
-    /// How data gets to the ranks that are hardest to reach, from a plan's device:
-    /// [`GpuTransport::PeerToPeer`] where there are no messages.
+    /// How data gets to the ranks that are hardest to reach from a plan's device:
+    /// [`GpuTransport::PeerToPeer`] if there are no messages.
     pub fn transport(&self) -> Option<GpuTransport> {
         self.bound.on_device().map(|device| device.transport)
-    }
-
-    /// This rank's reshapes in a direction that take no pass on the device: the transforms behind
-    /// them read from other ranks.
-    pub fn fetched(&self, direction: Direction) -> usize {
-        self.bound
-            .on_device()
-            .map_or(0, |device| direction.choose(device.fetched[0], device.fetched[1]))
-    }
-
-    /// Whether a direction's last reshape takes no pass on the device: the transforms before it
-    /// write to other ranks.
-    pub fn stores(&self, direction: Direction) -> bool {
-        let stores = |device: crate::bound::OnDevice<'_>| device.stores;
-        let [forward, inverse] = self.bound.on_device().map_or([false; 2], stores);
-        direction.choose(forward, inverse)
     }
 }

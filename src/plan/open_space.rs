@@ -21,8 +21,8 @@ impl<K: Transform, const D: usize, L: Location> Plan<K, D, L> {
     /// function is integrated over cells: φ is exact for a density that is constant in each, and
     /// converges with the square of the spacing otherwise. In two dimensions it is -ln r / 2π.
     ///
-    /// The transform is made once, with a whole array of twice the length along each axis, on the
-    /// host. It takes part in many solutions, by
+    /// Make the transform once, because it uses a whole array of twice the length along each axis,
+    /// on the host. Then use it in many solutions, by
     /// [`Domain::convolve`](crate::spectral::Domain::convolve):
     ///
     /// ```
@@ -55,14 +55,14 @@ impl DynPlan {
     ///
     /// # Errors
     /// On every rank: [`Error::Disagreement`] about the spacing; [`Error::OnRank`] for spacings
-    /// that are not positive, and where a rank lacks memory. Also for a plan that is not padded to
-    /// twice its length along 2 or 3 axes, or has a batch or other scales; those of
+    /// that are not positive, when a rank lacks memory, and for a plan that is not padded to twice
+    /// its length along 2 or 3 axes, or has a batch or other scales; the errors of
     /// [`DynDraft::build`](super::DynDraft::build) and of [`DynPlan::run`].
     pub fn green_function(&self, spacing: impl AsRef<[f64]>) -> Result<DynArray, Error> {
         self.placed(green_function(self.comm(), self.problem(), spacing.as_ref())?)
     }
 
-    /// Spectral data of the host as an array where the plan's data is. Collective.
+    /// Moves spectral data of the host to where the plan's data is. Collective.
     fn placed(&self, data: DynArray) -> Result<DynArray, Error> {
         #[cfg(feature = "cuda")]
         if self.stream().is_some() {
@@ -80,7 +80,7 @@ impl DynPlan {
 /// one transform. Collective.
 ///
 /// # Errors
-/// Those of [`DynPlan::green_function`].
+/// The errors of [`DynPlan::green_function`].
 fn green_function(comm: &dyn Comm, problem: &Problem, spacing: &[f64]) -> Result<DynArray, Error> {
     let spacing = agree(comm, check_open(problem, spacing))?;
     assert_same(comm, &[("spacing", format!("{spacing:?}"))])?;
@@ -103,7 +103,7 @@ fn green_function(comm: &dyn Comm, problem: &Problem, spacing: &[f64]) -> Result
     Ok(data)
 }
 
-/// Whether a problem is one for open space.
+/// Checks that a problem is one for open space.
 fn check_open<'a>(problem: &Problem, spacing: &'a [f64]) -> Result<&'a [f64], Error> {
     check_spacing(spacing)?;
     if spacing.len() != problem.kinds.len() {

@@ -7,7 +7,7 @@ use std::ops::Deref;
 use bytemuck::{cast_slice, cast_slice_mut};
 use fft_core::{Brick, Comm, Direction, Error, Real, Recipe, agree};
 
-use super::dyn_plan::DynPlan;
+use super::dyn_plan::{DynPlan, types_of};
 use crate::field::{DynArray, Field, Host, Location, Part, Physical, R2c, Spectral, Transform};
 use crate::spectral::Domain;
 
@@ -15,8 +15,8 @@ use crate::spectral::Domain;
 ///
 /// Made by [`c2c`](crate::c2c), [`r2c`](crate::r2c) or [`r2r`](crate::r2r), options, and
 /// [`Draft::build`](crate::Draft::build). `K` is [`C2c`](crate::C2c), [`R2c`] or
-/// [`R2r`](crate::R2r); `D` the number of axes. A plan is a [`DynPlan`] with types, whose methods
-/// tell how it is done.
+/// [`R2r`](crate::R2r); `D` is the number of axes. A plan is a [`DynPlan`] with types, and has its
+/// methods for recipes, timings and errors, too.
 ///
 /// Data is this rank's brick of the grid, row-major by default, one array after the other for
 /// batches. Forward uses `exp(-2πi jk/n)` and is unscaled, inverse divides by the number of points,
@@ -28,8 +28,8 @@ use crate::spectral::Domain;
 /// [traced](crate::Draft::trace).
 /// Dropping a plan is collective for MPI processes: they free communicators and windows together.
 ///
-/// A draft cannot be executed, and what was transformed cannot be transformed again:
-/// `docs/types.md` has the errors.
+/// A draft cannot be executed, and a transformed field cannot be transformed again: `docs/types.md`
+/// shows the compiler's errors.
 pub struct Plan<K: Transform = R2c, const D: usize = 3, L: Location = Host> {
     plan: DynPlan,
     types: PhantomData<fn() -> (K, L)>,
@@ -45,12 +45,15 @@ impl<K: Transform, const D: usize> Plan<K, D> {
     /// the transport fails.
     pub fn bind(comm: &dyn Comm, recipe: Recipe) -> Result<Self, Error> {
         let axes = recipe.problem().kinds.len();
-        let fits = match axes == D {
-            true => Ok(()),
-            false => Err(Error::argument("axes of the recipe", axes, D)),
+        let fits = if axes != D {
+            Err(Error::argument("axes of the recipe", axes, D))
+        } else if types_of(recipe.problem()) != (K::DYN, K::Real::PRECISION) {
+            Err(Error::argument("recipe for this plan's types", &recipe, "another"))
+        } else {
+            Ok(())
         };
         agree(comm, fits)?;
-        DynPlan::bind_typed(comm, recipe, (K::DYN, K::Real::PRECISION)).map(Self::of)
+        DynPlan::bind(comm, recipe).map(Self::of)
     }
 
     /// Transforms physical to spectral data. Collective.
@@ -68,8 +71,8 @@ impl<K: Transform, const D: usize> Plan<K, D> {
         self.plan.run(Direction::Forward, cast_slice(input), cast_slice_mut(output))
     }
 
-    /// Transforms spectral to physical data. Collective. Of a spectrum that cannot come from real
-    /// data, a real transform takes the part that can, as NumPy does.
+    /// Transforms spectral to physical data. Collective. If a spectrum cannot come from real data,
+    /// a real transform uses only the part that can, as NumPy does.
     ///
     /// # Errors
     /// As [`Plan::forward_into`].
@@ -102,7 +105,7 @@ impl<K: Transform, const D: usize> Plan<K, D> {
 }
 
 impl<K: Transform, const D: usize, L: Location> Plan<K, D, L> {
-    /// A plan that is known to be for these types, axes and place.
+    /// A plan that was made for these types, axes and location.
     pub(super) fn of(plan: DynPlan) -> Self {
         Self { plan, types: PhantomData }
     }
@@ -187,8 +190,8 @@ impl<K: Transform, const D: usize, L: Location> Plan<K, D, L> {
     /// Transforms a field; its storage is used again. Collective.
     ///
     /// # Errors
-    /// As [`Plan::forward_into`]; the field is lost then. Also what failed in the field before, and
-    /// when a plan with other bricks, or on another device, made it.
+    /// As [`Plan::forward_into`]; the field is then lost. Also the error of an earlier operation on
+    /// the field, and an error if a plan with other bricks, or on another device, made it.
     pub fn forward(
         &mut self,
         field: Field<Physical, K, D, L>,
@@ -218,7 +221,7 @@ impl<K: Transform, const D: usize, L: Location> Plan<K, D, L> {
         Ok(Field::new(part.across(), data))
     }
 
-    /// Whether a field is for this plan's problem and rank.
+    /// Checks that a field is for this plan's problem and rank.
     pub(super) fn fits<S>(&self, part: &Part<S>) -> Result<(), Error> {
         part.fits(self.plan.problem(), self.comm().rank())
     }
@@ -240,7 +243,7 @@ impl<K: Transform, const D: usize, L: Location> Plan<K, D, L> {
     }
 }
 
-/// What is known of a plan without its types.
+/// The methods of a plan that do not depend on its types.
 impl<K: Transform, const D: usize, L: Location> Deref for Plan<K, D, L> {
     type Target = DynPlan;
 

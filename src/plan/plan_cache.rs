@@ -11,19 +11,19 @@ use super::dyn_plan::DynPlan;
 use super::plan::Plan;
 use crate::field::Transform;
 
-/// The plans of one communicator that were used last, for programs that plan in each call.
+/// The most recently used plans of one communicator, for programs that plan in each call.
 ///
 /// [`PlanCache::plan`] takes the place of [`Draft::build`]. Drafts with the same transform,
 /// precision, grid and [`Options`](crate::planning::Options) on every rank get the same plan, which
 /// keeps its memory and its timings. Options include bricks: a change of one rank's brick plans
 /// anew on all.
 ///
-/// Plans are on the host. When a plan is made, and not when it is found, wisdom is read, candidates
-/// are measured and the function of [`Draft::watch`] is called. A plan stays after a failed
-/// transform, as it can be used again.
+/// Plans are on the host. Wisdom is read, candidates are measured and the function of
+/// [`Draft::watch`] is called when a plan is made, but not when it is found. A plan stays in the
+/// cache after a failed transform, because it can be used again.
 ///
-/// Ranks make, drop and find the same plans. As of plans, dropping the cache is collective for MPI
-/// processes.
+/// All ranks make, drop and find the same plans. Dropping the cache is collective for MPI
+/// processes, as is dropping a plan.
 ///
 /// ```
 /// use thriffty::planning::PlanCache;
@@ -66,7 +66,7 @@ impl<'a> PlanCache<'a> {
     /// recently used plan is dropped before a new one is made.
     ///
     /// # Errors
-    /// The same on every rank, and the cache can be used again: those of [`Draft::build`], and
+    /// The same on every rank, and the cache can be used again: the errors of [`Draft::build`], and
     /// [`Error::OnRank`] for a draft over another communicator.
     pub fn plan<K: Transform, const D: usize>(
         &mut self,
@@ -86,7 +86,7 @@ impl<'a> PlanCache<'a> {
     /// The key of a draft.
     ///
     /// # Errors
-    /// On this rank: for a draft over another communicator, and those of [`DynDraft::key`].
+    /// On this rank: for a draft over another communicator; the errors of [`DynDraft::key`].
     fn key(&self, draft: &DynDraft<'_>) -> Result<Key, Error> {
         if !std::ptr::addr_eq(self.comm, draft.comm()) {
             let what = "communicator of a draft";
@@ -101,7 +101,7 @@ impl<'a> PlanCache<'a> {
         typed: fn(DynPlan) -> P,
     ) -> Result<&mut P, Error> {
         let key = agree(self.comm, self.key(&draft))?;
-        // A rank may find several, of which others have other bricks.
+        // A rank may have several candidates, some of which have other bricks on other ranks.
         let is_found = |(other, plan): &(Key, Box<dyn Any>)| *other == key && plan.is::<P>();
         let mut found: Vec<_> = self.plans.iter().map(|it| f64::from(is_found(it))).collect();
         self.comm.allreduce(Reduce::Min, &mut found)?;

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fft_core::{
     Access, AnyExecutor, Comm, Direction, DynBrick, DynGrid, Error, Exchange, Kind, Precision,
-    Recipe, Recorder, Reduce, Timings, Unwinding, WireError, agree,
+    Recipe, Recorder, Reduce, Timings, Unwinding, WireError, agree, on_any_rank,
 };
 
 use super::dyn_draft::DynDraft;
@@ -18,15 +18,15 @@ use crate::tuning::Report;
 
 /// The plans of a process's threads, each for a part of the process's arrays.
 pub(super) struct TeamPlans {
-    /// One for each rank; none where a rank has panicked.
+    /// One for each rank; `None` if the rank has panicked.
     plans: Vec<Mutex<Option<Box<DynPlan>>>>,
     team: Team,
-    /// Of the processes.
+    /// The communicator of the processes.
     comm: Box<dyn Comm>,
     precision: Precision,
     /// Bytes of this process's arrays, before and after.
     bytes: [usize; 2],
-    /// Bytes of each rank's part before and after, of one call of the plans.
+    /// Bytes of each rank's part before and after, for one call of the plans.
     parts: Vec<[usize; 2]>,
     /// Whether data in place is copied first, because one part would overwrite another one.
     copies_in_place: bool,
@@ -41,14 +41,14 @@ fn refuse_transposed(options: &Options) -> Result<(), Error> {
     }
 }
 
-/// The most threads that have work where one process has the whole grid: as many as the slowest
-/// axis has points, on the shorter side, or as there are arrays.
+/// The most threads that have work if one process has the whole grid: as many as the slowest axis
+/// has points, on the shorter side, or as there are arrays.
 fn most_threads(grid: DynGrid, transform: DynTransform, options: &Options) -> usize {
     let axes = grid.axes();
     let spectral = options.spectral_grid(grid, transform);
     let before = grid.shape()[options.input_order_of(axes)[0]];
     let after = spectral.shape()[options.output_order_of(axes)[0]];
-    // One axis alone is not cut. Of many arrays threads have whole ones.
+    // A single axis is not cut. If there are many arrays, threads get whole ones.
     let cut = if axes == 1 { 1 } else { before.min(after) };
     cut.max(options.batch)
 }
@@ -80,7 +80,7 @@ fn plans_of_threads(
     })
 }
 
-/// What a lock guards, also after a panic of another thread.
+/// Locks a mutex, also after a panic of another thread.
 fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -91,15 +91,15 @@ type Part<'a> = Mutex<(&'a [u8], &'a mut [u8])>;
 /// Makes the plan of a process whose threads share its bricks, from options that all ranks have
 /// agreed on. Collective.
 ///
-/// There are as many threads as the draft has, on the only process fewer for short axes, and its
-/// data is not transposed. Ranks in errors are those of threads, numbered by process, or of
-/// processes where a process finds an error before its threads start.
+/// Uses the draft's number of threads. A single process uses fewer if its axes are short, and does
+/// not transpose its data. Errors give the ranks of threads, numbered by process, or the ranks of
+/// processes if a process finds an error before its threads start.
 pub(super) fn plan(draft: &DynDraft<'_>, options: Options) -> Result<DynPlan, Error> {
     let (team, recipe, report, arrays) = plans(draft, options)?;
     Ok(DynPlan::of_team(Box::new(team), recipe, report, arrays))
 }
 
-/// The plans of a process's threads, what is known of the first, and the process's arrays.
+/// The plans of a process's threads, the recipe and report of the first, and the process's arrays.
 type Made = (TeamPlans, Recipe, Report, RankArrays);
 
 fn plans(draft: &DynDraft<'_>, mut options: Options) -> Result<Made, Error> {
@@ -110,7 +110,7 @@ fn plans(draft: &DynDraft<'_>, mut options: Options) -> Result<Made, Error> {
         None => 1,
     };
     let comm: Box<dyn Comm> = if draft.comm().size() == 1 {
-        // One process has one brick, so that nothing is transposed.
+        // One process has one brick, so nothing is transposed.
         (options.transposed_input, options.transposed_output) = (false, false);
         Box::new(fft_comm::alone())
     } else {
@@ -129,18 +129,20 @@ fn plans(draft: &DynDraft<'_>, mut options: Options) -> Result<Made, Error> {
     let (input, output) = (Some(arrays.input_brick()), Some(arrays.output_brick()));
     let mut most = [threads as f64];
     comm.allreduce(Reduce::Max, &mut most)?;
-    // Threads divide lines that the process has whole: systems along them are not the team's.
-    let one = |kind: Kind| if kind.is_transform() { kind } else { Kind::None };
-    let kinds = options.kinds.map(|kinds| kinds.map(one));
+    // Threads divide lines that the process has whole, so the team does not solve systems along
+    // them.
+    let transform_only = |kind: Kind| if kind.is_transform() { kind } else { Kind::None };
+    let kinds = options.kinds.map(|kinds| kinds.map(transform_only));
     let options = Options { input, output, kinds, ..options };
-    let Work { grid: one, options, calls } = Work::new(grid, transform, options, most[0] as usize);
+    let Work { grid: team_grid, options, calls } =
+        Work::new(grid, transform, options, most[0] as usize);
     let (team, comms) = Team::new(comm.as_ref(), threads)?;
-    let plans = plans_of_threads(&team, comms, (one, transform, precision), &options)?;
+    let plans = plans_of_threads(&team, comms, (team_grid, transform, precision), &options)?;
     let (recipe, report) = (plans[0].recipe().clone(), plans[0].report().clone());
     let parts = plans.iter().map(|plan| [plan.input_bytes(), plan.output_bytes()]);
     let parts: Vec<_> = parts.collect();
-    let mut moved = [f64::from(parts.iter().any(|[before, after]| before != after))];
-    comm.allreduce(Reduce::Max, &mut moved)?;
+    let [is_moved] =
+        on_any_rank(comm.as_ref(), [parts.iter().any(|[before, after]| before != after)])?;
     let is_one_part = comm.size() == 1 && parts.len() == 1 && calls == 1;
     let made = TeamPlans {
         plans: plans.into_iter().map(|plan| Mutex::new(Some(Box::new(plan)))).collect(),
@@ -149,7 +151,7 @@ fn plans(draft: &DynDraft<'_>, mut options: Options) -> Result<Made, Error> {
         precision,
         bytes: [arrays.input_bytes(), arrays.output_bytes()],
         parts,
-        copies_in_place: moved != [0.0] && !is_one_part,
+        copies_in_place: is_moved && !is_one_part,
         calls,
     };
     Ok((made, recipe, report, arrays))
@@ -177,8 +179,8 @@ impl TeamPlans {
         })
     }
 
-    /// Transforms within one array. Where several threads, processes or transforms of a batch have
-    /// parts that change their length, as those of half a spectrum do, the input is copied first.
+    /// Transforms within one array. The input is copied first if several threads, processes or
+    /// transforms of a batch have parts that change their length, as with half a spectrum.
     fn run_within(&self, direction: Direction, data: &mut [u8]) -> Result<(), Error> {
         let [physical, spectral] = self.bytes;
         let (from, to) = direction.choose((physical, spectral), (spectral, physical));
@@ -218,7 +220,7 @@ impl TeamPlans {
         }
         self.team.run(|rank| {
             let plan = locked(&plans[rank]).take();
-            // A panic drops the plan, which tells the ranks that wait for this one.
+            // A panic drops the plan, so that the ranks that wait for this one get an error.
             let mut plan = plan.ok_or(Error::Left { gone: rank })?;
             let result = body(rank, &mut plan);
             *locked(&plans[rank]) = Some(plan);
@@ -227,7 +229,7 @@ impl TeamPlans {
         Ok(())
     }
 
-    /// Transforms what the plans transform in one call.
+    /// Transforms the arrays of one call of the plans.
     fn call(
         &self,
         direction: Direction,
@@ -250,7 +252,7 @@ impl TeamPlans {
     }
 }
 
-/// What is known of the threads' plans. They share memory with no other process.
+/// Properties of the threads' plans, which share memory with no other process.
 impl AnyExecutor for TeamPlans {
     fn comm(&self) -> &dyn Comm {
         self.comm.as_ref()
@@ -281,7 +283,7 @@ impl AnyExecutor for TeamPlans {
         }
     }
 
-    /// None: the plans of the threads are traced.
+    /// None, because the plans of the threads are traced.
     fn recorder(&mut self) -> Option<&mut Recorder> {
         None
     }

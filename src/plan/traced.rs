@@ -8,7 +8,7 @@ use super::dyn_plan::DynPlan;
 use crate::bound::Bound;
 use crate::trace::{self, Tracer};
 
-/// Shows what this plan does to the profiler that listens, if there is one.
+/// Attaches the active profiler to this plan, if there is one.
 pub(super) fn attach_profiler(bound: &mut dyn Bound) {
     if let Some(profiler) = trace::profiler()
         && let Some(recorder) = bound.executor_mut().recorder()
@@ -18,18 +18,19 @@ pub(super) fn attach_profiler(bound: &mut dyn Bound) {
 }
 
 impl DynPlan {
-    /// Writes to a file what each rank does in later transforms, and when. Collective.
+    /// Records in a file what each rank does in later transforms, and when. Collective.
     ///
     /// The file is in Chrome's trace format, which Perfetto and browsers (`about:tracing`) show. It
     /// has a track for each rank, with its runs, the operations of each, and the messages that it
     /// packs and unpacks with their bytes. Operations have the time that the model predicts and a
     /// floor, which is the time of their memory accesses or of their messages. `fft-cli trace`
-    /// prints a summary. Ranks append to one file, on hosts without a common file system to one on
-    /// each. Several plans of the same ranks can have the same file; others need one of their own.
-    /// Lines are written after each transform.
+    /// prints a summary. Ranks append to one file; on hosts without a common file system each host
+    /// has its own. Several plans of the same ranks can share a file; other plans need one of their
+    /// own. Lines are written after a failure, when the plan is dropped, and otherwise a few times
+    /// per second, so that a process that is killed loses little.
     ///
     /// Operations on a GPU have a track of their own, with times that the GPU measures. A traced
-    /// transform waits for them, whereas others return when all is queued.
+    /// transform waits for them, whereas other transforms return when all work is queued.
     ///
     /// # Errors
     /// On every rank: [`Error::OnRank`] when one cannot write the file.
@@ -47,12 +48,12 @@ impl DynPlan {
         Ok(())
     }
 
-    /// Adds what has happened to the trace, if there is one.
-    pub(super) fn record(&mut self) {
+    /// Adds the events of the last run to the trace, if there is one.
+    pub(super) fn record(&mut self, has_failed: bool) {
         if let Some(tracer) = &mut self.tracer
             && let Some(recorder) = self.bound.executor_mut().recorder()
         {
-            tracer.record(&recorder.take_events());
+            tracer.record(&recorder.take_events(), has_failed);
         }
     }
 }

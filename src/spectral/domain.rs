@@ -63,9 +63,9 @@ impl Domain {
     /// instead of wavenumbers, and their discrete equations hold to rounding.
     ///
     /// The spacing of points follows from the length of an axis. For cosine and sine transforms the
-    /// length is the distance of the ends where a value or a slope is 0, as [`Ends`](crate::Ends)
-    /// has them; otherwise it is the period. Of a truncated spectrum the points are as many as
-    /// modes.
+    /// length is the distance between the ends where a value or a slope is 0, as described by
+    /// [`Ends`](crate::Ends); otherwise it is the period. A truncated spectrum has as many points
+    /// as modes.
     ///
     /// ```
     /// use thriffty::spectral::{Operator, Scheme};
@@ -199,7 +199,7 @@ impl Domain {
     /// several operands makes as many results.
     ///
     /// # Errors
-    /// [`Error::Length`] for lengths that are not those of the operator's components;
+    /// [`Error::Length`] for arrays that do not have the lengths of the operator's components;
     /// [`Error::Argument`] for axes without derivatives, parameters that are not finite or, as
     /// [`Operator`] says, negative, and arrays that are elsewhere or not aligned;
     /// [`Error::Transport`] when a driver fails.
@@ -228,7 +228,7 @@ impl Domain {
     /// array.
     ///
     /// # Errors
-    /// Those of [`Domain::apply_arrays`]; [`Error::Argument`] for another operator.
+    /// The errors of [`Domain::apply_arrays`]; [`Error::Argument`] for another operator.
     pub fn apply_array_in_place(
         &self,
         operator: Operator,
@@ -344,7 +344,7 @@ impl Domain {
         self.device.as_ref().ok_or_else(wrong)
     }
 
-    /// Whether an array is on the host, where the domain is then, and has so many bytes.
+    /// Checks that an array is on the host, where the domain then is, and has this number of bytes.
     fn check_place(&self, array: &DynArray, bytes: usize) -> Result<(), Error> {
         let there = array.device_address().is_some();
         #[cfg(feature = "cuda")]

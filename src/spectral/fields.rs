@@ -6,10 +6,11 @@ use super::domain::Domain;
 use crate::field::{Field, Location, Part, Spectral, Transform};
 
 impl Domain {
-    /// Writes an operator's result to another field. Both are of plans that this domain serves, and
-    /// have as many arrays as the operator has components, or several times as many.
+    /// Writes an operator's result to another field. Both fields belong to plans that this domain
+    /// serves, and have as many arrays as the operator has components, or a multiple of that.
     ///
-    /// What does not fit, such as an axis without derivatives, stays in the result as its error.
+    /// If something does not fit, for example if an axis has no derivatives, the result holds the
+    /// error.
     pub fn apply<K: Transform, const D: usize, L: Location>(
         &self,
         operator: Operator,
@@ -79,7 +80,7 @@ impl Domain {
         field.record_error(multiplied);
     }
 
-    /// Whether a field's spectrum is that of this domain.
+    /// Checks that this domain has the field's spectrum.
     fn fits<K: Transform, const D: usize, L: Location>(
         &self,
         field: &Field<Spectral, K, D, L>,

@@ -28,7 +28,7 @@ pub(crate) fn check_spacing(spacing: &[f64]) -> Result<(), Error> {
     }
 }
 
-/// The potential at a displacement of so many cells from a cell of density 1, with -∇²φ = ρ.
+/// The potential at this displacement, in cells, from a cell of density 1, with -∇²φ = ρ.
 ///
 /// # Panics
 /// If there are not 2 or 3 axes.
@@ -63,7 +63,7 @@ fn of_plane(x: f64, y: f64) -> f64 {
 /// The antiderivative of 1/r in three dimensions; no coordinate is 0.
 fn of_space(x: f64, y: f64, z: f64) -> f64 {
     let r = (x * x + y * y + z * z).sqrt();
-    // ln(x + r) without cancellation, up to what is the same for both signs of x.
+    // ln(x + r) without cancellation, up to a term that is the same for both signs of x.
     let log = |x: f64, others: f64| (x / others.sqrt()).asinh();
     let arc = |x: f64, y: f64, z: f64| x * x / 2.0 * (y * z / (x * r)).atan();
     let [xx, yy, zz] = [x * x, y * y, z * z];

@@ -37,7 +37,7 @@ pub(crate) use green::{check_spacing, integrated};
 /// The smallest length of at least `n` points whose transform is fast: a product of powers of 2, 3
 /// and 5.
 ///
-/// Half a spectrum, kind R2C, is fastest where the length is even, too.
+/// Transforms of kind R2C are fastest if the length is also even.
 ///
 /// ```
 /// assert_eq!(thriffty::spectral::next_fast_len(1021), 1024);

@@ -1,10 +1,10 @@
 //! The worker threads of the process, which all teams share.
 //!
-//! Ranks of a team wait for each other, so all of them must run at the same time: a team takes as
-//! many workers as it needs at once, and each worker comes back when it has run its rank. A pool
-//! that runs jobs from a queue, as rayon's global one does, could start half of a team and wait for
-//! the other half for ever. Threads for each plan would be simpler, but a program with many plans
-//! would then have as many idle threads as all plans together.
+//! Ranks of a team wait for each other, so all of them must run at the same time. Therefore a team
+//! takes all the workers that it needs at once, and each worker returns when it has run its rank. A
+//! pool that runs jobs from a queue, such as rayon's global one, could start half of a team and
+//! wait forever for the other half. Threads for each plan would be simpler, but a program with many
+//! plans would then have as many idle threads as all plans together.
 //!
 //! Each worker is a rayon pool of one thread, because that lends references to a thread safely.
 
@@ -21,7 +21,8 @@ static POOL: PerProcess<Pool> = PerProcess::new(Pool::default);
 
 #[derive(Default)]
 struct Pool {
-    /// Held by the thread that waits for workers, so that a large team is not overtaken for ever.
+    /// Held by the thread that waits for workers, so that smaller teams cannot overtake a large one
+    /// forever.
     turn: Mutex<()>,
     state: Mutex<State>,
     returned: Condvar,
@@ -32,7 +33,7 @@ struct State {
     idle: Vec<Arc<ThreadPool>>,
     /// Idle or not.
     workers: usize,
-    /// Those of jobs that other processes wait for.
+    /// Workers of jobs that other processes wait for.
     awaited: usize,
     /// How many reservations there are, by their number of workers.
     reservations: BTreeMap<usize, usize>,
@@ -54,8 +55,8 @@ impl State {
         Ok(())
     }
 
-    /// Takes idle workers away, beyond those that the largest reservation is for. They end when the
-    /// caller drops them, without the lock.
+    /// Removes idle workers beyond the largest reservation. They end when the caller drops them,
+    /// outside the lock.
     fn unneeded(&mut self) -> Vec<Arc<ThreadPool>> {
         let surplus = self.workers.saturating_sub(self.largest_reservation());
         let count = surplus.min(self.idle.len());
@@ -71,11 +72,11 @@ pub(super) struct Reservation {
     process: u32,
 }
 
-/// What the threads of a team do at once.
+/// The work that the threads of a team do at the same time.
 pub(super) struct Job<'a> {
-    /// What each worker does; the argument is its number.
+    /// The work of each worker; the argument is its number.
     pub(super) on_worker: &'a (dyn Fn(usize) + Sync),
-    /// What the calling thread does meanwhile.
+    /// The work of the calling thread meanwhile.
     pub(super) on_caller: &'a mut dyn FnMut(),
     /// Whether threads of other processes wait for this team. Then it must not wait for idle
     /// workers, because the team that has them may wait for a team of such a process.
@@ -83,7 +84,7 @@ pub(super) struct Job<'a> {
 }
 
 impl Reservation {
-    /// Starts the workers that this team needs beyond those that there are.
+    /// Starts the workers that this team needs in addition to the existing ones.
     ///
     /// # Errors
     /// [`Error::Threads`] if the system starts too few.
@@ -152,15 +153,15 @@ impl Pool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes this number of workers, which is at most that of a reservation. If the system starts
-    /// no more of them, it waits for those that there are, because an error here would leave the
-    /// ranks of other processes waiting.
+    /// Takes this number of workers, which is at most the number of a reservation. If the system
+    /// cannot start more threads, it waits for existing workers, because an error here would leave
+    /// the ranks of other processes waiting.
     fn take(&self, count: usize, is_awaited: bool) -> Vec<Arc<ThreadPool>> {
         let _turn = (!is_awaited).then(|| self.turn.lock().unwrap_or_else(PoisonError::into_inner));
         let mut state = self.state();
         while state.idle.len() < count {
-            // A job that other processes wait for may itself wait for a job of this process, so
-            // that its workers keep nobody waiting.
+            // A job that other processes wait for may itself wait for a job of this process, so its
+            // workers must not keep others waiting.
             let busy = state.workers - state.idle.len() - state.awaited;
             let most = state.largest_reservation().max(cores() - 1);
             let missing = count - state.idle.len();
@@ -182,7 +183,7 @@ impl Pool {
         if is_awaited {
             state.awaited -= 1;
         }
-        // Those of concurrent teams stay: one for each core.
+        // Workers of concurrent teams stay, one for each core.
         let unneeded = if state.workers >= cores() { state.unneeded() } else { Vec::new() };
         drop(state);
         self.returned.notify_all();

@@ -12,7 +12,7 @@ use super::pool::{Job, Reservation};
 pub(crate) struct Team {
     ranks: usize,
     workers: Reservation,
-    /// Serves the threads meanwhile.
+    /// Calls MPI for the threads while they run.
     funnel: Option<Mutex<Box<dyn Funnel>>>,
 }
 
@@ -23,8 +23,8 @@ impl Team {
     /// A team of `threads` ranks of this process, and the communicator of each. Collective.
     ///
     /// # Errors
-    /// The same on every process: [`Error::Argument`] if ranks cannot have several threads; those
-    /// of [`Teams::team`](fft_core::Teams::team); [`Error::Threads`] when threads cannot be
+    /// The same on every process: [`Error::Argument`] if ranks cannot have several threads; the
+    /// errors of [`Teams::team`](fft_core::Teams::team); [`Error::Threads`] when threads cannot be
     /// started.
     pub(crate) fn new(comm: &dyn Comm, threads: usize) -> Result<(Self, Comms), Error> {
         let Some(teams) = comm.teams() else {
@@ -57,7 +57,7 @@ impl Team {
             None => self.run_with_caller(&guarded)?,
             Some(funnel) => self.run_served(locked(funnel).as_mut(), &guarded)?,
         };
-        // Ranks that only lost another one say less than that one does.
+        // The error of a rank that only lost another one is less informative than the other one's.
         let lost = |error: &Error| matches!(error, Error::Left { .. });
         let mut own = results.iter().filter_map(|result| result.as_ref().err());
         match own.find(|error| !lost(error)) {

@@ -1,4 +1,4 @@
-//! How many threads a plan has if you do not say it.
+//! How many threads a plan has if you do not set the number.
 
 use std::env;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -25,8 +25,8 @@ pub(super) fn cores() -> usize {
 ///
 /// It is the value of `THRIFFTY_THREADS` or, if that is not set, of `OMP_NUM_THREADS`, which batch
 /// systems, joblib and dask set for the jobs that they run side by side. Otherwise there is one
-/// thread for each core that the process may use, which its affinity and the quota of its control
-/// group limit. Values that are not a number from 1 on are ignored. Of a list, such as
+/// thread for each core that the process may use, according to its affinity and the quota of its
+/// control group. Values that are not a number from 1 on are ignored. In a list, such as
 /// `OMP_NUM_THREADS=4,2`, the first number counts.
 ///
 /// The variables are read in each call, the cores in the first one.

@@ -1,11 +1,11 @@
-//! What the threads of a plan transform.
+//! The work that the threads of a plan divide.
 
 use fft_core::{DynBrick, DynGrid, Kind, PerAxis};
 
 use crate::field::DynTransform;
 use crate::options::Options;
 
-/// What one call of the plans transforms, and the number of calls.
+/// The transform of one call of the plans, and the number of calls.
 pub(crate) struct Work {
     pub(crate) grid: DynGrid,
     pub(crate) options: Options,
@@ -13,8 +13,8 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// Many arrays are one more axis without a transform, so that threads have whole ones. Of a
-    /// few, one after the other is cut.
+    /// A large batch becomes an extra axis without a transform, so that threads get whole arrays. A
+    /// small batch is transformed one array at a time, each cut between the threads.
     pub(crate) fn new(
         grid: DynGrid,
         transform: DynTransform,
@@ -62,7 +62,8 @@ impl Work {
     }
 }
 
-/// The part of a brick that is a thread's: parts of all threads follow each other in memory.
+/// The part of a brick that belongs to a thread. The parts of all threads follow each other in
+/// memory.
 pub(crate) fn part(
     brick: DynBrick,
     order: PerAxis<usize>,

@@ -5,15 +5,19 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use fft_core::{Comm, Error, PerProcess, Reduce, agree};
 
 use super::clock::now;
 
+/// How long lines wait to be written together, because every write delays a transform.
+const INTERVAL: Duration = Duration::from_millis(100);
+
 /// The files that this process has begun as rank 0. Later plans append to them.
 static TRACES: PerProcess<Mutex<HashMap<PathBuf, StartedTrace>>> = PerProcess::new(Mutex::default);
 
-/// What the plans of a file share.
+/// The state that the plans of a file share.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct StartedTrace {
     /// When the file was begun, in microseconds since 1970.
@@ -27,6 +31,14 @@ pub(super) struct TraceFile {
     file: File,
     lines: String,
     path: PathBuf,
+    /// When lines were last written.
+    flushed: Instant,
+}
+
+impl Drop for TraceFile {
+    fn drop(&mut self) {
+        self.flush();
+    }
 }
 
 impl TraceFile {
@@ -45,7 +57,8 @@ impl TraceFile {
         let started = StartedTrace { origin, plans: plans as usize };
         let file = OpenOptions::new().append(true).create(true).open(path);
         let file = agree(comm, file.map_err(|why| refused(path, &why)))?;
-        Ok((Self { file, lines: String::new(), path: path.into() }, started))
+        let (lines, path, flushed) = (String::new(), path.into(), Instant::now());
+        Ok((Self { file, lines, path, flushed }, started))
     }
 
     /// Adds a line.
@@ -54,8 +67,16 @@ impl TraceFile {
         self.lines.push_str(",\n");
     }
 
+    /// Writes all lines, unless others were written a moment ago.
+    pub(super) fn flush_at_intervals(&mut self) {
+        if self.flushed.elapsed() > INTERVAL {
+            self.flush();
+        }
+    }
+
     /// Writes all lines. A failure is logged, because a transform does not fail for its trace.
     pub(super) fn flush(&mut self) {
+        self.flushed = Instant::now();
         // One call, so that lines of several ranks do not mix.
         if let Err(why) = self.file.write_all(self.lines.as_bytes()) {
             log::warn!("cannot write the trace {}: {why}", self.path.display());
@@ -68,7 +89,8 @@ impl TraceFile {
 fn begin(path: &Path) -> io::Result<StartedTrace> {
     let mut files = TRACES.get().lock().unwrap_or_else(PoisonError::into_inner);
     if !files.contains_key(path) {
-        // The closing bracket is optional in this format, so that a trace that breaks off is one.
+        // The closing bracket is optional in this format, so a trace that breaks off is still
+        // valid.
         std::fs::write(path, "[\n")?;
     }
     let started =

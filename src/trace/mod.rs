@@ -10,7 +10,7 @@ mod tracer;
 pub(crate) use nvtx::profiler;
 pub(crate) use tracer::Tracer;
 
-/// The profiler that listens to this process. Without the feature `nvtx` there is none.
+/// The active profiler of this process. Without the feature `nvtx` there is none.
 #[cfg(not(feature = "nvtx"))]
 pub(crate) fn profiler() -> Option<Box<dyn fft_core::Profiler>> {
     None

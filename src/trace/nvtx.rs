@@ -4,7 +4,7 @@ use std::ffi::CStr;
 
 use fft_core::Profiler;
 
-/// Names the library that a profiler has asked NVTX to call.
+/// The environment variable with the library that a profiler wants NVTX to load.
 const LISTENER: &str = "NVTX_INJECTION64_PATH";
 
 struct Nvtx;

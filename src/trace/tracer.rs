@@ -19,11 +19,11 @@ pub(crate) struct Tracer {
     rank: usize,
     plan: usize,
     runs: usize,
-    /// Of each direction.
+    /// The operations of each direction.
     operations: [Vec<Operation>; 2],
 }
 
-/// An operation of the bound program, and what the model predicts if it knows that operation.
+/// An operation of the bound program, with the model's prediction if there is one.
 struct Operation {
     text: String,
     predicted: Option<PredictedOperation>,
@@ -67,9 +67,9 @@ impl Tracer {
         Ok(tracer)
     }
 
-    /// Adds the events of one run, in which the event of the run itself comes last. Of a run that
-    /// ranks refused, there is the agreement alone.
-    pub(crate) fn record(&mut self, events: &[Event]) {
+    /// Adds the events of one run; the event of the run itself comes last. If the ranks refused the
+    /// run, it contains only the agreement.
+    pub(crate) fn record(&mut self, events: &[Event], has_failed: bool) {
         let direction = events.iter().find_map(|event| match event.activity {
             Activity::Run(direction) => Some(direction),
             _ => None,
@@ -79,7 +79,11 @@ impl Tracer {
             self.file.add(&line);
         }
         self.runs += 1;
-        self.file.flush();
+        if has_failed {
+            self.file.flush();
+        } else {
+            self.file.flush_at_intervals();
+        }
     }
 
     fn line(&self, event: &Event, direction: Direction) -> String {

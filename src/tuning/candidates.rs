@@ -16,7 +16,7 @@ impl Candidate {
     /// The cheapest recipe with these layouts for this problem.
     ///
     /// # Errors
-    /// Those of [`Recipe::with_layouts`].
+    /// The errors of [`Recipe::with_layouts`].
     pub fn new(problem: Problem, layouts: Layouts) -> Result<Self, Error> {
         Ok(Self::of(Recipe::with_layouts(problem, layouts)?))
     }
@@ -32,7 +32,7 @@ impl Candidate {
         self.recipe.problem().options.exchange
     }
 
-    /// Bytes of a chunk, where messages are in chunks.
+    /// Bytes of a chunk, if messages are in chunks.
     pub fn chunk(&self) -> Option<usize> {
         let problem = self.recipe.problem();
         let policy = problem.policy();
@@ -51,7 +51,8 @@ impl Candidate {
 pub struct Choice {
     /// Exchanges.
     pub exchanges: Vec<Exchange>,
-    /// Layouts between input and output; those after the first with the first chunk and wire only.
+    /// Layouts between input and output; layouts after the first are combined only with the first
+    /// chunk and wire.
     pub layouts: Vec<Layouts>,
     /// Bytes of a chunk, for exchanges that have chunks.
     pub chunks: Vec<usize>,
@@ -83,7 +84,7 @@ impl Choice {
         fixed: bool,
     ) -> Self {
         let mut wires = vec![problem.options.wire];
-        // Where padding or truncation refuses a tolerance, raw messages do not stand for it.
+        // If padding or truncation refuses a tolerance, raw messages do not replace it.
         if !fixed && problem.options.wire == Wire::Tolerance && !problem.is_any_resized() {
             wires.push(Wire::Raw);
         }
@@ -101,8 +102,8 @@ impl Choice {
         }
     }
 
-    /// The same for a communicator that may have no [messages](fft_core::Comm::has_messages). An
-    /// exchange that is given stays, and is refused by its name.
+    /// The same for a communicator that may have no [messages](fft_core::Comm::has_messages). A
+    /// given exchange stays, so that the error names it.
     pub fn of_messages(mut self, has_messages: bool) -> Self {
         if !has_messages && self.exchanges.contains(&Exchange::Alltoallv) {
             self.exchanges = vec![Exchange::Alltoallv];
@@ -120,7 +121,7 @@ impl Choice {
 /// times; ties keep the order of the choice. Pure: equal arguments give equal lists on every rank.
 ///
 /// # Errors
-/// Those of [`Recipe::new`]; layouts without a way to the output are left out.
+/// The errors of [`Recipe::new`]; layouts without a way to the output are left out.
 pub fn candidates(problem: &Problem, choice: &Choice) -> Result<Vec<Candidate>, Error> {
     let mut found: Vec<Candidate> = Vec::new();
     let mut refused = None;
@@ -156,11 +157,11 @@ pub fn candidates(problem: &Problem, choice: &Choice) -> Result<Vec<Candidate>, 
     Ok(found)
 }
 
-/// The error of a prediction in seconds, besides a share of the time.
+/// The error of a prediction in seconds, in addition to a fraction of the time.
 const DOUBT: f64 = 2e-5;
 
-/// The error of a prediction as a share of the time. It is less where the bandwidth between hosts,
-/// or within the only one, is not assumed.
+/// The error of a prediction as a fraction of the time. It is smaller if the bandwidth between
+/// hosts, or within a single host, was measured or fitted.
 fn doubt(problem: &Problem) -> f64 {
     let Machine { near, far, .. } = &*problem.machine;
     let link = if problem.all_near() { near } else { far };
@@ -204,8 +205,8 @@ pub fn favourite(all: &[Candidate], choice: &Choice) -> Favourite {
     Favourite { place, reason }
 }
 
-/// The first `most` candidates, with at most three of each exchange and wire, as the model may be
-/// wrong about an exchange.
+/// The first `most` candidates, with at most three of each exchange and wire, because the model may
+/// be wrong about an exchange.
 pub(crate) fn shortlist(mut all: Vec<Candidate>, most: usize) -> Vec<Candidate> {
     let mut taken: Vec<(Exchange, Wire)> = Vec::new();
     all.retain(|candidate| {

@@ -1,4 +1,4 @@
-//! The fastest recipe by the clock.
+//! Finds the fastest recipe by timing.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -91,7 +91,7 @@ fn time(
     bind: Bind<'_>,
 ) -> Result<Report, Error> {
     let bytes = Sizes::of(problem, comm.rank()).bytes();
-    // Arrays that others see belong to one plan; others go from trial to trial.
+    // Arrays that other ranks access belong to one plan; other arrays pass from trial to trial.
     let lent = RefCell::new(lent);
     let mut make = |candidate: &Candidate| -> Result<Box<dyn Trial + '_>, Error> {
         let mut bound = bind(&candidate.recipe)?;
@@ -114,7 +114,7 @@ fn time(
     tune(comm, all, budget, &mut make, &mut |news| (wanted.watch)(news))
 }
 
-/// The recipes worth timing: those of whole messages, with the exchange that was given. A device
+/// The recipes worth timing: those with whole messages and the given exchange, because a device
 /// chooses chunks itself.
 #[cfg(feature = "cuda")]
 fn recipes(problem: &Problem, wanted: &Wanted<'_>) -> Result<Vec<Candidate>, Error> {
@@ -189,10 +189,10 @@ impl Trial for Timed {
         let Self { bound, arrays, bytes } = self;
         let Arrays { input, output } = &mut *arrays.borrow_mut();
         #[cfg(feature = "cuda")]
-        if let Some(OnDevice { stream, .. }) = bound.on_device()
+        if let Some(OnDevice { queue, .. }) = bound.on_device()
             && let (Some(from), Some(to)) = (input.device(), output.device_mut())
         {
-            let stream = stream.clone();
+            let stream = queue.stream.clone();
             from.with(&stream, bytes[0], |from| {
                 to.with_mut(&stream, bytes[1], |to| {
                     bound.run(Direction::Forward, Some(Bytes::Device(from)), BytesMut::Device(to))

@@ -20,8 +20,8 @@ pub(crate) struct Wanted<'a> {
 pub(crate) struct Decision {
     pub(crate) recipe: Recipe,
     pub(crate) report: Report,
-    /// The name of the problem in wisdom.
-    pub(crate) key: String,
+    /// The name of the problem in wisdom; `None` for a recipe that was given.
+    pub(crate) key: Option<String>,
 }
 
 /// Chooses a recipe. Collective; the same on every rank.
@@ -68,7 +68,7 @@ pub(crate) fn decide(
     };
     let recipe = all.into_iter().nth(report.chosen).expect("one of them was chosen").recipe;
     assert_same(comm, &[("recipe", recipe.to_string())])?;
-    Ok(Decision { recipe, report, key })
+    Ok(Decision { recipe, report, key: Some(key) })
 }
 
 /// Candidates, and the report on them.
@@ -89,8 +89,8 @@ fn by_model(comm: &dyn Comm, problem: &Problem, wanted: &Wanted<'_>) -> Result<C
 /// The recipe that prints as this text, with the exchange and the wire that the draft names.
 ///
 /// # Errors
-/// Those of [`Recipe::exact`]; [`Error::Argument`] when it has another exchange or wire than it
-/// may.
+/// The errors of [`Recipe::exact`]; [`Error::Argument`] for an exchange or a wire that the options
+/// do not allow.
 fn exact(problem: &Problem, wanted: &Wanted<'_>, text: &str) -> Result<Candidate, Error> {
     let recipe = Recipe::exact(problem.clone(), text)?;
     let reshapes = recipe.steps().iter().filter_map(|step| match step {

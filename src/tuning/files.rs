@@ -22,7 +22,7 @@ pub(crate) fn read(comm: &dyn Comm, path: &Path) -> Result<Result<String, String
         0 => std::fs::read_to_string(path),
         _ => Ok(String::new()),
     };
-    // The first byte tells which of the two it is.
+    // The first byte says whether a text or an error follows.
     let text = match found {
         Ok(text) => format!("+{text}"),
         Err(error) => format!("-{error}"),
@@ -48,8 +48,8 @@ pub(crate) fn replace(
     agree(comm, written.map_err(|error| refused(path, error, "a file that can be written")))
 }
 
-/// As [`replace`], by a text that `change` makes of the old one, `None` without a file. Others that
-/// update the file wait, also those on other hosts. Collective.
+/// As [`replace`], by a text that `change` makes from the old one, which is `None` if there is no
+/// file. Others that update the file wait, also on other hosts. Collective.
 ///
 /// # Errors
 /// On every rank: [`Error::OnRank`] when it cannot be locked, read or written, or `change` refuses.
@@ -108,12 +108,12 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
     let path = &followed(path);
     let old = std::fs::metadata(path).ok();
     if old.as_ref().is_some_and(|old| !old.is_file()) {
-        // A device or a pipe, as /dev/stdout, must stay what it is.
+        // A device or a pipe, such as /dev/stdout, must not be replaced.
         return std::fs::write(path, text);
     }
     path.file_name().ok_or(io::ErrorKind::InvalidFilename)?;
     if old.is_some() {
-        // A file that may not be written may not be replaced.
+        // A file that this user may not write must not be replaced.
         OpenOptions::new().write(true).open(path)?;
     }
     if let Some(file) = unnamed(folder(path)) {
@@ -139,8 +139,8 @@ fn beside() -> tempfile::Builder<'static, 'static> {
     builder
 }
 
-/// A file without a name, which is gone when the program has ended in any way. `None` where the
-/// file system has none, or they cannot be named later.
+/// A file without a name, which disappears however the program ends. `None` if the file system does
+/// not support such files, or cannot name them later.
 fn unnamed(folder: &Path) -> Option<File> {
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
     let file = File::from(openat(CWD, folder, flags, Mode::from_raw_mode(0o666)).ok()?);

@@ -9,15 +9,15 @@ use fft_core::{Error, PerProcess};
 use rustix::fs::{FlockOperation, OFlags, fcntl_lock};
 use rustix::io::retry_on_intr;
 
-/// Held by the thread that changes a file: the system's record locks are those of processes.
+/// Held by the thread that changes a file, because the system's record locks belong to processes.
 static PROCESS: PerProcess<Mutex<()>> = PerProcess::new(Mutex::default);
 
 /// The right to change a file, until it is dropped.
 ///
-/// It is a record lock, which file systems of several hosts support, on an empty file beside it.
-/// That file stays: a new one would not be the one that others wait for.
+/// It is a record lock, which file systems of several hosts support, on an empty file next to the
+/// locked one. The empty file is never removed, because others may wait for a lock on it.
 pub(super) struct Lock {
-    /// Closed before other threads go on, as closing any handle of a file gives up its locks.
+    /// Closed before other threads go on, because closing any handle of a file releases its locks.
     _file: File,
     _process: MutexGuard<'static, ()>,
 }
@@ -26,7 +26,7 @@ impl Lock {
     /// Waits until no other process or thread holds the lock of this file.
     ///
     /// # Errors
-    /// [`Error::Argument`] when the file beside it cannot be made or locked.
+    /// [`Error::Argument`] when the empty file cannot be made or locked.
     pub(super) fn of(path: &Path) -> Result<Self, Error> {
         let process = PROCESS.get().lock().unwrap_or_else(PoisonError::into_inner);
         let mut name = std::ffi::OsString::from(".");
@@ -52,8 +52,9 @@ impl Lock {
     }
 }
 
-/// Lets those lock who may write the locked file, and nobody else, because a lock that is held
-/// stops all others. Only the lock's owner can do so; for others it stays as it is.
+/// Gives the lock the permissions of the locked file, so that only users who may write that file
+/// can hold up others. Only the lock's owner can do this; for other users its permissions stay as
+/// they are.
 fn open_to_writers_of(locked: &Metadata, lock: &File) {
     let Ok(found) = lock.metadata() else { return };
     if (found.uid(), found.gid()) != (locked.uid(), locked.gid()) {

@@ -1,6 +1,6 @@
 //! How the recipe of a plan is chosen: by the model, by timings, or from wisdom.
 //!
-//! `candidates.rs` lists recipes, `race.rs` times what it is given, `tune.rs` reports on that, and
+//! `candidates.rs` lists recipes, `race.rs` times trials, `tune.rs` reports on the race, and
 //! `decide.rs` chooses. Each candidate that is timed is a plan of its own, dropped afterwards.
 
 mod candidates;

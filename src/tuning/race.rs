@@ -54,7 +54,7 @@ pub struct Progress {
     pub rounds: usize,
     /// Time since the beginning, on the slowest rank.
     pub spent: Duration,
-    /// Time that there is.
+    /// The time that the race may take.
     pub budget: Duration,
 }
 
@@ -68,8 +68,8 @@ const ROUNDS: usize = 24;
 /// Trials that remain, at most.
 const KEPT: usize = 4;
 
-/// The ratio to the fastest, of best times and of medians, that counts as clearly slower after so
-/// many turns. Few times may all be disturbed.
+/// The ratio to the fastest, of best times and of medians, above which a trial counts as clearly
+/// slower after this number of turns. If there are few times, all of them may be disturbed.
 fn slower(turns: usize) -> f64 {
     1.0 + (2.0 / turns.max(1) as f64).max(0.1)
 }
@@ -126,7 +126,7 @@ pub(crate) fn race<'t>(
         }
         race.round(round)?;
     }
-    // In the same order on all ranks, as dropping a trial may be collective.
+    // In the same order on all ranks, because dropping a trial may be collective.
     for runner in race.running {
         race.outcomes[runner.number] = Outcome::Timed(runner.times);
     }
@@ -164,7 +164,7 @@ impl<'t> Race<'_, 't> {
                 Ok(runner) => self.running.push(runner),
                 Err(error) => self.outcomes[number] = Outcome::Failed(error.to_string()),
             }
-            // Fails as well where ranks have gone, not only the trial.
+            // This fails, too, if ranks have left, and not only the trial.
             self.spent = self.watch.spent()?;
             longest = f64::max(longest, self.spent - before);
             self.drop_slow();
@@ -195,7 +195,7 @@ impl<'t> Race<'_, 't> {
         Ok(())
     }
 
-    /// Drops what is clearly slower than the fastest, and all but the best few.
+    /// Drops all trials that are clearly slower than the fastest, and all except the best few.
     fn drop_slow(&mut self) {
         let Self { running, outcomes, .. } = self;
         let fastest = fastest(running);

@@ -47,7 +47,7 @@ pub struct ReportRow {
     /// Its wire.
     #[serde(with = "text")]
     pub wire: Wire,
-    /// Bytes of a chunk, where messages are in chunks.
+    /// Bytes of a chunk, if messages are in chunks.
     pub chunk: Option<usize>,
     /// Predicted seconds of a forward transform.
     pub predicted: f64,

@@ -1,5 +1,4 @@
-//! Choosing among recipes: what there is to choose from, who wins a race, and what becomes of those
-//! that fail.
+//! Tests of choosing among recipes: the candidates, the winner of a race, and trials that fail.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -40,7 +39,7 @@ fn candidates_are_the_same_on_all_ranks_sorted_and_each_there_once() {
         names.sort();
         let all = names.len();
         names.dedup();
-        // Only recipes with bricks that print alike may be told apart by more than their names.
+        // Recipes may differ by more than their names only if their bricks print alike.
         assert!(
             names.len() == all || first.iter().any(|c| c.recipe.to_string().contains("bricks"))
         );
@@ -85,7 +84,7 @@ fn chunks_wires_and_families_are_tried_where_they_matter() {
     let fixed = Choice::of_clock(&far, Some(Exchange::Shared), false, true);
     let found = candidates(&far, &fixed).unwrap();
     assert!(found.iter().all(|c| c.recipe.problem().options.wire == Wire::Tolerance));
-    // What shares all memory has no chunks.
+    // Plans that share all memory have no chunks.
     let near = problem([64; 3], &[0; 4]);
     let shared = Choice::of_clock(&near, Some(Exchange::Shared), false, false);
     let found = candidates(&near, &shared).unwrap();
@@ -107,15 +106,15 @@ fn the_model_prefers_what_is_named_first_unless_another_is_clearly_faster() {
         (chosen.exchange(), chosen.predicted / all[0].predicted, reason)
     };
     assert_eq!(of(fft_core::Machine::default()).0, Exchange::Shared);
-    // Where ranks of a host wait for each other for ever, they had better send messages.
+    // If exposure epochs take forever, ranks of a host should send messages.
     let mut slow = fft_core::Machine::default();
-    slow.meeting.value = 1.0;
+    slow.barrier.value = 1.0;
     let (exchange, over, reason) = of(slow);
     assert!(exchange != Exchange::Shared && over == 1.0, "{exchange} {over}");
     assert_eq!(reason, "predicted to be the fastest");
     let mut hardly = fft_core::Machine::default();
     (hardly.near.latency.value, hardly.near.overhead.value) = (0.0, 0.0);
-    hardly.meeting.value = 1.6e-4;
+    hardly.barrier.value = 1.6e-4;
     let (exchange, over, reason) = of(hardly);
     assert!(exchange == Exchange::Shared && over > 1.0, "{exchange} {over}");
     let words: Vec<_> = reason.split(' ').collect();
@@ -153,10 +152,10 @@ fn a_report_says_where_its_choice_is_from() {
 #[test]
 fn predictions_are_trusted_more_where_links_were_measured() {
     let hosts = [0, 0, 1, 1];
-    let chosen = |meeting: f64, [near, far]: [How; 2]| {
+    let chosen = |barrier: f64, [near, far]: [How; 2]| {
         let mut machine = fft_core::Machine::default();
         (machine.near.bandwidth.how, machine.far.bandwidth.how) = (near, far);
-        machine.meeting.value = meeting;
+        machine.barrier.value = barrier;
         // Processors so slow that exchanges make little difference.
         (machine.memory.value, machine.flops[0].rate.value) = (1e10, 4e9);
         let mut problem = problem([64; 3], &hosts);
@@ -171,15 +170,15 @@ fn predictions_are_trusted_more_where_links_were_measured() {
     let assumed = [How::Assumed; 2];
     // The slower ranks meet, the more another exchange gains.
     let mut between = 0;
-    for meeting in (0..100).map(|step| 1e-5 * f64::from(step)) {
-        let (is_shared, ratio) = chosen(meeting, assumed);
+    for barrier in (0..100).map(|step| 1e-5 * f64::from(step)) {
+        let (is_shared, ratio) = chosen(barrier, assumed);
         if (1.12..1.24).contains(&ratio) {
             between += 1;
             assert!(is_shared, "{ratio}");
             for how in [How::Measured, How::Fitted] {
-                assert!(!chosen(meeting, [How::Assumed, how]).0, "{ratio}");
+                assert!(!chosen(barrier, [How::Assumed, how]).0, "{ratio}");
             }
-            assert!(chosen(meeting, [How::Measured, How::Assumed]).0, "another link: {ratio}");
+            assert!(chosen(barrier, [How::Measured, How::Assumed]).0, "another link: {ratio}");
         }
     }
     assert!(between > 0);
@@ -208,7 +207,7 @@ impl Trial for Bound {
     }
 }
 
-/// Times candidates on the host, of which one with another exchange than it names fails.
+/// Times candidates on the host; one of them, which has another exchange than its name says, fails.
 fn tune_on_host(
     comm: &dyn Comm,
     all: &[Candidate],
@@ -230,7 +229,7 @@ fn tune_on_host(
     tune(comm, all, budget, &mut make, on_progress)
 }
 
-/// Sleeps, and fails in the run that is told, on one rank.
+/// Sleeps, and fails in the given run on one rank.
 struct Sleeper {
     seconds: f64,
     fails_in: Option<usize>,
@@ -255,7 +254,7 @@ impl Trial for Sleeper {
 /// cannot be made.
 type Script = fn(rank: usize, number: usize) -> (f64, Option<usize>, bool);
 
-/// Races on so many ranks: outcomes and runs, which must be the same on all.
+/// Races on `ranks` ranks: outcomes and runs, which must be the same on all.
 fn run(ranks: usize, count: usize, budget: Duration, script: Script) -> (Vec<Outcome>, Vec<usize>) {
     let mut found = threads(ranks, |comm| {
         let log = Rc::new(RefCell::new(Vec::new()));
@@ -275,7 +274,7 @@ fn run(ranks: usize, count: usize, budget: Duration, script: Script) -> (Vec<Out
     first
 }
 
-/// Is lucky once, after the run that is not timed.
+/// Is fast only once, after the run that is not timed.
 struct Lucky(usize);
 
 impl Trial for Lucky {
@@ -306,7 +305,7 @@ const LONG: Duration = Duration::from_secs(3600);
 #[test]
 fn one_that_is_slow_on_one_rank_is_dropped_at_once_on_all() {
     for ranks in [1, 2, 4] {
-        // Number 1 is slow on the last rank of up to four; what is fast has all its turns alone.
+        // Number 1 is slow on the last rank of up to four; the fast one gets all its turns alone.
         let (outcomes, runs) = run(ranks, 3, LONG, |rank, number| {
             let slow = number == 1 && rank == 0 || number == 2;
             (if slow { 0.05 } else { 0.002 }, None, false)
@@ -335,7 +334,7 @@ fn one_that_fails_on_one_rank_is_dropped_on_all_and_the_others_go_on() {
         });
         assert_eq!(outcomes[0], Outcome::Failed("rank 0: maker: found 0, expected another".into()));
         assert_eq!(outcomes[1], Outcome::Failed("rank 0: trial: found 3, expected another".into()));
-        // With other programs beside it, it may have lost before.
+        // If other programs run, it may have lost before.
         let failed = Outcome::Failed("rank 0: trial: found 4, expected another".into());
         assert!(
             outcomes[2] == failed || matches!(outcomes[2], Outcome::Dropped(_)),

@@ -48,7 +48,7 @@ impl Entry {
 /// The entry for a problem on this machine.
 ///
 /// # Errors
-/// Why there is none: the file is not one of wisdom, was changed, or has no such entry.
+/// The reason why there is none: the file is not wisdom, was changed, or has no such entry.
 pub(crate) fn find(text: &str, problem: &str, here: &Signature) -> Result<Entry, String> {
     let entries = parse(text)?.entry.into_iter().filter(|entry| entry.problem == problem);
     let mut elsewhere = None;
@@ -97,7 +97,7 @@ pub(crate) fn save(
 /// The text of a file with one more entry.
 ///
 /// # Errors
-/// When the file is another than one of wisdom, or was changed: it may be somebody's only copy.
+/// When the file is not wisdom, or was changed, because it may be somebody's only copy.
 fn with(old: Option<&str>, new: Entry) -> Result<String, String> {
     let mut wisdom = match old {
         None | Some("") => Wisdom::default(),
@@ -164,7 +164,7 @@ mod tests {
                 assert!(find(&damaged, "a", &here).is_err(), "damaged at {at}");
             }
         }
-        // Nothing is added to what cannot be read, which would be lost.
+        // Nothing is added to a text that cannot be read, because that text would be lost.
         assert!(with(Some(&text[1..]), a.clone()).is_err());
         let begun = with(Some(""), a.clone()).unwrap();
         assert_eq!(parse(&begun), Ok(Wisdom { entry: vec![a.clone()] }));

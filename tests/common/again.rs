@@ -2,7 +2,8 @@
 
 use std::process::{Command, Stdio};
 
-/// What has this program run the ignored test of this name alone. A name that is none would pass.
+/// The arguments with which this program runs only the ignored test of this name. An unknown name
+/// would pass.
 fn words(test: &str) -> Vec<&str> {
     let words = vec!["--ignored", "--exact", test, "--nocapture", "--test-threads=1"];
     let list = program().args(&words).arg("--list").stderr(Stdio::inherit()).output();
@@ -17,8 +18,8 @@ fn program() -> Command {
     Command::new(std::env::current_exe().expect("the test's own program"))
 }
 
-/// This program, to run the ignored test of this name alone. It prints to standard error, because
-/// its result would be counted twice among those on standard output.
+/// This program, with arguments to run only the ignored test of this name. It prints to standard
+/// error, because its result would otherwise be counted twice on standard output.
 pub(crate) fn only(test: &str) -> Command {
     let mut command = program();
     command.args(words(test)).stdout(std::io::stderr());

@@ -14,8 +14,8 @@ pub(crate) fn calls(run: impl FnOnce() -> Result<(), Error>) -> Result<usize, Er
     Ok(counting::calls() - before)
 }
 
-/// Runs every way of execution once, and then a number of times without a single call of the
-/// allocator: several, since the order in which messages come is up to chance.
+/// Runs every way of execution once, and then several times without a single call of the allocator:
+/// several, because messages arrive in random order.
 pub(crate) fn check<K: Make, const D: usize>(comm: &dyn Comm, case: &Case<D>) -> Result<(), Error> {
     runs(comm, case.plan::<K>(comm)?, &format!("{case:?}"))
 }

@@ -23,7 +23,7 @@ pub(crate) fn all(comm: &dyn Comm) -> Done {
     strangers(comm)
 }
 
-/// Transforms of shared arrays are those of any other, bit for bit.
+/// Transforms of shared arrays equal those of any other arrays, bit for bit.
 pub(crate) fn same(comm: &dyn Comm) -> Done {
     for (exchange, memory) in plans::everything() {
         let case = |shape, kinds| Case::<3>::new(shape, kinds).exchange(exchange).memory(memory);
@@ -33,7 +33,7 @@ pub(crate) fn same(comm: &dyn Comm) -> Done {
         compare::<R2c<f64>>(comm, &half)?;
         compare::<R2c<f64>>(comm, &half.tiling(5).orders([2, 0, 1], [1, 2, 0]))?;
         compare::<R2r<f32>>(comm, &case([7, 12, 6], [Dct2; 3]))?;
-        // Where it ends up is not where it began.
+        // The result is in other bricks than the input.
         let ranks = comm.size();
         let turned = [[ranks, 1, 1], [1, 1, ranks]];
         compare::<C2c<f64>>(comm, &case([12, 12, 12], [C2C; 3]).cuts(turned[0], turned[1]))?;
@@ -88,22 +88,22 @@ fn same_bits<E: bytemuck::Pod>(found: &[E], expected: &[E]) -> bool {
     bytes(found) == bytes(expected)
 }
 
-/// Where all ranks share memory, and the numbers are as many before and after, a plan takes hardly
-/// any of its own.
+/// If all ranks share memory, and there are as many numbers before as after, a plan needs hardly
+/// any memory of its own.
 pub(crate) fn memory(comm: &dyn Comm) -> Done {
     let grid = Grid::new([64, 64, 64])?;
     let draft = || Plan::<C2c, 3>::c2c(comm, grid).exchange(Exchange::Shared);
     let shared = draft().shared_arrays(true).build()?;
     if (0..comm.size()).all(|rank| comm.host(rank) == comm.host(0)) {
         let (found, held) = (shared.workspace_bytes(), shared.input_len() * size_of::<C64>());
-        // Tiles fit into the second cache, tables are those of lines.
+        // Tiles fit into the second cache; tables are for lines.
         let tiles = (1 << 20) + (1 << 16);
         assert!(found <= tiles.min(held), "{found} bytes beside {held} of a rank");
     }
     Ok(())
 }
 
-/// What is tuned is tuned with such arrays.
+/// Tuning uses such arrays, too.
 fn tuned(comm: &dyn Comm) -> Done {
     let tuning = Tuning::Measure { budget: Duration::from_millis(100) };
     let draft = Plan::<R2c, 3>::r2c(comm, Grid::new([8, 6, 10])?).tuning(tuning);
@@ -115,8 +115,8 @@ fn tuned(comm: &dyn Comm) -> Done {
     plan.forward(field).map(drop)
 }
 
-/// The memory of a field that was dropped is the next one's, cleared; also where not all ranks
-/// dropped theirs.
+/// The memory of a dropped field is used for the next one, cleared; also if not all ranks dropped
+/// theirs.
 fn used_again(comm: &dyn Comm) -> Done {
     let draft = Plan::<C2c, 2>::c2c(comm, Grid::new([12, 10])?).exchange(Exchange::Shared);
     let mut plan = draft.shared_arrays(true).build()?;
@@ -138,7 +138,7 @@ fn used_again(comm: &dyn Comm) -> Done {
     let alone = (0..comm.size()).filter(|&r| comm.host(r) == comm.host(comm.rank())).count() == 1;
     // Twice rank 0 kept one, and all ranks made another.
     assert!(alone || places.len() <= 3, "{places:x?}");
-    // What was made beside is used, too.
+    // The arrays that the other ranks did not keep are used, too.
     let fields = (0..3).map(|_| plan.shared_input()).collect::<Result<Vec<_>, _>>()?;
     for field in fields {
         plan.forward(field)?;
@@ -163,8 +163,8 @@ fn outlives(comm: &dyn Comm) -> Done {
     Ok(())
 }
 
-/// A plan that one rank drops where it cannot free what is of all, on another thread or in a panic:
-/// it is kept, and no rank waits.
+/// A plan that one rank drops on another thread or in a panic, where it cannot free memory of all
+/// ranks: the memory is kept, and no rank waits.
 fn dropped_elsewhere(comm: &dyn Comm) -> Done {
     for panics in [false, true] {
         let draft = Plan::<C2c, 2>::c2c(comm, Grid::new([12, 10])?).exchange(Exchange::Shared);
@@ -189,7 +189,7 @@ fn dropped_elsewhere(comm: &dyn Comm) -> Done {
     Ok(())
 }
 
-/// Memory of a rank's own, and that of another plan, is an error on all ranks, and nothing is sent.
+/// An array of a rank's own, or of another plan, is an error on all ranks, and nothing is sent.
 fn strangers(comm: &dyn Comm) -> Done {
     let alone = (0..comm.size()).any(|rank| {
         let others = (0..comm.size()).filter(|&other| comm.host(other) == comm.host(rank));
@@ -218,7 +218,7 @@ fn strangers(comm: &dyn Comm) -> Done {
         let good = plan.shared_input()?;
         let found = plan.forward(if mine { theirs } else { good });
         failures::everywhere(comm, "field of another plan", found)?;
-        // The plan is none the worse.
+        // The plan still works.
         let mut field = plan.shared_input()?;
         field.as_mut_slice().fill(C64::new(1.0, 0.0));
         let sum: C64 = plan.forward(field)?.as_slice().iter().sum();

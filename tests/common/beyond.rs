@@ -1,5 +1,5 @@
-//! Data larger than caches, some of which is written past them: transforms of products of lines are
-//! products of their transforms.
+//! Data larger than caches, some of which bypasses them when it is written: transforms of products
+//! of lines are products of their transforms.
 
 use std::f64::consts::TAU;
 

@@ -10,9 +10,9 @@ use super::check::{Case, Make, check};
 
 type Done = Result<(), Error>;
 
-/// What data goes by on this communicator. Threads cannot put, so that both kinds of `ring` are
-/// the same there. Where threads see
-/// no arrays but their own, only `shared` differs from what is checked elsewhere.
+/// The exchanges to check on this communicator. Threads cannot put, so both kinds of `ring` are the
+/// same there. If threads can access no arrays but their own, only `shared` differs from what is
+/// checked elsewhere.
 fn exchanges(comm: &dyn Comm) -> Result<Vec<Exchange>, Error> {
     if comm.name() != "threads" {
         return Ok(Exchange::ALL.to_vec());
@@ -29,14 +29,13 @@ thread_local! {
     static TURNS: Cell<usize> = const { Cell::new(0) };
 }
 
-/// All exchanges. What carries messages knows nothing of precision, so that the other one goes by
-/// each in turn, from case to case.
-/// Along one axis cases differ in kind and length alone. A few lengths go by all exchanges, and
-/// others by two in turn.
+/// All exchanges. Exchanges do not depend on the precision, so the other precision uses each in
+/// turn, from case to case. Along one axis cases differ only in kind and length. A few lengths use
+/// all exchanges, and others two in turn.
 fn both<A: Make, B: Make, const D: usize>(comm: &dyn Comm, case: Case<D>) -> Done {
     let exchanges = exchanges(comm)?;
     let lens = case.shape.iter().sum::<usize>();
-    // Ranks are threads or processes, each of which comes here as often as the others.
+    // Ranks are threads or processes, and each calls this as often as the others.
     let turn = comm.size() + TURNS.replace(TURNS.get() + 1);
     let few = D == 1 && case.tiling.is_none() && ![5, 60].contains(&lens);
     for (number, exchange) in exchanges.iter().enumerate() {
@@ -64,8 +63,8 @@ fn real<const D: usize>(comm: &dyn Comm, case: Case<D>) -> Done {
     both::<R2r<f64>, R2r<f32>, D>(comm, case)
 }
 
-/// Every kind alone along one axis: short and long, odd and even, a prime large enough for the
-/// algorithms of primes, and where it exists a single point.
+/// Every kind along a single axis: short and long, odd and even, a prime large enough for the
+/// algorithms of primes, and, if it exists, a single point.
 pub(crate) fn one_axis(comm: &dyn Comm) -> Done {
     for kind in Kind::ALL.into_iter().filter(|kind| *kind != Kind::Tridiagonal) {
         for n in [1, 2, 3, 4, 5, 16, 27, 60, 101] {
@@ -86,7 +85,7 @@ pub(crate) fn one_axis(comm: &dyn Comm) -> Done {
     Ok(())
 }
 
-/// Every kind along each of two axes, beside a kind of another family.
+/// Every kind along each of two axes, with a kind of another family along the other.
 pub(crate) fn two_axes(comm: &dyn Comm) -> Done {
     for kind in Kind::ALL.into_iter().filter(|kind| *kind != Kind::Tridiagonal) {
         for kinds in [[kind, Dct3], [Dst2, kind]] {
@@ -136,8 +135,8 @@ pub(crate) fn three_axes(comm: &dyn Comm) -> Done {
     real(comm, Case::new([4, 3, 8], [Dst1, Kind::None, Dct2]).scales(Scale::Symmetric, Scale::Full))
 }
 
-/// So many peers that lines across ranks are brought together one by one, of elements of all sizes;
-/// owners with whole groups of eight rows, with less, with one and with none.
+/// With so many peers, lines across ranks are brought together one by one, for elements of all
+/// sizes; owners have whole groups of eight rows, fewer rows, one and none.
 pub(crate) fn many_neighbours(comm: &dyn Comm) -> Done {
     let grids = [[18, 3, 140], [5, 4, 130], [3, 2, 70]];
     for (shape, batch) in grids.into_iter().zip([1, 2, 1]) {
@@ -155,8 +154,8 @@ pub(crate) fn many_neighbours(comm: &dyn Comm) -> Done {
     Ok(())
 }
 
-/// Planes so large that they are not in cache when their transforms begin: the axis that lies
-/// farthest apart is first, but behind one that is halved.
+/// Planes so large that they are not in cache when their transforms begin: the axis with the
+/// largest stride comes first, but after a halved one.
 pub(crate) fn large_planes(comm: &dyn Comm) -> Done {
     let case = |kinds| Case::new([2, 130, 128], kinds).scales(Scale::Symmetric, Scale::Symmetric);
     check::<C2c<f64>, 3>(comm, &case([C2C; 3]))?;
@@ -165,9 +164,9 @@ pub(crate) fn large_planes(comm: &dyn Comm) -> Done {
     check::<R2c<f64>, 4>(comm, &Case::new([2, 6, 24, 240], [C2C, C2C, C2C, R2C]))
 }
 
-/// Real transforms from and to bricks where lines are whole along the halved axis alone, by a
-/// recipe that leaves data where it is, several of them scaled; where there are ranks enough, on
-/// one host.
+/// Real transforms from and to bricks, where lines are whole only along the halved axis, by a
+/// recipe that leaves data where it is, several of them scaled; on one host, if there are enough
+/// ranks.
 pub(crate) fn pencils(
     shape: [usize; 3],
     halved: usize,
@@ -240,8 +239,8 @@ pub(crate) fn random_tilings(comm: &dyn Comm) -> Done {
     Ok(())
 }
 
-/// Data that ends where it began: irregular bricks, ranks that hold nothing, and a recipe that
-/// comes home in between.
+/// Data that ends in its first layout: irregular bricks, ranks that hold nothing, and a recipe that
+/// returns to the layout in between.
 pub(crate) fn returning(comm: &dyn Comm) -> Done {
     for seed in 0..3 {
         let turned = [1, 2, 0];

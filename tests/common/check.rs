@@ -20,9 +20,9 @@ pub(crate) struct Case<const D: usize> {
     pub(crate) memory: Memory,
     /// Seed of random bricks for input and output; the library's default bricks otherwise.
     pub(crate) tiling: Option<u64>,
-    /// Whether those of the output are those of the input.
+    /// Whether the output has the same bricks as the input.
     pub(crate) returns: bool,
-    /// Parts along each axis of input and output, in place of those.
+    /// Parts along each axis of input and output, instead of those bricks.
     pub(crate) cuts: Option<[[usize; D]; 2]>,
     /// How the recipe is chosen.
     pub(crate) tuning: Tuning,
@@ -128,7 +128,7 @@ impl<const D: usize> Case<D> {
             .memory(self.memory))
     }
 
-    /// What results are multiplied by, from the definition of the logical length.
+    /// The factor of results, from the definition of the logical length.
     fn factor(&self, direction: Direction) -> f64 {
         let logical = |axis: usize| match (self.kinds[axis], self.shape[axis] as f64) {
             (Kind::None | Kind::Tridiagonal, _) => 1.0,
@@ -145,7 +145,7 @@ impl<const D: usize> Case<D> {
         }
     }
 
-    /// What must come out, by the definition.
+    /// The expected result, by the definition.
     pub(crate) fn expected(&self, direction: Direction, arrays: &[C64]) -> Vec<C64> {
         let factor = self.factor(direction);
         let mut result = oracle::transform(direction, self.shape, self.kinds, arrays);
@@ -185,7 +185,7 @@ impl<T: Real> Make for R2r<T> {
     }
 }
 
-/// What one rank must find, and how far off it may be.
+/// The expected result of one rank, and the allowed error.
 struct Expected<'a> {
     what: &'a str,
     numbers: Vec<C64>,
@@ -236,7 +236,7 @@ pub(crate) fn check<K: Make, const D: usize>(comm: &dyn Comm, case: &Case<D>) ->
     assert_eq!((plan.input_brick(), plan.output_brick()), (input[rank], output[rank]), "{what}");
     assert_eq!((plan.input_len(), plan.output_len()), (x_here.len(), y_here.len()), "{what}");
 
-    // Results must not depend on what was in their place before.
+    // Results must not depend on the previous contents of their arrays.
     let (source, mut result) = (x_here.clone(), random(y_here.len(), 3));
     plan.forward_into(&source, &mut result)?;
     forward.compare("forward_into", &result);

@@ -30,7 +30,7 @@ pub(crate) fn bytes() -> usize {
 
 fn count(bytes: usize) {
     BYTES.fetch_add(bytes, Ordering::SeqCst);
-    // A thread that is ending has no counter any more, and nobody asks for it.
+    // A thread that is ending has no counter any more, and nobody reads it.
     let _ = CALLS.try_with(|calls| calls.set(calls.get() + 1));
 }
 

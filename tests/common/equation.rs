@@ -73,7 +73,7 @@ impl Equation {
         Self { shift, shape, ends, schemes, tridiagonal }
     }
 
-    /// What plans are told.
+    /// The ends that plans are made with.
     fn asked(&self) -> [Ends; 3] {
         let mut ends = self.ends;
         if let Some((axis, _)) = self.tridiagonal {
@@ -155,7 +155,7 @@ impl Equation {
         (0..self.len()).map(|_| rng.below(2001) as f64 / 1e3 - 1.0).collect()
     }
 
-    /// A solution fulfils the equation, and its Laplacian is that of the stencils.
+    /// A solution fulfils the equation, with the Laplacian of the stencils.
     pub(crate) fn check(&self, plans: &impl Plans, ranks: usize, rng: &mut Rng) {
         let rho = self.noise(rng);
         let phi = self.applied(plans, ranks, Operator::Helmholtz(self.shift), &rho);

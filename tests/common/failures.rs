@@ -1,4 +1,4 @@
-//! What goes wrong on one rank must be the same error on every rank, on any communicator.
+//! A failure on one rank must be the same error on every rank, on any communicator.
 
 use thriffty::planning::Exchange;
 use thriffty::{Brick, C2c, Comm, Error, ErrorKind, Grid, Kind, Plan, R2c, R2r, Scale};
@@ -32,7 +32,7 @@ pub(crate) fn everywhere<R>(
     Ok(result.err().unwrap_or_else(|| panic!("{what}: no rank reports an error")))
 }
 
-/// The first and the last rank, one after the other, as the one that does wrong.
+/// The first and the last rank, which fail one after the other.
 pub(crate) fn culprits(comm: &dyn Comm) -> [usize; 2] {
     assert!(comm.size() > 1, "with one rank there is nothing to agree on");
     [0, comm.size() - 1]
@@ -45,7 +45,7 @@ pub(crate) fn bricks(comm: &dyn Comm) -> Done {
     let (rank, ranks) = (comm.rank(), comm.size());
     let grid = Grid::new(SHAPE)?;
     for culprit in culprits(comm) {
-        // Slabs along the first axis, so that every neighbour is known.
+        // Slabs along the first axis, so that the neighbours are easy to compute.
         let slab =
             |rank: usize| Brick { lo: [12 * rank / ranks, 0], hi: [12 * (rank + 1) / ranks, 10] };
         let (good, first) = (slab(culprit), culprit == 0);
@@ -91,8 +91,8 @@ pub(crate) fn bricks(comm: &dyn Comm) -> Done {
     Ok(())
 }
 
-/// One rank passes a slice that is one element too short or too long. Nothing is lost by it: the
-/// same plan works right after.
+/// One rank passes a slice that is one element too short or too long. The plan works again right
+/// afterwards.
 pub(crate) fn lengths(comm: &dyn Comm) -> Done {
     let case = Case::new(SHAPE, [Kind::C2C, Kind::R2C]);
     let mut plan = case.plan::<R2c>(comm)?;
@@ -121,7 +121,7 @@ pub(crate) fn lengths(comm: &dyn Comm) -> Done {
         }
     }
     let mut spectrum = vec![C64::default(); complex];
-    // One that has no arrays at all says so while others transform.
+    // A rank that has no arrays at all reports an error while others transform.
     for culprit in culprits(comm) {
         let result = match comm.rank() == culprit {
             true => plan.agree(Err(Error::argument("input", "none", "an array"))),
@@ -137,7 +137,8 @@ pub(crate) fn lengths(comm: &dyn Comm) -> Done {
     check::<R2c, 2>(comm, &case)
 }
 
-/// The culprit knows how long its slices were; every rank must have got its words.
+/// Checks an error about lengths: it has the length of the culprit's slices, and every rank must
+/// have its text.
 fn length_error(
     comm: &dyn Comm,
     culprit: usize,

@@ -1,11 +1,11 @@
-//! A processor that fails when it is told to.
+//! A processor that fails on command.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use fft_core::{Cpu, CpuCall};
 
-/// What goes wrong on a rank.
+/// The fault of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Fault {

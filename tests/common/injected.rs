@@ -1,4 +1,4 @@
-//! Failures put into the device of one rank, through the seams that the library has anyway.
+//! Failures injected into the device of one rank, through interfaces that the library has anyway.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -25,18 +25,18 @@ pub(crate) struct Setup {
 /// Who sends to whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Who {
-    /// Everyone to everyone, there and back; where all share memory, data that stays and a
+    /// Every rank to every rank, there and back; if all share memory, data that stays and a
     /// transform across ranks.
     Everyone,
     /// Each rank to the one after it, in one reshape.
     Next,
-    /// The ranks of a row to each other, and then those of a column: 4 ranks or 6.
+    /// The ranks of a row to each other, and then the ranks of a column: 4 ranks or 6.
     Rows,
 }
 
 /// Both, with messages in one round and in several.
 pub(crate) const MEMORY: [Memory; 2] = [Memory::Ample, Memory::Least];
-/// More than one, as chunks have at least 8 KiB for every rank.
+/// More than one, because chunks have at least 8 KiB for every rank.
 pub(crate) const BATCH: usize = 3;
 const SHAPE: [usize; 3] = [24, 20, 18];
 
@@ -73,7 +73,7 @@ impl Setup {
     }
 }
 
-/// Slabs along the first axis of which each but the last ends a plane before the even one.
+/// Slabs along the first axis; each, except the last, ends a plane before the even one.
 fn shifted(ranks: usize) -> Vec<Brick<3>> {
     let first = |rank: usize| SHAPE[0] * rank / ranks - usize::from((1..ranks).contains(&rank));
     let slab = |rank| Brick { lo: [first(rank), 0, 0], hi: [first(rank + 1), SHAPE[1], SHAPE[2]] };
@@ -160,7 +160,7 @@ pub(crate) fn memory(comm: &dyn Comm) -> Result<(), Error> {
     for culprit in culprits(comm) {
         for (device, link) in faults.into_iter().chain([messages]) {
             for setup in Setup::all() {
-                // Where memory is shared there are no messages.
+                // If memory is shared, there are no messages.
                 if (device, setup.exchange) == (Fault::Nothing, Exchange::Shared) {
                     continue;
                 }
@@ -178,8 +178,8 @@ pub(crate) fn memory(comm: &dyn Comm) -> Result<(), Error> {
     Ok(())
 }
 
-/// One rank cannot look into the memory of its host, or gets none that the others can look into,
-/// which threads need not.
+/// One rank cannot access the memory of its host, or gets none that the others can access, which
+/// threads do not need.
 pub(crate) fn shared(comm: &dyn Comm) -> Result<(), Error> {
     use weak::Fault::{NodeMemory, Nothing, Room};
     let faults =
@@ -188,7 +188,7 @@ pub(crate) fn shared(comm: &dyn Comm) -> Result<(), Error> {
     let switch = Switch::new(Fault::Nothing);
     let setups = MEMORY.map(|memory| Setup::new(Exchange::Shared, memory));
     let all = faults.iter().flat_map(|fault| setups.map(move |setup| (*fault, setup)));
-    // Slots of messages are shared where a host has several ranks.
+    // Slots of messages are shared if a host has several ranks.
     let slots = (comm.topology().ranks_per_host() > 1).then_some(Exchange::Hosts);
     let slots = slots.map(|hosts| Setup::new(hosts, Memory::Ample));
     let no_slots = slots.map(|setup| ((Room, ErrorKind::Memory, ""), setup));
@@ -207,7 +207,7 @@ pub(crate) fn shared(comm: &dyn Comm) -> Result<(), Error> {
 /// One rank cannot read its messages; when it can again, all is well again.
 pub(crate) fn damage(comm: &dyn Comm) -> Result<(), Error> {
     for culprit in culprits(comm) {
-        // Where memory is shared there are no messages.
+        // If memory is shared, there are no messages.
         for setup in Setup::all().filter(|setup| setup.exchange != Exchange::Shared) {
             let switch = Switch::new(Fault::Nothing);
             let mut bound = bind(comm, &switch, setup)?;
@@ -226,7 +226,7 @@ pub(crate) fn damage(comm: &dyn Comm) -> Result<(), Error> {
 }
 
 /// Messages of other sizes than expected, to or from one rank, or none for lack of memory. The
-/// exchange is not harmed by it.
+/// exchange still works afterwards.
 pub(crate) fn sizes(comm: &dyn Comm) -> Result<(), Error> {
     use Exchange::{Alltoallv, KWay, P2p, Pipelined};
     use weak::Fault::{Narrow, Short, Slots};
@@ -275,11 +275,11 @@ fn sizes_on(
         let error = everywhere(comm, &what, transform_of_ones(&mut bound, setup))?;
         let Error::OnRank { rank, kind, .. } = error else { panic!("{what}: {error:?}") };
         match fault {
-            // Who sent it knows why it is short, and others that it is.
+            // The sender has the reason for a short message; the others only see that it is short.
             weak::Fault::Slots if rank == culprit => assert_eq!(kind, ErrorKind::Memory, "{what}"),
             _ => assert_eq!(kind, ErrorKind::Message, "{what}: {error}"),
         }
-        // What is lost may also be missed by others, to whom it was to be forwarded.
+        // A lost message may also be missed by the ranks to whom it was to be forwarded.
         if setup.who == Who::Everyone && !matches!(setup.exchange, Exchange::KWay(_)) {
             // The lowest rank that it sends to.
             let first = match fault {

@@ -10,34 +10,34 @@ use super::again;
 
 /// How often a job is looked after.
 const POLL: Duration = Duration::from_millis(20);
-/// How many looks a job may take: 100 seconds, many times what it needs. Looks are counted and not
-/// the time, which goes on while all of this is stopped.
+/// How many looks a job may take: 100 seconds, many times more than it needs. Looks are counted
+/// instead of time, because time goes on while everything is stopped.
 const PATIENCE: usize = 5000;
 
 /// Jobs share the cores of one machine, so that they run one after the other.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// How many ranks there must be: a job of single processes, started by another MPI's `mpirun`,
-/// would pass.
+/// How many ranks there must be, because a job of single processes, started by another MPI's
+/// `mpirun`, would pass.
 const EXPECTED: &str = "THRIFFTY_TEST_RANKS";
 
-/// What the test is told beside.
+/// The text that the test gets in addition.
 const TOLD: &str = "THRIFFTY_TEST_TOLD";
 
-/// Runs the ignored test of this name on every rank of a job, which must end, and well.
+/// Runs the ignored test of this name on every rank of a job, which must end with success.
 pub(crate) fn must_succeed(ranks: usize, test: &str) {
     if let Some(status) = run(ranks, test) {
         assert!(status.success(), "mpirun -n {ranks} failed: {status}");
     }
 }
 
-/// Runs the ignored test of this name on every rank of a job, which must end; `None` where there is
-/// no `mpirun`.
+/// Runs the ignored test of this name on every rank of a job, which must end; `None` if there is no
+/// `mpirun`.
 pub(crate) fn run(ranks: usize, test: &str) -> Option<ExitStatus> {
     run_told(ranks, test, "")
 }
 
-/// The same, where the test is [`told`] something.
+/// The same, with a text for the test to read by [`told`].
 pub(crate) fn run_told(ranks: usize, test: &str, what: &str) -> Option<ExitStatus> {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let mut command = again::under_mpirun(ranks, test);
@@ -78,7 +78,7 @@ pub(crate) fn assert_ranks(found: usize) {
     assert_eq!(found.to_string(), expected, "ranks of the job");
 }
 
-/// In a job: what the test was told.
+/// In a job: the text for the test.
 pub(crate) fn told() -> String {
     std::env::var(TOLD).expect("started by another test")
 }

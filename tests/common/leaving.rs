@@ -7,7 +7,7 @@ use super::plans;
 
 type Done = Result<(), Error>;
 
-/// One rank fails by itself and lets its plan go; the others are told in what they do next, and
+/// One rank fails by itself and drops its plan; the others get an error in their next call, and
 /// whenever they try again. Then all make the next plan.
 pub(crate) fn early(comm: &dyn Comm) -> Done {
     if comm.size() == 1 {
@@ -57,9 +57,9 @@ fn leave(
     Ok(())
 }
 
-/// All but the first rank leave, before it or while it calls. It hears of the lowest of them, as
-/// each has answered this call; in a process group of any of them, as memory that the ranks share
-/// may show a higher one first.
+/// All ranks except the first leave, before or during its call. It gets an error about the lowest
+/// of them, because each has answered this call; in a process group about any of them, because
+/// shared memory may show a higher one first.
 pub(crate) fn all_but_one(comm: &dyn Comm) -> Done {
     let mut plan = messages(comm)?;
     if comm.rank() > 0 {
@@ -76,7 +76,7 @@ pub(crate) fn all_but_one(comm: &dyn Comm) -> Done {
     Ok(())
 }
 
-/// Plans of which nothing is freed by all ranks together may go in any order.
+/// Plans without resources that all ranks free together may be dropped in any order.
 pub(crate) fn in_any_order(comm: &dyn Comm) -> Done {
     for round in 0..4 {
         let mut all = [messages(comm)?, messages(comm)?, messages(comm)?];
@@ -87,8 +87,8 @@ pub(crate) fn in_any_order(comm: &dyn Comm) -> Done {
     Ok(())
 }
 
-/// A plan that a rank never drops keeps nobody from leaving, nor MPI from ending. Last of all:
-/// where stations are, others wait for MPI to end there.
+/// A plan that a rank never drops keeps nobody from leaving, nor MPI from ending. It comes last,
+/// because others may wait there until MPI ends.
 pub(crate) fn kept_by_one(comm: &dyn Comm) -> Done {
     for exchange in [Exchange::P2p, Exchange::Shared] {
         let plan = by(comm, exchange)?;

@@ -17,7 +17,7 @@ const LISTS: usize = 3 << 17;
 const CODECS: usize = 1 << 16;
 /// Bytes of a tile that ranks fill from each other's memory, at most.
 const TILE: usize = 1 << 20;
-/// Bytes of lines that lie far apart, unless memory is to be little.
+/// Bytes of lines that are far apart, unless least memory is set.
 const FAR: usize = 1 << 19;
 
 /// A few kinds, shapes and tilings, in several chunks: against the definition, out of place, in
@@ -102,8 +102,8 @@ fn within<K: Make>(comm: &dyn Comm, case: &Case<3>, tolerance: bool) -> Done {
     let over = held - ends.into_iter().min().expect("there are two");
     let (messages, [chunk, round]) = (!recipe.problem().all_near(), chunk_and_round(&least));
     // A tile and tables; messages of a round out and in, or two windows, in which each pair of
-    // ranks has a place for all reshapes. Of bricks that are not even a rank may get whole chunks
-    // of all others at once.
+    // ranks has a place for all reshapes. With bricks that are not even, a rank may get whole
+    // chunks of all others at once.
     let even = case.tiling.is_none();
     let messages_take = match case.exchange {
         Exchange::Ring(_) if !even => 4 * comm.size() * round,
@@ -120,12 +120,12 @@ fn within<K: Make>(comm: &dyn Comm, case: &Case<3>, tolerance: bool) -> Done {
     // What does not fit is cut off in planes.
     let (found, bound) = (least.workspace_bytes(), held + over + plane(&least) + rest);
     assert!(found <= bound, "{found} bytes, {bound} allowed, a rank holds {held}: {what}");
-    // Ranks that all share memory need no more for being free to, where bricks are even.
+    // Ranks that all share memory need no more with ample memory, if bricks are even.
     if !messages && even && !tolerance {
         let ample = plan(Memory::Ample)?.workspace_bytes();
         assert!(ample <= bound + FAR, "{ample} bytes, {bound} allowed and {FAR}: {what}");
     }
-    // Each rank has messages of more than a few chunks, which are what is saved.
+    // Each rank has messages of more than a few chunks, whose memory is saved.
     if messages && even && case.cuts.is_none() {
         let ample = plan(Memory::Ample)?.workspace_bytes();
         assert!(found + held / 6 < ample, "{found}, {ample}: {what}");
@@ -133,7 +133,8 @@ fn within<K: Make>(comm: &dyn Comm, case: &Case<3>, tolerance: bool) -> Done {
     Ok(())
 }
 
-/// Workspace is once the data, what does not fit into the output, and a constant.
+/// The workspace is the size of the data, the part that does not fit into the output, and a
+/// constant.
 pub(crate) fn bounded(comm: &dyn Comm) -> Done {
     for exchange in Exchange::ALL {
         let shape = [96, 64, 72];
@@ -144,8 +145,7 @@ pub(crate) fn bounded(comm: &dyn Comm) -> Done {
         let half = Case::new(shape, [C2C, C2C, R2C]).exchange(exchange);
         within::<R2c<f64>>(comm, &half, false)?;
         within::<R2c<f64>>(comm, &half, true)?;
-        // Layouts that are less even at the ends than between, and others at one end than at the
-        // other.
+        // Layouts that are less even at the ends than in between, or different at the two ends.
         for seed in 0..3 {
             within::<C2c<f64>>(comm, &whole.clone().tiling(seed), false)?;
             within::<R2c<f64>>(comm, &half.clone().tiling(seed), false)?;
@@ -164,8 +164,8 @@ pub(crate) fn bounded(comm: &dyn Comm) -> Done {
     Ok(())
 }
 
-/// Of large data, messages are a small part by default, too: in chunks of which a few are under way
-/// at once, or one. Those that are put, or that hosts send as one, are more.
+/// For large data, messages are a small part by default, too: in chunks, a few of which are under
+/// way at once, or in one. Messages that are put, or that hosts send as one, take more.
 pub(crate) fn modest(comm: &dyn Comm) -> Done {
     // With one rank there are none, and with many ranks the part of each is small.
     if !(2..=4).contains(&comm.size()) {
@@ -177,8 +177,8 @@ pub(crate) fn modest(comm: &dyn Comm) -> Done {
         let case = Case::new([192; 3], [C2C; 3]).exchange(exchange);
         let plan = case.plan::<C2c<f64>>(comm)?;
         let (found, bytes) = (plan.workspace_bytes(), plan.input_len() * size_of::<Complex<f64>>());
-        // Of what ranks of a host hold who see no arrays but their own, the part that no other
-        // transforms stays in the output.
+        // If ranks of a host can access no arrays but their own, the part of the data that no other
+        // rank transforms stays in the output.
         let apart = comm.node_memory()?.is_some_and(|node_memory| !node_memory.exposes_all());
         let private = apart && exchange == Exchange::Shared && plan.recipe().problem().all_near();
         let most = bytes + bytes / 6 - if private { bytes / comm.size() } else { 0 };

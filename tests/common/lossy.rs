@@ -1,4 +1,5 @@
-//! Two plans of one transform, one of which encodes its messages, and fields to tell them apart.
+//! Two plans of one transform, one of which encodes its messages, and fields that show the
+//! difference.
 
 use thriffty::planning::{Direction, Exchange, Memory, Real, Reduce, Step, Transform, WireError};
 use thriffty::{Comm, Draft, Error, Kind, Plan, R2c, Tolerance, Tuning, Wire};
@@ -21,7 +22,7 @@ impl<K: Make, const D: usize> Pair<K, D> {
         options: impl for<'a> Fn(Draft<'a, K, D>) -> Draft<'a, K, D>,
     ) -> Result<Self, Error> {
         let coded = options(case.draft::<K>(comm)?.ignore_shared_memory(true)).build()?;
-        // By the same steps, so that rounding is the same.
+        // With the same steps, so that rounding is the same.
         let mut text = coded.recipe().to_string();
         if let Some(tolerance) = coded.recipe().problem().options.tolerance {
             text = text.replace(&format!(" tolerance={tolerance}"), "");
@@ -39,8 +40,8 @@ impl<K: Make, const D: usize> Pair<K, D> {
         Ok(Self { plain, coded, direction })
     }
 
-    /// Transforms random numbers in -1..1, each made into another, given its place on its rank.
-    /// Returns the true error and what was reported of it.
+    /// Transforms random numbers in -1..1, which a function changes depending on their place on the
+    /// rank. Returns the true error and the reported one.
     pub(crate) fn lost(
         &mut self,
         seed: u64,
@@ -124,10 +125,10 @@ pub(crate) fn relative(
 
 pub(crate) const DIRECTIONS: [Direction; 2] = [Direction::Forward, Direction::Inverse];
 
-/// What is at a place of a rank, made from a random number.
+/// The value at a place of a rank, made from a random number.
 pub(crate) type Field = fn(usize, f64) -> f64;
 
-/// Fields that are not like noise. Every one is the same whatever came before it.
+/// Fields that are not like noise. Each is the same whatever came before it.
 pub(crate) const FIELDS: [(&str, Field); 9] = [
     ("noise", |_, x| x),
     ("constant", |_, _| 3.25),

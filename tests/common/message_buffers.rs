@@ -1,4 +1,4 @@
-//! Messages in memory that the host does not look into: memory of the host that poses as such.
+//! Messages in memory that the host does not access: memory of the host that poses as such.
 
 use std::cell::UnsafeCell;
 use std::sync::Arc;
@@ -20,13 +20,13 @@ pub(crate) fn letter(from: usize, to: usize, round: usize, spec: &MessageSpec) -
     (0..len).map(|i| (i + 7 * from + 31 * to + 101 * round + 13 * spec.chunk) as u8).collect()
 }
 
-/// Memory that is copied to and from by its address, as that of a device is.
+/// Memory that is copied to and from by its address, like the memory of a device.
 struct Posing {
     bytes: Box<[UnsafeCell<u8>]>,
     on_host: bool,
 }
 
-// SAFETY: what is copied at a bad time is spoilt, which the tests would see.
+// SAFETY: a copy at the wrong time spoils the data, which the tests would detect.
 unsafe impl Send for Posing {}
 // SAFETY: as above.
 unsafe impl Sync for Posing {}
@@ -35,7 +35,7 @@ pub(crate) fn memory(bytes: usize, on_host: bool) -> DeviceBuffer {
     let all = (0..bytes + SLOT_ALIGN).map(|_| UnsafeCell::new(0)).collect();
     let keeper = Arc::new(Posing { bytes: all, on_host });
     let at = keeper.bytes.as_ptr().expose_provenance().next_multiple_of(SLOT_ALIGN);
-    // SAFETY: the bytes are there as long as the keeper, and nobody has a reference to what is in
+    // SAFETY: the bytes live as long as the keeper, and nobody has a reference to the contents of
     // the cells.
     unsafe { DeviceBuffer::from_raw(keeper, at, bytes) }
 }
@@ -96,7 +96,7 @@ pub(crate) fn message_plan(
     }
 }
 
-/// Writes letters where messages are to be, and reads what came.
+/// Writes letters into the buffers of messages, and reads the received ones.
 struct Mail<'a> {
     rank: usize,
     round: usize,
@@ -108,7 +108,7 @@ struct Mail<'a> {
 impl Mail<'_> {
     fn letter(&self, from: usize, to: usize, spec: &MessageSpec) -> Vec<u8> {
         let mut letter = letter(from, to, self.round, spec);
-        // As long as the spec, where it must be.
+        // As long as the spec, if it must be.
         letter.resize(if self.message_plan.shorter { letter.len() } else { spec.bytes }, 0x5a);
         letter
     }
@@ -181,7 +181,8 @@ pub(crate) fn moves(comm: &dyn Comm, exchange: Exchange) -> Result<(), Error> {
             let message_plan = &all[2 * round % 3];
             let came = run(exchanger.as_mut(), comm.rank(), round, message_plan)?;
             assert!(came.iter().all(|times| *times == 1), "{exchange} {chunks}: {came:?}");
-            // What is read must not be overwritten by the next: here by whoever is fast.
+            // Bytes must not be overwritten by the next message before they are read: here by a
+            // fast rank.
             comm.barrier()?;
         }
         assert_eq!(exchanger.exchange(), exchange);

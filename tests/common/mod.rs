@@ -1,4 +1,5 @@
-//! What the tests share: data, an oracle, random tilings, and checks that run on any communicator.
+//! Code that the tests share: data, an oracle, random tilings, and checks that run on any
+//! communicator.
 #![allow(dead_code, reason = "every test binary uses its own part of what is shared")]
 
 pub(crate) mod again;
@@ -31,7 +32,7 @@ use thriffty::{Comm, Error, ThreadComm};
 /// Rank counts: one, even and odd, a prime, and one whose factors differ.
 pub(crate) const RANKS: [usize; 5] = [1, 2, 3, 4, 6];
 
-/// Hosts of ranks, of which some share memory and others do not.
+/// Hosts of ranks, some of which share memory.
 pub(crate) const HOSTS: [&[usize]; 4] = [&[0, 1], &[0, 0, 1], &[1, 0, 1, 0], &[0, 0, 2, 2, 2, 1]];
 
 /// Runs a check with threads as ranks, for each rank count.

@@ -11,7 +11,7 @@ use super::check::{Case, Make};
 use super::data::{C64, cut, index, place, random, widen};
 use super::tiling::Rng;
 
-/// All operators, for so many axes.
+/// All operators, for `axes` axes.
 pub(crate) fn all(axes: usize) -> Vec<Operator> {
     let mut all: Vec<_> = (0..axes).map(Operator::Derivative).collect();
     all.extend([Operator::Gradient, Operator::Divergence, Operator::Curl, Operator::Project]);
@@ -44,7 +44,7 @@ fn wave(kind: Kind, n: usize, index: usize, length: f64) -> (f64, bool, f64) {
     if n == 1 && kind == C2C { (0.0, false, half) } else { (k, middle, half * n as f64) }
 }
 
-/// The components of a result at one mode, and the sums of the sizes of what was added up.
+/// The components of a result at one mode, and the sums of the magnitudes of its terms.
 fn expected(
     operator: Operator,
     u: &[C64],

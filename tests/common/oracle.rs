@@ -1,6 +1,7 @@
 //! The transforms by their definitions: along each axis a matrix, in f64, with compensated sums.
 //!
-//! The matrices are those of SciPy, without normalisation. Nothing here is shared with the library.
+//! The matrices are defined as in SciPy, without normalisation. Nothing here is shared with the
+//! library.
 
 use std::f64::consts::PI;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -49,8 +50,8 @@ fn forward(kind: Kind, n: usize, k: usize, j: usize) -> C64 {
     }
 }
 
-/// Row `j`, column `k` of the unscaled inverse: what the forward matrix must be multiplied by to
-/// give the logical length times one. Of a halved axis the real part of the result is meant.
+/// Row `j`, column `k` of the unscaled inverse: multiplied by the forward matrix it gives the
+/// logical length times one. For a halved axis the real part of the result is meant.
 fn inverse(kind: Kind, n: usize, j: usize, k: usize) -> C64 {
     match kind {
         Kind::C2C => turn(1.0, 2 * j * k, n),
@@ -118,7 +119,8 @@ struct Known {
     result: OnceLock<Vec<C64>>,
 }
 
-/// Those that were computed last: ranks, exchanges and numbers of ranks ask for the same ones.
+/// The most recently computed ones, because ranks, exchanges and numbers of ranks use the same
+/// ones.
 static KNOWN: Mutex<Vec<Arc<Known>>> = Mutex::new(Vec::new());
 
 /// Transforms whole row-major arrays, one after the other, without scaling. `shape` is the physical
@@ -141,7 +143,7 @@ pub(crate) fn transform<const D: usize>(
         let arrays = arrays.to_vec();
         Arc::new(Known { direction, axes, arrays, result: OnceLock::new() })
     });
-    // What was asked for last goes last.
+    // The most recently used one goes last.
     all.retain(|other| !Arc::ptr_eq(other, &known));
     all.push(known.clone());
     let mut kept = 0;

@@ -21,7 +21,7 @@ pub(crate) fn all(comm: &dyn Comm) -> Done {
     Ok(())
 }
 
-/// Transforms a point, and tells whether the plan has run before.
+/// Transforms a point, and returns whether the plan has run before.
 fn has_run(plan: &mut Plan<C2c, 2>) -> Result<bool, Error> {
     let has_run = plan.timings() != Timings::default();
     let mut x = plan.input();
@@ -62,7 +62,8 @@ pub(crate) fn capacity(comm: &dyn Comm) -> Done {
     Ok(())
 }
 
-/// Whatever a draft says makes another plan, and plans with types are others than those without.
+/// Any difference between drafts makes another plan, and plans with types differ from plans
+/// without.
 pub(crate) fn types(comm: &dyn Comm) -> Done {
     let mut plans = PlanCache::new(comm, 8)?;
     let draft = || thriffty::c2c(comm, SHAPE);
@@ -82,7 +83,7 @@ pub(crate) fn types(comm: &dyn Comm) -> Done {
     Ok(())
 }
 
-/// Slabs of rows. The border between the first two is so many rows after the usual one.
+/// Slabs of rows. The border between the first two is `moved` rows after the default one.
 fn slabs<'a>(comm: &'a dyn Comm, moved: usize) -> Draft<'a, C2c, 2> {
     let (rank, ranks) = (comm.rank(), comm.size());
     let border = |at: usize| 12 * at / ranks + if at == 1 { moved } else { 0 };
@@ -90,8 +91,8 @@ fn slabs<'a>(comm: &'a dyn Comm, moved: usize) -> Draft<'a, C2c, 2> {
     thriffty::c2c(comm, SHAPE).input_brick(brick)
 }
 
-/// Where a rank has another brick all plan anew, also those that have a plan of their brick. Ranks
-/// whose bricks are in several plans find the one of all.
+/// If one rank's brick changes, all ranks make a new plan, even ranks that have a plan with their
+/// brick. Ranks whose bricks are in several plans find the one that all share.
 pub(crate) fn bricks(comm: &dyn Comm) -> Done {
     let mut plans = PlanCache::new(comm, 4)?;
     for is_kept in [false, true, true] {
@@ -99,7 +100,7 @@ pub(crate) fn bricks(comm: &dyn Comm) -> Done {
             assert_eq!(has_run(plans.plan(slabs(comm, moved))?)?, is_kept, "moved by {moved}");
         }
     }
-    // The usual brick is another option on one rank, and the same on the others.
+    // The default brick differs from the option on one rank, and equals it on the others.
     for culprit in culprits(comm) {
         for is_kept in [false, true] {
             let usual = Grid::new(SHAPE)?.brick(comm.rank(), comm.size());
@@ -111,7 +112,7 @@ pub(crate) fn bricks(comm: &dyn Comm) -> Done {
     Ok(())
 }
 
-/// What is wrong on one rank is an error on all, which then find what they found before.
+/// An error on one rank is an error on all, after which all find the same plans as before.
 pub(crate) fn errors(comm: &dyn Comm) -> Done {
     let other = comm.dup()?;
     for culprit in culprits(comm) {

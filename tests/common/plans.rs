@@ -1,4 +1,4 @@
-//! Many plans, on any communicator: none leaves anything behind, and none meets another's messages.
+//! Many plans, on any communicator: none leaks anything, and none receives another's messages.
 
 use super::check::{Case, check};
 use super::data::{C64, bound, random};
@@ -8,17 +8,17 @@ use thriffty::{C2c, Comm, Error, Grid, Kind, Plan, R2c};
 
 type Done = Result<(), Error>;
 
-/// Plans that are made and dropped before memory must have levelled off: allocators and MPI keep
-/// what they have had.
+/// Plans that are made and dropped before memory must have levelled off, because allocators and MPI
+/// keep memory.
 const WARM_UP: usize = 300;
 const PLANS: usize = 1000;
-/// What the plans after that may add to the memory of this process: less than 3 KiB for each.
-/// Buffers and slots of a plan here have 20 KiB and more, and a communicator of Open MPI several,
-/// so that any of them left behind by every plan shows. (Where communicators are few, as the 2048
-/// of MPICH, 1000 plans would run out of them.)
+/// The memory that the later plans may add to this process: less than 3 KiB for each. Buffers and
+/// slots of a plan here have 20 KiB and more, and a communicator of Open MPI several, so that any
+/// leak of every plan shows. (If communicators are few, such as MPICH's 2048, 1000 plans would run
+/// out of them.)
 const GROWTH: usize = 2 << 20;
 
-/// Bytes of memory that this process has in use; `None` where the system does not tell.
+/// Bytes of memory that this process uses; `None` if the system does not report them.
 fn resident() -> Option<usize> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;

@@ -1,4 +1,4 @@
-//! Difference schemes with ends, point by point: what solutions must fulfil.
+//! Difference schemes with ends, point by point: the equations that solutions must fulfil.
 
 use thriffty::Ends;
 use thriffty::spectral::{Scheme, Tridiagonal};
@@ -23,7 +23,7 @@ pub(crate) fn length(ends: Ends, n: usize) -> f64 {
     }
 }
 
-/// The point that one beyond the ends is the image of, and its sign; none where it is 0.
+/// The point whose image is a point beyond the ends, and its sign; `None` if that is 0.
 fn image(ends: Ends, n: usize, mut at: i64) -> Option<(usize, f64)> {
     let n = n as i64;
     if ends == Ends::Periodic {

@@ -9,7 +9,7 @@ use thriffty::{Brick, Comm, Error, Grid};
 
 use crate::common::tiling::{Rng, tiling};
 
-/// What is in an array where no brick is.
+/// The value of elements outside all bricks.
 const NOTHING: u32 = u32::MAX;
 
 /// Bricks that tile the grid, several for some ranks and none for others.
@@ -87,7 +87,7 @@ pub(crate) fn filled<E: Pod>(
 pub(crate) trait Item: Pod + PartialEq + Debug {}
 impl<E: Pod + PartialEq + Debug> Item for E {}
 
-/// Who runs what is planned: on the host, or on devices.
+/// Runs planned copies: on the host, or on devices.
 pub(crate) trait Runner {
     fn run<E: Item>(
         &self,
@@ -142,7 +142,7 @@ pub(crate) fn copies<E: Item, const D: usize>(
     Ok(())
 }
 
-/// Random ghost points, which are those of the grid. Collective.
+/// Random ghost points, whose values must be the grid's. Collective.
 pub(crate) fn halos<E: Item, const D: usize>(
     comm: &dyn Comm,
     runner: &impl Runner,

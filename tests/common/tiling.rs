@@ -53,8 +53,8 @@ pub(crate) fn layout<const D: usize>(grid: Grid<D>, ranks: usize, rng: &mut Rng)
     Layout::new(grid, bricks, ranks).unwrap().ordered(rng.order::<D>()).unwrap()
 }
 
-/// A brick per rank: random cuts into at most as many pieces as ranks, which go to random ranks.
-/// The others hold nothing, in various ways.
+/// A brick per rank: random cuts into at most as many pieces as ranks, given to random ranks. The
+/// others hold nothing, in various ways.
 pub(crate) fn tiling<const D: usize>(grid: Grid<D>, ranks: usize, rng: &mut Rng) -> Vec<Brick<D>> {
     let pieces = 1 + rng.below(ranks.min(grid.points()));
     let mut bricks = Vec::with_capacity(ranks);
@@ -66,7 +66,7 @@ pub(crate) fn tiling<const D: usize>(grid: Grid<D>, ranks: usize, rng: &mut Rng)
     bricks
 }
 
-/// Cuts a brick into so many pieces, each of at least one point.
+/// Cuts a brick into `pieces` pieces, each of at least one point.
 fn split<const D: usize>(brick: Brick<D>, pieces: usize, rng: &mut Rng, found: &mut Vec<Brick<D>>) {
     if pieces == 1 {
         return found.push(brick);

@@ -1,4 +1,4 @@
-//! Ranks that do not mean the same messages: they hear of it before anything is sent.
+//! Ranks that do not agree on the messages: they get an error before anything is sent.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,7 +11,7 @@ use super::failures::{culprits, everywhere};
 use super::faulty::{Fault, Switch};
 use super::injected::{BATCH, MEMORY, Setup, Who, bind, bind_with, transform_of_ones};
 
-/// An exchange that tells which messages it is reserved for.
+/// An exchange that records the messages it is reserved for.
 struct Told {
     exchange: Box<dyn Exchanger>,
     traffics: Arc<Mutex<Vec<MessagePlan>>>,
@@ -51,10 +51,10 @@ fn setups(comm: &dyn Comm, exchanges: &[Exchange]) -> impl Iterator<Item = Setup
     })
 }
 
-/// What one rank may have another idea of.
+/// The part of the messages in which one rank differs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Change {
-    /// The length of the last message of the last reshape that has one, by so much.
+    /// The length of the last message of the last reshape that has one, by this number.
     Longer(isize),
     /// That there is one.
     Missing,
@@ -62,14 +62,14 @@ enum Change {
     Chunk,
     /// The same bytes in all, in other messages.
     Shifted,
-    /// Of the last reshape, how many chunks there are; whether messages may be shorter; whether
+    /// For the last reshape: how many chunks there are; whether messages may be shorter; whether
     /// they are there at once.
     Chunks,
     Shorter,
     AtOnce,
 }
 
-/// One rank has another idea of the messages of a plan than the others.
+/// One rank's messages of a plan differ from the others'.
 pub(crate) fn messages(comm: &dyn Comm) -> Result<(), Error> {
     use Change::{AtOnce, Chunk, Chunks, Longer, Missing, Shifted, Shorter};
     let all = [Longer(-1), Longer(1), Longer(1 << 20), Missing, Chunk, Shifted];
@@ -97,7 +97,7 @@ pub(crate) fn messages(comm: &dyn Comm) -> Result<(), Error> {
                 if comm.rank() == culprit {
                     there = make_other(&mut other, out, change);
                 }
-                // Whether there are two messages to be shifted one rank alone knows.
+                // Only one rank can tell whether there are two messages to be shifted.
                 let mut found = [f64::from(there)];
                 comm.allreduce(Reduce::Min, &mut found)?;
                 if found == [0.0] {
@@ -118,7 +118,7 @@ impl Change {
         !matches!(self, Self::Chunks | Self::Shorter | Self::AtOnce)
     }
 
-    /// The error names it, and the rank that has another idea, with what that and the other have.
+    /// The error names the message, and the rank that differs, with both values.
     fn assert_told(self, error: &Error, culprit: usize, out: bool, what: &str) {
         let Error::Disagreement { what: which, rank_a, a, rank_b, b } = error else {
             panic!("{what}: {error:?}");
@@ -152,7 +152,7 @@ impl Change {
     }
 }
 
-/// Makes the change to the messages out, or in; `false` where there is nothing to change.
+/// Makes the change to the messages out, or in; `false` if there is nothing to change.
 fn make_other(traffics: &mut [MessagePlan], out: bool, change: Change) -> bool {
     let last = traffics.last_mut().expect("a reshape");
     match change {
@@ -171,7 +171,7 @@ fn make_other(traffics: &mut [MessagePlan], out: bool, change: Change) -> bool {
                 Change::Missing => drop(list.pop()),
                 Change::Chunk => last.chunk += 1,
                 _ => {
-                    // Of different ranks, the lower of which gets more.
+                    // Two messages of different ranks; the lower rank gets more.
                     let peers = || list.iter().map(|spec| spec.peer);
                     let (low, high) = (peers().min(), peers().max());
                     if low == high {
@@ -206,7 +206,7 @@ pub(crate) fn recipes(comm: &dyn Comm) -> Result<(), Error> {
             assert!(which.starts_with("message"), "{what}: {which}");
             assert!([rank_a, rank_b].contains(&culprit), "{what}: {which}");
         }
-        // All is well with those that agree.
+        // Ranks that agree can transform.
         transform_of_ones(&mut bind(comm, &device, setup)?, setup)?;
     }
     Ok(())

@@ -10,7 +10,7 @@ use fft_core::{
 use thriffty::planning::{Epochs, Reduce};
 use thriffty::{Comm, Error};
 
-/// What goes wrong on a rank.
+/// The fault of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     Nothing,
@@ -18,7 +18,7 @@ pub(crate) enum Fault {
     Window,
     /// It cannot make the memory of one.
     Make,
-    /// It puts beyond the end of others' memory.
+    /// It puts data beyond the end of others' memory.
     Put,
     /// It leaves the epoch with an error, having put nothing.
     Early,
@@ -32,9 +32,9 @@ pub(crate) enum Fault {
     Reserve,
     /// It cannot look into the memory of its host.
     NodeMemory,
-    /// It gets no memory that others can look into.
+    /// It gets no memory that others can access.
     Room,
-    /// No fault: ranks see what they allocate for that alone, as processes do.
+    /// No fault: ranks can access only memory that was allocated for that, like processes.
     Apart,
 }
 
@@ -43,7 +43,7 @@ pub(crate) enum Fault {
 pub(crate) struct Weak {
     pub(crate) comm: Box<dyn Comm>,
     pub(crate) fault: Fault,
-    /// What others drop when they have heard of the failure, which takes all ranks.
+    /// Objects that others drop when they have learned of the failure, which takes all ranks.
     kept: RefCell<Vec<Box<dyn NodeMemory>>>,
 }
 
@@ -57,7 +57,7 @@ pub(crate) fn failure(rank: usize) -> Error {
     Error::Transport { rank, call: "a call", text: "failed on purpose".into() }
 }
 
-/// No memory, where that is the fault.
+/// The error of missing memory, if that is the fault.
 fn lacking(fault: Fault, rank: usize) -> Result<(), Error> {
     match fault {
         Fault::Reserve => Err(Error::Memory { rank, bytes: 1 }),

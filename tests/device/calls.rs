@@ -1,6 +1,6 @@
 //! Calls into CUDA's driver while a plan runs, counted by a library that is loaded before it.
 //!
-//! Nothing is allocated, and the host waits only where `docs/gpu.md` says so. cuFFT's
+//! Nothing is allocated, and the host waits only in the places that `docs/gpu.md` lists. cuFFT's
 //! calls count as well. Without a GPU the test prints why and passes.
 
 mod counting;
@@ -9,7 +9,7 @@ mod ways;
 
 use std::ffi::{c_char, c_void};
 
-use crate::gpu::{gpu, links};
+use crate::gpu::{fetched, gpu, links};
 use counting::{calls, compile, count_in, loaded, refusing};
 use fft_core::Element;
 use thriffty::gpu::DevicePlan;
@@ -122,8 +122,8 @@ fn counted() {
     let at = std::ptr::without_provenance_mut;
     let names = &["cuStreamSynchronize", "cuLaunchKernel", "cuMemAlloc_v2"];
     assert_eq!(calls(names), [0; 3]);
-    // SAFETY: the functions are those of the driver above, which follow pointers to names and
-    // results only.
+    // SAFETY: the functions belong to the driver above, and follow only pointers to names and
+    // results.
     unsafe {
         let get = |name: &[u8]| *sys::culib().get::<*mut c_void>(name).unwrap();
         let init =
@@ -150,7 +150,7 @@ fn counted() {
         type Copy = unsafe extern "C" fn(*mut c_void, *mut c_void, usize, *mut c_void) -> u32;
         let fetch = std::mem::transmute::<*mut c_void, Copy>(get(b"cuMemcpyDtoHAsync_v2\0"));
         let store = std::mem::transmute::<*mut c_void, Copy>(get(b"cuMemcpyHtoDAsync_v2\0"));
-        // Of memory that the driver calls pinned, and of unknown memory.
+        // Copies of memory that the driver calls pinned, and of unknown memory.
         let unpinned = || calls(&["pageable"])[0];
         assert_eq!((fetch(at(100), at(200), 1, at(1)), unpinned()), (1, 0));
         assert_eq!((fetch(at(101), at(200), 1, at(1)), unpinned()), (1, 1));
@@ -161,7 +161,7 @@ fn counted() {
             refusing("cuStreamSynchronize", 1, 700, || [17; 3].map(|n| wait(at(n))));
         assert_eq!((refused, once), ([0, 700, 0], true));
         assert!(!refusing("cuStreamSynchronize", 1, 700, || wait(at(17))).1);
-        // As cuFFT does: the function that looks up is looked up itself.
+        // As in cuFFT, the function for look-ups is looked up itself.
         let find = std::mem::transmute::<*mut c_void, Find>(get(b"cuGetProcAddress_v2\0"));
         let mut found = std::ptr::null_mut();
         let none = std::ptr::null_mut();
@@ -224,12 +224,13 @@ fn check(comm: &dyn Comm, gpu: &Gpu, way: &Way, shape: [usize; 3]) -> Result<(),
     count(comm, plan, way)
 }
 
-/// Transforms that load what they read from other ranks, from 1 MiB per rank on.
+/// Transforms that load their input from other ranks, from 1 MiB per rank on.
 fn check_fetching(comm: &dyn Comm, gpu: &Gpu) -> Result<(), Error> {
     let way = Way { name: "fetched", ..NEAR };
     let draft = Plan::<C2c, 3>::c2c(comm, Grid::new([64, 64, 128])?).exchange(Exchange::P2p);
     let plan = draft.on(gpu).build()?;
-    let [there, back] = [Direction::Forward, Direction::Inverse].map(|way| plan.fetched(way));
+    let [there, back] =
+        [Direction::Forward, Direction::Inverse].map(|way| fetched(plan.operations(way)));
     let what = format!("{there} and {back} reshapes take no pass of {}", plan.recipe());
     assert!(there > 0 && back > 0 || !links(gpu), "{what}");
     if comm.rank() == 0 {

@@ -32,7 +32,7 @@ fn times<K: Transform>(v: K::Spectral, by: Complex<f64>) -> K::Spectral {
     v[0]
 }
 
-/// Whether a rank's field equals that of the host up to rounding.
+/// Whether a rank's field equals the host's up to rounding.
 fn same<S: Side, K: Transform, const D: usize>(
     what: &str,
     found: &Field<S, K, D>,
@@ -111,7 +111,7 @@ where
     Ok(())
 }
 
-/// Operators and products of fields on the device are those of the host.
+/// Operators and products of fields on the device equal the host's.
 fn operators<K: Make, const D: usize>(
     comm: &dyn Comm,
     gpu: &Gpu,

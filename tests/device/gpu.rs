@@ -6,7 +6,7 @@ use thriffty::gpu::cudarc::cufft;
 use thriffty::gpu::cudarc::driver::CudaContext;
 use thriffty::gpu::{Fft, FftPlan, FftRun, Gpu, GpuError};
 
-/// The first GPU, if cuFFT is there; otherwise prints why not.
+/// The first GPU, if cuFFT is available; otherwise prints why not.
 pub(crate) fn gpu() -> Option<Gpu> {
     static GPU: OnceLock<Option<Gpu>> = OnceLock::new();
     let probe = || {
@@ -39,7 +39,7 @@ pub(crate) fn few() -> bool {
     std::env::var_os("THRIFFTY_FEW").is_some()
 }
 
-/// Whether cuFFT links functions, and so loads what it reads from other ranks.
+/// Whether cuFFT links functions, so that it can load its input from other ranks.
 #[allow(dead_code, reason = "not every test has plans that fetch")]
 pub(crate) fn links(gpu: &Gpu) -> bool {
     static LINKS: OnceLock<bool> = OnceLock::new();
@@ -57,4 +57,17 @@ fn tried(gpu: &Gpu) -> bool {
         );
     }
     links
+}
+
+/// Reshapes that take no pass, because the transforms after them read from other ranks.
+#[allow(dead_code, reason = "as above")]
+pub(crate) fn fetched(operations: &[String]) -> usize {
+    let takes_none = |text: &&String| text.contains("fused by load") || text.contains("; exchange");
+    operations.iter().filter(takes_none).count()
+}
+
+/// Whether a reshape takes no pass, because the transforms before it write to other ranks.
+#[allow(dead_code, reason = "as above")]
+pub(crate) fn stores(operations: &[String]) -> bool {
+    operations.iter().any(|text| text.contains("fused by store"))
 }

@@ -41,7 +41,7 @@ fn check(
     }
     assert_eq!(report.source, Source::Measured);
     assert!(timed > 0 && report.chosen().measured().is_some(), "{report}");
-    // Four ranks can go by slabs or by pencils, whether or not there was time for both.
+    // Four ranks can use slabs or pencils, whether or not there was time for both.
     assert!(ranks < 4 || report.rows.len() > 1, "{report}");
     assert_eq!(report.chosen().recipe, plan.recipe().to_string());
     if let Some(exchange) = exchange.filter(|_| ranks > 1) {
@@ -85,7 +85,7 @@ fn wisdom_of_a_device_is_for_that_device() {
         let again = wisdom().on(&gpu).build()?;
         assert_eq!(again.report().source, Source::Wisdom);
         assert_eq!(again.recipe().to_string(), measured.recipe().to_string());
-        // The host, and another way to send, have none.
+        // There is none for the host, nor for another transport.
         assert_eq!(wisdom().build()?.report().source, Source::Model);
         let staged = wisdom().on(&gpu).transport(GpuTransport::HostStaged).build()?;
         assert_eq!(staged.report().source, Source::Model);

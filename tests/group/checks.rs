@@ -86,8 +86,8 @@ fn ranks_that_leave(world: &dyn Comm) -> Result<(), Error> {
     leaving::kept_by_one(world)
 }
 
-/// More shared memory than there is, wanted by one rank, is refused on all, and not when it is
-/// touched.
+/// If one rank requests more shared memory than there is, all ranks get an error at once, not when
+/// the memory is touched.
 fn more_than_can_be_shared(world: &dyn Comm) -> Result<(), Error> {
     let Some(mut node_memory) = world.node_memory()? else { return Ok(()) };
     let bytes = if world.rank() + 1 == world.size() { 1 << 46 } else { 100 };

@@ -11,14 +11,14 @@ use crate::processes;
 use crate::sockets::SocketGroup;
 
 const RANKS: usize = 4;
-/// Transforms there and back in all, and at least so many after the end.
+/// Transforms there and back in all, and at least this number after the end.
 const TRANSFORMS: usize = 100;
 const AFTER: usize = 20;
 /// The rank that is killed, and the transform from which on it may be.
 const VICTIM: usize = 2;
 const LAST: usize = 50;
 
-/// Runs four processes, of which one is killed and the others must go on.
+/// Runs four processes; one is killed and the others must go on.
 fn three_go_on(test: &str, exchange: Exchange) {
     let ended = processes::run(RANKS, test, &exchange.to_string());
     for (rank, status) in ended.into_iter().enumerate() {
@@ -59,7 +59,7 @@ fn two_hosts_without_messages() {
     survive(1, |group, rank| group.on_host(rank % 2));
 }
 
-/// Transforms, first with three others and then with two, of which some may have completed so many
+/// Transforms, first with three others and then with two, some of which may have completed `more`
 /// more.
 fn survive(more: usize, placed: impl Fn(SocketGroup, usize) -> SocketGroup) {
     let exchange: Exchange = processes::told().parse().expect("an exchange");
@@ -111,7 +111,7 @@ fn there_and_back(plan: &mut Plan<C2c, 3>, number: usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// Transforms until one fails, which later calls do in the same way.
+/// Transforms until one fails; later calls must fail in the same way.
 fn until_it_fails(comm: &GroupComm, exchange: Exchange) -> (usize, Error) {
     let mut plan = plan(comm, exchange).expect("a plan of four");
     for number in 0.. {

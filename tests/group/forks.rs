@@ -1,4 +1,4 @@
-//! What a process does besides transforms: it forks, or has no file to spare.
+//! Processes that do more than transforms: they fork, or have no file descriptor to spare.
 
 use std::ffi::c_int;
 

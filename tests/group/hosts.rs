@@ -1,4 +1,4 @@
-//! Groups of several hosts. All processes are on one machine, so that they pretend.
+//! Groups of several hosts, which are simulated, because all processes are on one machine.
 
 use fft_core::MessagePlan;
 use thriffty::group::GroupComm;
@@ -26,7 +26,7 @@ fn on_all_hosts(test: &str) {
     }
 }
 
-/// In a process: the group, on the hosts that the test was told.
+/// In a process: the group, on the hosts in the text for the test.
 fn world(has_messages: bool) -> GroupComm {
     let hosts: Vec<usize> =
         processes::told().split(',').map(|host| host.parse().expect("a number")).collect();
@@ -53,7 +53,7 @@ fn with_messages() {
             transforms(comm, exchange, memory)?;
         }
         sums(comm)?;
-        // Of the hosts those that are least alike.
+        // Only the hosts that are least alike.
         if comm.size() == 3 {
             lossy::all(comm, Memory::Ample)?;
             arrays::all(comm)?;
@@ -87,7 +87,7 @@ fn device_messages() {
         let messages = message_plan(&comm, 0, 1, &[memory(1, true), memory(1, true)]);
         let shorter = MessagePlan { shorter: true, ..messages };
         assert!(!made.takes_message_buffers(&shorter), "of unknown length");
-        // One rank without them is enough for none.
+        // If one rank has none, no rank uses them.
         let mixed = group("mixed");
         let mixed = if rank == 1 { mixed } else { mixed.with_device_messages() };
         let comm = GroupComm::new(mixed)?;
@@ -173,7 +173,7 @@ fn encoded(comm: &dyn Comm) -> Done {
     Ok(())
 }
 
-/// The planner offers only what there is, by the model and by the clock.
+/// The planner considers only available exchanges, by the model and by the clock.
 fn chosen(comm: &dyn Comm) -> Done {
     let budget = std::time::Duration::from_millis(200);
     for tuning in [Tuning::Model, Tuning::Measure { budget }] {

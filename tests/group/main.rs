@@ -1,5 +1,5 @@
-//! All that is tested with a process group: tests start this very program again as several
-//! processes, which are connected by sockets and where only the body that they name runs.
+//! All tests with a process group. Tests start this program again as several processes, which are
+//! connected by sockets and run only the named body.
 #![cfg(target_os = "linux")]
 
 #[path = "../common/mod.rs"]

@@ -8,8 +8,8 @@ use std::time::Duration;
 use crate::common::again;
 use crate::sockets::SocketGroup;
 
-/// How often processes are looked after, and how many looks they may take: 100 seconds. Looks are
-/// counted and not the time, which goes on while all of this is stopped.
+/// The time between looks at the processes, and how many looks they may take: 100 seconds. Looks
+/// are counted instead of time, because time goes on while everything is stopped.
 const POLL: Duration = Duration::from_millis(20);
 const PATIENCE: usize = 5000;
 
@@ -21,14 +21,14 @@ const RANKS: &str = "THRIFFTY_TEST_RANKS";
 const FOLDER: &str = "THRIFFTY_TEST_FOLDER";
 const TOLD: &str = "THRIFFTY_TEST_TOLD";
 
-/// Runs the ignored test of this name as so many processes, which must end, and well.
+/// Runs the ignored test of this name as `ranks` processes, which must end with success.
 pub(crate) fn must_succeed(ranks: usize, test: &str, told: &str) {
     for (rank, status) in run(ranks, test, told).into_iter().enumerate() {
         assert!(status.success(), "{test} {told}: rank {rank} of {ranks}: {status}");
     }
 }
 
-/// Runs the ignored test of this name as so many processes, which must end.
+/// Runs the ignored test of this name as `ranks` processes, which must end.
 pub(crate) fn run(ranks: usize, test: &str, told: &str) -> Vec<ExitStatus> {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -65,7 +65,7 @@ pub(crate) fn place() -> [usize; 2] {
     [RANK, RANKS].map(|name| variable(name).parse().expect("a number"))
 }
 
-/// In a process: what the test was told.
+/// In a process: the text for the test.
 pub(crate) fn told() -> String {
     variable(TOLD)
 }

@@ -27,7 +27,7 @@ pub(crate) struct SocketGroup {
 }
 
 impl SocketGroup {
-    /// The group of these processes, of which this is `own`. Collective.
+    /// The group of these processes; this one is `own`. Collective.
     pub(crate) fn connect(folder: &Path, name: &str, members: &[usize], own: usize) -> Self {
         let path = |member: usize| folder.join(format!("{name}-{member}"));
         let rank = members.iter().position(|member| *member == own).expect("a member");
@@ -126,7 +126,7 @@ fn split<'b>(bytes: &'b mut [u8], parts: &[(usize, usize)]) -> Vec<&'b mut [u8]>
     found
 }
 
-/// Of memory that the host can copy to and from.
+/// For memory that the host can copy to and from.
 impl DeviceMessages for SocketGroup {
     fn alltoallv(
         &self,

@@ -16,7 +16,7 @@ fn the_counter_counts() {
     assert_eq!(calls(allocate), Ok(2));
 }
 
-/// So large that it goes in chunks, of which a few are under way at once.
+/// Data so large that it is sent in chunks, a few of which are under way at once.
 fn large(comm: &dyn Comm, exchange: Exchange) -> Result<(), Error> {
     let case = Case::new([132, 64, 63], [Kind::C2C; 3]).exchange(exchange);
     check::<C2c<f64>, 3>(comm, &case)?;

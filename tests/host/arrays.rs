@@ -288,7 +288,7 @@ fn faults_of_one_rank_are_errors_of_all() {
     }
     let found = text(2, &|comm| copy(comm, data.batch(1 + comm.rank()), &[], &[]).map(drop));
     assert!(found.contains("the ranks disagree on the data of a copy"), "{found}");
-    // A rank that leaves is an error of the others.
+    // A rank that leaves is an error on the others.
     let found = thriffty::threads(3, |comm| {
         let rows = Subarray::dense(Brick { lo: [comm.rank(), 0], hi: [comm.rank() + 1, 4] });
         let data = GridData::of::<f64>(Grid::new([3, 4])?);

@@ -1,4 +1,5 @@
-//! Plans whose types are values: they do what those with types do, and refuse what has none.
+//! Plans whose types are values: they do the same as plans with types, and refuse impossible
+//! combinations.
 
 use bytemuck::{cast_slice, cast_slice_mut};
 use thriffty::planning::{
@@ -179,7 +180,7 @@ fn drafts_of_other_numbers_of_axes_are_refused() {
     assert_eq!(found.unwrap(), [expected; 3]);
 }
 
-/// A shape that is none is an error of all ranks, as any other option.
+/// An invalid shape is an error on all ranks, like any other option.
 #[test]
 fn shapes_without_points_are_refused_when_the_plan_is_made() {
     let found = thriffty::threads(2, |comm| {

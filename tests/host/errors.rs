@@ -1,5 +1,5 @@
-//! Errors are collective: what goes wrong on one rank is the same error on all of them, and nobody
-//! waits forever for a rank that is gone.
+//! Errors are collective: a failure on one rank is the same error on all of them, and nobody waits
+//! forever for a rank that has left.
 
 use std::sync::{Barrier, Mutex};
 
@@ -53,7 +53,7 @@ fn nonsense() {
 
 type Answer = Result<(), Error>;
 
-/// What every rank got, `None` from one that panicked.
+/// The result of every rank, `None` if it panicked.
 fn answers(
     name: &'static str,
     ranks: usize,
@@ -200,22 +200,22 @@ fn ranks_that_have_other_recipes_are_an_error_for_all_when_the_plan_is_made() {
     on_all_ranks("unequal recipes", unequal::recipes);
 }
 
-/// Whether a rank comes to where it is to panic.
+/// Whether a rank reaches the place where it should panic.
 fn panics(how: Fault, setup: Setup, culprit: usize, hosts: &[usize]) -> bool {
     let shares = setup.exchange == Exchange::Shared;
     match (how, setup.who) {
         (_, Who::Next) if shares => false,
         (Fault::PanicEarly, Who::Next) => culprit == 0,
         (_, Who::Next) => culprit + 1 == hosts.len(),
-        // Where all share memory there are no messages.
+        // If all share memory, there are no messages.
         (Fault::PanicEarly, _) => !shares || hosts.iter().any(|host| *host != hosts[0]),
         _ => true,
     }
 }
 
-/// One rank panics in an exchange, and those that miss it are missed by others. All are told so by
-/// the transform that it panics in, while all plans are alive: that these are dropped would tell,
-/// too.
+/// One rank panics in an exchange, and others miss the ranks that miss it. All get the error from
+/// the transform in which it panics, while all plans are alive, because dropping a plan would cause
+/// one, too.
 #[test]
 fn a_rank_that_panics_in_an_exchange_is_a_transport_error_for_all_others_at_once() {
     let several = [&[0, 1, 1][..], &[0, 0, 1, 1], &[0, 1, 0, 1], &[0, 0, 2, 2, 2, 1]];

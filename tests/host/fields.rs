@@ -30,7 +30,7 @@ fn points_have_global_indices() {
     .unwrap();
 }
 
-/// Derivatives and Poisson's equation of waves, whose results are known.
+/// Derivatives and Poisson's equation of waves, whose results have formulas.
 #[test]
 fn waves_are_derived_and_solved_for() {
     let lengths = [3.0, 2.0];

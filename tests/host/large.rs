@@ -1,4 +1,4 @@
-//! Data so large that it goes in chunks by default, of which a few are under way at once: over
+//! Data so large that it is sent in chunks by default, a few of which are under way at once: over
 //! threads.
 
 use crate::common::check::{Case, Make, check};
@@ -6,7 +6,7 @@ use crate::common::on_hosts;
 use thriffty::planning::{Exchange, Recipe};
 use thriffty::{C2c, Comm, Error, Kind, R2c};
 
-/// Bytes that the same takes in whole messages: in chunks that are larger than all data.
+/// Bytes of the same plan with whole messages, in chunks that are larger than all data.
 fn whole<K: Make>(comm: &dyn Comm, case: &Case<3>) -> Result<usize, Error> {
     let case = case.clone().exchange(Exchange::P2p);
     let mut problem = case.plan::<K>(comm)?.recipe().problem().clone();
@@ -15,7 +15,7 @@ fn whole<K: Make>(comm: &dyn Comm, case: &Case<3>) -> Result<usize, Error> {
     Ok(case.exactly(recipe).plan::<K>(comm)?.workspace_bytes())
 }
 
-/// Results are those of the definition, in less memory than whole messages take.
+/// Results match the definition, in less memory than whole messages take.
 fn streamed<K: Make>(comm: &dyn Comm, case: &Case<3>) -> Result<(), Error> {
     check::<K, 3>(comm, case)?;
     let (plan, whole) = (case.plan::<K>(comm)?, whole::<K>(comm, case)?);
@@ -23,8 +23,8 @@ fn streamed<K: Make>(comm: &dyn Comm, case: &Case<3>) -> Result<(), Error> {
     let [input, output] =
         [plan.input_len() * size_of::<K::Physical>(), plan.output_len() * size_of::<K::Spectral>()];
     assert!(found + input.max(output) / 8 < whole, "{found} bytes, {whole}: {case:?}");
-    // Complex data is in one place beside the output. A tile of a chunk, and what is under way:
-    // some of each chunk stays here.
+    // Complex data is in one place besides the output. A tile of a chunk, and the chunks under way,
+    // some part of which stays here.
     let bound = output + output / 4 + (1 << 19) + (1 << 16);
     assert!(input != output || found <= bound, "{found} bytes, {bound} allowed: {case:?}");
     Ok(())

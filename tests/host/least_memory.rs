@@ -1,4 +1,4 @@
-//! Plans with [`Memory::Least`], and those of shared arrays, over threads.
+//! Plans with [`Memory::Least`], and plans with shared arrays, over threads.
 
 use std::time::Duration;
 
@@ -33,8 +33,8 @@ fn arrays_that_are_shared() {
     on_all_ranks(arrays::all);
 }
 
-/// Threads that see no arrays but their own, as processes do: what no other transforms stays in the
-/// output.
+/// Threads that can access no arrays but their own, like processes: the data that no other rank
+/// transforms stays in the output.
 #[test]
 fn ranks_with_memory_of_their_own() {
     on_all_ranks(|comm| {
@@ -45,7 +45,7 @@ fn ranks_with_memory_of_their_own() {
     });
 }
 
-/// Ranks that run different directions get the same error, and the next run is well.
+/// Ranks that run different directions get the same error, and the next run succeeds.
 #[test]
 fn ranks_with_memory_of_their_own_that_disagree() {
     thriffty::threads(3, |comm| {
@@ -63,7 +63,7 @@ fn ranks_with_memory_of_their_own_that_disagree() {
 }
 
 /// From pencils to pencils, half a spectrum is made in the first pass across ranks, and transposed
-/// back in the last, where callers' arrays are seen and memory is not to be little.
+/// back in the last, if callers' arrays can be accessed and least memory is not set.
 #[test]
 fn half_a_spectrum_takes_no_pass_of_its_own() {
     for (memory, passes) in [(Memory::Ample, 2), (Memory::Least, 0)] {
@@ -81,7 +81,7 @@ fn half_a_spectrum_takes_no_pass_of_its_own() {
 #[test]
 fn also_on_several_hosts() {
     let bodies = [little::right, little::bounded, arrays::all];
-    // Each with another kind of hosts, as each takes long.
+    // Each with another kind of hosts, because each takes long.
     for (hosts, body) in HOSTS.into_iter().zip(bodies.into_iter().cycle()) {
         on_hosts(hosts, |comm| body(&comm));
     }
@@ -106,8 +106,8 @@ fn ranks_that_disagree_are_told() {
     }
 }
 
-/// The tuner makes exchanges as plans do. Threads as if each had a host of its own, of which parts
-/// are uneven.
+/// The tuner makes exchanges as plans do. The ranks are threads that act as if each had a host of
+/// its own, with uneven parts.
 #[test]
 fn what_the_clock_chooses_is_as_little() {
     for ranks in [2, 3, 4] {
@@ -118,7 +118,7 @@ fn what_the_clock_chooses_is_as_little() {
             let mut plan = draft.memory(Memory::Least).tuning(tuning).build()?;
             let mut data = vec![Default::default(); plan.in_place_len()];
             let bytes = size_of_val(&data[..]);
-            // Of parts so small messages of a few chunks are as much again.
+            // With parts this small, messages of a few chunks take as much again.
             assert!(
                 plan.workspace_bytes() < 2 * bytes + (1 << 17),
                 "{} of {bytes}",

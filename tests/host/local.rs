@@ -32,7 +32,7 @@ fn distance(a: &[f64], b: &[f64]) -> f64 {
     norm(&mut a.iter().zip(b).map(|(a, b)| a - b)) / norm(&mut a.iter().copied()).max(1e-300)
 }
 
-/// Both directions beside those of a plan of one rank.
+/// Both directions, compared with a plan of one rank.
 fn check(
     grid: DynGrid,
     transform: DynTransform,

@@ -1,4 +1,4 @@
-//! All that is tested on the host alone: ranks are threads, and neither MPI nor CUDA is needed.
+//! All tests on the host alone: ranks are threads, and neither MPI nor CUDA is needed.
 
 #[path = "../common/allocations.rs"]
 mod allocations;

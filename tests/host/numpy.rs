@@ -1,5 +1,5 @@
-//! NumPy and SciPy as outside witnesses. `THRIFFTY_PYTHON` names a Python that has both; without it
-//! the test prints "skipped".
+//! NumPy and SciPy as independent oracles. `THRIFFTY_PYTHON` names a Python that has both; without
+//! it the test prints "skipped".
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -43,7 +43,7 @@ impl Drop for Scratch {
     }
 }
 
-/// What Python is to compute, and what was computed here.
+/// The expressions for Python, and the results computed here.
 #[derive(Default)]
 struct Jobs {
     lines: Vec<String>,

@@ -1,4 +1,4 @@
-//! Ranges of NVTX, as a profiler that listens to a process gets them.
+//! Ranges of NVTX, as a profiler attached to a process gets them.
 
 use std::fs;
 use std::process::Command;

@@ -175,7 +175,7 @@ fn what_does_not_fit_is_an_error_on_every_rank() {
     .unwrap();
 }
 
-/// The spectrum stays where the last transform leaves it: one exchange less between slabs.
+/// The spectrum stays where the last transform leaves it, which saves an exchange between slabs.
 #[test]
 fn transposed_outputs_cost_fewer_exchanges() {
     for ranks in [2, 3, 4] {
@@ -202,7 +202,7 @@ fn transposed_outputs_cost_fewer_exchanges() {
 }
 
 /// The potential of a Gaussian charge in open space converges to its formula with the square of the
-/// spacing, whatever the bricks; that of points far away is exact.
+/// spacing, whatever the bricks; the potential of points far away is exact.
 #[test]
 fn potentials_in_open_space_converge() {
     let error = |n: usize, ranks: usize| {

@@ -1,5 +1,5 @@
-//! What is true of every transform, over random bricks: impulses, constants, linearity, shifts,
-//! Parseval's theorem, symmetry. No oracle is needed to know these.
+//! Properties of every transform, over random bricks: impulses, constants, linearity, shifts,
+//! Parseval's theorem, symmetry. They need no oracle.
 
 use std::f64::consts::TAU;
 
@@ -82,8 +82,8 @@ fn impulse<const D: usize>(s: &Setting<D>) -> Checked {
     let found = spectrum::<C2c<f64>, D>(s.ranks, &s.case([Kind::C2C; D]), &x);
     let wave = |k| phase(s.shape, index(s.shape, k), index(s.shape, at));
     let expected: Vec<_> = (0..s.points()).map(wave).collect();
-    // Every element by itself, not only their norm: nothing large hides an error here. A factor of
-    // 2 is for the largest of them, one is for the phase that it is compared with.
+    // Every element by itself, not only their norm, so that no large element hides an error. A
+    // factor of 2 is for the largest of them, another one for the phase that it is compared with.
     for (found, expected) in found.iter().zip(&expected) {
         prop_assert!((found - expected).norm() <= 3.0 * s.bound(), "{found}, not {expected}");
     }
@@ -109,7 +109,7 @@ fn linearity<const D: usize>(s: &Setting<D>) -> Checked {
         |x: &[C64], y: &[C64]| -> Vec<_> { x.iter().zip(y).map(|(x, y)| a * x + b * y).collect() };
     let (one, two) = (transform(&x), transform(&y));
     let separate = mix(&one, &two);
-    // Errors of the parts count as much as the parts do, however much of them cancels.
+    // Errors of the parts count as much as the parts, however much of them cancels.
     let parts = a.norm() * norm(&one) + b.norm() * norm(&two);
     let error = distance(&transform(&mix(&x, &y)), &separate) / parts;
     prop_assert!(error <= 2.0 * s.bound(), "error {error:.2e} relative to both parts");
@@ -134,7 +134,7 @@ fn shift<const D: usize>(s: &Setting<D>) -> Checked {
     close(&spectrum::<R2c<f64>, D>(s.ranks, &case, &moved), &expected, 2.0 * s.bound())
 }
 
-/// Energy is kept. Of a halved axis the modes that stand for their mirror images too count twice.
+/// Energy is kept. Along a halved axis, modes that also stand for their mirror images count twice.
 fn parseval<const D: usize>(s: &Setting<D>) -> Checked {
     let case = s.case(s.halving());
     let x: Vec<f64> = random(s.points(), s.seed);

@@ -1,4 +1,4 @@
-//! A communicator that remembers what collectives it was asked for.
+//! A communicator that records the calls of its collectives.
 
 use std::sync::{Arc, Mutex};
 
@@ -20,7 +20,7 @@ impl Recorded {
         Ok(Self { comm: comm.dup()?, record: Arc::default() })
     }
 
-    /// What was called since this was asked last.
+    /// The calls since the last call of this function.
     pub(crate) fn take(&self) -> Vec<Call> {
         std::mem::take(&mut self.record.lock().unwrap())
     }

@@ -25,7 +25,7 @@ impl<const D: usize> Lens<D> {
         Problem::spectral_grid(Grid::new(modes).unwrap(), self.kinds).shape().array()
     }
 
-    /// Of a kept mode, its place among those of the whole transform; none for the middle one.
+    /// The place of a kept mode in the whole transform; none for the middle one.
     fn mode(&self, axis: usize, index: usize) -> Option<usize> {
         let (n, modes) = (self.transform[axis], self.modes[axis]);
         let negative = self.kinds[axis] == Kind::C2C && index >= modes.div_ceil(2);
@@ -112,7 +112,7 @@ fn check<K: Make, const D: usize>(
     let forward = all(Direction::Forward, &widen(&x), points(lens.points));
     let inverse = all(Direction::Inverse, &widen(&y), points(spectral));
     let what = format!("rank {rank} of {ranks}, {memory}, {lens:?}, {}", plan.recipe());
-    // Errors are those of whole transforms, of which little may be kept.
+    // Errors are relative to whole transforms, of which only a small part may be kept.
     let root = (lens.transform.iter().product::<usize>() as f64).sqrt();
     let sizes = [norm(&widen(&x)) * root, norm(&widen(&y)) / root];
     let close = |found: Vec<C64>, size: f64, part: Vec<C64>, way: &str| {

@@ -35,7 +35,7 @@ proptest! {
     }
 }
 
-/// A projected flow has no divergence by the scheme, as differences of neighbours have it.
+/// A projected flow has no divergence by the scheme, computed from differences of neighbours.
 #[test]
 fn projected_flows_have_no_discrete_divergence() {
     let shape = [6, 5, 8];

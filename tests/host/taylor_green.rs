@@ -1,5 +1,5 @@
-//! The flow of `examples/taylor_green` on a small grid: what equations, ranks and checkpoints
-//! promise.
+//! The flow of `examples/taylor_green` on a small grid: properties of the equations, of ranks and
+//! of checkpoints.
 
 use std::f64::consts::TAU;
 
@@ -32,7 +32,7 @@ fn flow(world: &dyn Comm) -> Result<Flow<OnHost>, Error> {
     flow_of(world, flow::modes(N))
 }
 
-/// A flow whose spectra have so many modes along each axis.
+/// A flow whose spectra have `modes` modes along each axis.
 fn flow_of(world: &dyn Comm, modes: usize) -> Result<Flow<OnHost>, Error> {
     let draft = thriffty::r2c(world, [N; 3]).batch(3).modes([modes; 3]);
     let plan = draft.transposed_output(true).build()?;
@@ -41,7 +41,7 @@ fn flow_of(world: &dyn Comm, modes: usize) -> Result<Flow<OnHost>, Error> {
     Ok(flow)
 }
 
-/// The means of every rank, after so many steps each.
+/// The means of every rank, after each of these numbers of steps.
 fn after<const S: usize>(ranks: usize, steps: [usize; S]) -> [Means; S] {
     let found = thriffty::threads(ranks, |world| {
         let mut flow = flow(&world)?;
@@ -183,7 +183,7 @@ fn steps_allocate_nothing() {
     }
 }
 
-/// At the time 0 the vorticity in the plane is known, and brighter pixels have more of it.
+/// At the time 0 the vorticity in the plane has a formula, and brighter pixels have more of it.
 #[test]
 fn the_picture_shows_the_vorticity() {
     let folder = tempfile::tempdir().unwrap();

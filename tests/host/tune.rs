@@ -1,4 +1,4 @@
-//! Plans that were tuned: that they compute the same, and what they remember.
+//! Tests of tuned plans: they compute the same, and save wisdom.
 
 use std::path::Path;
 use std::time::Duration;
@@ -82,7 +82,7 @@ fn a_recipe_that_was_printed_is_found_again_and_others_are_refused() {
             let other = draft(&comm, Tuning::Recipe(text)).exchange(Exchange::Alltoallv).build();
             assert_eq!(other.err().map(|error| error.kind()), Some(ErrorKind::Argument));
         }
-        // What loses bits must be asked for.
+        // Lossy encodings must be requested.
         let lossy = draft(&comm, Tuning::Model).wire(Wire::F32).build().unwrap();
         let text = lossy.recipe().to_string();
         let error = draft(&comm, Tuning::Recipe(text.clone())).build().err().unwrap();
@@ -111,7 +111,7 @@ fn with_a_tolerance_the_wire_may_be_raw_where_that_is_faster() {
     });
 }
 
-/// What is chosen with this wisdom, on every rank.
+/// The choice with this wisdom, on every rank.
 fn with_wisdom(hosts: &[usize], path: &Path) -> (Source, String) {
     let mut found = threads_on(hosts, |comm| {
         let plan = draft(&comm, Tuning::Wisdom(path.into())).build().unwrap();
@@ -132,10 +132,10 @@ fn wisdom_is_used_where_it_was_made_and_ignored_elsewhere() {
     let saved = threads_on(&hosts, |comm| {
         let plan = draft(&comm, SHORT).build().unwrap();
         plan.save_wisdom(&path).unwrap();
-        // Of another transform, into the same file.
+        // An entry of another transform, in the same file.
         let other = Plan::<C2c, 2>::c2c(&comm, Grid::new([6, 7]).unwrap()).tuning(SHORT);
         other.build().unwrap().save_wisdom(&path).unwrap();
-        // Of the other precision, next to that of this one.
+        // An entry of the other precision, next to the one of this precision.
         let single = draft(&comm, SHORT).precision::<f32>();
         single.build().unwrap().save_wisdom(&path).unwrap();
         (plan.recipe().to_string(), plan.report().chosen().chunk)
@@ -144,7 +144,7 @@ fn wisdom_is_used_where_it_was_made_and_ignored_elsewhere() {
     threads_on(&hosts, |comm| {
         let plan = draft(&comm, Tuning::Wisdom(path.clone())).build().unwrap();
         assert_eq!(plan.report().chosen().chunk, saved[0].1);
-        // Of another problem: another exchange asked for, another batch.
+        // Other problems: another exchange requested, another batch.
         for other in [draft(&comm, Tuning::Wisdom(path.clone())).batch(2), {
             draft(&comm, Tuning::Wisdom(path.clone())).exchange(Exchange::P2p)
         }] {

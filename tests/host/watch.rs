@@ -5,8 +5,9 @@ use std::time::Duration;
 
 /// How often a scenario is looked after.
 const POLL: Duration = Duration::from_millis(100);
-/// How many looks it may take: 20 seconds. What is right takes milliseconds; what hangs, forever.
-/// Looks are counted and not the time, which goes on while the whole program is stopped.
+/// How many looks it may take: 20 seconds. A correct call takes milliseconds; one that hangs,
+/// forever. Looks are counted instead of time, because time goes on while the whole program is
+/// stopped.
 const PATIENCE: usize = 200;
 
 /// Runs a scenario on a thread of its own and returns what it returns.

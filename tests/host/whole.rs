@@ -6,7 +6,7 @@ use thriffty::Comm;
 use crate::common::check::{Case, Make};
 use crate::common::data::{cut, paste, random};
 
-/// The spectrum of whole arrays, computed by so many ranks.
+/// The spectrum of whole arrays, computed by `ranks` ranks.
 pub(crate) fn forward<K: Make, const D: usize>(
     ranks: usize,
     case: &Case<D>,
@@ -27,7 +27,7 @@ pub(crate) fn forward<K: Make, const D: usize>(
     whole
 }
 
-/// The data that has this spectrum, computed by so many ranks.
+/// The data that has this spectrum, computed by `ranks` ranks.
 pub(crate) fn inverse<K: Make, const D: usize>(
     ranks: usize,
     case: &Case<D>,

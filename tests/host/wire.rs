@@ -1,5 +1,5 @@
-//! What encoded messages do to a transform: nothing where every bit arrives, and otherwise no more
-//! than was promised and no other than was reported.
+//! The effect of encoded messages on a transform: none if encoding is lossless, and otherwise
+//! errors within the promise and as reported.
 
 use crate::common::check::{Case, Make};
 use crate::common::data::{C64, random};
@@ -68,8 +68,7 @@ fn a_strict_tolerance_is_kept_whatever_the_data() {
     }
 }
 
-/// Cosine and sine transforms are not unitary up to a factor, and single precision has fewer bits
-/// to give.
+/// Cosine and sine transforms are not unitary up to a factor, and single precision has fewer bits.
 #[test]
 fn every_kind_and_precision_has_its_bound() {
     let kinds = Kind::ALL.into_iter().filter(|kind| kind.is_real());
@@ -155,7 +154,7 @@ fn bounded<K: Make>(
     tolerance: Tolerance,
 ) -> Result<usize, Error> {
     let double = size_of::<K::Real>() == 8;
-    // Single precision has no more than that to give.
+    // Single precision cannot do better.
     let tolerance = match (double || tolerance.value() > 1e-5, tolerance.is_strict()) {
         (true, _) => tolerance,
         (false, true) => Tolerance::relative(1e-4)?.strict(),
@@ -174,7 +173,7 @@ fn bounded<K: Make>(
         let (error, reported) = pair.lost(seed as u64, field)?;
         let what =
             format!("{name} {case:?} {direction:?} {wire} {tolerance}: {error:e}, {reported:?}");
-        // Beyond what squares can hold nothing is promised but by a tolerance.
+        // If squares overflow, only a tolerance promises anything.
         assert!(reported.bound.is_nan() || error <= reported.bound, "{what}");
         assert!(reported.estimate.is_nan() || reported.estimate <= reported.bound, "{what}");
         if wire == Wire::Tolerance && tolerance.is_strict() {
@@ -227,7 +226,7 @@ fn a_tolerance_is_kept_by_small_messages_that_are_all_alike() {
     }
 }
 
-/// Every bit arrives by default, with a lossless wire, and on the ranks of one host.
+/// Messages are lossless by default, with a lossless wire, and between ranks of one host.
 #[test]
 fn nothing_is_lost_unasked() {
     for exchange in Exchange::ALL {
@@ -325,7 +324,7 @@ fn zeros_and_what_is_not_finite() {
                 let (_, reported) = pair.lost(1, field)?;
                 assert!(reported.estimate.is_nan() && reported.bound.is_nan());
             }
-            // The next one is as if nothing had been.
+            // The next transform is not affected.
             let (error, _) = pair.lost(1, |_, x| x)?;
             assert!(error > 8e-4 * if option.is_strict() { 0.1 } else { 1.0 } && error <= 1e-3);
             Ok::<_, Error>(())
@@ -334,8 +333,8 @@ fn zeros_and_what_is_not_finite() {
     }
 }
 
-/// Sizes are known before there is any data, or are told with the messages: no collective is spent
-/// on them.
+/// Sizes follow from the plan, or are sent with the messages, so that no collective is needed for
+/// them.
 #[test]
 fn sizes_of_messages_take_no_collective() {
     let fixed = ["raw", "f32", "f16", "bf16", "mantissa:20", "bits:2", "bits:12", "bits:33"];
@@ -366,8 +365,8 @@ fn sizes_of_messages_take_no_collective() {
             }
             let what = format!("{wire} {exchange}");
             let count = |name| runs[0].1.iter().filter(|(call, _)| *call == name).count();
-            // Whether all slices are right, whether all went well; what was lost, and of what norm,
-            // which a tolerance wants to know before.
+            // Whether all slices are right, and whether all went well; the error, and the norm,
+            // which a tolerance needs first.
             let reductions = match wire {
                 "raw" | "lossless" => 2,
                 "tolerance" => 4,
@@ -396,11 +395,11 @@ fn sizes_of_messages_take_no_collective() {
 /// Bytes of the scratch of codecs, one for each of two reshapes each way.
 const CODECS: usize = 4 * 2048 * size_of::<f64>();
 
-/// Slots are as long as messages, not as what these stand for.
+/// Slots are as long as messages, not as the decoded numbers.
 #[test]
 fn memory_is_reserved_for_what_is_sent() {
     for exchange in [Exchange::P2p, Exchange::Alltoallv, Exchange::KWay(2)] {
-        // So large that what else a plan holds is little.
+        // So large that the rest of a plan's memory is small.
         let case = Case::new([64, 48, 48], [Kind::C2C; 3]).exchange(exchange);
         thriffty::threads(4, |comm| {
             let memory = |wire| -> Result<usize, Error> {
@@ -424,8 +423,8 @@ fn memory_is_reserved_for_what_is_sent() {
     }
 }
 
-/// The worst data there is: every number that is sent is half a step off to the same side, and the
-/// next transform adds up these errors in the mode that it weights most.
+/// The worst possible data: every number that is sent is half a step off in the same direction, and
+/// the next transform adds up these errors in the mode that it weights most.
 #[test]
 fn a_strict_tolerance_is_used_by_the_worst_data() {
     const N: usize = 16;

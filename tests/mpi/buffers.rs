@@ -1,4 +1,4 @@
-//! Messages in memory that the host does not look into, between MPI processes.
+//! Messages in memory that the host does not access, between MPI processes.
 
 use thriffty::mpi::MpiComm;
 use thriffty::mpi::rsmpi::topology::SimpleCommunicator;
@@ -14,7 +14,7 @@ const TAKERS: [Exchange; 3] = [Exchange::P2p, Exchange::Pipelined, Exchange::All
 /// Exchanges that do not.
 const REFUSERS: [Exchange; 2] = [Exchange::KWay(2), Exchange::Ring(Epochs::Fence)];
 
-/// All of what follows.
+/// All checks below.
 pub(crate) fn all(world: &MpiComm) -> Done {
     assert!(reaches(world, &memory(1, true))?, "any MPI sends from memory of the host");
     for exchange in TAKERS {
@@ -22,7 +22,7 @@ pub(crate) fn all(world: &MpiComm) -> Done {
         moves(&MpiComm::of(&SimpleCommunicator::world())?.with_pieces_of(50), exchange)?;
     }
     for exchange in REFUSERS {
-        // Where ranks cannot put, others than asked for are made.
+        // If ranks cannot put, other exchanges than the requested ones are made.
         let made = fft_comm::exchanger(exchange, world)?;
         let message_plan = message_plan(world, 0, 1, &[memory(1, true), memory(1, true)]);
         let takes = made.takes_message_buffers(&message_plan);
@@ -31,8 +31,7 @@ pub(crate) fn all(world: &MpiComm) -> Done {
     devices(world)
 }
 
-/// A library that does not say that it takes addresses of devices is not told any; threads are not,
-/// either.
+/// A library that does not claim to accept addresses of devices gets none, and neither do threads.
 fn devices(world: &MpiComm) -> Done {
     // Memory of the host, so that a library that would send it anyway does no harm.
     let answers = [reaches(world, &memory(1, false))?, reaches(world, &memory(1, false))?];

@@ -13,7 +13,7 @@ use thriffty::mpi::rsmpi::ffi::{self, MPI_Aint, MPI_Comm, MPI_Datatype, MPI_Info
 use thriffty::planning::Exchange;
 use thriffty::{C2c, Comm, Error, ErrorKind, Grid, Plan, SharesMemory, Tolerance, Tuning};
 
-/// What is made and freed, as numbers in the arrays below.
+/// The things that are made and freed, as numbers in the arrays below.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Thing {
     Comm,
@@ -27,11 +27,11 @@ const THINGS: [Thing; 3] = [Thing::Comm, Thing::Window, Thing::Type];
 static HELD: [AtomicIsize; 3] = [const { AtomicIsize::new(0) }; 3];
 static MADE: [AtomicIsize; 3] = [const { AtomicIsize::new(0) }; 3];
 
-/// How many calls that make something go well until one fails.
+/// How many calls that make something succeed before one fails.
 static UNTIL: AtomicUsize = AtomicUsize::new(usize::MAX);
 
-/// What the library answers to a call that makes something. One that is to fail does so after the
-/// library has done its part, in which all ranks have.
+/// The library's answer to a call that makes something. A call that is to fail does so after the
+/// library has done its part on all ranks.
 fn made(thing: Thing, code: c_int) -> c_int {
     let until = UNTIL.load(Relaxed);
     UNTIL.store(until.saturating_sub(usize::from(until < usize::MAX)), Relaxed);
@@ -97,7 +97,8 @@ fn freed_body() {
     checked(|world| {
         let grid = Grid::new([12, 10, 8])?;
         let held = || {
-            // Communicators of rolls are freed when all have heard that the plan is gone.
+            // Communicators of failure detectors are freed when all ranks have learned that the
+            // plan is gone.
             thriffty::mpi::complete_calls();
             THINGS.map(|thing| HELD[thing as usize].load(Relaxed))
         };
@@ -115,14 +116,14 @@ fn freed_body() {
             }
             let what = format!("{exchange}, {memory:?}");
             assert_eq!(held(), before, "{what}: {THINGS:?} (left now, right before)");
-            // What is never made is freed easily.
+            // Make sure that things were made at all.
             for (thing, made) in THINGS.into_iter().zip(made) {
                 let more = MADE[thing as usize].load(Relaxed) - made;
                 let least = if thing == Thing::Window && !(windows && several) { 0 } else { 3 };
                 assert!(more >= least, "{what}: {more} of {thing:?} were made");
             }
         }
-        // Fields in shared memory, of which the plan makes three and uses two again.
+        // Fields in shared memory: the plan makes three and uses two again.
         let windows = || MADE[Thing::Window as usize].load(Relaxed);
         for _ in 0..3 {
             let mut plan = draft(Exchange::Shared).shared_arrays(true).build()?;
@@ -135,7 +136,7 @@ fn freed_body() {
             drop(fields);
         }
         assert_eq!(held(), before, "shared arrays: {THINGS:?} (left now, right before)");
-        // Plans that are made to be measured, and those of which one rank lacks something.
+        // Plans that are made to be measured, and plans for which one rank lacks something.
         let tuning = Tuning::Measure { budget: Duration::from_millis(200) };
         drop(Plan::<C2c, 3>::c2c(world, grid).tuning(tuning.clone()).build()?);
         drop(Plan::<C2c, 3>::c2c(world, grid).tuning(tuning).shared_arrays(true).build()?);
@@ -163,7 +164,7 @@ fn a_call_that_fails_on_one_rank_is_an_error_for_all() {
     }
 }
 
-/// Of all calls that make something for a plan, one after the other fails on one rank.
+/// One call after the other, among all that make something for a plan, fails on one rank.
 #[test]
 #[ignore = "started under mpirun by another test"]
 fn failing_body() {
@@ -175,7 +176,7 @@ fn failing_body() {
                     UNTIL.store(number, Relaxed);
                 }
                 let grid = Grid::new([12, 10, 8])?;
-                // A new communicator each time, of which nothing is known yet.
+                // A new communicator each time, for which no trial has been made yet.
                 let built = world.split(0, world.rank()).and_then(|comm| {
                     let draft = Plan::<C2c, 3>::c2c(&comm, grid).exchange(exchange);
                     let mut plan = draft.shared_arrays(true).build()?;
@@ -191,7 +192,8 @@ fn failing_body() {
                     break;
                 }
                 let what = format!("{exchange}: call {number} on {culprit}");
-                // What cannot be had is done without: by messages, and no shared memory.
+                // The plan works without the missing resource: by messages, and without shared
+                // memory.
                 if built == Ok(true) {
                     continue;
                 }
@@ -214,8 +216,8 @@ fn parts_body() {
     checked(|world| failures::culprits(world).into_iter().try_for_each(|rank| parts(world, rank)));
 }
 
-/// Of all calls that make a part of a communicator one fails in one part: the others hear of it,
-/// and of which rank it was.
+/// One call, among all that make a part of a communicator, fails in one part: the others get the
+/// error, with the rank that it happened on.
 fn parts(world: &MpiComm, culprit: usize) -> Result<(), Error> {
     for number in 0.. {
         if world.rank() == culprit {
@@ -229,7 +231,7 @@ fn parts(world: &MpiComm, culprit: usize) -> Result<(), Error> {
             return made;
         }
         if made.is_ok() {
-            // Memory that cannot be shared is done without.
+            // The plan works without memory that cannot be shared.
             continue;
         }
         let what = format!("parts: call {number} on {culprit}");

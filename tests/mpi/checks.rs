@@ -74,8 +74,7 @@ fn early_body() {
 }
 
 /// By `cargo test --features mpi --test mpi -- --ignored --exact checks::more_than_2_gib
-/// --nocapture`: takes 9 GiB of memory, and says
-/// what took how long.
+/// --nocapture`: takes 9 GiB of memory, and prints times.
 #[test]
 #[ignore = "takes 9 GiB of memory"]
 fn more_than_2_gib() {
@@ -165,7 +164,7 @@ fn sub_communicators(world: &dyn Comm) -> Result<(), Error> {
 }
 
 /// Ranks that share memory with some and send messages to others, in one exchange. All are on one
-/// machine, so that they play to be on several hosts.
+/// machine, so several hosts are simulated.
 fn several_hosts() -> Result<(), Error> {
     let world = SimpleCommunicator::world();
     let cases: &[&[usize]] = match MpiComm::of(&world)?.size() {
@@ -188,7 +187,7 @@ fn several_hosts() -> Result<(), Error> {
             let case = case.exchange(exchange).memory(memory).tiling(3).batch(2);
             check::<R2c<f32>, 3>(&comm, &case)?;
         }
-        // Of six ranks only where hosts have unequal parts: four have those that are alike.
+        // With six ranks only if hosts have unequal parts; four ranks cover equal ones.
         if comm.size() < 6 || *hosts == [0, 0, 2, 2, 2, 1] {
             arrays::all(&comm)?;
         }
@@ -197,8 +196,8 @@ fn several_hosts() -> Result<(), Error> {
     Ok(())
 }
 
-/// More shared memory than there is, wanted by one rank, is refused on all of its host, and not
-/// when it is touched.
+/// If one rank requests more shared memory than there is, all ranks of its host get an error at
+/// once, not when the memory is touched.
 fn more_than_can_be_shared(world: &dyn Comm) -> Result<(), Error> {
     let Some(mut node_memory) = world.node_memory()? else { return Ok(()) };
     let bytes = if world.rank() + 1 == world.size() { 1 << 46 } else { 100 };
@@ -209,8 +208,8 @@ fn more_than_can_be_shared(world: &dyn Comm) -> Result<(), Error> {
     Ok(())
 }
 
-/// A process that drops its node_memory while others visit is no neighbour any more: they are told,
-/// and nobody waits when they drop theirs.
+/// A process that drops its node memory while others use it is no neighbour any more: they get an
+/// error, and nobody waits when they drop theirs.
 fn neighbours_that_leave(world: &dyn Comm) -> Result<(), Error> {
     for culprit in [0, world.size() - 1] {
         let Some(mut node_memory) = world.node_memory()? else { return Ok(()) };
@@ -233,7 +232,7 @@ fn neighbours_that_leave(world: &dyn Comm) -> Result<(), Error> {
     Ok(())
 }
 
-/// Communicators that the caller made with rsmpi or in C, and which stay the caller's.
+/// Communicators that the caller made with rsmpi or in C, and still owns afterwards.
 fn communicators_of_others(world: &dyn Comm) -> Result<(), Error> {
     let theirs = SimpleCommunicator::world();
     let case = Case::new([7, 4, 6], [Kind::C2C, Kind::C2C, Kind::R2C]);
@@ -244,8 +243,8 @@ fn communicators_of_others(world: &dyn Comm) -> Result<(), Error> {
         // SAFETY: the world communicator lives until MPI is finalised, which `body` does last.
         let comm = unsafe { MpiComm::from_raw(theirs.as_raw()) }?;
         check::<R2c, 3>(&comm, &case.clone().tiling(4))?;
-        // Messages that travel in pieces, the last of them shorter than the others, and wait for
-        // each other to leave.
+        // Messages that are sent in pieces, the last of which is shorter, and that wait for each
+        // other to leave.
         for exchange in Exchange::ALL {
             let case = case.clone().batch(3).exchange(exchange);
             check::<R2c, 3>(&MpiComm::of(&theirs)?.with_pieces_of(50), &case)?;

@@ -1,4 +1,4 @@
-//! What ends a job of MPI processes: nobody waits for a rank that is gone.
+//! Failures that end a job of MPI processes, so that nobody waits for a rank that has left.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Command;
@@ -16,7 +16,7 @@ use crate::common::job;
 use crate::common::weak::{self, Weak};
 use crate::{as_rank, in_world};
 
-/// Between what a job is told and the file that tells that its fault has come.
+/// Separates the text for a job from the file which shows that its fault has come.
 const FILE: char = '|';
 
 /// Runs a job, which must come to its fault and then end without success.
@@ -32,7 +32,7 @@ fn must_end(ranks: usize, body: &str, told: &str) {
     }
 }
 
-/// In a job: what it is told.
+/// In a job: the text for it.
 fn told() -> String {
     let mut told = job::told();
     told.truncate(told.find(FILE).expect("a file"));
@@ -46,7 +46,7 @@ fn fault_comes() {
     std::fs::write(file, "").expect("a temporary folder");
 }
 
-/// What a job is told beside its exchange: that rank 2 is on another host than ranks 0 and 1.
+/// Added to the exchange in the text for a job: rank 2 is on another host than ranks 0 and 1.
 const TWO_HOSTS: &str = " on two hosts";
 
 /// Exchanges that have shared memory within a host and messages between hosts.
@@ -54,7 +54,7 @@ fn between_hosts() -> impl Iterator<Item = String> {
     [Exchange::Shared, Exchange::Hosts].into_iter().map(|exchange| format!("{exchange}{TWO_HOSTS}"))
 }
 
-/// Runs one of three ranks, on the hosts and with the exchange that the job is told.
+/// Runs one of three ranks, on the hosts and with the exchange in the text for the job.
 fn as_told(body: impl FnOnce(&MpiComm, Exchange)) {
     in_world(|_, _| {
         let told = told();
@@ -90,7 +90,7 @@ fn killed_body() {
                 let this = std::process::id().to_string();
                 Command::new("kill").args(["-KILL", &this]).status().expect("there is `kill`");
             }
-            // Whether the others get an error or wait is up to MPI; that the job ends is not.
+            // Whether the others get an error or wait depends on MPI, but the job must end.
             let _ = plan.forward_in_place(&mut data);
         }
     });
@@ -113,7 +113,7 @@ fn narrow_body() {
         let setup = Setup::new(Exchange::Alltoallv, Memory::Ample);
         let weak = Weak::new(world, fault).expect("a communicator");
         let bound = injected::bind(&weak, &device, setup);
-        // Others would wait for what rank 1 does not do any more.
+        // Others would wait for rank 1, which does nothing any more.
         let _ = injected::transform_of_ones(&mut bound.expect("a plan"), setup);
     });
 }
@@ -125,7 +125,7 @@ fn a_message_that_there_is_no_memory_for_ends_the_job() {
     }
 }
 
-/// Rank 0 is to receive more than there is memory for, and would go on without; rank 1 sends it.
+/// Rank 0 receives more than there is memory for, and would go on without it; rank 1 sends it.
 #[test]
 #[ignore = "started under mpirun by another test"]
 fn no_room_body() {
@@ -136,7 +136,7 @@ fn no_room_body() {
         match world.rank() {
             0 => drop(flight.post_recv(1, TOO_MUCH)),
             _ => {
-                // Longer than what leaves without a receiver.
+                // Longer than messages that leave without a receiver.
                 let slot = flight.slot(1 << 20).expect("a slot");
                 let _ = flight.send(0, TOO_MUCH, slot).and_then(|()| flight.wait_all());
             }
@@ -155,7 +155,7 @@ fn a_rank_that_panics_ends_the_job() {
     }
 }
 
-/// Rank 1 unwinds, through all that it holds of MPI, while others transform.
+/// Rank 1 unwinds, through all MPI objects that it holds, while others transform.
 #[test]
 #[ignore = "started under mpirun by another test"]
 fn panic_between_body() {
@@ -170,7 +170,7 @@ fn panic_between_body() {
     });
 }
 
-/// Rank 1 panics in an exchange, of which its caller keeps the others from hearing.
+/// Rank 1 panics in an exchange, and its caller does not let the others learn of it.
 #[test]
 #[ignore = "started under mpirun by another test"]
 fn panic_within_body() {
@@ -228,7 +228,7 @@ fn panic_of_thread_body() {
                 let _ = injected::transform_of_ones(&mut bound, setup);
             }
         });
-        // Of process 1 the panic comes out of `threads`.
+        // In process 1 the panic comes out of `threads`.
         assert_eq!(ended.map(|all| all.len()), Ok(2));
     });
 }

@@ -127,7 +127,7 @@ fn transforms(comm: &FunneledComm) -> Result<(), Error> {
     failures::all(comm)
 }
 
-/// Plans of processes with threads give what those of processes give, in the same bricks.
+/// Plans of processes with threads give the same results as plans of processes, in the same bricks.
 fn process_plans(world: &MpiComm, threads: usize) -> Result<(), Error> {
     let (rank, size) = (world.rank(), world.size());
     for (seed, batch) in [(1, 1), (2, 3), (3, 2)] {
@@ -165,17 +165,17 @@ fn process_plans(world: &MpiComm, threads: usize) -> Result<(), Error> {
         bytemuck::cast_slice_mut(&mut data)[..x.len()].copy_from_slice(&x);
         plan.forward_in_place(&mut data)?;
         assert_eq!(data[..found.len()], found, "in place");
-        // One process passes an array of another length: all are told, and go on.
+        // One process passes an array of another length: all get an error, and go on.
         let len = x.len() + usize::from(rank + 1 == size);
         let error = plan.forward_into(&vec![0.0; len], &mut found).unwrap_err();
         assert!(error.to_string().contains("input"), "{error}");
         plan.forward_into(&x, &mut found)?;
     }
-    // A number of threads that there cannot be is an error of all, also beside one of 1.
+    // An impossible number of threads is an error on all, even if others have 1.
     let asked = if rank + 1 == size { 0 } else { 1 };
     let error = thriffty::c2c(world, [8, 8]).threads(asked).build().unwrap_err().to_string();
     assert!(error.contains("threads"), "{error}");
-    // Bricks are checked as those of processes.
+    // Bricks are checked like the bricks of processes.
     let grid = Brick { lo: [0, 0], hi: [8, 8] };
     let error = thriffty::c2c(world, [8, 8]).threads(threads).input_brick(grid).build();
     assert_eq!(error.is_err(), size > 1);

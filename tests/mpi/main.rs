@@ -1,6 +1,6 @@
-//! All that is tested with MPI processes as ranks, by `cargo test --features mpi --test mpi`:
-//! tests start this very program again under
-//! `mpirun`, where only the body that they name runs. Without `mpirun` they print "skipped".
+//! All tests with MPI processes as ranks, by `cargo test --features mpi --test mpi`. Tests start
+//! this program again under `mpirun`, where only the named body runs. Without `mpirun` they print
+//! "skipped".
 
 #[path = "../common/allocations.rs"]
 mod allocations;

@@ -1,6 +1,6 @@
 //! Plans in several threads of each process, at the same time or in turn.
 //!
-//! Where MPI does not give the level that a test asks for, it says "skipped".
+//! If MPI does not provide the level that a test needs, it prints "skipped".
 use crate::common::check::{Case, check};
 use crate::common::data::C64;
 use crate::common::job;
@@ -71,7 +71,8 @@ fn serialized_body() {
     drop(universe);
 }
 
-/// What is made on one thread is used and dropped on others, one after the other.
+/// A communicator and plan that are made on one thread are used and dropped on others, one after
+/// the other.
 fn in_turn(level: Threading) -> Result<(), Error> {
     let world = SimpleCommunicator::world();
     // SAFETY: the world lives as long as MPI, and each thread waits for the one that it starts.
@@ -101,7 +102,7 @@ fn in_turn(level: Threading) -> Result<(), Error> {
         plan.forward_into(&vec![1.0; plan.input_len()], &mut output)
     })?;
     drop_elsewhere(comm)?;
-    // A safe function cannot know that calls do not overlap.
+    // A safe function cannot guarantee that calls do not overlap.
     let comm = MpiComm::of(&world)?;
     elsewhere(move || {
         match (comm.barrier(), level) {

@@ -1,5 +1,5 @@
-//! Messages that are packed together, as those of devices are, where there is not memory for all at
-//! once: between MPI processes.
+//! Messages that are packed together, as on devices, without enough memory for all at once: between
+//! MPI processes.
 
 use std::ops::Range;
 
@@ -11,13 +11,12 @@ use thriffty::planning::Exchange;
 
 use crate::common::message_buffers::letter;
 
-/// Bytes that one call of MPI's sends at most; of so many pieces as are under way there is memory
-/// for two messages.
+/// The most bytes that one call of MPI sends. There is memory for the pieces of two messages.
 const PIECE: usize = 64;
 /// Bytes of a message.
 const BYTES: usize = 7 * PIECE;
 
-/// Counts what it packs at once, and compares what comes.
+/// Counts the messages that it packs at once, and compares the received ones.
 struct Desk<'a> {
     rank: usize,
     message_plan: &'a MessagePlan,
@@ -67,8 +66,8 @@ impl MessageHandler for Desk<'_> {
     fn finish<'m>(&mut self, _message: &dyn Fn(usize) -> &'m [u8]) {}
 }
 
-/// One message to each other rank, all of one chunk: made as there is memory, of which a run takes
-/// no more than was reserved.
+/// One message to each other rank, all of one chunk, sent as memory allows; a run takes no more
+/// memory than was reserved.
 pub(crate) fn all(_: &dyn Comm) -> Result<(), Error> {
     let world = MpiComm::of(&SimpleCommunicator::world())?.with_pieces_of(PIECE);
     let (rank, size) = (world.rank(), world.size());

@@ -19,7 +19,7 @@ type Done = Result<(), Error>;
 
 const BOTH: [Epochs; 2] = [Epochs::Fence, Epochs::Flush];
 
-/// All of what follows, where this MPI can put; whether it can is the same on all ranks.
+/// All checks below, if this MPI can put; whether it can is the same on all ranks.
 pub(crate) fn all(world: &MpiComm) -> Done {
     let Some(rma) = Rma::probe(world)? else {
         return skipped(world);
@@ -74,8 +74,8 @@ fn epoch<'env>(
 }
 
 /// Every rank puts to every rank, odd numbers of elements to odd places, several times and in both
-/// kinds of epoch. Every second round is of what was written locally, which a put of another rank's
-/// must not meet.
+/// kinds of epoch. Every second round checks data that was written locally, which no other rank's
+/// put may overwrite.
 fn patterns(world: &MpiComm, rma: &Rma) -> Done {
     let (rank, size) = (world.rank(), world.size());
     let place = |to: usize, from: usize| 1 + (0..from).map(|f| count(f, to)).sum::<usize>();
@@ -107,7 +107,7 @@ fn out_of_range(world: &MpiComm, rma: &Rma) -> Done {
     let (rank, size) = (world.rank(), world.size());
     for culprit in [0, size - 1] {
         for how in BOTH {
-            // Windows differ in length, so that it matters whose is looked at.
+            // Windows differ in length, so that it matters whose length is checked.
             let mut window = rma.window::<u32>(size + rank)?;
             let to = (culprit + 1) % size;
             let room = 4 * (size + to);
@@ -146,7 +146,7 @@ fn out_of_range(world: &MpiComm, rma: &Rma) -> Done {
     Ok(())
 }
 
-/// One rank asks for more memory than there is.
+/// One rank requests more memory than there is.
 fn no_memory(world: &MpiComm, rma: &Rma) -> Done {
     for culprit in [0, world.size() - 1] {
         for len in [1 << 60, usize::MAX] {
@@ -165,7 +165,7 @@ fn no_memory(world: &MpiComm, rma: &Rma) -> Done {
     empty.free()
 }
 
-/// Windows that are dropped are given back, on all ranks: there is room for many after one another.
+/// Dropped windows are freed on all ranks, so there is room for many, one after another.
 fn dropped(rma: &Rma) -> Done {
     for _ in 0..50 {
         let mut window = rma.window::<u64>(1000)?;
@@ -174,8 +174,8 @@ fn dropped(rma: &Rma) -> Done {
     Ok(())
 }
 
-/// Communicators without a rank in common make windows at the same time, where they can. Open MPI
-/// gives them the same number, and takes that for a name.
+/// Communicators without a rank in common make windows at the same time, if they can. Open MPI
+/// gives them the same number, and uses that as a name.
 fn halves() -> Done {
     let world = SimpleCommunicator::world();
     for _ in 0..5 {
@@ -188,12 +188,12 @@ fn halves() -> Done {
     Ok(())
 }
 
-/// Messages with as many bytes as their spec allows, or fewer; remembers what came.
+/// Messages with as many bytes as their spec allows, or fewer; records the received ones.
 struct Mail<'a> {
     rank: usize,
     round: usize,
     message_plan: &'a MessagePlan,
-    /// Of the last message that was packed.
+    /// The chunk of the last message that was packed.
     chunk: usize,
     came: Vec<Vec<u8>>,
     finished: bool,
@@ -228,9 +228,9 @@ impl MessageHandler for Mail<'_> {
     }
 }
 
-/// Reshapes that are the same for rank 0 but not for its peers: where those expect its message
-/// cannot follow from its own message_plan alone. The data of a rank is in as many chunks, some of
-/// which go to some ranks only.
+/// Reshapes that are the same for rank 0 but not for its peers, so that its own message plan alone
+/// does not determine where they expect its message. The data of a rank is in as many chunks, some
+/// of which go to some ranks only.
 fn slots(world: &MpiComm, chunks: usize) -> Done {
     let (rank, size) = (world.rank(), world.size());
     let bytes = |which: usize, from: usize, to: usize| match (which, from, to) {
@@ -282,7 +282,7 @@ fn slots(world: &MpiComm, chunks: usize) -> Done {
     Ok(())
 }
 
-/// A message_plan that one rank has not reserved for is an error there, and nobody hangs.
+/// A message plan that one rank has not reserved is an error there, and nobody hangs.
 fn unreserved(world: &MpiComm) -> Done {
     for epochs in BOTH {
         let mut exchanger = fft_comm::exchanger(Exchange::Ring(epochs), world)?;
@@ -303,8 +303,8 @@ fn unreserved(world: &MpiComm) -> Done {
     Ok(())
 }
 
-/// Failures of one rank at every stage are the same error on all; after those of a run, the same
-/// plan works again as far as it can.
+/// Failures of one rank at every stage are the same error on all; after a failed run, the same plan
+/// works again as far as it can.
 fn faults(world: &MpiComm) -> Done {
     for culprit in culprits(world) {
         let setups = MEMORY
@@ -329,8 +329,8 @@ fn faults(world: &MpiComm) -> Done {
                     }
                 };
                 match everywhere(world, &what, result)? {
-                    // Who was to receive may have the lower rank, and tells of a message that has
-                    // not come.
+                    // The receiver may have the lower rank, and reports a message that has not
+                    // come.
                     Error::OnRank { kind: ErrorKind::Message, rank, .. } => {
                         assert!(culprit > 0 && rank == 0, "{what}: rank {rank}");
                         assert!([Fault::Put, Fault::Early].contains(&fault), "{what}");
@@ -384,7 +384,7 @@ pub(crate) fn more_than_2_gib(world: &MpiComm) -> Done {
     let fill = |to: &mut [u8]| {
         to.iter_mut().enumerate().for_each(|(i, place)| *place = byte(rank, i));
     };
-    // The ends, what is around 2^31, where pieces end, and some of the rest.
+    // The ends, the places around 2^31, where pieces end, and some others.
     let came = |found: &[u8], how: &str| {
         let near = |at: usize| at.saturating_sub(200)..(at + 200).min(LEN);
         let places = [0, (1 << 31) - 64, 1 << 31, LEN].into_iter().flat_map(near);

@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: thriffty beside FFTW.
+//! `cargo xtask bench`: thriffty against FFTW.
 //!
 //! A shared machine drifts within minutes. So all programs stay alive, each round times every
 //! program once, and the ratios within rounds count. The order rotates from round to round.
@@ -31,7 +31,7 @@ pub(crate) fn run(options: &Options) -> Result {
     record::write(options, name, record::of_cases(options, &machine, &cases))
 }
 
-/// What there is to be timed.
+/// The programs that can be timed.
 pub(crate) struct Binaries {
     pub(crate) mpi: bool,
     /// FFTW's program, if FFTW is there.
@@ -61,7 +61,7 @@ impl Binaries {
     }
 }
 
-/// Times the wanted programs at each number of ranks.
+/// Times the requested programs at each number of ranks.
 pub(crate) fn cases(
     options: &Options,
     binaries: &Binaries,
@@ -85,8 +85,9 @@ pub(crate) fn cases(
     Ok(cases)
 }
 
-/// Times every contender once per round; also the share of the cores that others used. A round
-/// counts if the cores were idle before and after it, or when the patience is used up.
+/// Times every contender once per round, and measures the share of the cores that other processes
+/// used. A round counts if the cores were idle before and after it, or if the time for waiting is
+/// used up.
 pub(crate) fn take_turns(
     contenders: &mut [&mut dyn Contender],
     rounds: usize,

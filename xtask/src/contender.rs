@@ -44,7 +44,7 @@ impl Server {
             .map_err(|e| failed(&e.to_string()))?;
         let output = child.stdout.take().ok_or_else(|| failed("no output"))?;
         let questions = child.stdin.take();
-        // A thread reads, since only a channel has a wait with a time limit.
+        // A thread reads, because only a channel has a wait with a time limit.
         let (sender, answers) = channel();
         std::thread::spawn(move || {
             for answer in BufReader::new(output).lines().map_while(|line| line.ok()) {
@@ -102,7 +102,8 @@ impl Contender for Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // The end of input ends it. Killing comes last, as a killed mpirun may leave ranks behind.
+        // The end of input ends it. Killing comes last, because a killed mpirun may leave ranks
+        // behind.
         self.questions = None;
         let deadline = Instant::now() + FAREWELL;
         while Instant::now() < deadline {

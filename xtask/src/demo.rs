@@ -20,7 +20,7 @@ pub(crate) fn build_cli(mpi: bool) -> Result<PathBuf> {
     Ok(tools::target_dir().join("release/fft-cli"))
 }
 
-/// The program that lets the vortex age.
+/// The program that simulates the vortex.
 fn build_flow(mpi: bool) -> Result<PathBuf> {
     let features: &[&str] = if mpi { &["--features", "mpi"] } else { &[] };
     let build = ["build", "--release", "--package", "thriffty", "--example", "taylor_green"];

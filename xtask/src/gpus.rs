@@ -1,7 +1,7 @@
-//! `cargo xtask bench --gpu`: cubes on several GPUs beside cuFFT and cuFFTMp, and what bounds any
-//! transform.
+//! `cargo xtask bench --gpu`: cubes on several GPUs, compared with cuFFT and cuFFTMp, and with the
+//! limits of any transform.
 //!
-//! Programs run one after the other, as GPUs have no memory for all of them.
+//! Programs run one after the other, because GPUs have no memory for all of them.
 
 use crate::contender::{Contender, Server};
 use crate::machine;
@@ -15,7 +15,7 @@ use std::process::Command;
 
 const WARM_UP: usize = 3;
 
-/// Lengths of cubes where no others are asked for.
+/// Lengths of cubes unless others are given.
 const SIZES: [usize; 7] = [256, 384, 500, 512, 768, 1000, 1024];
 
 /// Times each cube on each number of GPUs, prints the table, writes the record.
@@ -144,7 +144,7 @@ const SHUFFLED: &str = "cufft shuffled";
 const NATURAL: &str = "cufft natural";
 const MP_SHUFFLED: &str = "cufftmp shuffled";
 const MP_NATURAL: &str = "cufftmp natural";
-/// Times cuFFTMp, where it is installed.
+/// Times cuFFTMp, if it is installed.
 const CUFFTMP: &str = "benches/peers/cufftmp.py";
 
 fn compile_peer() -> Result<PathBuf> {

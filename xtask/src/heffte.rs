@@ -12,7 +12,7 @@ const HEADERS: &str = "include/thriffty/heffte";
 /// The names of the benchmarks, which are one program.
 const BENCHMARKS: [&str; 4] = ["speed3d_c2c", "speed3d_r2c", "speed3d_r2r", "convolution"];
 
-/// The prefix of heFFTe inside ours. Build systems find it only if they are told.
+/// The prefix of heFFTe inside ours. Build systems find it only if you point to it.
 const ROOT: &str = "lib/thriffty/heffte";
 
 /// [`ROOT`] in a prefix.

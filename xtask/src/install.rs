@@ -52,7 +52,7 @@ pub(crate) fn install(prefix: &Path, mpi: bool) -> Result {
 }
 
 /// Copies libraries into a prefix, an absolute path, with all files that build systems look for and
-/// a list of what there is.
+/// a list of the installed files.
 pub(crate) fn lay_out(built: &Path, prefix: &Path, mpi: bool) -> Result {
     let mut prefix = Prefix::open(prefix)?;
     let outcome = fill(built, &mut prefix, mpi);
@@ -147,8 +147,8 @@ fn fortran(prefix: &mut Prefix, mpi: bool) -> Result<bool> {
     Ok(true)
 }
 
-/// Writes anew what is made from the source of the C library: its header, and the texts of options
-/// in Python and in `docs/options.md`.
+/// Writes the files that are generated from the source of the C library: its header, and the texts
+/// of options in Python and in `docs/options.md`.
 pub(crate) fn header() -> Result {
     let mut test = cargo();
     test.args(["test", "--package", "fft-capi", "--test", "header", "--test", "options"]);

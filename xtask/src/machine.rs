@@ -5,7 +5,7 @@ use crate::tools::{self, FNV, command, fnv1a};
 /// Names and values, in the order in which they are shown.
 pub(crate) type Description = Vec<(&'static str, String)>;
 
-/// Describes this machine; what cannot be found is `unknown`.
+/// Describes this machine; properties that cannot be found are `unknown`.
 pub(crate) fn describe(fftw: Option<&str>) -> Description {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let cores = std::thread::available_parallelism().map_or(0, |n| n.get());

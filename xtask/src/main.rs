@@ -1,7 +1,7 @@
 //! Set-up, tests, demo and benchmarks of thriffty, in one command each: `cargo xtask TASK`.
 //!
-//! Tasks install what they need where they may, print how to install it where they may not, and
-//! use threads as ranks without MPI.
+//! Tasks install what they need if they may, and otherwise print how to install it. Without MPI
+//! they use threads as ranks.
 
 mod bench;
 mod contender;
@@ -48,7 +48,7 @@ enum Task {
     Setup,
     /// Check format, lints, tests, programs in other languages and documentation.
     Test {
-        /// Only format, lints, unit tests, and test programs that take no longer than these.
+        /// Only format, lints, unit tests, and test programs that are as short.
         #[arg(long)]
         quick: bool,
     },
@@ -63,7 +63,7 @@ enum Task {
         #[arg(long)]
         no_mpi: bool,
     },
-    /// Remove the files that `install` has put into a prefix, and folders that are empty then.
+    /// Remove the files that `install` has put into a prefix, and folders that are then empty.
     Uninstall {
         #[arg(long, value_name = "P")]
         prefix: PathBuf,
@@ -71,8 +71,8 @@ enum Task {
     /// Build the Python package with a library for each MPI, into target/wheels, and try it under
     /// Open MPI and MPICH.
     Wheel,
-    /// Write anew what is made from the source: include/thriffty.h, and the options in Python and
-    /// in docs/options.md.
+    /// Write the generated files: include/thriffty.h, and the options in Python and in
+    /// docs/options.md.
     Header,
     /// Build and run C, C++ and Fortran programs with the libraries; a part of test.
     Programs {
@@ -94,7 +94,7 @@ enum Task {
     },
     /// Count lines of code, without comments, blank lines and tests, by folder and language.
     Lines {
-        /// Count those of this commit.
+        /// Count the lines of this commit.
         #[arg(long, value_name = "COMMIT")]
         at: Option<String>,
     },

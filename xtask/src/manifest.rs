@@ -11,7 +11,7 @@ pub(crate) const PLACE: &str = "share/thriffty/install_manifest.txt";
 /// The first line of a list.
 const TITLE: &str = "# what thriffty has installed here, for `cargo xtask uninstall --prefix`";
 
-/// Paths below a prefix. In the file, those of folders end in a slash.
+/// Paths below a prefix. In the file, paths of folders end in a slash.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(crate) struct Manifest {
     pub(crate) files: BTreeSet<PathBuf>,
@@ -94,8 +94,8 @@ pub(crate) fn remove_file(path: &Path) -> Result {
     }
 }
 
-/// Removes an installation: the files that its list names, and folders that it made and that are
-/// empty then. The prefix itself stays.
+/// Removes an installation: the files in its list, and folders that it made and that are then
+/// empty. The prefix itself stays.
 pub(crate) fn uninstall(prefix: &Path) -> Result {
     let place = prefix.join(PLACE);
     if !place.exists() {

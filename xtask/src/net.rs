@@ -1,4 +1,4 @@
-//! `cargo xtask bench --net`: exchanges beside FFTW-MPI, with each rank on a host of its own.
+//! `cargo xtask bench --net`: exchanges against FFTW-MPI, with each rank on a host of its own.
 //!
 //! The hosts are network namespaces, made by a script that is not in this repository. The
 //! environment variable THRIFFTY_NETLAB is its path; its calls are `netlab up HOSTS RATE`, `netlab
@@ -69,7 +69,7 @@ struct Found {
     series: Series,
     /// Bytes that the busiest rank sends in a transform.
     busiest: f64,
-    /// Seconds of each part, on the rank where it takes longest; none of FFTW's.
+    /// Seconds of each part, on the rank where it takes longest; empty for FFTW.
     parts: Vec<(&'static str, f64)>,
 }
 
@@ -120,9 +120,9 @@ fn start_all(lab: &Lab, options: &Options, binaries: &Binaries) -> Result<Vec<Se
     }
     // FFTW-MPI's slabs.
     let slabs = format!("{}x1x1", options.hosts);
-    // Those that do not run here are left out.
+    // Exchanges that do not run here are left out.
     let known = tools::output(command(cli).args(["list", "exchanges"]))?;
-    // Names with a number are a range, of which the first is measured.
+    // Names with a number are a range, whose first value is measured.
     let first = |line: &str| line.split_whitespace().next().map(String::from);
     let known: Vec<_> = known.lines().filter_map(first).collect();
     for (name, words) in ours(options, &known) {
@@ -137,7 +137,7 @@ fn start_all(lab: &Lab, options: &Options, binaries: &Binaries) -> Result<Vec<Se
     Ok(servers)
 }
 
-/// The end of the record's name; records of different MPIs stand side by side.
+/// The end of the record's name, so that different MPIs have separate records.
 fn record_name(options: &Options, machine: &machine::Description) -> String {
     let mut name = format!("-net-{}x{}", options.hosts, options.rate);
     if !options.wires.is_empty() {
@@ -151,7 +151,7 @@ fn record_name(options: &Options, machine: &machine::Description) -> String {
 }
 
 /// Names and options of our contenders: `known` exchanges, unless some are named. With wires, one
-/// exchange with raw messages and with each.
+/// exchange with raw messages and with each wire.
 fn ours(options: &Options, known: &[String]) -> Vec<(String, Vec<String>)> {
     let words = |words: &[&str]| words.iter().map(|word| String::from(*word)).collect::<Vec<_>>();
     let field = options.field.as_deref().map_or(vec![], |field| words(&["--field", field]));

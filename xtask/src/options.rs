@@ -5,11 +5,11 @@ use clap::builder::ArgPredicate;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Time thriffty beside FFTW, in rounds of one transform each.
+/// Time thriffty and FFTW, in rounds of one transform each.
 ///
 /// With --net each rank is on a host of its own, in a network of the script netlab (its path in
-/// THRIFFTY_NETLAB; as root), and times stand beside the limit of the links. NETLAB_MPIEXEC names
-/// another launcher than mpirun, for a --cli built with its MPI.
+/// THRIFFTY_NETLAB; as root), and times are shown next to the limit of the links. NETLAB_MPIEXEC
+/// names another launcher than mpirun, for a --cli built with its MPI.
 #[derive(Debug, Clone, Parser)]
 pub(crate) struct Options {
     /// The transform.
@@ -22,8 +22,8 @@ pub(crate) struct Options {
     #[arg(long, value_delimiter = ',', value_parser = count, value_name = "N,...")]
     #[arg(conflicts_with_all = ["size", "net", "exchanges"])]
     pub(crate) sizes: Vec<usize>,
-    /// Time cubes on one, two, four and eight GPUs of this host, as many as there are, beside cuFFT
-    /// if there is an nvcc.
+    /// Time cubes on one, two, four and eight GPUs of this host, as many as there are, and cuFFT if
+    /// there is an nvcc.
     #[arg(long, conflicts_with_all = ["size", "net", "exchanges", "beside", "only"])]
     pub(crate) gpu: bool,
     /// The precision.

@@ -87,7 +87,7 @@ fn privilege() -> Option<&'static [&'static str]> {
     }
 }
 
-/// A failure is printed only: the caller looks again for what is missing.
+/// A failure is only printed, because the caller checks again for what is missing.
 fn install(privilege: &[&str], packages: &[&str]) {
     let apt = |arguments: &[&str]| {
         let words = [privilege, &["env", "DEBIAN_FRONTEND=noninteractive", "apt-get"], arguments];

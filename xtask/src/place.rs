@@ -3,7 +3,7 @@
 use crate::tools::{self, Result, command, run};
 use std::path::{Path, PathBuf};
 
-/// Copies a library without what only debuggers read.
+/// Copies a library without the parts that only debuggers read.
 pub(crate) fn stripped(from: &Path, to: &Path) -> Result {
     copy(from, to)?;
     run(command("objcopy").arg("--strip-unneeded").arg(to))

@@ -1,4 +1,4 @@
-//! A prefix that is installed into, and the list of what is put there.
+//! A prefix that is installed into, and the list of the files put there.
 
 use crate::manifest::{self, Manifest};
 use crate::place;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 pub(crate) struct Prefix {
     root: PathBuf,
-    /// What an earlier installation has put there.
+    /// The files of an earlier installation.
     earlier: Manifest,
     list: Manifest,
 }
@@ -41,7 +41,7 @@ impl Prefix {
         Ok(())
     }
 
-    /// Lists a file that is about to be made, in a folder that is there then. Returns its path.
+    /// Lists a file that is about to be made, and makes its folder. Returns its path.
     pub(crate) fn file(&mut self, below: impl AsRef<Path>) -> Result<PathBuf> {
         let below = below.as_ref();
         self.folder(below.parent().unwrap_or(Path::new("")))?;
@@ -57,10 +57,10 @@ impl Prefix {
         tools::write(&self.file(below)?, text)
     }
 
-    /// Makes a link to a path that is seen from the link's folder.
+    /// Makes a link to a path relative to the link's folder.
     pub(crate) fn link(&mut self, target: &str, below: impl AsRef<Path>) -> Result {
         let link = self.file(below)?;
-        // A link that is there may be of another version.
+        // An existing link may be of another version.
         manifest::remove_file(&link)?;
         std::os::unix::fs::symlink(target, &link)
             .map_err(|e| format!("cannot make {}: {e}", link.display()))
@@ -87,8 +87,8 @@ impl Prefix {
         objects.iter().try_for_each(|object| manifest::remove_file(object))
     }
 
-    /// Writes the list. After a success, what only the earlier installation had is removed; after a
-    /// failure, it is still listed.
+    /// Writes the list. After a success, files that only the earlier installation had are removed;
+    /// after a failure, they are still listed.
     pub(crate) fn close(mut self, outcome: Result) -> Result {
         self.folder(Path::new(manifest::PLACE).parent().unwrap_or(Path::new("")))?;
         if outcome.is_ok() {

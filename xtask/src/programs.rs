@@ -12,8 +12,9 @@ use crate::{install, manifest, test};
 use bench::{Bench, STRICT};
 use std::path::Path;
 
-/// Builds the libraries with the features of the tests, and one that needs cbindgen: Cargo compiles
-/// what macros are made of in another way where no target needs it, and then all that uses them.
+/// Builds the libraries with the features of the tests, and a target that needs cbindgen, because
+/// otherwise Cargo compiles the dependencies of macros differently, and then everything that uses
+/// them.
 const BUILD: [&str; 6] = ["build", "--workspace", "--lib", "--examples", "--test", "header"];
 
 /// Examples that say in their first comment how they are built.
@@ -38,7 +39,7 @@ pub(crate) fn run_all(heffte: Option<&Path>) -> Result {
     let heffte = heffte.map(tools::absolute).transpose()?;
     build()?;
     let prefix = install::scratch()?;
-    // An earlier run that failed has left its installation.
+    // A failed earlier run may have left its installation.
     let _ = std::fs::remove_dir_all(&prefix);
     install::lay_out(&tools::target_dir().join("debug"), &prefix, true)?;
     let bench = Bench { folder: prefix.with_file_name("built"), prefix };
@@ -90,7 +91,7 @@ impl Bench {
             let line = text.lines().find_map(line_of).ok_or("an example has no command")?;
             let built = self.built("lines");
             tools::make_folder(&built)?;
-            // Beside its source nothing is left.
+            // No file is left next to the source.
             let words =
                 format!("cp {0}/* {1} && cd {1} && {line}", folder.display(), built.display());
             run(self.command("sh").args(["-ec", &words]))?;
@@ -168,7 +169,7 @@ impl Bench {
                 self.mpirun(ranks, &[&self.built(&name(source))])?;
             }
         }
-        // With another level of MPI, of which threads other than the first make no calls.
+        // With another level of MPI: threads other than the first make no calls.
         self.mpirun("2", &[&self.built("tests_life"), Path::new("funneled")])
     }
 
@@ -186,7 +187,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Nothing is left of an installation that was removed.
+    /// A removed installation leaves nothing.
     fn uninstalled(&self) -> Result {
         manifest::uninstall(&self.prefix)?;
         std::fs::remove_dir(&self.prefix)

@@ -13,12 +13,13 @@ const PYTEST: [&str; 7] =
 const SOURCES: [&str; 3] = ["python", "examples/python", "benches/peers"];
 
 const OVER_MPI: &str = "python/tests/mpi";
-/// What pytest does not import: torch is not installed, and the rest are programs that tests start.
+/// Modules that pytest does not import: torch is not installed, and the others are programs that
+/// tests start.
 const NOT_IMPORTED: [&str; 2] = ["python/thriffty/*torch*", "python/tests/*_ranks.py"];
 /// Pages with examples.
 const PAGES: [&str; 2] = ["docs/arrays.md", "docs/python.md"];
 
-/// Builds the library as other tests have it, and runs the tests and examples.
+/// Builds the library with the features of other tests, and runs the tests and examples.
 pub(crate) fn run() -> Result {
     packages::ensure(&MPI.iter().collect::<Vec<_>>());
     programs::build()?;
@@ -61,7 +62,7 @@ impl Environment {
         command
     }
 
-    /// Python on so many ranks.
+    /// Python on this number of ranks.
     fn mpirun(&self, ranks: &str) -> Command {
         let mut command = self.with_library("mpirun");
         command.args(["-n", ranks]).arg(&self.python);

@@ -36,7 +36,8 @@ pub(crate) struct RankCase {
 }
 
 impl RankCase {
-    /// Our programs' times over those of FFTW's and of our older program: (name, name, ratio).
+    /// Our programs' times divided by the times of FFTW and of our older program: (name, name,
+    /// ratio).
     pub(crate) fn ratios(&self) -> Vec<(&str, &str, Ratio)> {
         let named = |prefix| self.series.iter().filter(move |s| s.name.starts_with(prefix));
         let beside = |ours: &Series| {
@@ -86,7 +87,7 @@ impl RankCase {
     }
 }
 
-/// A line about rounds beside other work, if there were any.
+/// A line about rounds in which other work ran, if there were any.
 pub(crate) fn noise(busy: &[f64]) -> String {
     match busy.iter().filter(|share| **share > QUIET).count() {
         0 => String::new(),
@@ -128,7 +129,7 @@ pub(crate) fn all_rounded(values: &[f64]) -> Vec<f64> {
     values.iter().copied().map(rounded).collect()
 }
 
-/// Writes a record to a file per day, machine and name; beside the sources with `--record`.
+/// Writes a record to a file per day, machine and name; in the source tree with `--record`.
 pub(crate) fn write(options: &Options, name: &str, mut record: Value) -> Result {
     let date = tools::output(command("date").args(["-u", "+%F"]))?;
     record["date"] = date.as_str().into();

@@ -1,4 +1,4 @@
-//! `cargo xtask bench --sizes`: cubes of many lengths beside FFTW, one line each.
+//! `cargo xtask bench --sizes`: cubes of many lengths against FFTW, one line each.
 
 use crate::bench::{Binaries, cases};
 use crate::options::Options;

@@ -18,7 +18,7 @@ pub(crate) fn min(values: &[f64]) -> f64 {
 /// How long one program takes in units of another.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Ratio {
-    /// Of the two medians.
+    /// The ratio of the two medians.
     pub(crate) of_medians: f64,
     /// The median of the ratios within rounds, in which noise longer than a round cancels.
     pub(crate) median_of_rounds: f64,

@@ -1,4 +1,4 @@
-//! `cargo xtask test`: all checks of a change; with `--quick`, those that fail most often.
+//! `cargo xtask test`: all checks of a change; with `--quick`, the checks that fail most often.
 //!
 //! Test programs run one after another, as `cargo test` has them, because many of them start
 //! processes on all cores or measure how long they wait.
@@ -15,11 +15,11 @@ const PORTABLE: &str = "thriffty/ndarray,thriffty/cuda,fft-cli/cuda,fft-capi/cud
 pub(crate) const WITH_MPI: &str = "thriffty/ndarray,thriffty/cuda,thriffty/mpi,fft-comm/mpi,fft-cli/mpi,\
                                    fft-cli/cuda,fft-capi/mpi,fft-capi/cuda,fft-heffte/mpi,thriffty/nvtx";
 
-/// What `--quick` runs: unit tests, and test programs that start no jobs.
+/// The targets of `--quick`: unit tests, and test programs that start no jobs.
 const QUICK: &str = "--lib --bins --test batches --test tables --test core_tests --test comm_tests --test host \
                      --test fuzz --test header --test options --test texts --test workspace --test sources";
-/// Tests of those that it leaves out, because they take longest: of memory, of large arrays, of
-/// random problems, on several hosts, and of kernels compiled for a CPU.
+/// Tests of these targets that it leaves out, because they take longest: of memory, of large
+/// arrays, of random problems, on several hosts, and of kernels compiled for a CPU.
 const SLOW: &str = "--skip least_memory:: --skip large:: --skip properties:: \
                     --skip oracle::several_hosts --skip on_cpu::";
 

@@ -11,7 +11,7 @@ fn python() -> PathBuf {
     folder().join("bin/python")
 }
 
-/// What tests need, by the names of packages, which are those of modules.
+/// The packages that tests need; packages and modules have the same names.
 const PACKAGES: [&str; 7] = ["numpy", "scipy", "pytest", "hypothesis", "mpi4py", "ruff", "jax"];
 
 /// Whether the environment is complete.

@@ -76,10 +76,10 @@ fn build(folder: &Path) -> Result<PathBuf> {
         venv::make(&folder.join("venv"), &["hatchling", "mpich"])?;
     }
     let libraries = folder.join("libraries");
-    // Of an earlier run, and perhaps not of this one.
+    // Left by an earlier run, whose libraries may not be in this one.
     let _ = std::fs::remove_dir_all(&libraries);
     let add = |mpi: &str, cargo: &mut Command| {
-        // The bindings are not made anew for another MPI: each has a folder of its own.
+        // Each MPI has a folder of its own, because the bindings are not made anew for another MPI.
         let target = folder.join(mpi);
         run_shown(cargo.arg("--target-dir").arg(&target))?;
         let library = libraries.join(mpi).join("libthriffty.so");

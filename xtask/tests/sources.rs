@@ -11,10 +11,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
-/// Each folder, with those that it may use. It may also use what these may.
+/// Each folder, with the folders that it may use. It may also use the folders that these may use.
 type Order = [(&'static str, &'static [&'static str])];
 
-/// Packages that are not here are searched for circles alone.
+/// Packages that are not here are only searched for cycles.
 const ORDERS: [(&str, &Order); 3] = [
     (
         "crates/fft-core",
@@ -170,7 +170,7 @@ fn against(order: &Order, files: &[(String, String)]) -> Vec<String> {
     strangers.chain(upward).collect()
 }
 
-/// Uses that lead back to where they begin, with those between two circles.
+/// Uses that are part of a cycle, or lie between two cycles.
 fn circles(files: &[(String, String)]) -> Vec<String> {
     let mut arrows = arrows(files);
     loop {
@@ -184,7 +184,7 @@ fn circles(files: &[(String, String)]) -> Vec<String> {
     }
 }
 
-/// What is too long in a file: itself, and lines of comments.
+/// The parts of a file that are too long: the file itself, and lines of comments.
 fn too_long(name: &str, text: &str) -> Vec<String> {
     let lines = text.lines().count();
     let long = (lines > 500).then(|| format!("{name}: {lines} lines"));

@@ -1,13 +1,14 @@
 ! thriffty: distributed Fourier transforms, for Fortran 2008. MIT OR Apache-2.0.
 !
-! Axes are those of Fortran arrays: R2C transforms keep n/2 + 1 points of the first, contiguous one.
+! Axes are numbered as in Fortran arrays: R2C transforms keep n/2 + 1 points of the first axis,
+! which is contiguous.
 ! Bricks are half-open and from 0: brick%lo(a) + 1 is the first index along axis a of an array from
 ! 1 on, brick%hi(a) the last. Options are set by name: call options%set("tolerance", 1e-6).
-! Otherwise everything is as include/thriffty.h says. Subroutines end with a status, of which
-! thriffty_last_error() is the text.
+! Otherwise everything is as in include/thriffty.h. Subroutines end with a status, which
+! thriffty_last_error() explains in words.
 !
-! A status has 4 or 8 bytes. So have the other integers and logicals of a call, all of them the same
-! number, except constants of this module and numbers of bytes.
+! A status has 4 or 8 bytes. So have the other integers and logicals of a call, which all have the
+! same size, except constants of this module and numbers of bytes.
 !
 ! THRIFFTY_WITH_MPI is defined for a library with plans over MPI.
 

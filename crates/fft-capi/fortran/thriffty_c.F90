@@ -316,7 +316,7 @@ module thriffty_c
 
 contains
 
-    !> The points along each axis in C's order, those of four axes at most.
+    !> The points along each axis in C's order, for at most four axes.
     pure function c_shape(shape)
         integer(c_int64_t), intent(in) :: shape(:)
         integer(c_int64_t) :: c_shape(4)

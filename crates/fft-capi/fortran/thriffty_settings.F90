@@ -17,14 +17,13 @@ module thriffty_settings
 
     !> Options of a plan: call options%set("tolerance", 1e-6). docs/options.md has their names and
     !> defaults. A value is a text, a number, a logical, or a number for each axis. Values for each
-    !> axis begin with that of the first axis, also in texts; orders of axes are fastest first, with
-    !> axes from 1 on.
+    !> axis begin with the first axis, also in texts; orders of axes are fastest first, with axes
+    !> from 1 on.
     !>
-    !> A name or a value that is not known is an error of the call that makes the plan, on every
-    !> rank.
+    !> If a name or a value is unknown, the call that makes the plan fails, on every rank.
     type, public :: thriffty_options
         private
-        !> Names and values in turns, each of which ends with a zero.
+        !> Names and values in turns, each ending with a zero.
         character(:), allocatable :: texts
         type(c_ptr) :: stream = c_null_ptr
     contains
@@ -112,8 +111,8 @@ contains
         call keep(self, environment, "")
     end subroutine
 
-    !> The value of the option of this name as text, "default" where the library decides; empty for
-    !> a name that is not known.
+    !> The value of the option of this name as text, "default" if the library decides; empty for an
+    !> unknown name.
     function get(self, name) result(value)
         class(thriffty_options), intent(in) :: self
         character(*), intent(in) :: name

@@ -1,7 +1,7 @@
 ! Constants and types of the module thriffty. MIT OR Apache-2.0.
 !
-! Every integer and logical names its kind, because a compiler can be told that default ones have 8
-! bytes: the modules are the same with -fdefault-integer-8 and without.
+! Every integer and logical has an explicit kind, because a compiler option can give default ones 8
+! bytes. So the modules are the same with -fdefault-integer-8 and without.
 
 module thriffty_types
     use, intrinsic :: iso_c_binding, only: c_double, c_funptr, c_int32_t, c_int64_t, c_null_funptr, c_null_ptr, c_ptr, c_size_t
@@ -66,8 +66,8 @@ module thriffty_types
         type(c_funptr) :: device_alltoallv = c_null_funptr
     end type
 
-    !> A brick in a local array. Arrays of a copy are numbered from 0. The offset is that of the
-    !> brick's first point, in elements.
+    !> A brick in a local array. Arrays of a copy are numbered from 0. The offset of the
+    !> brick's first point is in elements.
     type, bind(C) :: thriffty_subarray
         type(thriffty_brick) :: brick
         integer(c_int64_t) :: array = 0, offset = 0, strides(4) = 0, distance = 0

@@ -17,7 +17,8 @@ pub(crate) struct Copies {
     on_device: bool,
 }
 
-/// Ghost points as programs say it: how many below and above, and whether the grid is periodic.
+/// Ghost points as programs describe them: how many below and above, and whether the grid is
+/// periodic.
 pub(crate) struct Around {
     pub(crate) lower: [i64; MAX_AXES],
     pub(crate) upper: [i64; MAX_AXES],
@@ -39,7 +40,7 @@ impl Held {
         GridData { grid, bytes, batch: problem.batch }
     }
 
-    /// Plans something with the communicator of this plan, if all ranks ask for it. Collective.
+    /// Plans something with the communicator of this plan, if all ranks request it. Collective.
     fn with_comm<A>(
         &mut self,
         asked: Result<A, Error>,
@@ -108,7 +109,7 @@ impl Drop for Copies {
     }
 }
 
-/// Whether written arrays overlap no others.
+/// Checks that written arrays overlap no others.
 pub(crate) fn apart(read: &[Range<usize>], written: &[Range<usize>]) -> Result<(), Error> {
     let read = read.iter().map(|range| (range, false));
     let mut all: Vec<_> = read.chain(written.iter().map(|range| (range, true))).collect();

@@ -3,7 +3,7 @@
 use thriffty::planning::MAX_AXES;
 use thriffty::spectral::Domain;
 
-/// A domain, and what it was made from.
+/// A domain, and the arguments that it was made from.
 pub(crate) struct KnownDomain {
     pub(crate) lengths: [f64; MAX_AXES],
     pub(crate) reversed: bool,

@@ -1,19 +1,19 @@
-//! Options as Fortran writes them, and as JSON.
+//! Options in the order of Fortran, and as JSON.
 
 use serde_json::{Value, json};
 use thriffty::planning::{Form, MAX_AXES, OptionInfo, Settings};
 use thriffty::{Error, Kind};
 
-/// Values for each axis in the order of C, where axes are counted from 0, of those in the order of
-/// Fortran, where they are counted from 1.
+/// Converts values for each axis from the order of Fortran, where axes are counted from 1, to the
+/// order of C, where they are counted from 0.
 ///
 /// # Errors
-/// [`Error::Argument`] for a name that is not known, and for an order without a meaning.
+/// [`Error::Argument`] for an unknown name, and for an order without a meaning.
 pub(crate) fn in_c_order(name: &str, text: &str) -> Result<String, Error> {
     reversed(name, text, 1)
 }
 
-/// Values for each axis in the order of Fortran, of those in the order of C.
+/// Converts values for each axis from the order of C to the order of Fortran.
 ///
 /// # Errors
 /// As [`in_c_order`].
@@ -43,7 +43,7 @@ fn reversed(name: &str, text: &str, first: usize) -> Result<String, Error> {
     Ok(values.join(","))
 }
 
-/// All options, for programs that make their own interface of them.
+/// All options, for programs that make their own interface from them.
 pub(crate) fn describe() -> String {
     json!(Settings::all().map(described).collect::<Vec<_>>()).to_string()
 }

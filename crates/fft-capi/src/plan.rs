@@ -7,7 +7,7 @@ use thriffty::gpu::cudarc::driver::{CudaStream, DeviceSlice};
 #[cfg(feature = "cuda")]
 use thriffty::gpu::{DeviceMemory, keeping_context};
 use thriffty::planning::{
-    Direction, DynArray, DynBrick, DynPlan, PerAxis, Reduce, WireError, agree,
+    Direction, DynArray, DynBrick, DynPlan, PerAxis, WireError, agree, on_any_rank,
 };
 use thriffty::spectral::{Scheme, Tridiagonal};
 use thriffty::{Comm, Error};
@@ -16,11 +16,11 @@ use crate::domain::KnownDomain;
 use crate::request::Request;
 use crate::values::{self, Sizes};
 
-/// A plan, and the arrays that the program has pointers to. Of arrays that are longer than they
-/// must be, the beginning is used.
+/// A plan, and the arrays that the program has pointers to. If arrays are longer than needed, only
+/// their beginning is used.
 ///
-/// Calls take arrays as results: what is wrong with those of this rank becomes an error on all
-/// ranks.
+/// Calls take arrays as results, so that an error in the arrays of this rank becomes an error on
+/// all ranks.
 pub(crate) struct Held {
     arrays: Vec<DynArray>,
     /// There until it is dropped.
@@ -32,7 +32,7 @@ pub(crate) struct Held {
     pub(crate) schemes: Option<PerAxis<Scheme>>,
     /// The coefficients of operators along the tridiagonal axis.
     pub(crate) tridiagonal: Option<Tridiagonal>,
-    /// What failed on this rank since the last transform, if there are others to be told.
+    /// What failed on this rank since the last transform, if there are other ranks to inform.
     pub(crate) failed: Option<Error>,
 }
 
@@ -162,7 +162,7 @@ impl Held {
         keeping(self.on_device, || {
             self.plan_mut().agree(ready)?;
             let mut array = self.plan_mut().shared_zeros()?;
-            // The program may write there on another stream at once: the zeros come before.
+            // Waits, because the program may write there on another stream at once.
             agree(self.plan().comm(), array.synchronize())?;
             let at = match array.device_address() {
                 Some(at) => std::ptr::with_exposed_provenance_mut(at as usize),
@@ -205,7 +205,7 @@ impl Held {
         self.on_device
     }
 
-    /// `mine` where all ranks have `Ok`. Collective.
+    /// `mine` if all ranks have `Ok`. Collective.
     pub(crate) fn agree_with_all<R>(&mut self, mine: Result<R, Error>) -> Result<R, Error> {
         self.plan_mut().agree(mine)
     }
@@ -241,14 +241,14 @@ impl Held {
         self.plan().wire_error()
     }
 
-    /// Saves what was measured. Collective.
+    /// Saves the measurements. Collective.
     pub(crate) fn save_wisdom(&mut self, path: Result<&Path, Error>) -> Result<(), Error> {
         let plan = self.plan();
         plan.save_wisdom(agree(plan.comm(), path)?)
     }
 }
 
-/// A brick as programs see it.
+/// A brick as a struct of the C interface.
 fn told(brick: DynBrick) -> values::Brick {
     let mut told = values::Brick::default();
     for axis in 0..brick.axes() {
@@ -257,7 +257,7 @@ fn told(brick: DynBrick) -> values::Brick {
     told
 }
 
-/// Makes the plan that all ranks ask for, or this process alone. Collective.
+/// Makes the plan that all ranks request, or this process alone. Collective.
 ///
 /// # Errors
 /// The same on every rank: the error of a wrong request on one rank; the errors of
@@ -276,12 +276,10 @@ pub(crate) fn build(comm: Option<&dyn Comm>, asked: Result<Request, Error>) -> R
     Ok(Held::new(plan, on_device))
 }
 
-/// Refuses what some ranks ask for and others do not. Collective.
+/// Refuses what some ranks request and others do not. Collective.
 fn all_or_none(comm: &dyn Comm, what: &str, mine: bool) -> Result<(), Error> {
-    let mut some = [f64::from(mine), f64::from(!mine)];
-    comm.allreduce(Reduce::Max, &mut some)?;
-    match some {
-        [1.0, 1.0] => Err(Error::argument(what, "one on some ranks", "one on all, or on none")),
+    match on_any_rank(comm, [mine, !mine])? {
+        [true, true] => Err(Error::argument(what, "one on some ranks", "one on all, or on none")),
         _ => Ok(()),
     }
 }

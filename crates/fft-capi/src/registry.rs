@@ -1,4 +1,4 @@
-//! What programs hold, by number.
+//! The objects that programs hold, by number.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -46,7 +46,7 @@ impl<V> Registry<V> {
         Self { what, objects: Mutex::new(BTreeMap::new()) }
     }
 
-    /// What panics does so outside of the few lines that hold the lock.
+    /// No panic can occur in the few lines that hold the lock.
     fn objects(&self) -> MutexGuard<'_, BTreeMap<usize, Arc<Mutex<V>>>> {
         self.objects.lock().unwrap_or_else(PoisonError::into_inner)
     }

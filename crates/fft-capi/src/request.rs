@@ -16,7 +16,7 @@ pub(crate) type Place = thriffty::gpu::DeviceOptions;
 #[derive(Clone, Debug)]
 pub(crate) enum Place {}
 
-/// What a program asks for.
+/// The request of a program for a plan.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
     pub(crate) transform: DynTransform,
@@ -29,7 +29,7 @@ pub(crate) struct Request {
     pub(crate) place: Option<Place>,
 }
 
-/// What must be known to lay a request out in memory: a family, and the number of axes.
+/// The family and the number of axes, which determine how a request is laid out in memory.
 pub(crate) fn family(transform: i32, axes: i32) -> Result<(Transform, usize), Error> {
     let known = [Transform::C2c, Transform::R2c, Transform::R2r].map(|it| (it as i32, it));
     let transform = one_of("transform", transform, &known)?;
@@ -40,10 +40,10 @@ pub(crate) fn family(transform: i32, axes: i32) -> Result<(Transform, usize), Er
 }
 
 impl Request {
-    /// A request in numbers that mean something.
+    /// A request from valid numbers.
     ///
     /// # Errors
-    /// [`Error::Argument`] or [`Error::Geometry`] for those that do not.
+    /// [`Error::Argument`] or [`Error::Geometry`] for invalid ones.
     pub(crate) fn new(
         (transform, axes): (Transform, usize),
         shape: &[i64],
@@ -97,7 +97,7 @@ pub(crate) fn one_of<V: Copy>(what: &str, found: i32, known: &[(i32, V)]) -> Res
     })
 }
 
-/// Whether it is a permutation is for the library to say.
+/// Reads an order of axes. The library checks that it is a permutation.
 pub(crate) fn order(what: &str, found: &[i32]) -> Result<PerAxis<usize>, Error> {
     let mut order = PerAxis::splat(found.len(), 0);
     for (axis, &given) in order.iter_mut().zip(found) {

@@ -87,8 +87,8 @@ impl AskedOperator {
 }
 
 impl Held {
-    /// What a failure on this rank leaves for the next transform, which returns it on all ranks. A
-    /// single rank has nobody to tell.
+    /// Keeps a failure of this rank for the next transform, which returns it on all ranks. A single
+    /// rank has no others to inform.
     pub(crate) fn remember<R>(&mut self, result: Result<R, Error>) -> Result<R, Error> {
         if let Err(error) = &result
             && self.ranks() > 1
@@ -107,7 +107,7 @@ impl Held {
         self.plan().problem().kinds.len()
     }
 
-    /// The domain of these lengths, made again where they change.
+    /// The domain of these lengths, which is made again if they change.
     fn domain(
         &mut self,
         lengths: impl FnOnce(&mut [f64]) -> Result<(), Error>,
@@ -278,7 +278,7 @@ impl Held {
         copied.map_err(|why| GpuError::Driver { what, why: why.to_string() }.on(rank))
     }
 
-    /// Green's function, and where it goes: memory of so many bytes, which must be enough.
+    /// Green's function, and its destination, which must have enough bytes.
     fn make_green_function<A>(
         &mut self,
         spacing: impl FnOnce(&mut [f64]) -> Result<(), Error>,
@@ -297,7 +297,7 @@ impl Held {
         Ok((made, kernel))
     }
 
-    /// The wavenumbers along an axis of a box with this length there: all, and those of
+    /// The wavenumbers along an axis of a box with this length there: all, and the ones for
     /// derivatives.
     pub(crate) fn wavenumbers(&mut self, axis: i32, length: f64) -> Result<[Vec<f64>; 2], Error> {
         let axes = self.axes();

@@ -29,19 +29,19 @@ pub enum Status {
     /// No plan, copy or communicator, a destroyed one, or one that was made before this process was
     /// forked.
     Plan = 7,
-    /// A bug of the library, on this rank alone: others may wait. The plan or copy cannot be used
+    /// A bug of the library, on this rank only, so others may wait. The plan or copy cannot be used
     /// again.
     Internal = 8,
     /// No such CUDA device, an unusable one, or a library that was built without CUDA.
     Device = 9,
-    /// Threads that the system would not start.
+    /// The system did not start enough threads.
     Threads = 10,
 }
 
 #[derive(Debug)]
 pub(crate) enum Failure {
     Library(Error),
-    /// A plan, a copy or a communicator that is none.
+    /// The handle is not a live plan, copy or communicator.
     Handle(&'static str, usize),
     /// One in which something panicked before.
     Broken(&'static str),
@@ -95,7 +95,7 @@ thread_local! {
 /// Remembers why a call of this thread failed.
 fn remember(text: &str) {
     let text = CString::new(thriffty::warnings::escaped(text)).unwrap_or_default();
-    // A thread that is ending has no place for it any more.
+    // A thread that is ending has no storage for it any more.
     let _ = LAST.try_with(|last| last.replace(text));
 }
 
@@ -107,7 +107,7 @@ pub(crate) fn last() -> *const c_char {
 
 /// Runs the body of a call. An error or a panic is remembered, and becomes its status.
 pub(crate) fn attempt<R>(body: impl FnOnce() -> Result<R, Failure>) -> Result<R, Status> {
-    // What a panic leaves behind is never seen: a plan is poisoned by it, and the rest is dropped.
+    // The state after a panic is never used: the plan is poisoned, and everything else is dropped.
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(result)) => Ok(result),
         Ok(Err(failure)) => {

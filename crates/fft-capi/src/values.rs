@@ -26,15 +26,15 @@ pub enum Transform {
 pub enum Operator {
     /// The derivative along the axis that the parameter names.
     Derivative = 0,
-    /// Of one field, its derivatives along all axes.
+    /// The derivatives of one field along all axes.
     Gradient = 1,
-    /// Of a vector, one field.
+    /// The divergence of a vector, one field.
     Divergence = 2,
     /// In three dimensions; in two, of a vector the one component d0 u1 - d1 u0.
     Curl = 3,
     /// -k^2.
     Laplacian = 4,
-    /// Solves -laplacian(phi) = rho. The mean of phi is 0, and that of rho is ignored.
+    /// Solves -laplacian(phi) = rho. The mean of phi is 0, and the mean of rho is ignored.
     Poisson = 5,
     /// Solves (s - laplacian) phi = rho; the parameter is s. Modes with s + k^2 = 0 become 0.
     Helmholtz = 6,
@@ -89,8 +89,8 @@ pub struct Subarray {
 /// The options of plans, by name. Nobody else uses them during a call. A plan that was made with
 /// them does not need them.
 ///
-/// docs/options.md lists their names and what they mean, which
-/// `thriffty_options_describe` writes as JSON. Options are equal on all ranks.
+/// docs/options.md lists their names and meanings, which `thriffty_options_describe` writes as
+/// JSON. Options are equal on all ranks.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     pub(crate) settings: Settings,
@@ -100,8 +100,8 @@ pub struct Options {
     pub(crate) failed: Option<Error>,
 }
 
-/// The functions of a process group that somebody else has started: what `thriffty_comm_create`
-/// makes a communicator of. Later versions have more functions at the end.
+/// The functions of a process group that another framework has started, from which
+/// `thriffty_comm_create` makes a communicator. Later versions have more functions at the end.
 ///
 /// Each gets the context of `thriffty_comm_create`. A status is 0 for success; after another one
 /// the communicator fails, on this rank with the text of `error`. If a rank has ended, calls must
@@ -110,7 +110,7 @@ pub struct Options {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct GroupCallbacks {
-    /// Bytes of this struct as the program knows it.
+    /// Bytes of this struct in the program's header.
     pub struct_size: usize,
     /// Gathers `bytes` bytes of every rank, `mine`, into `all`, in order of ranks.
     pub allgather: Option<
@@ -122,8 +122,8 @@ pub struct GroupCallbacks {
         ) -> i32,
     >,
     /// Sends `send_bytes[r]` bytes, from `send_offsets[r]` bytes after `send` on, to each rank `r`,
-    /// also to this one. What comes from rank `r` has `recv_bytes[r]` bytes, as the sender knows,
-    /// and begins `recv_offsets[r]` bytes after `recv`.
+    /// also to this one. The data from rank `r` has `recv_bytes[r]` bytes, the number that the
+    /// sender sends, and begins `recv_offsets[r]` bytes after `recv`.
     pub alltoallv: Option<
         unsafe extern "C" fn(
             context: *mut c_void,
@@ -148,8 +148,8 @@ pub struct GroupCallbacks {
             request: *mut u64,
         ) -> i32,
     >,
-    /// Starts to receive a message of at most `bytes` bytes, as `isend`. Of several from one rank
-    /// with equal tags, each is tested only after those before it have completed.
+    /// Starts to receive a message of at most `bytes` bytes, as `isend`. If there are several from
+    /// one rank with equal tags, each is tested only after the ones before it have completed.
     pub irecv: Option<
         unsafe extern "C" fn(
             context: *mut c_void,
@@ -162,7 +162,7 @@ pub struct GroupCallbacks {
     >,
     /// Writes 1 to `done` if a request has completed and, if it was to receive, the length of the
     /// message to `bytes`. Otherwise it writes 0 to `done`. The memory of the message stays where
-    /// it is until `test` has said 1 or failed. Then the request is not tested again.
+    /// it is until `test` has written 1 or failed. Then the request is not tested again.
     pub test: Option<
         unsafe extern "C" fn(
             context: *mut c_void,
@@ -174,15 +174,15 @@ pub struct GroupCallbacks {
     /// The host of this process. Processes share memory if they return equal names; NULL, or no
     /// function, stands for the machine and the namespace of processes.
     pub host: Option<unsafe extern "C" fn(context: *mut c_void) -> *const c_char>,
-    /// A rank that is known to have ended, or -1. The library notices itself if it was on the same
-    /// host.
+    /// A rank that has ended, if the group knows one, or -1. For ranks on the same host the library
+    /// notices itself.
     pub lost: Option<unsafe extern "C" fn(context: *mut c_void) -> i32>,
     /// Called when this rank takes part in no more collectives, so that others that wait in one
     /// should fail: closes connections, if the group has any.
     pub abandon: Option<unsafe extern "C" fn(context: *mut c_void)>,
     /// Why the last function failed, in words, or NULL; valid until the next call.
     pub error: Option<unsafe extern "C" fn(context: *mut c_void) -> *const c_char>,
-    /// As `alltoallv`, of memory on the devices of plans. The data to send is ready when it is
+    /// As `alltoallv`, for memory on the devices of plans. The data to send is ready when it is
     /// called, and it must return only after all data has arrived. If a rank has none, data of
     /// devices passes through the host.
     pub device_alltoallv: Option<
@@ -203,7 +203,7 @@ pub struct GroupCallbacks {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Sizes {
-    /// Bytes of this struct as the program knows it.
+    /// Bytes of this struct in the program's header.
     pub struct_size: usize,
     /// This rank's part of physical data.
     pub input: Brick,
@@ -234,7 +234,7 @@ pub struct Sizes {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[repr(C)]
 pub struct Timings {
-    /// Bytes of this struct as the program knows it.
+    /// Bytes of this struct in the program's header.
     pub struct_size: usize,
     /// Packing and encoding messages.
     pub pack: f64,

@@ -89,13 +89,13 @@ static void settings(void) {
     expect(thriffty_options_set(NULL, "batch", "3"), ARGUMENT);
     expect(thriffty_options_set_stream(NULL, NULL), ARGUMENT);
     expect(thriffty_options_read_environment(NULL), ARGUMENT);
-    /* The first failure is that of the plan, whatever was set later. */
+    /* The first failure is the plan's, whatever was set later. */
     expect(thriffty_plan_create(&plan, MPI_COMM_WORLD, R2C, 3, SHAPE, NULL, NULL, options), ARGUMENT);
     that(plan == NULL && strstr(thriffty_last_error(), "THRIFFTY_WIRE: found pigeons") != NULL);
     expect(thriffty_options_destroy(options), OK);
 }
 
-/* What is wrong with one rank's arguments is an error of all. */
+/* An error in one rank's arguments is an error on all. */
 static void creation(void) {
     thriffty_plan *plan = (thriffty_plan *)&rank;
     expect(create(&plan, 77, NULL), ARGUMENT);
@@ -193,7 +193,7 @@ static void communicators(void) {
     }
 }
 
-/* What is wrong with one rank's arrays is an error of all, and the plan goes on working. */
+/* An error in one rank's arrays is an error on all, and the plan still works. */
 static void execution(void) {
     thriffty_plan *plan;
     expect(create(&plan, R2C, NULL), OK);
@@ -356,7 +356,7 @@ static void memory(void) {
     that(strstr(thriffty_last_error(), "memory") != NULL);
 }
 
-/* Recipes have the layouts that are asked for. */
+/* Recipes have the requested layouts. */
 static void layouts(void) {
     const char *names[] = {"any", "slabs", "pencils"};
     char recipes[3][512];
@@ -372,7 +372,7 @@ static void layouts(void) {
     that(strstr(thriffty_last_error(), "layouts") != NULL);
 }
 
-/* The machine of the model, by name or from a file: that of rank 0, and of the others. */
+/* The machine of the model, by name or from a file, on rank 0 and on the others. */
 static void machines(void) {
     const char *none = "no-such-machine.toml";
     const char *all[][2] = {{"summit", "summit"}, {none, none}, {"default", none}, {"summit", none}, {"frontier", "summit"}};
@@ -472,7 +472,7 @@ int main(int argc, char **argv) {
     thriffty_plan *alone;
     expect(thriffty_plan_create_serial(&alone, R2R, 3, SHAPE, NULL), OK);
     MPI_Finalize();
-    /* Whoever is late is told so; plans of one process go on. */
+    /* Calls after MPI_Finalize return an error; plans of one process go on. */
     double x[480], y[480];
     memset(x, 0, sizeof x);
     expect(thriffty_forward(plan, x, sizeof x, y, sizeof y), TRANSPORT);

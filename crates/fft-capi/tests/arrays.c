@@ -1,4 +1,4 @@
-/* Arrays with ghost points, two bricks on a rank, and what is wrong on one rank. */
+/* Arrays with ghost points, two bricks on a rank, and errors on one rank. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ static double value(int64_t i, int64_t j, int64_t k) {
     return (double)((((i + 12) % 12) * 6 + (j + 6) % 6) * 8 + (k + 8) % 8);
 }
 
-/* Fills a brick and so many points around it, or compares them. */
+/* Fills a brick and this number of points around it, or compares them. */
 static void visit(const thriffty_subarray *here, double *array, int64_t around, int compare) {
     const thriffty_brick *b = &here->brick;
     for (int64_t i = b->lo[0] - around; i < b->hi[0] + around; i++) {
@@ -80,7 +80,7 @@ int main(int argc, char **argv) {
     expect(thriffty_copy_run(halo, NULL, to), OK);
     for (int half = 0; half < 2; half++) visit(&here[half], arrays[half], 1, 1);
 
-    /* What is wrong on one rank is an error of all, and then everything works again. */
+    /* An error on one rank is an error on all, and then everything works again. */
     const int last = rank == ranks - 1;
     void *const same[] = {arrays[0], last ? arrays[0] : arrays[1]}, *const none[] = {arrays[0], last ? NULL : arrays[1]};
     expect(thriffty_copy_run(halo, NULL, same), ARGUMENT);

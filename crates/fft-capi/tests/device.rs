@@ -1,4 +1,4 @@
-//! Plans on a device as C programs call them. Where there is no GPU, it prints why and passes.
+//! Plans on a device as C programs call them. If there is no GPU, it prints why and passes.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_void};
@@ -88,7 +88,8 @@ fn arrays_and_streams_of_the_program() {
         let [at, to, place] = [&x, &y, &z].map(|array| address(array, &stream));
         let forward = |from: usize, bytes, to: usize, room| {
             let (from, to) = (without_provenance(from), without_provenance_mut(to));
-            // SAFETY: what is there is told; the rest is refused, as is checked here.
+            // SAFETY: the addresses and sizes are valid, or the call refuses them, as is checked
+            // here.
             unsafe { thriffty_forward(plan, from, bytes, to, room) }
         };
         let refused = |status: Status, word: &str| {

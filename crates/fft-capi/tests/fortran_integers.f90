@@ -168,7 +168,7 @@ contains
         call settle()
     end subroutine
 
-    !> Values of all types, in Fortran's order of axes, and what is wrong on one rank.
+    !> Values of all types, in Fortran's order of axes, and errors on one rank.
     subroutine settings()
         type(thriffty_options) :: other
         integer(int32) :: rank, ranks

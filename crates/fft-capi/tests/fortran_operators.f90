@@ -115,7 +115,8 @@ program operators
         if (abs(k(i - one%output%lo(2) + 1) - 0.5_c_double * merge(i, i - 12, i < 6)) > 1e-14) error stop "wavenumbers"
     end do
     call walls()
-    ! A parameter is needed where there is one, and none elsewhere. Axes are Fortran's.
+    ! A parameter is required for operators that have one, and refused for others. Axes are
+    ! Fortran's.
     call refused("parameter of the operator: found none, expected the axis", THRIFFTY_OPERATOR_DERIVATIVE)
     call refused("found none, expected the shift", THRIFFTY_OPERATOR_HELMHOLTZ)
     call refused("found none, expected the standard deviation", THRIFFTY_OPERATOR_GAUSSIAN)

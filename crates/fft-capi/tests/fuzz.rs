@@ -1,7 +1,7 @@
 //! Ten thousand calls with arguments that nobody in their senses would give: each comes to a
 //! status, and the process lives.
 //!
-//! Plans are of one process; what is hostile over MPI is in abi.c.
+//! Plans are of one process; abi.c has hostile calls over MPI.
 //!
 //! Pointers are NULL or point at what the header says, since anything else cannot be found out;
 //! plans may be any number.
@@ -106,7 +106,7 @@ impl Fuzz {
         set(text, way)
     }
 
-    /// Options of which some are changed, or none. Most failures are taken back, so that plans are
+    /// Options, some of which are changed, or none. Most failures are taken back, so that plans are
     /// made.
     fn options(&mut self) -> *mut Options {
         let mut options = Box::into_raw(Box::<Options>::default());
@@ -146,7 +146,7 @@ impl Fuzz {
         }
     }
 
-    /// Bytes that are said to be there, all of which are, or which cannot be.
+    /// A number of bytes that is claimed: all of them exist, or they cannot exist.
     fn bytes(&mut self) -> usize {
         match self.rng.u8(..12) {
             0 => 0,

@@ -56,7 +56,7 @@ static thriffty_options *options_with(const char *name, const char *value) {
     return options;
 }
 
-/* The numbers of a brick, of a whole array with so many points in each row and values per point. */
+/* The numbers of a brick, of a whole array with this row length and number of values per point. */
 static size_t of_brick(const thriffty_brick *brick, const double *whole, int64_t row, int64_t values, double *part) {
     size_t count = 0;
     for (int64_t i = brick->lo[0]; i < brick->hi[0]; i++)
@@ -70,7 +70,7 @@ static void same(const double *found, const double *expected, size_t count, doub
     for (size_t at = 0; at < count; at++) that(fabs(found[at] - expected[at]) <= bound);
 }
 
-/* There and back, beside a plan of one process. */
+/* There and back, compared with a plan of one process. */
 static void transforms(thriffty_plan *plan) {
     static double whole[POINTS], spectrum[2 * MODES], x[POINTS], y[2 * MODES], expected[2 * MODES], back[POINTS];
     thriffty_plan *alone;
@@ -154,7 +154,7 @@ static void errors_on_one_rank(struct group *group) {
     expect(thriffty_plan_destroy(plan), OK);
     expect(thriffty_comm_destroy(comm), OK);
 
-    /* As of a program that knows only the two collectives. */
+    /* Like a program whose header has only the two collectives. */
     thriffty_group_callbacks two = callbacks_of(group);
     two.struct_size = offsetof(thriffty_group_callbacks, isend);
     expect(thriffty_comm_create(&comm, rank, ranks, &two, group), OK);

@@ -21,7 +21,7 @@ struct work {
     double *x, *y;
 };
 
-/* The same call on any thread; errors are those of its thread. */
+/* The same call on any thread; each thread has its own errors. */
 struct step {
     thriffty_status (*call)(struct work *);
     struct work *work;

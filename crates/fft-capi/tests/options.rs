@@ -34,6 +34,11 @@ impl Row {
         format!("        {}: {hint}{optional} = {default},\n", self.0.name)
     }
 
+    /// Its entry in Python's dictionary of options.
+    fn value(&self) -> String {
+        format!("            \"{0}\": {0},\n", self.0.name)
+    }
+
     /// Its entry in a docstring as NumPy has them.
     fn entry(&self) -> String {
         let hint = match self.0.form {
@@ -112,10 +117,12 @@ fn texts_of_options_are_current() {
     let source = std::fs::read_to_string(&path).unwrap();
     let entries: String = rows().map(|row| row.entry()).collect();
     let arguments: String = rows().map(|row| row.argument()).collect();
+    let values: String = rows().map(|row| row.value()).collect();
     let begin = "    Other Parameters\n    ----------------\n";
     let source = replaced(&source, begin, "\n    Raises\n", &entries);
     let begin = "        # The options, as `cargo xtask header` writes them.\n";
     let source = replaced(&source, begin, "    ) -> None:\n", &arguments);
+    let source = replaced(&source, "        options = {\n", "        }\n", &values);
     current::check(&path, &source);
 
     let path = root.join("docs/options.md");

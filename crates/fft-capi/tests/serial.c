@@ -32,7 +32,7 @@ static void that_(int line, int holds) {
 }
 #define that(holds) that_(__LINE__, holds)
 
-/* Options with so many threads; NULL is their usual number. */
+/* Options with this number of threads; NULL is the default. */
 static thriffty_options *options_with(const char *threads) {
     thriffty_options *options;
     expect(thriffty_options_create(&options), OK);

@@ -21,7 +21,7 @@ struct request {
     size_t bytes;
 };
 
-/* A message that has arrived before it was asked for. */
+/* A message that has arrived before it was requested. */
 struct packet {
     struct packet *next;
     int from;
@@ -39,7 +39,7 @@ struct group {
     struct packet *arrived;
 };
 
-/* The sockets of all pairs: those of rank r to rank s are [r][s]. */
+/* The sockets of all pairs: socket [r][s] is rank r's to rank s. */
 static void connect_all(int all[MOST][MOST][2], int size) {
     for (int a = 0; a < size; a++)
         for (int b = 0; b < a; b++)

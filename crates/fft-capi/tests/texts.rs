@@ -18,7 +18,7 @@ use common::{options, set};
 fn refusal(transform: i32, shape: &[i64], options: &Options) -> (Status, String) {
     let mut plan = null_mut();
     let axes = shape.len() as i32;
-    // SAFETY: all pointers are those of values that live until the call returns; the text is read
+    // SAFETY: all pointers belong to values that live until the call returns; the text is read
     // before the next call.
     let (status, said) = unsafe {
         let place = &raw mut plan;

@@ -44,7 +44,7 @@ struct Case {
     options: Options,
 }
 
-/// Bytes of a plan, as it tells and as the allocator counts.
+/// Bytes of a plan, as it reports and as the allocator counts.
 struct Found {
     told: usize,
     taken: usize,
@@ -114,7 +114,7 @@ impl Case {
         let mut plan: *mut Plan = null_mut();
         let (shape, axes) = (self.shape.as_ptr(), self.shape.len() as i32);
         let before = counting::bytes();
-        // SAFETY: pointers are those of values that live until the calls return, of these sizes.
+        // SAFETY: the pointers belong to values that live until the calls return, of these sizes.
         unsafe {
             let (transform, options) = (self.transform as i32, &raw const self.options);
             let made = thriffty_plan_create_serial(&raw mut plan, transform, axes, shape, options);

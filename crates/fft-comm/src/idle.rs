@@ -11,11 +11,11 @@ const NAP: Duration = Duration::from_micros(50);
 /// slow as the sleeps.
 const MOVED: Duration = Duration::from_micros(8);
 const SEVERAL: u32 = 4;
-/// The first test after a sleep takes longer by this, as caches are cold.
+/// The first test after a sleep takes this much longer, because caches are cold.
 const COLD: Duration = Duration::from_micros(8);
 
 /// A rank that waits for others. With more ranks than cores, a rank that only yields takes
-/// processor time from those that compute; a rank that sleeps does not.
+/// processor time from the ranks that compute; a rank that sleeps does not.
 pub(crate) struct Idle {
     offers: u32,
     /// The beginning of the present test.
@@ -39,7 +39,7 @@ impl Idle {
         self.wait_with(std::thread::sleep);
     }
 
-    /// As [`Idle::wait`], with something else that sleeps for as long, or less.
+    /// As [`Idle::wait`], with another function that sleeps for as long, or less.
     pub(crate) fn wait_with(&mut self, sleep: impl FnOnce(Duration)) {
         let took = self.looks.elapsed();
         if self.cold.is_zero() {
@@ -78,7 +78,7 @@ mod tests {
         assert_eq!(looked(2 * MOVED), 1);
     }
 
-    /// Of looks that all take long none has moved anything.
+    /// If every look takes long, none counts as movement.
     #[test]
     fn slow_looks_are_no_movement() {
         let mut idle = Idle::default();

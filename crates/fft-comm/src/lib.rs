@@ -1,8 +1,8 @@
 //! Ranks, and the exchanges between them.
 //!
 //! Three communicators: [threads as ranks](threads) in one process, MPI processes (feature `mpi`),
-//! and [process groups](group) that others have started. The exchanges are written once, over
-//! fft-core's `Comm` and `Flight`.
+//! and [process groups](group) that another framework has started. The exchanges are written once,
+//! over fft-core's `Comm` and `Flight`.
 //!
 //! Unsafe code is in `node_memory/`, `mpi/host.rs` and four files of `group/`, where ranks of one
 //! host access each other's memory, and in `mpi/ffi/`, with every call into MPI. Two `unsafe fn` of

@@ -75,7 +75,7 @@ pub fn unseal<'a>(what: &str, file: &'a str) -> Option<&'a str> {
     (first == format!("# {what} {:016x}", checksum(text.as_bytes()))).then_some(text)
 }
 
-/// Broadcasts rank 0's bytes; those of other ranks are ignored. Collective.
+/// Broadcasts rank 0's bytes and ignores the bytes of other ranks. Collective.
 ///
 /// # Errors
 /// When a rank has gone or the library fails.

@@ -5,9 +5,9 @@
 //! an [`Exchanger`] of messages, which a [`MessageHandler`] packs and unpacks. A [`Codec`] encodes
 //! boxes of an array ([`Transfer`]) as messages.
 //!
-//! Each folder uses those before it: base, geometry, codec, problem, recipe, redistribute, lower,
-//! planner, simulate. The folders comm and spectral use problem, arrays and execute use comm;
-//! execute uses lower as well, and host uses execute.
+//! Each folder uses only the ones before it: base, geometry, codec, problem, recipe, redistribute,
+//! lower, planner, simulate. The folders comm and spectral use problem, arrays and execute use
+//! comm; execute uses lower as well, and host uses execute.
 //!
 //! Errors of some ranks become the same error on all ranks by [`agree`].
 #![forbid(unsafe_code)]
@@ -43,6 +43,7 @@ pub use comm::{
     PeerMemory, PinnedMemory, Reduce, RmaWindow, SLOT_ALIGN, Segment, SharedMemory, SharesMemory,
     Slot, SlotParts, SlotPool, SlotSpec, TeamComms, Teams, Unwinding, UsedBytes, Work,
     WritePartition, agree, agree_by, agree_by_memory, assert_same, gather_lists, matching,
+    on_all_ranks, on_any_rank,
 };
 pub use execute::{
     Activity, AnyExecutor, BindContext, Device, Event, Executor, MakeExchanger, OpBuffers,
@@ -67,14 +68,14 @@ pub use planner::cost;
 pub use planner::{BytesMoved, Expected, Layouts, PredictedOperation, Prediction};
 pub use problem::{
     Access, Chunking, Codecs, Direction, Ends, Epochs, Exchange, GpuTransport, How, Kind, Link,
-    Machine, Memory, Messages, Norm, Problem, Quantity, Rate, Scale, TransportOptions,
-    TransportPolicy, Travel,
+    Machine, Memory, Messages, Norm, Pattern, Problem, Quantity, Rate, Scale, TransportOptions,
+    TransportPolicy,
 };
 pub use recipe::{LineSide, LocalFft, Loss, Node, Pass, Recipe, Step};
 pub use redistribute::{
     Chunk, LocalRead, LocalReadBox, Redistribution, TransposedWhenRead, by_host,
 };
-pub use simulate::{Message, Order, Played, Schedule, Simulation, Simulator, Summary};
+pub use simulate::{Message, Order, Schedule, SimulatedStep, Simulation, Simulator, Summary};
 pub use spectral::{
     AxisModes, Modes, Operator, Scheme, Spectrum, SystemTask, Systems, Tridiagonal, Wavenumbers,
     mode,

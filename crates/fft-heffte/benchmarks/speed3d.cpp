@@ -5,7 +5,7 @@
  *     mpirun -n 4 speed3d_c2c fftw double 128 128 128 -n10 -p2p -slabs
  *     mpirun -n 4 speed3d_r2r fftw-cos float 64 64 64
  *
- * Lines and options are those that scripts for heFFTe's benchmarks know. Precisions are float,
+ * Lines and options are the same as in heFFTe's benchmarks, for scripts. Precisions are float,
  * double and both with -long, for 64-bit indices.
  */
 #include <heffte.h>
@@ -16,7 +16,7 @@
 
 namespace {
 
-/** What a call asks for. */
+/** The request of a call. */
 struct Arguments {
     std::string program, backend, precision;
     std::array<long long, 3> size;
@@ -75,7 +75,7 @@ bool parse(std::vector<std::string> const &words, Arguments &found) {
     return true;
 }
 
-/** What is timed, and what came out. */
+/** A timed transform, and its results. */
 struct Outcome {
     double seconds, error, megabytes;
 };

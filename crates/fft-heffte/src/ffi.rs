@@ -22,7 +22,7 @@ use thriffty::{Comm, Complex, Error, Scale};
 use crate::boxes::{Extent, ORDER};
 use crate::plan::{Both, build};
 
-/// What functions that make or destroy plans return.
+/// The result of functions that make or destroy plans.
 const SUCCESS: c_int = 0;
 const UNKNOWN_BACKEND: c_int = 1;
 const FAILURE: c_int = 2;
@@ -32,7 +32,7 @@ const BAD_PLAN: c_int = 3;
 const BACKENDS: std::ops::RangeInclusive<c_int> = 0..=2;
 const MKL: c_int = 2;
 
-/// Options as programs know them. They choose among ways of heFFTe's.
+/// Options in heFFTe's layout. They choose among heFFTe's algorithms.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Options {
@@ -42,7 +42,7 @@ pub struct Options {
     use_gpu_aware: c_int,
 }
 
-/// A plan as programs know it. Its last field points to a `Both`.
+/// A plan in heFFTe's layout. Its last field points to a `Both`.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Fft {
@@ -55,11 +55,11 @@ pub struct Fft {
 const NAME: &str = "thriffty in the place of heFFTe";
 
 fn complain(why: &str) {
-    // What a program gets is a status, whether this can be said or not.
+    // The program gets a status, whether this can be printed or not.
     let _ = std::io::stderr().write_all(format!("{NAME}: {why}\n").as_bytes());
 }
 
-/// Runs something that may panic; what it says of that is on standard error already.
+/// Runs something that may panic; the message of a panic is on standard error already.
 fn guarded<R>(body: impl FnOnce() -> R, otherwise: R) -> R {
     catch_unwind(AssertUnwindSafe(body)).unwrap_or(otherwise)
 }
@@ -158,7 +158,8 @@ unsafe fn create(
     }
 }
 
-/// Makes a plan of complex data. 0, 1 for an unknown backend, 2 for other errors. Collective.
+/// Makes a plan of complex data. Returns 0, 1 for an unknown backend, or 2 for other errors.
+/// Collective.
 ///
 /// # Safety
 /// As of this module.
@@ -209,7 +210,7 @@ pub unsafe extern "C" fn heffte_plan_create_r2c(
     }
 }
 
-/// Destroys a plan. 0, or 3 for one that is none. Collective.
+/// Destroys a plan. Returns 0, or 3 if the handle is not a plan. Collective.
 ///
 /// # Safety
 /// As of this module.
@@ -259,7 +260,7 @@ pub unsafe extern "C" fn heffte_size_outbox(plan: *const Fft) -> c_int {
     unsafe { of(plan, 0, |both| both.double.plan.output_len()) }
 }
 
-/// Complex numbers of the workspace that `_buffered` functions are given.
+/// Complex numbers of the workspace that `_buffered` functions take.
 ///
 /// # Safety
 /// As of this module.
@@ -289,7 +290,7 @@ pub unsafe extern "C" fn heffte_is_r2c(plan: *const Fft) -> c_int {
     if plan.is_null() { 0 } else { unsafe { c_int::from((*plan).using_r2c != 0) } }
 }
 
-/// A number of heFFTe's for a scale; unknown ones are none, as there.
+/// heFFTe's number for a scale; unknown ones stand for no scale, as in heFFTe.
 fn scaled(scale: c_int) -> Scale {
     match scale {
         1 => Scale::Full,
@@ -351,7 +352,7 @@ unsafe fn transform<A: Element, B: Element<Real = A::Real>>(
     }
 }
 
-/// A function and its twin that is given a workspace.
+/// A function and its twin that takes a workspace.
 macro_rules! transforms {
     ($($name:ident, $buffered:ident: $from:ty => $to:ty, $direction:ident;)*) => {$(
         #[doc = concat!("Transforms as `", stringify!($direction), "`, in the precision of its arrays. Collective.")]

@@ -9,7 +9,7 @@ use thriffty::{Comm, Error, ErrorKind, Kind, Scale, Tuning, Wire};
 
 use crate::boxes::{Extent, Geometry};
 
-/// The file for what measurements find, if the environment names one.
+/// The file for the results of measurements, if the environment names one.
 fn wisdom_file() -> Option<std::ffi::OsString> {
     std::env::var_os("THRIFFTY_WISDOM").filter(|path| !path.is_empty())
 }
@@ -25,9 +25,9 @@ fn options_of_environment() -> Result<Options, Error> {
 pub(crate) struct Both {
     pub(crate) single: Transformer,
     pub(crate) double: Transformer,
-    /// Complex numbers of the workspace that a program is told to bring.
+    /// Complex numbers of the workspace that a program must provide.
     pub(crate) workspace: usize,
-    /// Whether this is the rank that speaks for all.
+    /// Whether this is the rank that prints errors.
     pub(crate) first: bool,
 }
 
@@ -97,7 +97,7 @@ impl Transformer {
         Ok(Self { plan, is_complex: halved.is_none() })
     }
 
-    /// Numbers of input and output on this rank; no complex numbers where data is real.
+    /// Numbers of input and output on this rank; no complex numbers if data is real.
     pub(crate) fn lens<A: Element, B: Element>(&self, direction: Direction) -> [usize; 2] {
         let physical = |width| match width == 2 && !self.is_complex {
             true => 0,
@@ -119,7 +119,7 @@ impl Transformer {
     ) -> Result<(), Error> {
         let real = [A::WIDTH, B::WIDTH].contains(&1);
         if !real && !self.is_complex {
-            // The same on every rank, as all have this plan.
+            // The same on every rank, because all have this plan.
             let (what, found) = ("plan of complex data", "one of real data");
             return Err(Error::argument(what, found, "one that heffte_plan_create made"));
         }
@@ -128,7 +128,7 @@ impl Transformer {
         } else {
             self.plan.run(direction, cast_slice(input), cast_slice_mut(output))?;
         }
-        // One more pass over the result: the plan, which could do it on the way, does not know the
+        // One more pass over the result. The plan could do it on the way, but was made without the
         // scale.
         let factor = scale.factor(self.plan.problem().logical_points());
         if factor != 1.0 {
@@ -154,7 +154,8 @@ impl Transformer {
                 self.plan.run(direction, cast_slice(input.as_flattened()), cast_slice_mut(to))
             }
             Direction::Inverse => {
-                // As long as the output is said to be, so that all ranks hear of one that is none.
+                // Has the claimed length of the output, so that all ranks get the error if there is
+                // none.
                 let mut field = vec![[zero; 2]; to.len()];
                 self.plan.run(
                     direction,
@@ -169,8 +170,8 @@ impl Transformer {
 }
 
 /// The workspace by heFFTe's rule: the largest sum of elements before and after a reshape, and the
-/// largest box of complex numbers that is transformed, in a classic recipe of pencils; in the
-/// plan's own recipe where the grid is too small for pencils.
+/// largest box of complex numbers that is transformed, in a classic recipe of pencils, or in the
+/// plan's own recipe if the grid is too small for pencils.
 fn workspace(own: &Recipe, rank: usize) -> usize {
     let mut problem = own.problem().clone();
     problem.options.exchange = Exchange::Alltoallv;
@@ -197,7 +198,7 @@ mod tests {
 
     #[test]
     fn there_is_a_workspace_where_pencils_are_too_many() {
-        // Of 64³ points on 67 ranks no pencils can be cut so that nobody holds nothing.
+        // 64³ points cannot be cut into pencils on 67 ranks without empty ones.
         for (n, ranks) in [(64, 67), (64, 64), (4, 2)] {
             let grid = Grid::new([n; 3]).unwrap();
             let bricks = Layout::even(grid, ProcGrid::cubic(grid, ranks), ranks);

@@ -1,4 +1,4 @@
-/* A program for heFFTe: every function beside FFTW, on any number of ranks, and sizes of types. */
+/* A program for heFFTe: every function against FFTW, on any number of ranks, and sizes of types. */
 #include <complex.h>
 #include <math.h>
 #include <stddef.h>
@@ -55,7 +55,7 @@ static void take(const box *b, const int n[3], const double complex *grid, doubl
             }
 }
 
-/* Whether numbers are equal but for rounding of the precision they went through. */
+/* Whether numbers are equal, except for rounding of the precision they went through. */
 static int close_to(const double complex *a, const double complex *b, int n, double within) {
     for (int i = 0; i < n; i++)
         if (!(cabs(a[i] - b[i]) <= within)) return 0;
@@ -180,7 +180,7 @@ static void real_plan(int direction, const box *in, int along, const int order[3
     that(heffte_plan_destroy(plan) == Heffte_SUCCESS);
 }
 
-/* What heFFTe's own programs are told on a grid of 4x4x4 over two ranks. */
+/* The sizes that heFFTe's own programs get on a grid of 4x4x4 over two ranks. */
 static void sizes(void) {
     int low[3] = {0, 0, 2 * rank}, high[3] = {3, 3, 2 * rank + 1}, half[3] = {3, 3, rank == 0 ? 1 : 2};
     heffte_plan plan;
@@ -193,7 +193,7 @@ static void sizes(void) {
     that(heffte_plan_destroy(plan) == Heffte_SUCCESS);
 }
 
-/* What is refused. The lines that say why are meant to be there. */
+/* Calls that are refused. The lines that say why are expected. */
 static void refusals(void) {
     const int usual[3] = {0, 1, 2}, none[3] = {0, 1, 1};
     box own = cut(N, 2, usual), odd = own;
@@ -239,7 +239,7 @@ int main(int argc, char **argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     prepare();
-    /* With a tolerance, of which messages make use where there are any. */
+    /* With a tolerance, which takes effect if there are messages. */
     const char *tolerance = getenv("THRIFFTY_TOLERANCE");
     int lossy = tolerance != NULL && *tolerance != 0 && ranks > 1;
     double exact = lossy ? 100.0 * atof(tolerance) : 1e-11;

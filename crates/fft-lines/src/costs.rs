@@ -2,11 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The radices of which there are stages.
-pub const RADICES: [usize; 10] = [2, 3, 4, 5, 7, 8, 9, 11, 13, 16];
+/// The radices of which there are passes.
+pub const RADICES: [usize; 15] = [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15, 16, 20];
 
-/// Their default costs, in units of that of radix 4.
-const DEFAULT: [f64; 10] = [0.75, 1.0, 1.0, 1.8, 2.2, 2.2, 2.7, 4.6, 7.4, 5.8];
+/// Their default costs: the time of a pass per number.
+const DEFAULT: [f64; 15] =
+    [1.3, 1.4, 1.15, 1.6, 1.45, 2.1, 1.75, 2.2, 1.9, 4.0, 1.95, 5.1, 2.2, 2.15, 2.3];
 /// Complex lines of `f32` that are faster one after the other where their rows conflict.
 const CONFLICTING_F32: [usize; 22] = [
     16, 24, 32, 36, 48, 60, 64, 72, 80, 96, 120, 128, 144, 160, 180, 192, 216, 240, 256, 320, 360,

@@ -15,7 +15,7 @@ use crate::bluestein::{Bluestein, convolution_len};
 use crate::complex_fft::ComplexFft;
 use crate::costs::{Costs, Layout};
 use crate::lanes::TrigonometricType::{I, II, III, IV};
-use crate::lanes::{self, Batch, BatchFft, Real, Trigonometric};
+use crate::lanes::{self, Batch, BatchFft, Lie, Real, Trigonometric};
 use crate::one_by_one::{self, LONG};
 use crate::planner::{Planner, RealTransform};
 use crate::real_fft::{RealFft, inner_len, real_fft};
@@ -45,7 +45,7 @@ impl Planners {
     ) -> Option<Arc<dyn BatchFft<T>>> {
         let Self { held, costs, hash } = self;
         let one_by_one = match batch {
-            Batch::Forward | Batch::Inverse => &costs.complex,
+            Batch::Forward(_) | Batch::Inverse(_) => &costs.complex,
             Batch::RealToComplex | Batch::ComplexToReal => &costs.real,
             Batch::Trigonometric(..) => &costs.trigonometric,
         };
@@ -157,7 +157,8 @@ impl<T: DctNum + Real> Planner<T> for Planners {
         forward: bool,
         layout: Layout,
     ) -> Option<Arc<dyn BatchFft<T>>> {
-        self.batch(if forward { Batch::Forward } else { Batch::Inverse }, n, layout)
+        let lie = if layout == Layout::Rows { Lie::Pairs } else { Lie::Columns };
+        self.batch(if forward { Batch::Forward(lie) } else { Batch::Inverse(lie) }, n, layout)
     }
 
     fn real_to_complex_batch(&mut self, n: usize) -> Option<Arc<dyn BatchFft<T>>> {

@@ -21,7 +21,7 @@ SHAPE = (6, 5)
 
 
 def elsewhere(call):
-    """What a call returns or raises on another thread."""
+    """Calls on another thread, and returns or raises as the call does."""
     found = []
 
     def run():
@@ -37,7 +37,7 @@ def elsewhere(call):
 
 
 def refused(text, *calls):
-    """Calls that raise a TransportError with this text."""
+    """Checks that calls raise a TransportError with this text."""
     for call in calls:
         try:
             call()
@@ -48,7 +48,7 @@ def refused(text, *calls):
 
 
 def on_threads(threads):
-    """A plan is made and used on several threads, if MPI allows that."""
+    """Makes and uses a plan on several threads if MPI allows it."""
     made = elsewhere(lambda: thriffty.Plan(SHAPE, comm=WORLD, threads=threads))
     if LEVEL == "funneled":
         assert isinstance(made, thriffty.TransportError) and "SERIALIZED" in str(made), made
@@ -105,7 +105,7 @@ def main():
         lambda: u.redistribute(0),
         lambda: u.get((0, 0)),
     )
-    # What needs no MPI goes on.
+    # Calls that do not need MPI still work.
     assert plan.apply("laplacian", y).shape == y.shape and "ranks" in plan.recipe
     assert (u + 1).pencil == copy.deepcopy(u).pencil == u.pencil
     assert thriffty.newDistArray(fft).shape == fft.shape(True)

@@ -1,7 +1,7 @@
-"""What `test_pfft.py` compares with: transforms of whole arrays, which every rank has.
+"""The reference for `test_pfft.py`: transforms of whole arrays, which every rank has.
 
-Padding is done with dense matrices over all frequencies of complex transforms, half spectra by
-their symmetry. No code is shared with the package.
+Padding uses dense matrices over all frequencies of complex transforms, and half spectra are
+completed by symmetry. The package and this module share no code.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ COMM = MPI.COMM_WORLD
 
 
 def check(holds: Any, *told: Any) -> None:
-    """Fails on all ranks if something does not hold on one: the others would wait for it."""
+    """Fails on all ranks if a condition is false on one, because the others would wait for it."""
     failures = [text for text in COMM.allgather(None if holds else str(told)) if text]
     assert not failures, failures[0]
 
@@ -54,7 +54,7 @@ def extension(coarse: int, fine: int) -> np.ndarray:
 
 
 class Axis:
-    """What is done along one axis: a kind, of so many points, of which so many are kept."""
+    """The transform along one axis: its kind, its number of points, and how many are kept."""
 
     def __init__(self, axis: int, kind: str, points: int, kept: int | None = None) -> None:
         self.axis, self.kind, self.points = axis, kind, points
@@ -91,7 +91,7 @@ class Axis:
         return transform(x, type=int(self.kind[3]))
 
     def _symmetric(self, half: np.ndarray) -> np.ndarray:
-        """All frequencies of real data."""
+        """All frequencies of real data, from half of them."""
         full = np.zeros(half.shape[:-1] + (self.kept,), complex)
         full[..., : half.shape[-1]] = half
         for wave in range(self.kept):
@@ -104,7 +104,7 @@ class Axis:
 
 
 def forward(x: np.ndarray, axes: Sequence[Axis]) -> np.ndarray:
-    """The scaled transform along axes, in this order."""
+    """The scaled transform along axes in this order."""
     x = x.astype(np.result_type(x, np.float64))
     for axis in axes:
         x = axis.forward(x)
@@ -112,7 +112,7 @@ def forward(x: np.ndarray, axes: Sequence[Axis]) -> np.ndarray:
 
 
 def backward(y: np.ndarray, axes: Sequence[Axis]) -> np.ndarray:
-    """The transform back, without a scale."""
+    """The inverse transform, unscaled."""
     y = y.astype(np.result_type(y, np.float64))
     for axis in reversed(axes):
         y = axis.backward(y)

@@ -1,4 +1,4 @@
-"""Copies between arrays of all ranks, and ghost points, against whole arrays."""
+"""Copies between the arrays of all ranks, and ghost points, against whole arrays."""
 
 import gc
 
@@ -14,7 +14,7 @@ LAST = RANKS - 1
 
 
 class OnDevice:
-    """Says that it is an array on a device."""
+    """An object that claims to be an array on a device."""
 
     __cuda_array_interface__ = dict(shape=(2, 3), typestr="<f8", data=(4096, False), version=3)
 
@@ -24,7 +24,7 @@ def all_true(mine):
 
 
 def boxes(rng, shape):
-    """Bricks that tile the grid, dealt out to the ranks: several for some, none for others."""
+    """Bricks that tile the grid, dealt to the ranks: several for some, none for others."""
     bricks = [[(0, n) for n in shape]]
     for _ in range(rng.integers(3 * RANKS)):
         brick = bricks.pop(rng.integers(len(bricks)))

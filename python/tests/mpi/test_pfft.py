@@ -86,7 +86,7 @@ def test_documented_example_of_a_convolution() -> None:
     expected = np.zeros(N, complex)
     expected[1:, 1:] = products[7:22, 7:22]
     expected = np.fft.ifftshift(expected)
-    # Products at the highest frequency have the part of -8 and of 8.
+    # Products at the highest frequency contain both -8 and 8.
     inner = np.abs(np.fft.fftfreq(16, 1 / 16)) < 8
     known = np.outer(inner, inner)[fft.local_slice(True)]
     close(ab_hat * known, expected[fft.local_slice(True)])
@@ -207,7 +207,7 @@ def test_cosine_and_sine_transforms(type: int) -> None:
     both_ways(fft, [Axis(2, dct, 7), Axis(1, dct, 6), Axis(0, dst, 5)])
     check(len(fft.plans) == 1 and np.dtype(fft.dtype(True)) == np.float64)
 
-    # What comes first for an inverse is another type.
+    # An inverse as the forward transform is another type.
     backwards = PFFT(COMM, shape, (0, 1, 2), transforms={(2,): cosine[::-1]}, dtype="f")
     other = {1: 1, 2: 3, 3: 2, 4: 4}[type]
     both_ways(backwards, [Axis(2, f"dct{other}", 7), Axis(1, "r2c", 6), Axis(0, "c2c", 5)])
@@ -222,7 +222,7 @@ def test_mixed_transforms() -> None:
     fft = PFFT(COMM, shape, (0, 1, 2), transforms=transforms)
     both_ways(fft, [Axis(2, "dct2", 7), Axis(1, "r2c", 6), Axis(0, "c2c", 5)])
 
-    # Cosine and sine transforms of complex data, which mpi4py-fft does not do.
+    # Cosine and sine transforms of complex data, which mpi4py-fft does not have.
     fft = PFFT(COMM, shape, (0, 1, 2), transforms={0: cosine, (1,): sine})
     both_ways(fft, [Axis(2, "r2c", 7), Axis(1, "dst1", 6), Axis(0, "dct2", 5)])
     fft = PFFT(COMM, shape, (0, 1, 2), "F", transforms={(-1,): sine})
@@ -298,7 +298,7 @@ def test_arrays_of_a_transform(options: dict) -> None:
     check(not room[..., 1].any())
     close(fft.forward(mine.real.astype(int)).copy(), fft.forward(mine.real.astype(int) + 0j))
 
-    # From an array of the transform to another of it, and input that stays as it is.
+    # Between two arrays of the transform, and input that must not change.
     first = fft.forward(mine).copy()
     kept = mine.copy()
     fft.forward(kept)
@@ -419,7 +419,7 @@ def test_errors_of_one_rank_are_errors_of_all() -> None:
     fixed.flags.writeable = False
     refused("could not convert", lambda: fft.forward(text if last else u))
     refused("can be written", lambda: fft.forward(u, fixed if last else u_hat))
-    # The transform works as before.
+    # The transform still works.
     close(fft.forward(u, u_hat).v, np.zeros(fft.shape(True)))
 
 

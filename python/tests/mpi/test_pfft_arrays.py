@@ -47,7 +47,7 @@ def test_default_distribution() -> None:
     check(array.substart == starts)
     check(array.shape == tuple(part.stop - part.start for part in array.local_slice()))
     check(sum(COMM.allgather(array.size)) == 7 * 5 * 6)
-    # Parts that have one more point come first.
+    # Longer parts come first.
     lengths = COMM.allgather((starts[0], array.shape[0]))
     check(max(lengths)[1] == min(length for _, length in lengths))
 
@@ -111,7 +111,7 @@ def test_arithmetic_keeps_the_distribution() -> None:
     check(np.isclose(np.linalg.norm(u), 2 * np.sqrt(u.size)))
     u += 1
     check((u.v == 3).all() and type(u.v) is np.ndarray)
-    # The same shape on one rank, and another distribution.
+    # The same shape on one rank, but another distribution.
     other = DistArray((3, 4, 6), val=2)
     if RANKS == 1:
         for x, y, out in ((u, u, other), (u, other, u), (other, u, other)):
@@ -122,7 +122,7 @@ def test_arithmetic_keeps_the_distribution() -> None:
     check((u.v == 6).all() and kept.rank == 1 and type(u.mean(axis=1)) is np.ndarray)
 
 
-# What is done to an array, and whether each point stays where it is.
+# Functions of an array, and whether each point stays in place.
 POINTWISE: dict[str, Any] = {
     "arithmetic": lambda x: 2 * x + x,
     "two results": lambda x: np.modf(x)[1],
@@ -194,7 +194,7 @@ OTHERS: dict[str, Any] = {
 
 @st.composite
 def arrays(draw: Any) -> DistArray:
-    """Short axes, perhaps of equal lengths, so that parts of some ranks look alike or are empty."""
+    """Short axes, often of equal lengths, so that parts of some ranks look alike or are empty."""
     shape = draw(st.lists(st.integers(1, 4), min_size=2, max_size=3))
     rank = draw(st.integers(0, 1))
     alignment = draw(st.integers(0, len(shape) - 1))
@@ -258,7 +258,7 @@ def test_pickles_are_whole_or_refused(x: DistArray) -> None:
             check(again.pencil == x.pencil and again.rank == x.rank)
             holds(again)
             holds(again.redistribute(0))
-        # What has no distribution comes back as a plain array, and so does a part.
+        # Results without a distribution are plain arrays, and so are parts.
         for part in (x.T, x.v):
             again = pickle.loads(pickle.dumps(part, protocol))
             check(type(again) is np.ndarray and (again == part).all())
@@ -300,7 +300,7 @@ def test_redistribute_to_any_distribution() -> None:
         holds(target)
     one = DistArray((8, 8, 8), subcomm=(0, 1, 1), alignment=1)
     one[...] = source
-    # An axis that is not cut only becomes the aligned one.
+    # If an axis is not cut, it only becomes the aligned one.
     check(one.redistribute(2) is one and one.alignment == 2)
     holds(one)
 

@@ -1,4 +1,4 @@
-"""Plans over MPI. Each rank runs all of this: `mpirun -n 3 python -m pytest python/tests/mpi`."""
+"""Plans over MPI. Every rank runs all tests: `mpirun -n 3 python -m pytest python/tests/mpi`."""
 
 import gc
 import shutil
@@ -35,7 +35,7 @@ def test_errors_of_arrays_are_the_same_on_every_rank():
 def test_forgotten_plans_are_destroyed_by_all_ranks():
     kept = thriffty._mpi.Ranks.of(WORLD)
     plans = [thriffty.Plan((4, 6), comm=WORLD) for _ in range(4)]
-    # Each rank forgets in an order of its own, and the last one keeps one.
+    # Each rank drops its plans in a different order, and the last rank keeps one.
     for number in np.random.default_rng(RANK).permutation(4):
         if not (RANK == LAST and number == 2):
             plans[number] = None
@@ -64,7 +64,7 @@ def test_communicators():
 
 @pytest.mark.skipif(RANK > 0, reason="once is enough")
 def test_the_library_says_what_it_is():
-    """Not under this MPI: a process of its own."""
+    """In a separate process, which does not run under this MPI."""
     code = "import thriffty.__main__ as m; m._mpi = lambda: 'not asked'; m.main()"
     text = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     for word in ("thriffty", "Python", "library", "threads", "GPUs"):

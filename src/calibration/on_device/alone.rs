@@ -1,4 +1,4 @@
-//! What one rank measures on its GPU: copies, local transforms, codecs.
+//! Measurements of one rank on its GPU: copies, local transforms, codecs.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -16,7 +16,7 @@ use crate::bound::DeviceOptions;
 use crate::field::{DynArray, DynTransform};
 use crate::plan::{DynDraft, DynPlan};
 
-/// Bytes of an array, far more than caches hold; less where memory is short.
+/// Bytes of an array, far more than caches hold; fewer if memory is short.
 const LARGE: usize = 512 << 20;
 /// The part of the free memory that an array may take.
 const PART: usize = 8;
@@ -27,7 +27,7 @@ const LENGTHS: [usize; 7] = [16, 32, 64, 128, 256, 512, 1024];
 const COLUMN: usize = 256;
 /// Points along both axes of an array whose transform is a launch.
 const SMALL: usize = 16;
-/// Timings of one measurement, of which the median counts.
+/// Timings per measurement, whose median counts.
 const TURNS: usize = 7;
 /// Runs in one timing, of large and of small arrays.
 const LONG: usize = 4;
@@ -67,7 +67,7 @@ pub(super) fn wait(stream: &CudaStream, rank: usize) -> Result<(), Error> {
     stream.synchronize().map_err(failed)
 }
 
-/// The time of a kernel that is not that of its pass over memory.
+/// The time that a kernel takes in addition to its pass over memory.
 fn beyond(pass: f64, seconds: f64) -> f64 {
     (seconds - pass).max(LEAST_SHARE * seconds).max(LEAST_SECONDS)
 }
@@ -79,7 +79,7 @@ pub(super) struct Timed {
 }
 
 impl Timed {
-    /// Builds a draft, on whose device its input is noise. Collective but for the noise.
+    /// Builds a draft, whose input on the device is noise. Collective, except for making the noise.
     pub(super) fn new(draft: DynDraft<'_>, gpu: &Gpu) -> Result<Self, Error> {
         let plan = draft.build()?;
         let rank = plan.comm().rank();
@@ -126,7 +126,7 @@ impl<'a> Bench<'a> {
         Ok(Self { device, stream, rank, bytes: large(free) })
     }
 
-    /// The machine, without what several ranks measure.
+    /// The machine, without the numbers that several ranks measure.
     pub(super) fn machine(&self, source: &str) -> Result<Machine, Error> {
         let number = |value, how| Quantity::new(value, how, source);
         let measured = |value| number(value, How::Measured);
@@ -245,7 +245,7 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// Bytes of a large array on a device with so many that are free: a power of two.
+/// Bytes of a large array on a device with `free` free bytes: a power of two.
 fn large(free: usize) -> usize {
     let most = (free / PART).clamp(1, LARGE);
     // All lengths of lines are whole.

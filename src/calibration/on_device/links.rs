@@ -30,7 +30,7 @@ impl<'a> Links<'a> {
         Self { comm, device, hosts }
     }
 
-    /// Measures the links that there are. Collective.
+    /// Measures the links that exist. Collective.
     pub(super) fn measure(
         &self,
         machine: &mut Machine,
@@ -49,7 +49,7 @@ impl<'a> Links<'a> {
         if self.hosts.ranks_per_host() > 1 {
             let found = self.link(&self.within_hosts(), launch)?;
             machine.near = messages(found, launch);
-            machine.meeting = measured(found[0]);
+            machine.barrier = measured(found[0]);
         }
         if self.hosts.hosts() > 1 {
             let places = self.least_ranks();
@@ -70,7 +70,7 @@ impl<'a> Links<'a> {
         hosts.map(|host| self.hosts.ranks_of(host).len()).min().unwrap_or(0)
     }
 
-    /// The rank whose data each rank gets: that of the next one on its host.
+    /// The owners of the data that each rank gets: the next rank on its host.
     fn within_hosts(&self) -> Vec<usize> {
         self.owners(|host, place| {
             let ranks = self.hosts.ranks_of(host);
@@ -78,7 +78,8 @@ impl<'a> Links<'a> {
         })
     }
 
-    /// The same with the first ranks of the next host for so many of each; others keep theirs.
+    /// Like `within_hosts`, but the first `places` ranks of each host get the data of the next
+    /// host; the others keep their own.
     fn between_hosts(&self, places: usize) -> Vec<usize> {
         let count = self.hosts.hosts();
         self.owners(|host, place| {
@@ -105,14 +106,14 @@ impl<'a> Links<'a> {
         Ok(latency_and_bandwidth([few, many], bytes, launch))
     }
 
-    /// The seconds that moving so many lines of each rank adds to their transform. Collective.
+    /// The seconds that moving `lines` lines of each rank adds to their transform. Collective.
     fn added(&self, owners: &[usize], lines: usize, runs: usize) -> Result<f64, Error> {
         let stays: Vec<_> = (0..self.comm.size()).collect();
         let [moves, stays] = [owners, &stays].map(|owners| self.time(owners, lines, runs));
         Ok((moves? - stays?).max(0.0))
     }
 
-    /// Seconds of transforms of so many lines of each rank, whose results move to other ranks.
+    /// The seconds of transforms of `lines` lines of each rank, whose results move to other ranks.
     /// Collective.
     fn time(&self, owners: &[usize], lines: usize, runs: usize) -> Result<f64, Error> {
         let (comm, rank, ranks) = (self.comm, self.comm.rank(), self.comm.size());
@@ -133,10 +134,10 @@ impl<'a> Links<'a> {
     }
 }
 
-/// Of the seconds of a small and a large reshape, and the bytes that the large one moves more. A
-/// small one is a launch and the latency.
+/// Latency and bandwidth, from the times of a small and a large reshape and the bytes between them.
+/// A small reshape takes a launch and the latency.
 fn latency_and_bandwidth([few, many]: [f64; 2], bytes: f64, launch: f64) -> [f64; 2] {
-    // Where noise hides the difference, the large one alone counts.
+    // If noise hides the difference, only the large one counts.
     let seconds = if many > few { many - few } else { many.max(launch) };
     [(few - launch).max(0.0), bytes / seconds.max(LEAST_SECONDS)]
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! the first rank of each GPU: copies, transforms and codecs, by itself
-//! all ranks: transforms whose result moves to another rank, beside those whose result stays
+//! all ranks: transforms whose result moves to another rank, and transforms whose result stays
 //! ```
 
 mod alone;
@@ -26,11 +26,12 @@ use links::Links;
 /// As [`measure`](super::measure), it measures until two measurements agree, at most five times,
 /// and warns if they do not.
 ///
-/// A rank's processor is its GPU. `memory` is that of copies, `flops` the arithmetic beyond a pass
-/// over memory, `launch` a small transform, and `meeting` a small reshape. `near` and `far` are
-/// whole reshapes, by the transport of the options. `rounded` is `f32`: that the host encodes
-/// shorter formats is not in the model. Links that do not exist, `lossless` and `congestion` keep
-/// the values of [`Machine::default`], marked as assumed.
+/// A rank's processor is its GPU. `memory` is the rate of copies, `flops` the arithmetic beyond a
+/// pass over memory, `launch` the time of a small transform, and `barrier` the time of a small
+/// reshape. `near` and `far` are measured on whole reshapes, by the transport of the options.
+/// `rounded` is the rate of `f32`; the model does not include that the host encodes shorter
+/// formats. Links that do not exist, `lossless` and `congestion` keep the values of
+/// [`Machine::default`], marked as assumed.
 ///
 /// ```no_run
 /// use thriffty::gpu::Gpu;
@@ -48,7 +49,7 @@ use links::Links;
 ///
 /// # Errors
 /// On every rank: [`Error::OnRank`] when one lacks memory or cuFFT, or the driver fails;
-/// [`Error::Disagreement`] about the transport; those of plans with this transport.
+/// [`Error::Disagreement`] about the transport; the errors of plans with this transport.
 pub fn measure_on_device(
     comm: &dyn Comm,
     device: impl Into<DeviceOptions>,
@@ -132,7 +133,7 @@ impl Sharing {
     fn sum_of_fullest(&self, hosts: &Topology, of_ranks: &[f64]) -> (f64, usize) {
         let mut ranks = (0..hosts.hosts()).map(|host| hosts.ranks_of(host));
         let fullest = ranks.find(|ranks| ranks.len() == hosts.ranks_per_host()).unwrap_or_default();
-        // The first rank of a GPU may be on another host, where hosts are pretended.
+        // The first rank of a GPU may be on another host if hosts are simulated.
         let gpus: BTreeSet<_> = fullest.iter().map(|rank| self.firsts[*rank]).collect();
         (gpus.iter().map(|gpu| of_ranks[*gpu]).sum(), gpus.len())
     }

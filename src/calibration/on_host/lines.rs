@@ -30,9 +30,9 @@ const CASES: [(Kind, Layout); 9] = [
 const CONFLICT_BYTES: usize = 1 << 10;
 /// Bytes of lines that are far.
 const FAR_BYTES: usize = 3 << 19;
-/// Of so many timings of each the least counts.
+/// Timings per case; the shortest one counts.
 const ROUNDS: usize = 5;
-/// One after the other, lines must be faster by this factor.
+/// The factor by which lines must be faster one after the other.
 const CLEARLY: f64 = 1.05;
 
 const OF_PRECISION: usize = RADICES.len() + CASES.len() * LENGTHS.len();
@@ -52,7 +52,7 @@ pub(super) fn lines(links: &mut Links<'_>) -> Result<LineCosts, Error> {
     Ok(LineCosts { f32: costs(single, f32), f64: costs(double, f64) })
 }
 
-/// Costs by what was measured, or the default where nothing was.
+/// Costs from the measurements, or the default for what was not measured.
 fn costs(found: &[f64], default: Costs) -> Costs {
     let (radices, ratios) = found.split_at(RADICES.len());
     if radices[0] == 0.0 {
@@ -116,11 +116,12 @@ fn measure<T: Real>(found: &mut [f64], of: impl Fn(Costs) -> LineCosts) -> Resul
     Ok(())
 }
 
-/// A pass over lines of such a layout.
+/// A pass over lines in this layout.
 fn lines_of<T: Real>(kind: Kind, layout: Layout, n: usize) -> LocalFft {
     let width = if kind.is_real() { 1 } else { 2 };
     let far = FAR_BYTES / (width * n * size_of::<T>());
-    // Not powers of two, but for planes whose rows shall evict each other.
+    // The numbers of lines are not powers of two, except for planes whose rows are meant to evict
+    // each other.
     let (outer, inner) = match layout {
         Layout::Rows => (72, 1),
         Layout::Columns => (1, 72),

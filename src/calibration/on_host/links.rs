@@ -32,8 +32,8 @@ impl<'a> Links<'a> {
         Ok(Self { comm, flight, hosts: comm.topology() })
     }
 
-    /// Broadcasts what the first of the `active` ranks finds. The other ranks sleep meanwhile and
-    /// use no processor time. Collective.
+    /// Broadcasts the result of the first of the `active` ranks. The other ranks sleep meanwhile
+    /// and use no processor time. Collective.
     pub(super) fn while_others_sleep<const N: usize>(
         &mut self,
         active: &[usize],
@@ -53,7 +53,7 @@ impl<'a> Links<'a> {
                 Err(error) => result = Err(error),
             }
         }
-        // Also after an error: the others wait to be woken.
+        // Also after an error, because the others wait to be woken.
         let done = match rank {
             _ if rank == leader => wake(flight, &sleepers),
             _ if active.contains(&rank) => Ok(()),
@@ -64,7 +64,7 @@ impl<'a> Links<'a> {
         Ok(found)
     }
 
-    /// `[latency, overhead, bandwidth]` of messages between ranks of a host; `None` where each is
+    /// `[latency, overhead, bandwidth]` of messages between ranks of a host; `None` if each is
     /// alone. Collective.
     pub(super) fn near(&mut self, oversubscription: f64) -> Result<Option<[f64; 3]>, Error> {
         let hosts = &self.hosts;

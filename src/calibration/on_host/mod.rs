@@ -25,7 +25,7 @@ use rates::{ALONE, REPEATS, TOGETHER, least, median};
 
 /// Lengths of lines whose transforms are timed.
 const LENGTHS: [usize; 7] = [16, 32, 64, 128, 256, 512, 1024];
-/// The index of the length that tells how much ranks slow each other down.
+/// The index of the length that is used to measure how much ranks slow each other down.
 const TYPICAL: usize = 4;
 const EPOCHS: usize = 20;
 
@@ -33,9 +33,9 @@ const EPOCHS: usize = 20;
 /// ([`line_costs`]). Collective; the result is bitwise the same on every rank. Takes about a second
 /// and at most 128 MiB on each rank.
 ///
-/// One rank works while the others sleep, then all together: `cores` is the ranks of a host times
-/// what is left of the speed of each. Links that do not exist, `launch` and `congestion` keep the
-/// values of [`Machine::default`], marked as assumed.
+/// One rank works while the others sleep, then all work together: `cores` is the number of ranks of
+/// a host times the fraction of its speed that each rank keeps. Links that do not exist, `launch`
+/// and `congestion` keep the values of [`Machine::default`], marked as assumed.
 ///
 /// # Errors
 /// On every rank: [`Error::OnRank`] when one lacks memory, or the transport fails.
@@ -67,7 +67,7 @@ pub(super) fn line_costs(comm: &dyn Comm) -> Result<LineCosts, Error> {
 struct Calibration<'a> {
     comm: &'a dyn Comm,
     links: Links<'a>,
-    /// Of the fullest host.
+    /// The number of ranks of the fullest host.
     ranks_per_host: f64,
     source: String,
     machine: Machine,
@@ -134,7 +134,7 @@ impl Calibration<'_> {
             Messages { latency, overhead, bandwidth }
         };
         if let Some(epoch) = epoch(self.comm)? {
-            self.machine.meeting = self.measured(epoch / oversubscription);
+            self.machine.barrier = self.measured(epoch / oversubscription);
         }
         if let Some(found) = self.links.near(oversubscription)? {
             self.machine.near = messages(self, found);

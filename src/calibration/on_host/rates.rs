@@ -1,5 +1,5 @@
-//! Rates and times: the best of several timings, as disturbances only make them worse, and medians
-//! of what ranks do together.
+//! Rates and times: the best of several timings, because disturbances only make them worse, and
+//! medians if ranks work together.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ pub(super) struct Window {
 
 /// The rate of one rank.
 pub(super) const ALONE: Window = Window { turns: 9, long: Duration::from_millis(3) };
-/// The rate of all together: long enough for several time slices of each, where ranks share cores.
+/// The rate of all together: long enough for several time slices of each rank if they share cores.
 pub(super) const TOGETHER: Window = Window { turns: 1, long: Duration::from_millis(60) };
 
 /// Units of work per second in the best turn, after one warm-up call. `work` returns the units that
@@ -36,7 +36,7 @@ pub(super) fn rate(window: Window, mut work: impl FnMut() -> f64) -> f64 {
     best
 }
 
-/// The median; of an even number of values, the larger of two.
+/// The median; for an even number of values, the larger of the middle two.
 pub(super) fn median(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]

@@ -1,4 +1,4 @@
-//! Machines measured on threads: that they are the same on all ranks, and what is measured at all.
+//! Tests of machines measured on threads: they are the same on all ranks, and numbers are measured.
 
 use fft_comm::threads_on;
 use fft_core::{How, Machine};
@@ -14,7 +14,7 @@ fn check(hosts: &[usize], near: bool, far: bool) {
     for (name, quantity) in machine.quantities() {
         let expected = match name.as_str() {
             "launch" | "congestion" => false,
-            "meeting" => near,
+            "barrier" => near,
             "host" => far,
             name if name.starts_with("near.") => near,
             name if name.starts_with("far.") => far,
@@ -24,7 +24,7 @@ fn check(hosts: &[usize], near: bool, far: bool) {
     }
     let lengths: Vec<_> = machine.flops.iter().map(|rate| rate.n).collect();
     assert_eq!(lengths, [16, 32, 64, 128, 256, 512, 1024]);
-    // What is not measured is as it was.
+    // Numbers that are not measured keep their values.
     let default = Machine::default();
     assert!(near || machine.near == default.near);
     assert!(far || machine.far == default.far && machine.host == default.host);

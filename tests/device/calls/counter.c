@@ -1,15 +1,15 @@
-/* Counts calls of CUDA's driver. It is loaded under the driver's name and finds the driver behind
- * it. The test beside it builds it; it is no part of the library.
+/* Counts calls of CUDA's driver. It is loaded under the driver's name and finds the real driver
+ * after it. The test in this folder builds it; it is not part of the library.
  *
  * Programs look functions up by name and by cuGetProcAddress, as cuFFT does; each way has its own
- * wrappers. A wrapper passes on as many words as the longest call has, as all arguments are numbers
- * and pointers.
+ * wrappers. A wrapper passes on as many words as the longest call has, because all arguments are
+ * numbers and pointers.
  *
- * Queued copies return at once only where host memory is pinned. Otherwise those to the host end
- * before the call returns, and those of more than 64 KiB from there may wait for the stream. They
- * are counted as "pageable" as well.
+ * Queued copies return at once only if host memory is pinned. Otherwise copies to the host end
+ * before the call returns, and copies of more than 64 KiB from the host may wait for the stream.
+ * They are counted as "pageable" as well.
  *
- * What MPI's own libraries call is not counted, but for "mpi".
+ * Calls of MPI's own libraries are not counted, except for "mpi".
  *
  * A thread may have one of its calls by name refused. */
 #define _GNU_SOURCE
@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Names by which programs link, and those that cuGetProcAddress knows. */
+/* Names by which programs link, and names that cuGetProcAddress accepts. */
 #define CALLS(X)                                                                                                       \
     X(cuMemAlloc_v2, "cuMemAlloc")                                                                                     \
     X(cuMemAllocPitch_v2, "cuMemAllocPitch")                                                                           \

@@ -25,7 +25,8 @@ pub(super) fn calls(list: &[&str]) -> Vec<u64> {
 
 type Refuse = unsafe extern "C" fn(*const c_char, u64, i32) -> i32;
 
-/// Makes the driver refuse one call of this thread: that of a function after so many, with a code.
+/// Makes the driver refuse one call of this thread with a code: a call of this function, after a
+/// number of others.
 ///
 /// Returns whether the call that was to be refused before has been.
 fn refuse_next(name: &str, after: u64, code: i32) -> bool {

@@ -1,6 +1,7 @@
 //! A call that the driver refuses to one rank is the same error on all, and later runs work.
 //!
-//! Only this crate's calls are refused: cuFFT looks the driver's functions up in another way.
+//! Only this crate's calls are refused, because cuFFT looks up the driver's functions in another
+//! way.
 
 use thriffty::gpu::DevicePlan;
 use thriffty::gpu::Gpu;
@@ -115,7 +116,8 @@ fn runs(comm: &dyn Comm, gpu: &Gpu, way: &Way) -> Result<(), Error> {
 
 /// All of it.
 pub(super) fn all(gpu: &Gpu) {
-    // In windows and through the host, raw and with a tolerance, which does all that others do.
+    // In windows and through the host, raw and with a tolerance, which makes all calls that other
+    // wires make.
     for way in [&NEAR, &WAYS[2], &FAR, &WAYS[6]] {
         let hosts: Vec<_> = (0..RANKS).map(|rank| if way.apart { rank } else { 0 }).collect();
         for done in fft_comm::threads_on(&hosts, |comm| {

@@ -43,12 +43,12 @@ pub(super) struct MessagePlan {
     /// Chunks in which ranks have messages, out and in.
     pub(super) out: u64,
     pub(super) come: u64,
-    /// Messages that come in. Those of a chunk may arrive one by one.
+    /// Incoming messages. The messages of a chunk may arrive one by one.
     pub(super) arrivals: u64,
 }
 
 impl MessagePlan {
-    /// The same where each message arrives alone.
+    /// The same if each message arrives alone.
     pub(super) fn one_by_one(self) -> Self {
         Self { come: self.arrivals, ..self }
     }
@@ -66,7 +66,7 @@ pub(super) const NEAR: Way = Way {
     waits: |_| 0,
 };
 
-/// Once for the messages of each chunk that goes out, and once for those that arrive together.
+/// Once for the outgoing messages of each chunk, and once for messages that arrive together.
 pub(super) const FAR: Way =
     Way { name: "as it is through the host", apart: true, waits: |t| t.out + t.come, ..NEAR };
 
@@ -82,8 +82,8 @@ pub(super) const WAYS: [Way; 7] = [
         waits: |t| if t.out > 0 { t.ranks } else { 0 },
         ..NEAR
     },
-    // For the norm, in each reshape for lengths of messages, twice where they are packed again,
-    // and at the end.
+    // For the norm, in each reshape for lengths of messages, twice if they are packed again, and at
+    // the end.
     Way {
         name: "tolerance in windows",
         wire: Some(Wire::Tolerance),
@@ -99,7 +99,7 @@ pub(super) const WAYS: [Way; 7] = [
         waits: |t| t.out + t.come + if t.out > 0 { t.ranks } else { 0 },
         ..FAR
     },
-    // And for the norm, and for lengths, twice where messages are packed again.
+    // And for the norm, and for lengths, twice if messages are packed again.
     Way {
         name: "tolerance through the host",
         wire: Some(Wire::Tolerance),
@@ -157,7 +157,7 @@ pub(super) const LARGE_DEVICE_WAYS: [Way; 2] = [
     },
 ];
 
-/// Chunks through the host have so many bytes; from device memory an eighth, or that.
+/// Bytes of chunks through the host; from device memory chunks have an eighth of the data, or this.
 const CHUNK: usize = 8 << 20;
 
 /// Messages are the intersections of bricks, in double precision.

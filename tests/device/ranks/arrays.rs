@@ -138,7 +138,7 @@ fn arrays_on_devices_are_copied_as_on_the_host() {
     on_hosts(&[0, 1, 1], |comm| cases(&comm, &gpu, GpuTransport::PeerToPeer, 20..24));
 }
 
-/// Short arrays on one rank are an error on all, and the copy is none the worse.
+/// Short arrays on one rank are an error on all, and the copy still works.
 #[test]
 fn short_arrays_on_a_device_are_refused_on_all_ranks() {
     let Some(gpu) = gpu() else { return };

@@ -146,7 +146,7 @@ struct Ones {
     stream: Arc<CudaStream>,
     x: Array<f64>,
     y: Array<f64>,
-    /// The sum of all, where this rank has it.
+    /// The sum of all, if this rank has it.
     sum: Option<f64>,
 }
 
@@ -179,7 +179,7 @@ impl Ones {
         Ok(Self { plan, stream, x, y, sum })
     }
 
-    /// Transforms the ones, whose sum is known.
+    /// Transforms ones, so that the sum can be checked.
     fn run(&mut self) -> Done {
         let Self { plan, stream, x, y, sum } = self;
         let (from, mut to) = (x.numbers.slice(0..x.len), y.numbers.slice_mut(0..y.len));

@@ -1,6 +1,6 @@
-//! Transforms that load what they read from other ranks, against plans of the host.
+//! Transforms that load their input from other ranks, compared with plans of the host.
 
-use crate::gpu::links;
+use crate::gpu::{fetched, links, stores};
 use fft_core::Step;
 use thriffty::gpu::cudarc::driver::DevicePtr;
 
@@ -44,8 +44,8 @@ pub(crate) fn share_one(comm: &dyn Comm, gpu: &Gpu) -> Result<bool, Error> {
     Ok(all.iter().all(|other| *other == all[0]))
 }
 
-/// Fused reshapes and all that could be, forward and inverse; whether ranks reach each other's
-/// memory; and whether the last forward reshape is fused.
+/// Fused reshapes and all reshapes that could be fused, forward and inverse; whether ranks reach
+/// each other's memory; and whether the last forward reshape is fused.
 struct Counts([[usize; 2]; 2], bool, bool);
 
 /// Compares with a plan of the host.
@@ -93,18 +93,18 @@ where
         held.push(arrays);
     }
     let directions = [Direction::Forward, Direction::Inverse];
-    let counts = directions.map(|way| [plan.fetched(way), followed(&plan, way)]);
+    let counts = directions.map(|way| [fetched(plan.operations(way)), followed(&plan, way)]);
     assert!(counts.iter().all(|[fetched, followed]| fetched <= followed), "{counts:?}: {what}");
     Ok(Counts(
         counts,
         plan.transport() == GpuTransport::PeerToPeer,
-        plan.stores(Direction::Forward),
+        stores(plan.operations(Direction::Forward)),
     ))
 }
 
 /// Same and other orders, uneven and too many bricks, scales, fewer axes, real data.
 ///
-/// Ranks that see each other's arrays store results there.
+/// Ranks that can access each other's arrays store results there.
 pub(crate) fn cases(comm: &dyn Comm, gpu: &Gpu, seen: bool) -> Done {
     let complex = |case: Case<3>| as_on_the_host::<C2c<f64>, 3>(comm, gpu, &case);
     let case = || Case::new([64, 64, 128], [C2C; 3]);

@@ -243,7 +243,7 @@ fn what_loses_nothing_is_the_same_bit_for_bit() {
                 let again: Vec<f64> = transform(&mut raw, Direction::Inverse, &found, x.len())?;
                 assert_eq!(back, again, "{exchange}");
             }
-            // Ranks that reach each other code nothing unless asked to.
+            // Ranks that reach each other encode nothing unless requested.
             let case = Case::new([12, 18, 20], [C2C; 3]).exchange(Exchange::P2p);
             let plan = case.draft::<C2c<f64>>(&comm)?.wire(Wire::Lossless).on(&gpu).build()?;
             let near = hosts.iter().all(|host| *host == hosts[0]);

@@ -1,4 +1,4 @@
-//! Ranks as processes on the devices there are: mapped memory, and messages from device memory or
+//! Ranks as processes on the available devices: mapped memory, and messages from device memory or
 //! through the host.
 
 use crate::common::job;
@@ -117,7 +117,7 @@ fn coded(world: &dyn Comm, gpu: &impl Place, exchange: Exchange) -> Done {
     Ok(())
 }
 
-/// Ranks that want different transports, or impossible ones, all get an error.
+/// Ranks that request different transports, or impossible ones, all get an error.
 fn refused(world: &dyn Comm, gpu: &Gpu) -> Done {
     let case = Case::new([6, 5, 4], [C2C; 3]);
     let mine = if world.rank() == 1 { GpuTransport::HostStaged } else { GpuTransport::PeerToPeer };

@@ -16,7 +16,7 @@ struct Lens<const D: usize> {
 }
 
 impl<const D: usize> Lens<D> {
-    /// With even bricks, or those of a seed.
+    /// With even bricks, or with random ones of a seed.
     fn draft<'a, K: Make>(
         &self,
         comm: &'a dyn Comm,
@@ -52,7 +52,8 @@ where
     let spectral = draft()?.spectral_grid().shape();
     let (mut host, mut plan) = (draft()?.build()?, gpu.plan(draft()?).build()?);
     let what = format!("rank {} of {}, {}", comm.rank(), comm.size(), plan.recipe());
-    // Errors are those of whole transforms of numbers up to 1, of which little may be kept.
+    // Errors are relative to whole transforms of numbers up to 1, of which only a small part may be
+    // kept.
     let points = |lens: [usize; D]| lens.into_iter().product::<usize>() as f64;
     let (batch, n) = (lens.batch as f64, points(lens.transform));
     let most = 2.0 * bound(K::Real::EPSILON, n as usize);
@@ -266,7 +267,7 @@ fn plans_count_the_memory_of_whole_lines() {
     .unwrap();
 }
 
-/// What hosts refuse, devices do as well, on all ranks.
+/// Transforms that hosts refuse, devices refuse as well, on all ranks.
 #[test]
 fn lengths_without_meaning_are_refused() {
     let Some(gpu) = gpu() else { return };

@@ -1,9 +1,10 @@
-//! Arrays that processes share on a device, against plans of the host.
+//! Arrays that processes share on a device, compared with plans of the host.
 
 use fft_core::Step;
 use thriffty::gpu::cudarc::driver::{CudaView, CudaViewMut};
 
 use super::*;
+use crate::gpu::stores;
 
 /// A field's numbers, or none.
 fn all<'a, T: GpuReal>(found: Result<CudaView<'a, T>, Error>) -> CudaView<'a, T> {
@@ -83,12 +84,12 @@ where
         let found: Vec<K::Physical> = get(&stream, &all(field.as_slice()));
         close("inverse", &widen(&found), &widen(&back));
     }
-    Ok(plan.stores(Direction::Forward))
+    Ok(stores(plan.operations(Direction::Forward)))
 }
 
 /// Complex and real data, uneven and empty bricks, batches; arrays that do not fit; tuning.
 ///
-/// Threads that share a device see all arrays.
+/// Threads that share a device can access all arrays.
 pub(crate) fn cases(comm: &dyn Comm, gpu: &Gpu, joined: bool, all_seen: bool) -> Done {
     let p2p = Exchange::P2p;
     let longest = Case::new([128, 64, 64], [C2C; 3]).scales(Scale::Symmetric, Scale::Full);
@@ -118,7 +119,7 @@ fn refused(comm: &dyn Comm, gpu: &Gpu, seen_anyway: bool) -> Done {
     let mut plan = case.draft::<C2c<f64>>(comm)?.shared_arrays(true).on(gpu).build()?;
     let stream = plan.stream().clone();
     let mut shared = plan.shared_output()?;
-    // Of one rank alone.
+    // An array of one rank only.
     let own = plan.input();
     let seen = plan.shared_input()?;
     let odd = if comm.rank() == 0 { &own } else { &seen };

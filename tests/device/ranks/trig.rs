@@ -9,8 +9,8 @@ fn real<const D: usize>(comm: &dyn Comm, gpu: &impl Place, case: &Case<D>) -> Do
     check::<R2r<f32>, D>(comm, gpu, case)
 }
 
-/// Each kind of every small length, along each axis, beside other kinds, of complex data; with
-/// batches, scales, orders and uneven bricks.
+/// Each kind of every small length, along each axis, combined with other kinds, for complex data;
+/// with batches, scales, orders and uneven bricks.
 fn all_kinds(comm: &dyn Comm, gpu: &impl Place) -> Done {
     let p2p = Exchange::P2p;
     let kinds: Vec<_> = Kind::ALL.into_iter().filter(|kind| kind.is_real()).collect();

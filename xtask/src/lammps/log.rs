@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 pub(super) struct Printed(String);
 
 impl Printed {
-    /// Whether both are the same number but for the last digit of the shorter text.
+    /// Whether both are the same number, except for the last digit of the shorter text.
     pub(super) fn agrees(&self, other: &Self) -> bool {
         let decimals = |text: &str| text.split_once('.').map_or(0, |(_, part)| part.len());
         let places = decimals(&self.0).min(decimals(&other.0));
@@ -93,7 +93,7 @@ pub(super) fn forces(dump: &str) -> Result<Vec<f64>, String> {
     lines.flat_map(|line| line.split_whitespace().skip(1)).map(number).collect()
 }
 
-/// The l2 norm of the difference over that of the first.
+/// The l2 norm of the difference divided by the l2 norm of the first.
 pub(super) fn relative_error(exact: &[f64], found: &[f64]) -> f64 {
     let norm = |all: &mut dyn Iterator<Item = f64>| all.map(|x| x * x).sum::<f64>().sqrt();
     let off = norm(&mut exact.iter().zip(found).map(|(a, b)| a - b));

@@ -88,7 +88,7 @@ fn fetched(folder: &Path) -> Result<PathBuf> {
         apt
     };
     run_shown(apt().arg("update"))?;
-    // The archive is all that is needed of what this fetches.
+    // Only the archive is needed.
     let outcome = run_shown(apt().args(["source", "--download-only", "lammps"]));
     let files = crate::place::files(folder)?;
     let is_archive = |path: &&PathBuf| path.to_string_lossy().ends_with(".orig.tar.xz");

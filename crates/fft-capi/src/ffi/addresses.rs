@@ -1,15 +1,15 @@
-//! Checks of addresses that C programs name; nothing here follows one.
+//! Checks of the addresses that C programs pass; nothing here dereferences one.
 
 use std::ops::Range;
 
 use thriffty::Error;
 
-/// Of a pointer that must point at something.
+/// The error for a pointer that must not be NULL.
 pub(super) fn null(what: &str) -> Error {
     Error::argument(what, "NULL", "a pointer")
 }
 
-/// Whether there can be so many bytes at an address.
+/// Checks that there can be `bytes` bytes at an address.
 pub(super) fn check(what: &str, data: *const u8, bytes: usize) -> Result<(), Error> {
     if data.is_null() && bytes > 0 {
         return Err(null(what));
@@ -21,7 +21,7 @@ pub(super) fn check(what: &str, data: *const u8, bytes: usize) -> Result<(), Err
     Ok(())
 }
 
-/// Whether there can be two arrays that do not overlap.
+/// Checks that two arrays do not overlap.
 pub(super) fn apart(
     (input, input_bytes): (*const u8, usize),
     (output, output_bytes): (*mut u8, usize),

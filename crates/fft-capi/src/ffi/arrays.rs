@@ -22,17 +22,17 @@ use crate::values::{Brick, Subarray};
 
 /// A copy between local arrays of all ranks, ready to run any number of times.
 ///
-/// It may be used on any thread, by one at a time. A handle of none, or of a destroyed one, is
-/// refused with `THRIFFTY_STATUS_PLAN`, on this rank alone: other ranks wait for it.
+/// It may be used on any thread, by one at a time. A handle that is not a copy, or was destroyed,
+/// is refused with `THRIFFTY_STATUS_PLAN` on this rank only, and other ranks wait for it.
 pub struct Copy {
     _nobody_makes_one: [u8; 0],
 }
 
 /// Fills a struct for a brick in a dense array. The array has `lower` extra points below the brick
 /// and `upper` above it along each axis: ghost points, or padded rows. NULL stands for none.
-/// `order` is the order of axes in memory, slowest first; NULL as in C.
-/// With `components` above 1, those of a point are side by side. Otherwise the arrays of a batch
-/// follow each other.
+/// `order` is the order of axes in memory, slowest first; NULL as in C. With `components` above 1,
+/// the components of a point are next to each other. Otherwise the arrays of a batch follow each
+/// other.
 ///
 /// The array's number is 0; set `array` for others.
 ///
@@ -88,7 +88,7 @@ unsafe fn numbers<V: std::marker::Copy + Default>(
     Some(found)
 }
 
-/// Plans a copy of data like that of one side of a plan, `THRIFFTY_SIDE_INPUT` or
+/// Plans a copy of data like the data of one side of a plan, `THRIFFTY_SIDE_INPUT` or
 /// `THRIFFTY_SIDE_OUTPUT`: the same grid, elements and batch, on the host or on the plan's device.
 /// Each point of the targets comes from the source that has it, on whichever rank. Collective over
 /// the plan's ranks; the same status on every rank. The plan may be destroyed before the copy. On
@@ -127,11 +127,11 @@ pub unsafe extern "C" fn thriffty_copy_create(
     })
 }
 
-/// Plans the exchange that fills the ghost points of arrays, also those of edges and corners, from
-/// the bricks that have them. `side` is as of `thriffty_copy_create`. Collective. It runs in place.
+/// Plans the exchange that fills the ghost points of arrays, also at edges and corners, from the
+/// bricks that have them. `side` is as for `thriffty_copy_create`. Collective. It runs in place.
 ///
-/// There are `lower` ghost points below each brick and `upper` above it along each axis. Where
-/// `periodic` is not 0, the grid continues at its other end; elsewhere ghost points beyond the grid
+/// There are `lower` ghost points below each brick and `upper` above it along each axis. If
+/// `periodic` is not 0, the grid continues at its other end; otherwise ghost points beyond the grid
 /// stay as they are.
 ///
 /// # Safety
@@ -166,7 +166,7 @@ pub unsafe extern "C" fn thriffty_halo_create(
     })
 }
 
-/// Plans what was asked for, and writes its handle. Collective.
+/// Plans what was requested, and writes its handle. Collective.
 ///
 /// # Safety
 /// `place` must be NULL or have room for a handle.
@@ -186,7 +186,7 @@ unsafe fn create<A>(
 }
 
 /// # Safety
-/// There are so many structs.
+/// There are as many structs as `count` says.
 unsafe fn structs(
     what: &str,
     place: *const Subarray,
@@ -197,9 +197,9 @@ unsafe fn structs(
     Ok((0..count).map(|at| unsafe { place.add(at).read_unaligned() }).collect())
 }
 
-/// Copies from source arrays to target arrays, each as many as the subarrays of that side name.
-/// With `sources` NULL, where there are some, it works in place: targets are also sources. A halo
-/// always runs in place. Collective; the same status on every rank.
+/// Copies from source arrays to target arrays; each side has as many arrays as its subarrays refer
+/// to. If there are sources and `sources` is NULL, it works in place: targets are also sources. A
+/// halo always runs in place. Collective; the same status on every rank.
 ///
 /// Arrays do not overlap; bricks that are in one array have the same number. On a device arrays
 /// begin at multiples of 16 bytes, and the copy is queued on the plan's stream, which lives as long
@@ -288,7 +288,7 @@ fn split<V: Default>(found: Result<V, Error>) -> (Result<(), Error>, V) {
     }
 }
 
-/// The addresses of arrays with so many bytes.
+/// The addresses of arrays, with their numbers of bytes.
 ///
 /// # Safety
 /// `place` is NULL or has as many pointers.

@@ -30,11 +30,11 @@ type Alltoallv = unsafe extern "C" fn(
 /// The communicator of a program's group. Collective.
 ///
 /// # Safety
-/// The functions do what [`GroupCallbacks`] says, with this context, as long as the result and what
-/// is made of it live, on any thread.
+/// The functions do what [`GroupCallbacks`] says, with this context, on any thread, as long as the
+/// result and everything made from it live.
 ///
 /// # Errors
-/// [`Error::Argument`], on this rank alone; those of [`GroupComm::new`].
+/// [`Error::Argument`], on this rank only; the errors of [`GroupComm::new`].
 pub(super) unsafe fn communicator(
     place: (i32, i32),
     calls: GroupCallbacks,
@@ -43,7 +43,7 @@ pub(super) unsafe fn communicator(
     Ok(Box::new(GroupComm::new(ProgramGroup::new(place, calls, context)?)?))
 }
 
-/// The struct of a program that knows its first `bytes` bytes. Other functions are NULL.
+/// The struct of a program whose header has its first `bytes` bytes. Other functions are NULL.
 ///
 /// # Safety
 /// `program` points at `bytes` bytes of such a struct, aligned or not.
@@ -60,8 +60,8 @@ pub(super) unsafe fn read(
         return Err(Error::argument("size of the callbacks", bytes, expected));
     }
     let mut found = MaybeUninit::<GroupCallbacks>::zeroed();
-    // SAFETY: the caller vouches for the bytes, which are no more than the struct has. Zeros are
-    // functions that are not there.
+    // SAFETY: the caller vouches for the bytes, which are no more than the struct has. Zeros stand
+    // for missing functions.
     unsafe {
         program.cast::<u8>().copy_to_nonoverlapping(found.as_mut_ptr().cast(), bytes);
         Ok(found.assume_init())
@@ -78,14 +78,14 @@ struct ProgramGroup {
     parts: RefCell<[Vec<usize>; 4]>,
     /// Messages that the program sends or receives. It has their addresses.
     under_way: RefCell<HashMap<Request, Slot>>,
-    /// A rank that has ended, as the program has said.
+    /// A rank that has ended, as reported by the program.
     lost: Cell<Option<usize>>,
 }
 
 // SAFETY: the caller of `communicator` vouches that the functions may be called on any thread.
 unsafe impl Send for ProgramGroup {}
 
-/// What has not arrived may still be written to.
+/// Messages that have not arrived may still be written to.
 impl Drop for ProgramGroup {
     fn drop(&mut self) {
         self.under_way.take().into_values().for_each(std::mem::forget);
@@ -119,7 +119,7 @@ impl ProgramGroup {
         Ok(Self { calls, context, rank: number, size: count, parts, under_way, lost })
     }
 
-    /// What a callback has returned.
+    /// The result of a callback's status.
     fn outcome(&self, status: i32) -> Result<()> {
         match status {
             0 => Ok(()),
@@ -186,7 +186,7 @@ unsafe fn copied(text: *const c_char) -> Option<String> {
     text.map(|text| text.to_string_lossy().into_owned())
 }
 
-/// The rank as programs know it.
+/// The rank in the type that programs use.
 fn number(rank: usize) -> i32 {
     i32::try_from(rank).expect("ranks of a program's group are 32-bit numbers")
 }

@@ -44,7 +44,7 @@ const ALIGN: usize = 16;
 /// An array on the device of a rank's plan.
 ///
 /// # Safety
-/// There must be so many bytes, which nobody else touches until queued work is done.
+/// There must be `bytes` bytes, which nobody else touches until queued work is done.
 pub(super) unsafe fn array(
     (rank, stream): (usize, &Arc<CudaStream>),
     what: &'static str,
@@ -66,7 +66,7 @@ pub(super) unsafe fn array(
     })
 }
 
-/// Two arrays, of which the second is written.
+/// Two arrays; the second is written.
 ///
 /// # Safety
 /// As of [`array`], but that they may overlap, which is an error.

@@ -1,4 +1,4 @@
-//! Entry points that say how operators discretise derivatives.
+//! Entry points that set how operators discretise derivatives.
 
 use std::ffi::c_char;
 

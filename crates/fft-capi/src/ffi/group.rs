@@ -1,4 +1,4 @@
-//! Communicators of process groups that others have started, without MPI.
+//! Communicators without MPI, made from groups of processes that another framework has started.
 
 use std::ffi::{c_char, c_void};
 
@@ -16,16 +16,16 @@ use crate::values::{Brick, GroupCallbacks, Options};
 
 /// The ranks of a process group, without MPI.
 ///
-/// It may be used on any thread, by one at a time. A handle of none, or of a destroyed one, is
-/// refused with `THRIFFTY_STATUS_PLAN`, on this rank alone, as is that of the parent in a forked
-/// process.
+/// It may be used on any thread, by one at a time. A handle that is not a communicator, was
+/// destroyed, or belongs to the parent of a forked process is refused with `THRIFFTY_STATUS_PLAN`,
+/// on this rank only.
 pub struct Communicator {
     _nobody_makes_one: [u8; 0],
 }
 
-/// Makes a communicator of the processes of a group, of which this one is `rank` of `size`.
+/// Makes a communicator of the processes of a group, in which this one is `rank` of `size`.
 /// Collective; the same status on every rank, except that a `rank`, `size` or struct without a
-/// meaning is refused on this rank alone. On failure `*comm` is NULL.
+/// meaning is refused on this rank only. On failure `*comm` is NULL.
 ///
 /// `callbacks` is copied, and its `struct_size` is `sizeof(thriffty_group_callbacks)`. The ranks of
 /// a host share memory, so that functions of the group are called only now, if it has one host,
@@ -119,7 +119,7 @@ pub unsafe extern "C" fn thriffty_plan_create_group(
 
 /// Agrees that all ranks can go on: `why` is NULL, or says why this rank cannot. Then every rank
 /// returns `THRIFFTY_STATUS_ARGUMENT` and the text of the lowest rank that has one. For programs
-/// that check what they ask for before they call. Collective.
+/// that check their arguments before they call. Collective.
 ///
 /// # Safety
 /// `why` is NULL or a text that ends with a zero.

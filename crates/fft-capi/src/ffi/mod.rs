@@ -43,9 +43,9 @@ use pointers::{arrays, bytes_mut, request, tell, tell_struct, text, write_text};
 /// A distributed transform, ready to run any number of times in both directions.
 ///
 /// A plan may be used on any thread, by one at a time; with MPI, on threads that may call MPI: with
-/// `MPI_THREAD_SERIALIZED` any, if no two calls of the process overlap, and with less the one that
-/// initialised MPI. A handle of no plan, or of a destroyed one, is refused with
-/// `THRIFFTY_STATUS_PLAN`, on this rank alone: other ranks wait for it.
+/// `MPI_THREAD_SERIALIZED` on any, if no two calls of the process overlap, and with less on the one
+/// that initialised MPI. A handle that is not a plan, or was destroyed, is refused with
+/// `THRIFFTY_STATUS_PLAN` on this rank only, and other ranks wait for it.
 pub struct Plan {
     _nobody_makes_one: [u8; 0],
 }
@@ -93,7 +93,7 @@ pub unsafe extern "C" fn thriffty_plan_create_serial(
 /// Makes a plan. Collective over `comm`, which is duplicated; the same status on every rank.
 ///
 /// `transform` is `THRIFFTY_TRANSFORM_C2C` or another, `axes` is 1 to 4, and `shape` has the points
-/// along each axis, the last of which is contiguous. `input` and `output` are this rank's bricks of
+/// along each axis; the last axis is contiguous. `input` and `output` are this rank's bricks of
 /// physical and of spectral data; NULL is an even cut. The bricks of all ranks tile the grid. The
 /// spectral grid has n/2 + 1 points along an axis of kind r2c. `options` may be NULL. On failure
 /// `*plan` is NULL.
@@ -173,7 +173,7 @@ unsafe fn create(
     unsafe { Ok(tell("plan", place, std::ptr::without_provenance_mut(number))?) }
 }
 
-/// Destroys a plan. Collective over its ranks if they are those of MPI. NULL is ignored. After
+/// Destroys a plan. Collective over its ranks if these are MPI processes. NULL is ignored. After
 /// MPI_Finalize, objects of MPI are left to MPI.
 #[unsafe(no_mangle)]
 pub extern "C" fn thriffty_plan_destroy(plan: *mut Plan) -> Status {
@@ -186,7 +186,8 @@ pub extern "C" fn thriffty_plan_destroy(plan: *mut Plan) -> Status {
 /// Transforms physical to spectral data. Collective; the same status on every rank.
 ///
 /// The arrays are this rank's bricks, and do not overlap; `input` is not written to. `input_bytes`
-/// and `output_bytes` are the room of the arrays, at least what `thriffty_plan_sizes` tells.
+/// and `output_bytes` are the sizes of the arrays, at least the ones that `thriffty_plan_sizes`
+/// returns.
 ///
 /// If the plan has a device, the arrays are there and begin at multiples of 16 bytes. NULL, memory
 /// elsewhere, and more bytes than were allocated are refused. Work is queued on the plan's stream.
@@ -324,7 +325,7 @@ pub unsafe extern "C" fn thriffty_allocate(plan: *mut Plan, array: *mut *mut c_v
 /// Writes this rank's bricks and sizes of memory. `struct_size` is `sizeof(thriffty_sizes)`.
 ///
 /// # Safety
-/// `sizes` is NULL or has room for so many bytes.
+/// `sizes` is NULL or has room for `struct_size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn thriffty_plan_sizes(
     plan: *const Plan,
@@ -374,7 +375,7 @@ pub extern "C" fn thriffty_plan_clear_timings(plan: *mut Plan) -> Status {
 /// same on all ranks.
 ///
 /// # Safety
-/// Each pointer is NULL, where the number is not wanted, or has room for one.
+/// Each pointer is NULL, if the number is not wanted, or has room for one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn thriffty_plan_wire_error(
     plan: *const Plan,
@@ -410,8 +411,8 @@ pub unsafe extern "C" fn thriffty_plan_recipe(
 }
 
 /// Writes, as `thriffty_plan_recipe`, why the recipe was chosen, for example "from wisdom, measured
-/// 33.80 ms", and the candidates as a table, one line each: the times that the model expects, those
-/// that were measured, and a mark at the choice.
+/// 33.80 ms", and the candidates as a table, one line each, with predicted and measured times, and
+/// a mark at the choice.
 ///
 /// # Safety
 /// `report` is NULL or has room for `room` bytes.
@@ -425,9 +426,9 @@ pub unsafe extern "C" fn thriffty_plan_report(
     unsafe { write_text(report, room, || plans().with(plan.addr(), |plan| Ok(plan.report()))) }
 }
 
-/// Fails on this rank in place of a transform. Every rank, also those that transform, returns
+/// Fails on this rank in place of a transform. Every rank, also one that transforms, returns
 /// `THRIFFTY_STATUS_ARGUMENT` and the text "`what`: found `found`, expected `expected`". For
-/// programs and bindings that check more than the library sees, such as types of elements.
+/// programs and bindings that check more than the library can, such as types of elements.
 /// Collective.
 ///
 /// # Safety
@@ -453,7 +454,7 @@ pub unsafe extern "C" fn thriffty_plan_refuse(
     })
 }
 
-/// Saves what "measure" of the option "tuning" has found, for "wisdom:FILE" in later plans: adds an
+/// Saves the result of "measure" of the option "tuning", for "wisdom:FILE" in later plans: adds an
 /// entry to this file, or replaces the entry of this transform on this machine. Collective.
 ///
 /// # Safety

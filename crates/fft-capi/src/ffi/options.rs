@@ -11,7 +11,7 @@ use crate::options::{describe, in_c_order, in_fortran_order};
 use crate::status::{Status, status};
 use crate::values::Options;
 
-/// Makes options, all of which have their defaults. On failure `*options` is NULL.
+/// Makes options, which all have their defaults. On failure `*options` is NULL.
 ///
 /// # Safety
 /// `options` is NULL or has room for a pointer.
@@ -46,11 +46,11 @@ pub unsafe extern "C" fn thriffty_options_destroy(options: *mut Options) -> Stat
 
 /// Sets the option of this name to the value that a text describes: for example "tolerance" to
 /// "1e-6", "batch" to "3", "shared_arrays" to "true" or "kinds" to "c2c,r2c". "default" is always
-/// allowed. Names and values that are not known are refused with `THRIFFTY_STATUS_ARGUMENT`, and a
-/// text that has those that are. Not collective.
+/// allowed. Unknown names and values are refused with `THRIFFTY_STATUS_ARGUMENT`, and a text that
+/// lists the known ones. Not collective.
 ///
 /// The options keep the first failure of this and the following calls, and every plan that is made
-/// with them fails with it, on all ranks. So you need to check the plan's status alone, and no rank
+/// with them fails with it, on all ranks. So you need to check only the plan's status, and no rank
 /// waits for one that gave up.
 ///
 /// # Safety
@@ -136,9 +136,9 @@ pub unsafe extern "C" fn thriffty_options_set_stream(
     })
 }
 
-/// Sets each option whose name the environment has, as in `THRIFFTY_TOLERANCE=1e-6`: those that
-/// say how a transform is done, and leave arrays and results as they are. For programs whose users
-/// cannot set options otherwise.
+/// Sets options from the environment, as in `THRIFFTY_TOLERANCE=1e-6`: only options for how a
+/// transform is done, so that arrays and results keep their form. For programs whose users cannot
+/// set options otherwise.
 ///
 /// # Safety
 /// `options` is NULL or of `thriffty_options_create`.
@@ -187,7 +187,7 @@ unsafe fn needed(what: &str, place: *const c_char) -> Result<String, Error> {
 
 /// Writes the value of the option of this name, as snprintf does: at most `room` bytes with the
 /// final zero. Returns the length of the whole text without the zero or, on failure, a status times
-/// -1. So you can ask whether a library has an option: the options do not keep this failure.
+/// -1. So you can test whether a library has an option: the options do not keep this failure.
 ///
 /// # Safety
 /// `options` is NULL or of `thriffty_options_create`, `name` is NULL or ends with a zero, and
@@ -240,7 +240,7 @@ unsafe fn value_of(
 
 /// Writes all options as JSON, as `thriffty_options_get` writes one: an array of objects with
 /// "name", "form", "names", "scope", "default" and "meaning". For programs that make their own
-/// interface of them.
+/// interface from them.
 ///
 /// # Safety
 /// `json` is NULL or has room for `room` bytes.

@@ -53,7 +53,7 @@ pub(super) unsafe fn text(what: &str, text: *const c_char) -> Result<Option<Stri
 /// The bytes of an array. Without bytes the pointer may be anything.
 ///
 /// # Safety
-/// There must be so many bytes, which nobody writes to while the result lives.
+/// There must be `bytes` bytes, which nobody writes to while the result lives.
 pub(super) unsafe fn bytes<'a>(
     what: &str,
     data: *const u8,
@@ -70,7 +70,7 @@ pub(super) unsafe fn bytes<'a>(
 /// The same of an array that is written.
 ///
 /// # Safety
-/// There must be so many bytes, which nobody else touches while the result lives.
+/// There must be `bytes` bytes, which nobody else touches while the result lives.
 pub(super) unsafe fn bytes_mut<'a>(
     what: &str,
     data: *mut u8,
@@ -84,7 +84,7 @@ pub(super) unsafe fn bytes_mut<'a>(
     }
 }
 
-/// Two arrays, of which the second is written.
+/// Two arrays; the second is written.
 ///
 /// # Safety
 /// As of [`bytes`] and [`bytes_mut`], but that they may overlap, which is an error.
@@ -178,7 +178,7 @@ pub(super) unsafe fn tell_struct<S>(
 pub(super) unsafe fn tell_text(place: *mut c_char, room: usize, text: &str) -> i64 {
     if !place.is_null() && room > 0 {
         let bytes = text.len().min(room - 1);
-        // SAFETY: the caller vouches for the room, of which this is no more.
+        // SAFETY: the caller vouches for the room, and this writes no more.
         unsafe {
             place.cast::<u8>().copy_from_nonoverlapping(text.as_ptr(), bytes);
             place.add(bytes).write(0);

@@ -25,10 +25,11 @@ struct Call {
 /// arguments cost little. Several threads may call this at the same time.
 ///
 /// `input_bytes` and `output_bytes` are the sizes of the arrays. The arrays do not overlap, or are
-/// one array: then `input` is `output`, and both sizes are those of the longer side, as a whole
+/// one array: then `input` is `output`, and both sizes are the size of the longer side, as a whole
 /// number of spectral points. Plans are kept while they hold at most 256 MiB together, not counting
-/// the last one; `thriffty_clear_plans` gives them up. Small arrays are transformed on the calling
-/// thread, others on `threads` of the options. Data on devices needs a plan.
+/// the last one; `thriffty_clear_plans` frees them. Small arrays are transformed on the calling
+/// thread, others on the number of threads that the option `threads` sets. Data on devices needs a
+/// plan.
 ///
 /// # Safety
 /// Pointers are NULL or point at what their types say. `input` has `input_bytes` bytes, which
@@ -93,7 +94,7 @@ unsafe fn run(direction: Direction, call: &Call) -> Result<(), Failure> {
     Ok(draft.run_once(direction, input, output)?)
 }
 
-/// Gives up the plans that `thriffty_forward_serial` and `thriffty_inverse_serial` have made, with
+/// Frees the plans that `thriffty_forward_serial` and `thriffty_inverse_serial` have made, with
 /// their memory and threads. Later calls make new ones.
 #[unsafe(no_mangle)]
 pub extern "C" fn thriffty_clear_plans() -> Status {

@@ -1,4 +1,4 @@
-//! Entry points for what is done to spectra.
+//! Entry points for operations on spectra.
 
 use std::ffi::c_void;
 
@@ -26,7 +26,7 @@ use crate::status::{Failure, Status, status};
 /// batch do. The arrays have as many components as the operator, or several times as many. With
 /// `output` equal to `input` it works in place, if the result has as many components.
 ///
-/// A failure of a plan of several ranks is also that of its next transform, on every rank: the
+/// If a plan of several ranks fails here, its next transform fails, too, on every rank, because the
 /// others may be in it already.
 ///
 /// # Safety
@@ -119,13 +119,13 @@ unsafe fn apply(
     })
 }
 
-/// Multiplies each mode of this rank's spectral data by that of `kernel`, or by its complex
-/// conjugate: convolves with a kernel, or correlates. Not collective.
+/// Multiplies each mode of this rank's spectral data by the same mode of `kernel`, or by its
+/// complex conjugate: convolves with a kernel, or correlates. Not collective.
 ///
-/// The kernel is one array, transformed by this plan or one with the same spectrum, unscaled. Of a
+/// The kernel is one array, transformed by this plan or one with the same spectrum, unscaled. For a
 /// batch, each array is multiplied.
 ///
-/// A failure is also that of the next transform, as of `thriffty_apply`.
+/// After a failure the next transform fails, too, as after `thriffty_apply`.
 ///
 /// # Safety
 /// As of `thriffty_forward`.
@@ -167,8 +167,8 @@ pub unsafe extern "C" fn thriffty_convolve(
 /// Collective.
 ///
 /// The plan has 2 or 3 axes, and its option "zero_padded" is twice the shape, or more. The kernel
-/// has `output_bytes` of `thriffty_plan_sizes`, where the plan's data is. Densities are taken as
-/// constant in each cell; in two dimensions the potential of a point is -ln(r)/2 pi.
+/// has `output_bytes` of `thriffty_plan_sizes`, where the plan's data is. Densities are assumed to
+/// be constant in each cell; in two dimensions the potential of a point is -ln(r)/2 pi.
 ///
 /// # Safety
 /// `spacing` is NULL or has as many numbers as the plan has axes; `kernel` has `bytes` bytes, which
@@ -219,7 +219,7 @@ unsafe fn numbers(what: &str, place: *const f64, room: &mut [f64]) -> Result<(),
 
 /// Writes the wavenumbers of this rank's spectral brick along an axis of a box that is `length`
 /// long there: `k`, and `odd` for derivatives of odd order, where the middle mode of an even number
-/// of points is 0. Either may be NULL; `room` is that of both. Not collective.
+/// of points is 0. Either may be NULL; `room` applies to both. Not collective.
 ///
 /// # Safety
 /// Each pointer is NULL or has room for `room` numbers.
@@ -252,7 +252,7 @@ pub unsafe extern "C" fn thriffty_wavenumbers(
 }
 
 /// The smallest length of at least `n` points whose transform is fast: a product of powers of 2, 3
-/// and 5. 0 where there is none.
+/// and 5. 0 if there is none.
 #[unsafe(no_mangle)]
 pub extern "C" fn thriffty_next_fast_len(n: usize) -> usize {
     match n > usize::MAX / 2 {

@@ -9,7 +9,7 @@ use fft_capi::values::Options;
 /// Sets an option. The options keep a failure.
 pub(crate) fn set(options: &mut Options, name: &str, value: impl Into<Vec<u8>>) -> Status {
     let (name, value) = (CString::new(name).unwrap(), CString::new(value).unwrap());
-    // SAFETY: the pointers are those of values that live until the call returns.
+    // SAFETY: the pointers belong to values that live until the call returns.
     unsafe { thriffty_options_set(options, name.as_ptr(), value.as_ptr()) }
 }
 

@@ -15,7 +15,7 @@ static void check(thriffty_status status) {
     }
 }
 
-/* Anything will do, as long as all ranks know it. */
+/* Any function will do, as long as all ranks can compute it. */
 static double value(int64_t i, int64_t j, int64_t k) {
     return sin(1.0 + 0.7 * (double)i) * cos(0.3 * (double)(j * k)) + 0.01 * (double)(k % 5);
 }

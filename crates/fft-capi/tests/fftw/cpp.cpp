@@ -20,8 +20,8 @@ void check(thriffty_status status) {
     if (status != THRIFFTY_STATUS_OK) throw std::runtime_error(thriffty_last_error());
 }
 
-/// A plan whose input is in as many slabs of rows as there are ranks, and whose output in as many
-/// of columns, but for rank 0 of several, which has none.
+/// A plan with as many slabs of rows as there are ranks for input, and as many slabs of columns for
+/// output, except that rank 0 of several has no output.
 Plan make_plan(int rank, int ranks) {
     const int first = ranks > 1 ? 1 : 0, among = ranks - first;
     const auto cut = [&](std::int64_t n, int of) { return of <= 0 ? 0 : n * of / among; };

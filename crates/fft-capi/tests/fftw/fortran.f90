@@ -38,7 +38,7 @@ contains
         end if
     end subroutine
 
-    !> FFTW's transform; its axes are those of C.
+    !> FFTW's transform; its axes are in the order of C.
     subroutine transform_whole()
         real(c_double), allocatable :: x(:, :, :)
         type(c_ptr) :: plan
@@ -53,7 +53,7 @@ contains
         call fftw_destroy_plan(plan)
     end subroutine
 
-    !> This rank's brick of the transform beside FFTW's.
+    !> Compares this rank's brick of the transform with FFTW's.
     subroutine compare(name, f08)
         character(*), intent(in) :: name
         logical, intent(in) :: f08
@@ -79,7 +79,7 @@ contains
         call thriffty_plan_sizes(plan, sizes, status)
         call check(status)
 
-        ! Indices are those of the grid, from 1 on.
+        ! Indices of the grid, from 1 on.
         lo = sizes%input%lo(:3)
         hi = sizes%input%hi(:3)
         allocate (x(lo(1) + 1:hi(1), lo(2) + 1:hi(2), lo(3) + 1:hi(3)))

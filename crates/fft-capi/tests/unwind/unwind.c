@@ -14,7 +14,7 @@ int other_unwinds(void);
 
 static int broken;
 
-/* The clock that Rust's standard library asks. Without one, it panics. */
+/* The clock that Rust's standard library reads. Without one, it panics. */
 int clock_gettime(clockid_t clock, struct timespec *now) {
     if (broken) {
         errno = EINVAL;

@@ -102,7 +102,7 @@ fn argument(option: &'static OptionInfo) -> Arg {
     })
 }
 
-/// Reads the value of an option, so that a wrong one is an error of the command line.
+/// Reads the value of an option, so that a wrong value is an error of the command line.
 fn parser(option: &'static OptionInfo) -> ValueParser {
     if let Form::Names(names) = option.form {
         let mut values: Vec<_> = names.iter().map(|name| PossibleValue::new(*name)).collect();

@@ -5,7 +5,7 @@ use std::fmt;
 use thriffty::planning::{DynDraft, Options};
 use thriffty::{Tolerance, Wire};
 
-/// The wire and the tolerance that were asked for.
+/// The wire and the tolerance that the command line sets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Encoding {
     pub(crate) wire: Option<Wire>,

@@ -29,7 +29,7 @@ pub(crate) fn kinds(axes: usize, kind: Kind) -> PerAxis<Kind> {
     PerAxis::from_fn(axes, |axis| if axis + 1 == axes { kind } else { others })
 }
 
-/// The options with the kinds of so many axes: those that were given, else those of `kind`.
+/// The options with a kind for each of `axes` axes: the given ones, else the kinds for `kind`.
 pub(crate) fn with_kinds(options: &Options, kind: Kind, axes: usize) -> Options {
     let kinds = options.kinds.unwrap_or_else(|| kinds(axes, kind));
     Options { kinds: Some(kinds), ..options.clone() }

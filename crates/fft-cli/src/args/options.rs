@@ -12,8 +12,8 @@ use super::shape::{Shape, times};
 /// A transform, and the options of its plan.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct TransformArgs<O: Offer = Every> {
-    /// The transform of each axis, unless --kinds has others. It also says what the data is: c2c
-    /// complex, r2c real before and complex after, any other real.
+    /// The transform of each axis, unless --kinds has others. It also sets the type of the data:
+    /// complex for c2c, real before and complex after for r2c, real for all others.
     #[arg(value_parser = kind())]
     pub(crate) kind: Kind,
     /// Points along each of 1 to 4 axes: 256x256x256, or 256^3.
@@ -23,7 +23,7 @@ pub(crate) struct TransformArgs<O: Offer = Every> {
 }
 
 impl<O: Offer> TransformArgs<O> {
-    /// The options of the plan, as the command line has them.
+    /// The options of the plan, as given on the command line.
     pub(crate) fn options(&self) -> &Options {
         &self.choices.options
     }
@@ -44,7 +44,7 @@ impl<O: Offer> TransformArgs<O> {
     }
 }
 
-/// Padding and modes as recipes have them, after a space: ` zero_padded=96x96 modes=64x64`.
+/// Padding and modes as in recipes, after a space: ` zero_padded=96x96 modes=64x64`.
 pub(crate) fn lengths(options: &Options) -> String {
     let mut text = String::new();
     for (name, lens) in [("zero_padded", &options.zero_padded), ("modes", &options.modes)] {
@@ -70,7 +70,7 @@ pub(crate) struct Problem<O: Offer = Every> {
 }
 
 impl<O: Offer> Problem<O> {
-    /// The options of the plan, as the command line has them.
+    /// The options of the plan, as given on the command line.
     pub(crate) fn options(&self) -> &Options {
         self.transform.options()
     }

@@ -22,7 +22,7 @@ pub(crate) fn kind() -> impl TypedValueParser<Value = Kind> {
     choice(kinds.map(|kind| (kind.name(), kind)).collect::<Vec<_>>())
 }
 
-/// How many there are of something that cannot be missing.
+/// A number of things, at least 1.
 pub(crate) fn count(text: &str) -> Result<NonZeroUsize, String> {
     text.parse::<NonZeroUsize>().map_err(|error| match error.kind() {
         IntErrorKind::PosOverflow => format!("expected at most {}", usize::MAX),

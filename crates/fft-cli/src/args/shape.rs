@@ -42,7 +42,7 @@ impl Shape {
         PerAxis::from_fn(self.axes(), |axis| self.0[axis])
     }
 
-    /// A length for each of so many axes; `name` is that of the option.
+    /// A length for each of `axes` axes; `name` is the name of the option.
     pub(crate) fn of_axes(&self, name: &str, axes: usize) -> Result<PerAxis<usize>, Failure> {
         if self.axes() != axes {
             return refused(format!("{name} {self} has {} axes, expected {axes}", self.axes()));

@@ -7,18 +7,18 @@ use super::reference::ratio;
 use super::wires::Lost;
 use crate::data::fields::{Distance, Source};
 
-/// Relative errors; NaN where the data is.
+/// Relative errors; NaN if the data is NaN.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Errors {
-    /// After forward and inverse; `None` where they leave modes out.
+    /// The error after forward and inverse; `None` if they leave modes out.
     pub(crate) round_trip: Option<RoundTrip>,
-    /// `‖x - x'‖ / ‖x‖` over the samples of `reference`, of the inverse, where modes are left out.
+    /// `‖x - x'‖ / ‖x‖` over the samples of `reference`, for the inverse, if modes are left out.
     pub(crate) inverse: Option<f64>,
-    /// `‖X - X'‖ / ‖X‖` over the samples of `reference`, without a wire, if asked for.
+    /// `‖X - X'‖ / ‖X‖` over the samples of `reference`, without a wire, if requested.
     pub(crate) forward: Option<f64>,
-    /// Errors by encoded messages, if asked for.
+    /// Errors by encoded messages, if requested.
     pub(crate) lost: Option<Lost>,
-    /// Of [`grain`]: rounding of the smallest results.
+    /// The value of [`grain`]: rounding of the smallest results.
     pub(crate) grain: f64,
 }
 
@@ -41,7 +41,7 @@ impl RoundTrip {
         Self::of(plan, source.distance(back))
     }
 
-    /// The error of a field that is so far from itself on this rank. Collective.
+    /// The error of a field with these distances from itself on this rank. Collective.
     pub(crate) fn of(plan: &DynPlan, mut distance: Distance) -> Result<Self, Error> {
         plan.comm().allreduce(Reduce::Sum, &mut distance.squares)?;
         plan.comm().allreduce(Reduce::Max, &mut distance.largest)?;
@@ -78,7 +78,7 @@ impl Errors {
     /// - forward, at most the tolerance and the reported bound;
     /// - forward and inverse, at most both bounds, which one number may have alone.
     ///
-    /// Without a bound, as the data's norm is out of range, the tolerance alone is judged.
+    /// Without a bound, because the data's norm is out of range, only the tolerance is checked.
     pub(crate) fn judge<E: Element>(&self, problem: &Problem) -> Result<(), String> {
         let points = points(problem);
         // One rounding at each point adds up to this, with a factor for intermediate results.
@@ -112,7 +112,7 @@ impl Errors {
                 all.push((what, lost.error, tolerance.value() + grain));
             }
         }
-        // A NaN exceeds every bound; a bound of NaN is none.
+        // A NaN exceeds every bound; a bound of NaN is no bound.
         match all.into_iter().find(|(_, error, bound)| error.is_nan() || error > bound) {
             None => Ok(()),
             Some((what, error, bound)) => {

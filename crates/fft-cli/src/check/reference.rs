@@ -1,6 +1,6 @@
 //! An independent reference: samples of a result by the definition of the transform.
 //!
-//! Each rank sums the contributions of its input in `f64`, and one allreduce sums those of ranks.
+//! Each rank sums the contributions of its input in `f64`, and one allreduce adds the ranks' sums.
 
 use std::cmp::Ordering;
 use std::ops::AddAssign;
@@ -19,8 +19,8 @@ type C = Complex<f64>;
 /// Points to compare, at most.
 const SAMPLES: usize = 32;
 
-/// The relative l2 error, over the samples, of `output` as the transform of `input`. Where all
-/// samples are small, the error is relative to the mean of the spectrum. Collective.
+/// The relative l2 error, over the samples, of `output` as the transform of `input`. If all samples
+/// are small, the error is relative to the mean of the spectrum. Collective.
 pub(crate) fn error<K: Transform>(
     plan: &DynPlan,
     input: &[K::Physical],
@@ -43,8 +43,8 @@ fn is_truncated(problem: &Problem) -> bool {
     problem.modes != problem.zero_padded
 }
 
-/// Whether the inverse of the transform gives the input back: with all modes, and scales that
-/// divide by the number of points once.
+/// Whether the inverse returns the input: with all modes, and scales that divide by the number of
+/// points once.
 pub(crate) fn gives_back_its_input(problem: &Problem) -> bool {
     use Scale::{Full, None, Symmetric};
     let scales = (problem.forward_scale, problem.inverse_scale);
@@ -60,7 +60,7 @@ struct Side<'a, E: Element> {
 }
 
 impl<E: Element> Side<'_, E> {
-    /// A point of a batch; 0 where another rank has it.
+    /// A point of a batch; 0 if another rank has it.
     fn at(&self, item: usize, index: PerAxis<usize>) -> C {
         if !holds(&self.brick, index) {
             return C::default();
@@ -69,7 +69,7 @@ impl<E: Element> Side<'_, E> {
         point::<E>(&self.reals[(item * self.brick.points() + place) * E::WIDTH..])
     }
 
-    /// This or the largest number, if that is larger.
+    /// The larger of `least` and the largest number.
     fn largest(&self, least: f64) -> f64 {
         self.reals.iter().fold(least, |largest, x| x.as_f64().abs().max(largest))
     }
@@ -102,7 +102,7 @@ fn compare<A: Element, B: Element>(
     for &(item, index) in &samples {
         let expected = direct(problem, direction, &from, item, index);
         let found = to.at(item, index);
-        // Of real data one half of the spectrum gives as much as the other.
+        // For real data, both halves of the spectrum contribute equally.
         let im = if B::WIDTH == 2 { expected.im } else { 0.0 };
         sums.extend([expected.re, im, found.re, found.im]);
     }
@@ -121,7 +121,7 @@ fn compare<A: Element, B: Element>(
     plan.comm().allreduce(Reduce::Sum, &mut all)?;
     let mut mean = all[0] / all[1];
     if truncated {
-        // What is left out counts as well, as it takes part in rounding.
+        // Points that are left out count as well, because they take part in rounding.
         let kept = problem.kinds.iter().enumerate().filter(|(_, kind)| !kind.is_transform());
         let kept: f64 = kept.map(|(axis, _)| problem.zero_padded[axis] as f64).product();
         mean = mean.max(all[2] / kept);
@@ -233,7 +233,7 @@ fn point<E: Element>(reals: &[E::Real]) -> C {
 /// A compensated sum (Neumaier's).
 #[derive(Default)]
 struct Sum {
-    /// Of real and imaginary parts: the sum and the compensation.
+    /// The sum and the compensation, of the real and of the imaginary part.
     parts: [(f64, f64); 2],
 }
 

@@ -19,8 +19,8 @@ pub(crate) struct Lost {
 }
 
 impl Lost {
-    /// The bound of what forward and inverse add to a round trip. Cosine and sine transforms
-    /// stretch some vectors more than others, at most by 2 along each axis.
+    /// The bound of the error that forward and inverse add to a round trip. Cosine and sine
+    /// transforms stretch some vectors more than others, at most by 2 along each axis.
     pub(crate) fn there_and_back(&self, kinds: &[Kind]) -> f64 {
         let stretch: f64 =
             kinds.iter().map(|kind| if kind.is_real() { 2.0 } else { 1.0 }).product();
@@ -29,8 +29,8 @@ impl Lost {
     }
 }
 
-/// The l2 distance of two spectra over the norm of the second; of half a spectrum, that of the
-/// whole. Collective.
+/// The l2 distance of two spectra divided by the norm of the second; for half spectra, over the
+/// full spectrum. Collective.
 pub(crate) fn relative<A: Element, B: Element>(
     plan: &DynPlan,
     found: &[A],

@@ -24,7 +24,7 @@ use crate::output::split::Split;
 use crate::output::units::flops;
 use crate::ranks::world::{Failure, print, refused, zeros};
 
-/// What is timed.
+/// The problem that is timed.
 #[derive(Debug)]
 pub(crate) enum Bench {
     Transform(Box<Options>),
@@ -63,21 +63,21 @@ impl FromArgMatches for Bench {
 
 /// Time a transform and measure its errors.
 ///
-/// GFlop/s are 5·N·log2(N) per second for N complex points and half of that for real data, as of
+/// GFlop/s are 5·N·log2(N) per second for N complex points and half of that for real data, as in
 /// FFTW's benchmarks; N counts padding, too. Fails when an l2 error exceeds 2ε·max(4, log2 N), or
 /// the error of a point 8 times that.
 ///
 /// Where the inverse does not give the input back, because of --modes or scales, 32 of its points
 /// are compared with their definition instead.
 ///
-/// With --tolerance or --wire, the forward transform is compared with that of the same plan
-/// without. Fails when the error exceeds the tolerance or the reported bound; the bounds above grow
-/// by the reported ones.
+/// With --tolerance or --wire, the forward transform is compared with a transform by the same plan
+/// without encoding. Fails when the error exceeds the tolerance or the reported bound; the bounds
+/// above grow by the reported ones.
 #[derive(Args, Debug)]
 pub(crate) struct Options {
     #[command(flatten)]
     problem: Problem,
-    /// Measured repetitions, after one that is not.
+    /// Measured repetitions, after one that is not measured.
     #[arg(long, default_value = "10", value_name = "N")]
     #[arg(value_parser = count)]
     reps: NonZeroUsize,
@@ -86,7 +86,7 @@ pub(crate) struct Options {
     /// The input.
     #[arg(long, default_value = "noise", value_parser = choice(Field::ALL))]
     field: Field,
-    /// What is printed: a table; json, one object; or csv, a line of names and a line of values.
+    /// The output: a table; json, one object; or csv, a line of names and a line of values.
     #[arg(long, default_value = "table", value_parser = choice([("table", Format::Table), ("json", Format::Json), ("csv", Format::Csv)]))]
     format: Format,
     /// The same as --format json.
@@ -201,8 +201,7 @@ impl<K: Transform> Prepared<K> {
 
     fn times(&mut self, options: &Options) -> Result<Vec<f64>, Error> {
         let reps = options.reps.get();
-        // The bar hides itself where standard error is not a terminal, and moves between
-        // measurements.
+        // The bar hides itself if standard error is not a terminal, and moves between measurements.
         let bar = match self.plan.comm().rank() {
             0 => ProgressBar::new(reps as u64),
             _ => ProgressBar::hidden(),

@@ -15,8 +15,9 @@ use crate::ranks::world::{Failure, print};
 ///
 /// These are rates of memory, of transforms in cache and of codecs, and messages within a host and
 /// between hosts, adjusted to whole transforms. They are measured until two measurements agree, at
-/// most five times; a warning says if they do not, or if other programs keep cores busy. On an idle
-/// machine that takes 5 to 10 seconds. What cannot be measured here is marked as assumed.
+/// most five times; there is a warning if they do not, or if other programs keep cores busy. On an
+/// idle machine that takes 5 to 10 seconds. Numbers that cannot be measured here are marked as
+/// assumed.
 ///
 /// With --device cuda the processors are the host's GPUs, for `fft-cli bench --device cuda
 /// --machine FILE.toml`.
@@ -24,13 +25,13 @@ use crate::ranks::world::{Failure, print};
 pub(crate) struct Options {
     #[command(flatten)]
     place: Choices<Place>,
-    /// Write the numbers into this file, signed with the processor, the ranks and the library;
-    /// a machine of GPUs names its GPU, too.
+    /// Write the numbers into this file, signed with the processor, the ranks and the library, and
+    /// for a machine of GPUs with the GPU.
     #[arg(short, long, value_name = "FILE.toml")]
     output: Option<PathBuf>,
 }
 
-/// The options that say where transforms are measured.
+/// The options for where transforms are measured.
 #[derive(Clone, Debug)]
 struct Place;
 
@@ -64,7 +65,7 @@ fn table(machine: &Machine) -> String {
 }
 
 fn value(name: &str, value: f64) -> String {
-    let times = ["launch", "meeting", "latency", "overhead"];
+    let times = ["launch", "barrier", "latency", "overhead"];
     match name {
         "cores" | "strided" | "congestion" => format!("{value:.2}"),
         _ if times.iter().any(|time| name.ends_with(time)) => format!("{:.2} µs", value * 1e6),

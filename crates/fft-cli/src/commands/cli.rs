@@ -110,8 +110,7 @@ fn command_of(words: &[String]) -> String {
     }
 }
 
-/// A text of at most some hundreds of characters: the value comes first, what is wrong with it
-/// last.
+/// Shortens a text to some hundreds of characters: the value comes first, its fault last.
 fn without_middle(text: &str) -> String {
     const ENDS: [usize; 2] = [400, 300];
     let letters: Vec<char> = text.chars().collect();

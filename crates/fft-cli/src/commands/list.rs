@@ -1,4 +1,4 @@
-//! `list`: the names of what can be chosen.
+//! `list`: the names of values that options take.
 
 use clap::Args;
 use thriffty::planning::Exchange;

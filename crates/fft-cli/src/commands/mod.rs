@@ -1,5 +1,5 @@
-//! The commands, one file or folder each, with their options. Each `run` is collective, but those
-//! of `list`, `plan`, `scale` and `trace`, which need no ranks.
+//! The commands, one file or folder each, with their options. Each `run` is collective, except for
+//! `list`, `plan`, `scale` and `trace`, which need no ranks.
 
 pub(crate) mod cli;
 

@@ -72,7 +72,7 @@ fn write<T: Real + Element<Real = T>>(comm: &dyn Comm, options: &Options) -> Res
     }
     sinks.into_iter().try_for_each(Sink::commit)?;
     comm.allreduce(Reduce::Sum, &mut squares)?;
-    // Without the digits that are rounding alone.
+    // Without digits that are only rounding.
     let energy = (0.5 * squares[0] / grid.points() as f64 * DIGITS).round() / DIGITS;
     let (folder, precision) = (folder.display(), options.precision);
     let files = format!("{folder}: u.npy, v.npy, w.npy, {grid} {precision}");

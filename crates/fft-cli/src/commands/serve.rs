@@ -1,7 +1,8 @@
 //! Transforms on demand, so that benchmarks can alternate between programs.
 //!
-//! Rank 0 sleeps on standard input and sends each order to the others. These poll seldom instead of
-//! waiting in a collective, where MPI would spin and disturb the program that runs.
+//! Rank 0 sleeps on standard input and sends each order to the other ranks. These poll rarely
+//! instead of waiting in a collective, because MPI would spin there and disturb the program that
+//! runs.
 
 use std::io::{self, BufRead};
 use std::time::Duration;

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Deserialize;
 
+use crate::data::replace;
 use crate::output::units;
 use crate::ranks::world::{Failure, say};
 
@@ -20,17 +21,51 @@ use crate::ranks::world::{Failure, say};
 pub(crate) struct Options {
     /// The trace.
     file: PathBuf,
+    /// Draw the last run into this file: a row for each rank.
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
 }
 
 pub(super) fn run(options: &Options) -> Result<(), Failure> {
     let path = options.file.display();
     let text = std::fs::read_to_string(&options.file)
         .map_err(|why| Failure::Refused(format!("{path}: {why}")))?;
-    let summary = Summary::of(&text).map_err(|why| Failure::Refused(format!("{path}: {why}")))?;
+    let trace = Trace::of(&text);
+    let summary = Summary::of(&trace).map_err(|why| Failure::Refused(format!("{path}: {why}")))?;
+    if let Some(path) = &options.svg {
+        let picture = timeline::draw(&trace.lines);
+        let picture = picture.ok_or("found no run that has ended, expected at least one".into());
+        let written = picture.and_then(|picture| replace::write(path, &picture));
+        written.map_err(|why: String| Failure::Refused(format!("{}: {why}", path.display())))?;
+    }
     say(&summary.to_string())
 }
 
-/// A line of a trace. Others than those of operations are not read.
+/// What a trace contains.
+struct Trace {
+    lines: Vec<Line>,
+    /// The number of lines that are not part of a trace, such as the last line of a process that
+    /// was killed.
+    broken: usize,
+}
+
+impl Trace {
+    fn of(text: &str) -> Self {
+        let mut trace = Self { lines: Vec::new(), broken: 0 };
+        for line in text.lines() {
+            let line = line.trim().trim_end_matches(',');
+            if ["", "[", "]"].contains(&line) {
+                continue;
+            }
+            match serde_json::from_str::<Line>(line) {
+                Ok(line) => trace.lines.push(line),
+                Err(_) => trace.broken += 1,
+            }
+        }
+        trace
+    }
+}
+
 #[derive(Deserialize)]
 struct Line {
     name: String,
@@ -59,6 +94,13 @@ struct Arguments {
     floor_us: f64,
     #[serde(default)]
     exchange_us: f64,
+}
+
+impl Line {
+    /// The run that it belongs to: the numbers of the plan and of its run.
+    fn run(&self) -> [usize; 2] {
+        [self.args.plan, self.args.run]
+    }
 }
 
 /// The order of operations: by plan, forward before inverse, then by number.
@@ -105,22 +147,14 @@ struct Latest {
 #[derive(Debug, Default)]
 struct Summary {
     operations: BTreeMap<Key, Operation>,
-    /// Lines that are no part of a trace, as the last one of a process that was killed.
     broken: usize,
 }
 
 impl Summary {
-    fn of(text: &str) -> Result<Self, String> {
-        let mut summary = Self::default();
-        for line in text.lines() {
-            let line = line.trim().trim_end_matches(',');
-            if ["", "[", "]"].contains(&line) {
-                continue;
-            }
-            match serde_json::from_str::<Line>(line) {
-                Ok(line) => summary.add(line),
-                Err(_) => summary.broken += 1,
-            }
+    fn of(trace: &Trace) -> Result<Self, String> {
+        let mut summary = Self { operations: BTreeMap::new(), broken: trace.broken };
+        for line in &trace.lines {
+            summary.add(line);
         }
         for operation in summary.operations.values_mut() {
             if operation.runs.len() > 1 {
@@ -133,22 +167,23 @@ impl Summary {
         }
     }
 
-    fn add(&mut self, line: Line) {
+    fn add(&mut self, line: &Line) {
         let Line { name, cat, pid, ts, dur, args } = line;
         let is_agreement = cat.as_deref() == Some("agreement");
         if !is_agreement && args.operation.is_none() {
             return;
         }
-        let key = Key { plan: args.plan, direction: args.direction, operation: args.operation };
+        let (plan, direction) = (args.plan, args.direction.clone());
+        let key = Key { plan, direction, operation: args.operation };
         let operation = self.operations.entry(key).or_default();
-        operation.text = name;
+        operation.text.clone_from(name);
         (operation.model, operation.floor) = (args.model_us * 1e-6, args.floor_us * 1e-6);
         let visit = Visit {
             begin: ts * 1e-6,
             duration: dur * 1e-6,
-            waited: if is_agreement { dur } else { args.exchange_us } * 1e-6,
+            waited: if is_agreement { *dur } else { args.exchange_us } * 1e-6,
         };
-        operation.runs.entry(args.run).or_default().insert(pid, visit);
+        operation.runs.entry(args.run).or_default().insert(*pid, visit);
     }
 }
 
@@ -194,7 +229,8 @@ impl Operation {
             let cause = match *waited > slowest / 2.0 {
                 true => {
                     "ranks wait for messages or each other: are there as many cores as ranks, \
-                         and do messages take the fast network?"
+                     do messages take the fast network, and is the machine of the model this one \
+                     (fft-cli calibrate)?"
                 }
                 false => {
                     "are ranks bound to cores, and is the machine of the model this one \
@@ -253,3 +289,4 @@ impl std::fmt::Display for Summary {
 
 #[cfg(test)]
 mod tests;
+mod timeline;

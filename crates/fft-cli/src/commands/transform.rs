@@ -23,14 +23,14 @@ use crate::ranks::world::{Failure, mention, refused, zeros};
 
 /// Transform a NumPy file into another.
 ///
-/// The results are those of numpy.fft.rfftn (r2c), fftn (c2c), irfftn and ifftn (--inverse); and of
+/// The results equal numpy.fft.rfftn (r2c), fftn (c2c), irfftn and ifftn (--inverse); and
 /// scipy.fft.dctn, dstn, idctn and idstn. Files hold 1 to 4 axes of booleans, integers, f2, f4, f8,
 /// c8 or c16, of either byte order. The result is f4 or c8 for f2, f4 and c8, and f8 or c16 for
 /// others, little-endian, in the order (C or Fortran) of the input. Every rank reads and writes its
 /// part of the files. After an error the output file is as before.
 ///
 /// --zero-padded is the argument s of NumPy's forward transforms. An inverse takes --zero-padded
-/// and --modes of the forward transform; --shape is the shape before that.
+/// and --modes of the forward transform; --shape is the shape before the forward transform.
 #[derive(Args, Debug)]
 pub(crate) struct Options {
     /// The transform of each axis.
@@ -47,12 +47,12 @@ pub(crate) struct Options {
     inverse: bool,
     #[command(flatten)]
     choices: Choices<OfFiles>,
-    /// The shape of the output of an inverse; by default, it follows from that of the input.
+    /// The shape of the output of an inverse; by default, it follows from the shape of the input.
     #[arg(long, value_name = "SHAPE")]
     #[arg(requires = "inverse", conflicts_with = "last")]
     shape: Option<Shape>,
     /// Length of the axis of kind r2c, the last by default, of the real output of an inverse r2c;
-    /// 2(m-1) by default, where m is that of the input.
+    /// 2(m-1) by default, where m is the length in the input.
     #[arg(long, value_name = "N", value_parser = parse::count)]
     last: Option<NonZeroUsize>,
     #[command(flatten)]
@@ -62,7 +62,7 @@ pub(crate) struct Options {
     json: bool,
 }
 
-/// The options that are not decided by files.
+/// The options that files do not determine.
 #[derive(Clone, Debug)]
 struct OfFiles;
 
@@ -139,7 +139,7 @@ fn run_as<K: Transform>(transform: &FileTransform<'_>) -> Result<(), Failure> {
     } else {
         sink.write(&spectral_brick, &data[..spectral])?;
     }
-    // The file is the result: what follows must not fail for lack of memory.
+    // The file is the result, so the rest must not fail for lack of memory.
     drop(data);
     sink.commit()?;
     transform.report(&made, [planned, read, transformed, lap()]);
@@ -250,7 +250,7 @@ impl FileTransform<'_> {
     }
 }
 
-/// Seconds since the last call. Phases end with an agreement, so that those of any rank will do.
+/// Seconds since the last call. Phases end with an agreement, so the times of any rank will do.
 fn laps() -> impl FnMut() -> f64 {
     let mut last = Instant::now();
     move || std::mem::replace(&mut last, Instant::now()).elapsed().as_secs_f64()

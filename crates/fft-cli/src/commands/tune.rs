@@ -19,7 +19,7 @@ use crate::ranks::world::{Failure, print, refused};
 pub(crate) struct Options {
     #[command(flatten)]
     problem: Problem<OnHost>,
-    /// Store the fastest in this file, beside the results of other transforms.
+    /// Store the fastest in this file, with the results of other transforms.
     #[arg(long, value_name = "FILE")]
     wisdom: Option<PathBuf>,
 }

@@ -3,7 +3,7 @@
 use thriffty::Comm;
 use thriffty::planning::{DynBrick, DynGrid, PerAxis, ProcGrid};
 
-/// This rank's slab along `slowest`, the axis that is slowest in a file: one run of the file. Where
+/// This rank's slab along `slowest`, the axis that is slowest in a file: one run of the file. If
 /// that axis is too short for all ranks, the library's brick.
 pub(crate) fn slab(comm: &dyn Comm, grid: &DynGrid, slowest: usize) -> DynBrick {
     let (rank, ranks) = (comm.rank(), comm.size());

@@ -13,7 +13,7 @@ use super::replace;
 use crate::ranks::signals::guarded;
 use crate::ranks::world::{Failure, agree, on_first};
 
-/// An error with the path that it is about.
+/// An error with its path.
 fn at<T>(path: &Path, result: Result<T, String>) -> Result<T, String> {
     result.map_err(|error| format!("{}: {error}", path.display()))
 }
@@ -37,7 +37,7 @@ fn share_path(comm: &dyn Comm, mine: Option<PathBuf>) -> Result<PathBuf, Error> 
     Ok(OsString::from_vec(share(comm, mine.as_os_str().as_bytes())?).into())
 }
 
-/// The header of a file. Collective; an error where ranks find different files.
+/// The header of a file. Collective; an error if ranks find different files.
 pub(crate) fn open(comm: &dyn Comm, path: &Path) -> Result<Header, Failure> {
     let header = agree(comm, at(path, Header::open(path)))?;
     let mine = format!("{header:?}");
@@ -109,7 +109,7 @@ impl<'a> Sink<'a> {
         let output = on_first(comm, || at(path, Output::create(path, &header, several)))?;
         let mut open_by = share_path(comm, output.as_ref().map(Output::open_by))?;
         if several {
-            // Should rank 0 be killed, the others are told by a signal and remove its file.
+            // If rank 0 is killed, a signal ends the other ranks, too, and they remove its file.
             open_by = agree(comm, guarded(|| Ok(open_by), PathBuf::as_path))?;
         }
         Ok(Self { comm, path: path.to_path_buf(), header, output, open_by })

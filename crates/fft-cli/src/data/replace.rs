@@ -15,35 +15,36 @@ use crate::ranks::signals::guarded;
 /// As many symbolic links as Linux follows.
 const MAX_LINKS: usize = 40;
 
-/// A new file beside the one that it will replace. Removed when dropped, or when a signal ends the
+/// A new file next to the one that it will replace. Removed when dropped, or when a signal ends the
 /// program.
 #[derive(Debug)]
 pub(crate) struct Replacement {
     path: PathBuf,
     file: New,
-    /// Of the file that is replaced.
+    /// The permissions of the file that is replaced.
     permissions: Option<Permissions>,
 }
 
 #[derive(Debug)]
 enum New {
-    /// Without a name, so that it is gone when the program has ended in any way.
+    /// A file without a name, which disappears however the program ends.
     Unnamed(File),
     Named(NamedTempFile),
 }
 
-/// For `map_err`: what could not be done.
+/// For `map_err`: an error for an action that failed.
 pub(super) fn cannot(action: &str) -> impl FnOnce(io::Error) -> String {
     move |error| format!("cannot {action}: {error}")
 }
 
 impl Replacement {
-    /// Makes the file, which is empty. Symbolic links are followed. Owner, group and mode are those
-    /// of the file that is replaced, if any. `has_name` if other processes open it.
+    /// Makes the file, which is empty. Symbolic links are followed. Owner, group and mode are taken
+    /// from the file that is replaced, if any. `has_name` if other processes open it.
     ///
     /// # Errors
     ///
-    /// If the path is no place for a file, or its file may not be written or would lose its owner.
+    /// If there cannot be a file at the path, or its file may not be written or would lose its
+    /// owner.
     pub(crate) fn create(path: &Path, has_name: bool) -> Result<Self, String> {
         let path = follow(path).map_err(cannot("follow the symbolic link"))?;
         let old = fs::metadata(&path).ok();
@@ -54,7 +55,7 @@ impl Replacement {
         if old.is_some() {
             OpenOptions::new().write(true).open(&path).map_err(cannot("write"))?;
         }
-        // A file that will be private is never open to others. Else the umask counts.
+        // A file that will be private is never open to others. Otherwise the umask applies.
         let mode = if old.is_some() { 0o600 } else { 0o666 };
         let unnamed = if has_name { None } else { unnamed(folder(&path), mode) };
         let file = match unnamed {
@@ -136,7 +137,7 @@ pub(crate) fn write(path: &Path, text: &str) -> Result<(), String> {
     new.commit()
 }
 
-/// Makes `.NAME.XXXXXX.tmp` beside `path`.
+/// Makes `.NAME.XXXXXX.tmp` next to `path`.
 fn temporary<F>(
     path: &Path,
     name: &std::ffi::OsStr,
@@ -148,7 +149,7 @@ fn temporary<F>(
     guarded(|| make(&mut builder, folder(path)), NamedTempFile::path)
 }
 
-/// A file without a name, where the file system has such and they can be named later.
+/// A file without a name, if the file system supports such files and can name them later.
 fn unnamed(folder: &Path, mode: u32) -> Option<File> {
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
     let file = File::from(openat(CWD, folder, flags, Mode::from_raw_mode(mode)).ok()?);
@@ -178,7 +179,7 @@ fn follow(path: &Path) -> io::Result<PathBuf> {
     for _ in 0..MAX_LINKS {
         match fs::read_link(&path) {
             Ok(target) => path = folder(&path).join(target),
-            // No link: what else may be wrong is found when a file is made.
+            // Not a link. Other errors are found when a file is made.
             Err(_) => return Ok(path),
         }
     }

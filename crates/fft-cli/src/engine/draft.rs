@@ -6,7 +6,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 #[cfg(feature = "cuda")]
 use thriffty::gpu::DeviceOptions;
 use thriffty::machine::{self, Machine};
-use thriffty::planning::{DynDraft, DynGrid, DynPlan, Options, Reduce};
+use thriffty::planning::{DynDraft, DynGrid, DynPlan, Options, on_any_rank};
 use thriffty::tuning::Progress;
 use thriffty::{Comm, Error, Tuning};
 
@@ -47,7 +47,7 @@ pub(crate) fn plan<O: Offer>(
     let mut draft = draft(comm, problem)?;
     draft.threads = Some(threads);
     name_machine(comm, problem, &mut draft.options, &|path| machine::load(comm, path))?;
-    // The bar hides itself where standard error is not a terminal.
+    // The bar hides itself if standard error is not a terminal.
     let bar = match (comm.rank(), &draft.options.tuning) {
         (0, Tuning::Measure { budget }) => ProgressBar::new(budget.as_millis() as u64),
         _ => ProgressBar::hidden(),
@@ -87,7 +87,7 @@ pub(super) fn on_device<O: Offer>(
     Ok(draft.on(device).build()?)
 }
 
-/// Where the command line names no machine, that of the file THRIFFTY_MACHINE, by `load`.
+/// If the command line names no machine, sets the machine of the file THRIFFTY_MACHINE, by `load`.
 /// Collective.
 fn name_machine<O: Offer>(
     comm: &dyn Comm,
@@ -95,13 +95,11 @@ fn name_machine<O: Offer>(
     options: &mut Options,
     load: &dyn Fn(&PathBuf) -> Result<Option<Machine>, Error>,
 ) -> Result<(), Error> {
-    // Rank 0's environment counts: launchers may not hand it on to others.
+    // Rank 0's environment counts, because launchers may not pass it on to others.
     let path = std::env::var_os("THRIFFTY_MACHINE").map(PathBuf::from).unwrap_or_default();
     let is_named = problem.transform.choices.are_given(&["machine"]);
     let is_wanted = comm.rank() == 0 && !is_named && !path.as_os_str().is_empty();
-    let mut named = [f64::from(u8::from(is_wanted))];
-    comm.allreduce(Reduce::Max, &mut named)?;
-    if named == [1.0] {
+    if on_any_rank(comm, [is_wanted])? == [true] {
         options.machine = load(&path)?.map(Machine::into);
     }
     Ok(())

@@ -18,7 +18,8 @@ use crate::ranks::world::{Failure, refused, zeros};
 
 /// A plan that transforms arrays of the host, perhaps through a GPU.
 pub(crate) struct Engine {
-    /// Physical and spectral data on the plan's device. Dropped first: it may be the plan's.
+    /// Physical and spectral data on the plan's device. Dropped first, because it may belong to the
+    /// plan.
     on_device: Option<[DynArray; 2]>,
     #[cfg(feature = "cuda")]
     gpu: Option<thriffty::gpu::Gpu>,
@@ -90,7 +91,7 @@ impl Engine {
         }
     }
 
-    /// The plan of the options for processes with so many threads each. Collective.
+    /// The plan of the options for processes with this number of threads each. Collective.
     pub(crate) fn with_threads(
         comm: &dyn Comm,
         problem: &Problem,
@@ -139,7 +140,7 @@ impl Engine {
         let asked = recipe.problem();
         let mut draft = draft::draft(comm, problem)?.with(without_encoding);
         draft.options.machine = Some(MachineChoice::Given(asked.machine.clone()));
-        // Recipes of threads are of other problems.
+        // Recipes of threads are for other problems.
         if self.on_device.is_none() && asked == self.problem() {
             draft.options.tuning = Tuning::Recipe(raw(recipe));
         }
@@ -202,8 +203,8 @@ impl Engine {
         to.read(output)
     }
 
-    /// The seconds of one transform on the slowest rank: of these arrays, or of those on the GPU.
-    /// Collective.
+    /// The seconds of one transform on the slowest rank, of these arrays or of the arrays on the
+    /// GPU. Collective.
     pub(crate) fn once(
         &mut self,
         direction: Direction,

@@ -6,7 +6,7 @@ use thriffty::planning::{Direction, DynArray, DynPlan, Precision};
 
 use super::engine::Engine;
 
-/// What is done with noise.
+/// The operation on noise.
 #[derive(Clone, Copy)]
 enum Step {
     Fill,

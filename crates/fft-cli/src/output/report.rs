@@ -1,5 +1,5 @@
-//! The result of a benchmark, as a table, as JSON and as CSV. Times are seconds; there are bytes,
-//! and bits per real number.
+//! The result of a benchmark, as a table, as JSON and as CSV. Times are in seconds, sizes in bytes,
+//! and encodings in bits per real number.
 
 use std::fmt::Write;
 
@@ -34,14 +34,14 @@ pub(crate) struct Report {
     #[serde(flatten)]
     pub(crate) split: Split,
     pub(crate) gflops: f64,
-    /// Bits of a real number in memory over those sent.
+    /// Bits of a real number in memory divided by the bits sent.
     pub(crate) ratio: Option<f64>,
     #[serde(flatten, serialize_with = "as_words")]
     pub(crate) encoding: Encoding,
     /// Why nothing is encoded, if so.
     #[serde(skip)]
     pub(crate) why_exact: Option<&'static str>,
-    /// Bytes of the plans of all ranks, beside input and output.
+    /// Bytes of the plans of all ranks, besides input and output.
     pub(crate) workspace_bytes: u64,
     #[serde(rename = "error", serialize_with = "as_numbers")]
     pub(crate) errors: Errors,
@@ -57,7 +57,7 @@ pub(crate) struct Times {
 }
 
 impl Times {
-    /// Of at least one repetition.
+    /// The statistics of at least one repetition.
     pub(crate) fn of(mut seconds: Vec<f64>) -> Self {
         seconds.sort_by(f64::total_cmp);
         let (n, last) = (seconds.len(), seconds.len() - 1);

@@ -10,11 +10,11 @@ pub(crate) struct Split {
     /// Names and seconds, each on the rank where the part takes longest.
     #[serde(rename = "split", serialize_with = "map")]
     pub(crate) parts: [(&'static str, f64); 6],
-    /// Sent by all ranks, with messages passed on.
+    /// Bytes sent by all ranks, including forwarded messages.
     pub(crate) bytes_sent: u64,
-    /// Sent by the rank that sends most.
+    /// Bytes sent by the rank that sends most.
     pub(crate) bytes_sent_busiest: u64,
-    /// `None` where nothing is sent.
+    /// `None` if nothing is sent.
     pub(crate) bits_per_real: Option<f64>,
 }
 

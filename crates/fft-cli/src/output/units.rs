@@ -17,8 +17,8 @@ pub(crate) fn bytes(bytes: f64) -> String {
     }
 }
 
-/// Operations of transforms by the convention of FFTW's benchmarks: `5 N log₂ N`, half for real
-/// data, of which `width` is 1.
+/// Operations of transforms by the convention of FFTW's benchmarks: `5 N log₂ N`, and half of that
+/// for real data, where `width` is 1.
 pub(crate) fn flops(width: usize, points: f64, batch: usize) -> f64 {
     2.5 * width as f64 * points * batch as f64 * points.log2()
 }

@@ -1,4 +1,4 @@
-//! Signals that end the program, and the temporary files that it must not leave then.
+//! Signals that end the program, and the temporary files that it must then remove.
 
 use std::ffi::c_int;
 use std::io::{self, Write};
@@ -10,8 +10,7 @@ use signal_hook::consts::{SIGABRT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXCPU, SI
 use signal_hook::iterator::Signals;
 use signal_hook::{flag, low_level};
 
-/// Signals of which the default action ends a program, and that users, shells and batch systems
-/// send.
+/// Signals whose default action ends a program, and that users, shells and batch systems send.
 const ENDING: [c_int; 5] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXCPU];
 
 #[derive(Default)]
@@ -21,7 +20,7 @@ struct Temporary {
     watched: bool,
 }
 
-/// Locked while a file is made, so that its name is known when a signal comes.
+/// Locked while a file is made, so that its name is recorded when a signal comes.
 static TEMPORARY: Mutex<Temporary> = Mutex::new(Temporary { names: Vec::new(), watched: false });
 
 fn temporary() -> MutexGuard<'static, Temporary> {
@@ -32,15 +31,16 @@ fn temporary() -> MutexGuard<'static, Temporary> {
 pub(crate) fn prepare() {
     // Any handler will do: a write beyond the limit of a file's size then fails with an error.
     let files = flag::register(SIGXFSZ, Arc::default());
-    // The allocator aborts after it has said which allocation failed: no memory is an error, too.
+    // The allocator aborts after it has printed which allocation failed, because lack of memory is
+    // an error, too.
     let always = Arc::new(AtomicBool::new(true));
     let memory = flag::register_conditional_shutdown(SIGABRT, 1, always);
     // Where a handler is refused, the default action stays.
     let _ = (files, memory);
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        // The standard library makes a stack for signal handlers in each new thread. It panics
-        // where there is no memory for it, before the thread can return an error.
+        // The standard library makes a stack for signal handlers in each new thread. If there is no
+        // memory for it, it panics before the thread can return an error.
         if panic.location().is_some_and(|at| at.file().ends_with("stack_overflow.rs")) {
             end_without_stack();
         }
@@ -53,7 +53,7 @@ fn end_without_stack() -> ! {
     static IS_SAID: AtomicBool = AtomicBool::new(false);
     if !IS_SAID.swap(true, Ordering::Relaxed) {
         let text = "fft-cli: too many threads: no memory for the stack of one; use fewer ranks\n";
-        // Where standard error is full, the exit status tells.
+        // If standard error cannot be written, the exit status still reports the failure.
         let _ = io::stderr().write_all(text.as_bytes());
         if let Ok(temporary) = TEMPORARY.try_lock() {
             remove(&temporary);
@@ -88,7 +88,7 @@ pub(crate) fn remove_temporary() {
 
 fn remove(temporary: &Temporary) {
     for name in &temporary.names {
-        // One that has its final name is gone.
+        // A file that already has its final name is not found here.
         let _ = std::fs::remove_file(name);
     }
 }
@@ -105,7 +105,7 @@ fn watch() -> io::Result<()> {
         for signal in signals.forever() {
             let temporary = temporary();
             remove(&temporary);
-            // Locked until the end: no file is made in between.
+            // Locked until the end, so that no file is made in between.
             let _ = low_level::emulate_default_handler(signal);
         }
     };

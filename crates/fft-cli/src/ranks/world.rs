@@ -33,7 +33,7 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// Whether it may be this rank's alone, while others wait for it.
+    /// Whether it may be an error of this rank only, while others wait.
     pub(crate) fn is_lonely(&self) -> bool {
         matches!(self, Self::Library(Error::Transport { .. } | Error::Left { .. }))
     }
@@ -41,7 +41,7 @@ impl Failure {
     fn code(&self) -> u8 {
         match self {
             Self::Usage(_) => 2,
-            // As of programs that SIGPIPE ends: 128 and its number.
+            // As for programs that SIGPIPE ends: 128 plus its number.
             Self::Output(Errno::PIPE) => 141,
             Self::OfFirst(code) => *code,
             _ => 1,
@@ -61,7 +61,7 @@ pub(crate) fn agree<T>(comm: &dyn Comm, mine: Result<T, impl Display>) -> Result
     Ok(thriffty::planning::agree(comm, told)?)
 }
 
-/// Does something on rank 0 alone; the others get `None`, or its error. Collective.
+/// Does something on rank 0 only; the others get `None`, or its error. Collective.
 pub(crate) fn on_first<T, E: Display>(
     comm: &dyn Comm,
     action: impl FnOnce() -> Result<T, E>,
@@ -69,7 +69,8 @@ pub(crate) fn on_first<T, E: Display>(
     agree(comm, if comm.rank() == 0 { action().map(Some) } else { Ok(None) })
 }
 
-/// Does something on rank 0 alone, which keeps its error; the others learn of one. Collective.
+/// Does something on rank 0 only, which keeps its error; the others learn that there is one.
+/// Collective.
 pub(crate) fn by_first(
     comm: &dyn Comm,
     action: impl FnOnce() -> Result<(), Failure>,
@@ -94,7 +95,7 @@ pub(crate) fn mention(comm: &dyn Comm, text: &str) {
     }
 }
 
-/// An array of zeros; an error on every rank where one of them lacks memory. Collective.
+/// An array of zeros; an error on every rank if one of them lacks memory. Collective.
 pub(crate) fn zeros<E: bytemuck::Zeroable + Clone>(
     comm: &dyn Comm,
     len: usize,
@@ -110,10 +111,10 @@ pub(crate) fn zeros<E: bytemuck::Zeroable + Clone>(
 
 /// The work of a command.
 pub(crate) enum Work<'a> {
-    /// Of one process, whatever the number of ranks.
+    /// The work of one process, whatever the number of ranks.
     Alone(&'a dyn Fn() -> Result<(), Failure>),
-    /// Of ranks: of this many threads if given, else of the processes of this MPI job, else of one
-    /// thread.
+    /// The work of ranks: of this many threads if given, else of the processes of this MPI job,
+    /// else of one thread.
     OnRanks(Option<NonZeroUsize>, &'a (dyn Fn(&dyn Comm) -> Result<(), Failure> + Sync)),
 }
 
@@ -122,7 +123,7 @@ pub(crate) fn run(work: &Work<'_>) -> ExitCode {
     let job = Job::of_this_process();
     let several = job.is_some_and(|job| job.has_others());
     match (work, job) {
-        // Also to find out that another process has other work.
+        // Also to detect that another process has other work.
         (_, Some(_)) if cfg!(feature = "mpi") && several => return as_processes(work),
         (Work::OnRanks(None, _), Some(_)) if cfg!(feature = "mpi") => return as_processes(work),
         _ => prepare(),
@@ -156,8 +157,8 @@ fn part(comm: &dyn Comm, work: &Work<'_>) -> Result<(), Failure> {
     }
 }
 
-/// An error where processes of a job were started with other command lines. Of the environment,
-/// only that of rank 0 matters. Collective.
+/// An error if processes of a job were started with different command lines. The environment
+/// matters only on rank 0. Collective.
 #[cfg(feature = "mpi")]
 fn check_command_lines(comm: &dyn Comm) -> Result<(), Failure> {
     let word = |word: std::ffi::OsString| {
@@ -180,10 +181,10 @@ pub(crate) fn say(text: &str) -> Result<(), Failure> {
     written.map_err(|error| Failure::Output(Errno::from_io_error(&error).unwrap_or(Errno::IO)))
 }
 
-/// Prints an error; nothing where a reader has left, as `head` does.
+/// Prints an error; nothing if the reader has left, as `head` does.
 fn complain(text: &dyn Display, failure: &Failure) {
     if !matches!(failure, Failure::Output(Errno::PIPE)) {
-        // Where standard error is full, the exit status tells.
+        // If standard error cannot be written, the exit status still reports the failure.
         let _ = io::stderr().write_all(format!("fft-cli: {text}\n").as_bytes());
     }
 }
@@ -203,7 +204,7 @@ fn as_processes(work: &Work<'_>) -> ExitCode {
         Ok(mpi) => mpi,
         Err(error) => return end(true, Err(error.into())),
     };
-    // Only now: a signal ends processes that fail in the start of MPI, where others wait.
+    // Only now, because a signal must end processes that fail while MPI starts, where others wait.
     prepare();
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
@@ -232,8 +233,8 @@ fn as_processes(_: &Work<'_>) -> ExitCode {
     unreachable!("only called with the feature")
 }
 
-/// Ends every process of a job with an error. The first prints it; the others end later, as mpirun
-/// may kill all once one has ended.
+/// Ends every process of a job with an error. The first prints it; the others end later, because
+/// mpirun may kill all once one has ended.
 fn refuse(job: Job, why: &str) -> ExitCode {
     if job.rank > 0 {
         std::thread::sleep(std::time::Duration::from_millis(500));

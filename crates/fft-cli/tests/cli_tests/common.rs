@@ -42,7 +42,7 @@ pub(crate) fn unsaid(args: &[&str]) -> Run {
     run(command, "")
 }
 
-/// Runs the program on so many threads as ranks.
+/// Runs the program on `ranks` threads as ranks.
 pub(crate) fn threads(ranks: usize, args: &[&str]) -> Run {
     let ranks = ranks.to_string();
     let mut command = Command::new(env!("CARGO_BIN_EXE_fft-cli"));
@@ -64,8 +64,8 @@ pub(crate) const EXCHANGES: [&str; 10] = [
     "ring-flush",
 ];
 
-/// Checks transforms, there and back, by one of them, in much memory and in little. `run` is told
-/// the arguments.
+/// Checks transforms, there and back, by this exchange, with ample and with least memory. `run`
+/// gets the arguments.
 pub(crate) fn check_exchange(exchange: &str, run: impl Fn(&[&str]) -> Run) {
     for (kind, memory) in [("c2c", "ample"), ("r2c", "least")] {
         let args = ["bench", kind, "12x10x9", "--exchange", exchange, "--memory", memory];
@@ -79,7 +79,7 @@ pub(crate) fn check_exchange(exchange: &str, run: impl Fn(&[&str]) -> Run) {
     }
 }
 
-/// Runs the program on so many MPI processes.
+/// Runs the program on `ranks` MPI processes.
 pub(crate) fn processes(ranks: usize, args: &[&str]) -> Run {
     processes_with(&[], ranks, args)
 }

@@ -87,7 +87,7 @@ fn interrupt(folder: &Folder, [input, out]: [&str; 2], signal: &str) {
     let mut command = mpirun();
     command.args(["-n", "2", "sh", "-c", &script, "sh", PROGRAM, "transform", "c2c", input, out]);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    // Rank 0 may be killed once rank 1 knows of the file.
+    // Rank 0 may be killed once rank 1 has learned of the file.
     let writer = usize::from(signal == "KILL");
     wait_until(&mut child, || process(folder, writer).is_some_and(|it| writes(it, folder)));
     let target = if signal == "KILL" { process(folder, 0) } else { Some(child.id()) };

@@ -49,7 +49,7 @@ fn threads_that_cannot_be_started_are_counted() {
             let run = short_of_stacks(&[args, &[ranks]].concat());
             check(&folder, &before, &run);
             let complaint = run.complaint();
-            // Of a thread that is started and then lacks memory.
+            // The complaint of a thread that is started and then lacks memory.
             if complaint.contains("no memory for the stack of one") {
                 continue;
             }

@@ -131,8 +131,8 @@ fn processes_measure_their_machine_and_remember_what_is_fastest() {
     assert_eq!(folder.names(), [".wisdom.toml.lock", "machine.toml", "wisdom.toml"]);
 }
 
-/// Open MPI without any of its ways to make a window, as the settings of Debian leave it between
-/// hosts. Another MPI does not know the variable, and has nothing to warn of.
+/// Open MPI without any of its ways to make a window, as Debian's settings leave it between hosts.
+/// Other MPIs ignore the variable, and have nothing to warn of.
 #[test]
 fn an_mpi_that_cannot_put_is_warned_of_once() {
     if !has_mpirun() {
@@ -150,7 +150,7 @@ fn an_mpi_that_cannot_put_is_warned_of_once() {
         assert_eq!(warnings, expected, "{run:?}");
         if expected > 0 {
             assert!(run.stderr.contains("fft-cli: warn: "), "{run:?}");
-            // What helps is known of this version.
+            // A remedy exists for this version.
             let advised = run.stderr.contains("OMPI_MCA_osc=^ucx");
             assert_eq!(advised, version.contains("(Open MPI) 4."), "{run:?}");
         }

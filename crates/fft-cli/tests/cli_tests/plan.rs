@@ -1,4 +1,4 @@
-//! What is said about ranks and machines that are not here.
+//! Predictions for ranks and machines that are not here.
 
 use std::process::Command;
 
@@ -22,8 +22,8 @@ fn number(of: &Value, place: &str) -> f64 {
     of.pointer(place).and_then(Value::as_f64).unwrap_or_else(|| panic!("no {place} in {of}"))
 }
 
-/// Two GPUs of one host: what is small is loaded over the link; larger arrays are copied in chunks
-/// by engines, beside the transforms before them.
+/// Two GPUs of one host: small arrays are loaded over the link; larger ones are copied in chunks by
+/// engines, during the transforms before them.
 #[test]
 #[cfg(feature = "cuda")]
 fn programs_of_gpus_need_no_gpu() {
@@ -113,7 +113,7 @@ fn the_same_as_json_is_sane() {
         assert!(times[0] < 5.0 * times[1] && times[1] < 5.0 * times[0], "{found}");
         for name in ["bandwidth", "latency", "memory", "flops"] {
             let at = |way: &str| number(&found, &format!("/sensitivities/{name}/{way}/simulated"));
-            // Of bandwidths and rates more is better; of latencies less.
+            // More is better for bandwidths and rates, less for latencies.
             let (slower, faster) =
                 if name == "latency" { ("twice", "half") } else { ("half", "twice") };
             assert!(at(slower) >= at(faster) * 0.99, "{name} of {found}");
@@ -134,7 +134,7 @@ fn the_same_as_json_is_sane() {
     assert!((0.4..0.7).contains(&ratio), "{ratio}");
 }
 
-/// The choice, its reason and the fastest row are told, and what is asked for is taken.
+/// The output has the choice, its reason and the fastest row, and a requested exchange is used.
 #[test]
 fn a_choice_has_its_reason() {
     let line = "r2c 1024^3 --ranks 512 --per-host 8 --bandwidth 1.25e9 --latency 20us";
@@ -161,7 +161,7 @@ fn a_choice_has_its_reason() {
     assert!(text.contains(&format!("\nchosen by the model: {reason}\n")), "{text}");
     let marked: Vec<_> = text.lines().filter(|row| row.contains("fastest predicted")).collect();
     assert!(marked.len() == 1 && marked[0].starts_with(fastest), "{text}");
-    // The links are those of the options, and the machine is not called by its plain name.
+    // The links are set by the options, so the machine does not have its plain name.
     let name = "default with 1.25 GB/s and 20.00 µs between hosts";
     assert_eq!(found["machine"]["name"], name);
     let half = json(&line.replace("1.25e9", "0.625e9"));

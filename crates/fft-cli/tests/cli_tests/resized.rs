@@ -1,4 +1,4 @@
-//! Padding and truncation: what is measured, written to files, forecast and refused.
+//! Padding and truncation: measured, written to files, forecast and refused.
 
 use crate::common::{Folder, Run, load, threads, unsaid};
 use serde_json::{Value, json};

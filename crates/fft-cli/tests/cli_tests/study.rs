@@ -21,7 +21,7 @@ struct Row {
 const COLUMNS: &str =
     "part,field,ranks,format,tolerance,bits_per_real,passes,forward,roundtrip,estimate,bound";
 
-/// Runs the study with these options on so many ranks; returns what it prints, and its CSV.
+/// Runs the study with these options on `ranks` ranks; returns its output and its CSV.
 fn study(ranks: usize, args: &[&str]) -> (String, Vec<Row>) {
     let folder = Folder::new();
     let csv = folder.at("study.csv");
@@ -68,7 +68,7 @@ fn formats_are_as_exact_as_they_should_be() {
     assert!((1e-7..3e-7).contains(&error("fp32")), "{text}");
     assert!(error("f32") < 5e-8 && error("bits:32") < 1e-9, "{text}");
     assert!((1e-4..6e-4).contains(&error("f16")) && error("bits:16") < 6e-5, "{text}");
-    // Numbers of single precision err at every step of the way, those of the wire at each reshape.
+    // Single precision makes errors at every step, the wire only at each reshape.
     assert!(
         error("fp32") > 3.0 * error("f32") && error("fp32") > 100.0 * error("bits:32"),
         "{text}"

@@ -33,7 +33,7 @@ fn a_calibrated_machine_is_a_file_and_changes_what_is_predicted() {
     };
     let own = predicted(bench(2, &["--machine", &path]));
     assert!(own > 0.0 && own != predicted(bench(2, &[])));
-    // Of other ranks: used where it is named, with a warning, and not where it is not.
+    // A file of other ranks is used with a warning if it is named, and ignored otherwise.
     let named = bench(3, &["--machine", &path]);
     assert!(named.stderr.contains("warn: machine file") && named.stderr.contains("is used, but"));
     let found = |ranks: usize| {
@@ -86,7 +86,7 @@ fn what_was_tuned_is_remembered_and_used() {
     assert_eq!(recipe(bench(2, &["--tuning", &by_name])), known);
     assert_eq!(chosen_from(bench(2, &["--tuning", &by_name])), "given as a recipe");
     assert_eq!(folder.names(), [".wisdom.toml.lock", "wisdom.toml"]);
-    // Of other ranks, damaged, not there: the model chooses, and it is said once.
+    // Wisdom that is of other ranks, damaged or missing: the model chooses, with one warning.
     let by_model = recipe(bench(3, &[]));
     let check = |path: &str| {
         let run = bench(3, &["--tuning", &format!("wisdom:{path}")]);

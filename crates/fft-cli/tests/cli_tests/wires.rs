@@ -47,7 +47,7 @@ fn what_was_sent_and_lost_is_reported() {
     assert_eq!((&found["field"], &found["wire"]), (&"smooth".into(), &"bits:12".into()));
     let found = json(4, "r2c 16^3 --ignore-shared-memory --wire lossless");
     assert_eq!(found["error"]["wire"].as_f64(), Some(0.0));
-    // Nothing is encoded unless it is asked for, nor between ranks of one host.
+    // Nothing is encoded unless requested, nor between ranks of one host.
     assert_eq!(json(4, "r2c 16^3")["error"]["wire"], Value::Null);
     assert_eq!(json(4, "r2c 16^3 --wire f16")["error"]["wire"].as_f64(), Some(0.0));
     let table =

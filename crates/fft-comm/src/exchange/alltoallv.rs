@@ -12,9 +12,9 @@ use super::messages::of_chunks;
 use super::p2p::P2p;
 
 /// Packs all messages of a chunk, exchanges them in one call, and unpacks them. The collective
-/// needs the size of every message at both ends. Where sizes depend on the data, messages are sent
-/// between pairs, with receives posted for the largest size; on a communicator without such
-/// messages, another call exchanges the sizes before.
+/// needs the size of every message at both ends. If sizes depend on the data, messages are sent
+/// between pairs, with receives posted for the largest size; on a communicator without messages
+/// between pairs, another call exchanges the sizes first.
 pub(crate) struct Alltoallv {
     comm: Box<dyn Comm>,
     send: Side,
@@ -34,7 +34,7 @@ struct Side {
 
 /// The sizes of the messages of a chunk.
 struct Sizes {
-    /// Of the messages that this rank has packed, in order.
+    /// Sizes of the messages that this rank has packed, in order.
     packed: Vec<Cell<usize>>,
     send: Side,
     recv: Side,
@@ -91,7 +91,7 @@ impl Alltoallv {
         Ok(Self { comm: agree(comm, comm.dup())?, send, recv, pairs, sizes, pins: None, held: 0 })
     }
 
-    /// The messages between pairs, where these messages go that way.
+    /// The messages between pairs, if these messages are sent that way.
     fn pairs(&mut self, message_plan: &MessagePlan) -> Option<&mut P2p> {
         if message_plan.shorter { self.pairs.as_mut() } else { None }
     }
@@ -206,7 +206,7 @@ impl Alltoallv {
         };
         handler.arrived_all(recvs, &message);
         if last && well {
-            // Of several chunks, no message is kept.
+            // If there are several chunks, no message is kept.
             handler.finish(&message);
         }
         Ok(())
@@ -267,7 +267,7 @@ impl Exchanger for Alltoallv {
         }
         let mut result = Ok(());
         for chunk in 0..message_plan.chunks.max(1) {
-            // Also after an error: the others come for the remaining chunks.
+            // Also after an error, because the others take part for the remaining chunks.
             let done = self.run_chunk(message_plan, chunk, handler, result.is_ok());
             result = result.and(done);
         }

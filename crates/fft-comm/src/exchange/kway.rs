@@ -18,15 +18,15 @@ use routes::{Bundle, Routes, Source};
 /// of Bruck et al.
 ///
 /// In each of ⌈log_k P⌉ rounds a rank sends at most `k - 1` bundles, about k·log_k P in all. A
-/// direct exchange has P messages. A message travels once for each nonzero digit of its distance
-/// in base k. A rank thus sends up to `(k - 1)/k · log_k P` times the bytes of a direct exchange.
-/// This pays where messages are small. With `k >= P` it is a direct exchange with 16 more
-/// bytes per message. Slots for all rounds are held at once.
+/// direct exchange has P messages. A message is sent once for each nonzero digit of its distance in
+/// base k, so a rank sends up to `(k - 1)/k · log_k P` times the bytes of a direct exchange. This
+/// pays if messages are small. With `k >= P` it is a direct exchange with 16 more bytes per
+/// message. Slots for all rounds are held at once.
 ///
 /// Messages are packed into the bundle they leave in, and decoded in the bundle they arrive in. All
-/// receives are posted first. A bundle leaves when those of earlier rounds have arrived.
+/// receives are posted first. A bundle leaves when the bundles of earlier rounds have arrived.
 ///
-/// A message that is lost (a rank has gone, a header is wrong) is forwarded as lost, so that no
+/// A lost message (because a rank has left, or a header is wrong) is forwarded as lost, so that no
 /// rank waits for it.
 pub(crate) struct KWay {
     k: usize,
@@ -114,7 +114,8 @@ impl Exchanger for KWay {
                 round = bundle.round;
                 result = run.receive(round);
             }
-            // Also after an error: others wait for this rank, and must learn what is lost.
+            // Also after an error, because others wait for this rank, and must learn which messages
+            // are lost.
             match run.send(bundle) {
                 Ok(bytes) => forwarded += bytes,
                 Err(error) => result = result.and(Err(error)),
@@ -194,8 +195,8 @@ impl Run<'_> {
         }
     }
 
-    /// Fills a bundle with own and with forwarded messages and sends it. Returns the bytes that
-    /// were not packed here.
+    /// Fills a bundle with this rank's own and with forwarded messages and sends it. Returns the
+    /// bytes that were not packed here.
     fn send(&mut self, bundle: &Bundle) -> Result<u64, Error> {
         let Self { routes, .. } = *self;
         let slot = slot_or_empty(self.flight, bundle.bytes, &mut self.damage)?;

@@ -21,8 +21,8 @@ pub(super) fn of_chunks(specs: &[MessageSpec], chunks: Range<usize>, all: usize)
     before(chunks.start)..before(chunks.end)
 }
 
-/// A slot for a message. Where memory is short, remembers the error and returns an empty slot to be
-/// sent instead, as the receiver waits for a message.
+/// A slot for a message. If memory is short, remembers the error and returns an empty slot to be
+/// sent instead, because the receiver waits for a message.
 pub(super) fn slot_or_empty(
     flight: &mut dyn Flight,
     bytes: usize,

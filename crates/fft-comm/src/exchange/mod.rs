@@ -9,11 +9,11 @@ mod pairwise;
 mod ring;
 mod rounds;
 
-use fft_core::{Comm, Error, Exchange, Exchanger, MakeExchanger, Memory, Travel};
+use fft_core::{Comm, Error, Exchange, Exchanger, MakeExchanger, Memory, Pattern};
 
 pub(crate) use pairwise::{pairwise, reserve_pairwise};
 
-/// Makes what carries the messages of an exchange on a communicator. Collective.
+/// Makes the exchanger that carries the messages of an exchange on a communicator. Collective.
 ///
 /// Both ends must agree on the size of each message. Executors compare sizes by
 /// [`matching`](fft_core::matching); other callers must do so.
@@ -35,7 +35,7 @@ pub fn exchanger_in(memory: Memory) -> MakeExchanger<'static> {
 /// Checks that the communicator has the messages that an exchange needs.
 ///
 /// # Errors
-/// [`Error::Argument`] for one that needs messages where there are none.
+/// [`Error::Argument`] for an exchange that needs messages, if the communicator has none.
 pub fn check_messages(exchange: Exchange, comm: &dyn Comm) -> Result<(), Error> {
     if exchange == Exchange::Alltoallv || comm.has_messages() {
         return Ok(());
@@ -44,11 +44,11 @@ pub fn check_messages(exchange: Exchange, comm: &dyn Comm) -> Result<(), Error> 
     Err(Error::argument("exchange", exchange, expected))
 }
 
-/// Exchanges are in rounds of a few chunks with least memory, and where messages are forwarded.
+/// Exchanges are in rounds of a few chunks with least memory, and if messages are forwarded.
 /// Collective.
 fn make(memory: Memory, exchange: Exchange, comm: &dyn Comm) -> Result<Box<dyn Exchanger>, Error> {
     check_messages(exchange, comm)?;
-    let most = exchange.travel().rounds(memory);
+    let most = exchange.pattern().rounds(memory);
     let made: Option<Box<dyn Exchanger>> = match exchange {
         Exchange::Shared | Exchange::P2p | Exchange::Pipelined => {
             Some(Box::new(p2p::P2p::new(exchange, comm)?))
@@ -60,7 +60,7 @@ fn make(memory: Memory, exchange: Exchange, comm: &dyn Comm) -> Result<Box<dyn E
         other => return Err(Error::argument("exchange", other, "one that is known")),
     };
     let Some(inner) = made else { return make(memory, Exchange::Pipelined, comm) };
-    let own_rounds = inner.exchange().travel() == Travel::Put;
-    let in_rounds = memory == Memory::Least || exchange.travel() == Travel::Forwarded;
+    let own_rounds = inner.exchange().pattern() == Pattern::Put;
+    let in_rounds = memory == Memory::Least || exchange.pattern() == Pattern::Forwarded;
     Ok(if in_rounds && !own_rounds { Box::new(rounds::Rounds::new(inner, most)) } else { inner })
 }

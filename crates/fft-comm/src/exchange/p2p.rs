@@ -9,7 +9,7 @@
 //! 7. Receive and unpack the remaining messages in the order they arrive.
 //! 8. Give messages that were kept to the handler, and wait for the remaining sends.
 //!
-//! Where the plan needs memory for all messages at once, they count as one chunk.
+//! If the plan needs memory for all messages at once, they count as one chunk.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -31,8 +31,8 @@ use super::messages::{of_chunks, panicked, slot_or_empty};
 pub(crate) struct P2p {
     exchange: Exchange,
     rank: usize,
-    /// Taken by a run, and so dropped in a panic. The others learn then that no more messages will
-    /// come, even while this rank still waits to exit an exposure epoch.
+    /// `run` takes it, so a panic drops it, which tells the peers not to expect further messages,
+    /// even while this rank still waits to exit an exposure epoch.
     flight: Option<Box<dyn Flight>>,
     /// Whether messages may be in memory of devices, if the communicator reaches it.
     takes_buffers: bool,
@@ -113,7 +113,7 @@ impl Run<'_> {
         let together = self.handler.together();
         let mut number = numbers.start;
         while number < numbers.end {
-            // One message, or as many of a chunk as there are free slots for.
+            // One message, or as many of a chunk as there are free slots.
             let first = number;
             loop {
                 let spec = &sends[number];
@@ -225,7 +225,7 @@ impl Exchanger for P2p {
             let none = message_plan.buffers.is_some();
             return if none { Ok(()) } else { flight.reserve(&sends, &recvs) };
         }
-        // All slots have the largest size, as they come back in any order.
+        // All slots have the largest size, because they come back in any order.
         let any = |sizes: &[usize], specs, chunks: Range<usize>| {
             let many = of_chunks(specs, chunks, all).len();
             vec![sizes.iter().copied().max().unwrap_or(0); many]

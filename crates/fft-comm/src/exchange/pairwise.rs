@@ -19,8 +19,8 @@ pub(crate) fn reserve_pairwise(
     Ok(flight.memory())
 }
 
-/// The collective in terms of pairs, for ranks that have no better one.
-/// Peers are taken in rotation, so that not all aim at the same one.
+/// The collective by messages between pairs, for communicators that have no better one. Peers are
+/// taken in rotation, so that not all ranks send to the same one.
 pub(crate) fn pairwise(
     rank: usize,
     flight: &mut dyn Flight,

@@ -4,17 +4,17 @@ mod places;
 
 use fft_core::{
     Comm, Epoch, Epochs, Error, Exchange, Exchanger, MessageHandler, MessagePlan, MessageSpec,
-    Part, Parts, Reduce, RmaWindow, SLOT_ALIGN, Slot, agree,
+    Part, Parts, RmaWindow, SLOT_ALIGN, Slot, agree, on_any_rank,
 };
 
 use places::{HEADER, RankPlace, Round, assign_places, rounds, slot};
 
 /// Each message is put into its slot of the receiver's window as soon as it is packed. A round of
-/// chunks is an epoch. Two windows alternate: the messages of one round are unpacked while those of
-/// the next are put.
+/// chunks is an epoch. Two windows alternate: the messages of one round are unpacked while the
+/// messages of the next are put.
 ///
 /// Slots belong to a pair of ranks, not to a reshape. Two reshapes may look the same to a sender
-/// and differ for its peers: its own plan does not tell where they expect a message.
+/// and differ for its peers, so its own plan does not determine where they expect a message.
 pub(crate) struct Ring {
     comm: Box<dyn Comm>,
     window: Box<dyn RmaWindow>,
@@ -28,11 +28,11 @@ pub(crate) struct Ring {
     /// By receiver, where this rank's slots begin in its window.
     there: Vec<usize>,
     staging: Slot,
-    /// Bytes of a window, once there are some.
+    /// Bytes of a window, once it has been made.
     bytes: Option<usize>,
     /// Bytes of headers in the last exchange.
     headers: u64,
-    /// Number of the last epoch: a slot with another number has not been put into.
+    /// Number of the last epoch. A slot with another number was not written in it.
     epoch: u64,
 }
 
@@ -50,7 +50,7 @@ impl Reserved {
     }
 }
 
-/// The exchange in at most `most` rounds; `None` where ranks cannot put into each other's memory.
+/// The exchange in at most `most` rounds; `None` if ranks cannot put into each other's memory.
 /// Collective.
 pub(super) fn make(
     comm: &dyn Comm,
@@ -112,8 +112,8 @@ impl Ring {
         Ok(window)
     }
 
-    /// Tells every sender where its slots are in this rank's window, and learns the same.
-    /// Collective.
+    /// Sends every sender the places of its slots in this rank's window, and receives the same from
+    /// its receivers. Collective.
     fn exchange_places(&mut self) -> Result<(), Error> {
         let size = self.comm.size();
         let parts = |peers: fn(&MessagePlan) -> &[MessageSpec]| {
@@ -144,7 +144,7 @@ impl Ring {
         Ok(())
     }
 
-    /// Takes part in the epochs of a plan that was not reserved for, as the others wait for this
+    /// Takes part in the epochs of a plan that was not reserved, because the others wait for this
     /// rank.
     fn refuse(&mut self, message_plan: &MessagePlan) -> Result<(), Error> {
         for _ in rounds(message_plan, &self.place, self.most) {
@@ -233,10 +233,9 @@ impl Exchanger for Ring {
     fn reserve(&mut self, message_plan: &MessagePlan) -> Result<(), Error> {
         let prepared = self.prepare(message_plan);
         let bytes = agree(self.comm.as_ref(), prepared)?;
-        // If one rank needs a larger window, all make theirs anew, as that is collective.
-        let mut short = [if self.bytes.is_none_or(|has| bytes > has) { 1.0 } else { 0.0 }];
-        self.comm.allreduce(Reduce::Max, &mut short)?;
-        if short != [0.0] {
+        // If one rank needs a larger window, all ranks make new ones, because that is collective.
+        let is_short = self.bytes.is_none_or(|has| bytes > has);
+        if on_any_rank(self.comm.as_ref(), [is_short])? == [true] {
             let bytes = bytes.max(self.bytes.take().unwrap_or(0));
             agree(self.comm.as_ref(), self.window.make(bytes))?;
             self.bytes = Some(bytes);

@@ -8,9 +8,9 @@ use fft_core::{
 
 use super::messages::unreserved;
 
-/// Consecutive chunks are an exchange of their own, which ends before the next begins. The handler
-/// must read messages as they arrive. A plan that needs memory for all messages at once is one
-/// round.
+/// A few consecutive chunks form an exchange of their own, which ends before the next begins. The
+/// handler must read messages as they arrive. A plan that needs memory for all messages at once is
+/// one round.
 pub(crate) struct Rounds {
     inner: Box<dyn Exchanger>,
     /// Rounds at most.
@@ -115,7 +115,7 @@ impl Exchanger for Rounds {
     fn reserve(&mut self, message_plan: &MessagePlan) -> Result<(), Error> {
         self.known.retain(|(reshape, _)| *reshape != message_plan.reshape);
         let rounds = self.split(message_plan);
-        // Also after an error: the others reserve together.
+        // Also after an error, because reserving is collective.
         let mut result = Ok(());
         for round in &rounds {
             result = result.and(self.inner.reserve(&round.message_plan));
@@ -144,7 +144,7 @@ impl Exchanger for Rounds {
         let mut result = Ok(());
         for (number, round) in rounds.iter().enumerate() {
             let mut part = Part { handler, round, last: number + 1 == rounds.len() };
-            // Also after an error: others wait for the remaining rounds.
+            // Also after an error, because others wait for the remaining rounds.
             result = result.and(self.inner.run(&round.message_plan, &mut part));
             self.forwarded += self.inner.forwarded();
         }
@@ -167,8 +167,8 @@ mod tests {
 
     use super::*;
 
-    /// A rank's message_plan in so many chunks, with a message of each to all but every third rank;
-    /// every other rank has one less.
+    /// A rank's message plan in `chunks` chunks, each with a message to all but every third rank;
+    /// every other rank has one chunk less.
     fn message_plan(rank: usize, ranks: usize, chunks: usize) -> MessagePlan {
         let there = |from: usize, to: usize, chunk: usize| {
             from != to && !(from + to + chunk).is_multiple_of(3) && chunk + from % 2 < chunks.max(1)
@@ -190,7 +190,7 @@ mod tests {
         }
     }
 
-    /// Remembers what it has been reserved for.
+    /// Records the plans that it was reserved for.
     struct Inner(Sender<usize>);
 
     impl Exchanger for Inner {

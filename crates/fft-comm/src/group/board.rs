@@ -1,5 +1,5 @@
-//! Where the ranks of a host meet: flags, a slot of each rank for collectives, and a ring for the
-//! messages of each pair, in memory that they share.
+//! A board that the ranks of a host share: flags, a slot of each rank for collectives, and a ring
+//! for the messages of each pair.
 //!
 //! ```text
 //! a collective, in rounds:
@@ -8,8 +8,8 @@
 //!     wait until all have arrived, look at all slots, and count that
 //! ```
 //!
-//! A rank that has gone, or whose process has ended, is an error only if it is missing where others
-//! wait. What it did before is the same for all of them, so that all get the same result.
+//! A rank that has left, or whose process has ended, is an error only if others wait for it. All of
+//! them see the same flags of that rank, so all get the same result.
 #![allow(unsafe_code)]
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -27,7 +27,7 @@ use crate::node_memory::SyncFlags;
 /// Bytes of a rank's slot.
 pub(super) const SLOT: usize = 8192;
 
-/// Bytes of all rings together, as far as each has at least, and at most, so many.
+/// Bytes of all rings together, within the limits of each ring.
 const RINGS: usize = 1 << 24;
 const RING: std::ops::RangeInclusive<usize> = 1 << 12..=1 << 18;
 
@@ -70,7 +70,7 @@ impl Places {
     }
 }
 
-/// A rank's place at a board. Dropping it tells the others that it has gone.
+/// A rank's place at a board. When it is dropped, the other ranks see that this one has left.
 pub(super) struct Board {
     processes: Arc<Processes>,
     /// The first board of the group, if this is another one.
@@ -81,9 +81,10 @@ pub(super) struct Board {
     own: usize,
     ranks: Arc<[usize]>,
     round: AtomicU64,
-    /// The rank that was missing first. Others leave because of it, and later calls still name it.
+    /// The first rank that was missing. Others leave because of it, but later calls still report
+    /// this one.
     missing: OnceLock<usize>,
-    /// A forked process has a copy of this object, but is no rank.
+    /// The process that made this object. A forked process has a copy of it, but is not a rank.
     process: u32,
 }
 
@@ -155,7 +156,7 @@ impl Board {
         &self.processes
     }
 
-    /// Whether this rank can take part: this process is the one that made this object, and the
+    /// Checks that this rank can take part: this process is the one that made this object, and the
     /// group has not failed here.
     pub(super) fn check(&self) -> Result<(), Error> {
         let rank = self.ranks[self.own];
@@ -180,7 +181,8 @@ impl Board {
     }
 
     /// Called at the first board when the group has failed on this rank, because of `gone` if that
-    /// is known. The other ranks of the host then wait for this one no more, nor it for them.
+    /// rank is known. From then on the other ranks of the host do not wait for this one, nor it for
+    /// them.
     pub(super) fn fail(&self, gone: Option<usize>) {
         self.missing.get_or_init(|| gone.unwrap_or(self.ranks[self.own]));
         self.flags(self.own).has_failed.store(true, Ordering::Release);
@@ -206,7 +208,7 @@ impl Board {
         unsafe { Ring::new(at, self.places.ring) }
     }
 
-    /// Tells the others that this rank will meet them no more.
+    /// Marks this rank as gone, so that the others do not wait for it.
     pub(super) fn leave(&self) {
         if std::process::id() == self.process {
             self.flags(self.own).sync.gone.store(true, Ordering::Release);
@@ -223,13 +225,14 @@ impl Board {
         self.has_left(i) || self.has_failed(i) || self.has_failed(self.own)
     }
 
-    /// Waits until all ranks are there, or one is missing that has gone.
+    /// Waits until all ranks have arrived, or until a missing rank has left.
     fn wait(&self, is_there: impl Fn(&Flags) -> bool) -> Result<(), Error> {
         for i in 0..self.len() {
             let mut idle = Idle::default();
             while !is_there(self.flags(i)) {
                 self.processes.watch();
-                // Also of the others: rank `i` may know already, and not come.
+                // Checks the other ranks, too: rank `i` may have seen that one is gone, and not
+                // come.
                 let is_missing = |&i: &usize| self.is_gone(i) && !is_there(self.flags(i));
                 if let Some(missing) = (0..self.len()).find(is_missing) {
                     let gone = *self.missing.get_or_init(|| self.ranks[missing]);
@@ -241,8 +244,8 @@ impl Board {
         Ok(())
     }
 
-    /// Brings at most [`SLOT`] bytes, equally many on all ranks, and looks at those of each rank,
-    /// by index. Collective.
+    /// Contributes at most [`SLOT`] bytes, as many as every other rank, and reads the bytes of each
+    /// rank, by index. Collective.
     pub(super) fn meet<R>(
         &self,
         mine: &[u8],
@@ -283,8 +286,8 @@ impl Board {
             let bytes = SLOT.min(len - first);
             self.meet(&mine[first..first + bytes], |slot| {
                 for (i, place) in all.chunks_exact_mut(len).enumerate() {
-                    // SAFETY: each rank has written so many bytes, as `meet` has checked, and
-                    // changes them after all have looked.
+                    // SAFETY: each rank has written `bytes` bytes, as `meet` has checked, and
+                    // changes them only after all ranks have read them.
                     unsafe { place[first..].as_mut_ptr().copy_from_nonoverlapping(slot(i), bytes) };
                 }
             })?;
@@ -318,11 +321,11 @@ pub(super) fn reduced(how: Reduce, all: impl Iterator<Item = f64>) -> f64 {
     }
 }
 
-/// Gathers equally many bytes of each rank of a host, by index.
+/// Gathers the same number of bytes from each rank of a host, by index.
 pub(super) type Gather<'a> = &'a mut dyn FnMut(&[u8], &mut [u8]) -> Result<(), Error>;
 
-/// Makes memory of each rank and maps that of all, by index. Collective, without an agreement on
-/// the result.
+/// Makes memory of each rank and maps the memory of all, by index. Collective, without an agreement
+/// on the result.
 fn share(
     processes: &Processes,
     own: usize,

@@ -1,5 +1,5 @@
-//! The group that a communicator was made of, if its ranks are on several hosts or exchange data of
-//! devices by it.
+//! The group behind a communicator, if its ranks are on several hosts or exchange data of devices
+//! by it.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -21,7 +21,7 @@ pub(super) struct Far {
     tag: AtomicU32,
     /// The first failure, which all later calls return.
     failure: OnceLock<Error>,
-    /// The first board of this host, once there is one, where others hear of the failure.
+    /// The first board of this host, once there is one, through which others learn of the failure.
     board: OnceLock<Arc<Board>>,
 }
 
@@ -43,7 +43,8 @@ impl Far {
         self.group().host()
     }
 
-    /// Calls the group, unless a call has failed before: then ranks are no longer in step.
+    /// Calls the group, unless an earlier call has failed, because then ranks are no longer in
+    /// step.
     fn call(
         &self,
         name: &'static str,
@@ -99,7 +100,7 @@ impl Far {
     }
 }
 
-/// The error of a failed call, which names the rank that has ended if it is known.
+/// The error of a failed call, with the rank that has ended, if it is known.
 pub(super) fn failure(group: &dyn ProcessGroup, call: &'static str, why: &GroupError) -> Error {
     match group.lost() {
         Some(gone) => Error::Left { gone },
@@ -112,8 +113,8 @@ pub(super) struct Pending {
     far: Arc<Far>,
     tag: u32,
     sends: Vec<Request>,
-    /// By sender, in the order in which its messages arrive. Only the first of each is tested, so
-    /// that a group may take any message that has arrived to be the one that is asked for.
+    /// By sender, in the order in which its messages arrive. Only the first receive of each sender
+    /// is tested, so that a group may return any message that has arrived for the requested one.
     receives: Vec<VecDeque<Receive>>,
 }
 
@@ -260,8 +261,8 @@ mod tests {
     use std::cell::RefCell;
     use std::collections::HashSet;
 
-    /// A group of two to which any request is as good as another: what has arrived first goes to
-    /// the one that is tested, but not when it is tested for the first time.
+    /// A group of two that treats requests alike: the message that arrived first is returned for
+    /// the request that is tested, except when it is tested for the first time.
     #[derive(Default)]
     struct AnyRequest {
         asked: RefCell<Vec<Slot>>,

@@ -17,7 +17,7 @@ const HEADER: usize = 8;
 /// A message of this rank that is not all in the ring yet.
 struct Outgoing {
     message: Slot,
-    /// Bytes written, those of the header first.
+    /// Bytes written, beginning with the header.
     written: usize,
 }
 
@@ -26,7 +26,7 @@ struct Incoming {
     number: usize,
     room: Slot,
     header: [u8; HEADER],
-    /// Bytes read, those of the header first.
+    /// Bytes read, beginning with the header.
     read: usize,
 }
 
@@ -37,7 +37,7 @@ struct Near {
     incoming: VecDeque<Incoming>,
 }
 
-/// Messages under way on a board, and with tags, of their own.
+/// Messages under way on a board, and with tags, of this flight alone.
 pub(super) struct GroupFlight {
     board: Arc<Board>,
     near: Vec<Near>,
@@ -52,7 +52,7 @@ pub(super) struct GroupFlight {
 }
 
 impl GroupFlight {
-    /// Messages between ranks of the board, and others where the group has several hosts.
+    /// Messages between ranks of the board, and to other ranks if the group has several hosts.
     pub(super) fn new(board: Arc<Board>, far: Option<&Arc<Far>>) -> Self {
         let near = (0..board.len()).map(|_| Near::default()).collect();
         Self {
@@ -87,11 +87,12 @@ impl GroupFlight {
         near + self.far.as_ref().map_or(0, Pending::sends)
     }
 
-    /// Moves what can be moved; whether anything was.
+    /// Moves all bytes that can be moved; returns whether there were any.
     fn progress(&mut self) -> bool {
         let mut moved = false;
         for i in 0..self.near.len() {
-            // Asked before the ring: what a rank has sent before it went arrives.
+            // Tested before the ring is read, so that messages that a rank sent before it left
+            // still arrive.
             let is_gone = self.board.is_gone(i);
             moved |= self.write(i) | self.read(i);
             if is_gone {
@@ -153,7 +154,7 @@ impl GroupFlight {
         moved
     }
 
-    /// Ends the messages from and to a rank that has gone: those from it arrive empty.
+    /// Ends the messages from and to a rank that has left. Messages from it arrive empty.
     fn give_up(&mut self, i: usize) {
         let Near { outgoing, incoming } = &mut self.near[i];
         if outgoing.is_empty() && incoming.is_empty() {
@@ -196,7 +197,7 @@ impl GroupFlight {
 }
 
 impl Incoming {
-    /// Reads the header, or bytes of the message. What has no room is left out.
+    /// Reads the header, or bytes of the message. Bytes without room are dropped.
     fn read(&mut self, ring: &Ring<'_>) -> usize {
         let Self { room, header, read, .. } = self;
         let bytes = if *read < HEADER {
@@ -262,7 +263,7 @@ impl Flight for GroupFlight {
 
     fn post_recv(&mut self, from: usize, bytes: usize) -> Result<(), Error> {
         let (rank, number) = (self.rank(), self.posted);
-        // A message without room is received and dropped, as its sender waits.
+        // A message without room is received and dropped, because its sender waits.
         let room = match self.pool.take(bytes, rank) {
             Ok(room) => room,
             Err(error) => {
@@ -286,7 +287,7 @@ impl Flight for GroupFlight {
 
     fn send(&mut self, to: usize, _bound: usize, message: Slot) -> Result<(), Error> {
         let message = match message.is_opaque() {
-            // Memory that others share or that is not addressed here.
+            // Memory that others share or that this process cannot address.
             true => {
                 let mut own = self.slot(message.len())?;
                 message.copy_to(own.bytes_mut())?;

@@ -26,17 +26,17 @@ static NOT_SHARED: Once = Once::new();
 /// the group's own call, the group must fail. The others can then make a new communicator of a
 /// smaller group.
 ///
-/// A process that was forked from a rank is no rank; calls there are errors.
+/// A process that was forked from a rank is not a rank; calls there return errors.
 pub struct GroupComm {
     /// The ranks of this host.
     pub(super) board: Arc<Board>,
-    /// The group, where ranks are on several hosts.
+    /// The group, if ranks are on several hosts.
     pub(super) far: Option<Arc<Far>>,
     /// The group, if on every rank it has messages in memory of devices.
     pub(super) device: Option<Arc<Far>>,
     /// The lowest rank of each rank's host.
     pub(super) hosts: Arc<[usize]>,
-    /// The messages of the all-to-all, where all ranks are on this host.
+    /// The messages of the all-to-all, if all ranks are on this host.
     pub(super) flight: RefCell<GroupFlight>,
     /// Memory of collectives, kept so that they allocate nothing.
     pub(super) scratch: RefCell<Vec<f64>>,
@@ -45,8 +45,9 @@ pub struct GroupComm {
 impl GroupComm {
     /// A communicator of all ranks of a group. Collective.
     ///
-    /// If some ranks of a host cannot open each other's memory, as in different containers, each of
-    /// them counts as a host of its own, and they exchange messages by the group.
+    /// If some ranks of a host cannot open each other's memory, for example in different
+    /// containers, each of them counts as a host of its own, and they exchange messages by the
+    /// group.
     ///
     /// # Errors
     /// When the group fails, gathers in another order than by ranks, or a rank has ended.
@@ -85,7 +86,7 @@ impl GroupComm {
         Ok(comm)
     }
 
-    /// The ranks of a board, and those of other hosts, without messages of devices.
+    /// The ranks of a board and of other hosts, without messages of devices.
     pub(super) fn on(board: Board, far: Option<Arc<Far>>, hosts: Arc<[usize]>) -> Self {
         let board = Arc::new(board);
         // Between hosts the group has a collective.
@@ -140,7 +141,7 @@ fn processes(far: &Far) -> Result<Vec<RankProcess>, Error> {
     let mine = RankProcess { rank, host, id: std::process::id().into() };
     let mut all = vec![mine; far.size];
     far.allgather(bytemuck::bytes_of(&mine), bytemuck::cast_slice_mut(&mut all))?;
-    // The order may be wrong on one rank alone.
+    // The order may be wrong on one rank only.
     let wrong = (0..far.size).find(|&rank| all[rank].rank != rank as u64);
     let mut wrongs = vec![0; far.size];
     far.allgather(&[u8::from(wrong.is_some())], &mut wrongs)?;
@@ -163,7 +164,7 @@ fn shared_by(all: &[RankProcess], rank: usize) -> impl Iterator<Item = usize> {
     (0..all.len()).filter(move |&other| all[other].host == host)
 }
 
-/// The first board of the ranks of this host. Collective, with a result of this rank alone.
+/// The first board of the ranks of this host. Collective, but each rank has its own result.
 fn board(far: &Far, all: &[RankProcess]) -> Result<Board, Error> {
     let ranks: Arc<[usize]> = shared_by(all, far.rank).collect();
     let ids: Vec<u32> = ranks.iter().map(|&rank| all[rank].id as u32).collect();

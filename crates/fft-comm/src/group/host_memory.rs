@@ -23,8 +23,9 @@ impl HostMemory {
     }
 }
 
-// SAFETY: flags are those of a board, whose memory all ranks map. Allocations have the same numbers
-// on all ranks, since they are made collectively and kept. A rank locates bytes of its own mapping.
+// SAFETY: the flags are in the memory of a board, which all ranks map. Allocations have the same
+// numbers on all ranks, because they are made collectively and kept. A rank locates bytes of its
+// own mapping.
 unsafe impl AddressSpace for HostMemory {
     const EVERYWHERE: bool = false;
 
@@ -83,9 +84,9 @@ struct Part {
 impl SharedMemory for Part {
     fn bytes(&self) -> &[u8] {
         let own = &self.mappings[self.own];
-        // SAFETY: the mapping has so many bytes, was zeroed, and lives as long as this object. This
-        // is the only `Part` of this process. Other processes access it only while an exposure
-        // epoch borrows it.
+        // SAFETY: the mapping has this number of bytes, was zeroed, and lives as long as this
+        // object. This is the only `Part` of this process. Other processes access it only while an
+        // exposure epoch borrows it.
         unsafe { std::slice::from_raw_parts(own.at(), own.bytes()) }
     }
 

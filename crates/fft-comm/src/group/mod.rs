@@ -1,8 +1,8 @@
-//! Communicators of process groups that others have started, without MPI.
+//! Communicators without MPI, made from groups of processes that another framework has started.
 //!
-//! A [`ProcessGroup`] has two collectives and, if it can, messages. [`GroupComm`] adds the rest:
-//! the ranks of a host share memory, which carries all that they exchange, and notice when one of
-//! them ends. The group itself carries what goes between hosts.
+//! A [`ProcessGroup`] has two collectives and, if possible, messages. [`GroupComm`] adds the rest:
+//! the ranks of a host exchange everything through shared memory, and notice when one of them ends.
+//! Only data between hosts goes through the group itself.
 //!
 //! ```
 //! use fft_comm::group::{GroupComm, GroupError, ProcessGroup};

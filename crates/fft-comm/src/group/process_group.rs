@@ -8,7 +8,7 @@ pub type GroupError = Box<dyn std::error::Error + Send + Sync>;
 type Result<T, E = GroupError> = std::result::Result<T, E>;
 
 /// A group of processes that a launcher or a framework has started: `torchrun`, `srun`, sockets.
-/// [`GroupComm`](crate::group::GroupComm) makes a communicator of it.
+/// [`GroupComm`](crate::group::GroupComm) makes a communicator from it.
 ///
 /// `allgather` and `alltoallv` are **collective**: all ranks call them in the same order. If a rank
 /// has ended, they must fail on the others instead of waiting for it.
@@ -26,7 +26,7 @@ pub trait ProcessGroup: Send {
     fn allgather(&self, mine: &[u8], all: &mut [u8]) -> Result<()>;
 
     /// Sends part `r` of `send` to rank `r`, which receives it into this rank's part of `recv`.
-    /// Both ends know the length.
+    /// Both ends have the same length.
     ///
     /// # Errors
     /// When a rank has ended, or the group fails.
@@ -37,7 +37,7 @@ pub trait ProcessGroup: Send {
         None
     }
 
-    /// Messages in memory of devices. Without them, what devices send passes through the host.
+    /// Messages in memory of devices. Without them, data of devices passes through the host.
     fn device_messages(&self) -> Option<&dyn DeviceMessages> {
         None
     }
@@ -47,8 +47,8 @@ pub trait ProcessGroup: Send {
         default_host()
     }
 
-    /// A rank that is known to have ended, if the group notices that by itself. Called while this
-    /// rank waits for messages, and after a failure. Ranks on the same host need no such notice.
+    /// A rank that has ended, if the group notices that by itself. Called while this rank waits for
+    /// messages, and after a failure. Ranks on the same host need no such notice.
     fn lost(&self) -> Option<usize> {
         None
     }
@@ -59,7 +59,7 @@ pub trait ProcessGroup: Send {
 }
 
 /// Non-blocking messages between two ranks. Messages of a pair with equal tags arrive in order.
-/// Receives of them are posted in that order, and each is tested only after those before it have
+/// Their receives are posted in that order, and each is tested only after the earlier ones have
 /// completed.
 pub trait Messages {
     /// Starts to send the bytes of a slot. [`Messages::test`] returns the slot.
@@ -82,7 +82,7 @@ pub trait Messages {
     fn test(&self, request: Request) -> Result<Option<Slot>>;
 }
 
-/// Messages in memory of devices, as NCCL has them.
+/// Messages in memory of devices, as with NCCL.
 pub trait DeviceMessages {
     /// As [`ProcessGroup::alltoallv`], of memory on each rank's device. The data to send is ready
     /// when this is called, and it must return only after all data has arrived.
@@ -102,7 +102,7 @@ pub type Request = u64;
 /// A name of the machine as it runs now, of the namespace of process numbers, and of the user:
 /// processes for which these are equal can open each other's files under `/proc`.
 ///
-/// Host names are no help, as containers of one machine may have different ones, and those of
+/// Host names are not enough, because containers of one machine may have different ones, and
 /// different machines the same.
 pub fn default_host() -> String {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();

@@ -64,12 +64,12 @@ impl Processes {
 }
 
 impl Process {
-    /// Whether it has ended, even if its parent has not asked for its status yet.
+    /// Whether it has ended, even if its parent has not collected its status yet.
     fn is_over(&self) -> bool {
         let Some(stat) = &self.stat else { return true };
         let mut text = [0; 256];
         let Ok(len) = stat.read_at(&mut text, 0) else { return true };
-        // The state follows the name, which is in brackets and may have any letters.
+        // The state follows the name, which is in brackets and may contain any character.
         let name_end = text[..len].iter().rposition(|byte| *byte == b')');
         let state = name_end.and_then(|end| text[..len].get(end + 2));
         matches!(state, None | Some(b'Z' | b'X'))

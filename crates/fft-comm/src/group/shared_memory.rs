@@ -1,7 +1,7 @@
 //! Memory that processes of a host share: files without a name, which end with their last user.
 //!
-//! A process opens a file of another under `/proc`. Nothing is ever in `/dev/shm`, so that nothing
-//! stays there, however a process ends.
+//! A process opens a file of another under `/proc`. Nothing is ever in `/dev/shm`, so nothing stays
+//! there however a process ends.
 #![allow(unsafe_code)]
 
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -26,7 +26,7 @@ unsafe impl Sync for SharedMapping {}
 impl SharedMapping {
     /// Memory without bytes.
     pub(super) fn none() -> Self {
-        // Aligned for all that memory is used for.
+        // Aligned for every use of the memory.
         Self { at: std::ptr::without_provenance_mut(SLOT_ALIGN), bytes: 0 }
     }
 

@@ -1,16 +1,16 @@
-//! Messages in memory of devices. The library is asked first, as one without support may crash on
-//! such an address; then messages are tried.
+//! Messages in memory of devices. The library is asked first whether it supports them, because it
+//! may otherwise crash on such an address; then messages are tried.
 
 use std::sync::Once;
 
-use fft_core::{Comm, DeviceBuffer, DeviceComm, Error, Part, Parts, Reduce, agree};
+use fft_core::{Comm, DeviceBuffer, DeviceComm, Error, Part, Parts, agree, on_all_ranks};
 
 use super::ffi::{Bytes, BytesMut, takes_devices};
 use super::mpi_comm::MpiComm;
 
 impl DeviceComm for MpiComm {
     fn reaches(&self, memory: &DeviceBuffer) -> Result<bool, Error> {
-        // Tried by all ranks together, and so known to all or to none. Memory of the host, in
+        // All ranks try together, so either all have the result or none has. Memory of the host, in
         // tests, is tried each time.
         let known = self.reaches_devices.get().filter(|_| !memory.on_host());
         if let Some(known) = known {
@@ -58,7 +58,7 @@ fn memory(comm: &MpiComm, like: &DeviceBuffer) -> Result<[DeviceBuffer; 2], Erro
     agree(comm, make())
 }
 
-/// Sends a sample to the next rank and compares what arrives with that of the rank before.
+/// Sends a sample to the next rank and compares what arrives with the sample of the rank before.
 /// Collective.
 fn check(
     comm: &MpiComm,
@@ -77,11 +77,10 @@ fn check(
     agree(comm, same.then_some(()).ok_or_else(wrong))
 }
 
-/// Whether every rank's library claims support, where it is asked. Collective.
+/// Whether every rank's library claims support, if this rank needs it. Collective.
 fn says_so(comm: &MpiComm, asks: bool) -> Result<bool, Error> {
-    let mut all = [f64::from(u8::from(!asks || takes_devices()))];
-    comm.allreduce(Reduce::Min, &mut all)?;
-    Ok(all == [1.0])
+    let [says_so] = on_all_ranks(comm, [!asks || takes_devices()])?;
+    Ok(says_so)
 }
 
 /// Whether messages can be in memory of this kind. Collective.
@@ -103,7 +102,7 @@ fn try_messages(comm: &MpiComm, like: &DeviceBuffer) -> Result<bool, Error> {
     let trial = comm.duplicate()?;
     let tried = TRIALS.iter().try_for_each(|&bytes| check(comm, &trial, &memory, bytes));
     let Err(why) = tried else { return Ok(true) };
-    // Leaked, as messages may still be under way.
+    // Leaked, because messages may still be under way.
     std::mem::forget((trial, memory));
     if first {
         NO_MESSAGES.call_once(|| {

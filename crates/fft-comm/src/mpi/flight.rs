@@ -13,7 +13,7 @@ use crate::idle::Idle;
 const AHEAD: usize = 1 << 23;
 /// Pieces that may be.
 const AHEAD_PIECES: usize = 16;
-/// Messages that may be, however long they are.
+/// Messages that may be under way however long they are.
 const LEAST: usize = 2;
 
 /// A rank: messages of a communicator of their own need no other tag.
@@ -103,7 +103,7 @@ impl MpiFlight {
 
 impl Drop for MpiFlight {
     fn drop(&mut self) {
-        // Others wait for messages that will not come, and cannot be told otherwise.
+        // Others wait for messages that will not come, and there is no other way to stop them.
         if std::thread::panicking() && self.announced + self.leaving > 0 {
             ffi::abort(101);
         }
@@ -189,7 +189,7 @@ impl Flight for MpiFlight {
 
     fn test_any(&mut self) -> Result<Option<Arrival>, Error> {
         if self.arrived == self.announced && self.leaving > 0 {
-            // Only sends are left, which proceed in calls alone.
+            // Only sends are left, which proceed only in calls.
             self.step(None)?;
         }
         self.next(|| None)

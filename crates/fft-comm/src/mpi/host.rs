@@ -11,7 +11,8 @@ use crate::node_memory::{AddressSpace, Freed, SyncFlags};
 
 static NOT_SHARED: Once = Once::new();
 
-/// For every rank the lowest rank of its host, or itself where memory cannot be shared. Collective.
+/// For every rank the lowest rank of its host, or the rank itself if memory cannot be shared.
+/// Collective.
 pub(super) fn hosts(comm: &RawComm) -> Result<Vec<usize>, Error> {
     let host = comm.all(comm.host())?;
     let shares = host.size == 1 || SharedWindow::allocate(&host, 0).is_ok();
@@ -145,9 +146,9 @@ impl Part {
 
 impl SharedMemory for Part {
     fn bytes(&self) -> &[u8] {
-        // SAFETY: the part has so many bytes, was zeroed, and lives as long as the window, as MPI
-        // still runs. This is the only `Part` of this process. Other processes access it only while
-        // an exposure epoch borrows it.
+        // SAFETY: the part has this number of bytes, was zeroed, and lives as long as the window,
+        // because MPI still runs. This is the only `Part` of this process. Other processes access
+        // it only while an exposure epoch borrows it.
         unsafe { std::slice::from_raw_parts(self.at(), self.bytes) }
     }
 

@@ -56,7 +56,7 @@ impl Comm for MpiComm {
         let scratch = &mut *self.scratch.borrow_mut();
         scratch.send.set(send, self.raw.rank)?;
         scratch.recv.set(recv, self.raw.rank)?;
-        // The library's own memory is not known.
+        // The library does not report its own memory.
         Ok(0)
     }
 
@@ -112,7 +112,7 @@ impl SharesMemory for MpiComm {
 
 impl OneSided for MpiComm {
     fn window(&self) -> Result<Option<Box<dyn RmaWindow>>, Error> {
-        // Tried by all ranks together, and so known to all or to none.
+        // All ranks try together, so either all have the result or none has.
         let found = match self.can_put.get() {
             Some(true) => Ok(Rma::known(self)?),
             Some(false) => return Ok(None),

@@ -1,4 +1,4 @@
-//! The library: initialised, asked for its name, ended.
+//! The MPI library: how it is initialised, identified and finalised.
 
 use std::marker::PhantomData;
 
@@ -8,7 +8,7 @@ use super::ffi;
 use super::mpi_comm::MpiComm;
 
 /// MPI, initialised by [`init`] and finalised on drop. A drop during a panic ends the job with
-/// status 101, as other ranks may wait for this one.
+/// status 101, because other ranks may wait for this one.
 #[must_use = "MPI is finalised when this is dropped"]
 pub struct Mpi {
     universe: ::mpi::environment::Universe,
@@ -58,7 +58,7 @@ pub fn abort(code: i32) -> ! {
     ffi::abort(code)
 }
 
-/// Waits until the other processes have dropped, or know the end of, every communicator that
+/// Waits until the other processes have dropped, or learned the end of, every communicator that
 /// this process has dropped. For tests.
 #[doc(hidden)]
 pub fn complete_calls() {

@@ -1,7 +1,7 @@
 //! MPI processes as ranks, through rsmpi.
 //!
-//! Every communicator is a duplicate of the caller's, so that its messages never match those of
-//! others, and returns errors instead of aborting.
+//! Every communicator is a duplicate of the caller's, so that its messages never match other
+//! messages, and returns errors instead of aborting.
 
 mod device_buffer;
 mod ffi;

@@ -46,15 +46,16 @@ impl MpiComm {
 
     /// A duplicate of a communicator of a C or Fortran program. Collective over it.
     ///
-    /// With `MPI_THREAD_SERIALIZED` it may be used on any thread, as may what is made of it.
+    /// With `MPI_THREAD_SERIALIZED` it may be used on any thread, and so may everything made from
+    /// it.
     ///
     /// # Safety
-    /// The handle must be `MPI_COMM_NULL`, zero, or that of a communicator that has not been freed.
-    /// With `MPI_THREAD_SERIALIZED`, no two threads of the process may call MPI at the same time,
-    /// by this crate or otherwise.
+    /// The handle must be `MPI_COMM_NULL`, zero, or the handle of a communicator that has not been
+    /// freed. With `MPI_THREAD_SERIALIZED`, no two threads of the process may call MPI at the same
+    /// time, by this crate or otherwise.
     ///
     /// # Errors
-    /// [`Error::Transport`] when MPI is not running, the handle is not that of an
+    /// [`Error::Transport`] when MPI is not running, the handle does not belong to an
     /// intra-communicator, or the library fails.
     #[allow(unsafe_code)]
     pub unsafe fn from_raw(handle: ::mpi::ffi::MPI_Comm) -> Result<Self, Error> {
@@ -65,8 +66,8 @@ impl MpiComm {
     /// As [`MpiComm::from_raw`], of a Fortran handle. Collective over it.
     ///
     /// # Safety
-    /// The handle must not be that of a communicator that has been freed. Threads are as of
-    /// [`MpiComm::from_raw`].
+    /// The handle must not belong to a communicator that has been freed. The rules for threads are
+    /// the same as for [`MpiComm::from_raw`].
     ///
     /// # Errors
     /// As [`MpiComm::from_raw`].
@@ -103,8 +104,8 @@ impl MpiComm {
         Ok(Self { piece: self.piece, ..part })
     }
 
-    /// Cuts messages of flights made from now on into pieces of at most `bytes` bytes, on all ranks
-    /// alike. For tests of what otherwise takes messages of 2 GiB.
+    /// Cuts messages of flights made from now on into pieces of at most `bytes` bytes; the same on
+    /// all ranks. For tests that would otherwise need messages of 2 GiB.
     #[doc(hidden)]
     pub fn with_pieces_of(mut self, bytes: usize) -> Self {
         assert!((1..=LONGEST).contains(&bytes), "pieces of {bytes} bytes");
@@ -127,7 +128,7 @@ impl MpiComm {
         self.failure_detector.iter().for_each(|detector| detector.set_rank(rank));
     }
 
-    /// Tells the others that a rank of this process has left, once.
+    /// Announces to the others, once, that a rank of this process has left.
     pub(super) fn leave(&mut self, rank: usize) {
         self.set_rank(rank);
         self.failure_detector.take();

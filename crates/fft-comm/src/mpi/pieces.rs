@@ -37,7 +37,7 @@ pub(super) struct Peer {
     pub(super) tag: c_int,
 }
 
-/// Two numbers by which the caller knows a message.
+/// Two numbers by which the caller identifies a message.
 pub(super) type Name = (usize, usize);
 
 /// What has completed.

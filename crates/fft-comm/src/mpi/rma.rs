@@ -6,7 +6,7 @@ use super::ffi::{RawEpoch, RawPair};
 use super::mpi_comm::MpiComm;
 use super::window::Rma;
 
-/// A pair of windows of an exchange, made when their size is known.
+/// A pair of windows of an exchange, made when their size has been determined.
 pub(super) struct MpiWindow {
     rma: Rma,
     pair: Option<(RawPair, MpiComm)>,

@@ -2,8 +2,9 @@
 //!
 //! - MPI owns a [`Window`]'s memory. A window over a borrowed slice would be unsound: forgetting
 //!   the window ends the borrow while puts still arrive.
-//! - An epoch is a closure, not a guard: a forgotten guard would never close it. The call returns
-//!   after the epoch is closed, or ends the job where the closure panics or the library fails.
+//! - An epoch is a closure, not a guard, because a forgotten guard would never close it. The call
+//!   returns after the epoch is closed, or ends the job where the closure panics or the library
+//!   fails.
 //! - Data to be put is borrowed for longer than that call. A window's own memory is accessible only
 //!   outside of it.
 //! - Elements are [`Pod`]: all bits that may arrive are valid.
@@ -57,9 +58,9 @@ static SAMPLE: [u8; 64] = {
 };
 
 impl Rma {
-    /// Tries whether the ranks of a communicator can put: in a small window, in both kinds of
-    /// epoch. `None` on every rank where a step fails on any, or the library is known to confuse
-    /// windows. Collective.
+    /// Tests whether the ranks of a communicator can put: in a small window, in both kinds of
+    /// epoch. `None` on every rank if a step fails on any, or if the library confuses windows.
+    /// Collective.
     ///
     /// # Errors
     /// [`Error::Transport`] when something else fails than putting.
@@ -67,7 +68,7 @@ impl Rma {
         Ok(Self::try_out(comm)?.ok())
     }
 
-    /// For ranks that are known to be able to put. Collective.
+    /// For ranks that have passed the test. Collective.
     pub(super) fn known(comm: &MpiComm) -> Result<Self, Error> {
         Ok(Self { comm: comm.duplicate()? })
     }
@@ -84,7 +85,7 @@ impl Rma {
         }
     }
 
-    /// Refuses where the library is known to confuse windows.
+    /// An error for libraries that confuse windows.
     ///
     /// Open MPI 4.1.4 keeps the state of a window in a file named after the host, the job and the
     /// number of the communicator. Disjoint communicators of a split have the same number, so that
@@ -146,7 +147,7 @@ impl Rma {
         // nothing.
         agree(&comm, Slot::new(bytes, comm.rank()).map(drop))?;
         let made = RawWindow::allocate(&comm.raw, bytes, comm.piece);
-        // Freeing is collective: where one rank has nothing to free, the windows of the others
+        // Freeing is collective, so if one rank has nothing to free, the windows of the others
         // leak.
         let mut raw = agree(&comm, made.map(ManuallyDrop::new))?;
         agree(&comm, raw.sync(&comm.raw))?;
@@ -174,11 +175,11 @@ impl<T: Pod> Window<T> {
     /// Opens an epoch with `MPI_Win_fence`, calls `body`, and closes the epoch: every put of any
     /// rank has arrived. Collective.
     ///
-    /// A panic in `body` ends the job, as does a failure to open or close the epoch: the other
-    /// ranks wait, and the network may still read the data.
+    /// A panic in `body` ends the job, and so does a failure to open or close the epoch, because
+    /// the other ranks wait and the network may still read the data.
     ///
     /// # Errors
-    /// The same on every rank, after the epoch has been closed: that of the lowest rank whose
+    /// The same on every rank, after the epoch has been closed: the error of the lowest rank whose
     /// `body` failed.
     pub fn fence<'env, R>(
         &mut self,
@@ -252,8 +253,8 @@ impl Window<u8> {
 
 impl<'env, T: Pod> Epoch<'_, 'env, T> {
     /// Puts `data` into the window of rank `to`, from its element `at` on. It has arrived when the
-    /// epoch is closed. Puts of one epoch must not overlap; the result is undefined bytes where
-    /// they do.
+    /// epoch is closed. Puts of one epoch must not overlap; if they do, the bytes there are
+    /// undefined.
     ///
     /// # Errors
     /// On this rank alone: [`Error::Argument`], in bytes, when the data does not fit;

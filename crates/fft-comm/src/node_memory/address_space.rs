@@ -28,11 +28,11 @@ pub(super) enum Purpose {
     Exchange { partition: Option<usize> },
     /// Ranks only synchronize. This one may have failed.
     Synchronize { failed: bool },
-    /// The rank drops its node memory, of which it may still use some.
+    /// The rank drops its node memory; some of it may still be in use.
     Leave { in_use: bool },
 }
 
-/// Purposes as numbers; others are those of partitions.
+/// Purposes as numbers; all other numbers are partitions.
 const READ: usize = usize::MAX;
 const SYNCHRONIZE: usize = usize::MAX - 1;
 const SYNCHRONIZE_FAILED: usize = usize::MAX - 2;
@@ -112,15 +112,15 @@ impl ExposedRange {
 ///
 /// # Safety
 /// Flags are the same memory for all ranks of the host, and valid as long as `self` is `ready`. For
-/// what a rank located, `reach` gives on every rank a pointer to the same memory, valid as long as
-/// that memory.
+/// memory that a rank located, `reach` gives on every rank a pointer to the same memory, valid as
+/// long as that memory.
 pub(crate) unsafe trait AddressSpace: Send {
     /// Whether all memory can be located.
     const EVERYWHERE: bool;
 
     fn flags(&self, i: usize) -> &SyncFlags;
 
-    /// Whether the flags exist and this thread may wait at them.
+    /// Checks that the flags exist and that this thread may wait at them.
     fn ready(&self) -> Result<(), Error> {
         Ok(())
     }
@@ -141,7 +141,7 @@ pub(crate) unsafe trait AddressSpace: Send {
     /// The shared allocation that holds these bytes, and their address there.
     fn locate(&self, bytes: *const [u8]) -> Option<(usize, usize)>;
 
-    /// A pointer to what the `i`th rank located.
+    /// A pointer to the memory that the `i`th rank located.
     fn reach(&self, i: usize, space: usize, at: usize) -> *mut u8;
 
     /// How allocations made here are freed now.
@@ -164,9 +164,9 @@ pub(crate) enum Freed {
     Together {
         in_use: bool,
     },
-    /// Not by this rank now: it unwinds, or may not call MPI on this thread.
+    /// Not by this rank now, because it unwinds, or may not call MPI on this thread.
     Not,
-    /// No more: MPI has been finalised, and the flags are gone.
+    /// Not any more, because MPI has been finalised and the flags are gone.
     Gone,
 }
 

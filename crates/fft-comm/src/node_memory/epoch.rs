@@ -1,5 +1,5 @@
-//! A rank in an exposure epoch: it reads what others expose, fetches segments of its partition to a
-//! tile, and stores them. Here pointers are followed.
+//! A rank in an exposure epoch: it reads memory that others expose, fetches segments of its
+//! partition to a tile, and stores them. Here pointers are followed.
 #![allow(unsafe_code)]
 
 use fft_core::{LocalBuffers, PeerMemory, Transfer, WritePartition};
@@ -95,7 +95,7 @@ impl PeerMemory for ExposureEpoch<'_> {
         let (at, bytes) = self.exposed(peer).read;
         // SAFETY: the peer lends these bytes until this rank has exited the epoch, which outlives
         // the slice. Nobody writes them meanwhile: `read_exposed` made sure that everyone exposes
-        // memory for reading, beside what it exposes for writing if it does.
+        // memory for reading, apart from the memory that it exposes for writing, if any.
         unsafe { std::slice::from_raw_parts(at, bytes) }
     }
 
@@ -111,8 +111,8 @@ impl PeerMemory for ExposureEpoch<'_> {
         // touches these elements in memory exposed for writing (the invariant of `WritePartition`;
         // `register` and `read_exposed` made sure that all ranks use partitions of one division; a
         // partition that is alone has only elements of this rank, exposed to nobody). Nobody writes
-        // memory exposed for reading, and no other rank knows local memory. The caller borrows the
-        // tile exclusively, and cannot borrow memory that is exposed.
+        // memory exposed for reading, and no other rank can reach local memory. The caller borrows
+        // the tile exclusively, and cannot borrow memory that is exposed.
         unsafe { tile_copy::fetch(transfer, sides.element, from, tile.as_mut_ptr()) };
     }
 
@@ -120,7 +120,8 @@ impl PeerMemory for ExposureEpoch<'_> {
         let sides = self.segment(segment);
         sides.check(sides.written, tile.len());
         let ((_, (from, _)), (transfer, (to, _))) = (sides.read, sides.written);
-        // Memory that was just read, or is small, is cached: non-temporal stores would evict it.
+        // Memory that was just read, or is small, is in cache, and non-temporal stores would evict
+        // it.
         let large = self
             .partition
             .is_some_and(|partition| partition.all_bytes() >= fft_stream::LARGE_BYTES);

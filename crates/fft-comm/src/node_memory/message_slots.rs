@@ -62,7 +62,7 @@ struct ListedSlot {
     is_written: bool,
     is_lent: bool,
     is_published: bool,
-    /// Each reference beside this one is of a slot that is lent.
+    /// Each additional reference is a slot that is lent.
     lent: Arc<Lent>,
 }
 
@@ -72,7 +72,7 @@ struct List {
     parts: Vec<*mut u8>,
     own_bytes: usize,
     run: u64,
-    /// What `parts` point to, also where there are no slots.
+    /// The memory behind `parts`, kept even if there are no slots.
     _memory: Memory,
 }
 
@@ -108,7 +108,7 @@ impl DeviceAllocation<Error> for Lent {
 
 /// [`MessageSlots`] in any address space.
 pub(crate) struct HostMessageSlots<A: AddressSpace> {
-    // Dropped before the object that frees it together with those of other ranks.
+    // Dropped before the object that frees it together with the memory of other ranks.
     lists: Vec<List>,
     /// The list of this run.
     list: usize,
@@ -140,7 +140,7 @@ impl<A: AddressSpace> HostMessageSlots<A> {
         Error::Transport { rank, call: "exchange", text }
     }
 
-    /// Flags and slots are there: MPI has not been finalised.
+    /// Panics unless flags and slots exist, which they do until MPI is finalised.
     fn check_ready(&self) {
         self.host
             .space
@@ -163,7 +163,7 @@ impl<A: AddressSpace> HostMessageSlots<A> {
         place
     }
 
-    /// The memory of all ranks, each as large as told, with what keeps it. Collective.
+    /// Memory of all ranks, `bytes[rank]` bytes of each, with the object that keeps it. Collective.
     fn allocate(&mut self, bytes: &[usize]) -> Result<(Vec<*mut u8>, Memory), Error> {
         let HostNodeMemory { space, comm, ranks, .. } = &mut self.host;
         let memory = space.allocate(bytes[comm.rank()]).map_err(|error| on_rank_of(error, ranks));
@@ -176,7 +176,7 @@ impl<A: AddressSpace> HostMessageSlots<A> {
         let gathered =
             comm.allgather(bytemuck::cast_slice(&mine), bytemuck::cast_slice_mut(&mut all));
         if let Err(error) = gathered {
-            // Others may have heard of this memory.
+            // Others may have received addresses of this memory.
             std::mem::forget(memory);
             return Err(error);
         }
@@ -254,7 +254,7 @@ impl List {
     /// The first bytes of a slot.
     ///
     /// # Safety
-    /// The slot has so many bytes. For the life of the result nobody writes them, and if it is
+    /// The slot has `bytes` bytes. For the life of the result nobody writes them, and if it is
     /// written, nobody else reads them.
     #[expect(clippy::mut_from_ref, reason = "the memory is another's")]
     unsafe fn all(&self, place: &ListedSlot, bytes: usize) -> &mut [u8] {
@@ -354,17 +354,17 @@ impl<A: AddressSpace> MessageSlots for HostMessageSlots<A> {
         let is_again = std::mem::replace(&mut list.places[slot].is_written, true);
         assert!(!is_again, "parts are written once in a run");
         let (list, place) = (&*list, &list.places[slot]);
-        // What an owner that has gone has lent may still be sent.
+        // Slots that an owner lent before it left may still be sent.
         if list.done(place.spec.owner).load(Ordering::Acquire) + 1 < list.run {
             return;
         }
         let [lens, [first, offset]] = [place.spec.parts[rank], place.spec.offsets(rank)];
         let at = list.bytes(place);
-        // SAFETY: the parts are inside the slot, and those of different ranks and slots are
-        // disjoint, as `reserve` has found the same list on all ranks. This rank writes its own
-        // once in a run, before it sets the flag below. Until then the owner does not change the
-        // slot, and what it lent before has been dropped: it is done. So are readers of earlier
-        // runs.
+        // SAFETY: the parts are inside the slot, and the parts of different ranks and slots are
+        // disjoint, because `reserve` has found the same list on all ranks. This rank writes its
+        // own once in a run, before it sets the flag below. Until then the owner does not change
+        // the slot, and what it lent before has been dropped, so it is done. So are readers of
+        // earlier runs.
         let [first, second] = unsafe {
             let part = |at: *mut u8, len| std::slice::from_raw_parts_mut(at, len);
             [part(at.add(first), lens[0]), part(at.add(offset), lens[1])]

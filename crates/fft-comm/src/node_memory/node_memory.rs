@@ -18,7 +18,7 @@ use super::address_space::{AddressSpace, Bytes, ExposedRange, Found, Freed, Purp
 use super::epoch::{Exposed, ExposureEpoch, LocalPointers};
 use crate::idle::Idle;
 
-/// Translates the rank of an agreed error: `ranks` maps numbers of another communicator to those of
+/// Translates the rank of an agreed error: `ranks` maps ranks of another communicator to ranks of
 /// this one.
 pub(crate) fn on_rank_of(error: Error, ranks: &[usize]) -> Error {
     match error {
@@ -38,7 +38,8 @@ pub(crate) struct HostNodeMemory<A: AddressSpace> {
     pub(super) ranks: Vec<usize>,
     partitions: Vec<WritePartition>,
     epochs: u64,
-    /// The rank that was missing first. Others leave because of it, and later epochs still name it.
+    /// The first rank that was missing. Others leave because of it, but later epochs still report
+    /// this one.
     missing: OnceCell<usize>,
     /// What each rank exposes in the present epoch.
     exposed: Vec<Exposed>,
@@ -48,7 +49,7 @@ pub(crate) struct HostNodeMemory<A: AddressSpace> {
 // it.
 unsafe impl<A: AddressSpace> Send for HostNodeMemory<A> {}
 
-/// Frees collective allocations when all ranks leave and none uses any of them.
+/// Frees collective allocations when all ranks leave and no rank uses any of them.
 impl<A: AddressSpace> Drop for HostNodeMemory<A> {
     fn drop(&mut self) {
         let together = match self.space.freed() {
@@ -91,7 +92,7 @@ impl<A: AddressSpace> HostNodeMemory<A> {
         partition.map(|partition| &self.partitions[partition])
     }
 
-    /// Whether a rank has counted so many entries and exits.
+    /// Whether a rank's count of entries and exits has reached `count`.
     fn has_counted(&self, i: usize, count: u64) -> bool {
         self.space.flags(i).epoch.load(Ordering::Acquire) >= count
     }
@@ -105,7 +106,8 @@ impl<A: AddressSpace> HostNodeMemory<A> {
             let mut idle = Idle::default();
             while !self.has_counted(i, entered) {
                 self.space.progress();
-                // Also of the others: rank `i` may know that one is missing, and not come.
+                // Checks the other ranks, too: rank `i` may have seen that one is missing, and not
+                // come.
                 let is_missing =
                     |&i: &usize| self.space.is_gone(i) && !self.has_counted(i, entered);
                 if let Some(missing) = (0..self.ranks.len()).find(is_missing) {
@@ -118,8 +120,8 @@ impl<A: AddressSpace> HostNodeMemory<A> {
         Ok(())
     }
 
-    /// Exits an epoch: counts this rank's exit and waits for those of the others. An error, the
-    /// same on all ranks, if one has ended in the epoch.
+    /// Exits an epoch: counts this rank's exit and waits until the others have counted theirs. An
+    /// error, the same on all ranks, if one has ended in the epoch.
     fn exit(&self) -> Result<(), Error> {
         let exited = 2 * self.epochs;
         // Releases what this rank has written.
@@ -130,7 +132,8 @@ impl<A: AddressSpace> HostNodeMemory<A> {
             while !self.has_counted(i, exited) {
                 self.space.progress();
                 if self.space.has_left(i) && !self.has_counted(i, exited) {
-                    // The others are waited for: they still access what this rank exposes.
+                    // Waits for the others nevertheless, because they still access the memory that
+                    // this rank exposes.
                     let gone = *self.missing.get_or_init(|| rank);
                     result = result.and(Err(Error::Left { gone }));
                     break;
@@ -303,7 +306,7 @@ impl<A: AddressSpace> NodeMemory for HostNodeMemory<A> {
             flags.write.set(&self.space, write.map(<*mut [u8]>::cast_const));
             flags.set_purpose(Purpose::Exchange { partition });
             self.enter().and_then(|()| {
-                // From here until all ranks have dropped their guards, all that is exposed is lent.
+                // From here until all ranks have dropped their guards, all exposed memory is lent.
                 let leaving = EpochGuard(self);
                 let found = leaving.0.read_exposed(partition, own, &mut exposed);
                 let done = found.and_then(|()| run(leaving.0, &exposed));

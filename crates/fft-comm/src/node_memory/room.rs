@@ -1,5 +1,5 @@
-//! Whether there is room for memory that processes share. The system promises it without having it,
-//! and kills a process that touches what is not there.
+//! Whether there is room for memory that processes share. The system grants memory that it does not
+//! have, and kills a process that touches a page for which there is none.
 
 use fft_core::{Error, Reduce};
 use rustix::process::{Resource, getrlimit};
@@ -9,7 +9,8 @@ const PAGE: usize = 4096;
 /// What bounds the memory of a process.
 const LIMITS: &str = "the limit of a file or of memory (ulimit -f, -v)";
 
-/// Bytes that this process may share besides those that it does, and what bounds them.
+/// Bytes that this process may share in addition to those that it shares already, and what limits
+/// them.
 pub(crate) struct Room {
     free: f64,
     place: &'static str,
@@ -50,7 +51,7 @@ type ReduceOne<'a> = &'a dyn Fn(Reduce, f64) -> Result<f64, Error>;
 /// same result on all.
 ///
 /// # Errors
-/// [`Error::SharedMemory`], and those of the reduction.
+/// [`Error::SharedMemory`], and the errors of the reduction.
 pub(crate) fn check_room(
     room: &Room,
     rank: usize,

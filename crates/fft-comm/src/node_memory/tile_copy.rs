@@ -1,7 +1,7 @@
 //! Copies between a tile and memory that other ranks write at the same time, elsewhere. References
 //! to such memory are not allowed, so these use raw pointers.
 //!
-//! Where axes are transposed, a line of the tile has one element of each of several distant rows.
+//! If axes are transposed, a line of the tile has one element of each of several distant rows.
 //! Eight rows are read or written together: their elements are contiguous in a line, and the
 //! processor prefetches all eight streams. The next eight are prefetched explicitly.
 #![allow(unsafe_code)]
@@ -15,8 +15,8 @@ const BY_TURNS: usize = 8;
 ///
 /// # Safety
 /// `from` is valid for reads of [`Transfer::reach`] elements, as far as the transfer reads them,
-/// and `to` for writes of [`Transfer::span`]. Nobody writes what is read meanwhile; the two do not
-/// overlap.
+/// and `to` for writes of [`Transfer::span`]. Nobody writes the elements of `from` meanwhile; the
+/// two do not overlap.
 pub(crate) unsafe fn fetch(transfer: &Transfer, element: usize, from: *const u8, to: *mut u8) {
     transfer.panels(|panel| {
         // SAFETY: all places of panels are below `reach` and `span`.
@@ -39,7 +39,7 @@ pub(crate) unsafe fn fetch(transfer: &Transfer, element: usize, from: *const u8,
 /// Copies elements of a tile to memory; with `past`, long runs by non-temporal stores.
 ///
 /// # Safety
-/// As [`fetch`], with reading and writing exchanged; nobody reads what is written meanwhile.
+/// As [`fetch`], with reading and writing exchanged; nobody reads the written elements meanwhile.
 pub(crate) unsafe fn store(
     transfer: &Transfer,
     element: usize,
@@ -187,7 +187,7 @@ mod tests {
     use super::*;
     use fft_core::{DynBrick, Placed};
 
-    /// Bytes around all memory, so that nothing is aligned and what is written beside is seen.
+    /// Bytes around all memory, so that nothing is aligned and writes outside it are detected.
     const AROUND: usize = 3;
     const UNTOUCHED: u8 = 0;
 

@@ -10,7 +10,7 @@ use fft_core::{
 };
 
 use super::flight::ThreadFlight;
-use super::world::{FlagsOf, Seat, State, World};
+use super::world::{FlagsOf, Member, State, World};
 use crate::exchange::{pairwise, reserve_pairwise};
 use crate::node_memory::{HostMessageSlots, HostNodeMemory, OneProcess};
 
@@ -34,7 +34,7 @@ pub fn threads<R: Send>(ranks: usize, body: impl Fn(ThreadComm) -> R + Sync) -> 
     threads_on(&vec![0; ranks], body)
 }
 
-/// As [`threads`], with an error where the threads cannot be started: limits of processes or of
+/// As [`threads`], with an error if the threads cannot be started because of limits on processes or
 /// memory. Then no rank has run.
 ///
 /// # Errors
@@ -94,44 +94,44 @@ pub fn alone() -> ThreadComm {
 
 /// A communicator whose ranks are threads.
 pub struct ThreadComm {
-    seat: Arc<Seat>,
-    /// Of the all-to-all, which consists of messages.
+    member: Arc<Member>,
+    /// The flight of the all-to-all, which consists of messages.
     flight: RefCell<ThreadFlight>,
 }
 
 impl ThreadComm {
-    /// The communicators of so many ranks, in order, for threads that the caller has.
+    /// The communicators of `ranks` ranks, in order, for threads that the caller has.
     pub fn team(ranks: usize) -> Vec<Self> {
         let world = Arc::new(World::new(vec![0; ranks]));
         (0..ranks).map(|rank| Self::new(world.clone(), rank)).collect()
     }
 
     fn new(world: Arc<World>, rank: usize) -> Self {
-        let seat = Arc::new(Seat { world, rank });
-        Self { seat: seat.clone(), flight: RefCell::new(ThreadFlight::new(seat)) }
+        let member = Arc::new(Member { world, rank });
+        Self { member: member.clone(), flight: RefCell::new(ThreadFlight::new(member)) }
     }
 
-    /// Brings bytes, equally many on all ranks, and looks at those of all. Collective.
+    /// Contributes bytes, as many as every other rank, and reads the bytes of all. Collective.
     pub(crate) fn rendezvous<R>(
         &self,
         mine: &[u8],
         look: impl FnOnce(&[Vec<u8>]) -> R,
     ) -> Result<R, Error> {
-        self.seat.world.rendezvous(self.seat.rank, mine, look)
+        self.member.world.rendezvous(self.member.rank, mine, look)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.seat.world.state()
+        self.member.world.state()
     }
 }
 
 impl Comm for ThreadComm {
     fn rank(&self) -> usize {
-        self.seat.rank
+        self.member.rank
     }
 
     fn size(&self) -> usize {
-        self.seat.world.size
+        self.member.world.size
     }
 
     fn name(&self) -> &'static str {
@@ -176,21 +176,20 @@ impl Comm for ThreadComm {
     }
 
     fn alltoallv(&self, send: Parts<'_, &[u8]>, recv: Parts<'_, &mut [u8]>) -> Result<(), Error> {
-        pairwise(self.seat.rank, &mut *self.flight.borrow_mut(), send, recv)
+        pairwise(self.member.rank, &mut *self.flight.borrow_mut(), send, recv)
     }
 
     fn reserve_alltoallv(&self, send: &[Part], recv: &[Part]) -> Result<usize, Error> {
-        reserve_pairwise(self.seat.rank, &mut *self.flight.borrow_mut(), send, recv)
+        reserve_pairwise(self.member.rank, &mut *self.flight.borrow_mut(), send, recv)
     }
 
     fn flight(&self, _piece: Option<usize>) -> Result<Box<dyn Flight>, Error> {
-        // Messages of a flight must not match those of another, so that each has a world of its
-        // own.
-        Ok(Box::new(ThreadFlight::new(self.split(0, self.seat.rank)?.seat)))
+        // Each flight has a world of its own, because its messages must not match those of another.
+        Ok(Box::new(ThreadFlight::new(self.split(0, self.member.rank)?.member)))
     }
 
     fn dup(&self) -> Result<Box<dyn Comm>, Error> {
-        Ok(Box::new(self.split(0, self.seat.rank)?))
+        Ok(Box::new(self.split(0, self.member.rank)?))
     }
 
     fn teams(&self) -> Option<&dyn Teams> {
@@ -200,7 +199,7 @@ impl Comm for ThreadComm {
 
 impl SharesMemory for ThreadComm {
     fn host(&self, rank: usize) -> usize {
-        self.seat.world.hosts[rank]
+        self.member.world.hosts[rank]
     }
 
     fn node_memory(&self) -> Result<Option<Box<dyn NodeMemory>>, Error> {
@@ -231,7 +230,7 @@ impl ThreadComm {
     fn host_memory(&self) -> Result<(HostNodeMemory<OneProcess<FlagsOf>>, usize), Error> {
         let host = self.host(self.rank());
         let comm = self.split(host, self.rank())?;
-        let (size, space) = (comm.size(), OneProcess(FlagsOf(comm.seat.clone())));
+        let (size, space) = (comm.size(), OneProcess(FlagsOf(comm.member.clone())));
         let ranks = (0..self.size()).filter(|&rank| self.host(rank) == host).collect();
         Ok((HostNodeMemory::new(space, Box::new(comm), ranks), size))
     }
@@ -243,7 +242,7 @@ impl ThreadComm {
         ranks: Vec<usize>,
     ) -> Result<HostNodeMemory<OneProcess<FlagsOf>>, Error> {
         let comm = self.split(0, self.rank())?;
-        let space = OneProcess(FlagsOf(comm.seat.clone()));
+        let space = OneProcess(FlagsOf(comm.member.clone()));
         Ok(HostNodeMemory::new(space, Box::new(comm), ranks))
     }
 
@@ -257,7 +256,7 @@ impl ThreadComm {
     /// Never: each rank brings two words.
     pub fn split(&self, color: usize, key: usize) -> Result<Self, Error> {
         let mine: Vec<u8> = [color, key].iter().flat_map(|x| x.to_ne_bytes()).collect();
-        let hosts = &self.seat.world.hosts;
+        let hosts = &self.member.world.hosts;
         let (rank, leader, hosts) = self.rendezvous(&mine, |brought| {
             let pair = |bytes: &[u8]| {
                 let word = |i| usize::from_ne_bytes(bytes[i..i + 8].try_into().expect("8 bytes"));
@@ -268,11 +267,11 @@ impl ThreadComm {
                 .map(|(rank, (_, key))| (key, rank))
                 .collect();
             group.sort_unstable();
-            let place = group.iter().position(|(_, rank)| *rank == self.seat.rank);
+            let place = group.iter().position(|(_, rank)| *rank == self.member.rank);
             let hosts: Vec<_> = group.iter().map(|(_, rank)| hosts[*rank]).collect();
             (place.expect("this rank is in its own group"), group[0].1, hosts)
         })?;
-        if leader == self.seat.rank {
+        if leader == self.member.rank {
             self.state().born.push((color, Arc::new(World::new(hosts))));
         }
         self.barrier()?;
@@ -282,7 +281,7 @@ impl ThreadComm {
             born.expect("the leader came before the barrier").1.clone()
         };
         self.barrier()?;
-        if leader == self.seat.rank {
+        if leader == self.member.rank {
             self.state().born.retain(|(c, _)| *c != color);
         }
         Ok(Self::new(born, rank))

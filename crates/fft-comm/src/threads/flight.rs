@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use fft_core::{Arrival, Error, Flight, PinnedMemory, Slot, SlotPool};
 
-use super::world::{Seat, State};
+use super::world::{Member, State};
 
 pub(crate) struct ThreadFlight {
-    seat: Arc<Seat>,
+    member: Arc<Member>,
     pool: SlotPool,
     /// The sender of each posted receive, and whether its message has arrived, or never will.
     expected: Vec<(usize, bool)>,
@@ -19,16 +19,16 @@ pub(crate) struct ThreadFlight {
 }
 
 impl ThreadFlight {
-    pub(crate) fn new(seat: Arc<Seat>) -> Self {
+    pub(crate) fn new(member: Arc<Member>) -> Self {
         let (expected, lent) = (Vec::new(), Vec::new());
-        Self { seat, pool: SlotPool::default(), expected, lent, gone: None }
+        Self { member, pool: SlotPool::default(), expected, lent, gone: None }
     }
 
     /// Takes back slots until at most `most` are lent; returns true then. With `read`, returns
     /// false as soon as an expected message has arrived.
     fn recover(&mut self, most: usize, read: bool) -> bool {
-        let Self { seat, pool, expected, lent, gone } = self;
-        let Seat { world, rank } = &**seat;
+        let Self { member, pool, expected, lent, gone } = self;
+        let Member { world, rank } = &**member;
         world.wait(*rank, |state| {
             for (reader, slot) in state.returned[*rank].drain(..) {
                 pool.put(slot);
@@ -59,10 +59,10 @@ impl ThreadFlight {
 fn next(
     expected: &mut [(usize, bool)],
     missed: &mut Option<usize>,
-    seat: &Seat,
+    member: &Member,
     state: &mut State,
 ) -> Option<Result<Arrival, Error>> {
-    let Seat { world, rank } = seat;
+    let Member { world, rank } = member;
     if let Some((number, message)) = state.received[*rank].pop_front() {
         expected[number].1 = true;
         return Some(Ok(Arrival { number, message }));
@@ -96,7 +96,7 @@ impl Flight for ThreadFlight {
     fn reserve(&mut self, sends: &[usize], recvs: &[usize]) -> Result<(), Error> {
         self.expected.reserve(recvs.len());
         self.lent.reserve(sends.len());
-        let Seat { world, rank } = &*self.seat;
+        let Member { world, rank } = &*self.member;
         let mut state = world.state();
         let from = world.rank_of(*rank);
         for to in state.mail.chunks_exact_mut(world.size) {
@@ -109,7 +109,7 @@ impl Flight for ThreadFlight {
             let all: Vec<_> = sends.iter().chain(recvs).copied().collect();
             return self.pool.reserve(&all, from);
         }
-        // Receivers need no memory, as they get the sender's slots.
+        // Receivers need no memory, because they get the sender's slots.
         self.pool.reserve(sends, from)
     }
 
@@ -119,7 +119,7 @@ impl Flight for ThreadFlight {
     }
 
     fn slot(&mut self, bytes: usize) -> Result<Slot, Error> {
-        self.pool.take(bytes, self.seat.world.rank_of(self.seat.rank))
+        self.pool.take(bytes, self.member.world.rank_of(self.member.rank))
     }
 
     fn wait_until_in_flight(&mut self, most: usize) -> Result<bool, Error> {
@@ -127,9 +127,9 @@ impl Flight for ThreadFlight {
     }
 
     fn post_recv(&mut self, from: usize, bytes: usize) -> Result<(), Error> {
-        let seat = self.seat.clone();
-        match &seat.world.remote {
-            Some(remote) if seat.world.thread_of(from).is_none() => {
+        let member = self.member.clone();
+        match &member.world.remote {
+            Some(remote) if member.world.thread_of(from).is_none() => {
                 // Its sender waits until it can be received.
                 let slot = self.slot(bytes).unwrap_or_else(|lacks| remote.abort(lacks));
                 self.post_recv_into(from, slot)
@@ -142,11 +142,11 @@ impl Flight for ThreadFlight {
     }
 
     fn receives_into_slots(&self) -> bool {
-        self.seat.world.remote.is_some()
+        self.member.world.remote.is_some()
     }
 
     fn post_recv_into(&mut self, from: usize, slot: Slot) -> Result<(), Error> {
-        let Seat { world, rank } = &*self.seat;
+        let Member { world, rank } = &*self.member;
         let remote = world.remote.as_ref().filter(|_| world.thread_of(from).is_none());
         let refused = || Error::argument("sender of a slot's message", from, "another process");
         let remote = remote.ok_or_else(refused)?;
@@ -157,7 +157,7 @@ impl Flight for ThreadFlight {
 
     fn send(&mut self, to: usize, bound: usize, message: Slot) -> Result<(), Error> {
         self.lent.push(to);
-        let Seat { world, rank } = &*self.seat;
+        let Member { world, rank } = &*self.member;
         match (world.thread_of(to), &world.remote) {
             (Some(thread), _) => world.deliver(thread, world.rank_of(*rank), message),
             (None, Some(remote)) => remote.send(*rank, to, bound, message),
@@ -167,21 +167,21 @@ impl Flight for ThreadFlight {
     }
 
     fn test_any(&mut self) -> Result<Option<Arrival>, Error> {
-        let Self { seat, expected, gone, .. } = self;
-        next(expected, gone, seat, &mut seat.world.state()).transpose()
+        let Self { member, expected, gone, .. } = self;
+        next(expected, gone, member, &mut member.world.state()).transpose()
     }
 
     fn wait_any(&mut self) -> Result<Option<Arrival>, Error> {
-        let Self { seat, expected, gone, .. } = self;
+        let Self { member, expected, gone, .. } = self;
         if expected.iter().all(|(_, came)| *came) {
             return Ok(None);
         }
-        seat.world.wait(seat.rank, |state| next(expected, gone, seat, state)).map(Some)
+        member.world.wait(member.rank, |state| next(expected, gone, member, state)).map(Some)
     }
 
     fn recycle(&mut self, read: Arrival) {
         let owner = self.expected[read.number].0;
-        let Seat { world, rank } = &*self.seat;
+        let Member { world, rank } = &*self.member;
         match world.thread_of(owner) {
             Some(thread) => world.put_back(thread, world.rank_of(*rank), read.message),
             None => self.pool.put(read.message),
@@ -190,17 +190,18 @@ impl Flight for ThreadFlight {
 
     fn wait_all(&mut self) -> Result<(), Error> {
         self.recover(0, false);
-        // What other processes have sent is received: it would be taken for later messages.
-        let Self { seat, expected, pool, .. } = self;
-        let of_remote = |from: usize| seat.world.thread_of(from).is_none();
+        // Messages that other processes have sent are still received, because they would be taken
+        // for later ones.
+        let Self { member, expected, pool, .. } = self;
+        let of_remote = |from: usize| member.world.thread_of(from).is_none();
         while expected.iter().any(|&(from, came)| !came && of_remote(from)) {
-            let receive = |state: &mut State| state.received[seat.rank].pop_front();
-            let (number, message) = seat.world.wait(seat.rank, receive);
+            let receive = |state: &mut State| state.received[member.rank].pop_front();
+            let (number, message) = member.world.wait(member.rank, receive);
             expected[number].1 = true;
             pool.put(message);
         }
         self.expected.clear();
-        let failed = self.seat.world.state().failed[self.seat.rank].take();
+        let failed = self.member.world.state().failed[self.member.rank].take();
         match (self.gone.take(), failed) {
             (Some(gone), _) => Err(Error::Left { gone }),
             (None, Some(failed)) => Err(failed),

@@ -8,14 +8,14 @@ use fft_core::{Error, Slot};
 
 use crate::node_memory::SyncFlags;
 
-/// A thread's place in a world, by its index among the threads. The last drop tells the others
-/// that it has gone.
-pub(crate) struct Seat {
+/// A thread as a member of a world. `rank` is its index among the threads. When the last clone is
+/// dropped, the other threads see that this one has left.
+pub(crate) struct Member {
     pub(crate) world: Arc<World>,
     pub(crate) rank: usize,
 }
 
-impl Drop for Seat {
+impl Drop for Member {
     fn drop(&mut self) {
         self.world.flags[self.rank].gone.store(true, Ordering::Release);
         let mut state = self.world.state();
@@ -31,7 +31,7 @@ impl Drop for Seat {
 }
 
 /// The flags of a communicator, which live as long as any rank of it.
-pub(crate) struct FlagsOf(pub(super) Arc<Seat>);
+pub(crate) struct FlagsOf(pub(super) Arc<Member>);
 
 impl AsRef<[SyncFlags]> for FlagsOf {
     fn as_ref(&self) -> &[SyncFlags] {
@@ -49,17 +49,17 @@ pub(crate) trait Remote: Send + Sync {
     /// [gets it](World::complete) with this number.
     fn receive(&self, thread: usize, from: usize, number: usize, slot: Slot);
 
-    /// Ends the job: other ranks wait for what has failed here, and cannot be told.
+    /// Ends the job, because other ranks wait for the call that failed here and would wait forever.
     fn abort(&self, why: Error) -> !;
 }
 
-/// Threads that exchange messages: all ranks of a communicator, or those of this process.
+/// Threads that exchange messages: all ranks of a communicator, or the ranks of this process.
 pub(crate) struct World {
     /// All ranks.
     pub(super) size: usize,
-    /// The rank of the first thread; those of the others follow.
+    /// The rank of the first thread; the other threads have the next ranks.
     first: usize,
-    /// A number for the host of each thread, which may be pretended.
+    /// A number for the host of each thread, which may be simulated.
     pub(super) hosts: Vec<usize>,
     state: Mutex<State>,
     /// One per thread, so that a message wakes only its receiver.
@@ -79,19 +79,19 @@ pub(super) struct State {
     pub(super) gone: Vec<bool>,
     /// The first failure of messages to other processes, for each thread.
     pub(super) failed: Vec<Option<Error>>,
-    meeting: Meeting,
-    /// Communicators in the making by a split, by color.
+    gathering: Gathering,
+    /// Communicators that a split is making, by color.
     pub(super) born: Vec<(usize, Arc<World>)>,
 }
 
-/// A collective in progress: each rank brings bytes, and when all have come each looks at all of
+/// A collective in progress: each rank contributes bytes, and once all have, each reads all of
 /// them.
-struct Meeting {
-    brought: Vec<Vec<u8>>,
-    came: Vec<bool>,
+struct Gathering {
+    contributions: Vec<Vec<u8>>,
+    has_contributed: Vec<bool>,
     open: bool,
-    /// The ranks that have looked, while it is open.
-    looked: Vec<bool>,
+    /// The ranks that have read the contributions, while it is open.
+    has_read: Vec<bool>,
 }
 
 impl World {
@@ -100,7 +100,7 @@ impl World {
         Self::of(hosts.len(), 0, hosts, None)
     }
 
-    /// A world of so many ranks, of which these threads are consecutive ones.
+    /// A world of `size` ranks, in which these threads are consecutive ones.
     #[cfg(feature = "mpi")]
     pub(crate) fn with_remote(
         size: usize,
@@ -112,7 +112,7 @@ impl World {
 
     fn of(size: usize, first: usize, hosts: Vec<usize>, remote: Option<Box<dyn Remote>>) -> Self {
         let threads = hosts.len();
-        // Of the many ranks of other processes few send to a thread.
+        // Few of the many ranks of other processes send to any one thread.
         let room = if remote.is_some() { 0 } else { 4 };
         let queue = |_| VecDeque::with_capacity(room);
         let state = State {
@@ -122,11 +122,11 @@ impl World {
             returned: (0..threads).map(|_| Vec::with_capacity(size)).collect(),
             gone: vec![false; threads],
             failed: vec![None; threads],
-            meeting: Meeting {
-                brought: vec![Vec::new(); threads],
-                came: vec![false; threads],
+            gathering: Gathering {
+                contributions: vec![Vec::new(); threads],
+                has_contributed: vec![false; threads],
                 open: false,
-                looked: vec![false; threads],
+                has_read: vec![false; threads],
             },
             born: Vec::new(),
         };
@@ -172,8 +172,8 @@ impl World {
         self.wake(thread);
     }
 
-    /// Tells a thread that one of its messages from or to another process has failed, before it
-    /// gets the message's slot. Ranks agree on the error later.
+    /// Records that one of a thread's messages from or to another process has failed, before the
+    /// thread gets the message's slot. Ranks agree on the error later.
     #[cfg(feature = "mpi")]
     pub(crate) fn fail(&self, thread: usize, error: Error) {
         self.state().failed[thread].get_or_insert(error);
@@ -198,8 +198,8 @@ impl World {
         self.wake.iter().for_each(Condvar::notify_all);
     }
 
-    /// Brings bytes to a meeting of all ranks, and looks at those of all, which must be equally
-    /// many.
+    /// Contributes bytes to a gathering of all ranks, and reads the bytes of all, which must be
+    /// equally many.
     pub(super) fn rendezvous<R>(
         &self,
         rank: usize,
@@ -207,50 +207,52 @@ impl World {
         look: impl FnOnce(&[Vec<u8>]) -> R,
     ) -> Result<R, Error> {
         if self.size == 1 {
-            // Nobody is to be woken. The buffer is kept, so that nothing is allocated.
-            let brought = &mut self.state().meeting.brought;
-            brought[0].clear();
-            brought[0].extend_from_slice(mine);
-            return Ok(look(brought));
+            // There is nobody to wake. The buffer is kept, so that nothing is allocated.
+            let contributions = &mut self.state().gathering.contributions;
+            contributions[0].clear();
+            contributions[0].extend_from_slice(mine);
+            return Ok(look(contributions));
         }
         let missing = |gone: &[bool], there: &[bool]| {
             let gone = (0..gone.len()).find(|&r| gone[r] && !there[r])?;
             Some(Err(Error::Left { gone }))
         };
-        // All must have left the meeting before this one.
-        self.wait(rank, |state| match state.meeting.open {
-            true => missing(&state.gone, &state.meeting.looked),
+        // All must have left the gathering before this one.
+        self.wait(rank, |state| match state.gathering.open {
+            true => missing(&state.gone, &state.gathering.has_read),
             false => Some(Ok(())),
         })?;
         let all_came = {
-            let meeting = &mut self.state().meeting;
-            meeting.brought[rank].clear();
-            meeting.brought[rank].extend_from_slice(mine);
-            meeting.came[rank] = true;
-            meeting.open = meeting.came.iter().all(|came| *came);
-            meeting.open
+            let gathering = &mut self.state().gathering;
+            gathering.contributions[rank].clear();
+            gathering.contributions[rank].extend_from_slice(mine);
+            gathering.has_contributed[rank] = true;
+            gathering.open =
+                gathering.has_contributed.iter().all(|has_contributed| *has_contributed);
+            gathering.open
         };
         if all_came {
             self.wake_all();
         }
-        self.wait(rank, |state| match state.meeting.open {
+        self.wait(rank, |state| match state.gathering.open {
             true => Some(Ok(())),
-            false => missing(&state.gone, &state.meeting.came),
+            false => missing(&state.gone, &state.gathering.has_contributed),
         })?;
         let mut state = self.state();
-        let meeting = &mut state.meeting;
-        let seen = match meeting.brought.iter().position(|bytes| bytes.len() != mine.len()) {
-            None => Ok(look(&meeting.brought)),
+        let gathering = &mut state.gathering;
+        let seen = match gathering.contributions.iter().position(|bytes| bytes.len() != mine.len())
+        {
+            None => Ok(look(&gathering.contributions)),
             Some(from) => {
-                let (found, expected) = (meeting.brought[from].len(), mine.len());
+                let (found, expected) = (gathering.contributions[from].len(), mine.len());
                 Err(Error::Message { rank, from, found, expected })
             }
         };
-        meeting.looked[rank] = true;
-        if meeting.looked.iter().all(|looked| *looked) {
-            meeting.came.fill(false);
-            meeting.looked.fill(false);
-            meeting.open = false;
+        gathering.has_read[rank] = true;
+        if gathering.has_read.iter().all(|has_read| *has_read) {
+            gathering.has_contributed.fill(false);
+            gathering.has_read.fill(false);
+            gathering.open = false;
             drop(state);
             self.wake_all();
         }

@@ -1,4 +1,4 @@
-//! Messages that a test knows, packed and checked.
+//! Messages with contents that tests can compute, packed and checked.
 
 use fft_core::{Error, Exchanger, MessageHandler, MessagePlan, MessageSpec};
 
@@ -6,7 +6,7 @@ use fft_core::{Error, Exchanger, MessageHandler, MessagePlan, MessageSpec};
 /// receive, one to all, all to one, none.
 pub(crate) const RESHAPES: usize = 5;
 
-/// The most bytes of a message, at least one where all send to all; `None` where there is none.
+/// The most bytes of a message, at least one if all send to all; `None` if there is no message.
 fn bound(reshape: usize, from: usize, to: usize) -> Option<usize> {
     let there = match reshape {
         0 => true,

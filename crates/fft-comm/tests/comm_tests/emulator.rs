@@ -16,7 +16,7 @@ pub(crate) enum Shown {
     #[default]
     Nothing,
     Array(Arc<Vec<f64>>),
-    /// For each rank, what is written into its array.
+    /// For each rank, the writes into its array.
     Writes(Arc<Vec<Vec<Write>>>),
 }
 

@@ -128,7 +128,8 @@ fn a_rank_that_leaves_is_an_error_where_its_messages_are_missed() {
                     }
                     let (result, wrong) = run(exchanger.as_mut(), rank, &message_plan, 1);
                     assert!(wrong.contains(&gone), "rank {rank} of {ranks}, k = {k}");
-                    // A neighbour notices; others get what the neighbour knows to be lost.
+                    // A neighbour notices; the others learn from the neighbour which messages are
+                    // lost.
                     let kind = result.map_err(|error| error.kind()).unwrap_err();
                     assert!(matches!(kind, ErrorKind::Transport | ErrorKind::Message));
                     told.fetch_add(1, SeqCst);
@@ -161,7 +162,7 @@ fn a_bundle_that_lies_is_an_error_and_all_ranks_go_on() {
                         assert_eq!((here, from), (rank, 1), "{what}");
                         complaints.fetch_add(1, SeqCst);
                     }
-                    // What it knows to be lost, from who noticed.
+                    // The messages that are lost, as reported by the rank that noticed.
                     Err(Error::Message { rank: here, from, found: 0, .. }) => {
                         assert_eq!(here, rank, "{what}");
                         assert!(wrong.contains(&from), "{what}");

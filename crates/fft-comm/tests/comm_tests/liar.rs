@@ -7,7 +7,7 @@ use fft_core::{
     Arrival, Comm, Error, Flight, MessageSlots, NodeMemory, Part, Parts, Reduce, SharesMemory, Slot,
 };
 
-/// What is done to a bundle on its way.
+/// The damage that is done to a bundle on its way.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Damage {
     Shorten(usize),

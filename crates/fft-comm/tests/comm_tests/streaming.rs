@@ -1,4 +1,4 @@
-//! Messages in many chunks, of which a few are under way at once: over threads.
+//! Messages in many chunks, a few of which are under way at once: over threads.
 
 use std::cell::Cell;
 

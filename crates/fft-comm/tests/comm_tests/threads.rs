@@ -239,7 +239,7 @@ fn exchange(flight: &mut dyn Flight, rank: usize, size: usize, round: usize) -> 
     while let Some(arrival) = flight.wait_any()? {
         let (from, second) = (peers[arrival.number / 2], arrival.number % 2);
         assert!(!came[arrival.number], "announcement {} answered twice", arrival.number);
-        // Of two messages between one pair, the first is first.
+        // The first of two messages between a pair arrives first.
         assert!(second == 0 || came[arrival.number - 1], "messages overtook each other");
         came[arrival.number] = true;
         let n = bytes(round + second, from, rank);
@@ -307,7 +307,7 @@ fn a_message_of_a_rank_that_left_comes_empty_and_the_end_tells() {
             let end = flight.wait_all();
             assert_eq!(flight.wait_all(), Ok(()), "it is told once");
             let barrier = comm.barrier();
-            // A rank may be told of another that was told before it.
+            // A rank may report another one that it had noticed before.
             assert_eq!(barrier.as_ref().map_err(Error::kind), Err(ErrorKind::Transport));
             Some(end)
         });

@@ -55,7 +55,7 @@ pub(super) fn copy_elements(transfer: &Transfer, bytes: usize, src: &[u8], dst: 
     }
 }
 
-/// Copies elements of an array to others that are not copied.
+/// Copies elements of an array to other elements of it, which are not copied themselves.
 fn copy_within(transfer: &Transfer, bytes: usize, array: &mut [u8]) {
     fn copy<E: Pod>(transfer: &Transfer, array: &mut [E]) {
         transfer.runs(|from, to, len| match len * size_of::<E>() <= SHORT_RUN_BYTES {

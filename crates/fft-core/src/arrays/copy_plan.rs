@@ -7,8 +7,8 @@ use crate::geometry::Transfer;
 
 /// The messages and the local copies of a copy between the local arrays of all ranks.
 ///
-/// Planning takes O(B log B) time for B bricks of all ranks, and memory as if each rank had as many
-/// bricks as the one with most.
+/// Planning takes O(B log B) time for B bricks of all ranks, and memory as if every rank had as
+/// many bricks as the rank with the most.
 #[derive(Debug)]
 pub struct CopyPlan {
     /// The data.
@@ -23,14 +23,14 @@ pub struct CopyPlan {
     pub own: Vec<OwnCopy>,
 }
 
-/// What a run does with an array.
+/// How a run uses an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArrayRole {
     /// It is read.
     Source,
     /// It is written.
     Target,
-    /// It is read and written, as the copy is in place.
+    /// It is read and written, because the copy is in place.
     Both,
 }
 
@@ -83,8 +83,8 @@ impl CopyPlan {
         &self.least[role as usize]
     }
 
-    /// Whether arrays of these addresses and bytes can have this role. Those with points must begin
-    /// at a multiple of `align` bytes.
+    /// Checks that arrays of these addresses and bytes can have this role. Arrays with points must
+    /// begin at a multiple of `align` bytes.
     ///
     /// # Errors
     /// [`Error::Argument`] for another number of arrays and for other addresses, [`Error::Length`]

@@ -21,12 +21,12 @@ impl GridData {
         Self { grid: grid.into(), bytes: size_of::<E>(), batch: 1 }
     }
 
-    /// The same for a batch of so many arrays.
+    /// The same for a batch of `batch` arrays.
     pub fn batch(self, batch: usize) -> Self {
         Self { batch, ..self }
     }
 
-    /// Whether copies can move it.
+    /// Checks that copies can move it.
     pub(super) fn check(&self) -> Result<(), Error> {
         if ![4, 8, 16].contains(&self.bytes) {
             return Err(Error::argument("bytes of an element", self.bytes, "4, 8 or 16"));

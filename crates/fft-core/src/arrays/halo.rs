@@ -1,4 +1,4 @@
-//! Ghost points of bricks, filled from the ranks that have them.
+//! Ghost points of bricks, filled from the ranks that hold these points.
 //!
 //! ```text
 //! along each axis, cut the range of a brick with its ghost points where the grid ends
@@ -13,7 +13,7 @@ use super::subarray::Subarray;
 use crate::base::Error;
 use crate::geometry::{DynBrick, DynGrid, PerAxis};
 
-/// The ghost points around bricks, and what is beyond the grid.
+/// The ghost points around bricks, and the rule for points outside the grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ghosts {
     /// Ghost points below each brick, along each axis.
@@ -26,7 +26,7 @@ pub struct Ghosts {
 }
 
 impl Ghosts {
-    /// So many ghost points below and above each brick, along each axis.
+    /// Ghost points below and above each brick, a number for each axis.
     pub fn new(
         lower: impl Into<PerAxis<usize>>,
         upper: impl Into<PerAxis<usize>>,
@@ -41,7 +41,7 @@ const MOST_IMAGES: usize = 1 << 10;
 
 /// A part of a brick's range with its ghost points, along one axis.
 struct Segment {
-    /// Where it begins, from the brick's first point on.
+    /// Its beginning, relative to the brick's first point.
     at: isize,
     /// Its points in the grid.
     range: Range<usize>,

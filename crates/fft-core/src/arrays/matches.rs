@@ -1,4 +1,4 @@
-//! Which points of which arrays go to which rank.
+//! Which points of which arrays are sent to which rank.
 //!
 //! ```text
 //! all ranks gather the sources and targets of all ranks
@@ -73,14 +73,14 @@ impl CopyPlan {
         Ok(Self { data, least, sends, recvs, own })
     }
 
-    /// Plans the exchange that fills the ghost points of arrays, also those of edges and corners,
-    /// from the bricks that have them: a copy from the bricks to their ghost points. Collective.
+    /// Plans the exchange that fills the ghost points of arrays, also at edges and corners, from
+    /// the bricks that have them: a copy from the bricks to their ghost points. Collective.
     ///
     /// The bricks of all ranks are disjoint and hold all points that ghost points stand for. Points
     /// of targets and of sources are apart in memory.
     ///
     /// # Errors
-    /// Those of [`CopyPlan::new`]; [`Error::OnRank`] for ghost points outside an array.
+    /// The errors of [`CopyPlan::new`]; [`Error::OnRank`] for ghost points outside an array.
     pub fn halo(
         comm: &dyn Comm,
         data: GridData,
@@ -112,7 +112,7 @@ fn agree_on(
     Ok(least)
 }
 
-/// What other ranks know of a subarray.
+/// The properties of a subarray that all ranks receive.
 #[derive(Clone, Copy)]
 struct Known {
     rank: usize,
@@ -218,8 +218,8 @@ impl Common {
     }
 }
 
-/// The messages of one direction, nearest peers first. `ends` returns the array of a box, and its
-/// source and destination, of which one is this place in a message.
+/// The messages of one direction, nearest peers first. `ends` returns the array of a box, with its
+/// source and destination; one of the two is this place in a message.
 fn messages(
     mut boxes: Vec<Common>,
     data: GridData,

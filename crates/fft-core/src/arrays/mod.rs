@@ -1,4 +1,4 @@
-//! Bricks in local arrays as programs have them: strides, ghost points, several bricks per rank.
+//! Bricks in a program's local arrays, with strides, ghost points and several bricks per rank.
 
 mod arrays_of_rank;
 mod copy_plan;

@@ -27,7 +27,7 @@ impl ParallelCopy {
     /// Binds a plan. Collective. The communicator and the exchange on it are for this copy alone.
     ///
     /// # Errors
-    /// On every rank: those of the exchange.
+    /// On every rank: the errors of the exchange.
     pub fn new(
         comm: Box<dyn Comm>,
         mut exchange: Box<dyn Exchanger>,
@@ -40,7 +40,7 @@ impl ParallelCopy {
         Ok(Self { comm, exchange, message_plan, plan })
     }
 
-    /// Copies from sources to targets, each an array of elements, of their numbers, or of bytes.
+    /// Copies from sources to targets. Each array has elements, their numbers, or bytes.
     /// Collective.
     ///
     /// # Errors
@@ -50,10 +50,11 @@ impl ParallelCopy {
         self.run_after(Ok(()), sources, targets)
     }
 
-    /// As [`ParallelCopy::run`], with what this rank has found wrong before. Collective.
+    /// As [`ParallelCopy::run`], with an earlier error of this rank. Collective.
     ///
     /// # Errors
-    /// On every rank: that of the lowest rank that has one; those of [`ParallelCopy::run`].
+    /// On every rank: the error of the lowest rank that has one; the errors of
+    /// [`ParallelCopy::run`].
     pub fn run_after<E: Pod>(
         &mut self,
         mine: Result<(), Error>,
@@ -66,8 +67,8 @@ impl ParallelCopy {
         self.exchange(fits, Arrays::Apart(sources, targets))
     }
 
-    /// Copies within arrays that are both sources and targets. Collective. No point of a target is
-    /// one of a source in memory.
+    /// Copies within arrays that are both sources and targets. Collective. In memory, no point of a
+    /// target may be a point of a source.
     ///
     /// # Errors
     /// As [`ParallelCopy::run`].
@@ -75,7 +76,7 @@ impl ParallelCopy {
         self.run_in_place_after(Ok(()), arrays)
     }
 
-    /// As [`ParallelCopy::run_in_place`], with what this rank has found wrong before. Collective.
+    /// As [`ParallelCopy::run_in_place`], with an earlier error of this rank. Collective.
     ///
     /// # Errors
     /// As [`ParallelCopy::run_after`].
@@ -88,7 +89,7 @@ impl ParallelCopy {
         self.exchange(fits, Arrays::InPlace(arrays))
     }
 
-    /// What it moves.
+    /// The plan of the copy.
     pub fn plan(&self) -> &CopyPlan {
         &self.plan
     }

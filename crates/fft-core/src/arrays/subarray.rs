@@ -8,8 +8,8 @@ use crate::geometry::{DIMS, DynBrick, PerAxis, View};
 /// The dimensions of a view in memory, slowest first: batches are the one before the axes.
 pub(super) type Order = [usize; DIMS];
 
-/// A brick in a local array of any strides, as MPI's subarrays: with ghost points or padded rows
-/// around it, in any order of axes, with the components of a vector side by side.
+/// A brick in a local array of any strides, like MPI's subarrays: with ghost points or padded rows
+/// around it, in any order of axes, with the components of a vector next to each other.
 ///
 /// ```
 /// use fft_core::{DynBrick, Subarray};
@@ -74,7 +74,7 @@ impl Subarray {
         let mut distance = 1usize;
         for &axis in order.iter().rev() {
             strides[axis] = distance;
-            // Arrays that cannot be are refused by `least_len`.
+            // Impossible arrays are refused by `least_len`.
             distance = distance.saturating_mul(shape[axis]);
         }
         let offset = (0..brick.axes()).fold(0usize, |offset, axis| {
@@ -88,7 +88,7 @@ impl Subarray {
         Self { array, ..self }
     }
 
-    /// The same array of so many components, which are side by side at each point.
+    /// The same array with `batch` components, which are next to each other at each point.
     pub fn interleaved(self, batch: usize) -> Self {
         Self {
             offset: self.offset.saturating_mul(batch),
@@ -98,7 +98,7 @@ impl Subarray {
         }
     }
 
-    /// The elements that an array of so many batches must have.
+    /// The elements that a batch of `batch` arrays must have.
     ///
     /// # Errors
     /// [`Error::Argument`] for strides of other axes than the brick's, for points that share an

@@ -1,10 +1,10 @@
-//! Sizes in bytes that passes over memory and messages are planned by.
+//! Sizes in bytes by which passes over memory and messages are planned.
 
 /// A cache line.
 pub(crate) const LINE_BYTES: usize = 64;
 /// Columns copied together by a transpose: two lines, so that every line read is used at once.
 pub(crate) const COLUMNS_BYTES: usize = 128;
-/// The same where the rows are on pages of their own: enough to prefetch each row.
+/// The same if each row is on a page of its own: enough to prefetch each row.
 pub(crate) const FAR_COLUMNS_BYTES: usize = 1 << 11;
 /// A run that repays the TLB miss of its page.
 pub(crate) const RUN_BYTES: usize = 1 << 11;
@@ -32,10 +32,10 @@ pub(crate) const TILE_BYTES: usize = BLOCK_BYTES / 2;
 pub(crate) const STAGE_BYTES: usize = TILE_BYTES;
 /// The mean message of a chunk: the latency of shorter ones would dominate.
 pub(crate) const MESSAGE_BYTES: usize = 1 << 13;
-/// The mean message of a chunk, and the longest piece, between hosts that bundle messages: most
-/// networks send it at once, without asking the receiver.
+/// The mean message of a chunk, and the longest piece, between hosts that bundle messages. Most
+/// networks send it eagerly, without asking the receiver first.
 pub const BUNDLE_BYTES: usize = 3 << 14;
-/// The mean message of a chunk where chunks save memory.
+/// The mean message of a chunk if chunks save memory.
 pub(crate) const LONG_MESSAGE_BYTES: usize = 1 << 17;
-/// A chunk that stays in cache where chunks save memory.
+/// A chunk that stays in cache if chunks save memory.
 pub(crate) const CACHED_CHUNK_BYTES: usize = 1 << 21;

@@ -1,8 +1,8 @@
-//! What can go wrong, with the rank and both values in the text.
+//! Errors, with the rank and both values in the text.
 
 use super::text::{escaped, shown, shown_list};
 
-/// Everything that fft-core and fft-comm can fail with.
+/// The errors of fft-core and fft-comm.
 ///
 /// [`agree`](crate::agree) turns a failure of some ranks into [`Error::OnRank`] on all.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -35,7 +35,7 @@ pub enum Error {
         shown(.what), shown(.a), shown(.b)
     )]
     Disagreement {
-        /// What differs.
+        /// The value that differs.
         what: String,
         /// The lower rank.
         rank_a: usize,
@@ -120,7 +120,7 @@ pub enum Error {
     /// Ranks are threads, and the system refused to start one.
     #[error("{}, one for each rank: {}", not_started(*found, *wanted), shown(.why))]
     Threads {
-        /// Threads that could be started, where that is known.
+        /// Threads that could be started, if the number is known.
         found: Option<usize>,
         /// Threads of this process that ranks need.
         wanted: usize,
@@ -208,7 +208,7 @@ impl ErrorKind {
         Self::Threads,
     ];
 
-    /// The kind with this number, as ranks send it.
+    /// The kind with this number, which ranks send.
     pub(crate) fn from_code(code: u8) -> Self {
         let found = Self::ALL.into_iter().find(|kind| *kind as u8 == code);
         found.unwrap_or(Self::Transport)
@@ -268,7 +268,7 @@ impl Error {
 mod tests {
     use super::*;
 
-    /// As every rank says it when rank 2 fails.
+    /// The text on every rank when rank 2 fails.
     fn agreed(error: Error) -> String {
         Error::OnRank { rank: 2, kind: error.kind(), message: error.to_string() }.to_string()
     }
@@ -279,7 +279,7 @@ mod tests {
             assert_eq!(kind as usize, place + 1);
             assert_eq!(ErrorKind::from_code(kind as u8), kind);
         }
-        // A kind that is added here belongs into `ALL`, too.
+        // If you add a kind here, add it to `ALL`, too.
         match ErrorKind::ALL[0] {
             ErrorKind::Geometry
             | ErrorKind::Argument

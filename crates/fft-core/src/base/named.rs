@@ -43,10 +43,10 @@ impl Name {
 /// Values that are chosen by name. [`text!`](crate::base::named::text) makes
 /// [`Display`](fmt::Display) and [`FromStr`](std::str::FromStr) from this.
 pub(crate) trait Named: Copy + 'static {
-    /// What is chosen, for errors.
+    /// The kind of thing that is chosen, for error texts.
     const WHAT: &'static str;
 
-    /// All values. Of values with a number, at least one.
+    /// All values, or for values with a number at least one of each.
     fn all() -> &'static [Self];
 
     fn full_name(self) -> Name;

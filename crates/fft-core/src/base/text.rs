@@ -1,8 +1,8 @@
-//! Texts of users in messages: short, and nothing that a terminal would obey.
+//! Texts of users in messages: shortened, and without control characters for terminals.
 
 /// Characters of a value that a message shows at most.
 const SHOWN: usize = 240;
-/// The same of what is expected, as lists of names are longer than values.
+/// The same for expected values, because lists of names are longer than values.
 const SHOWN_OF_LISTS: usize = 400;
 
 /// A text without control characters, which are escaped as Rust does. So are marks that change the
@@ -26,7 +26,7 @@ pub fn escaped(text: &str) -> String {
     shown
 }
 
-/// An escaped value; of a long one, the beginning and the number of characters. An empty one is
+/// An escaped value; for a long one, its beginning and the number of characters. An empty one is
 /// `nothing`.
 ///
 /// ```
@@ -36,7 +36,7 @@ pub fn shown(text: &str) -> String {
     shown_to(text, SHOWN)
 }
 
-/// As [`shown`], of what is expected.
+/// As [`shown`], for expected values.
 pub(crate) fn shown_list(text: &str) -> String {
     shown_to(text, SHOWN_OF_LISTS)
 }

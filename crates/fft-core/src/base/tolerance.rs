@@ -4,10 +4,10 @@ use super::error::Error;
 
 /// The largest relative l2 error that wires may add to a transform.
 ///
-/// Norms are those of the whole result: of a batch all transforms, of a halved spectrum both
-/// halves. So the square of a number counts twice there. It counts once where the number is its own
-/// pair: first along the halved axis and, for an even length, last. Small values beside large ones
-/// may lose all their digits.
+/// Norms are taken over the whole result: over all transforms of a batch, and over the full
+/// spectrum of a real transform. Most numbers of half a spectrum therefore count twice. Numbers
+/// that have no conjugate partner count once: the first along the halved axis and, for an even
+/// length, the last. Small values next to large ones may lose all their digits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tolerance {
     relative: f64,
@@ -91,9 +91,9 @@ impl std::iter::Sum for Energy {
     }
 }
 
-/// The limit of large numbers; that of small ones is its inverse.
+/// The limit of large numbers; the limit of small ones is its inverse.
 pub(crate) const LARGE: f64 = 1e140;
-/// 2⁶⁰⁰, the unit of large numbers and the inverse of that of small ones.
+/// 2⁶⁰⁰, the unit for large numbers; its inverse is the unit for small ones.
 const UNIT: f64 = f64::from_bits((1023 + 600) << 52);
 
 impl Energy {

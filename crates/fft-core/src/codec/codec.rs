@@ -11,14 +11,14 @@ use crate::geometry::Transfer;
 /// allocate. A box is a [`Transfer`] between the array and a dense sequence, batches first. An
 /// element is `width` (1 or 2) reals.
 pub trait Codec<T: Real>: Send + Sync {
-    /// The most bytes of a message: those of its numbers in memory.
+    /// The most bytes of a message, which is the size of its numbers in memory.
     fn bound(&self, reals: usize) -> usize {
         reals * size_of::<T>()
     }
 
-    /// The bytes of a message, or `None` where they depend on the data.
+    /// The bytes of a message, or `None` if they depend on the data.
     ///
-    /// They do with [`Wire::Tolerance`](crate::Wire::Tolerance),
+    /// They depend on it with [`Wire::Tolerance`](crate::Wire::Tolerance),
     /// [`Wire::Lossless`](crate::Wire::Lossless) and `Mantissa(0)`, which has no code for a NaN.
     fn fixed(&self, elements: usize, width: usize) -> Option<usize>;
 
@@ -68,7 +68,7 @@ pub trait Codec<T: Real>: Send + Sync {
 pub struct Packed {
     /// Bytes of the message.
     pub bytes: usize,
-    /// The sum of (decoded − original)² over all finite numbers, 0 if every bit arrives. It
+    /// The sum of (decoded − original)² over all finite numbers, 0 if the encoding is lossless. It
     /// overflows or underflows for errors above 1e154 or below 1e-162.
     pub squared_error: f64,
 }
@@ -85,7 +85,7 @@ pub enum BadMessage {
         /// The expected bytes.
         expected: usize,
     },
-    /// The header is that of another message.
+    /// The header belongs to another message.
     #[error("a message with {field} {found}, expected {expected}")]
     Header {
         /// The field.

@@ -1,9 +1,9 @@
 //! 64 unsigned codes of `b` bits each as 8 `b` bytes.
 //!
 //! The bits of a code are split, from the lowest up, into parts of 64, 32, 16, 8, 4, 2 and 1 bits
-//! that add up to `b`. Parts of equal size are stored together. Those of 8 bits and more are
-//! little-endian integers. Smaller ones share bytes: of 4-bit parts, byte `i` of 32 has code `i` in
-//! its low half and code `i + 32` in its high half. So every loop shifts 64 codes by the same
+//! that add up to `b`. Parts of equal size are stored together. Parts of 8 bits and more are
+//! little-endian integers. Smaller ones share bytes: for 4-bit parts, byte `i` of 32 has code `i`
+//! in its low half and code `i + 32` in its high half. So every loop shifts 64 codes by the same
 //! amount, and common widths are plain arrays.
 
 /// Codes in a block.
@@ -35,7 +35,7 @@ pub(super) fn write(bits: u32, out: &mut [u8], mut code: impl FnMut(usize) -> u6
     }
 }
 
-/// Writes codes of at most so many bits into [`bytes`] bytes.
+/// Writes codes of at most `bits` bits into [`bytes`] bytes.
 #[inline(always)]
 fn store(codes: &[u64; BLOCK], bits: u32, out: &mut [u8]) {
     let mut out = &mut out[..bytes(bits)];
@@ -71,7 +71,7 @@ fn store(codes: &[u64; BLOCK], bits: u32, out: &mut [u8]) {
     }
 }
 
-/// Reads codes of so many bits from [`bytes`] bytes.
+/// Reads codes of `bits` bits from [`bytes`] bytes.
 #[inline(always)]
 pub(super) fn load(bytes_in: &[u8], bits: u32) -> [u64; BLOCK] {
     let mut from = &bytes_in[..bytes(bits)];

@@ -12,7 +12,7 @@ use crate::base::Real;
 pub(super) struct Edge {
     step: f64,
     bits: u32,
-    /// Whether the outermost codes mean NaN and -∞, and ∞.
+    /// Whether the outermost codes stand for NaN and -∞, and ∞.
     strange: bool,
 }
 

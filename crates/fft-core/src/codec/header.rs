@@ -7,7 +7,7 @@ pub(super) const HEADER: usize = 8;
 /// The version of the format in `docs/wire.md`.
 const VERSION: u8 = 2;
 
-/// The fields of a header, which the receiver knows before.
+/// The fields of a header, all of which the receiver knows in advance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Known {
     /// The number and the bits of the wire ([`Wire::code`](super::Wire::code)).
@@ -26,7 +26,7 @@ pub(super) fn write(known: Known, message: &mut [u8]) {
     message[4..8].copy_from_slice(&(elements as u32).to_le_bytes());
 }
 
-/// Compares a header with the known fields and returns the body.
+/// Compares a header with the expected fields and returns the body.
 pub(super) fn read(known: Known, message: &[u8]) -> Result<&[u8], BadMessage> {
     let Some((header, body)) = message.split_first_chunk::<HEADER>() else {
         return Err(BadMessage::Length { found: message.len(), expected: HEADER });

@@ -1,6 +1,6 @@
 //! The bytes of messages, by [`Wire`].
 //!
-//! A message is a header, tables and blocks of 64 numbers, or just the numbers where these are
+//! A message is a header, tables and blocks of 64 numbers, or just the numbers if these are
 //! shorter. `docs/wire.md` is the specification. The files in the order in which a message is made:
 //!
 //! 1. `frame.rs` gathers a box piece by piece into a cached scratch and writes the header.

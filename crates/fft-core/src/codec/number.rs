@@ -67,7 +67,8 @@ pub(super) const fn power(exponent: i32) -> f64 {
     f64::from_bits(((exponent + 1023) as u64) << MANTISSA)
 }
 
-/// Accumulators of sums. Their number is the same on all instruction sets, as it changes results.
+/// Accumulators of sums. Their number is the same on all instruction sets, because it changes
+/// results.
 pub(super) const LANES: usize = 8;
 
 #[inline(always)]

@@ -264,7 +264,7 @@ fn unscaled<'a, T: Real, F: Short>(
     }
 }
 
-/// Rounds mantissas to so many bits. Returns `None` if a NaN would become an infinity.
+/// Rounds mantissas to `bits` bits. Returns `None` if a NaN would become an infinity.
 #[inline(always)]
 fn trimmed<'a, T: Real>(
     bits: u32,

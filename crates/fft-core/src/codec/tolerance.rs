@@ -1,7 +1,7 @@
 //! [`Wire::Tolerance`](super::Wire::Tolerance): integers with one step and a width per block.
 //!
-//! A step of single precision has few digits. Its multiples are exact in that precision, so that
-//! receivers round nothing and errors are known without double precision.
+//! A step of single precision has few digits, so that its multiples are exact in that precision.
+//! Receivers therefore round nothing, and senders compute errors without double precision.
 
 use super::codec::BadMessage;
 use super::codes::{self, BLOCK};

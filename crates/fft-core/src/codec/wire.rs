@@ -1,8 +1,8 @@
 //! The representation of messages.
 //!
-//! What a wire is stands in its [`Traits`], and [`Wire::codec`] makes its scheme. A new wire needs
-//! a variant, a name and its traits here, and a scheme. Devices send the wires for which they have
-//! no kernels through the host.
+//! Each wire is described by its [`Traits`], and [`Wire::codec`] makes its scheme. A new wire needs
+//! a variant, a name and its traits here, and a scheme. If devices have no kernels for a wire, they
+//! send it through the host.
 
 use std::any::Any;
 
@@ -16,7 +16,7 @@ use super::tolerance::{self, Tolerance};
 use crate::base::named::{Name, Named, Number, text};
 use crate::base::{self, Error, Precision, Real};
 
-/// The representation of numbers in messages. By default every bit arrives.
+/// The representation of numbers in messages, by default lossless.
 ///
 /// Errors of lossy wires are relative to the largest number nearby, not to each number. Messages
 /// are never longer than their numbers in memory. Their length is known in advance, except with
@@ -30,7 +30,7 @@ pub enum Wire {
     /// Numbers as in memory.
     #[default]
     Raw,
-    /// 32-bit numbers, of which 256 share a power-of-two scale. Single precision is raw.
+    /// 32-bit numbers; each 256 of them share a power-of-two scale. Single precision is raw.
     F32,
     /// 16-bit numbers with 11 significant bits, scaled likewise.
     F16,
@@ -38,8 +38,8 @@ pub enum Wire {
     Bf16,
     /// Explicit mantissa bits, 0 to 52, with the full exponent. Raw if the type has no more.
     Mantissa(u8),
-    /// Integers of so many bits, 2 to 52, with a step per block of 64 reals. The error is at most
-    /// half a step. Single precision with more than 31 is raw.
+    /// Integers of this number of bits, 2 to 52, with a step per block of 64 reals. The error is at
+    /// most half a step. Single precision with more than 31 bits is raw.
     Bits(u8),
     /// Integers in units of a given step, wrong by at most half of it, as wide as each block needs.
     Tolerance,
@@ -47,7 +47,7 @@ pub enum Wire {
     Lossless,
 }
 
-/// What a wire is.
+/// The traits of a wire.
 struct Traits {
     name: Name,
     /// Its number in headers. Raw messages have no header.
@@ -207,7 +207,7 @@ impl Wire {
         self.traits().is_lossy
     }
 
-    /// A unique number of this wire: that in headers, and the number in its name.
+    /// A unique number of this wire: the number in headers, combined with the number in its name.
     pub fn code(self) -> u64 {
         let Traits { code, name, .. } = self.traits();
         u64::from(code) << 8 | name.number.map_or(0, |number| number.value.into())
@@ -230,8 +230,8 @@ impl Wire {
 
 /// Shannon's bound log₂(1/e) + ½log₂(reshapes), and an overhead.
 ///
-/// Not inline: compilers would take the logarithm before they know whether there is a tolerance,
-/// and valgrind would report a number that nobody set.
+/// Not inline, because compilers would take the logarithm before they test whether there is a
+/// tolerance, and valgrind would report an uninitialised number.
 #[inline(never)]
 fn bits_of_tolerance(tolerance: base::Tolerance) -> f64 {
     let strict = if tolerance.is_strict() { 1.7 } else { 0.0 };

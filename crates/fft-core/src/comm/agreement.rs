@@ -12,11 +12,11 @@ const TEXT: usize = 1024;
 /// Makes a result equal on all ranks: `mine` if all have `Ok`, otherwise [`Error::OnRank`].
 ///
 /// Collective: one small allreduce, or [`FailureDetector::sync`](super::FailureDetector::sync),
-/// when all ranks succeed. Any fallible step between two collectives needs it: a rank that returned
-/// early would leave the others waiting.
+/// when all ranks succeed. Any fallible step between two collectives needs it, because a rank that
+/// returned early would leave the others waiting.
 ///
 /// # Errors
-/// That of the lowest failing rank; [`Error::Left`] when a rank has dropped the communicator.
+/// The error of the lowest failing rank; [`Error::Left`] when a rank has dropped the communicator.
 pub fn agree<T>(comm: &dyn Comm, mine: Result<T>) -> Result<T> {
     if let Some(detector) = comm.failure_detector()
         && detector.sync(mine.is_ok())?
@@ -30,7 +30,7 @@ pub fn agree<T>(comm: &dyn Comm, mine: Result<T>) -> Result<T> {
 /// [`agree`], through shared memory if all ranks share it and succeed.
 ///
 /// # Errors
-/// Those of [`agree`] and [`NodeMemory::sync`].
+/// The errors of [`agree`] and [`NodeMemory::sync`].
 pub fn agree_by_memory(
     comm: &dyn Comm,
     node_memory: Option<&mut (dyn NodeMemory + 'static)>,
@@ -42,10 +42,32 @@ pub fn agree_by_memory(
     }
 }
 
+/// Which facts hold on every rank. Collective; the same result on every rank.
+///
+/// # Errors
+/// The errors of [`Comm::allreduce`].
+pub fn on_all_ranks<const N: usize>(comm: &dyn Comm, facts: [bool; N]) -> Result<[bool; N]> {
+    reduced(comm, Reduce::Min, facts)
+}
+
+/// Which facts hold on at least one rank. Collective; the same result on every rank.
+///
+/// # Errors
+/// The errors of [`Comm::allreduce`].
+pub fn on_any_rank<const N: usize>(comm: &dyn Comm, facts: [bool; N]) -> Result<[bool; N]> {
+    reduced(comm, Reduce::Max, facts)
+}
+
+fn reduced<const N: usize>(comm: &dyn Comm, by: Reduce, facts: [bool; N]) -> Result<[bool; N]> {
+    let mut values = facts.map(f64::from);
+    comm.allreduce(by, &mut values)?;
+    Ok(values.map(|value| value == 1.0))
+}
+
 /// [`agree`] with other collectives: `ranks` is the rank and their number, `least` a minimum.
 ///
 /// # Errors
-/// That of the lowest failing rank; those of the collectives.
+/// The error of the lowest failing rank; the errors of the collectives.
 #[doc(hidden)]
 pub fn agree_by<T>(
     ranks: (usize, usize),
@@ -100,7 +122,7 @@ fn lowest_error(
     Err(Error::OnRank { rank, kind: ErrorKind::from_code(text[0]), message })
 }
 
-/// The longest prefix of a text within so many bytes.
+/// The longest prefix of a text that fits into `bytes` bytes.
 pub(super) fn prefix(text: &str, bytes: usize) -> &str {
     let end = (0..=bytes.min(text.len())).rev().find(|&at| text.is_char_boundary(at));
     &text[..end.unwrap_or(0)]

@@ -11,7 +11,7 @@ const TEXT: usize = 1024;
 
 /// Compares named values over all ranks, which pass the same names in the same order.
 ///
-/// Collective: one allgather of a hash per value. Values are sent only where they differ.
+/// Collective: one allgather of a hash per value. Values are sent only if they differ.
 ///
 /// # Errors
 /// [`Error::Disagreement`] on every rank, of rank 0 and the lowest rank that differs.

@@ -7,8 +7,8 @@ use crate::base::Error;
 /// Checks that the receivers of all messages expect what their senders send.
 ///
 /// It compares chunks, numbers and lengths of messages. A mismatch would overflow buffers, abort
-/// some MPIs or wait for ever. [`Executor::bind`](crate::Executor::bind) calls it for all reshapes
-/// of a plan; direct users of an [`Exchanger`](crate::Exchanger) should as well.
+/// some MPIs or wait forever. [`Executor::bind`](crate::Executor::bind) calls it for all reshapes
+/// of a plan; if you use an [`Exchanger`](crate::Exchanger) directly, call it, too.
 ///
 /// Collective: a reduction of two numbers and O(messages + reshapes · ranks) time.
 ///
@@ -52,12 +52,12 @@ struct Known {
     reshape: usize,
     from: usize,
     to: usize,
-    /// Its place among those of the same ranks, from 1; 0 for the whole reshape.
+    /// The number of the message among all between the same ranks, from 1; 0 for the whole reshape.
     number: usize,
     what: What,
 }
 
-/// Bytes and chunk; of a whole reshape its number, its chunks and its flags.
+/// Bytes and chunk; for a whole reshape its number, its chunks and its flags.
 type What = [usize; 3];
 
 /// A hash of seven words by the last step of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014). It is a
@@ -71,7 +71,8 @@ fn mixed(words: [usize; 7]) -> u64 {
     })
 }
 
-/// Per place, the hashes of senders minus those of receivers: 0 where they match. Collective.
+/// For each place, the hashes of senders minus the hashes of receivers: 0 if they match.
+/// Collective.
 fn sums(
     comm: &dyn Comm,
     places: usize,

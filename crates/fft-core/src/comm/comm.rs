@@ -82,30 +82,31 @@ pub trait Comm: SharesMemory + Send {
     /// that this communicator then holds for its collectives. Not collective.
     ///
     /// # Errors
-    /// [`Error::Memory`]; [`Error::Transport`] for counts beyond those of the library.
+    /// [`Error::Memory`]; [`Error::Transport`] for counts that the library cannot represent.
     fn reserve_alltoallv(&self, send: &[Part], recv: &[Part]) -> Result<usize>;
 
-    /// Whether there are [flights](Comm::flight). Without them ranks exchange by
-    /// [`Comm::alltoallv`] alone.
+    /// Whether there are [flights](Comm::flight). Without them ranks exchange only by
+    /// [`Comm::alltoallv`].
     fn has_messages(&self) -> bool {
         true
     }
 
     /// Point-to-point messages with their buffers, made once per plan. If the library would ask the
-    /// receiver of messages longer than `piece` bytes first, they go in pieces of at most this
-    /// length.
+    /// receiver first before it sends messages longer than `piece` bytes, they are sent in pieces
+    /// of at most this length.
     ///
     /// # Errors
     /// When the library fails.
     fn flight(&self, piece: Option<usize>) -> Result<Box<dyn Flight>>;
 
-    /// A communicator of the same ranks with messages of its own.
+    /// A communicator of the same ranks with separate messages.
     ///
     /// # Errors
     /// When a rank left or the library fails.
     fn dup(&self) -> Result<Box<dyn Comm>>;
 
-    /// Called when this rank unwinds out of a collective for good. It aborts the job if it must.
+    /// Called when a panic of this rank unwinds out of a collective. It aborts the job if the
+    /// others would wait forever.
     fn abandon(&self) {}
 
     /// Windows for one-sided communication.
@@ -113,7 +114,7 @@ pub trait Comm: SharesMemory + Send {
         None
     }
 
-    /// Messages in memory of devices; `None` where the communicator has none, on every rank alike.
+    /// Messages in memory of devices; `None` on every rank if the communicator has none.
     fn device(&self) -> Option<&dyn DeviceComm> {
         None
     }
@@ -123,15 +124,15 @@ pub trait Comm: SharesMemory + Send {
         None
     }
 
-    /// What notices ranks that have left. Without it, every collective does.
+    /// The detector of ranks that have left. Without it, every collective detects them.
     fn failure_detector(&self) -> Option<&dyn FailureDetector> {
         None
     }
 }
 
-/// What the ranks of a host share.
+/// The memory that the ranks of a host share.
 pub trait SharesMemory {
-    /// A number of the host of a rank: ranks with equal numbers can share memory. Not collective.
+    /// The number of a rank's host: ranks with equal numbers can share memory. Not collective.
     fn host(&self, rank: usize) -> usize;
 
     /// Shared memory of the ranks of this host. `None` if each rank has a host of its own.
@@ -165,7 +166,7 @@ pub trait Teams {
     ///
     /// # Errors
     /// The same on every rank: [`Error::Argument`] for a number of threads that the communicator
-    /// cannot have; those of the library.
+    /// cannot have; the errors of the library.
     fn team(&self, threads: usize) -> Result<TeamComms>;
 }
 
@@ -180,9 +181,9 @@ pub trait FailureDetector {
 
 /// Communicators of the threads of a rank, in order.
 pub struct TeamComms {
-    /// Of each thread.
+    /// One for each thread.
     pub comms: Vec<Box<dyn Comm>>,
-    /// Where threads cannot send by themselves.
+    /// The funnel, if threads cannot send by themselves.
     pub funnel: Option<Box<dyn Funnel>>,
 }
 

@@ -1,4 +1,4 @@
-//! The interface between the messages of a reshape and what carries them.
+//! The interface between the messages of a reshape and the exchange that carries them.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -14,7 +14,7 @@ use crate::problem::Exchange;
 pub struct MessageSpec {
     /// The rank at the other end.
     pub peer: usize,
-    /// Its bytes; the maximum where they depend on the data.
+    /// Its bytes, or their maximum if they depend on the data.
     pub bytes: usize,
     /// The chunk of the sender's data.
     pub chunk: usize,
@@ -32,7 +32,7 @@ impl MessageSpec {
     }
 }
 
-/// The messages of a reshape from the view of one rank.
+/// The messages of a reshape, as one rank sends and receives them.
 ///
 /// A pair of ranks has at most one message per chunk, in the same order at both ends. No rank sends
 /// to itself. Each rank starts at another peer, so that not all send to the same one.
@@ -44,8 +44,9 @@ pub struct MessagePlan {
     pub chunks: usize,
     /// Whether messages may be shorter than their specs, because their size depends on the data.
     pub shorter: bool,
-    /// Whether all messages need buffers at once: they are kept until all have arrived, or a device
-    /// packs them all before the first is sent. Otherwise a few chunks do.
+    /// Whether all messages need buffers at once, because they are kept until all have arrived, or
+    /// a device packs them all before the first is sent. Otherwise buffers for a few chunks
+    /// suffice.
     pub buffers_all: bool,
     /// Messages to send, in order of chunks.
     pub sends: Vec<MessageSpec>,
@@ -76,11 +77,12 @@ pub struct PackRequest<'m> {
 pub trait MessageHandler {
     /// Packs a message and returns its bytes: its spec's, or fewer if [`MessagePlan::shorter`].
     ///
-    /// Chunks come in order, messages of a chunk in any. For a device buffer `message` is empty.
+    /// Chunks come in order, the messages of a chunk in any order. For a device buffer, `message`
+    /// is empty.
     fn pack(&mut self, number: usize, message: &mut [u8]) -> usize;
 
-    /// Whether the messages of a chunk are packed in one call and shown in one call, where the
-    /// exchange can. Otherwise each is sent once packed, and shown on arrival.
+    /// Whether the messages of a chunk are packed in one call and shown in one call, if the
+    /// exchange supports it. Otherwise each is sent once it is packed, and shown on arrival.
     fn together(&self) -> bool {
         false
     }
@@ -92,14 +94,14 @@ pub trait MessageHandler {
         }
     }
 
-    /// Called once after the last pack, to copy data that stays in reach of this rank.
+    /// Called once after the last pack, to copy data that does not leave this rank's memory.
     fn own(&mut self) {}
 
     /// Shows a message on arrival. Returns whether it was read; if not, it is kept until
     /// [`MessageHandler::finish`], which needs an exchange that keeps messages until all have
     /// arrived.
     ///
-    /// An error of decoding is reported after the exchange: other ranks wait for this one.
+    /// An error of decoding is reported after the exchange, because other ranks wait for this one.
     fn arrived(&mut self, number: usize, message: &[u8]) -> bool;
 
     /// Shows the messages of a chunk. A handler that wants them
@@ -113,14 +115,14 @@ pub trait MessageHandler {
     /// Shows a message in its device buffer, instead of [`MessageHandler::arrived`].
     fn landed(&mut self, _number: usize, _bytes: usize) {}
 
-    /// Called once when all messages have arrived, with those that were kept.
+    /// Called once when all messages have arrived, with the messages that were kept.
     fn finish<'m>(&mut self, _message: &dyn Fn(usize) -> &'m [u8]) {}
 }
 
 /// Carries messages by one exchange, with its buffers. A plan has one per exchange, for all
 /// reshapes.
 pub trait Exchanger: Send {
-    /// The exchange in use: another than requested where ranks cannot put.
+    /// The exchange in use, which differs from the requested one if ranks cannot put.
     fn exchange(&self) -> Exchange;
 
     /// Pins buffers that are allocated from now on.
@@ -134,10 +136,12 @@ pub trait Exchanger: Send {
 
     /// Allocates for a reshape. **Collective**: ranks reserve the same reshapes in the same order.
     ///
-    /// A rank fails after its collective part. Check [`matching`](crate::matching) before.
+    /// A rank that fails first completes its collective part. Check [`matching`](crate::matching)
+    /// before.
     ///
     /// # Errors
-    /// [`Error::Memory`]; those of the transport; of `kwayK` [`Error::Disagreement`] on a message.
+    /// [`Error::Memory`]; the errors of the transport; for `kwayK` [`Error::Disagreement`] on a
+    /// message.
     fn reserve(&mut self, message_plan: &MessagePlan) -> Result<(), Error>;
 
     /// Exchanges the messages of a reshape. Collective.
@@ -150,7 +154,7 @@ pub trait Exchanger: Send {
         handler: &mut dyn MessageHandler,
     ) -> Result<(), Error>;
 
-    /// Bytes of the last run beside those that the handler packed: headers and forwarded messages.
+    /// Bytes of the last run that the handler did not pack: headers and forwarded messages.
     fn forwarded(&self) -> u64 {
         0
     }

@@ -10,12 +10,12 @@ type Result<T, E = Error> = std::result::Result<T, E>;
 /// Non-blocking messages between this rank and its peers, with their buffers.
 ///
 /// An exchange calls [`post_recv`](Flight::post_recv) and [`send`](Flight::send) for every message,
-/// [`wait_any`](Flight::wait_any) until it returns `None`, and [`wait_all`](Flight::wait_all). A
-/// sent [`Slot`] moves into the flight, so that nobody touches a buffer that the library owns. A
+/// [`wait_any`](Flight::wait_any) until it returns `None`, and [`wait_all`](Flight::wait_all).
+/// Sending moves a [`Slot`] into the flight, so nobody can touch a buffer that the library owns. A
 /// forgotten flight leaks its buffers. Messages of a pair of ranks arrive in order.
 ///
-/// Errors are reported by [`wait_all`](Flight::wait_all): until then the exchange goes on, as other
-/// ranks wait for this one's messages. A message of a rank that left arrives empty.
+/// [`wait_all`](Flight::wait_all) reports errors. Until then the exchange goes on, because other
+/// ranks wait for this one's messages. A message from a rank that left arrives empty.
 pub trait Flight: Send {
     /// Pins buffers that are allocated from now on.
     fn pin(&mut self, _pins: Arc<dyn PinnedMemory>) {}
@@ -32,9 +32,10 @@ pub trait Flight: Send {
     /// [`Error::Memory`].
     fn slot(&mut self, bytes: usize) -> Result<Slot>;
 
-    /// Waits until at most `most` sends are in flight, which is `true`, or a message has arrived.
+    /// Waits until at most `most` sends are in flight, and then returns `true`, or until a message
+    /// has arrived.
     ///
-    /// Callers then read the messages that came: peers may wait for that.
+    /// Callers must then read the messages that came, because peers may wait for that.
     ///
     /// # Errors
     /// When the library fails.
@@ -47,7 +48,7 @@ pub trait Flight: Send {
 
     /// Posts the receive of a message of at most `bytes` bytes. Posts are numbered from 0.
     ///
-    /// Where memory was not reserved and there is none, the job aborts: the sender cannot be told.
+    /// If memory was not reserved and there is none, the job aborts, because the sender would wait.
     ///
     /// # Errors
     /// When the library fails.

@@ -5,8 +5,8 @@ use bytemuck::Pod;
 use super::comm::Comm;
 use crate::base::Error;
 
-/// Gathers a list of each rank. Collective: two allgathers, and memory as if each rank had as many
-/// elements as the one with most.
+/// Gathers a list from each rank. Collective: two allgathers, and memory as if each list were as
+/// long as the longest.
 ///
 /// # Errors
 /// When the transport fails.

@@ -8,19 +8,19 @@ use super::slot::Slot;
 /// Offsets are multiples of [`SLOT_ALIGN`](crate::SLOT_ALIGN), and messages are padded to them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MessageBuffers {
-    /// Of sends, of receives.
+    /// The memory of sends, then of receives.
     pub memory: [DeviceBuffer; 2],
     /// The offset of each message.
     pub places: [Vec<usize>; 2],
 }
 
 impl MessageBuffers {
-    /// The buffer of a message to send, of at most so many bytes.
+    /// The buffer of a message to send, of at most `bytes` bytes.
     pub fn outgoing(&self, number: usize, bytes: usize) -> Slot {
         self.slot(0, number, bytes)
     }
 
-    /// The buffer of a message to receive, of at most so many bytes.
+    /// The buffer of a message to receive, of at most `bytes` bytes.
     pub fn incoming(&self, number: usize, bytes: usize) -> Slot {
         self.slot(1, number, bytes)
     }

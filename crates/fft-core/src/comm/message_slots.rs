@@ -13,8 +13,9 @@ pub struct SlotSpec {
     pub owner: usize,
     /// Bytes in all.
     pub bytes: usize,
-    /// The bytes that each rank of the host writes, in order of ranks: of the first part, of the
-    /// second. All first parts come first. Empty for a slot that is received.
+    /// The bytes that each rank of the host writes, in order of ranks: bytes of its first part, and
+    /// of its second. All first parts come before all second parts. Empty for a slot that is
+    /// received.
     pub parts: Vec<[usize; 2]>,
 }
 
@@ -48,8 +49,8 @@ pub struct SlotParts<'m> {
     pub offset: usize,
 }
 
-/// The bytes that each rank has used of its second part of a slot: `None` for one that has gone,
-/// and for one without parts.
+/// The bytes that each rank has used of its second part of a slot: `None` for a rank that has left,
+/// and for a rank without parts.
 pub type UsedBytes<'a> = dyn Fn(usize) -> Option<usize> + 'a;
 
 /// Message slots of the ranks of a host. Ranks are indices among these, ascending.
@@ -60,8 +61,8 @@ pub type UsedBytes<'a> = dyn Fn(usize) -> Option<usize> + 'a;
 /// `allgather`, `reserve` and dropping it are **collective** on the host.
 ///
 /// # Panics
-/// Methods of a run panic outside of one, for another rank's slot where only its owner may call
-/// them, and in another order than here.
+/// Methods of a run panic outside a run, for another rank's slot if only its owner may call them,
+/// and in any other order than here.
 pub trait MessageSlots: Send {
     /// The ranks of the host, as numbered in the communicator.
     fn ranks(&self) -> &[usize];
@@ -85,27 +86,27 @@ pub trait MessageSlots: Send {
     /// Begins a run with a list of slots.
     ///
     /// # Errors
-    /// [`Error::Transport`] where MPI is not callable, and after a run that did not finish.
+    /// [`Error::Transport`] if MPI cannot be called, and after a run that did not finish.
     fn begin(&mut self, list: usize) -> Result<(), Error>;
 
-    /// Whether all ranks have finished the run before. Earlier than that nothing may be written or
+    /// Whether all ranks have finished the previous run. Until then nothing may be written or
     /// received.
     fn is_free(&self) -> bool;
 
-    /// Whether a rank will write and send no more.
+    /// Whether a rank has left, and will write and send no more.
     fn is_gone(&self, rank: usize) -> bool;
 
     /// Lets this rank write its parts of a slot, unless the owner has gone. `write` returns how
     /// many bytes of the second part it has used.
     fn write(&mut self, slot: usize, write: &mut dyn FnMut(SlotParts<'_>) -> usize);
 
-    /// Whether all ranks that have parts of a slot have written them, but those that have gone.
+    /// Whether all ranks that have parts of a slot, except ranks that have left, have written them.
     fn is_written(&self, slot: usize) -> bool;
 
     /// Shows a written slot to its owner, and the bytes that ranks have used.
     fn edit(&mut self, slot: usize, edit: &mut dyn FnMut(&mut [u8], &UsedBytes<'_>));
 
-    /// A slot that its owner sends so many bytes of, or receives as many into.
+    /// A slot from which its owner sends `bytes` bytes, or into which it receives as many.
     fn lend(&mut self, slot: usize, bytes: usize) -> Slot;
 
     /// Copies a message into a slot of this rank, as many bytes as fit.
@@ -114,13 +115,14 @@ pub trait MessageSlots: Send {
     /// When its memory cannot be read.
     fn copy(&mut self, slot: usize, message: &Slot) -> Result<(), Error>;
 
-    /// Gives a slot, of so many bytes, to all ranks of the host. Nobody holds it as it was lent.
+    /// Publishes the first `bytes` bytes of a slot to the ranks of the host. Must not be called
+    /// while the slot is lent.
     fn publish(&mut self, slot: usize, bytes: usize);
 
     /// The message in a slot that its owner has published.
     fn message(&self, slot: usize) -> Option<&[u8]>;
 
-    /// Ends a run. This rank reads no more, and all that it has lent has been dropped.
+    /// Ends a run. This rank must have read everything, and dropped everything that it lent.
     ///
     /// # Errors
     /// [`Error::Transport`] if something has not been: then this rank has gone.

@@ -16,7 +16,7 @@ pub(crate) mod rma;
 pub(crate) mod slot;
 pub(crate) mod unwinding;
 
-pub use agreement::{agree, agree_by, agree_by_memory};
+pub use agreement::{agree, agree_by, agree_by_memory, on_all_ranks, on_any_rank};
 pub use assert_same::assert_same;
 pub use check_matching::matching;
 pub use comm::{

@@ -1,8 +1,8 @@
 //! Shared memory of the ranks of a host.
 //!
-//! A rank exposes memory for an *exposure epoch*: all ranks enter, work and exit. Memory exposed
-//! for reading is read by all in between. Memory exposed for writing is divided: each rank reads
-//! and writes only its [`WritePartition`] of all memory. Partitions are disjoint, because the
+//! A rank exposes memory for an *exposure epoch*: all ranks enter, work and exit. In between, all
+//! ranks may read memory exposed for reading. Memory exposed for writing is divided: each rank
+//! reads and writes only its [`WritePartition`] of all memory. Partitions are disjoint, because the
 //! layouts that they are made of give every point to one rank.
 
 use crate::base::Error;
@@ -28,8 +28,8 @@ pub enum Expose<'a> {
     },
 }
 
-/// Private memory of a rank, as large as its brick. It has exclusive elements, and in place of
-/// exposed memory those that the rank transforms first or last.
+/// Private memory of a rank, as large as its brick. It has exclusive elements, and elements that
+/// the rank transforms first or last, instead of exposed memory.
 #[derive(Debug, Default)]
 pub struct LocalBuffers<'a> {
     /// Where elements are read, if elsewhere than written.
@@ -45,12 +45,12 @@ pub struct LocalBuffers<'a> {
 /// The body of an epoch.
 pub type Work<'a> = &'a mut dyn FnMut(&mut dyn PeerMemory) -> Result<(), Error>;
 
-/// Shared memory of the ranks of a host: those with [`Link::Own`](crate::Link) and
+/// Shared memory of the ranks of a host: all with [`Link::Own`](crate::Link) and
 /// [`Link::Shared`](crate::Link). Ranks are numbered as in the communicator.
 ///
 /// `allocate`, `register`, `sync`, `exposure_epoch` and dropping it are **collective**.
 pub trait NodeMemory: Send {
-    /// Whether any memory can be exposed, as between threads, or only allocated memory.
+    /// Whether any memory can be exposed, as between threads, and not only allocated memory.
     fn exposes_all(&self) -> bool;
 
     /// Whether these bytes can be exposed.
@@ -71,7 +71,7 @@ pub trait NodeMemory: Send {
     /// Waits for all ranks of the host; whether all have succeeded. Nothing is sent or exposed.
     ///
     /// # Errors
-    /// [`Error::Left`] on all ranks when one left; [`Error::Transport`] where MPI is not callable.
+    /// [`Error::Left`] on all ranks when one left; [`Error::Transport`] if MPI cannot be called.
     fn sync(&mut self, succeeded: bool) -> Result<bool, Error>;
 
     /// Exposes memory, calls `work` when all ranks have entered, and returns when all exit.
@@ -80,8 +80,9 @@ pub trait NodeMemory: Send {
     /// wait. The length of its memory is not checked before `work` accesses it.
     ///
     /// # Errors
-    /// Those of `work` and [`NodeMemory::sync`]; [`Error::Argument`] on every rank, without calling
-    /// `work`, for memory that is too short or cannot be exposed, or for different partitions.
+    /// The errors of `work` and [`NodeMemory::sync`]; [`Error::Argument`] on every rank, without
+    /// calling `work`, for memory that is too short or cannot be exposed, or for different
+    /// partitions.
     ///
     /// # Panics
     /// If no partition has this number, or `work` panics.
@@ -147,7 +148,7 @@ pub struct Segment {
     owner: usize,
     /// From the exposed memory to the tile; if exclusive, from the owner's brick.
     transfer: Transfer,
-    /// From the owner's brick, where this rank is the owner and exposes something else.
+    /// From the owner's brick, if this rank is the owner and exposes something else.
     whole: Option<Box<Transfer>>,
     exclusive: bool,
 }

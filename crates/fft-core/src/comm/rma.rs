@@ -16,10 +16,10 @@ pub trait RmaWindow: Send {
 
     /// Opens an epoch, calls `body` with the bytes of the previous one, and closes it.
     ///
-    /// Collective with the same `how`; it may open before all ranks have come.
+    /// Collective with the same `how`; the epoch may open before all ranks have called this.
     ///
     /// # Errors
-    /// That of `body` on this rank alone, after closing; those of the library.
+    /// The error of `body`, on this rank only, after closing; the errors of the library.
     fn epoch<'env>(&mut self, how: Epochs, body: &mut InEpoch<'_, 'env>) -> Result<(), Error>;
 
     /// The bytes of the last epoch.
@@ -31,9 +31,10 @@ pub type InEpoch<'b, 'env> = dyn FnMut(&dyn Epoch<'env>, &[u8]) -> Result<(), Er
 
 /// An open epoch.
 pub trait Epoch<'env> {
-    /// Puts `bytes` at offset `at` of rank `to` by the end of the epoch. Puts must not overlap.
+    /// Puts `bytes` at offset `at` of rank `to`, at the latest by the end of the epoch. Puts must
+    /// not overlap.
     ///
     /// # Errors
-    /// [`Error::Argument`] for bytes beyond the memory; those of the library.
+    /// [`Error::Argument`] for bytes beyond the memory; the errors of the library.
     fn put(&self, to: usize, at: usize, bytes: &'env [u8]) -> Result<(), Error>;
 }

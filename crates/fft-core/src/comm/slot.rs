@@ -19,7 +19,7 @@ pub const SLOT_ALIGN: usize = 64;
 
 /// A buffer of one message, aligned to [`SLOT_ALIGN`]. Its owner may access it.
 ///
-/// It moves into the network when sent and out of it on arrival (`docs/slots.md` of this crate).
+/// Sending moves the slot into the `Flight`; receiving returns it (`docs/slots.md` of this crate).
 pub struct Slot {
     memory: Memory,
     len: usize,
@@ -40,7 +40,7 @@ enum Memory {
 
 /// Pins memory, so that devices copy to and from it at full speed.
 pub trait PinnedMemory: Debug + Send + Sync {
-    /// Pins bytes until the result is dropped. `None` if that is impossible or does not pay.
+    /// Pins bytes until the result is dropped. `None` if that is impossible or not worthwhile.
     fn pin(&self, bytes: &mut [u8]) -> Option<Box<dyn Any + Send + Sync>>;
 }
 
@@ -162,7 +162,7 @@ impl std::fmt::Debug for Slot {
 
 /// Idle slots for reuse.
 ///
-/// Best fit: the same takes find the same slots, so that a reserved exchange allocates nothing.
+/// Best fit: equal requests get the same slots, so a reserved exchange allocates nothing.
 #[derive(Debug, Default)]
 pub struct SlotPool {
     /// By capacity, ascending.
@@ -183,7 +183,7 @@ impl SlotPool {
     /// [`Error::Memory`] of `rank`.
     pub fn reserve(&mut self, sizes: &[usize], rank: usize) -> Result<(), Error> {
         let mut taken = Vec::with_capacity(sizes.len());
-        // Descending, so that small messages do not take the large slots.
+        // In descending order, so that small messages do not take the large slots.
         let mut sizes = sizes.to_vec();
         sizes.sort_unstable_by(|a, b| b.cmp(a));
         for bytes in sizes {
@@ -193,7 +193,7 @@ impl SlotPool {
         Ok(())
     }
 
-    /// Whether there is an idle slot for so many bytes.
+    /// Whether there is an idle slot for `bytes` bytes.
     pub fn has(&self, bytes: usize) -> bool {
         self.idle.last().is_some_and(|largest| largest.capacity() >= bytes)
     }
@@ -209,7 +209,7 @@ impl SlotPool {
             slot.set_len(bytes);
             return Ok(slot);
         }
-        // The largest idle slot grows, instead of staying beside a larger one.
+        // The largest idle slot is replaced by a larger one, so that they are not both held.
         if let Some(small) = self.idle.pop() {
             self.held -= small.capacity();
         }

@@ -2,7 +2,7 @@
 
 use super::comm::Comm;
 
-/// Notifies the communicator of a panic, as other ranks wait for this one.
+/// Notifies the communicator of a panic, because other ranks wait for this one.
 pub struct Unwinding<'a> {
     comm: &'a dyn Comm,
     /// Whether the thread was panicking before.

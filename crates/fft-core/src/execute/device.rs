@@ -66,7 +66,7 @@ pub trait Device<T: Real>: Sized {
         output: &'a mut Self::Memory,
     ) -> Places<'a, Self::Memory>;
 
-    /// Bytes of memory besides the plan's memory and that of operations.
+    /// Bytes of memory that are held besides the memory of the plan and of its operations.
     fn held(&self) -> usize {
         0
     }
@@ -77,7 +77,7 @@ pub trait Device<T: Real>: Sized {
     /// Adds the sums of squares of boxes, the source sides of transfers. May be queued.
     fn energy(&mut self, parts: &[Transfer], width: usize, src: &Self::Memory, sums: &mut [Energy]);
 
-    /// Adds the queued results of [`Device::energy`], after [`Device::finish`] or waiting for them.
+    /// Adds the queued results of [`Device::energy`], after [`Device::finish`], or waits for them.
     fn energy_queued(&mut self, _sums: &mut [Energy]) {}
 
     /// Waits for queued work at the end of every run.
@@ -89,11 +89,11 @@ pub trait Device<T: Real>: Sized {
     }
 
     /// Marks the end of what is queued so far, before the first operation of a traced run and after
-    /// each. Does nothing where operations are done when they return.
+    /// each. Does nothing if operations are done when they return.
     fn mark(&mut self) {}
 
-    /// When the device reached each mark since the last call, for which it waits. Empty where
-    /// operations are done when they return, and where the times cannot be known.
+    /// When the device reached each mark since the last call, for which it waits. Empty if
+    /// operations are done when they return, or if the times cannot be measured.
     fn take_marks(&mut self) -> Vec<Instant> {
         Vec::new()
     }
@@ -122,7 +122,7 @@ pub trait Operation<T: Real, Dev: Device<T>> {
         Ok(())
     }
 
-    /// Its messages, if any: those of [`Operation::reserve`], known once bound.
+    /// Its messages, if any, as passed to [`Operation::reserve`]; available once it is bound.
     fn message_plan(&self) -> Option<&MessagePlan>;
 
     /// Collective preparation. A rank that fails still completes its part.
@@ -156,7 +156,7 @@ pub struct OpBuffers<'a, M: ?Sized> {
     pub src: Option<&'a M>,
     /// The destination.
     pub dst: &'a mut M,
-    /// Memory to work in that other ranks access, if source or destination are not accessed.
+    /// Memory to work in that other ranks access, if they do not access source or destination.
     pub window: Option<Window<'a, M>>,
     /// Memory for the second part of a split source or destination.
     pub spare: Option<&'a mut M>,
@@ -166,9 +166,9 @@ pub struct OpBuffers<'a, M: ?Sized> {
 pub struct Window<'a, M: ?Sized> {
     /// The memory.
     pub memory: &'a mut M,
-    /// Whether the operation copies its source there first.
+    /// Whether the operation first copies its source to the window.
     pub copies_in: bool,
-    /// Whether the operation copies its result from there to the destination.
+    /// Whether the operation copies its result from the window to the destination.
     pub copies_out: bool,
 }
 
@@ -187,12 +187,12 @@ pub struct Places<'a, M: ?Sized> {
 pub struct WorkReals {
     /// In each buffer.
     pub buffers: [usize; 2],
-    /// In the memory for second parts of split values.
+    /// Real numbers in the memory for second parts of split values.
     pub spare: usize,
 }
 
 impl WorkReals {
-    /// What suffices for both directions.
+    /// The larger needs of two directions.
     pub(crate) fn most([a, b]: [Self; 2]) -> Self {
         let buffers = [0, 1].map(|buffer| a.buffers[buffer].max(b.buffers[buffer]));
         Self { buffers, spare: a.spare.max(b.spare) }
@@ -207,9 +207,9 @@ impl WorkReals {
 pub struct Operations<Op> {
     /// The operations.
     pub ops: Vec<Op>,
-    /// What they need of this rank's memory.
+    /// The memory that they need on this rank.
     pub needs: MemoryNeeds,
-    /// What each does, as the program prints it.
+    /// The text of each operation, as the program prints it.
     pub texts: Vec<String>,
 }
 
@@ -225,7 +225,7 @@ pub struct BindContext<'a> {
 }
 
 impl BindContext<'_> {
-    /// Whether other ranks of the host can see the caller's arrays, too.
+    /// Whether other ranks of the host can access the caller's arrays, too.
     pub(crate) fn exposes_all(&self, problem: &Problem) -> bool {
         problem.options.shared_arrays || self.node_memory.is_none_or(NodeMemory::exposes_all)
     }
@@ -243,7 +243,7 @@ pub struct RunContext<Dev> {
 }
 
 impl<Dev> RunContext<Dev> {
-    /// What carries the messages of an exchange, and the other resources.
+    /// The exchanger that carries the messages of an exchange, and the other resources.
     ///
     /// # Panics
     /// If the recipe does not name the exchange.

@@ -19,7 +19,7 @@ use crate::recipe::norm_gain::Loss;
 use crate::recipe::norm_gain::gain_of;
 use crate::recipe::{Node, Recipe, Step};
 
-/// Margin below the tolerance, as errors of different reshapes are not quite independent. Its
+/// Margin below the tolerance, because errors of different reshapes are not quite independent. Its
 /// square allows for unequal errors of ranks.
 const MARGIN: f64 = 0.97;
 

@@ -24,10 +24,11 @@ pub struct Executor<T: Real, Dev: Device<T>> {
     lost: Option<WireError>,
 }
 
-/// Makes what carries the messages of an exchange. Collective, also for a rank that fails.
+/// Makes the exchanger that carries the messages of an exchange. Collective, also for a rank that
+/// fails.
 pub type MakeExchanger<'a> = &'a dyn Fn(Exchange, &dyn Comm) -> Result<Box<dyn Exchanger>, Error>;
 
-/// An [`Executor`] of any types and device, but for its runs.
+/// An [`Executor`] of any types and device, without its runs.
 pub trait AnyExecutor {
     /// The communicator.
     fn comm(&self) -> &dyn Comm;
@@ -47,10 +48,10 @@ pub trait AnyExecutor {
     /// Sets all times and counts to zero.
     fn clear_timings(&mut self);
 
-    /// What records events, if this executor has operations of its own.
+    /// The recorder of events, if this executor has operations of its own.
     fn recorder(&mut self) -> Option<&mut Recorder>;
 
-    /// What each operation of a direction does.
+    /// The texts of a direction's operations.
     fn texts(&self, direction: Direction) -> &[String];
 
     /// As [`agree`]. With memory shared by all ranks, success needs no message. Collective.
@@ -176,7 +177,7 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
         self.context.node_memory.as_mut()
     }
 
-    /// Whether other ranks of the host, if any, can see this memory.
+    /// Whether other ranks of the host, if any, can access this memory.
     pub(crate) fn sees(&self, memory: &[u8]) -> bool {
         self.context.node_memory.as_ref().is_none_or(|node_memory| node_memory.sees(memory))
     }

@@ -1,4 +1,4 @@
-//! What a rank does, and when.
+//! Events: the activities of a rank, with their times.
 //!
 //! A plan that is traced records an event for each run, for each operation of its program and for
 //! each message that it encodes or decodes. Without a trace, each costs one test of an option.
@@ -13,16 +13,16 @@ use std::time::Instant;
 use crate::base::Timings;
 use crate::problem::Direction;
 
-/// What an [`Event`] is about.
+/// The activity of an [`Event`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activity {
-    /// The agreement of ranks that their arrays fit, in which they wait for the latest one.
+    /// The agreement of ranks that their arrays fit, during which they wait for the last one.
     Agreement,
     /// A transform.
     Run(Direction),
     /// The operation of this number in the program of its direction.
     Operation(usize),
-    /// A copy of the result to where it was asked for.
+    /// A copy of the result to the caller's array.
     Copy,
     /// Packing a message.
     Pack {
@@ -43,13 +43,13 @@ pub enum Activity {
 /// Something that a rank has done.
 #[derive(Clone, Copy, Debug)]
 pub struct Event {
-    /// What it was.
+    /// The activity.
     pub activity: Activity,
     /// When it began.
     pub begin: Instant,
     /// When it ended.
     pub end: Instant,
-    /// Where its time went. It is zero for messages.
+    /// Where its time went. Zero for messages.
     pub spent: Timings,
     /// Whether a device measured `begin` and `end`.
     pub on_device: bool,
@@ -60,7 +60,7 @@ pub trait Profiler: Send {
     /// A run or an operation begins in this thread, within those that have not ended.
     fn begin(&self, text: &CStr);
 
-    /// What began last in this thread ends.
+    /// Ends the innermost range of this thread.
     fn end(&self);
 }
 
@@ -150,7 +150,7 @@ impl DerefMut for Recorder {
 impl Sub for Timings {
     type Output = Self;
 
-    /// What has been added since `before`.
+    /// The times that have been added since `before`.
     fn sub(self, before: Self) -> Self {
         Self {
             pack: self.pack.saturating_sub(before.pack),

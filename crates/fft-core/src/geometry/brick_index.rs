@@ -1,4 +1,4 @@
-//! The bricks that intersect a box, without a look at all of them.
+//! Finds the bricks that intersect a box without examining all of them.
 //!
 //! A bounding-volume tree: bricks are split at the median of their longest axis until few remain. A
 //! query visits only nodes whose hull intersects the box. For P bricks, building takes O(P log P)
@@ -6,7 +6,7 @@
 
 use super::brick::DynBrick;
 
-/// Bricks per leaf: comparing a few is faster than another level.
+/// Bricks per leaf, because comparing a few is faster than another level.
 const LEAF: usize = 8;
 
 #[derive(Debug)]

@@ -231,7 +231,7 @@ pub(super) fn common(a: &ProcGrid, b: &ProcGrid) -> PerAxis<usize> {
 /// The part `to` of the rank with part `from`, if ranks keep their share; both in C order.
 ///
 /// The common factor of both cuts stays along each axis. Within the ranks that agree in it, the
-/// remaining digits of one part count through those of the other. The inverse is the same with
+/// remaining digits of one part count through the digits of the other. The inverse is the same with
 /// the cuts exchanged.
 fn nested(from: &ProcGrid, to: &ProcGrid, part: usize) -> usize {
     let (a, c, common) = (from.shape(), to.shape(), common(from, to));

@@ -11,7 +11,7 @@ use super::per_axis::{MAX_AXES, PerAxis};
 use super::process_grid::ProcGrid;
 use crate::base::Error;
 
-/// The most ranks of a cut whose bricks are listed when the first is asked for.
+/// The most ranks of a cut whose bricks are all listed at the first access.
 const LISTED: usize = 64;
 
 /// One brick per rank and the order of axes in memory. The bricks tile the grid.
@@ -22,7 +22,7 @@ pub struct Layout {
     grid: DynGrid,
     order: PerAxis<usize>,
     bricks: Arc<Bricks>,
-    /// The name in recipes, if it differs from that of the bricks.
+    /// The name in recipes, if it differs from the name of the bricks.
     name: Option<Arc<str>>,
 }
 
@@ -30,17 +30,17 @@ struct Bricks {
     ranks: usize,
     /// The cut that defines the bricks, if they have one.
     cut: Option<Cut>,
-    /// The list, which a cut makes on first use: a search needs few of them.
+    /// The list, which a cut makes on first use, because a search needs few of them.
     of_rank: OnceLock<Vec<DynBrick>>,
-    /// Built on first use: a search never queries most layouts.
+    /// Built on first use, because a search never queries most layouts.
     index: OnceLock<BrickIndex>,
-    /// Computed on first use: a search asks for it at every edge.
+    /// Computed on first use, because a search needs it at every edge.
     extent: OnceLock<Extent>,
 }
 
 /// The largest bricks of a layout.
 struct Extent {
-    /// Points of the brick that has most.
+    /// Points of the largest brick.
     points: usize,
     /// The length of the longest brick along each axis.
     longest: PerAxis<usize>,
@@ -126,7 +126,7 @@ impl Layout {
         Self::of(grid, cut.ranks(), Some(cut), OnceLock::new())
     }
 
-    /// A layout of a cut, or of bricks that are known to tile the grid.
+    /// A layout of a cut, or of bricks that are guaranteed to tile the grid.
     fn of(grid: DynGrid, ranks: usize, cut: Option<Cut>, of_rank: OnceLock<Vec<DynBrick>>) -> Self {
         let (index, extent) = (OnceLock::new(), OnceLock::new());
         let bricks = Arc::new(Bricks { ranks, cut, of_rank, index, extent });
@@ -139,7 +139,7 @@ impl Layout {
         cut.map(|cut| cut.parts)
     }
 
-    /// Whether it is no cut, or one with a part for each rank.
+    /// Whether it has no cut, or a cut with a part for each rank.
     pub(crate) fn is_spread(&self) -> bool {
         self.bricks.cut.as_ref().is_none_or(|cut| cut.parts.ranks() == self.ranks())
     }
@@ -211,7 +211,7 @@ impl Layout {
         }
     }
 
-    /// The bricks of all ranks. Those of an even cut are listed on first use.
+    /// The bricks of all ranks. The bricks of an even cut are listed on first use.
     pub fn bricks(&self) -> &[DynBrick] {
         let list = || {
             let of_cut = |cut: &Cut| -> Vec<_> {
@@ -228,7 +228,7 @@ impl Layout {
         self.extent().whole[axis]
     }
 
-    /// Points of the brick that has most.
+    /// Points of the largest brick.
     pub fn most_points(&self) -> usize {
         self.extent().points
     }
@@ -346,7 +346,7 @@ impl Layout {
         )))
     }
 
-    /// A box without owner inside `within`, of which some points have none: bisection.
+    /// A box without owner inside `within`, some of whose points have none. Found by bisection.
     fn hole(&self, within: DynBrick) -> DynBrick {
         let mut covered = 0;
         self.intersections(&within, |_, common| covered += common.points());

@@ -12,13 +12,14 @@ use super::layout::Layout;
 use super::process_grid::ProcGrid;
 use super::topology::Topology;
 
-/// More ranks are matched to even cuts in C order only: other matches need a list of all messages.
+/// More ranks are matched only to even cuts in C order, because other matches need a list of all
+/// messages.
 const MOST_MATCHED: usize = 512;
 
 impl Cut {
     /// One part per rank, placed so that ranks or hosts keep what they hold in `layout`.
     ///
-    /// `None` if that is the C order, or takes too long to find.
+    /// `None` if that is the C order, or if finding it takes too long.
     pub(crate) fn matched(
         parts: ProcGrid,
         layout: &Layout,
@@ -65,7 +66,7 @@ fn most_kept(layout: &Layout, parts: &ProcGrid, hosts: &Topology) -> Vec<u32> {
     let room: Vec<_> = (0..hosts.hosts()).map(|host| hosts.ranks_of(host).len()).collect();
     let host_of = assign(of_hosts, room, ranks);
     of_ranks.retain(|(rank, part), _| host_of[*part] == hosts.host_of(*rank));
-    // Parts that no rank of the host has points of go to any of its ranks.
+    // If no rank of the host has points of a part, any of its ranks gets it.
     for (part, host) in host_of.iter().enumerate() {
         for rank in hosts.ranks_of(*host) {
             of_ranks.entry((*rank, part)).or_insert(0);

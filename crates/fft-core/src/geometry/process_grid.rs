@@ -44,10 +44,10 @@ impl ProcGrid {
     /// to the smallest surface, which is what peers exchange, then to the most parts of the first
     /// axes.
     ///
-    /// A process grid cuts each axis alike for all ranks. If the number of ranks has a prime factor
-    /// above all lengths, there are empty bricks though points would suffice. Transforms would not
-    /// gain from other bricks: they are along lines that are whole, and these are cut over process
-    /// grids, too.
+    /// A process grid cuts each axis in the same way for all ranks. If the number of ranks has a
+    /// prime factor above all lengths, some bricks are empty although there are enough points.
+    /// Transforms would not gain from other bricks, because they need whole lines, and these are
+    /// cut over process grids, too.
     ///
     /// ```
     /// use fft_core::{DynGrid, ProcGrid};

@@ -11,7 +11,7 @@ use crate::base::cache_sizes::COLUMNS_BYTES;
 /// Axes of a box in memory: up to 4 of the grid, and one of batches.
 pub const DIMS: usize = 5;
 
-/// Up to so many bytes, a loop over the elements of a run is faster than a call of `memcpy`.
+/// Up to this number of bytes, a loop over the elements of a run is faster than a call of `memcpy`.
 pub(crate) const SHORT_RUN_BYTES: usize = 64;
 
 /// A strided copy between boxes of the same shape.
@@ -24,7 +24,7 @@ pub struct Transfer {
     to: View,
 }
 
-/// Where the elements of a box are in an array.
+/// The place of a box's elements in an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct View {
     /// Index of the first element.
@@ -134,7 +134,7 @@ impl Transfer {
         Self { shape, from, to }.merged()
     }
 
-    /// The same copy with both arrays shifted by so many elements.
+    /// The same copy with the arrays shifted by `from` and `to` elements.
     pub fn behind(mut self, from: usize, to: usize) -> Self {
         self.from.offset += from;
         self.to.offset += to;
@@ -377,7 +377,7 @@ impl Transfer {
         });
     }
 
-    /// Copies between arrays of which one has no contiguous axis.
+    /// Copies between arrays, one of which has no contiguous axis.
     fn elements_one_by_one<E: Copy>(&self, src: &[E], dst: &mut [E]) {
         let (axis, count) = self.longest_but(DIMS);
         let (jump, pitch) = (self.from.stride[axis], self.to.stride[axis]);
@@ -386,7 +386,7 @@ impl Transfer {
         });
     }
 
-    /// The longest axis beside one, for inner loops, and its length.
+    /// The longest axis other than `axis`, for inner loops, and its length.
     fn longest_but(&self, axis: usize) -> (usize, usize) {
         let others = (0..DIMS).filter(|dim| *dim != axis);
         let longest = others.max_by_key(|dim| self.shape[*dim]).expect("there are several axes");

@@ -49,10 +49,10 @@ impl Topology {
         &self.ranks_of[host]
     }
 
-    /// The rank of a host that exchanges this chunk with another host for all.
+    /// The rank of a host that exchanges this chunk with another host for all of its ranks.
     ///
-    /// Ranks take turns, also where only every nth host has messages: the digits of its number to
-    /// the base of ranks count.
+    /// Ranks take turns, even if only every nth host has messages, because all digits of a host's
+    /// number, to the base of the ranks per host, count.
     pub fn leader(&self, host: usize, other: usize, chunk: usize) -> usize {
         let ranks = self.ranks_of(host);
         let base = ranks.len().max(2);

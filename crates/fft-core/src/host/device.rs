@@ -95,7 +95,7 @@ impl<T: Real> Device<T> for Cpu<T> {
     }
 }
 
-/// Checks that the ranks of this host are those of the recipe.
+/// Checks that the ranks of this host are the ones in the recipe.
 fn check_hosts(hosts: &[usize], comm: &dyn Comm) -> Result<(), Error> {
     let (rank, size) = (comm.rank(), comm.size());
     let planned = |other: usize| hosts.get(other).is_some_and(|host| Some(host) == hosts.get(rank));

@@ -42,7 +42,7 @@ impl HostExecutor {
     /// Collective.
     ///
     /// # Errors
-    /// Those of [`Executor::bind`].
+    /// The errors of [`Executor::bind`].
     pub fn bind(
         recipe: &Recipe,
         comm: Box<dyn Comm>,
@@ -65,7 +65,7 @@ impl HostExecutor {
     /// As [`Executor::run`]. Collective.
     ///
     /// # Errors
-    /// Those of [`Executor::run`].
+    /// The errors of [`Executor::run`].
     ///
     /// # Panics
     /// If a nonempty array is misaligned or too short for this rank's bricks.
@@ -85,7 +85,7 @@ impl HostExecutor {
         either!(self, it => it.operations(direction))
     }
 
-    /// Whether other ranks of the host, if any, can see this memory.
+    /// Whether other ranks of the host, if any, can access this memory.
     pub fn sees(&self, memory: &[u8]) -> bool {
         either!(self, it => it.sees(memory))
     }

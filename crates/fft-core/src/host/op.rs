@@ -17,8 +17,8 @@ use crate::redistribute::spill::BufferOffset;
 pub struct HostOp<T: Real>(pub(crate) Op<T>);
 
 pub(crate) enum Op<T: Real> {
-    /// If it `reads_spare`, the second part of the source is in spare memory, otherwise that of the
-    /// destination.
+    /// If `reads_spare`, the second part of the source is in spare memory, otherwise the second
+    /// part of the destination.
     Fft {
         parts: Vec<Local<T>>,
         reads_spare: bool,

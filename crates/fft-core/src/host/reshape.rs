@@ -42,7 +42,7 @@ pub(crate) struct Reshape<T: Real> {
     exposes: bool,
 }
 
-/// The way that data gets into the new brick.
+/// How data gets into the new brick.
 enum Unpack<T: Real> {
     /// Each message is unpacked on arrival.
     Streaming { local_reads: Vec<LocalCopy>, scatters: Vec<(usize, Transfer)> },
@@ -273,7 +273,7 @@ pub(crate) struct Transports<'a> {
     pub(crate) node_memory: &'a mut Option<Box<dyn NodeMemory>>,
 }
 
-/// The messages with these boxes, in these chunks. `bytes` is how many each has at most.
+/// The messages with these boxes, in these chunks. `bytes` is the maximum size of each.
 fn specs(
     boxes: &[(usize, DynBrick)],
     chunks: &[usize],

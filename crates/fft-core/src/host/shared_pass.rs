@@ -1,4 +1,4 @@
-//! Shared passes: local transforms along axes that are cut over ranks which share memory.
+//! Shared passes: local transforms along axes that are cut over ranks with shared memory.
 //!
 //! ```text
 //! when bound:
@@ -55,7 +55,7 @@ struct Tables<T: Real> {
     on_write: Vec<Ffts<T>>,
 }
 
-/// The source of an out-of-place pass: other data than is written.
+/// The source of an out-of-place pass, which is not the data that is written.
 struct Halving {
     direction: Direction,
     /// The segments of all strips, in order.
@@ -122,7 +122,7 @@ impl<T: Real> SharedPass<T> {
         partition.shrink();
         planned.shrink();
         let Planned { tiles, strips, reads, source_reals, target_reals, .. } = planned;
-        // Both parts begin alike in a cache line.
+        // Both parts have the same offset in a cache line.
         let before = source_reals.next_multiple_of(SLOT_ALIGN);
         device.reserve_tile(before + target_reals, rank)?;
         let segments = partition.segments().iter().chain(&reads).map(Segment::bytes).sum();
@@ -259,7 +259,7 @@ struct Planned<T: Real> {
 }
 
 impl<T: Real> Planned<T> {
-    /// Frees room for more: lists are as long as the data and are held by the plan.
+    /// Shrinks the lists, which are as long as the data and are held by the plan.
     fn shrink(&mut self) {
         self.tiles.shrink_to_fit();
         self.strips.shrink_to_fit();
@@ -414,7 +414,7 @@ impl Halving {
     }
 }
 
-/// Transforms a box: `src`, or what is in `dst`, into `dst`.
+/// Transforms a box from `src`, or from `dst` itself, into `dst`.
 fn transform<T: Real>(
     ffts: &Ffts<T>,
     mut src: Option<&[u8]>,

@@ -40,13 +40,13 @@ pub struct MemoryUse {
     pub peers_write: bool,
 }
 
-/// What the operations of a program need of one rank's memory.
+/// The memory that the operations of a program need on one rank.
 #[derive(Debug)]
 pub struct MemoryNeeds {
     /// The use of memory by each operation.
     pub uses: Vec<MemoryUse>,
-    /// Real numbers of each value: before, between and after the operations. Of a split value, the
-    /// first part.
+    /// Real numbers of each value: before, between and after the operations. For a split value, of
+    /// its first part.
     pub reals: Vec<usize>,
     /// Real numbers of the second parts of split values at most.
     pub spare: usize,
@@ -67,7 +67,7 @@ pub(crate) struct PlacedStep {
     pub(crate) window: Option<Place>,
 }
 
-/// What a step does.
+/// The action of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     /// Runs the operation of this number.

@@ -20,12 +20,13 @@ use crate::geometry::exclusive::Exclusive;
 use crate::problem::Memory;
 use crate::redistribute::spill::{BufferSplit, Spill};
 
-/// What candidates differ in.
+/// The properties in which candidates differ.
 #[derive(Debug, Default)]
 pub(crate) struct Candidate {
     /// Whether transforms may run in shared memory.
     pub(crate) shares: bool,
-    /// Whether they also do so if data is moved to another layout afterwards, which saves memory.
+    /// Whether they are also used if data is moved to another layout afterwards, which saves
+    /// memory.
     pub(crate) saves: bool,
     /// Whether real transforms join them.
     pub(crate) halves: bool,
@@ -161,8 +162,8 @@ impl Program<'_> {
         before.map_or(0, |op| op + 1)..=after.map_or(self.ops.len(), |op| value + op)
     }
 
-    /// The cut of all ranks' bricks of a value whose first parts fit into the output. `None` if
-    /// other ranks transform the data, or it comes from the input.
+    /// The cut of all ranks' bricks of a value such that first parts fit into the output. `None` if
+    /// other ranks transform the data, or if it comes from the input.
     fn spill(&self, value: usize) -> Option<Spill> {
         let values = self.between_exchanges(value);
         let (first, last) = (*values.start(), *values.end());

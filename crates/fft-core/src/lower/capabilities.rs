@@ -10,8 +10,8 @@ pub struct Capabilities<'a> {
     pub shares_memory: bool,
     /// Whether this includes the caller's arrays, not only the plan's memory.
     pub exposes_all: bool,
-    /// What devices can do whose library transforms. `None` for hosts, whose operations transform
-    /// what fits into cache while they pack and unpack it.
+    /// The capabilities of devices whose library transforms. `None` for hosts, whose operations
+    /// transform data that fits into cache while they pack and unpack it.
     pub device: Option<&'a DeviceCapabilities>,
 }
 
@@ -39,7 +39,7 @@ impl<'a> Capabilities<'a> {
         Self { shares_memory: false, exposes_all: device.exposes_all, device: Some(device) }
     }
 
-    /// Whether operations transform what fits into cache while they pack and unpack it.
+    /// Whether operations transform data that fits into cache while they pack and unpack it.
     pub(crate) fn fuses_in_cache(&self) -> bool {
         self.device.is_none()
     }

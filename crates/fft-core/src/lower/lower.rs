@@ -12,8 +12,8 @@
 //! unpack   an exchange transforms tiles while it unpacks them
 //! ```
 //!
-//! Candidates (candidate.rs) differ in the rules that are used, and the first that needs the least
-//! memory is taken.
+//! Candidates (candidate.rs) differ in the rules that are used. The first one that needs the least
+//! memory is chosen.
 
 use super::candidate::Candidate;
 use super::capabilities::Capabilities;

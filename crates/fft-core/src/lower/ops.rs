@@ -54,7 +54,8 @@ pub struct ExchangePass<'a> {
     pub(crate) chunking: Option<Chunking>,
     /// Transforms of each chunk before packing.
     pub(crate) fuse_before: Vec<AxisFft>,
-    /// Transforms of each tile after unpacking; on a device, those that load what it moves.
+    /// Transforms of each tile after unpacking; on a device, transforms that load the data it
+    /// moves.
     pub fuse_after: Vec<AxisFft>,
     /// The chunks that copy engines move, on a device.
     pub chunks: Option<Chunks>,
@@ -85,21 +86,21 @@ impl<'a> SharedFft<'a> {
 
 /// One of two transforms along the first two of three axes, `[a][b][c]` in memory.
 ///
-/// The library does all lines of the first axis in one plan, but runs once for each plane for the
-/// second. So the second is transformed first, from `[a][b][c]` to `[b][a][c]`, and then the
-/// first, which loads from there and stores `[a][b][c]`.
+/// The library transforms all lines of the first axis by one plan, but runs once for each plane for
+/// the second axis. So the second is transformed first, from `[a][b][c]` to `[b][a][c]`, and then
+/// the first, which loads the result and stores `[a][b][c]`.
 #[derive(Clone, Debug)]
 pub struct AcrossFft {
     /// Both transforms, in the order of the recipe.
     pub both: Vec<AxisFft>,
-    /// Whether it is the one that comes last.
+    /// Whether it is the last one.
     pub last: bool,
 }
 
 /// Transforms that store their results where the last exchange moves them.
 #[derive(Clone, Debug)]
 pub struct StorePass<'a> {
-    /// The transforms: one, or both of [`AcrossFft`], the last of which stores.
+    /// The transforms: one, or both of [`AcrossFft`]; the last one stores.
     pub ffts: Vec<AxisFft>,
     /// The exchange before them, if they load what it moves.
     pub loads: Option<ExchangePass<'a>>,
@@ -108,7 +109,7 @@ pub struct StorePass<'a> {
 }
 
 impl<'a> StorePass<'a> {
-    /// The way back of the last exchange: what a rank would read in it, it writes.
+    /// The last exchange in reverse: a rank writes the elements that it would read.
     pub fn way_back(&self) -> ExchangePass<'a> {
         let ExchangePass { from, to, .. } = self.exchange;
         ExchangePass { from: to, to: from, ..self.exchange.clone() }

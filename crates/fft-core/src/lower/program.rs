@@ -101,7 +101,7 @@ impl<'a> Program<'a> {
         [self.values[0].node, self.values[self.ops.len()].node]
     }
 
-    /// The number of an exchange among those of both directions.
+    /// The number of an exchange among the exchanges of both directions.
     pub fn message_number(&self, pass: &ExchangePass<'_>) -> usize {
         2 * pass.number + self.direction as usize
     }
@@ -161,14 +161,15 @@ impl<'a> Program<'a> {
                 peers_write: true,
                 ..MemoryUse::default()
             },
-            // Others also write the destination: the output, which all access then.
+            // Other ranks also write the destination, so all of them access the output.
             Op::Store(_) => MemoryUse { peers_read: true, ..MemoryUse::default() },
             Op::Across(_) | Op::CopyOut => MemoryUse::default(),
         };
         self.ops.iter().map(of).collect()
     }
 
-    /// A library transforms complex data in place, and may overwrite half spectra that it reads.
+    /// The library transforms complex data in place, and may overwrite the half spectra that it
+    /// reads.
     fn use_on_device(&self, ffts: &[AxisFft]) -> MemoryUse {
         let resized = ffts[0].resized;
         let halves = ffts.iter().any(|fft| fft.kind == Kind::R2C);
@@ -182,7 +183,7 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// What the operations need of a rank's memory. `exposes_all` is as in [`Capabilities`].
+    /// The memory that the operations need on a rank. `exposes_all` is as in [`Capabilities`].
     ///
     /// [`Capabilities`]: super::Capabilities
     pub fn memory_needs(&self, rank: usize, exposes_all: bool) -> MemoryNeeds {
@@ -196,7 +197,7 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// The operations of a rank with the places of what they read and write, one a line, for a run
+    /// The operations of a rank with the places that they read and write, one per line, for a run
     /// from the input to the output or in place.
     pub fn placed(&self, rank: usize, in_place: bool, exposes_all: bool) -> String {
         let allocation = Allocation::new(&self.memory_needs(rank, exposes_all), in_place);
@@ -233,7 +234,7 @@ impl<'a> Program<'a> {
     }
 }
 
-/// One operation a line.
+/// One operation per line.
 impl fmt::Display for Program<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.texts().join("\n"))
@@ -241,7 +242,7 @@ impl fmt::Display for Program<'_> {
 }
 
 impl Program<'_> {
-    /// What each operation does.
+    /// The text of each operation.
     pub fn texts(&self) -> Vec<String> {
         self.ops.iter().map(|op| self.text(op)).collect()
     }

@@ -1,8 +1,8 @@
 //! Rules that transform in shared memory: in place, across the ranks of a host.
 //!
-//! Between a reshape and one back to the first layout, ranks need not exchange data. Each fetches
-//! lines of the other layout from all ranks' memory into its cache, transforms them, and stores
-//! them where they were. This is one pass over memory instead of three.
+//! Between a reshape and the reshape back to the first layout, ranks need not exchange data. Each
+//! rank fetches lines of the other layout from all ranks' memory into its cache, transforms them,
+//! and stores them where they were. This takes one pass over memory instead of three.
 
 use super::fusion::fit_in_cache;
 use super::lowering::Lowering;
@@ -15,7 +15,7 @@ use crate::recipe::Node;
 impl<'a> Lowering<'a> {
     /// The data that no other rank transforms, if all steps can be shared passes on one layout.
     ///
-    /// This is of use only if the caller's arrays are not shared: the data stays in them.
+    /// This is useful only if the caller's arrays are not shared, because the data stays in them.
     pub(crate) fn exclusive(&self) -> Option<Exclusive> {
         if !self.capabilities.shares_memory || self.capabilities.exposes_all {
             return None;
@@ -48,8 +48,8 @@ impl<'a> Lowering<'a> {
     }
 
     /// Rule **share**: exchanges there and back, and the transforms between them, become shared
-    /// passes. To save memory (`saves`), also if the last exchange leads elsewhere, which then
-    /// follows.
+    /// passes. To save memory (`saves`), this is also done if the last exchange leads to another
+    /// layout; that exchange then follows.
     pub(crate) fn share(&self, ops: Vec<Op<'a>>, saves: bool) -> Vec<Op<'a>> {
         let mut shared = Vec::with_capacity(ops.len());
         let mut rest = &ops[..];
@@ -152,7 +152,7 @@ impl<'a> Lowering<'a> {
         halved
     }
 
-    /// Whether the lines of a real transform fit into cache together with those of a shared pass.
+    /// Whether the lines of a real transform and of a shared pass fit into cache together.
     fn fits(&self, pass: &SharedFft<'_>, fft: &AxisFft) -> bool {
         if fft.kind != Kind::R2C || fft.resized || pass.real.is_some() {
             return false;

@@ -114,7 +114,7 @@ impl Tiling<'_> {
                 false => (1, brick.len(axis)),
             };
             let wanted = (TILE_BYTES / bytes).min(most).max(least).max(1);
-            // Equal parts, as a short one would have short runs.
+            // Equal parts, because a short one would have short runs.
             let near = (brick.len(axis) + wanted / 2) / wanted;
             let fits = (TILE_BYTES + TILE_BYTES / 8) / bytes;
             let parts = near.max(brick.len(axis).div_ceil(fits.max(wanted)));

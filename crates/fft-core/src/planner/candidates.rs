@@ -54,7 +54,7 @@ pub(crate) struct Candidates {
 pub(crate) const INPUT: usize = 0;
 pub(crate) const OUTPUT: usize = 1;
 
-/// Average bytes of a message below which fewer ranks are considered.
+/// Cuts over fewer ranks are considered if messages have fewer bytes than this on average.
 const SMALL: f64 = 65_536.0;
 
 impl Candidates {
@@ -71,7 +71,7 @@ impl Candidates {
             (1..1 << problem.kinds.len()).filter(|whole| whole & goal != 0).collect();
         let kept = tiled || problem.fetches() || !problem.prefers_contiguous();
         if kept {
-            // The later the whole axes, the longer the runs.
+            // The later the whole axes are, the longer are the runs.
             wholes.reverse();
         }
         for whole in wholes {
@@ -121,8 +121,8 @@ pub(crate) fn tiles(policy: &TransportPolicy, ranks: usize) -> Option<usize> {
     }
 }
 
-/// Bytes in cache for transforms along some axes in one pass, with or without [`tiles`]. Blocks
-/// are taken as long as the grid, as bricks differ.
+/// Bytes in cache for transforms along some axes in one pass, with or without [`tiles`]. Blocks are
+/// assumed to be as long as the grid, because bricks differ.
 pub(crate) fn bytes_in_cache(
     grid: &DynGrid,
     order: &PerAxis<usize>,
@@ -210,8 +210,8 @@ impl Lengths {
         Place(self.sets().map(|set| Some(Layout::of_cut(self.grid(set), cut.clone()))).collect())
     }
 
-    /// The layouts of one that is given on the grid before all transforms or after. On another it
-    /// exists if the axes of other lengths are whole.
+    /// The layouts of a layout that is given on the grid before or after all transforms. On another
+    /// grid it exists if all axes whose lengths differ are whole.
     fn place(&self, given: &Layout, after: bool) -> Place {
         let layout = |set: usize| {
             let grid = self.grid(set);
@@ -301,19 +301,20 @@ fn cuts(problem: &Problem, parts: usize, whole: AxisSet) -> Vec<ProcGrid> {
     if parts == problem.input.ranks() {
         return few_of(cuts, axes, parts);
     }
-    // Of fewer ranks, just the cut with the fewest messages.
+    // For fewer ranks, only the cut with the fewest messages.
     cuts.into_iter().min_by_key(|cut| cut.shape().iter().sum::<usize>()).into_iter().collect()
 }
 
 /// Ranks from which on not all cuts are candidates.
 const MANY_RANKS: usize = 1 << 10;
 
-/// The most cuts for each set of whole axes, of which four axes have more sets.
+/// The most cuts for each set of whole axes; with four axes there are more sets.
 fn most_cuts(axes: usize) -> usize {
     if axes > 3 { 6 } else { 24 }
 }
 
-/// Of many cuts into many parts some, evenly chosen, with the first and the last.
+/// If there are many cuts into many parts, some of them, evenly chosen, with the first and the
+/// last.
 fn few_of(cuts: Vec<ProcGrid>, axes: usize, parts: usize) -> Vec<ProcGrid> {
     match parts > MANY_RANKS {
         true => volume::some(cuts.len(), most_cuts(axes)).map(|at| cuts[at]).collect(),

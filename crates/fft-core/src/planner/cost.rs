@@ -9,9 +9,9 @@ use crate::base::cache_sizes::MESSAGE_BYTES;
 use crate::codec::Wire;
 use crate::geometry::Topology;
 pub use crate::lower::device_chunks;
-use crate::problem::{Exchange, FlightCosts, Machine, Messages, Travel};
+use crate::problem::{Exchange, FlightCosts, Machine, Messages, Pattern};
 
-/// Bytes of the numbers whose transforms [`Machine::flops`] is about.
+/// Bytes of the numbers whose transforms [`Machine::flops`] describes.
 const COMPLEX_BYTES: f64 = 16.0;
 /// Bytes copied in the time to locate another run of memory.
 const FOUND_BYTES: f64 = 192.0;
@@ -68,14 +68,14 @@ impl Spent {
 }
 
 impl Machine {
-    /// Whether copy engines that move chunks behind transforms take less time than transforms that
-    /// load their input over the links. Of GPUs of one host, each with `bytes`.
+    /// Whether copy engines that move chunks while transforms run take less time than transforms
+    /// that load their input over the links. For GPUs of one host, each with `bytes`.
     pub fn prefers_chunks(&self, bytes: usize, ranks: usize) -> bool {
         let (chunks, bytes) = (device_chunks(bytes, ranks), bytes as f64);
         let pass = Model::new(self, 1, ranks, ranks).pass(bytes);
         let others = (ranks - 1) as f64 / ranks as f64;
         let link = self.near.latency.value + bytes * others / self.near.bandwidth.value;
-        // Either beside one pass: of the transforms before, or after.
+        // Each overlaps with one pass: of the transforms before it, or after it.
         chunks > 1 && hidden(link, pass, 1.0 / chunks as f64) < hidden(LOADS * link, pass, 0.0)
     }
 }
@@ -147,8 +147,8 @@ impl<'a> Model<'a> {
         flops * self.oversubscription() / self.machine.flops_of(n)
     }
 
-    /// Arithmetic and memory of transforms of length `n`. Their lines may be `longer` than those of
-    /// the data by this factor, or `gathered` with a stride.
+    /// Arithmetic and memory of transforms of length `n`. Their lines may be `longer` than the
+    /// lines of the data by this factor, or `gathered` with a stride.
     pub(crate) fn transform(&self, n: usize, bytes: f64, longer: f64, gathered: bool) -> [f64; 2] {
         let strided = if gathered { self.strided() } else { 1.0 };
         [self.flops(n, longer * bytes), self.memory(2.0 * bytes) * strided + self.launch()]
@@ -170,8 +170,8 @@ impl<'a> Model<'a> {
     }
 
     /// A barrier among ranks of a host.
-    pub fn meeting(&self) -> f64 {
-        self.machine.meeting.value * self.oversubscription()
+    pub fn barrier(&self) -> f64 {
+        self.machine.barrier.value * self.oversubscription()
     }
 
     /// Transfer of this many bytes from every rank to other hosts.
@@ -199,16 +199,16 @@ impl<'a> Model<'a> {
         let traffic = Traffic::new(order);
         let Traffic { far, near, read, packed, .. } = traffic;
         let [encode, decode] = self.codec(wire, far);
-        let travel = exchange.travel();
+        let pattern = exchange.pattern();
         let pieces = match order.chunk {
-            None if travel != Travel::Collective => {
+            None if pattern != Pattern::Collective => {
                 ((load.near_messages + load.far_messages) / 2.0).max(1.0)
             }
             _ => traffic.chunks / traffic.waits,
         };
         let flight = self.flight(order, &traffic);
         if self.is_of_gpus() && far == 0.0 {
-            // A kernel copies what stays on the rank beside the links.
+            // While the links are busy, a kernel copies the data that stays on the rank.
             let own = if read > 0.0 { self.pass(read) } else { 0.0 };
             let pieces = self.device_chunks(load.held * order.element);
             return Spent { pack: 0.0, flight: flight.max(own), unpack: 0.0, pieces };
@@ -216,14 +216,14 @@ impl<'a> Model<'a> {
         let mut pack = if packed > 0.0 { self.memory(near + far + packed) + encode } else { 0.0 };
         let mut unpack = self.pass(read) * self.strided();
         unpack += if packed > 0.0 { self.memory(near + far + packed) + decode } else { 0.0 };
-        let meets = match travel {
-            Travel::Read => load.near > 0.0,
-            // Leaders wait for the ranks of their host, and these for them.
-            Travel::Bundled => load.near + load.far > 0.0,
+        let meets = match pattern {
+            Pattern::Read => load.near > 0.0,
+            // Leaders wait for the ranks of their host, and these wait for the leaders.
+            Pattern::Bundled => load.near + load.far > 0.0,
             _ => false,
         };
         if meets {
-            unpack += 2.0 * self.meeting();
+            unpack += 2.0 * self.barrier();
         }
         if packed > 0.0 {
             pack += self.launch();
@@ -235,7 +235,7 @@ impl<'a> Model<'a> {
         let Order { load, share, exchange, .. } = *order;
         let Traffic { far, near, packed, near_messages, rounds, .. } = *traffic;
         let machine = self.machine;
-        let bundled = exchange.travel() == Travel::Bundled;
+        let bundled = exchange.pattern() == Pattern::Bundled;
         // Bundles are read where they were packed.
         let within_hosts =
             if bundled { 0.0 } else { self.over(&machine.near, near_messages, near, traffic) };
@@ -261,7 +261,7 @@ impl<'a> Model<'a> {
         })
     }
 
-    /// Bundles to and from other hosts for each rank, in place of so many messages.
+    /// Bundles to and from other hosts for each rank, which replace this number of messages.
     fn bundles(&self, far_messages: f64) -> f64 {
         let hosts = (self.hosts as f64 - 1.0).min(far_messages / 2.0);
         (2.0 * hosts / self.ranks_per_host).max(if far_messages > 0.0 { 1.0 } else { 0.0 })
@@ -278,7 +278,8 @@ impl<'a> Model<'a> {
     }
 }
 
-/// What a reshape adds to transforms that run at the same time, with a share of the shorter one.
+/// The time that a reshape adds to transforms that run at the same time: the excess and a share of
+/// the shorter one.
 fn hidden(reshape: f64, transforms: f64, share: f64) -> f64 {
     (reshape - transforms).max(0.0) + share * reshape.min(transforms)
 }
@@ -309,7 +310,7 @@ impl Traffic {
         let chunks = chunk.map_or(1.0, |chunk| (bytes(load.held) / chunk).ceil().max(1.0));
         let rounds = rounds.min(chunks);
         // Puts of a round complete independently; other exchanges wait for each round.
-        let waits = if exchange.travel() == Travel::Put { 1.0 } else { rounds };
+        let waits = if exchange.pattern() == Pattern::Put { 1.0 } else { rounds };
         let near_messages = if direct { 0.0 } else { load.near_messages };
         Self { far, near, near_messages, read, packed: near + far * share, chunks, rounds, waits }
     }

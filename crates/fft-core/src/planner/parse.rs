@@ -37,8 +37,8 @@ impl Recipe {
     /// ```
     ///
     /// # Errors
-    /// Those of [`Recipe::new`]; [`Error::Argument`] for an invalid text, another problem, or a
-    /// step that cannot follow.
+    /// The errors of [`Recipe::new`]; [`Error::Argument`] for an invalid text, another problem, or
+    /// a step that cannot follow.
     pub fn exact(mut problem: Problem, text: &str) -> Result<Self, Error> {
         let text = text.trim();
         let (header, words) = parse(text, problem.kinds.len())?;

@@ -2,8 +2,8 @@
 //!
 //! The first transform after a reshape reads its elements from peers. Adjacent threads should read
 //! adjacent elements, so the contiguous axis stays contiguous. A single transformed axis becomes
-//! the slowest, since a device transforms all its lines at once. Of two strided axes, the device
-//! reorders them itself.
+//! the slowest, because a device transforms all its lines at once. If two strided axes are
+//! transformed, the device reorders them itself.
 
 use crate::geometry::PerAxis;
 use crate::recipe::{Node, Step};

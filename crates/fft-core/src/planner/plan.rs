@@ -13,8 +13,8 @@ const EQUAL: f64 = 0.05;
 impl Recipe {
     /// The cheapest recipe by the cost model ([`crate::cost`]). Deterministic.
     ///
-    /// Of two that take about the same time, the one that sends less to other hosts is chosen. For
-    /// many ranks, bytes have double weight instead.
+    /// If two take about the same time, the one that sends less to other hosts is chosen. For many
+    /// ranks, bytes have double weight instead.
     ///
     /// # Errors
     /// [`Error::TooLarge`]; [`Error::Argument`] for a problem without transforms, an invalid
@@ -26,7 +26,7 @@ impl Recipe {
     /// The cheapest recipe with these layouts between input and output.
     ///
     /// # Errors
-    /// Those of [`Recipe::new`]; [`Error::Argument`] if there is none.
+    /// The errors of [`Recipe::new`]; [`Error::Argument`] if there is none.
     pub fn with_layouts(problem: Problem, layouts: Layouts) -> Result<Self, Error> {
         problem.check()?;
         problem.check_whole_lines()?;
@@ -52,12 +52,13 @@ impl Recipe {
         Ok(chosen)
     }
 
-    /// The layouts in which physical data of a problem is cheapest to take, and spectral data to
-    /// produce: where the first transform finds it, or the last leaves it, on all ranks. Each side
-    /// that is not `anywhere` stays, and the problem's own layouts are among those considered.
+    /// The layouts in which it is cheapest to take physical data of a problem, and to produce
+    /// spectral data: the layouts before the first transform and after the last one, on all ranks.
+    /// Each side that is not `anywhere` stays as it is. The problem's own layouts are considered,
+    /// too.
     ///
     /// # Errors
-    /// Those of [`Recipe::with_layouts`].
+    /// The errors of [`Recipe::with_layouts`].
     pub fn transposed_layouts(
         problem: &Problem,
         layouts: Layouts,

@@ -58,7 +58,7 @@ pub struct BytesMoved {
 /// The predicted time of an operation on the busiest rank.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PredictedOperation {
-    /// What it does, as [`Program`] prints it.
+    /// The operation, as [`Program`] prints it.
     pub text: String,
     /// Seconds by the model.
     pub seconds: f64,
@@ -69,11 +69,11 @@ pub struct PredictedOperation {
 
 impl Recipe {
     /// The predicted cost of the forward transform on the problem's machine. Ranks of one host are
-    /// taken as threads, or, on a machine of GPUs, as ranks with a GPU each, joined by links. Of
-    /// more than 64 ranks, GPUs are taken to move data and transform it one after the other.
+    /// assumed to be threads, or, on a machine of GPUs, to have a GPU each, joined by links. Beyond
+    /// 64 ranks, GPUs are assumed not to move data while they transform.
     ///
     /// Deterministic and without communication. Cost: O(ranks) for each step; on machines of GPUs
-    /// that of [`Recipe::lower`].
+    /// the cost of [`Recipe::lower`].
     pub fn predict(&self) -> Prediction {
         self.predict_on(&self.problem().machine)
     }
@@ -89,8 +89,8 @@ impl Recipe {
         })
     }
 
-    /// What each operation of a direction does, and its predicted time on the problem's machine.
-    /// Bound programs can have others, because ranks may be able to do less than threads can. Empty
+    /// Each operation of a direction, with its predicted time on the problem's machine. Bound
+    /// programs can have other operations, because ranks may be able to do less than threads. Empty
     /// for a plan on devices if the machine has none.
     pub fn predict_operations(&self, direction: Direction) -> Vec<PredictedOperation> {
         let problem = self.problem();
@@ -159,7 +159,7 @@ struct Predictor<'a> {
     /// Whether plans are on a machine's GPUs.
     is_on_devices: bool,
     steps: Vec<Expected>,
-    /// Of each step that is a reshape.
+    /// The volume of each step that is a reshape.
     volumes: Vec<Option<Volume>>,
     /// Seconds of the transforms since the last reshape, on devices.
     before: f64,
@@ -204,7 +204,7 @@ impl Predictor<'_> {
                 far_messages: volume.far_messages,
             };
             if self.all_near {
-                let unpack = self.model.meeting();
+                let unpack = self.model.barrier();
                 expected.spent = Spent { unpack, pieces: 1.0, ..Spent::default() };
                 expected.seconds = unpack;
                 expected.memory = unpack;
@@ -258,7 +258,7 @@ impl Predictor<'_> {
         self.exchange(&stores);
     }
 
-    /// What an exchange adds to the transforms beside it. GPUs do both at the same time.
+    /// The time that an exchange adds to its transforms. GPUs do both at the same time.
     fn beside_transforms(&mut self, pass: &ExchangePass<'_>, seconds: f64) -> f64 {
         let before = std::mem::take(&mut self.before);
         if self.program.capabilities.device.is_none() {
@@ -304,7 +304,7 @@ impl Predictor<'_> {
         let strided = from.layout.order().contiguous() != fft.axis || self.all_near;
         let gathered = strided && self.problem.prefers_contiguous();
         let (n, len) = (self.problem.zero_padded[fft.axis], from.layout.grid().len(fft.axis));
-        // Lines are as long as their transform, whatever there is of them. Half a spectrum stays.
+        // A padded line costs as much as a full one. A half spectrum is not padded.
         let longer = if fft.resized { n as f64 / len as f64 } else { 1.0 };
         let n = if fft.resized { n } else { len };
         self.model.transform(n, most * bytes(self.problem, from), longer, gathered)

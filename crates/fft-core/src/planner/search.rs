@@ -105,14 +105,14 @@ pub(crate) struct Search<'a> {
     /// The axes of the goal whose data is transformed.
     transforms: AxisSet,
     /// By transformed axes, the candidates that exist and, unless they are the output, allow a
-    /// transform: no other is on a cheapest path.
+    /// transform. A cheapest path contains no others.
     targets: Vec<Vec<Target>>,
     /// Whether all ranks share memory.
     all_near: bool,
     policy: TransportPolicy,
     /// See [`tiles`].
     tiles: Option<usize>,
-    /// Whether paths begin, and end, in any layout that all ranks have a part of.
+    /// Whether paths may begin, and end, in any layout in which all ranks have a part.
     anywhere: [bool; 2],
 }
 
@@ -208,7 +208,7 @@ impl<'a> Search<'a> {
             && stays()
             && match self.problem.kinds[axis] {
                 Kind::C2C => complex,
-                // Systems are of modes of all other axes.
+                // Systems belong to modes of all other axes.
                 Kind::Tridiagonal => done | 1 << axis == self.goal,
                 _ => true,
             }
@@ -253,7 +253,7 @@ impl<'a> Search<'a> {
             if self.is_goal(here) {
                 return Some(self.trace(here, &best));
             }
-            // Costs are positive, so no path is found any more that is cheaper than this one.
+            // Costs are positive, so no cheaper path can follow.
             let is_settled = |state: State| {
                 best[self.number(state)].is_some_and(|(cheapest, _)| cheapest < so_far)
             };

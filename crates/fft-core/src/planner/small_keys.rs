@@ -1,13 +1,13 @@
-//! Maps by a few small numbers, in which a search looks up all the time.
+//! Maps with keys of a few small numbers, in which a search looks up very often.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Of keys that nobody chooses to be alike: the default hash, which withstands that, took a quarter
-/// of a search.
+/// The default hash took a quarter of a search, because it withstands keys that are chosen to
+/// collide. Nobody chooses these keys.
 pub(crate) type SmallKeys<K, V> = HashMap<K, V, BuildHasherDefault<Product>>;
 
-/// Products with an odd number, of which the high bits are the best.
+/// Products with an odd number, whose high bits are the best.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Product(u64);
 

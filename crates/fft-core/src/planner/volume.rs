@@ -23,7 +23,7 @@ fn sampled_hosts(hosts: &Topology) -> impl Iterator<Item = usize> {
 /// [`Layout::count`] or [`Layout::touches`].
 pub(crate) type Count = fn(&Layout, &DynBrick) -> usize;
 
-/// The maximum over ranks, and over hosts, in points; of messages, their number.
+/// Maxima over ranks, and over hosts, in points; for messages, their number.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Volume {
     /// Held before or after.

@@ -29,7 +29,7 @@ pub enum Ends {
     NeumannDirichletAtFaces,
     /// 0 at the first end, no slope at the last, at faces: DST-III.
     DirichletNeumannAtFaces,
-    /// Those of the coefficients of tridiagonal systems, which are the caller's.
+    /// The ends are in the caller's coefficients of tridiagonal systems.
     Tridiagonal,
     /// The axis is left alone.
     None,
@@ -66,8 +66,8 @@ impl Ends {
         self.name().ends_with("@faces")
     }
 
-    /// The transform whose waves fulfil them; for periodic ends C2C, of which real data has the
-    /// last axis halved.
+    /// The transform whose waves fulfil them; for periodic ends C2C, with the last axis halved for
+    /// real data.
     pub fn kind(self) -> Kind {
         match self {
             Self::Periodic => Kind::C2C,

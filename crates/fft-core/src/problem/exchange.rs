@@ -1,7 +1,8 @@
 //! Exchanges: the algorithms that carry messages.
 //!
-//! What an exchange is stands in its [`Traits`]. Planning, costs and simulation ask these, so that
-//! a new exchange needs a variant, a name and its traits here, and an implementation in fft-comm.
+//! Each exchange is described by its [`Traits`]. Planning, costs and simulation depend only on
+//! these, so a new exchange needs a variant, a name and its traits here, and an implementation in
+//! fft-comm.
 
 use super::memory::Memory;
 use crate::base::named::{Name, Named, text};
@@ -17,8 +18,8 @@ pub enum Exchange {
     /// [`Exchange::Pipelined`] with one message from all ranks of a host to all ranks of another
     /// for each chunk. Ranks pack it in memory that they share, and unpack it there.
     ///
-    /// [`Exchange::Pipelined`] replaces it with [`Memory::Least`], on devices, and where each rank
-    /// has a host of its own.
+    /// [`Exchange::Pipelined`] replaces it with [`Memory::Least`], on devices, and if each rank has
+    /// a host of its own.
     Hosts,
     /// Non-blocking sends and receives. Each message is sent once packed and unpacked on arrival,
     /// or buffered for a fused unpack. Large data is split into chunks.
@@ -34,8 +35,8 @@ pub enum Exchange {
     KWay(u8),
     /// One-sided puts into a window, in chunks, to other hosts first.
     ///
-    /// All ranks drop such plans in the same order. [`Exchange::Pipelined`] replaces it, with a
-    /// warning, where one-sided communication is not available.
+    /// All ranks must drop such plans in the same order. [`Exchange::Pipelined`] replaces it, with
+    /// a warning, if one-sided communication is not available.
     Ring(Epochs),
 }
 
@@ -51,12 +52,12 @@ pub enum Epochs {
 
 /// How the messages of an exchange reach their receivers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Travel {
+pub enum Pattern {
     /// Each to its receiver, once it is packed.
     Direct,
     /// The same, but ranks of a host read each other's memory.
     Read,
-    /// Together with those of other ranks of the host, between ranks that lead their hosts.
+    /// Together with the messages of other ranks of the host, between ranks that lead their hosts.
     Bundled,
     /// All in one call that ends when they have arrived.
     Collective,
@@ -66,7 +67,7 @@ pub enum Travel {
     Put,
 }
 
-impl Travel {
+impl Pattern {
     /// Whether the messages of a chunk, one for each receiver, complete before the next chunk is
     /// packed.
     pub fn is_collective(self) -> bool {
@@ -85,7 +86,7 @@ impl Travel {
     }
 }
 
-/// Where an exchange is to run.
+/// The conditions under which an exchange is to run.
 pub(crate) struct Setting {
     pub(crate) ranks: usize,
     pub(crate) hosts: usize,
@@ -97,11 +98,12 @@ pub(crate) struct Setting {
     /// Whether ranks can put into each other's memory.
     pub(crate) can_put: bool,
     /// Mean bytes of a message in pencils, where each rank has one for each other rank of its row
-    /// or column. As floating point: the search reports what cannot be counted.
+    /// or column. It is a floating-point number, because the search itself reports sizes that
+    /// cannot be counted.
     pub(crate) message_bytes: f64,
 }
 
-/// Costs of a reshape on the busiest rank, of which exchanges compose the time of their messages.
+/// Costs of a reshape on the busiest rank, from which exchanges compute the time of their messages.
 pub(crate) struct FlightCosts<'a> {
     pub(crate) ranks: f64,
     /// Bytes of all messages as encoded.
@@ -113,21 +115,21 @@ pub(crate) struct FlightCosts<'a> {
     pub(crate) collected: f64,
     /// The latency of the slowest link.
     pub(crate) latency: f64,
-    /// Seconds of a number of messages of these bytes in all, over the slowest link.
+    /// Seconds of this number of messages with these bytes in total, over the slowest link.
     pub(crate) send: &'a dyn Fn(f64, f64) -> f64,
-    /// Seconds of memory accesses of these bytes.
+    /// Seconds of memory accesses to this number of bytes.
     pub(crate) memory: &'a dyn Fn(f64) -> f64,
 }
 
-/// What an exchange is.
+/// The traits of an exchange.
 struct Traits {
     name: Name,
-    travel: Travel,
-    /// Whether data is always cut in chunks, of which one is packed while others are in flight.
+    pattern: Pattern,
+    /// Whether data is always cut in chunks, so that one is packed while others are in flight.
     chunked: bool,
-    /// Where it runs; [`Exchange::Pipelined`] replaces it elsewhere.
+    /// Whether it runs in a setting; if not, [`Exchange::Pipelined`] replaces it.
     runs: fn(&Setting) -> bool,
-    /// Where it may be the fastest, of several ranks.
+    /// Whether it may be the fastest in a setting with several ranks.
     suits: fn(&Setting) -> bool,
     /// Seconds of its messages.
     flight: fn(&FlightCosts<'_>, Exchange) -> f64,
@@ -153,7 +155,7 @@ impl Exchange {
     fn traits(self) -> Traits {
         let plain = Traits {
             name: Name::plain(""),
-            travel: Travel::Direct,
+            pattern: Pattern::Direct,
             chunked: false,
             runs: |_| true,
             suits: |_| true,
@@ -162,14 +164,14 @@ impl Exchange {
         match self {
             Self::Shared => Traits {
                 name: Name::plain("shared"),
-                travel: Travel::Read,
+                pattern: Pattern::Read,
                 chunked: true,
                 runs: |setting| setting.on_hosts,
                 ..plain
             },
             Self::Hosts => Traits {
                 name: Name::plain("hosts"),
-                travel: Travel::Bundled,
+                pattern: Pattern::Bundled,
                 chunked: true,
                 runs: |setting| {
                     setting.on_hosts && setting.shares_hosts && setting.memory == Memory::Ample
@@ -187,13 +189,13 @@ impl Exchange {
             },
             Self::Alltoallv => Traits {
                 name: Name::plain("alltoallv"),
-                travel: Travel::Collective,
+                pattern: Pattern::Collective,
                 flight: |costs, _| costs.direct + costs.collected,
                 ..plain
             },
             Self::KWay(k) => Traits {
                 name: Name::numbered("kway", k, 2..=255),
-                travel: Travel::Forwarded,
+                pattern: Pattern::Forwarded,
                 suits: |setting| setting.message_bytes < SMALL,
                 flight: kway_flight,
                 ..plain
@@ -203,7 +205,7 @@ impl Exchange {
                     Epochs::Fence => "ring",
                     Epochs::Flush => "ring-flush",
                 }),
-                travel: Travel::Put,
+                pattern: Pattern::Put,
                 chunked: true,
                 // A window is memory of the host.
                 runs: |setting| setting.on_hosts,
@@ -214,18 +216,18 @@ impl Exchange {
     }
 
     /// How messages reach their receivers.
-    pub fn travel(self) -> Travel {
-        self.traits().travel
+    pub fn pattern(self) -> Pattern {
+        self.traits().pattern
     }
 
-    /// Whether data is always cut in chunks, of which one is packed while others are in flight.
+    /// Whether data is always cut in chunks, so that one is packed while others are in flight.
     pub fn is_chunked(self) -> bool {
         self.traits().chunked
     }
 
     /// Whether ranks of a host read each other's memory instead of messages.
     pub fn reads_peers(self) -> bool {
-        self.travel() == Travel::Read
+        self.pattern() == Pattern::Read
     }
 
     /// The exchanges that suit a setting, in the order in which ties are broken; the first is the

@@ -3,11 +3,11 @@
 /// Factors of a vector's norm.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Gain {
-    /// Of the vector that shrinks most.
+    /// The factor of the vector that shrinks most.
     pub(crate) least: f64,
     /// Root mean square for independent numbers of equal size, such as rounding errors.
     pub(crate) typical: f64,
-    /// Of the vector that grows most.
+    /// The factor of the vector that grows most.
     pub(crate) most: f64,
 }
 
@@ -27,7 +27,7 @@ impl Gain {
         }
     }
 
-    /// From the norm of `n/2 + 1` frequencies to that of all `n`, most of which occur twice.
+    /// From the norm of `n/2 + 1` frequencies to the norm of all `n`, most of which occur twice.
     pub(crate) fn of_half(n: usize) -> Self {
         let twice = if n > 2 { 2f64.sqrt() } else { 1.0 };
         Self { least: 1.0, typical: (n as f64 / (n / 2 + 1) as f64).sqrt(), most: twice }

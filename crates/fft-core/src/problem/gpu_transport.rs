@@ -12,8 +12,8 @@ use crate::base::named::names;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum GpuTransport {
-    /// CUDA peer access and CUDA IPC between ranks of a host, and messages to other ranks. Those
-    /// messages are sent from device memory where MPI can do that, else through the host.
+    /// CUDA peer access and CUDA IPC between ranks of a host, and messages to other ranks. Messages
+    /// are sent from device memory if MPI can do that, otherwise through the host.
     #[default]
     PeerToPeer,
     /// Messages only, sent from and received into device memory: CUDA-aware MPI.

@@ -1,7 +1,8 @@
 //! Kinds of transforms along an axis.
 //!
-//! What a kind is stands in its [`Traits`]. Other files ask these, so that a new cosine or sine
-//! transform needs a variant, a name and its traits here, and an algorithm for lines in fft-lines.
+//! Each kind is described by its [`Traits`]. Other files depend only on these, so a new cosine or
+//! sine transform needs a variant, a name and its traits here, and an algorithm for lines in
+//! fft-lines.
 
 use std::f64::consts::SQRT_2;
 
@@ -17,7 +18,7 @@ use crate::base::named::names;
 /// The transform along one axis.
 ///
 /// Complex and real-to-complex transforms use `exp(-2πi jk/n)` forward. Cosine and sine transforms
-/// are those of SciPy and FFTW, unscaled: DCT-II is `y[k] = 2 Σ x[j] cos(πk(2j+1)/(2n))`.
+/// are defined as in SciPy and FFTW, unscaled: DCT-II is `y[k] = 2 Σ x[j] cos(πk(2j+1)/(2n))`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// No transform.
@@ -42,8 +43,8 @@ pub enum Kind {
     Dst3,
     /// Sine transform IV; its own inverse.
     Dst4,
-    /// No transform, but whole lines in the spectrum: the axis of tridiagonal systems, of which
-    /// each mode of the other axes has one.
+    /// No transform, but whole lines in the spectrum: the axis of tridiagonal systems, one for each
+    /// mode of the other axes.
     Tridiagonal,
 }
 
@@ -62,18 +63,18 @@ names!(Kind, "kind", {
     Tridiagonal = "tridiagonal",
 });
 
-/// What a kind is, for transforms of `n` points.
+/// The traits of a kind, for transforms of `n` points.
 #[derive(Clone, Copy)]
 struct Traits {
     /// The least number of points.
     least: usize,
-    /// What transforms lines.
+    /// The algorithm for lines.
     lines: Lines,
     /// The kind of the inverse transform, up to scale.
     inverse: Kind,
     /// Points after the forward transform.
     spectral_len: fn(n: usize) -> usize,
-    /// The factor of a forward and an inverse transform together.
+    /// The factor of a forward followed by an inverse transform.
     logical_len: fn(n: usize) -> usize,
     /// The gain of the forward transform, from `n` and the root of the logical length.
     gain: fn(n: f64, root: f64) -> Gain,
@@ -97,7 +98,7 @@ static TRAITS: [Traits; Kind::ALL.len()] = {
     all
 };
 
-/// What transforms lines.
+/// The algorithm for lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lines {
     /// Nothing.
@@ -240,7 +241,7 @@ impl Kind {
         self.traits().lines
     }
 
-    /// The gain of the unscaled transform of `n` points, of whole spectra.
+    /// The gain of the unscaled transform of `n` points, for whole spectra.
     pub(crate) fn gain(self, direction: Direction, n: usize) -> Gain {
         let root = (self.logical_len(n) as f64).sqrt();
         let kind = direction.choose(self, self.undone_by());
@@ -252,8 +253,8 @@ impl Kind {
         (self.traits().mode)(n, index)
     }
 
-    /// The length of an axis of `n` points over their spacing. Ends that are points of the data,
-    /// and those a whole or half a spacing beyond, all count.
+    /// The length of an axis of `n` points, in units of their spacing, up to its ends, whether they
+    /// are points of the data or a half or whole spacing beyond.
     pub(crate) fn intervals(self, n: usize) -> f64 {
         if self.is_real() { self.logical_len(n) as f64 / 2.0 } else { n as f64 }
     }
@@ -277,7 +278,7 @@ impl Kind {
 /// The definition of a transform, as in [`Traits::basis`].
 type Basis = fn(u128, u128, u128) -> Complex<f64>;
 
-/// A Fourier transform, of which the other traits differ in a few points.
+/// A Fourier transform; the other traits differ from it in a few points.
 const fn fourier(kind: Kind, lines: Lines) -> Traits {
     Traits {
         least: 1,

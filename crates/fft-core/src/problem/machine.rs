@@ -35,7 +35,7 @@ pub struct Machine {
     /// Seconds to launch an operation, such as a kernel.
     pub launch: Quantity,
     /// Seconds of a barrier among ranks of a host.
-    pub meeting: Quantity,
+    pub barrier: Quantity,
     /// Operations per second by ascending length `n` of complex double-precision transforms, which
     /// are `5 n log₂ n` operations each. Memory accesses are counted apart.
     pub flops: Vec<Rate>,
@@ -51,7 +51,7 @@ pub struct Machine {
     pub encode: Codecs,
     /// Bytes of decoded data per second.
     pub decode: Codecs,
-    /// How the CPU transforms lines, which no prediction reads.
+    /// How the CPU transforms lines. Predictions do not use it.
     #[serde(default)]
     pub lines: LineCosts,
 }
@@ -147,7 +147,7 @@ impl Machine {
     /// [`Error::Argument`](crate::Error::Argument) with the name and value of a wrong number.
     pub fn check(&self) -> Result<(), crate::Error> {
         for (name, quantity) in self.quantities() {
-            let nil = ["launch", "meeting", "congestion", "latency", "overhead"];
+            let nil = ["launch", "barrier", "congestion", "latency", "overhead"];
             let least =
                 if nil.iter().any(|free| name.ends_with(free)) { 0.0 } else { f64::MIN_POSITIVE };
             if !(quantity.value.is_finite() && quantity.value >= least) {
@@ -189,7 +189,7 @@ impl Machine {
             ("host_memory".into(), &self.host_memory),
             ("strided".into(), &self.strided),
             ("launch".into(), &self.launch),
-            ("meeting".into(), &self.meeting),
+            ("barrier".into(), &self.barrier),
             ("host".into(), &self.host),
             ("congestion".into(), &self.congestion),
         ];
@@ -210,9 +210,9 @@ impl Machine {
 
     /// All numbers, mutable.
     pub fn quantities_mut(&mut self) -> Vec<&mut Quantity> {
-        let Self { cores, memory, host_memory, strided, launch, meeting, host, congestion, .. } =
+        let Self { cores, memory, host_memory, strided, launch, barrier, host, congestion, .. } =
             self;
-        let mut all = vec![cores, memory, host_memory, strided, launch, meeting, host, congestion];
+        let mut all = vec![cores, memory, host_memory, strided, launch, barrier, host, congestion];
         all.extend(self.flops.iter_mut().map(|rate| &mut rate.rate));
         for link in [&mut self.near, &mut self.far] {
             all.extend([&mut link.latency, &mut link.overhead, &mut link.bandwidth]);
@@ -247,7 +247,7 @@ impl Machine {
     }
 }
 
-/// The slowdown of lengths with other prime factors than 2 and 3: assumed.
+/// The slowdown of lengths with prime factors other than 2 and 3. It is assumed.
 fn length_slowdown(n: usize) -> f64 {
     let mut rest = n.max(1);
     let mut factor: f64 = 1.0;
@@ -262,10 +262,9 @@ fn length_slowdown(n: usize) -> f64 {
 
 /// An assumed node of 16 cores.
 ///
-/// Memory and arithmetic are such that transforms of 64³ and 256³ points take the time that they
-/// took on a Xeon, a Zen 3 and a Zen 4 of the 2020s, within a factor of 1.5
-/// (`tests/core_tests/machine.rs`). The arithmetic of longer lines is slower because their data
-/// does not stay in caches.
+/// Memory and arithmetic are chosen so that transforms of 64³ and 256³ points take as long as on a
+/// Xeon, a Zen 3 and a Zen 4 of the 2020s, within a factor of 1.5 (`tests/core_tests/machine.rs`).
+/// The arithmetic of longer lines is slower because their data does not stay in caches.
 impl Default for Machine {
     fn default() -> Self {
         let assumed =
@@ -290,7 +289,7 @@ impl Default for Machine {
             host_memory: assumed(1e11),
             strided: assumed(1.1),
             launch: assumed(0.0),
-            meeting: assumed(5e-6),
+            barrier: assumed(5e-6),
             flops: vec![rate(64, 2.8e10), rate(256, 1.55e10), rate(1 << 20, 5e9)],
             near: messages(1e-6, 5e-7, 4e9),
             far: messages(2e-6, 1e-6, 2.5e9),

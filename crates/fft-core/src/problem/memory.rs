@@ -12,8 +12,8 @@ pub enum Memory {
     /// [`Exchange::Ring`] holds a quarter of a reshape's messages at once. Small data, and data of
     /// many ranks, is held as whole messages.
     ///
-    /// [`Exchange::Shared`] on one host has no messages. It holds what does not fit into the
-    /// output, or a copy of the data where bricks are uneven.
+    /// [`Exchange::Shared`] on one host has no messages. It holds the part of the data that does
+    /// not fit into the output, or a copy of the data if bricks are uneven.
     ///
     /// [`Exchange::KWay`]: crate::Exchange::KWay
     /// [`Exchange::Ring`]: crate::Exchange::Ring
@@ -45,7 +45,7 @@ pub enum Access {
     /// Contiguous lines only; messages are packed from memory: on devices.
     Contiguous,
     /// Lines at any stride as fast as contiguous ones; messages are packed from memory: on devices
-    /// with kernels for columns of these lengths, or where chunks make up for slower columns.
+    /// with kernels for columns of these lengths, or if chunks make up for slower columns.
     Strided,
     /// As [`Access::Contiguous`]; in addition, transforms read their input from peers on the same
     /// host (`planner/peer_read_order.rs`).

@@ -16,7 +16,7 @@ mod turn;
 
 pub use ends::Ends;
 pub(crate) use exchange::FlightCosts;
-pub use exchange::{Epochs, Exchange, Travel};
+pub use exchange::{Epochs, Exchange, Pattern};
 pub(crate) use gain::Gain;
 pub use gpu_transport::GpuTransport;
 pub use kind::Kind;

@@ -30,9 +30,9 @@ pub struct Problem {
     pub forward_scale: Scale,
     /// Scale of the inverse transform.
     pub inverse_scale: Scale,
-    /// The length of the transform along each axis. Beyond the grid of physical data, that is 0.
+    /// The length of the transform along each axis. Physical data is 0 beyond its grid.
     pub zero_padded: PerAxis<usize>,
-    /// The modes that are kept along each axis: those of a transform of this length.
+    /// The modes that are kept along each axis: the modes of a transform of this length.
     pub modes: PerAxis<usize>,
     /// Distribution of physical data.
     pub input: Layout,
@@ -69,11 +69,11 @@ impl Problem {
     ///
     /// Physical data is padded by zeros up to the length of the transform, and the inverse discards
     /// what lies beyond. Spectral data has the lowest frequencies, in the order of a transform of
-    /// as many points. Of an even number of modes below the length, the middle one is 0.
+    /// as many points. If the number of modes is even and below the length, the middle one is 0.
     ///
     /// # Errors
-    /// Those of [`Problem::new`]; [`Error::Argument`] for transforms shorter than the data, more
-    /// modes than points of a transform, and either for cosine and sine transforms.
+    /// The errors of [`Problem::new`]; [`Error::Argument`] for transforms shorter than the data,
+    /// more modes than points of a transform, and either for cosine and sine transforms.
     pub fn resized(
         kinds: impl Into<PerAxis<Kind>>,
         complex: bool,
@@ -234,7 +234,7 @@ impl Problem {
             let expected = "only wire tolerance, or none that loses anything";
             return Err(Error::argument("wire beside a strict tolerance", wire, expected));
         }
-        // Below twice the rounding error nothing is left for the wire.
+        // A tolerance below twice the rounding error leaves nothing for the wire.
         let least = 2.0 * self.rounding();
         if tolerance.value() < least {
             // Rounded up, so that the printed value is accepted.
@@ -266,7 +266,7 @@ impl Problem {
             && host.is_some()
     }
 
-    /// Whether transforms of columns take longer than those of contiguous lines.
+    /// Whether transforms of columns take longer than transforms of contiguous lines.
     pub(crate) fn prefers_contiguous(&self) -> bool {
         self.options.access != Access::Strided
     }
@@ -292,7 +292,7 @@ impl Problem {
         n != self.grid().len(axis) || n != self.modes[axis]
     }
 
-    /// Whether that is so along any axis.
+    /// Whether any axis is resized.
     pub fn is_any_resized(&self) -> bool {
         (0..self.kinds.len()).any(|axis| self.is_resized(axis))
     }
@@ -326,7 +326,7 @@ impl Problem {
     }
 }
 
-/// Whether data of `n` points may have transforms of this length, and so many modes of them.
+/// Checks that data of `n` points may have transforms of this length, and this number of modes.
 fn check_lengths(
     axis: usize,
     kind: Kind,

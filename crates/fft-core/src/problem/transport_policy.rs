@@ -1,6 +1,6 @@
 //! The transport of a problem's messages, derived from options and hosts.
 
-use super::exchange::{Exchange, Setting, Travel};
+use super::exchange::{Exchange, Pattern, Setting};
 use super::memory::{Access, Memory};
 use super::options::TransportOptions;
 use super::problem::Problem;
@@ -9,7 +9,7 @@ use crate::base::cache_sizes::{
 };
 use crate::geometry::Topology;
 
-/// Chunks of a rank's data at most, where hosts send as one.
+/// The most chunks of a rank's data if hosts send as one.
 const MOST_BUNDLES: usize = 16;
 /// Chunks of a rank's data from which on they are streamed.
 const MANY_CHUNKS: usize = 8;
@@ -43,7 +43,7 @@ pub struct TransportPolicy {
     pub tile_bytes: usize,
     /// Maximum rounds of an exchange.
     pub rounds: usize,
-    /// Bytes of a chunk, where its size matters and is not the default.
+    /// Bytes of a chunk, if its size matters and is not the default.
     pub uncommon_chunk: Option<usize>,
 }
 
@@ -69,19 +69,19 @@ impl Sizes {
         let share = problem.grid().points().saturating_mul(point) / ranks;
         let long = LONG_MESSAGE_BYTES.saturating_mul(ranks);
         let long_chunk = problem.options.chunk.max(long);
-        let can = match problem.options.exchange.travel() {
-            Travel::Direct | Travel::Collective | Travel::Forwarded => true,
-            Travel::Read => !setting.shares_hosts,
-            Travel::Bundled | Travel::Put => false,
+        let can = match problem.options.exchange.pattern() {
+            Pattern::Direct | Pattern::Collective | Pattern::Forwarded => true,
+            Pattern::Read => !setting.shares_hosts,
+            Pattern::Bundled | Pattern::Put => false,
         };
         let may_stream = can && setting.memory == Memory::Ample && setting.on_hosts;
         let streams = may_stream && long <= CACHED_CHUNK_BYTES && share / long_chunk >= MANY_CHUNKS;
-        let bundles = executed.travel() == Travel::Bundled && setting.hosts > 1;
+        let bundles = executed.pattern() == Pattern::Bundled && setting.hosts > 1;
         let bundling_hosts = bundles.then_some(setting.hosts);
         Self { ranks, bundling_hosts, share, long_chunk, may_stream, streams }
     }
 
-    /// Bytes of a chunk whose messages have so many bytes on average.
+    /// Bytes of a chunk whose messages have `bytes` bytes on average.
     fn chunk_of_messages(&self, bytes: usize) -> usize {
         match self.bundling_hosts {
             None => bytes.saturating_mul(self.ranks),
@@ -101,7 +101,7 @@ impl Sizes {
             Memory::Ample => given,
             Memory::Least => {
                 let parts =
-                    if problem.options.exchange.travel().is_collective() { 128 } else { 256 };
+                    if problem.options.exchange.pattern().is_collective() { 128 } else { 256 };
                 given.min(self.share / parts).max(1)
             }
         };
@@ -110,7 +110,7 @@ impl Sizes {
 }
 
 impl Problem {
-    /// Where its exchanges run. Cost: O(ranks).
+    /// The setting of its exchanges. Cost: O(ranks).
     pub(crate) fn setting(&self) -> Setting {
         let ranks = self.input.ranks();
         let hosts = Topology::new(&self.hosts, ranks);
@@ -144,16 +144,16 @@ impl TransportPolicy {
     /// The policy of a problem. Cost: O(ranks).
     pub fn of(problem: &Problem) -> Self {
         let (named, setting) = (problem.options.exchange, problem.setting());
-        // Planned as it is named, even on devices, where it does not run.
-        let puts = named.travel() == Travel::Put;
+        // A named exchange is planned as it is, even on devices, where another one runs.
+        let puts = named.pattern() == Pattern::Put;
         let exchange = if puts { named } else { named.executed(&setting) };
         let sizes = Sizes::of(problem, &setting, exchange);
         let least = setting.memory == Memory::Least;
         let all_near = problem.all_near();
         let chunked = named.is_chunked() || least || sizes.streams;
         let (bytes, bundles) = (sizes.chunk_bytes(problem), sizes.bundling_hosts.is_some());
-        let fine = least || named.travel().is_collective() || bundles;
-        // What peers read is transformed in this rank's memory.
+        let fine = least || named.pattern().is_collective() || bundles;
+        // Data that peers read is transformed in this rank's memory.
         let pipelined = chunked && !(named.reads_peers() && setting.shares_hosts);
         let tile_bytes = if least { bytes } else { usize::MAX };
         let matters = (chunked || sizes.may_stream) && !all_near && setting.ranks > 1;
@@ -164,9 +164,9 @@ impl TransportPolicy {
             chunking: chunked.then_some(Chunking { bytes, fine }),
             pipelined: setting.on_hosts && pipelined,
             // Messages that are put can be buffered only until the epoch ends.
-            buffers_all: !least && named.travel() != Travel::Put && !sizes.streams,
+            buffers_all: !least && named.pattern() != Pattern::Put && !sizes.streams,
             tile_bytes,
-            rounds: exchange.travel().rounds(setting.memory),
+            rounds: exchange.pattern().rounds(setting.memory),
             uncommon_chunk: Some(problem.options.chunk)
                 .filter(|chunk| matters && *chunk != TransportOptions::CHUNK),
         }

@@ -16,7 +16,7 @@ pub struct Pass {
     pub direction: Direction,
     /// The length of the transform: physical points along the axis, unless padded.
     pub n: usize,
-    /// Points of physical data and modes of spectral data that are there, if fewer.
+    /// Points of physical data and modes of spectral data, if there are fewer.
     pub resized: Option<[usize; 2]>,
     /// Whether elements are complex before the pass.
     pub complex_before: bool,

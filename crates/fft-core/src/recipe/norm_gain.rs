@@ -1,7 +1,8 @@
 //! Gains of transforms in the l2 norm of data and errors.
 //!
-//! Complex transforms multiply every norm by √n (Parseval), so an error made anywhere is known at
-//! the end. Cosine and sine transforms weight one or two vectors differently, by at most √2.
+//! Complex transforms multiply every norm by √n (Parseval), so the size of an error at the end
+//! follows from its size where it was made. Cosine and sine transforms weight one or two vectors
+//! differently, by at most √2.
 
 use super::recipe::{Node, Step};
 use crate::problem::{Direction, Gain, Problem};

@@ -61,8 +61,8 @@ pub enum Step {
         /// How its messages are carried.
         exchange: Exchange,
     },
-    /// Local transforms along an axis that every rank holds whole. Of kind tridiagonal it only says
-    /// where systems can be solved.
+    /// Local transforms along an axis that every rank holds whole. For the kind tridiagonal nothing
+    /// is transformed: the step marks where systems can be solved.
     Fft {
         /// The axis.
         axis: usize,
@@ -196,7 +196,8 @@ impl fmt::Display for Recipe {
     }
 }
 
-/// Whether the kinds are those of an ordinary real transform: the last axis R2C, the others C2C.
+/// Whether the kinds form an ordinary real transform: R2C along the last axis, C2C along the
+/// others.
 fn plain_r2c(kinds: &[Kind]) -> bool {
     let (last, others) = kinds.split_last().expect("at least one axis");
     *last == Kind::R2C && others.iter().all(|kind| *kind == Kind::C2C)

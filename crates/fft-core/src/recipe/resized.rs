@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::local_fft::Pass;
 use crate::problem::{Direction, Kind};
 
-/// The line of a pass before or after it, and that of a transform of all points and modes.
+/// The line of a pass before or after it, compared with a transform of all points and modes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LineSide {
     /// Elements of the data.

@@ -2,7 +2,7 @@
 
 use crate::geometry::{DynBrick, PerAxis};
 
-/// Messages in the sender's order of axes, where the receiver's differs.
+/// Messages in the sender's order of axes, if the receiver's differs.
 ///
 /// These have whole blocks between two elements that become adjacent. Long messages also qualify if
 /// elements adjacent before are far apart in the receiver's order.

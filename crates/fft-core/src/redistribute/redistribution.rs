@@ -46,9 +46,9 @@ pub struct Redistribution {
 /// The chunks of a rank's brick in sending order, cut along the outermost axis that is not in
 /// `whole`. Fine chunks are cut along further axes.
 ///
-/// The first chunk is the one behind the rank's brick `after` the reshape. Otherwise all ranks
-/// would send their first chunks to the same few receivers. If no chunk is behind it, the order is
-/// that of memory.
+/// The first chunk is the one after the rank's own brick `after` the reshape, because otherwise all
+/// ranks would send their first chunks to the same few receivers. If no chunk comes after it, the
+/// order is the order of memory.
 pub(crate) fn chunks(
     brick: DynBrick,
     after: DynBrick,
@@ -164,7 +164,8 @@ impl Redistribution {
         }
     }
 
-    /// With some messages in the sender's order of axes, so that the receiver transposes them.
+    /// The same with some messages in the sender's order of axes, so that the receiver transposes
+    /// them.
     pub fn transposed_when_read(self, which: TransposedWhenRead) -> Self {
         Self { transposed: Some(which), ..self }
     }

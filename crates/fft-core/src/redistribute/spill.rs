@@ -1,5 +1,5 @@
-//! Bricks that do not fit into the output: most of a brick is there, and the rest is in another
-//! buffer.
+//! Bricks that do not fit into the output: most of a brick is in the output, and the remainder in
+//! another buffer.
 //!
 //! Data alternates between the output and one buffer of the plan. Intermediate data may be larger
 //! than the result: half a spectrum has n + 2 numbers for n. Then bricks are cut in two, across an

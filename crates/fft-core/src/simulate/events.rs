@@ -1,9 +1,9 @@
 //! Discrete-event simulation of the messages of a reshape.
 //!
 //! A message occupies its sender's processor, then ports in sequence, and finally its receiver's
-//! processor. Between hosts the ports are those of the sender, its host, the receiver's host and
-//! the receiver. Within a host they are those of sender and receiver. A message that goes through a
-//! slot occupies none: it is there once it is packed.
+//! processor. Between hosts it uses the ports of the sender, its host, the receiver's host and the
+//! receiver; within a host, the ports of sender and receiver. A message that goes through a slot
+//! uses none: it arrives as soon as it is packed.
 //!
 //! Each port serves messages in order of arrival at its own rate. A message begins at the next port
 //! when that is free. Alone, it takes one latency and the time of the slowest port. The network

@@ -10,7 +10,7 @@ use crate::codec::Wire;
 use crate::geometry::{DynBrick, Layout, Topology};
 use crate::lower::Capabilities;
 use crate::planner::volume::Volume;
-use crate::problem::{Chunking, Direction, Problem, Travel};
+use crate::problem::{Chunking, Direction, Pattern, Problem};
 use crate::recipe::{Node, Recipe, Step};
 use crate::redistribute::redistribution::chunks;
 use crate::redistribute::send_order;
@@ -20,7 +20,7 @@ use crate::redistribute::send_order;
 pub struct Message {
     /// The sending rank.
     pub from: u32,
-    /// The receiving rank, another one.
+    /// The receiving rank, which is not the sender.
     pub to: u32,
     /// The chunk of the sender's brick.
     pub chunk: u32,
@@ -65,8 +65,8 @@ pub struct Schedule {
     slots: bool,
 }
 
-/// A summary of a reshape. Bytes of messages are as encoded. What goes through slots counts as
-/// bytes only, not as messages.
+/// A summary of a reshape. Bytes of messages are as encoded. Messages that go through slots count
+/// only as bytes, not as messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Summary {
     /// Messages of all ranks.
@@ -135,7 +135,7 @@ struct Listing<'a> {
     hosts: &'a Topology,
     from: &'a Node,
     to: &'a Node,
-    travel: Travel,
+    pattern: Pattern,
     /// Whether messages to other hosts are encoded.
     encoded: bool,
     /// Whether ranks of a host read each other's memory.
@@ -195,7 +195,7 @@ impl Listing<'_> {
         let parts = parts.filter(|(_, points)| *points > 0);
         let home = self.hosts.host_of(rank);
         let place = [home, self.hosts.ranks_of(home).partition_point(|other| *other < rank)];
-        let parts: Vec<_> = if self.travel == Travel::Put {
+        let parts: Vec<_> = if self.pattern == Pattern::Put {
             let host = |peer| self.hosts.host_of(peer);
             send_order::by_host(parts, |part| part.0, host, place).collect()
         } else {
@@ -222,7 +222,7 @@ impl Schedule {
         let hosts = Topology::new(&problem.hosts, problem.input.ranks());
         let capabilities = Capabilities::of_threads(problem);
         let program = recipe.lower(Direction::Forward, capabilities);
-        let travel = program.policy.exchange.travel();
+        let pattern = program.policy.exchange.pattern();
         let reshape = |(number, step): (usize, &Step)| {
             let Step::Reshape { wire, .. } = *step else { return None };
             let [from, to] = program.ends(number);
@@ -232,7 +232,7 @@ impl Schedule {
                 hosts: &hosts,
                 from,
                 to,
-                travel,
+                pattern,
                 encoded: wire != Wire::Raw,
                 // Without an exchange, transforms read from peers.
                 direct: pass.is_none_or(|pass| pass.direct),
@@ -241,7 +241,7 @@ impl Schedule {
                 sizes: Sizes::new(problem, from, wire),
             };
             let all = list.messages();
-            Some((number, if travel == Travel::Bundled { all.bundled(&hosts) } else { all }))
+            Some((number, if pattern == Pattern::Bundled { all.bundled(&hosts) } else { all }))
         };
         recipe.steps().iter().enumerate().filter_map(reshape).collect()
     }

@@ -7,4 +7,4 @@ pub(crate) mod simulate;
 
 pub use message_list::{Message, Schedule, Summary};
 pub use order::Order;
-pub use simulate::{Played, Simulation, Simulator};
+pub use simulate::{SimulatedStep, Simulation, Simulator};

@@ -1,6 +1,6 @@
 //! Orders of sending.
 
-use crate::problem::{Exchange, Travel};
+use crate::problem::{Exchange, Pattern};
 
 /// The order in which a rank sends its messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +17,6 @@ pub enum Order {
 impl Order {
     /// The order of an exchange.
     pub fn of(exchange: Exchange) -> Self {
-        if exchange.travel() == Travel::Put { Self::Put } else { Self::Posted }
+        if exchange.pattern() == Pattern::Put { Self::Put } else { Self::Posted }
     }
 }

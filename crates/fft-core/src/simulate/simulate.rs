@@ -1,8 +1,8 @@
 //! Simulation of a recipe on a modelled machine, message by message.
 //!
 //! [`Recipe::predict`] adds up the busiest rank's times. Here every rank has its own clock, and
-//! messages queue at the ports of hosts ([`super::events`]). This shows incast, dependent steps and
-//! load imbalance. Local work has the cost of the model, in proportion to each rank's share.
+//! messages queue at the ports of hosts ([`super::events`]), which shows incast, dependent steps
+//! and load imbalance. Local work has the cost of the model, in proportion to each rank's share.
 
 use std::iter::Sum;
 
@@ -13,15 +13,15 @@ use crate::codec::Wire;
 use crate::geometry::Topology;
 use crate::planner::Expected;
 use crate::planner::cost::Model;
-use crate::problem::{Machine, Travel};
+use crate::problem::{Machine, Pattern};
 use crate::recipe::{Recipe, Step};
 
 /// The simulated times of one step of the recipe, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Played {
+pub struct SimulatedStep {
     /// Between the ends of the step before and of this step on the last rank.
     pub seconds: f64,
-    /// Of a reshape: between its start on the first rank and the arrival of the last message.
+    /// For a reshape: from its start on the first rank to the arrival of the last message.
     pub flight: f64,
 }
 
@@ -29,13 +29,13 @@ pub struct Played {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Simulation {
     /// Each step of the recipe.
-    pub steps: Vec<Played>,
+    pub steps: Vec<SimulatedStep>,
     /// The end on each rank, in seconds.
     pub ranks: Vec<f64>,
     /// The end on the last rank.
     pub seconds: f64,
-    /// Whether the result is rough: of matched steps, or of forwarding exchanges.
-    pub rough: bool,
+    /// Whether the result is approximate, because it is for matched steps or forwarding exchanges.
+    pub approximate: bool,
 }
 
 /// The schedules of a recipe, for any number of simulations.
@@ -52,7 +52,7 @@ pub struct Simulation {
 /// let machine = Machine::default();
 /// let posted = simulator.run(&machine, None);
 /// let pairwise = simulator.run(&machine, Some(Order::Pairwise));
-/// assert!(posted.seconds < pairwise.seconds && !posted.rough && pairwise.rough);
+/// assert!(posted.seconds < pairwise.seconds && !posted.approximate && pairwise.approximate);
 /// # Ok::<(), Error>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -92,39 +92,40 @@ impl<'a> Simulator<'a> {
             clocks: vec![0; ranks],
         };
         let mut steps = Vec::new();
-        let mut rough = false;
+        let mut approximate = false;
         for (number, step) in self.recipe.steps().iter().enumerate() {
             let before = stage.latest();
             let expected = &expected.steps[number];
             let mut flight = 0;
             match *step {
                 Step::Reshape { wire, .. } => {
-                    let travel = policy.exchange.travel();
+                    let pattern = policy.exchange.pattern();
                     let at = self.schedules.partition_point(|(step, _)| *step < number);
                     let order = order.unwrap_or(Order::of(policy.exchange));
-                    rough |= travel == Travel::Forwarded || order == Order::Pairwise;
-                    let like = if order == Order::Put { Travel::Put } else { travel };
+                    approximate |= pattern == Pattern::Forwarded || order == Order::Pairwise;
+                    let like = if order == Order::Put { Pattern::Put } else { pattern };
                     let chunked = policy.chunking.is_some();
                     let rounds = if chunked { like.rounds(problem.options.memory) } else { 1 };
-                    let reshape = Reshape { schedule: &self.schedules[at].1, wire, travel, rounds };
+                    let reshape =
+                        Reshape { schedule: &self.schedules[at].1, wire, pattern, rounds };
                     flight = stage.reshape(&reshape, order, expected);
                 }
                 _ => stage.local(&self.recipe.nodes()[number].layout, expected),
             }
             let seconds = |time: Time| time as f64 * 1e-12;
             let (seconds, flight) = (seconds(stage.latest() - before), seconds(flight));
-            steps.push(Played { seconds, flight });
+            steps.push(SimulatedStep { seconds, flight });
         }
         let seconds = stage.latest() as f64 * 1e-12;
         let ranks = stage.clocks.iter().map(|clock| *clock as f64 * 1e-12).collect();
-        Simulation { steps, ranks, seconds, rough }
+        Simulation { steps, ranks, seconds, approximate }
     }
 }
 
 struct Reshape<'a> {
     schedule: &'a Schedule,
     wire: Wire,
-    travel: Travel,
+    pattern: Pattern,
     rounds: usize,
 }
 
@@ -157,7 +158,7 @@ impl Stage<'_> {
 
     /// A barrier among the ranks of each host, which reach it at these times.
     fn meet(&self, times: &mut [Time]) {
-        let takes = picoseconds(self.model.meeting());
+        let takes = picoseconds(self.model.barrier());
         for host in 0..self.hosts.hosts() {
             let members = self.hosts.ranks_of(host);
             let last = members.iter().map(|rank| times[*rank]).max().unwrap_or(0);
@@ -167,10 +168,10 @@ impl Stage<'_> {
 
     /// Simulates a reshape. Returns the time from the first rank's start to the last arrival.
     fn reshape(&mut self, reshape: &Reshape<'_>, order: Order, expected: &Expected) -> Time {
-        let Reshape { schedule, wire, travel, rounds } = *reshape;
+        let Reshape { schedule, wire, pattern, rounds } = *reshape;
         let shared = (0..schedule.ranks()).any(|rank| schedule.read(rank) > 0);
         // Leaders send once all ranks of their host have packed.
-        let bundles = travel == Travel::Bundled && !schedule.messages().is_empty();
+        let bundles = pattern == Pattern::Bundled && !schedule.messages().is_empty();
         if shared || bundles {
             self.barrier();
         }
@@ -193,7 +194,7 @@ impl Stage<'_> {
         }
         let timeline = match schedule.messages().is_empty() {
             true => Timeline::at(&self.clocks),
-            false => self.exchange(&work, &unpack, order, travel, rounds),
+            false => self.exchange(&work, &unpack, order, pattern, rounds),
         };
         for rank in 0..schedule.ranks() {
             // Local data is moved once everything is packed, while messages are in flight.
@@ -212,15 +213,15 @@ impl Stage<'_> {
         work: &Work<'_>,
         unpack: &[Time],
         order: Order,
-        travel: Travel,
+        pattern: Pattern,
         rounds: usize,
     ) -> Timeline {
-        if travel == Travel::Forwarded {
+        if pattern == Pattern::Forwarded {
             let packed = work.packed(&self.clocks);
             let last = latest(&packed) + picoseconds(work.expected.spent.flight);
             return Timeline { arrived: vec![last; packed.len()], packed, late: 1.0 };
         }
-        let is_collective = travel == Travel::Collective;
+        let is_collective = pattern == Pattern::Collective;
         let mut timeline = match order {
             Order::Put => return self.epochs(work, unpack, rounds),
             Order::Posted if rounds > 1 => self.in_rounds(work, order, rounds),
@@ -229,7 +230,7 @@ impl Stage<'_> {
             }
             _ => self.deliver(work, order, &work.packed(&self.clocks), &|_| 0),
         };
-        if travel == Travel::Bundled {
+        if pattern == Pattern::Bundled {
             // All ranks of a host read what has arrived, and have packed what was sent.
             average_over_hosts(self.hosts, &mut timeline.packed, |sum, count| sum / count as Time);
             self.meet(&mut timeline.arrived);
@@ -305,7 +306,7 @@ struct Timeline {
 }
 
 impl Timeline {
-    /// That of ranks without messages.
+    /// The timeline of ranks without messages.
     fn at(clocks: &[Time]) -> Self {
         Self { packed: clocks.to_vec(), arrived: clocks.to_vec(), late: 1.0 }
     }

@@ -15,7 +15,7 @@ impl Modes {
     /// Applies an operator to an array, and writes the result to another.
     ///
     /// # Errors
-    /// Those of [`Modes::components`]; [`Error::Argument`] for arrays that are not aligned.
+    /// The errors of [`Modes::components`]; [`Error::Argument`] for arrays that are not aligned.
     pub fn apply(&self, operator: Operator, input: &[u8], output: &mut [u8]) -> Result<(), Error> {
         let counts = self.components(operator, [input.len(), output.len()])?;
         self.check_aligned(input)?;
@@ -39,7 +39,7 @@ impl Modes {
     /// Applies an operator within an array.
     ///
     /// # Errors
-    /// Those of [`Modes::components_in_place`]; [`Error::Argument`] for an array that is not
+    /// The errors of [`Modes::components_in_place`]; [`Error::Argument`] for an array that is not
     /// aligned.
     pub fn apply_in_place(&self, operator: Operator, data: &mut [u8]) -> Result<(), Error> {
         let count = self.components_in_place(operator, data.len())?;
@@ -233,7 +233,7 @@ fn last(modes: &Modes) -> &AxisModes {
     &axes[axes.len() - 1]
 }
 
-/// 0 where there is none.
+/// The reciprocal, or 0 for 0.
 fn reciprocal(x: f64) -> f64 {
     if x == 0.0 { 0.0 } else { 1.0 / x }
 }
@@ -328,7 +328,7 @@ fn projection<T: Real, const D: usize>(u: [Pair<T>; D], d: Symbols<T>) -> [Pair<
     std::array::from_fn(|component| difference(u[component], times(along, d[component])))
 }
 
-/// Multiplies the numbers of one array by those of another, or by their conjugates.
+/// Multiplies the numbers of one array by the numbers of another, or by their conjugates.
 fn multiply<T: Real>(by: &[T], data: &mut [T], width: usize, conjugate: bool) {
     if width == 1 {
         data.iter_mut().zip(by).for_each(|(x, by)| *x = *x * *by);

@@ -11,12 +11,12 @@ use crate::base::{Error, Precision};
 use crate::geometry::{Layout, PerAxis};
 use crate::problem::{Kind, Problem};
 
-/// A spectrum: what it was transformed from, and how it is distributed.
+/// A spectrum: the transform that made it, and its distribution.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spectrum {
     /// The transform along each axis.
     pub kinds: PerAxis<Kind>,
-    /// The numbers of modes: those of a transform of so many points.
+    /// The numbers of modes: the lengths of a transform that has as many points.
     pub modes: PerAxis<usize>,
     /// The bricks of all ranks.
     pub layout: Layout,
@@ -38,7 +38,7 @@ impl Spectrum {
         }
     }
 
-    /// Whether it is that of a problem.
+    /// Whether it is the spectrum of a problem.
     pub fn is_of(&self, problem: &Problem) -> bool {
         problem.kinds == self.kinds
             && problem.output == self.layout
@@ -64,8 +64,8 @@ pub struct AxisModes {
     pub axis: usize,
     /// The component of a vector along this axis; none if it is left alone.
     pub component: Option<usize>,
-    /// Wavenumbers, as [`Wavenumbers::k`](super::Wavenumbers), or those of a scheme: their squares
-    /// are minus the second derivative.
+    /// Wavenumbers, as [`Wavenumbers::k`](super::Wavenumbers), or the wavenumbers of a scheme,
+    /// whose squares are minus the second derivative.
     pub k: Vec<f64>,
     /// Wavenumbers for derivatives of odd order, at a staggered point without the phase of half a
     /// cell; 0 for the middle mode of an even number of points, unless it is staggered.
@@ -199,7 +199,7 @@ impl Modes {
         self
     }
 
-    /// What they are the modes of.
+    /// The spectrum that these modes belong to.
     pub fn spectrum(&self) -> &Spectrum {
         &self.spectrum
     }
@@ -243,7 +243,7 @@ impl Modes {
         self.points() * self.width() * self.spectrum.precision.bytes()
     }
 
-    /// Whether an operator can be applied: its components of operand and result.
+    /// Checks that an operator can be applied, and returns its components of operand and result.
     fn check(&self, operator: Operator) -> Result<[usize; 2], Error> {
         operator.check()?;
         let kinds = &self.spectrum.kinds;
@@ -282,8 +282,8 @@ impl Modes {
         operator.components(self.dimensions)
     }
 
-    /// The components of an operator's operand and result, for arrays of these bytes: as many, or
-    /// several times as many.
+    /// The numbers of components of an operator's operand and result in arrays of these sizes: the
+    /// operator's own, or a multiple of them for several operands.
     ///
     /// # Errors
     /// [`Error::Length`] for other arrays; [`Error::Argument`] for axes without derivatives, and
@@ -303,10 +303,10 @@ impl Modes {
         Ok([before, after])
     }
 
-    /// As [`Modes::components`], of an operator within one array.
+    /// As [`Modes::components`], for an operator within one array.
     ///
     /// # Errors
-    /// Those of [`Modes::components`]; [`Error::Argument`] where the result has more or fewer
+    /// The errors of [`Modes::components`]; [`Error::Argument`] where the result has more or fewer
     /// components.
     pub fn components_in_place(&self, operator: Operator, bytes: usize) -> Result<usize, Error> {
         let [before, after] = self.check(operator)?;
@@ -345,7 +345,7 @@ impl Modes {
         }
     }
 
-    /// Whether an array begins where numbers may.
+    /// Checks that an array is aligned for its numbers.
     pub(super) fn check_aligned(&self, array: &[u8]) -> Result<(), Error> {
         let align = self.spectrum.precision.bytes();
         match array.is_empty() || array.as_ptr().align_offset(align) == 0 {

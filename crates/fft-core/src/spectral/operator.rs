@@ -2,7 +2,7 @@
 
 use crate::base::Error;
 
-/// What is done to each mode of a spectrum.
+/// An operation on each mode of a spectrum.
 ///
 /// `∇` is `i·k` with the wavenumbers `k` of the axes that are transformed. Only axes of kind C2C
 /// and R2C have derivatives of first order. These are 0 for the middle mode of an even number of
@@ -20,7 +20,7 @@ pub enum Operator {
     Curl,
     /// `∇²φ`.
     Laplacian,
-    /// Solves `-∇²φ = ρ`. The mean of φ, which is arbitrary, is 0, and that of ρ is ignored.
+    /// Solves `-∇²φ = ρ`. The mean of φ, which is arbitrary, is 0; the mean of ρ is ignored.
     Poisson,
     /// Solves `(s − ∇²)φ = ρ` for this shift `s`. Modes with `s + k² = 0` become 0.
     Helmholtz(f64),
@@ -36,7 +36,7 @@ pub enum Operator {
 }
 
 impl Operator {
-    /// The components of an operand and of the result, in so many dimensions.
+    /// The components of an operand and of the result, in this number of dimensions.
     ///
     /// # Errors
     /// [`Error::Argument`] for a curl in one or four dimensions, and for derivatives in none.
@@ -69,7 +69,7 @@ impl Operator {
         matches!(self, Derivative(_) | Gradient | Divergence | Curl | Project)
     }
 
-    /// Whether its parameter has a meaning.
+    /// Checks that its parameter makes sense.
     pub(super) fn check(self) -> Result<(), Error> {
         let (what, found, least) = match self {
             Self::Helmholtz(shift) => ("shift", shift, f64::MIN),

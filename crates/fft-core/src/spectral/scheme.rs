@@ -6,7 +6,7 @@
 
 use crate::base::named::names;
 
-/// How derivatives along an axis are discretised: which wavenumbers operators use there.
+/// How derivatives along an axis are discretised, which decides the wavenumbers that operators use.
 ///
 /// The number in a name is the order of the error. Staggered schemes have scalars at cells and the
 /// components of vectors at the faces between them: component `i` along the axis is at the face

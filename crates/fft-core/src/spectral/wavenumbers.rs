@@ -16,7 +16,7 @@ pub struct Wavenumbers<const D: usize> {
 }
 
 impl<const D: usize> Wavenumbers<D> {
-    /// Those of a mode, of so many modes along each axis, on a box of these lengths.
+    /// The wavenumbers of a mode, with `shape` modes along the axes of a box of these lengths.
     pub fn new(kinds: [Kind; D], shape: [usize; D], mode: [i64; D], lengths: [f64; D]) -> Self {
         let k = std::array::from_fn(|axis| wavenumber(kinds[axis], mode[axis], lengths[axis]));
         let nyquist = std::array::from_fn(|axis| is_nyquist(kinds[axis], shape[axis], mode[axis]));

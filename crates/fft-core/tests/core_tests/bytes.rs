@@ -1,5 +1,5 @@
-//! Bytes that recipes send over the network, beside the rules of classic libraries: slabs and
-//! pencils.
+//! Bytes that recipes send over the network, compared with the rules of classic libraries: slabs
+//! and pencils.
 
 use crate::tiling::Rng;
 use fft_core::{Brick, Exchange, Grid, Kind, Layout, Precision, Problem, ProcGrid, Recipe, Step};
@@ -51,7 +51,7 @@ enum Bricks {
     Cubic,
     /// All axes whole but one.
     Slabs,
-    /// Of different sizes.
+    /// Bricks of different sizes.
     Irregular,
 }
 
@@ -104,7 +104,7 @@ fn never_more_than_the_classic_rules_and_far_less_from_bricks_to_bricks() {
     assert!(median >= 0.15, "{median:.3} saved in the median of {saved:.3?}");
 }
 
-/// Cuts a brick into so many of different size, the longest axis first.
+/// Cuts a brick into `pieces` bricks of different size, the longest axis first.
 fn bisect(
     brick: Brick<3>,
     pieces: usize,
@@ -117,7 +117,7 @@ fn bisect(
     let axis = (0..3).max_by_key(|axis| brick.len(*axis)).unwrap();
     let left = pieces / 2;
     let n = brick.len(axis);
-    // Up to a tenth beside where the pieces would be equal.
+    // Up to a tenth away from where the pieces would be equal.
     let at = (n * left / pieces + below(n / 5 + 1)).saturating_sub(n / 10).clamp(1, n - 1);
     let (mut a, mut b) = (brick, brick);
     (a.hi[axis], b.lo[axis]) = (brick.lo[axis] + at, brick.lo[axis] + at);

@@ -15,7 +15,7 @@ fn a_recipe_that_is_not_one_is_refused() {
     assert_eq!(read(&format!(" {text}\n")).as_ref(), Ok(&recipe));
     for at in 0..text.len() {
         let damaged = format!("{}{}", &text[..at], &text[at + 1..]);
-        // What is not the recipe may be another one, but must print itself.
+        // A damaged text may be another recipe, but must then print as itself.
         if let Ok(other) = read(&damaged) {
             assert_eq!(other.to_string(), damaged);
             assert_ne!(other, recipe);
@@ -81,7 +81,7 @@ fn what_is_printed_of_layouts_tells_them_apart() {
     let recipe = read(&problem(&even, &even), text).unwrap();
     assert_eq!(recipe.nodes()[1].layout.brick(1), Brick::<2>::EMPTY);
     assert_eq!(recipe.nodes()[1].layout.brick(2), even.brick(1));
-    // What one recipe calls it is nothing to another, of which it is the input.
+    // The name that one recipe uses means nothing to another, whose input it is.
     let spread = &recipe.nodes()[1].layout;
     let recipe = Recipe::new(problem(spread, spread)).unwrap();
     assert!(recipe.to_string().contains("ranks=4 [bricks] "), "{recipe}");

@@ -1,5 +1,5 @@
-//! What is planned for 200 random problems is what was planned before: recipe, prediction, messages
-//! and programs, to the letter.
+//! The plans of 200 random problems do not change: recipe, prediction, messages and programs, to
+//! the letter.
 //!
 //! A change that means to plan otherwise writes the files anew, and shows the difference to whoever
 //! reviews it:
@@ -44,7 +44,7 @@ fn problem<const D: usize>(rng: &mut Rng) -> Problem {
     problem
 }
 
-/// Of numbers that are compared to the sixth digit: libraries of mathematics differ in the last.
+/// Numbers are compared to the sixth digit, because libraries of mathematics differ in the last.
 fn told(prediction: &Prediction) -> String {
     let step = |it: &fft_core::Expected| {
         let (spent, volume) = (it.spent, it.volume);

@@ -75,7 +75,7 @@ fn refused<const D: usize>(grid: Grid<D>, good: &[Brick<D>], rng: &mut Rng) -> C
     Ok(())
 }
 
-/// Whether an error says what is wrong with these bricks.
+/// Whether an error describes the fault of these bricks.
 fn explained<const D: usize>(
     grid: Grid<D>,
     bricks: &[Brick<D>],

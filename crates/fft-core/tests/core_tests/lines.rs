@@ -8,7 +8,7 @@ fn random<T: Real>(n: usize, rng: &mut Rng) -> Vec<T> {
     (0..n).map(|_| T::of(rng.signed())).collect()
 }
 
-/// The first so many numbers of every line.
+/// The first `line.len_out()` numbers of every line.
 fn results<T: Real>(line: &dyn LineFft<T>, tile: &[T]) -> Vec<T> {
     let places = tile.chunks_exact(line.pitch());
     places.flat_map(|place| place[..line.len_out()].to_vec()).collect()

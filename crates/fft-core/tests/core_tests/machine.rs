@@ -1,4 +1,4 @@
-//! The default machine beside the clock: times of this library that benches/records keeps.
+//! The default machine against the clock: times of this library that benches/records keeps.
 //!
 //! CONTRIBUTING.md says when the machine and these times are to be looked at again.
 
@@ -28,7 +28,8 @@ const fn recorded(
     Recorded { record, kind, n, ranks, milliseconds }
 }
 
-/// Those in which nothing else slowed the machine, which the copy of memory beside them shows.
+/// Times of runs in which nothing else slowed the machine, as the copy of memory in the same record
+/// shows.
 const TIMES: [Recorded; 24] = [
     recorded("Xeon, 2026-11-24-826119", C2C, 256, 1, 149.5),
     recorded("Xeon, 2026-11-24-826119", C2C, 256, 2, 79.0),

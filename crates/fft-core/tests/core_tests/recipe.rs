@@ -1,4 +1,4 @@
-//! Recipes: what is planned for a few problems, to the letter, and what is true of every plan.
+//! Recipes: the plans of a few problems, to the letter, and properties of every plan.
 
 use Kind::{C2C, Dct2, Dct3, Dst1, Dst4, R2C};
 use fft_core::{

@@ -1,4 +1,4 @@
-//! What is true of every recipe of random problems.
+//! Properties of every recipe, for random problems.
 
 use std::sync::Arc;
 
@@ -170,7 +170,7 @@ fn steps_of(program: &Program<'_>) -> (Vec<Step>, f64) {
             DeviceOp::Across(_) => {}
             DeviceOp::Exchange(pass) => {
                 steps.push(exchange(pass));
-                // Of two transforms across, the last has both.
+                // If there are two transforms across, the last one has both.
                 let is_first_of_two = match ops.peek() {
                     Some(DeviceOp::Across(_)) => true,
                     Some(DeviceOp::Store(store)) => store.loads.is_none(),

@@ -83,7 +83,7 @@ fn a_schedule_is_told_in_a_few_numbers() {
     assert_eq!([told.min, told.median, told.max], [message; 3]);
     assert_eq!([told.own, told.near, told.far], [16, 16 * 3, 16 * 12].map(|it| it * message));
     assert_eq!((told.host_most, told.host_mean), (48 * message, 48.0 * message as f64));
-    // In rotation each rank is one sender's target, and a host that of as many as it has ranks.
+    // In rotation each rank receives from one sender, and a host from as many as it has ranks.
     assert_eq!((told.incast, told.host_incast), (1, 4));
 }
 
@@ -122,7 +122,7 @@ fn a_simulated_transform_is_all_of_its_parts_and_never_faster_than_the_network()
                 simulator.schedules().iter().map(|(_, it)| it.summary().host_most).sum();
             let forwards = matches!(exchange, Exchange::KWay(_));
             assert!(forwards || found.seconds > bytes as f64 / machine.host.value);
-            assert_eq!(found.rough, forwards);
+            assert_eq!(found.approximate, forwards);
             assert!(found.seconds > 0.3 * recipe.predict().seconds, "{recipe}");
             assert!(found.seconds < 3.0 * recipe.predict().seconds, "{recipe}");
         }
@@ -138,7 +138,7 @@ fn order_and_machine_make_a_difference() {
     let machine = Arc::clone(&recipe.problem().machine);
     let seconds = |order| simulator.run(&machine, Some(order)).seconds;
     let posted = seconds(Order::Posted);
-    assert!(simulator.run(&machine, Some(Order::Pairwise)).rough);
+    assert!(simulator.run(&machine, Some(Order::Pairwise)).approximate);
     assert!(posted < seconds(Order::Pairwise));
     let mut faster = Machine::clone(&machine);
     faster.host.value *= 2.0;
@@ -170,7 +170,7 @@ fn in_least_memory_every_round_is_waited_for() {
             let [played, expected] =
                 [simulator.run(&machine, None).seconds, recipe.predict_on(&machine).seconds];
             assert!((played / rounds - 1.0).abs() < 0.01, "{exchange} {memory}: {played} {rounds}");
-            // It does not know that chunks are of whole planes.
+            // The prediction does not account for chunks being whole planes.
             let known = (0.99..1.5).contains(&(expected / rounds));
             assert!(known, "{exchange} {memory}: {expected} {rounds}");
         }

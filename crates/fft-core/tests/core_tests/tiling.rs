@@ -66,7 +66,7 @@ pub(crate) fn tiling<const D: usize>(grid: Grid<D>, ranks: usize, rng: &mut Rng)
     bricks
 }
 
-/// Cuts a brick into so many pieces, each of at least one point.
+/// Cuts a brick into `pieces` pieces, each of at least one point.
 fn split<const D: usize>(brick: Brick<D>, pieces: usize, rng: &mut Rng, found: &mut Vec<Brick<D>>) {
     if pieces == 1 {
         return found.push(brick);

@@ -9,7 +9,7 @@ use super::boxes::Items;
 use super::records::BatchRecord;
 use crate::base::{GpuError, tried};
 
-/// Uploads numbers; at least one, as the device has no empty arrays.
+/// Uploads numbers; at least one, because the device has no empty arrays.
 pub(crate) fn upload<N: DeviceRepr + Pod>(
     stream: &Arc<CudaStream>,
     numbers: &[N],
@@ -45,7 +45,7 @@ pub(crate) struct Batch {
 
 impl Batch {
     /// Uploads items and their tiles, which read and write only within the reaches. Launches check
-    /// buffers against the reaches alone.
+    /// buffers only against the reaches.
     pub(crate) fn new<I: Pod>(
         stream: &Arc<CudaStream>,
         all: &Items<I>,

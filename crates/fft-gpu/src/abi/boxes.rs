@@ -16,7 +16,7 @@ pub(crate) struct BoxSide {
     pub(super) row: u32,
 }
 
-/// A box and its tiling: `Box` of the kernels, which says what the fields mean.
+/// A box and its tiling: `Box` of the kernels, where the fields are explained.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct TiledBox {
@@ -108,8 +108,8 @@ impl TiledBox {
         self.log_rows > 0
     }
 
-    /// The place of a tile in the source. Where a quantum spans rows, tiles begin anywhere along
-    /// the axes that they cover whole. These axes are left out.
+    /// The place of a tile in the source. If a quantum spans rows, tiles begin anywhere along the
+    /// axes that they cover whole. These axes are left out.
     pub(crate) fn source_of(&self, tile: &TileRecord) -> u64 {
         self.place_of(&self.from, tile, if self.skew > 0 { tile.cols } else { 0 })
     }

@@ -9,12 +9,12 @@ use super::form::{ALIGN, Form};
 use super::message::MessageRecord;
 use crate::base::GpuError;
 
-/// A message: the box of the array that it is of, and its place.
+/// A message: the box of the array that it contains, and its place.
 #[derive(Clone, Copy, Debug)]
 pub struct PlacedTransfer<'a> {
     /// The box, as [`fft_core::Codec::pack`] or [`fft_core::Codec::unpack`] takes it.
     pub transfer: &'a Transfer,
-    /// The first byte in the memory of messages: a multiple of 8, or of 16 where the message may be
+    /// The first byte in the memory of messages: a multiple of 8, or of 16 if the message may be
     /// raw. It has as many bytes as [`fft_core::Codec::fixed`] or [`fft_core::Codec::bound`] says.
     pub place: usize,
 }
@@ -32,7 +32,7 @@ pub(crate) enum RawMessages {
 }
 
 impl RawMessages {
-    /// The answer that holds for any step.
+    /// The value that holds for any step.
     pub(crate) fn of(form: &Form, messages: &[MessageRecord]) -> Self {
         let some = form.varies() || messages.iter().any(MessageRecord::never_shrinks);
         if some { Self::Some } else { Self::None }
@@ -45,8 +45,8 @@ impl RawMessages {
     }
 }
 
-/// Messages and their tiles, listed along the array. Encoders list tiles by number where tiles have
-/// rows, which is faster, and for `tolerance`, where each tile waits for those before it.
+/// Messages and their tiles, listed along the array. Encoders list tiles by number if tiles have
+/// rows, which is faster, and for `tolerance`, because each tile waits for the ones before it.
 pub(crate) fn messages(
     form: &Form,
     parts: &[PlacedTransfer<'_>],
@@ -89,9 +89,10 @@ pub(crate) struct DecodeBuffers {
     pub(crate) batch: Batch,
     pub(crate) states: CudaSlice<u8>,
     pub(crate) queue: CudaSlice<u64>,
-    /// Of `tolerance`: where the codes of each tile begin.
+    /// For `tolerance`: where the codes of each tile begin.
     pub(crate) begins: CudaSlice<u64>,
-    /// And of each group of elements, where tiles are not all runs of their messages.
+    /// Where the codes of each group of elements begin, if not all tiles are runs of their
+    /// messages.
     pub(crate) groups: Option<CudaSlice<u32>>,
     /// Bytes of each message.
     pub(crate) lengths: CudaSlice<u64>,

@@ -30,7 +30,7 @@ pub(crate) struct ColumnKernel {
 
 impl ColumnKernel {
     /// The kernel whose blocks take `row_bytes` of neighbouring columns; `None` for lengths with
-    /// large prime factors, and for more than so many bytes of shared memory.
+    /// large prime factors, and if it needs more than `shared_bytes` of shared memory.
     pub(crate) fn new(
         n: usize,
         row_bytes: usize,
@@ -65,7 +65,7 @@ impl ColumnKernel {
         (0..self.n).map(root).collect()
     }
 
-    /// The source, with all that it is compiled for.
+    /// The source, with all the parameters that it is compiled for.
     pub(crate) fn source(&self) -> String {
         let Self { n, lanes, columns, .. } = self;
         let real = match self.precision {

@@ -40,7 +40,7 @@ impl TiledCopies {
         let filled = moves.iter().filter(|one| one.transfer.elements() > 0);
         let mut placements: Vec<_> =
             filled.map(|one| Placement::new(one.transfer, one.from, one.to)).collect();
-        // Contiguous elements are copied as one, of 16 bytes where all boxes have such.
+        // Contiguous elements are copied as one, of 16 bytes if all boxes allow it.
         let joins = |many: &usize| placements.iter().all(|placement| placement.joins(*many));
         let many =
             [4, 2].into_iter().filter(|many| many * element_bytes <= 16).find(joins).unwrap_or(1);
@@ -87,8 +87,8 @@ mod tests {
 
     const SHAPE: [usize; 3] = [8, 64, 256];
 
-    /// Copies of quarters of an array along an axis, from this one on: into messages one behind the
-    /// other, of this order, or back.
+    /// Copies of quarters of an array along an axis, from this one on: into messages one after the
+    /// other, in this order, or back.
     fn quarters((axis, first): (usize, usize), order: [usize; 3], unpacks: bool) -> TiledCopies {
         let whole = Placed::new(Brick { lo: [0; 3], hi: SHAPE }, [0, 1, 2], 1);
         let (many, each) = (SHAPE.iter().product::<usize>() / 4, SHAPE[axis] / 4);
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn what_comes_from_several_arrays_is_listed_in_a_circle() {
-        // The first copy is of the third quarter of what is written.
+        // The first copy writes the third quarter.
         let TiledCopies { all, .. } = quarters((0, 2), [0, 1, 2], true).into_one();
         let each = all.tiles.len() / 4;
         let found: Vec<u32> = all.tiles.iter().map(|tile| tile.item).collect();

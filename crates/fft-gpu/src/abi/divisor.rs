@@ -1,4 +1,4 @@
-//! Division by a number that is known beforehand.
+//! Division by a number that is fixed in advance.
 
 use bytemuck::{Pod, Zeroable};
 

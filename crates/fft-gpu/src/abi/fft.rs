@@ -48,7 +48,7 @@ impl<const D: usize> Fft<D> {
         Self { n, batch, input: None, output: None }
     }
 
-    /// The same as cuFFT is given it.
+    /// The same as arguments of cuFFT.
     pub(crate) fn many(&self, run: FftRun) -> Result<Many<D>, GpuError> {
         const { assert!(D >= 1 && D <= 3, "cuFFT transforms along 1 to 3 axes") };
         let Self { n, batch, .. } = *self;
@@ -77,7 +77,7 @@ impl<const D: usize> Fft<D> {
 }
 
 impl Fft<1> {
-    /// Transforms along the first axis of an array of so many columns.
+    /// Transforms along the first axis of an array with `columns` columns.
     pub fn columns(n: usize, columns: usize) -> Self {
         let side = Some(Spread { embed: [n], stride: columns, distance: 1 });
         Self { n: [n], batch: columns, input: side, output: side }

@@ -23,10 +23,10 @@ const WIDTH_BITS: usize = 6;
 
 /// Which messages of [`Wire::Tolerance`] the reader should transpose, by bytes of an element.
 ///
-/// Its codes vary in length, so that the writer knows where a second row of a tile begins only
-/// after all of the first. The reader knows all places. Only short rows are transposed by the
-/// writer. Where rows have no whole blocks, most blocks are decoded twice; for elements of 16 bytes
-/// that costs more than it saves.
+/// Its codes vary in length, so the writer can place the second row of a tile only after all of the
+/// first, whereas the reader can compute all places. Only short rows are transposed by the writer.
+/// If rows have no whole blocks, most blocks are decoded twice; for elements of 16 bytes that costs
+/// more than it saves.
 pub const fn transposed_when_read(element: usize) -> TransposedWhenRead {
     let short = if element < 16 { SHORT } else { usize::MAX };
     TransposedWhenRead { block: BLOCK, short, few: few(element) }
@@ -84,7 +84,7 @@ impl Form {
         }
     }
 
-    /// Of `bits`: one over the largest integer, or for few bits over the clipping bound.
+    /// For `bits`: one over the largest integer, or for few bits over the clipping bound.
     pub(crate) fn part(&self) -> f64 {
         match self.wire {
             Wire::Bits(bits) => {
@@ -112,8 +112,8 @@ impl Form {
         elements * self.element_bytes()
     }
 
-    /// The smallest and the largest length of a message; equal unless it varies. Any between may
-    /// be.
+    /// The smallest and the largest length of a message; equal unless it varies. Any length in
+    /// between is possible.
     pub(crate) fn lengths(&self, elements: usize) -> (usize, usize) {
         let raw = self.raw(elements);
         let least = raw.min(HEADER + self.fixed(elements));
@@ -149,12 +149,12 @@ impl Form {
         self.filled(elements).next_multiple_of(8) + self.blocks(elements) * code_bits * BLOCK / 8
     }
 
-    /// The alignment of a message: that of codes, or of raw numbers where it may be raw.
+    /// The alignment of a message: the alignment of codes, or of raw numbers if it may be raw.
     fn align(&self, elements: usize) -> usize {
         if self.lengths(elements).1 == self.raw(elements) { ALIGN } else { HEADER }
     }
 
-    /// The first place from this byte on where the codes of a message begin a line of memory. A
+    /// The first place from this byte on at which the codes of a message begin a line of memory. A
     /// message that may be raw is 8 bytes off.
     pub(crate) fn place(&self, elements: usize, from: usize) -> usize {
         let (before, align) =
@@ -192,7 +192,7 @@ impl Form {
         let elements = part.elements();
         GpuError::aligned("the place of a message", place as u64, self.align(elements))?;
         let placement = Placement::new(part, 0, 0);
-        // Kernels know the array as the source.
+        // Kernels treat the array as the source.
         let placement = if sends { placement } else { placement.reversed() };
         let tiled = placement.tiled(&self.rules(sends), item, tiles)?;
         let kind = self.width << 4 | self.precision.bytes();

@@ -7,7 +7,7 @@ use super::boxes::TiledBox;
 
 pub(super) const HEADER: usize = 8;
 
-/// `Message` of the kernels, which says what the fields mean.
+/// `Message` of the kernels, where the fields are explained.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct MessageRecord {

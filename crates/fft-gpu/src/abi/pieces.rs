@@ -1,6 +1,6 @@
 //! An array in pieces that lie in several ranks' memory: the table of `kernels/pieces.cuh`.
 //!
-//! Transforms load or store elements where the table says.
+//! Transforms load or store elements at the places in the table.
 
 use bytemuck::{Pod, Zeroable};
 use fft_core::{LocalReadBox, PieceGrid};
@@ -50,7 +50,8 @@ pub(crate) enum Cuts {
 /// The table, and the owners of its pieces.
 pub(crate) struct Pieces {
     table: Table,
-    /// For each piece, its owner and the byte there that the array's first element would have.
+    /// For each piece, its owner and the byte at which the array's first element would be in the
+    /// owner's memory.
     origins: Vec<(usize, u64)>,
     /// Bytes of each rank's memory that are accessed.
     pub(crate) reaches: Vec<usize>,
@@ -61,8 +62,8 @@ pub(crate) struct Pieces {
 }
 
 impl Pieces {
-    /// The table of elements of `element` bytes, multiplied by a factor. `None` where the pieces
-    /// form no grid with so few cuts, or the array has more than three axes or too many elements.
+    /// The table of elements of `element` bytes, multiplied by a factor. `None` if the pieces form
+    /// no grid with few enough cuts, or if the array has more than three axes or too many elements.
     pub(crate) fn new(
         pieces: &[LocalReadBox],
         ranks: usize,
@@ -157,7 +158,7 @@ mod tests {
     use super::*;
     use fft_core::{Grid, Layout, Link, Node, ProcGrid, Redistribution, Transfer};
 
-    /// Memories so far apart that no place is in two of them.
+    /// The distance of memories, so large that no place is in two of them.
     const APART: u64 = 1 << 40;
 
     /// Compares with the transfers of the same reshape, for all ranks; how many have a table.

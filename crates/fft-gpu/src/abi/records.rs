@@ -35,7 +35,7 @@ impl QueueRecord {
         (tiles + 1).next_multiple_of(2)
     }
 
-    /// The queue of so many tiles, in memory of [`queue_words`].
+    /// The queue of `tiles` tiles, in memory of [`queue_words`].
     pub(crate) fn of(tiles: usize, words: u64) -> Self {
         Self { words, series: words + (size_of::<u64>() * Self::series(tiles)) as u64 }
     }
@@ -107,7 +107,7 @@ impl PartRecord {
     }
 }
 
-/// `Lines` of `kernels/trig.cu`, which says what the fields mean; `kind` is the type.
+/// `Lines` of `kernels/trig.cu`, where the fields are explained; `kind` is the type.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct LinesRecord {

@@ -31,7 +31,7 @@ pub(crate) const SHORT: usize = 128;
 // Rows of a skewed tile are lines of 128 bytes: `Skewed::LINE` of `kernels/columns.cuh`.
 const _: () = assert!(TILE_BYTES / SHORT == 128 && 2 * SHORT <= PLACES);
 
-/// Which tiles a kernel supports besides those of one row.
+/// Which tiles a kernel supports in addition to tiles of one row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Rows {
     One,
@@ -39,7 +39,7 @@ pub(crate) enum Rows {
     Folded,
     /// Any; a quantum that spans rows is in one tile.
     Once,
-    /// Any; a quantum that spans rows is in every tile that has some of it.
+    /// Any; a quantum that spans rows is in every tile that has a part of it.
     Twice,
 }
 
@@ -50,7 +50,7 @@ enum Cutting {
     Run,
     /// Runs that span at most `height` rows along `axis`.
     Folded { axis: usize, height: usize },
-    /// Tiles of `rows` rows along `axis`; `skew` is the quantum less one where rows cut it, or 0.
+    /// Tiles of `rows` rows along `axis`; `skew` is the quantum less one if rows cut it, or 0.
     Rows { axis: usize, rows: usize, skew: usize },
 }
 
@@ -69,7 +69,7 @@ impl TileRules {
     }
 }
 
-/// The most rows that are not cut where they cut a quantum: most of a tile would be empty.
+/// The most rows that are not cut if they cut a quantum, because most of a tile would be empty.
 pub(crate) const fn few(bytes: usize) -> usize {
     TILE_BYTES / bytes / SHORT / 2
 }
@@ -175,7 +175,7 @@ impl Placement {
             return Some(Cutting::Rows { axis, rows, skew: 0 });
         }
         let rows = tile / SHORT;
-        // Where quanta are read twice, a row of a tile has one quantum less.
+        // If quanta are read twice, a row of a tile has one quantum less.
         let most = if rules.rows == Rows::Twice { SHORT / 2 } else { SHORT };
         let cut = pitch > SHORT && rules.quantum <= most && self.shape[axis] > few(rules.bytes);
         cut.then_some(Cutting::Rows { axis, rows, skew: rules.quantum - 1 })
@@ -257,7 +257,7 @@ impl<'p> TileCut<'p> {
         Self { placement, axis, along, log_rows, skew, height, rows, pitch, cols, step, whole }
     }
 
-    /// Elements of a row of the box, also where tiles are folded over rows.
+    /// Elements of a row of the box, also if tiles are folded over rows.
     fn length(&self) -> usize {
         self.along.map_or(self.pitch, |axis| self.placement.pitch(axis))
     }
@@ -314,7 +314,7 @@ impl<'p> TileCut<'p> {
         })
     }
 
-    /// The place of a row on a side; of the end, that of the next row.
+    /// The place of a row on a side; for the end, the place of the next row.
     fn place(&self, view: &View, outer: usize, row: usize) -> u64 {
         let (mut rest, mut at) = (outer + row / self.rows, 0);
         for d in (0..self.axis.unwrap_or(0)).rev() {
@@ -334,7 +334,7 @@ impl<'p> TileCut<'p> {
             let (outer, start) = (n / down / across, n / down % across * step);
             let row = (n % down) << self.log_rows;
             let (element, high) = ((outer * rows + row) * pitch + start, (rows - row).min(high));
-            // Skewed tiles go on in the row behind their last one.
+            // Skewed tiles continue in the row after their last one.
             let (to, behind) =
                 if self.skew == 0 { (&placement.to, 0) } else { (&placement.from, high) };
             tiles.push(TileRecord {

@@ -6,7 +6,7 @@ use cudarc::driver::DriverError;
 use cudarc::driver::sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY;
 use fft_core::{BadMessage, Error, Wire};
 
-/// Why there is no device to compute on.
+/// The reason why there is no device to compute on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NoGpu {
@@ -16,7 +16,7 @@ pub enum NoGpu {
     /// The driver finds no such device, or cannot use it.
     #[error("CUDA device {ordinal}: {why}")]
     NoDevice {
-        /// The device that was asked for.
+        /// The device that was requested.
         ordinal: usize,
         /// The driver's error.
         why: String,
@@ -28,7 +28,7 @@ pub enum NoGpu {
         found.1
     )]
     TooOld {
-        /// The device that was asked for.
+        /// The device that was requested.
         ordinal: usize,
         /// Its compute capability.
         found: (i32, i32),
@@ -57,7 +57,7 @@ pub enum GpuError {
     /// The device, or the host for pinned memory, is out of memory.
     #[error("no {bytes} bytes of memory: {why}")]
     Memory {
-        /// Bytes asked for.
+        /// The bytes that were requested.
         bytes: usize,
         /// The driver's error.
         why: String,
@@ -93,13 +93,13 @@ pub enum GpuError {
     Message {
         /// Its number in the batch.
         index: usize,
-        /// What is wrong with it.
+        /// The fault of the message.
         why: BadMessage,
     },
 }
 
 impl GpuError {
-    /// The error of an allocation of so many bytes: out of memory, or an earlier failure.
+    /// The error of an allocation of `bytes` bytes: out of memory, or an earlier failure.
     pub fn allocating(bytes: usize, why: DriverError) -> Self {
         let name = format!("{:?}", why.0);
         match why.0 {
@@ -116,7 +116,7 @@ impl GpuError {
         Self::Argument { what, found: found.to_string(), expected: expected.to_string() }
     }
 
-    /// Fails where `found` is more than `most`.
+    /// Fails if `found` is more than `most`.
     pub(crate) fn at_most(what: &'static str, found: usize, most: usize) -> Result<(), Self> {
         match found <= most {
             true => Ok(()),
@@ -124,7 +124,7 @@ impl GpuError {
         }
     }
 
-    /// Fails where `found` is less than `expected` bytes.
+    /// Fails if `found` is less than `expected` bytes.
     pub(crate) fn at_least(what: &'static str, found: usize, expected: usize) -> Result<(), Self> {
         match found >= expected {
             true => Ok(()),
@@ -132,7 +132,7 @@ impl GpuError {
         }
     }
 
-    /// Fails where an address is no multiple of `align`.
+    /// Fails if an address is not a multiple of `align`.
     pub(crate) fn aligned(what: &'static str, at: u64, align: usize) -> Result<(), Self> {
         match at.is_multiple_of(align as u64) {
             true => Ok(()),

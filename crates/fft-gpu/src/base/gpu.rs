@@ -58,7 +58,7 @@ impl Gpu {
         self.context.new_stream().map_err(tried("making a stream"))
     }
 
-    /// What is loaded, compiled and measured.
+    /// The kernels that are loaded and compiled, and the measurements of this device.
     pub(crate) fn modules(&self) -> &Modules {
         &self.modules
     }

@@ -41,7 +41,7 @@ pub(crate) enum Source {
 #[derive(Clone, Copy)]
 pub(crate) struct DeviceLimits {
     multiprocessors: u32,
-    /// The most shared memory of a block, in bytes, where a kernel opts in.
+    /// The most shared memory of a block, in bytes, if a kernel opts in.
     shared_bytes: u32,
     /// Whether the memory bandwidth of each multiprocessor is low, so that few blocks saturate it.
     pub(crate) slow_memory: bool,
@@ -52,7 +52,7 @@ pub(crate) struct DeviceLimits {
 /// Whether a memory clock (kHz) and bus width (bits) give each multiprocessor little bandwidth. An
 /// H100 is slow in that sense, an H200 is not. A device that reports no clock counts as fast.
 fn is_slow(clock: u32, bits: u32, multiprocessors: u32) -> bool {
-    /// Bytes per second and multiprocessor, between those of an H100 and of an H200.
+    /// Bytes per second and multiprocessor, between an H100 and an H200.
     const FAST: u64 = 30_000_000_000;
     let rate = u64::from(clock) * 1000 * 2 * u64::from(bits / 8) / u64::from(multiprocessors);
     (1..FAST).contains(&rate)
@@ -76,14 +76,14 @@ impl DeviceLimits {
     }
 }
 
-/// The binaries, loaded into a context, and what has been compiled and measured since.
+/// The binaries, loaded into a context, and the kernels and measurements added since.
 pub(crate) struct Modules {
     context: Arc<CudaContext>,
     modules: Vec<Arc<CudaModule>>,
     limits: DeviceLimits,
     /// By source.
     compiled: Mutex<HashMap<String, Arc<CudaModule>>>,
-    /// The fastest of several ways, by what is done.
+    /// The fastest of several ways, by the name of the task.
     fastest: Mutex<HashMap<String, usize>>,
 }
 
@@ -139,7 +139,7 @@ impl Modules {
         Ok(loaded)
     }
 
-    /// The number of the fastest way to do this, which is found out once.
+    /// The number of the fastest way to do this, which is determined once.
     pub(crate) fn fastest(
         &self,
         what: String,
@@ -186,18 +186,18 @@ impl Kernel {
         Ok(Self { blocks: self.blocks.min(blocks), ..self })
     }
 
-    /// Resident blocks of the device: the largest grid, as blocks fetch their work.
+    /// Resident blocks of the device: the largest grid, because blocks fetch their work.
     pub(crate) fn resident(&self) -> usize {
         (self.blocks * self.limits.multiprocessors) as usize
     }
 
-    /// A grid for so many work items.
+    /// A grid for `work` work items.
     pub(crate) fn grid(&self, work: usize) -> LaunchConfig {
         LaunchConfig { shared_mem_bytes: self.idle_bytes, ..blocks(work.clamp(1, self.resident())) }
     }
 }
 
-/// A grid of so many blocks.
+/// A grid of `count` blocks.
 pub(crate) fn blocks(count: usize) -> LaunchConfig {
     LaunchConfig { grid_dim: (count as u32, 1, 1), block_dim: (THREADS, 1, 1), shared_mem_bytes: 0 }
 }
@@ -210,7 +210,7 @@ mod tests {
     fn memory_of_an_h100_is_slow_and_that_of_an_h200_is_not() {
         assert!(is_slow(2_619_000, 5120, 132));
         assert!(!is_slow(3_201_000, 6144, 132));
-        // An H100 of which seven tenths of the multiprocessors are used.
+        // An H100 with seven tenths of its multiprocessors in use.
         assert!(!is_slow(2_619_000, 5120, 92));
         assert!(!is_slow(0, 5120, 132), "an unknown clock");
     }

@@ -1,7 +1,7 @@
-//! How transforms get at their data on devices.
+//! How transforms access their data on devices.
 //!
 //! They load it from ranks on the same device if all ranks can, and complex ones also from ranks on
-//! joined devices. Between devices, copy engines that move chunks beside the transforms may gain
+//! joined devices. Between devices, copy engines that move chunks during the transforms may gain
 //! more, if columns are as fast as contiguous lines, because engines turn no axes.
 
 use fft_core::{Access, Machine, PerAxis, Precision, is_large, loads_lines};
@@ -35,7 +35,7 @@ pub struct WholeTransform {
 /// What the devices of ranks can do.
 #[derive(Clone, Copy, Debug)]
 pub struct DeviceFacts {
-    /// Whether transforms can load what they read.
+    /// Whether transforms can load their input themselves.
     pub loads: bool,
     /// Whether columns of these lengths are as fast as contiguous lines.
     pub columns: bool,
@@ -51,7 +51,7 @@ impl WholeTransform {
         points / self.ranks
     }
 
-    /// Whether transforms would load what they read, if devices can.
+    /// Whether transforms would load their input themselves, if devices can.
     pub fn is_loaded(&self) -> bool {
         // Each of several arrays would need tables of its own.
         let Some(lens) = self.complex.filter(|_| self.batch == 1) else { return false };
@@ -59,7 +59,7 @@ impl WholeTransform {
         is_large(bytes) && lens.iter().all(|n| loads_lines(self.precision, *n))
     }
 
-    /// Whether an array is so large that columns by our own kernels are worth it.
+    /// Whether an array is so large that kernels for columns are worthwhile.
     pub fn has_large_columns(&self) -> bool {
         let bytes =
             |lens: PerAxis<usize>| self.elements(&lens).saturating_mul(2 * self.precision.bytes());
@@ -73,7 +73,7 @@ impl WholeTransform {
         self.has_large_columns() && self.complex.is_some_and(|lens| lens.iter().all(has_kernel))
     }
 
-    /// The access on devices that all can do the same.
+    /// The access on devices with the same capabilities.
     pub fn access(&self, facts: DeviceFacts, machine: Option<&Machine>) -> Access {
         let prefers = |elements: usize| {
             let complex_numbers =

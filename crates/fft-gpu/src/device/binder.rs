@@ -18,11 +18,11 @@ use crate::ffi::Gathering;
 /// The operations of one direction.
 pub(super) struct Bound<T> {
     pub(super) ops: Vec<CudaOp<T>>,
-    /// What cuFFT has no plan for, although programs expect it.
+    /// The transforms for which cuFFT has no plan, although programs expect one.
     pub(super) refused: Refused,
 }
 
-/// Whether cuFFT has no plan for some transforms that load what they read, or that store.
+/// Whether cuFFT has no plan for some transforms that load their input themselves, or that store.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Refused {
     pub(super) loads: bool,
@@ -100,7 +100,7 @@ fn across_fft<T: GpuReal>(
     Ok(plan.map(|plan| Op::Fetch(Box::new(plan))))
 }
 
-/// An exchange, or the transforms after it if they do it; `None` if cuFFT has no plan for them.
+/// An exchange, or the transforms that do it; `None` if cuFFT has no plan for them.
 fn exchange<T: GpuReal>(
     device: &mut Cuda<T>,
     program: &Program<'_>,
@@ -118,7 +118,7 @@ fn exchange<T: GpuReal>(
     Ok(Some(Op::Reshape(Box::new(reshape))))
 }
 
-/// Transforms that load what an exchange moves.
+/// Transforms that load the data of an exchange.
 fn loading<T: GpuReal>(
     device: &Cuda<T>,
     program: &Program<'_>,

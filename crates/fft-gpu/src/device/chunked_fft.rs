@@ -22,8 +22,8 @@ use crate::ffi::{DeviceMemory, MOST_CHUNKS};
 
 /// The alignment of chunks, in bytes.
 const ALIGN: usize = 16;
-/// The number of chunks from which on they gain more than transforms that load from other ranks,
-/// where no machine tells.
+/// The number of chunks from which on they gain more than transforms that load from other ranks, if
+/// no measured machine decides.
 const WORTHWHILE: usize = 4;
 /// Ranks have events for all chunks, whatever their number.
 const _: () = {
@@ -31,8 +31,8 @@ const _: () = {
     assert!(device_chunks(usize::MAX, 3) <= MOST_CHUNKS);
 };
 
-/// Whether arrays of so many complex numbers on each of some ranks are better copied chunk by chunk
-/// than loaded by transforms: on a machine of GPUs by its numbers, else by their size.
+/// Whether arrays of `elements` complex numbers on each of some ranks are better copied chunk by
+/// chunk than loaded by transforms: decided by the numbers of a machine of GPUs, else by the size.
 pub(super) fn prefers_chunks<T>(elements: usize, ranks: usize, machine: Option<&Machine>) -> bool {
     let bytes = elements.saturating_mul(2 * size_of::<T>());
     match machine.filter(|machine| machine.gpu.is_some()) {
@@ -50,7 +50,7 @@ struct Part {
     starts: [usize; 2],
 }
 
-/// A group's chunks. `None` where it cannot be divided so, or they are not aligned.
+/// A group's chunks. `None` if it cannot be divided in this way, or if they are not aligned.
 fn parts<T>(group: &FftGroup, order: &[usize], division: Chunks) -> Option<Vec<Part>> {
     let place = match division.count {
         // Whole arrays have all indices of any axis.
@@ -90,7 +90,7 @@ struct Chunk {
 }
 
 impl<T: GpuReal> ChunkedFft<T> {
-    /// Plans a group in chunks; also returns the bytes of work area that it needs. `None` where
+    /// Plans a group in chunks; also returns the bytes of work area that it needs. `None` if
     /// another axis would be divided, chunks are not aligned, or their factor would take a pass.
     pub(super) fn new(
         device: &Cuda<T>,
@@ -123,7 +123,7 @@ impl<T: GpuReal> ChunkedFft<T> {
         self.plans.iter().map(|(_, plan)| plan.memory()).sum()
     }
 
-    /// Queues the transforms, and an event behind each chunk.
+    /// Queues the transforms, and an event after each chunk.
     pub(super) fn run(
         &mut self,
         device: &mut Cuda<T>,
@@ -185,7 +185,7 @@ mod tests {
         assert!(!by(1 << 26, Some(&machine)), "one as fast as memory");
     }
 
-    /// Memory of whole arrays is in the chunks one after the other; that of strips is in rows.
+    /// Chunks of whole arrays are stored one after the other; chunks of strips are in rows.
     #[test]
     fn transforms_of_chunks_are_those_of_the_batch() {
         for (lens, places, division) in [

@@ -1,4 +1,4 @@
-//! The other ranks, as a plan's device knows them.
+//! A plan's device and its connections to the other ranks.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::ffi::{BLOCKS, DeviceMemory, Peer, Peers, RankExports, SharedArrays};
 
 /// The communicator, and the memory that ranks of the host expose.
 pub(super) struct Connections {
-    /// A duplicate, for what operations prepare collectively.
+    /// A duplicate, for collective preparations of operations.
     pub(super) comm: Box<dyn Comm>,
     pub(super) peers: Peers,
     /// What the devices of all ranks can do.
@@ -36,7 +36,7 @@ impl Connections {
         Self { comm, peers, capabilities, exports, own: None, shared_arrays, peer_info }
     }
 
-    /// Memory as others find it; shared arrays are numbered behind the blocks.
+    /// The description by which others find memory; shared arrays are numbered after the blocks.
     pub(super) fn exposed<T>(&self, memory: &DeviceMemory<T>) -> ExposedMemory {
         let at = memory.address();
         let own = self.own.as_ref().expect("made with the plan's memory");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use cudarc::driver::CudaStream;
-use fft_core::{DeviceCapabilities, Direction, Error, Problem, agree};
+use fft_core::{DeviceCapabilities, Error, Problem, agree};
 
 use super::connections::Connections;
 use super::energy::Squares;
@@ -17,23 +17,20 @@ pub struct Cuda<T> {
     pub(super) gpu: Gpu,
     pub(super) stream: Arc<CudaStream>,
     pub(super) rank: usize,
-    /// Where messages may lose something.
+    /// The sums of squares, if messages may be lossy.
     pub(super) squares: Option<Squares<T>>,
     /// The work area of transforms, and the bytes that it needs.
     pub(super) area: Option<Owned<u8>>,
     pub(super) area_bytes: usize,
-    /// The transport that was asked for, and the one in use.
+    /// The transport that was requested, and the one in use.
     pub(super) wanted: GpuTransport,
     pub(super) taken: GpuTransport,
-    /// Fused reshapes of each direction, and whether the last is fused with the transforms before.
-    pub(super) fetched: [usize; 2],
-    pub(super) stores: [bool; 2],
     /// Bytes of the window, and of memory for staged messages, out and in.
     pub(super) window_bytes: usize,
     pub(super) staging_bytes: [usize; 2],
     pub(super) connections: Option<Connections>,
     pub(super) staging: [Option<Arc<Block>>; 2],
-    /// For copies to and from the host beside the stream; and when staged messages were unpacked.
+    /// A stream for copies to and from the host, and the event after staged messages were unpacked.
     pub(super) copies: Arc<CudaStream>,
     pub(super) unpacked: CudaEvent,
     pub(super) failed: Result<(), Error>,
@@ -43,7 +40,7 @@ pub struct Cuda<T> {
     /// The most chunks of an exchange, the same on all ranks.
     pub(super) chunks: usize,
     /// Recorded before transforms in chunks; and the addresses that they read, for the reshape
-    /// behind them.
+    /// after them.
     pub(super) begun: Arc<CudaEvent>,
     pub(super) chunks_of: Option<Range<u64>>,
     /// Timed events between the operations of a traced run, and how many this run has recorded.
@@ -67,8 +64,6 @@ impl<T: GpuReal> Cuda<T> {
             area_bytes: 0,
             wanted: GpuTransport::default(),
             taken: GpuTransport::default(),
-            fetched: [0; 2],
-            stores: [false; 2],
             window_bytes: 0,
             staging_bytes: [0; 2],
             connections: None,
@@ -92,21 +87,9 @@ impl<T: GpuReal> Cuda<T> {
         self
     }
 
-    /// The transport to the ranks that are hardest to reach; known once a plan is made.
+    /// The transport to the ranks that are hardest to reach; available once a plan is made.
     pub fn taken(&self) -> GpuTransport {
         self.taken
-    }
-
-    /// This rank's reshapes in a direction that take no pass, as the transforms behind them load
-    /// what they read; known once a plan is made.
-    pub fn fetched(&self, direction: Direction) -> usize {
-        self.fetched[direction as usize]
-    }
-
-    /// Whether a direction's last reshape takes no pass, as the transforms before it store their
-    /// results in place; known once a plan is made.
-    pub fn stores(&self, direction: Direction) -> bool {
-        self.stores[direction as usize]
     }
 
     /// The stream.
@@ -122,7 +105,7 @@ impl<T: GpuReal> Cuda<T> {
         }
     }
 
-    /// Waits for the stream, where the host must know an outcome.
+    /// Waits for the stream, if the host needs an outcome.
     pub(super) fn synchronize(&mut self) {
         if std::mem::take(&mut self.needs_sync) {
             let waited = self.done.record(&self.stream).and_then(|()| self.done.wait());
@@ -168,14 +151,14 @@ impl<T: GpuReal> Cuda<T> {
         &mut self.connections.as_mut().expect("ranks connect first").capabilities
     }
 
-    /// Whether ranks of the host see all memory of each other that data is in.
+    /// Whether ranks of the host can access all of each other's memory with data.
     pub(super) fn sees_all(&self, problem: &Problem) -> bool {
         self.connections().peers.exposes_all || problem.options.shared_arrays
     }
 
     /// Zero bytes for input or output that the ranks of the host access. Collective.
     ///
-    /// Ranks may ask for different lengths. The memory lives as long as plan and slice.
+    /// Ranks may request different lengths. The memory lives as long as plan and slice.
     ///
     /// # Errors
     /// On every rank when one does not get it, or cannot map another's.
@@ -193,7 +176,7 @@ impl<T: GpuReal> Cuda<T> {
         Ok(made)
     }
 
-    /// Whether the ranks of the host that need to can access this memory.
+    /// Whether all ranks of the host that need this memory can access it.
     pub fn sees(&self, memory: &DeviceMemory<T>) -> bool {
         let Connections { peers, shared_arrays, .. } = self.connections();
         peers.exposes_all || shared_arrays.number(memory.address()).is_some()

@@ -21,7 +21,7 @@ pub(super) struct DirectMessages<T> {
     width: usize,
     /// Ranks and boxes.
     sends: Vec<(usize, Transfer)>,
-    /// The bytes of outgoing messages: of this run where lengths vary.
+    /// The bytes of outgoing messages, of this run if lengths vary.
     bytes: Vec<usize>,
     varies: bool,
     outbox: Option<Outbox<T>>,
@@ -41,7 +41,8 @@ pub(super) struct IncomingMessages<T> {
     inbox: Option<Inbox<T>>,
 }
 
-/// The places of all ranks' messages, row by row those that a rank knows. Collective.
+/// The places of all ranks' messages; each row has the places that one rank can compute.
+/// Collective.
 pub(super) fn gather_places(
     comm: &dyn Comm,
     known: impl Iterator<Item = (usize, usize)>,
@@ -55,7 +56,7 @@ pub(super) fn gather_places(
 }
 
 impl<T: GpuReal> DirectMessages<T> {
-    /// The messages to ranks that are `reached`; `raw` says whose are raw.
+    /// The messages to ranks that are `reached`; `raw` says which ranks' messages are raw.
     pub(super) fn new(
         redistribution: &Redistribution,
         wire: Wire,
@@ -69,8 +70,8 @@ impl<T: GpuReal> DirectMessages<T> {
         let recvs: Vec<_> = (redistribution.recvs.iter().filter(|part| reached(part.0)))
             .map(|(peer, part)| (*peer, redistribution.scatter(part, &all).expect("not empty")))
             .collect();
-        // Ranks that are reached are on one host, and all raw or none. What the host codes is for
-        // others.
+        // Ranks that are reached are on one host, and their messages are all raw, or none is.
+        // Messages that the host codes are for other ranks.
         let any_raw = sends.iter().chain(&recvs).any(|(peer, _)| raw(*peer));
         let wire = if any_raw { Wire::Raw } else { on_device::<T>(wire) };
         let form = match wire {
@@ -105,7 +106,7 @@ impl<T: GpuReal> DirectMessages<T> {
         self.sends.iter().map(|(_, part)| part.elements() * self.width).sum()
     }
 
-    /// Bytes of memory held beside the window.
+    /// Bytes of memory held in addition to the window.
     pub(super) fn memory(&self) -> usize {
         let out = self.outbox.as_ref().map_or(0, Outbox::memory);
         out + self.incoming.inbox.as_ref().map_or(0, Inbox::memory)
@@ -116,7 +117,7 @@ impl<T: GpuReal> DirectMessages<T> {
         self.outbox.as_ref().map_or(0.0, Outbox::squared_error)
     }
 
-    /// The first message of the last run, which is done, that did not decode.
+    /// The first message that did not decode in the last run, which must be finished.
     pub(super) fn damage(&self, rank: usize) -> Result<(), Error> {
         let IncomingMessages { wire, recvs, inbox, .. } = &self.incoming;
         match inbox.as_ref().and_then(Inbox::bad) {
@@ -125,7 +126,7 @@ impl<T: GpuReal> DirectMessages<T> {
         }
     }
 
-    /// The places of all ranks' messages in windows: row by row those of a receiver. Collective.
+    /// The places of all ranks' messages in windows, a row for each receiver. Collective.
     pub(super) fn gather_places(&self, comm: &dyn Comm) -> Result<Vec<u64>, Error> {
         let peers = self.incoming.recvs.iter().map(|(peer, _)| *peer);
         gather_places(comm, peers.zip(self.incoming.places.iter().copied()))
@@ -158,7 +159,7 @@ impl<T: GpuReal> DirectMessages<T> {
         Ok(())
     }
 
-    /// Queues the packing of messages; where lengths vary, the host waits for them.
+    /// Queues the packing of messages; if lengths vary, the host waits for them.
     pub(super) fn pack(
         &mut self,
         device: &mut Cuda<T>,

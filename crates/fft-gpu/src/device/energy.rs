@@ -54,7 +54,8 @@ impl<T: GpuReal> Squares<T> {
         Ok(())
     }
 
-    /// Adds what was queued last to one sum for each part; the caller has waited for the stream.
+    /// Adds the results that were queued last to one sum for each part; the caller has waited for
+    /// the stream.
     pub(super) fn read(&self, sums: &mut [Energy]) {
         for (number, sum) in sums.iter_mut().enumerate().take(self.parts) {
             for block in self.ends[number]..self.ends[number + 1] {

@@ -1,8 +1,8 @@
 //! Exposure epochs of ranks of a host on the device.
 //!
 //! ```text
-//! record `ready` behind this rank's queued work
-//! enter: tell others what is exposed, and lengths of messages; wait until all have entered
+//! record `ready` after this rank's queued work
+//! enter: announce the exposed memory and lengths of messages; wait until all have entered
 //!     make the stream wait for the others' `ready`
 //!     queue the work, record `accessed`
 //! exit: wait until all have queued theirs
@@ -31,7 +31,7 @@ impl<'v> EpochPeers<'v> {
         if peer == self.rank { RankMemory::own(own) } else { self.exposed(peer, 0) }
     }
 
-    /// The memory that another rank exposes for writes; `None` of this rank. Each element has one
+    /// The memory that another rank exposes for writes; `None` for this rank. Each element has one
     /// writer.
     pub(super) fn target(&self, peer: usize) -> Option<RankMemory<'v>> {
         (peer != self.rank).then(|| self.exposed(peer, 1))
@@ -46,7 +46,7 @@ impl<'v> EpochPeers<'v> {
         other.exposed(self.peers, block, place, array)
     }
 
-    /// The event behind a chunk of what a rank exposes for reads.
+    /// The event after a chunk of the memory that a rank exposes for reads.
     pub(super) fn chunk(&self, peer: usize, number: usize) -> &'v CudaEvent {
         self.connections.exports[peer].as_ref().expect("a rank that is reached").chunk(number)
     }
@@ -58,8 +58,8 @@ impl<'v> EpochPeers<'v> {
 }
 
 /// Runs an exposure epoch with the ranks of the host. Each exposes `src` for reads and `dst` for
-/// writes, and tells the `lengths` of its messages. `work` is queued behind what the others have
-/// queued. This rank's stream goes on when all of that is done.
+/// writes, and announces the `lengths` of its messages. `work` is queued after the work that the
+/// others have queued. This rank's stream continues when all of it is done.
 pub(super) fn exposure_epoch<T: GpuReal>(
     device: &mut Cuda<T>,
     node_memory: &mut dyn NodeMemory,
@@ -83,7 +83,7 @@ pub(super) fn exposure_epoch<T: GpuReal>(
     let met = node_memory.exposure_epoch(Expose::Read(info.bytes()), &mut |peers| {
         let held = others().try_for_each(|peer| peer.ready().hold(&device.stream));
         let queued = held.and_then(|()| work(device, EpochPeers { rank, connections, peers }, dst));
-        // Whatever failed, others wait for what was queued, which accesses their memory.
+        // Whatever failed, others wait for the queued work, because it accesses their memory.
         let recorded = own.accessed.record(&device.stream);
         if recorded.is_err() {
             let _ = device.stream.synchronize();

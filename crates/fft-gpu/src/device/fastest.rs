@@ -19,8 +19,8 @@ const ENOUGH_BYTES: usize = 256 << 20;
 /// Runs of each way after a first one; the fastest counts.
 const RUNS: usize = 4;
 
-/// The fastest parts for a group: cuFFT's, or with columns of our own. Also returns what is left of
-/// the factor.
+/// The fastest parts for a group: by cuFFT, or with columns by thriffty's kernels. Also returns the
+/// part of the factor that remains to be applied.
 pub(super) fn fastest<T: GpuReal>(
     device: &Cuda<T>,
     group: &FftGroup,
@@ -35,7 +35,7 @@ pub(super) fn fastest<T: GpuReal>(
     let what = format!("{} {:?} {passes:?} {:?}", T::NAME, less.lens, fft_run(&less));
     let rows = match device.gpu.modules().fastest(what, || measure(device, &less)) {
         Ok(way) => way.checked_sub(1).map(|way| ColumnFft::<T>::ROWS[way]),
-        // Without memory to measure with, cuFFT's is as good as any.
+        // If there is no memory for measuring, cuFFT is used.
         Err(GpuError::Memory { .. }) => None,
         Err(why) => return Err(why),
     };
@@ -53,7 +53,8 @@ fn bytes<T: GpuReal>(group: &FftGroup) -> [usize; 2] {
     group.reals().map(|reals| reals * size_of::<T>())
 }
 
-/// The group on an array that is shorter by so many times, along its longest axis without a pass.
+/// The group on an array that is shorter by the factor `times`, along its longest axis without a
+/// pass.
 fn smaller(group: &FftGroup, times: usize) -> FftGroup {
     // Gaps between its rows make little difference.
     let mut less = FftGroup { pitch: None, ..group.clone() };
@@ -65,7 +66,7 @@ fn smaller(group: &FftGroup, times: usize) -> FftGroup {
     less
 }
 
-/// The number of the fastest way: 0 for cuFFT's, then those of [`ColumnFft::ROWS`].
+/// The number of the fastest way: 0 for cuFFT, then the ways of [`ColumnFft::ROWS`].
 fn measure<T: GpuReal>(device: &Cuda<T>, group: &FftGroup) -> Result<usize, GpuError> {
     let (stream, context) = (&device.stream, device.gpu.context());
     let mut ways = vec![Some(Part::by_cufft(device, group)?.0)];

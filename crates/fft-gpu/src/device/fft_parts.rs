@@ -1,5 +1,6 @@
 //! Ways to transform a group: by cuFFT, the last two axes of memory together and others as columns;
-//! or with columns by a kernel of our own. Cosine and sine transforms are done one after the other.
+//! or with columns by a kernel of thriffty. Cosine and sine transforms are done one after the
+//! other.
 
 use std::sync::Arc;
 
@@ -34,8 +35,8 @@ pub(super) struct PlannedLines<T> {
     aligned: Option<AlignedCopy<T>>,
 }
 
-/// A copy of real arrays of odd length in which each begins where a complex number may. cuFFT
-/// requires that. It is rare, and slow.
+/// A copy of real arrays of odd length in which each begins at the alignment of complex numbers, as
+/// cuFFT requires. It is rare, and slow.
 struct AlignedCopy<T> {
     copy: Transfers,
     buffer: Owned<T>,
@@ -62,7 +63,7 @@ impl<T: GpuReal> AlignedCopy<T> {
 }
 
 impl<T: GpuReal> PlannedLines<T> {
-    /// Plans a group; also returns what is left of its factor.
+    /// Plans a group; also returns the part of its factor that remains to be applied.
     fn new(device: &Cuda<T>, group: &FftGroup) -> Result<(Self, f64), GpuError> {
         let [_] = &group.passes[..] else { return Self::planes(device, group) };
         let lines = LineLayout::new(group);
@@ -125,7 +126,7 @@ impl<T: GpuReal> PlannedLines<T> {
     }
 }
 
-/// Plans transforms with a group's factor where cuFFT can; also returns what is left of that.
+/// Plans transforms with a group's factor if cuFFT supports it; also returns the part that remains.
 fn planned<T: GpuReal, const D: usize>(
     device: &Cuda<T>,
     group: &FftGroup,
@@ -143,7 +144,7 @@ fn planned<T: GpuReal, const D: usize>(
 }
 
 impl<T: GpuReal> Part<T> {
-    /// cuFFT's plan of a group; also returns what is left of its factor.
+    /// cuFFT's plan of a group; also returns the part of its factor that remains to be applied.
     pub(super) fn by_cufft(
         device: &Cuda<T>,
         group: &FftGroup,
@@ -152,8 +153,8 @@ impl<T: GpuReal> Part<T> {
         Ok((vec![Self::CuFft(Box::new(lines))], factor))
     }
 
-    /// The same with columns by a kernel of our own: the group's, or those of its planes after
-    /// cuFFT's rows. `None` where there is no such kernel.
+    /// The same with columns by a kernel of thriffty: the group's columns, or the columns of its
+    /// planes after cuFFT's rows. `None` if there is no such kernel.
     pub(super) fn with_columns(
         device: &Cuda<T>,
         group: &FftGroup,
@@ -176,7 +177,7 @@ impl<T: GpuReal> Part<T> {
         }))
     }
 
-    /// Cosine and sine transforms; also returns what is left of the group's factor.
+    /// Cosine and sine transforms; also returns the part of the group's factor that remains.
     pub(super) fn trig(device: &Cuda<T>, group: &FftGroup) -> Result<(Vec<Self>, f64), GpuError> {
         let passes = group.clone().apart().into_iter();
         let part = |pass| Ok(Self::Trig(Box::new(Trig::new(&device.gpu, &pass)?)));
@@ -220,8 +221,8 @@ impl<T: GpuReal> Part<T> {
     }
 }
 
-/// A group's columns, which come last, and the rows before them; `None` where columns are not
-/// complex, or come first.
+/// A group's columns, which come last, and the rows before them; `None` if columns are not complex,
+/// or come first.
 pub(super) fn rows_and_columns(group: &FftGroup) -> Option<(Option<FftGroup>, FftGroup)> {
     let last = group.lens[0].len() - 1;
     let alone = |pass: &(usize, Pass), lens: [Vec<usize>; 2]| FftGroup {
@@ -233,7 +234,7 @@ pub(super) fn rows_and_columns(group: &FftGroup) -> Option<(Option<FftGroup>, Ff
     let is_column = |(place, pass): &(usize, Pass)| *place < last && pass.kind == Kind::C2C;
     match &group.passes[..] {
         [column] if is_column(column) => Some((None, alone(column, group.lens.clone()))),
-        // Of two complex passes either may be the first.
+        // Either of two complex passes may be the first.
         [a, b] => {
             let (column, row) = if is_column(a) { (a, b) } else { (b, a) };
             let after = group.lens[1].clone();

@@ -1,4 +1,4 @@
-//! A reshape fused with the transforms after it: cuFFT loads what it reads from ranks' memory.
+//! A reshape fused with the transforms after it: cuFFT loads its input from ranks' memory.
 
 use fft_core::{FftGroup, LocalReadBox};
 
@@ -9,12 +9,12 @@ use crate::base::{Gpu, GpuError, GpuReal};
 use crate::ffi;
 use crate::ffi::{Gathering, links};
 
-/// Whether transforms can load what they read, by this cuFFT.
+/// Whether this cuFFT supports transforms that load their input themselves.
 pub fn can_load() -> bool {
     links()
 }
 
-/// The UUID of a device; zeros where the driver tells none.
+/// The UUID of a device; zeros if the driver reports none.
 pub fn identity(gpu: &Gpu) -> [u8; 16] {
     ffi::identity(gpu.context())
 }
@@ -27,7 +27,7 @@ pub fn joined(gpu: &Gpu, other: [u8; 16]) -> bool {
 /// An array in pieces, and the number of ranks.
 pub(super) type PiecesOf<'a> = (&'a [LocalReadBox], usize);
 
-/// Plans a group that loads an array in pieces, and stores to one array or to pieces. `None` where
+/// Plans a group that loads an array in pieces, and stores to one array or to pieces. `None` if
 /// cuFFT has no such plan.
 pub(super) fn plan<T: GpuReal>(
     gpu: &Gpu,

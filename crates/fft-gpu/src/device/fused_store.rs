@@ -13,7 +13,7 @@ use crate::ffi::{DeviceMemory, Gathering, RankMemory};
 /// Transforms before the last reshape, which they do, and perhaps also the reshape before them.
 pub(super) struct Store {
     plan: Gathering,
-    /// Whether they load what they read from other ranks.
+    /// Whether they load their input from other ranks.
     fetches: bool,
     exchange: Exchange,
 }

@@ -1,4 +1,4 @@
-//! What cuFFT's plans need to know of transforms.
+//! The properties of transforms that cuFFT's plans depend on.
 
 use fft_core::{Direction, FftGroup};
 
@@ -37,7 +37,7 @@ impl LineLayout {
         if stride == 1 {
             return Self { fft: Fft::rows([pass.n], outer), times: 1, steps: [0; 2] };
         }
-        // cuFFT does one of two loops: the longer, unless that would begin in the middle of a
+        // cuFFT can do one of two loops: the longer one, unless that would begin in the middle of a
         // complex number.
         let side_by_side = outer <= inner || group.halved();
         let spread = |len: usize| match side_by_side {

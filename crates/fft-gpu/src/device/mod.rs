@@ -1,10 +1,10 @@
-//! The CUDA device as plans run on it.
+//! The CUDA device that plans run on.
 //!
-//! Local transforms are cuFFT's, and columns may be our own. A reshape reads boxes in place where
-//! ranks reach each other's memory, and sends messages elsewhere. cuFFT may load what a reshape
-//! before it would move, and store what the last reshape would. Copy engines may move chunks while
-//! others are transformed. Work is queued on one stream, and copies by engines on others; ranks of
-//! a host synchronize once in a reshape, by events. Copies of arrays go the same ways.
+//! Local transforms use cuFFT, and columns may use thriffty's own kernels. A reshape reads boxes in
+//! place if ranks reach each other's memory, and otherwise sends messages. cuFFT may load the data
+//! of the reshape before it, and store the data of the last reshape. Copy engines may move chunks
+//! while others are transformed. Work is queued on one stream, and copies by engines on others;
+//! ranks of a host synchronize once in a reshape, by events. Copies of arrays work in the same way.
 
 mod access;
 mod array_copy;

@@ -22,7 +22,7 @@ pub(super) enum Op<T> {
     Reshape(Box<Reshape<T>>),
     /// Transforms that read their source with two axes swapped.
     Fetch(Box<Gathering>),
-    /// Transforms and the reshape behind them, and perhaps the one before.
+    /// Transforms and the reshape after them, and perhaps the one before.
     Store(Box<Store>),
 }
 

@@ -1,4 +1,4 @@
-//! What a rank tells the others of its host in an exposure epoch.
+//! The data that a rank sends to the others of its host in an exposure epoch.
 
 use bytemuck::{Pod, Zeroable};
 use fft_core::{Error, NodeMemory, PeerMemory, SharedMemory};
@@ -12,7 +12,7 @@ pub(super) struct ExposedMemory {
     pub(super) bytes: u64,
 }
 
-/// Bytes of what is exposed for reads and for writes.
+/// Bytes that describe the memory exposed for reads and for writes.
 const HEAD: usize = size_of::<[ExposedMemory; 2]>();
 
 /// The bytes of a rank: the memory that it exposes, and the length of its message to each rank.

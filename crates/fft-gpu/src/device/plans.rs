@@ -1,11 +1,12 @@
-//! What plans ask of the device: connection, binding, memory, errors.
+//! The part of the device that plans call: connection, binding, memory, errors.
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use fft_core::{
-    BindContext, Capabilities, Comm, Device, DeviceCapabilities, DeviceOp, Energy, Error, Exchange,
-    NodeMemory, Operations, Places, Recipe, Reduce, Step, Transfer, WorkReals, agree,
+    BindContext, Capabilities, Comm, Device, DeviceCapabilities, Energy, Error, Exchange,
+    NodeMemory, Operations, Places, Recipe, Step, Transfer, WorkReals, agree, on_all_ranks,
+    on_any_rank,
 };
 
 use super::binder::{Bound, bind};
@@ -54,7 +55,7 @@ impl<T: GpuReal> Cuda<T> {
     }
 }
 
-/// Whether a step, if it is a reshape, sends messages of known length by the collective.
+/// Whether a step, if it is a reshape, sends messages of fixed length by the collective.
 fn goes_by_alltoallv<T: GpuReal>(step: &Step) -> bool {
     match step {
         Step::Reshape { wire, exchange } => {
@@ -65,7 +66,7 @@ fn goes_by_alltoallv<T: GpuReal>(step: &Step) -> bool {
 }
 
 impl<T: GpuReal> Cuda<T> {
-    /// Finds out which ranks reach each other's memory. Collective.
+    /// Determines which ranks reach each other's memory. Collective.
     pub(super) fn connect_ranks(
         &mut self,
         comm: &dyn Comm,
@@ -83,10 +84,8 @@ impl<T: GpuReal> Cuda<T> {
         let info = node_memory.as_mut().map(|memory| PeerInfo::new(memory.as_mut(), size));
         let info = agree(comm, info.transpose())?;
         // A rank alone on its host need not synchronize.
-        let mut any = [!links(), !peers.exposes_all, info.is_some()].map(f64::from);
-        comm.allreduce(Reduce::Max, &mut any)?;
-        let [lacks_loads, hides, synchronizes] = any.map(|any| any == 1.0);
-        let (loads, exposes_all) = (!lacks_loads, !hides);
+        let [loads, exposes_all] = on_all_ranks(comm, [links(), peers.exposes_all])?;
+        let [synchronizes] = on_any_rank(comm, [info.is_some()])?;
         let mut capabilities = DeviceCapabilities::new(size, peers.links.clone());
         (capabilities.loads, capabilities.stores) = (loads, loads);
         (capabilities.synchronizes, capabilities.exposes_all) = (synchronizes, exposes_all);
@@ -116,7 +115,7 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
             |step: &Step| matches!(step, Step::Reshape { wire, .. } if is_coded_by_host(*wire));
         let by_host = recipe.steps().iter().any(by_host);
         let wanted = match self.wanted {
-            // The host codes what is coded even between ranks that reach each other.
+            // The host codes encoded messages even between ranks that reach each other.
             GpuTransport::PeerToPeer if by_host && recipe.problem().hosts.is_empty() => {
                 GpuTransport::HostStaged
             }
@@ -140,19 +139,15 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
             let capabilities = self.capabilities().clone();
             let program = recipe.lower(direction, Capabilities::of_devices(&capabilities));
             let Bound { ops, refused } = agree(context.comm, bind(self, &program))?;
-            let mut refused = [refused.loads, refused.stores].map(f64::from);
-            context.comm.allreduce(Reduce::Max, &mut refused)?;
+            let refused = on_any_rank(context.comm, [refused.loads, refused.stores])?;
             let capabilities = self.capabilities_mut();
             match refused {
-                [0.0, 0.0] => {
-                    let way = direction as usize;
-                    self.fetched[way] = program.device_ops().filter(DeviceOp::is_loaded).count();
-                    self.stores[way] = program.device_ops().any(|op| op.is_stored());
+                [false, false] => {
                     let exposes_all = self.sees_all(recipe.problem());
                     let needs = program.memory_needs(context.comm.rank(), exposes_all);
                     return Ok(Operations { ops, needs, texts: program.texts() });
                 }
-                [0.0, _] => capabilities.stores = false,
+                [false, true] => capabilities.stores = false,
                 _ => (capabilities.loads, capabilities.stores) = (false, false),
             }
         }
@@ -171,7 +166,7 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
             let exports =
                 RankExports::new(gpu, [a, b, self.window_bytes], self.chunks, peers.foreign())?;
             let area = Arc::new(Block::new(gpu.context(), self.area_bytes)?);
-            // Where some rank is not reached all have both, as windows are collective.
+            // If some rank is not reached, all ranks have both, because windows are collective.
             let [out, come] = self.staging_bytes.map(|bytes| {
                 let some = (!peers.all).then(|| Block::new(gpu.context(), bytes));
                 some.transpose().map(|block| block.map(Arc::new))
@@ -226,7 +221,7 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
         let squares = self.squares.as_ref().expect("made where something may be lost");
         match self.failed {
             Ok(()) => squares.read(sums),
-            // All ranks see that there is no norm; `finish` tells the reason.
+            // All ranks see that there is no norm; `finish` reports the reason.
             Err(_) => sums[0].0[1] = f64::NAN,
         }
     }
@@ -242,7 +237,7 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
     }
 
     fn take_marks(&mut self) -> Vec<Instant> {
-        // A run that is done does not fail for its trace, which then has the times of the host.
+        // A finished run does not fail because of its trace, which then has the times of the host.
         self.take_marked_times().unwrap_or_default()
     }
 }

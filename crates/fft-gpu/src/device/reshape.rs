@@ -28,11 +28,11 @@ use crate::abi::transposed_when_read;
 use crate::base::{GpuError, GpuReal};
 use crate::ffi::{ChunkEvents, DeviceMemory, Gathering, PeerGets, RankMemory};
 
-/// How boxes in memory that is read in place get to this rank.
+/// How boxes in memory that is read in place are moved to this rank.
 enum LocalReads {
     /// By one kernel, and by copy engines.
     Copied(Box<PeerGets>),
-    /// As the transforms that follow load them.
+    /// By the transforms that follow, which load them.
     Fused(Box<Gathering>),
 }
 
@@ -61,8 +61,7 @@ impl LocalReads {
     }
 }
 
-/// Copies of local reads, each in parts of so many arrays, which are chunks by their numbers; or
-/// whole.
+/// Copies of local reads: each whole, or in parts of several arrays, which are numbered as chunks.
 fn peer_gets<T: GpuReal>(
     device: &Cuda<T>,
     redistribution: &Redistribution,
@@ -100,7 +99,7 @@ pub(super) struct Reshape<T> {
     /// Whether ranks record events of chunks.
     has_chunks: bool,
     direct: DirectMessages<T>,
-    /// Messages to and from ranks that are not reached, where there are such ranks anywhere.
+    /// Messages to and from ranks that cannot be reached, if any rank has such peers.
     staged: Option<HostStaged<T>>,
 }
 
@@ -123,7 +122,7 @@ impl<T: GpuReal> Cuda<T> {
 }
 
 impl<T: GpuReal> Reshape<T> {
-    /// Prepares a reshape, or the transforms after it, if they load what it moves.
+    /// Prepares a reshape, or the transforms after it, if they load its data.
     pub(super) fn new(
         device: &mut Cuda<T>,
         program: &Program<'_>,
@@ -178,19 +177,20 @@ impl<T: GpuReal> Reshape<T> {
         self.direct.squared_error() + self.staged.as_ref().map_or(0.0, HostStaged::squared_error)
     }
 
-    /// The first message of the last run, which is done, that did not decode.
+    /// The first message that did not decode in the last run, which must be finished.
     pub(super) fn damage(&self) -> Result<(), Error> {
         self.direct.damage(self.rank)?;
         self.staged.as_ref().map_or(Ok(()), |staged| staged.damage(self.rank))
     }
 
-    /// Bytes of memory held, but for what all reshapes share.
+    /// Bytes of memory held, without the memory that all reshapes share.
     pub(super) fn memory(&self) -> usize {
         let staged = self.staged.as_ref().map_or(0, HostStaged::memory);
         self.local_reads.memory() + self.direct.memory() + staged
     }
 
-    /// Tells others where their messages go, and prepares the launches. Collective.
+    /// Exchanges the places of messages with the other ranks, and prepares the launches.
+    /// Collective.
     pub(super) fn reserve(&mut self, context: &mut RunContext<Cuda<T>>) -> Result<(), Error> {
         let RunParts { device, exchange, .. } = context.split(self.exchange);
         let places = self.direct.gather_places(device.connections().comm.as_ref())?;

@@ -29,11 +29,12 @@ pub(super) struct Resized<T> {
     fft: DeviceFft<T>,
     load: Option<ResizedCopy>,
     store: Option<ResizedCopy>,
-    /// Bytes of the transform's work area, of its input and of its output; 0 for those elsewhere.
+    /// Bytes of the transform's work area, of its input and of its output; 0 for parts that are
+    /// elsewhere.
     bytes: [usize; 3],
 }
 
-/// A copy of what is kept, between data and whole lines.
+/// A copy of the kept elements, between data and whole lines.
 struct ResizedCopy {
     copy: Transfers,
     /// Real numbers of the destination, if the copy leaves out some, which become 0.
@@ -162,7 +163,7 @@ mod tests {
         dst
     }
 
-    /// Kept elements in lines of so many, with zeros around.
+    /// Kept elements in an array of `len` numbers, with zeros around them.
     fn copied(parts: &[Transfer], src: &[f64], len: usize, is_complex: bool) -> Vec<f64> {
         let mut dst = vec![0.0; len];
         for part in parts {
@@ -175,7 +176,7 @@ mod tests {
         dst
     }
 
-    /// The pass as a device does it.
+    /// The pass as a device performs it.
     fn by_steps(pass: &Pass, src: &[f64]) -> Vec<f64> {
         let (group, [before, after]) = (group(pass), pass.line_sides());
         let parts = |side, into_whole| kept(side, pass.outer, pass.inner, into_whole);

@@ -9,8 +9,8 @@ use fft_core::{DeviceAllocation, DeviceBuffer, Error};
 use super::memory::DeviceMemory;
 use crate::base::{GpuError, tried};
 
-/// Bytes of the driver's large pages, of which allocations have whole ones. Transforms of several
-/// processes were slower where others ended within one; why is not known
+/// Bytes of the driver's large pages; allocations consist of whole ones. Transforms of several
+/// processes were slower if other allocations ended within a page, for a reason that is not known
 /// (`benches/records/2026-11-29-h200x2-pages.txt`).
 const PAGE: usize = 2 << 20;
 
@@ -73,7 +73,8 @@ impl Block {
         })
     }
 
-    /// Queues a copy of each piece and waits for all, also in a panic, as they borrow the pieces.
+    /// Queues a copy of each piece and waits for all, also in a panic, because they borrow the
+    /// pieces.
     fn copy_all<P>(
         &self,
         stream: &CudaStream,
@@ -94,7 +95,7 @@ impl Block {
     }
 }
 
-/// What is allocated for so many bytes: whole pages beyond the first, and never nothing.
+/// The size of an allocation for `bytes` bytes: whole pages beyond the first, and never 0.
 fn in_whole_pages(bytes: usize) -> usize {
     match bytes {
         ..=PAGE => bytes.max(1),
@@ -137,13 +138,13 @@ pub(crate) struct Owned<T> {
 
 impl<T> Owned<T> {
     pub(crate) fn new(block: Arc<Block>, stream: &Arc<CudaStream>) -> Self {
-        // SAFETY: the block is held, and its accesses are in the order of the stream, or behind
+        // SAFETY: the block is held, and its accesses are in the order of the stream, or after
         // events that order them.
         let memory = unsafe { DeviceMemory::at(block.at, block.bytes / size_of::<T>(), stream) };
         Self { memory, block }
     }
 
-    /// So many bytes in a block of their own.
+    /// An allocation of this number of bytes in a block of its own.
     pub(crate) fn allocated(
         context: &Arc<CudaContext>,
         bytes: usize,

@@ -27,7 +27,7 @@ pub(crate) struct Columns {
     pub(crate) pitch: usize,
 }
 
-/// Transforms columns; without a source, in place. `roots` are those of `n`.
+/// Transforms columns; without a source, in place. `roots` are the roots of unity for `n`.
 pub(crate) fn run_columns<T: GpuReal>(
     stream: &CudaStream,
     kernel: &Columns,
@@ -57,7 +57,7 @@ pub(crate) fn run_columns<T: GpuReal>(
     let function = direction.choose(&kernel.forward, &kernel.inverse);
     let mut launch = stream.launch_builder(function);
     launch.arg(&from).arg(&to).arg(&roots).arg(&inner).arg(&pitch).arg(&groups).arg(&factor);
-    // SAFETY: the arguments are those of `forward` and `inverse`. A block reads its own columns
-    // before it writes them; all are inside the arrays. The guards outlive the launch.
+    // SAFETY: the arguments match `forward` and `inverse`. A block reads its own columns before it
+    // writes them; all are inside the arrays. The guards outlive the launch.
     unsafe { launch.launch(grid) }.map(|_| ()).map_err(tried("launching transforms of columns"))
 }

@@ -1,4 +1,4 @@
-//! cuFFT plans. A plan knows the bytes that it reads and writes, so that runs check buffers.
+//! cuFFT plans. A plan records the bytes that it reads and writes, so that runs check buffers.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::marker::PhantomData;
@@ -26,7 +26,7 @@ const LINKS: c_int = 12_000;
 /// Names and kind of the functions that load complex numbers from [`Cuts`]; f64 only. In single
 /// precision cuFFT's kernels lost more by them than a pass takes.
 const LOADS: ([&CStr; 3], c_int) = ([c"gather_1_1", c"gather_7_1", c"gather_7_3"], 1);
-/// The same of those that store.
+/// The same for functions that store.
 const STORES: ([&CStr; 3], c_int) = ([c"scatter_1_1", c"scatter_7_1", c"scatter_7_3"], 5);
 
 /// `cufftXtSetJITCallback`: plan, name of the function, its code, bytes of that, kind, and data.
@@ -76,8 +76,8 @@ type Linked<'n> = (&'static [u8], (&'n CStr, c_int), Block);
 
 /// Planned transforms. Buffers are arrays of real numbers; a complex number is two.
 ///
-/// Plans have no work area of their own. One as long as any of them needs serves all that run one
-/// after the other.
+/// Plans have no work area of their own. One area, as large as the largest need, serves all plans
+/// that run one after the other.
 pub struct FftPlan<T> {
     plan: sys::cufftHandle,
     context: Arc<CudaContext>,
@@ -107,8 +107,8 @@ impl<T: GpuReal> FftPlan<T> {
 
     /// Plans transforms whose results are multiplied by a factor as they are stored.
     ///
-    /// `None` where cuFFT cannot link kernels: before version 12 (CUDA 13) and without `nvJitLink`.
-    /// [`Scaling`](crate::Scaling) does the same in a pass of its own.
+    /// `None` if cuFFT cannot link kernels: before version 12 (CUDA 13) and without `nvJitLink`.
+    /// [`Scaling`](crate::Scaling) does the same in a separate pass.
     ///
     /// # Errors
     /// As [`FftPlan::new`].
@@ -129,8 +129,8 @@ impl<T: GpuReal> FftPlan<T> {
         unsafe { Self::with_linked(context, &many, [Some((SCALED, store, block))]) }
     }
 
-    /// Plans transforms that load elements, and may store results, where tables say. `None` where
-    /// cuFFT cannot, and in single precision.
+    /// Plans transforms that load elements, and may store results, at the places in tables. `None`
+    /// if cuFFT cannot do this, and in single precision.
     ///
     /// # Safety
     /// The blocks hold tables of `kernels/pieces.cuh` with at most these cuts, for an array of as
@@ -177,8 +177,8 @@ impl<T: GpuReal> FftPlan<T> {
         Ok(Self { plan, context, run, reads, writes, work: 0, linked, real: PhantomData })
     }
 
-    /// Plans transforms with functions that cuFFT links into its kernels. `None` where cuFFT
-    /// refuses one, or does not find `nvJitLink` in its version.
+    /// Plans transforms with functions that cuFFT links into its kernels. `None` if cuFFT refuses
+    /// one, or does not find `nvJitLink` in its version.
     ///
     /// # Safety
     /// Each code has that function, which reads within its block, or what the block says.
@@ -192,9 +192,9 @@ impl<T: GpuReal> FftPlan<T> {
             let mut address = Box::new(block.address());
             let at = (&raw mut *address).cast::<*mut c_void>();
             handle.linked.push((block, address));
-            // SAFETY: the type is that of CUDA 13's header, which later versions keep. The plan is
-            // created and not made yet. The code is static; block and address, which has the size
-            // of a pointer, live as long as the plan. The caller vouches for the function.
+            // SAFETY: the type is declared as in CUDA 13's header, which later versions keep. The
+            // plan is created and not made yet. The code is static; block and address, which has
+            // the size of a pointer, live as long as the plan. The caller vouches for the function.
             let set = unsafe {
                 sys::culib().get::<SetCallback>(b"cufftXtSetJITCallback\0").map(|set| {
                     set(handle.plan, name.as_ptr(), code.as_ptr().cast(), code.len(), kind, at)
@@ -343,8 +343,8 @@ impl<T: GpuReal> FftPlan<T> {
 
 impl<T> Drop for FftPlan<T> {
     fn drop(&mut self) {
-        // SAFETY: the plan is destroyed once. Its runs end before its tables go, as freeing device
-        // memory waits for them. A failure has no one to report to.
+        // SAFETY: the plan is destroyed once. Its runs end before its tables are freed, because
+        // freeing device memory waits for them. A failure cannot be reported.
         let _ = self.context.bind_to_thread().map(|()| unsafe { result::destroy(self.plan) });
     }
 }

@@ -6,7 +6,7 @@ use cudarc::driver::CudaContext;
 
 use crate::base::{Gpu, Modules, NoGpu};
 
-/// Whether the CUDA driver library can be loaded. Other calls into CUDA panic where it cannot.
+/// Whether the CUDA driver library can be loaded. If it cannot, other calls into CUDA panic.
 ///
 /// ```
 /// println!("CUDA driver: {}", fft_gpu::driver_is_present());
@@ -19,12 +19,12 @@ pub fn driver_is_present() -> bool {
 }
 
 impl Gpu {
-    /// The device of this number, where it has compute capability 8.0 or more.
+    /// The device with this number, if it has compute capability 8.0 or more.
     ///
     /// Retains its primary context and loads the kernels into it.
     ///
     /// # Errors
-    /// [`NoGpu`] where there is no such device.
+    /// [`NoGpu`] if there is no such device.
     ///
     /// ```
     /// match fft_gpu::Gpu::probe(0) {

@@ -61,7 +61,7 @@ impl CudaEvent {
         Ok(Duration::from_secs_f64(f64::from(milliseconds.max(0.0)) * 1e-3))
     }
 
-    /// Records the event behind everything that is queued on a stream.
+    /// Records the event after everything that is queued on a stream.
     pub(crate) fn record(&self, stream: &CudaStream) -> Result<(), GpuError> {
         let tried = tried("recording an event");
         self.context.bind_to_thread().map_err(&tried)?;
@@ -112,7 +112,7 @@ impl CudaEvent {
 impl Drop for CudaEvent {
     fn drop(&mut self) {
         // SAFETY: it is destroyed once; the driver keeps it while something waits for it. A failure
-        // has no one to report to.
+        // cannot be reported.
         let _ =
             self.context.bind_to_thread().map(|()| unsafe { sys::cuEventDestroy_v2(self.event) });
     }

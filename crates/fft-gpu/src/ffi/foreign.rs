@@ -21,7 +21,7 @@ struct PointerInfo {
     /// A `CUmemorytype`; 0 for memory unknown to the driver.
     kind: u32,
     ordinal: i32,
-    /// The address and bytes of the allocation; 0 where unknown.
+    /// The address and bytes of the allocation; 0 if unknown.
     start: CUdeviceptr,
     bytes: usize,
 }
@@ -119,12 +119,13 @@ pub unsafe fn borrow_stream(gpu: &Gpu, stream: *mut c_void) -> Result<Arc<CudaSt
     Ok(unsafe { context.wrap_borrowed_stream(stream) })
 }
 
-/// Runs `body` and restores the thread's current context, as programs that chose a device expect.
+/// Runs `body` and restores the thread's current context, because programs that chose a device
+/// expect it.
 pub fn keeping_context<R>(body: impl FnOnce() -> R) -> R {
     struct Back(CUcontext);
     impl Drop for Back {
         fn drop(&mut self) {
-            // SAFETY: it was this thread's before. A failure has no one to report to.
+            // SAFETY: it was this thread's before. A failure cannot be reported.
             let _ = unsafe { sys::cuCtxSetCurrent(self.0) };
         }
     }

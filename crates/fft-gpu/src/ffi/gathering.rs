@@ -1,6 +1,6 @@
-//! Transforms that load what they read out of several ranks' memory, and may store results there.
+//! Transforms that load their input from several ranks' memory, and may store results there.
 //!
-//! The passes of the transform do the reshapes before and behind it.
+//! The passes of the transform do the reshapes before and after it.
 
 use std::sync::Arc;
 
@@ -24,8 +24,8 @@ pub(crate) struct Gathering {
 type MemoryOf<'a, 'v> = &'a dyn Fn(usize) -> RankMemory<'v>;
 
 impl Gathering {
-    /// Plans transforms. `None` where cuFFT cannot, or a table is of another array. A plan that
-    /// stores must also do without a work area.
+    /// Plans transforms. `None` if cuFFT cannot, or if a table is for another array. A plan that
+    /// stores must also work without a work area.
     pub(crate) fn new<T: GpuReal, const D: usize>(
         gpu: &Gpu,
         many: &Many<D>,
@@ -62,7 +62,7 @@ impl Gathering {
         self.plan.work_bytes()
     }
 
-    /// Bytes of device memory beside that.
+    /// Bytes of device memory in addition to the work area.
     pub(crate) fn memory(&self) -> usize {
         self.plan.linked_blocks().map(Block::bytes).sum()
     }
@@ -81,8 +81,8 @@ impl Gathering {
         unsafe { self.plan.run_at(stream, RankMemory::own(dst), work) }
     }
 
-    /// Queues transforms of the sources, into the targets; `dst` is that of ranks without one.
-    /// cuFFT also takes an array that it does not access: `dst`, or `spare` where that is longer.
+    /// Queues transforms of the sources into the targets; ranks without a target use `dst`. cuFFT
+    /// also takes an array that it does not access: `dst`, or `spare` if that is longer.
     pub(crate) fn store<'v, T: GpuReal>(
         &mut self,
         stream: &Arc<CudaStream>,

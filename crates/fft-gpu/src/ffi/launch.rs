@@ -1,6 +1,7 @@
 //! Launches of kernels.
 //!
-//! A batch knows what its kernels access, so that each function checks the buffers and is safe.
+//! A batch records which memory its kernels access, so that each function checks the buffers and is
+//! safe.
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
@@ -49,7 +50,7 @@ pub(super) fn grid_of(kernel: &Kernel, elements: usize) -> LaunchConfig {
     kernel.grid(elements.div_ceil(THREADS as usize))
 }
 
-/// Checks that a buffer has what a kernel accesses, aligned.
+/// Checks that a buffer has the memory that a kernel accesses, aligned.
 pub(super) fn check(
     what: &'static str,
     (pointer, found): (CUdeviceptr, usize),
@@ -79,8 +80,8 @@ pub(crate) fn run_transfer<S, D>(
     }
     let (record, _guards) = batch.record(stream);
     let (grid, what) = (blocks(batch.tiles), "launching a transfer");
-    // SAFETY: the arguments are those of `transfer_*`, which accesses the boxes, found inside the
-    // buffers, and the descriptors. The guards outlive the launch.
+    // SAFETY: the arguments match `transfer_*`, which accesses the boxes, found inside the buffers,
+    // and the descriptors. The guards outlive the launch.
     unsafe { launch!(stream, kernel, grid, what, &record, &src, &dst) }
 }
 
@@ -99,7 +100,7 @@ pub(super) unsafe fn run_peer_get<T>(
     run_transfer::<u8, T>(stream, kernel, batch, &everywhere, dst)
 }
 
-/// Encodes messages: two kernels, of which the second begins while the first ends.
+/// Encodes messages by two kernels; the second begins while the first ends.
 pub(crate) fn run_encode<T: GpuReal>(
     stream: &CudaStream,
     (encode, settle): (&Kernel, &Kernel),
@@ -134,9 +135,9 @@ pub(crate) fn run_encode<T: GpuReal>(
     };
     if batch.tiles > 0 && raw != RawMessages::All {
         let (grid, what) = (encode.grid(batch.tiles), "launching an encoder");
-        // SAFETY: the argument is that of `encode_*`. It reads the boxes and writes the messages'
-        // fixed part, or their room where lengths vary: both are inside the buffers. The encoder
-        // made states, errors and queue for this batch. The guards outlive the launch.
+        // SAFETY: the argument matches `encode_*`. It reads the boxes and writes the messages'
+        // fixed part, or their whole slots if lengths vary: both are inside the buffers. The
+        // encoder made states, errors and queue for this batch. The guards outlive the launch.
         unsafe { launch!(stream, encode, grid, what, &job) }?;
     }
     let work = if raw == RawMessages::None { batch.count } else { batch.tiles.max(batch.count) };
@@ -146,7 +147,7 @@ pub(crate) fn run_encode<T: GpuReal>(
         .map_err(tried("launching the end of an encoder"))
 }
 
-/// Launches a kernel that may begin before the previous one ends, where the device supports that.
+/// Launches a kernel that may begin before the previous one ends, if the device supports that.
 ///
 /// # Safety
 /// As any launch with this argument. All blocks must wait themselves (`await_last` of
@@ -219,10 +220,10 @@ pub(crate) fn run_decode<T: GpuReal>(
     let tiles = batch.tiles as usize;
     let measure = measure.map(|kernel| (kernel, grid_of(kernel, tiles)));
     for (kernel, grid) in measure.into_iter().chain([(decode, decode.grid(tiles))]) {
-        // SAFETY: the argument is that of `measure_*` and `decode_*`. Whatever messages hold, these
+        // SAFETY: the argument matches `measure_*` and `decode_*`. Whatever messages hold, these
         // read no more than the lengths, which the decoder checked, and write only the boxes: both
-        // are inside the buffers. The decoder made the rest for this batch. The guards outlive the
-        // launches.
+        // are inside the buffers. The decoder made the other arrays for this batch. The guards
+        // outlive the launches.
         unsafe { launch!(stream, kernel, grid, "launching a decoder", &job) }?;
     }
     Ok(())
@@ -249,8 +250,8 @@ pub(crate) fn run_energy<T: GpuReal>(
         (src.address(), sums.address() + place as u64, grid.grid_dim.0 as usize);
     let room = sums.bytes().saturating_sub(place);
     assert!(blocks * size_of::<[f64; 3]>() <= room, "room for the sums of all blocks");
-    // SAFETY: the arguments are those of `energy_*`. It reads the box, found in the source, and
-    // writes three numbers for each block; the host reads them after the stream.
+    // SAFETY: the arguments match `energy_*`. It reads the box, found in the source, and writes
+    // three numbers for each block; the host reads them after the stream.
     unsafe { launch!(stream, kernel, grid, "launching a sum", &record, &from, &to) }?;
     Ok(blocks)
 }
@@ -286,7 +287,7 @@ pub(crate) fn run_noise<T: GpuReal>(
     let (dst, _writes) = dst.device_ptr_mut(stream);
     check("the array", (dst, space), reach)?;
     let grid = grid_of(kernel, part.elements() * width);
-    // SAFETY: the arguments are those of `noise_*`, which writes so many numbers, found in the
+    // SAFETY: the arguments match `noise_*`, which writes this number of numbers, found in the
     // array. The guard outlives the launch.
     unsafe { launch!(stream, kernel, grid, "launching noise", &record, scale, &dst) }
 }
@@ -311,7 +312,7 @@ pub(crate) fn run_distance<T: GpuReal>(
     let grid = grid_of(kernel, part.elements() * width);
     let (to, blocks) = (found.address(), grid.grid_dim.0 as usize);
     assert!(blocks * size_of::<[f64; 4]>() <= found.bytes(), "room for the sums of all blocks");
-    // SAFETY: the arguments are those of `distance_*`. It reads so many numbers, found in the
+    // SAFETY: the arguments match `distance_*`. It reads this number of numbers, found in the
     // array, and writes four for each block; the host reads them after the stream. The guard
     // outlives the launch.
     unsafe { launch!(stream, kernel, grid, "launching a distance", &record, scale, &src, &to) }?;
@@ -330,8 +331,8 @@ pub(crate) fn before_trig<T: GpuReal>(
     check("the source", (src.address(), src.num_bytes()), Reach { bytes: reals * align, align })?;
     let (from, to) = (src.address(), inside.address());
     let (grid, what) = (grid_of(kernel, lines.elements as usize), "launching a cosine transform");
-    // SAFETY: the arguments are those of `before_*`. It reads the array, found in the source, and
-    // writes the part of the work area that the plan has for it.
+    // SAFETY: the arguments match `before_*`. It reads the array, found in the source, and writes
+    // the part of the work area that the plan has for it.
     unsafe { launch!(stream, kernel, grid, what, lines, &from, &to) }
 }
 
@@ -349,7 +350,7 @@ pub(crate) fn after_trig<T: GpuReal>(
     check("the destination", (dst.address(), dst.num_bytes()), reach)?;
     let (from, to) = (inside.address(), dst.address());
     let (grid, what) = (grid_of(kernel, lines.elements as usize), "launching a cosine transform");
-    // SAFETY: the arguments are those of `after_*`, the reverse of `before_*`.
+    // SAFETY: the arguments match `after_*`, the reverse of `before_*`.
     unsafe { launch!(stream, kernel, grid, what, lines, &from, &to, &factor) }
 }
 
@@ -365,6 +366,6 @@ pub(crate) fn scale<T: GpuReal>(
     }
     let (data, _writes) = data.device_ptr_mut(stream);
     let grid = grid_of(kernel, n as usize);
-    // SAFETY: the arguments are those of `scale_*`, which accesses the buffer's `n` numbers.
+    // SAFETY: the arguments match `scale_*`, which accesses the buffer's `n` numbers.
     unsafe { launch!(stream, kernel, grid, "launching a scaling", &data, &n, &factor) }
 }

@@ -126,7 +126,7 @@ impl<T: Pod> DeviceMemory<T> {
         DeviceMemory { at: self.at, len, stream: self.stream.clone(), of: PhantomData }
     }
 
-    /// Whether the address is a multiple of so many bytes.
+    /// Whether the address is a multiple of `bytes` bytes.
     pub fn is_aligned(&self, bytes: usize) -> bool {
         self.at.is_multiple_of(bytes as u64)
     }
@@ -150,7 +150,7 @@ pub fn numbers_mut<T: GpuReal>(bytes: &mut CudaSlice<u8>, len: usize) -> CudaVie
     unsafe { bytes.transmute_mut(len) }.expect("as many numbers as there are")
 }
 
-/// A borrowed slice; cudarc orders its stream's other work before and behind the loan.
+/// A borrowed slice; cudarc orders its stream's other work before and after the loan.
 pub struct Loan<'a, T, const MUT: bool> {
     memory: DeviceMemory<T>,
     _guard: SyncOnDrop<'a>,

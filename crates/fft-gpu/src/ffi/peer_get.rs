@@ -1,8 +1,8 @@
 //! Copies of boxes out of several ranks' memory into this one's, in one pass.
 //!
-//! Copy engines move long rows of other devices, beside a kernel that copies the rest: a link
-//! carries more by engines than by a kernel that loads. They may move chunks, each behind an event
-//! of its owner, while the owner transforms later chunks.
+//! Copy engines move long rows of other devices, while a kernel copies everything else: engines use
+//! a link better than a kernel that loads over it. They may move chunks, each after an event of its
+//! owner, while the owner transforms later chunks.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub(crate) struct PeerGets {
     offsets: Vec<(usize, u64)>,
     unit: u64,
     sources: RankAddresses,
-    /// `None` where they move nothing.
+    /// `None` if they move nothing.
     engines: Option<Engines>,
 }
 
@@ -63,8 +63,8 @@ struct FarCopy {
 }
 
 impl PeerGets {
-    /// Prepares copies of elements of `width` real numbers, each out of a source of this number.
-    /// `far` tells the sources on other devices, which are read in the order of `parts`.
+    /// Prepares copies of elements of `width` real numbers, each from the source with this number.
+    /// `far` lists the sources on other devices, which are read in the order of `parts`.
     pub(crate) fn new<T: GpuReal>(
         gpu: &Gpu,
         stream: &Arc<CudaStream>,
@@ -117,7 +117,7 @@ impl PeerGets {
         self.batch.memory()
     }
 
-    /// Queues the copies: those by engines behind `chunks`, or else behind the stream's work.
+    /// Queues the copies. Copies by engines come after `chunks`, or else after the stream's work.
     pub(crate) fn run<'v, T>(
         &mut self,
         stream: &Arc<CudaStream>,
@@ -172,8 +172,8 @@ impl Engines {
         })
     }
 
-    /// Makes the stream wait for the copies. If that fails, the host waits: others are told that
-    /// this rank has read their memory when the stream is.
+    /// Makes the stream wait for the copies. If that fails, the host waits, because for the other
+    /// ranks this rank has read their memory when its stream gets there.
     fn end(&self, stream: &CudaStream, begun: Result<(), GpuError>) -> Result<(), GpuError> {
         let held = self.done.record(&self.stream).and_then(|()| self.done.hold(stream));
         if held.is_err() {

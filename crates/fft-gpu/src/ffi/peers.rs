@@ -1,4 +1,4 @@
-//! Which ranks reach each other's device memory, and how they get at it.
+//! Which ranks reach each other's device memory, and how they access it.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ pub(crate) struct Peers {
     same: Vec<bool>,
     /// Whether every rank reaches every other.
     pub(crate) all: bool,
-    /// Whether the ranks that are reached see any memory of each other.
+    /// Whether the ranks that are reached can access any memory of each other.
     pub(crate) exposes_all: bool,
 }
 
@@ -80,14 +80,14 @@ impl Peers {
         exchange_handles(comm, mine, handles, |peer, handles: &ExportHandles| {
             match (self.reached(peer), self.same[peer]) {
                 (false, _) => Ok(None),
-                // SAFETY: that rank holds its exports until all have agreed, or for ever.
+                // SAFETY: that rank holds its exports until all have agreed, or forever.
                 (true, true) => Ok(Some(unsafe { handles.same() })),
                 (true, false) => handles.map(gpu.context()).map(Some),
             }
         })
     }
 
-    /// Shows a block to the ranks that reach this one, and maps those of other processes.
+    /// Exposes a block to the ranks that reach this one, and maps the blocks of other processes.
     /// Collective.
     pub(crate) fn map_blocks(
         &self,
@@ -144,7 +144,7 @@ fn enable(gpu: &Gpu, hello: &Hello) -> bool {
     if own.bind_to_thread().is_err() {
         return false;
     }
-    // SAFETY: the context is that of another rank of this process, which waits for this one. The
+    // SAFETY: the context belongs to another rank of this process, which waits for this one. The
     // call writes one number.
     unsafe {
         let asked = sys::cuDeviceCanAccessPeer(&mut can, own.cu_device(), hello.number as _);
@@ -157,7 +157,7 @@ fn enable(gpu: &Gpu, hello: &Hello) -> bool {
     }
 }
 
-/// The UUID of a device; zeros where the driver tells none.
+/// The UUID of a device; zeros if the driver reports none.
 pub(crate) fn identity(context: &CudaContext) -> [u8; 16] {
     context.uuid().map(|uuid| uuid.bytes.map(|byte| byte as u8)).unwrap_or_default()
 }
@@ -183,7 +183,7 @@ pub(crate) fn joined(context: &CudaContext, other: [u8; 16]) -> bool {
     asked.result().is_ok() && can != 0
 }
 
-/// Finds out which ranks reach each other, by trying. Collective.
+/// Determines by trials which ranks reach each other. Collective.
 pub(crate) fn connect(gpu: &Gpu, comm: &dyn Comm) -> Result<Peers, Error> {
     let (rank, size) = (comm.rank(), comm.size());
     let context = gpu.context();
@@ -212,7 +212,7 @@ pub(crate) fn connect(gpu: &Gpu, comm: &dyn Comm) -> Result<Peers, Error> {
     };
     let row: Vec<u8> = all.iter().enumerate().map(link).collect();
     let mut rows = vec![0; size * size];
-    // All ranks have tried when this returns: the examples may go.
+    // All ranks have tried when this returns, so the samples can be dropped.
     comm.allgather(&row, &mut rows)?;
     // If two ranks disagree, the slower link is used.
     let pair = |number: usize| {

@@ -27,12 +27,13 @@ pub(crate) struct RankExports {
     pub(crate) ready: CudaEvent,
     /// Recorded when this rank has read messages and accessed what others expose.
     pub(crate) accessed: CudaEvent,
-    /// Recorded behind the transforms of each chunk, where an exchange has chunks.
+    /// Recorded after the transforms of each chunk, if an exchange has chunks.
     pub(crate) chunks: Vec<CudaEvent>,
 }
 
 impl RankExports {
-    /// For peers of this process, or also of others. All ranks have events of as many chunks.
+    /// For peers of this process, or also of others. All ranks have events for the same number of
+    /// chunks.
     pub(crate) fn new(
         gpu: &Gpu,
         bytes: [usize; BLOCKS],
@@ -165,7 +166,7 @@ impl Peer {
             Self::Mapped(_) => mapped.map_or((0, 0), MappedBlock::place),
         };
         // SAFETY: the peer exposes it during the epoch. When that ends its stream waits for the
-        // event behind this rank's last access. Each element of what is written has one writer.
+        // event after this rank's last access. Each written element has one writer.
         unsafe { RankMemory::of(at, bytes) }
     }
 }
@@ -183,7 +184,7 @@ pub(super) struct ExportHandles {
 }
 
 impl ExportHandles {
-    /// For threads of this process, and where `foreign` for other processes.
+    /// For threads of this process, and if `foreign` for other processes.
     pub(super) fn new(mine: &Arc<RankExports>, foreign: bool) -> Result<Self, GpuError> {
         let mut handles = Self {
             exports: Arc::as_ptr(mine).expose_provenance() as u64,

@@ -10,7 +10,7 @@ use crate::base::GpuError;
 /// The alignment of ranks' memory, in bytes.
 const ALIGN: usize = 16;
 
-/// Memory of a rank that may be read, or written where it is exposed for that, during `'a`.
+/// Memory of a rank that may be read, or written if it is exposed for that, during `'a`.
 #[derive(Clone, Copy)]
 pub(crate) struct RankMemory<'a> {
     pub(super) at: u64,
@@ -33,7 +33,7 @@ impl<'a> RankMemory<'a> {
         Self { at, bytes, lent: PhantomData }
     }
 
-    /// No memory, of a rank that is not reached.
+    /// No memory, for a rank that is not reached.
     pub(crate) fn nothing() -> Self {
         Self { at: 0, bytes: 0, lent: PhantomData }
     }
@@ -47,13 +47,13 @@ pub(super) struct RankAddresses {
 }
 
 impl RankAddresses {
-    /// Of descriptors that hold none yet.
+    /// For descriptors that have no addresses yet.
     pub(super) fn new(reaches: Vec<usize>) -> Self {
         let bases = vec![0; reaches.len()];
         Self { reaches, bases }
     }
 
-    /// Updates the descriptors where an address has changed.
+    /// Updates the descriptors if an address has changed.
     pub(super) fn follow<'v>(
         &mut self,
         memory: &dyn Fn(usize) -> RankMemory<'v>,
@@ -64,7 +64,7 @@ impl RankAddresses {
             false => Ok(()),
         });
         if updated.is_err() {
-            // The descriptors no longer hold what is here.
+            // The descriptors no longer have these addresses.
             self.bases.fill(0);
         }
         updated

@@ -12,7 +12,7 @@ use super::memory::numbers_mut;
 use super::rank_exports::MappedBlock;
 use crate::base::{GpuError, GpuReal, tried};
 
-/// The shared arrays of a plan, which live as long as it, since others map them.
+/// The shared arrays of a plan, which live as long as the plan, because others map them.
 #[derive(Default)]
 pub(crate) struct SharedArrays(Vec<SharedArray>);
 
@@ -64,7 +64,7 @@ impl SharedSlice {
         // SAFETY: the block has as many bytes and outlives the slice, which never frees it. Its
         // contents are set below.
         let make = AssertUnwindSafe(|| unsafe { stream.upgrade_device_ptr(at, bytes) });
-        // cudarc panics where it gets no events; other ranks wait for this one.
+        // cudarc panics if it gets no events, but other ranks wait for this one.
         let why = |_| GpuError::Driver { what: "making an array", why: "no events".into() };
         let slice = catch_unwind(make).map_err(why)?;
         let mut made = Self { slice: ManuallyDrop::new(slice), block };

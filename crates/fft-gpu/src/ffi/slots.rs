@@ -42,8 +42,8 @@ pub(crate) struct SlotMemory {
 }
 
 impl SlotMemory {
-    /// The memory of slots that each must have so many bytes, which are all that the descriptors of
-    /// a launch with this memory name.
+    /// The memory of slots, each of at least `bytes` bytes. The descriptors of a launch with this
+    /// memory refer to no others.
     pub(crate) fn new<'s>(
         stream: &Arc<CudaStream>,
         slots: impl IntoIterator<Item = (&'s DeviceSlot, usize)>,

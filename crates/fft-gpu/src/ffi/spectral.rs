@@ -51,8 +51,8 @@ pub(crate) fn by_wavenumbers(
     let (tables, _reads) = tables.device_ptr(stream);
     let modes = &ModesRecord { tables, ..*modes };
     let (grid, launching) = (grid_of(kernel, modes.elements as usize), "launching an operator");
-    // SAFETY: the arguments are those of `by_wavenumbers_*`. It accesses one component, found in
-    // both arrays, and the tables that the record was made with.
+    // SAFETY: the arguments match `by_wavenumbers_*`. It accesses one component, found in both
+    // arrays, and the tables that the record was made with.
     unsafe {
         launch!(stream, kernel, grid, launching, modes, &what, &parameter, &width, &src, &dst)
     }
@@ -79,8 +79,8 @@ pub(crate) fn derivatives(
     let (tables, _reads) = tables.device_ptr(stream);
     let modes = &ModesRecord { tables, ..*modes };
     let (grid, launching) = (grid_of(kernel, modes.elements as usize), "launching an operator");
-    // SAFETY: the arguments are those of `derivatives_*`. It accesses the operator's components,
-    // found in both arrays, and the tables that the record was made with.
+    // SAFETY: the arguments match `derivatives_*`. It accesses the operator's components, found in
+    // both arrays, and the tables that the record was made with.
     unsafe { launch!(stream, kernel, grid, launching, modes, &what, &component, &src, &dst) }
 }
 
@@ -130,8 +130,8 @@ pub(crate) fn run_systems(
     unsafe { launch!(stream, kernel, grid, what, systems, &more, &src, &dst) }
 }
 
-/// Multiplies arrays of so many elements by another; complex ones with this sign of its imaginary
-/// parts.
+/// Multiplies arrays of `elements` elements by another; for complex ones `sign` multiplies the
+/// imaginary parts of that one.
 pub(crate) fn products(
     (stream, kernel): (&CudaStream, &Kernel),
     (elements, sign, precision): (usize, Option<f64>, Precision),
@@ -148,8 +148,8 @@ pub(crate) fn products(
     let (count, batches) = (elements as u64, (data.len() / bytes) as u64);
     let (from, to) = (by.address(), data.address());
     let (grid, what) = (grid_of(kernel, elements), "launching a product of spectra");
-    // SAFETY: the arguments are those of `products_*`, or of `real_products_*` without a sign. The
-    // kernel reads one component, found in the first array, and writes those of the second.
+    // SAFETY: the arguments match `products_*`, or `real_products_*` without a sign. The kernel
+    // reads one component, found in the first array, and writes the components of the second.
     unsafe {
         match (sign, precision) {
             (None, _) => launch!(stream, kernel, grid, what, &count, &batches, &from, &to),

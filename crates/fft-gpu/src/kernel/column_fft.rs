@@ -26,7 +26,7 @@ impl<T: GpuReal> ColumnFft<T> {
     /// of it. Which is faster depends on the length.
     pub const ROWS: [usize; 2] = [64, 128];
 
-    /// Whether there is a kernel for columns of this length, which is compiled to find out.
+    /// Whether there is a kernel for columns of this length. It is compiled to find out.
     pub fn has_length(gpu: &Gpu, n: usize) -> bool {
         let shared_bytes = gpu.modules().shared_bytes();
         let kernel = ColumnKernel::new(n, Self::ROWS[0], T::PRECISION, shared_bytes);
@@ -64,7 +64,7 @@ impl<T: GpuReal> ColumnFft<T> {
         Ok(Some(Self { kernel, roots }))
     }
 
-    /// The same columns where points are so many elements apart; `None` where these cannot be
+    /// The same columns with points that are `pitch` elements apart; `None` if these cannot be
     /// counted.
     pub fn with_pitch(mut self, pitch: usize) -> Option<Self> {
         self.kernel.pitch = pitch;

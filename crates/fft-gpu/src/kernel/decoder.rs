@@ -18,12 +18,12 @@ use crate::ffi::{Pinned, run_decode};
 
 /// Decodes all messages of a reshape in one pass over memory, as [`fft_core::Codec::unpack`] does.
 ///
-/// The caller knows the lengths of messages. Whatever they hold, nothing outside their slots is
-/// read, and nothing outside their boxes is written. The device marks what does not decode.
+/// The caller provides the lengths of messages. Whatever they hold, nothing outside their slots is
+/// read, and nothing outside their boxes is written. The device marks messages that do not decode.
 pub struct Decoder<T> {
     form: Form,
     decode: Kernel,
-    /// Of `tolerance`, the kernel that finds where the codes of each tile begin.
+    /// For `tolerance`, the kernel that finds where the codes of each tile begin.
     measure: Option<Kernel>,
     buffers: DecodeBuffers,
     elements: Vec<usize>,
@@ -34,7 +34,7 @@ pub struct Decoder<T> {
     real: PhantomData<T>,
 }
 
-/// The most resident blocks of a multiprocessor. What is written at a time should be close
+/// The most resident blocks of a multiprocessor. The data written at one time should be close
 /// together. Slow memory needs fewer blocks.
 fn most_blocks(wire: Wire, transposed: bool, slow_memory: bool) -> u32 {
     match wire {
@@ -110,7 +110,7 @@ impl<T: GpuReal> Decoder<T> {
 
     /// Queues the decoding of messages of these lengths, in bytes.
     ///
-    /// The boxes of messages that do not decode hold anything then.
+    /// The boxes of messages that do not decode are then undefined.
     ///
     /// # Errors
     /// [`GpuError::Message`] for a length that cannot be, [`GpuError::Argument`], and
@@ -124,12 +124,12 @@ impl<T: GpuReal> Decoder<T> {
     ) -> Result<(), GpuError> {
         self.check_lengths(lengths)?;
         let (tried, buffers) = (tried("clearing a decoder"), &mut self.buffers);
-        // At a fixed rate the lengths that were uploaded first stay.
+        // At a fixed rate the lengths are uploaded only once.
         if lengths.iter().zip(&self.lengths).any(|(length, known)| *length as u64 != *known) {
             self.lengths.iter_mut().zip(lengths).for_each(|(known, n)| *known = *n as u64);
             let copied = stream.memcpy_htod(&self.lengths, &mut buffers.lengths).map_err(&tried);
             if copied.is_err() {
-                // The device no longer has what is here.
+                // The device no longer has these lengths.
                 self.lengths.fill(0);
             }
             copied?;

@@ -17,8 +17,8 @@ use crate::ffi::{Pinned, run_encode};
 
 /// Encodes all messages of a reshape in one pass over memory.
 ///
-/// Messages are bit for bit those of [`fft_core::Codec::pack`]. Squared errors are summed in
-/// another order, always the same. Elements are read once, or twice where a message is raw.
+/// Messages are bit for bit the messages of [`fft_core::Codec::pack`]. Squared errors are summed in
+/// another order, which is always the same. Elements are read once, or twice if a message is raw.
 pub struct Encoder<T> {
     form: Form,
     encode: Kernel,
@@ -89,7 +89,7 @@ impl<T: GpuReal> Encoder<T> {
         Ok(Form::new::<T>(wire, width)?.place(elements, from))
     }
 
-    /// Queues the encoding; `step` is that of [`Wire::Tolerance`].
+    /// Queues the encoding; `step` is the step of [`Wire::Tolerance`].
     ///
     /// # Errors
     /// [`GpuError::Short`] and [`GpuError::Argument`] before a launch; [`GpuError::Driver`].

@@ -1,4 +1,4 @@
-//! Messages that are encoded into slots, and decoded out of them, wherever slots are.
+//! Messages that are encoded into slots, and decoded from them, wherever slots are.
 //!
 //! Descriptors hold addresses, so that one launch serves slots in many memories.
 
@@ -79,7 +79,7 @@ impl<C> MessageSlots<C> {
         }
     }
 
-    /// Bytes of memory held beside the messages.
+    /// Bytes of memory held in addition to the messages.
     pub(crate) fn memory(&self) -> usize {
         self.memory
     }

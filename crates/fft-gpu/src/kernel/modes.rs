@@ -75,7 +75,7 @@ impl DeviceModes {
             elements: modes.points() as u32,
             dimensions: modes.dimensions() as u32,
         };
-        // Axes that there are not have one mode without a wavenumber.
+        // Missing axes have one mode without a wavenumber.
         let mut tables = vec![0.0; 3];
         for (place, axis) in (AXES - modes.axes().len()..).zip(modes.axes()) {
             record.shape[place] = axis.k.len() as u32;

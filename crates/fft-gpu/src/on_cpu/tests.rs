@@ -1,7 +1,7 @@
 //! Kernels compiled for a CPU, where the threads of a block run in a random order.
 //!
-//! Messages are bit for bit those of the codecs, boxes are copied as transfers do, and tiles find
-//! where they begin. The programs at the other end of the pipe are in `tests/on_cpu`.
+//! Messages are bit for bit the same as the codecs', boxes are copied as transfers do, and tiles
+//! compute where they begin. The programs at the other end of the pipe are in `tests/on_cpu`.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -77,7 +77,7 @@ fn compile(name: &str, races: Races) -> Option<PathBuf> {
     if program.exists() {
         return Some(program);
     }
-    // Renamed when complete, as other tests may run at the same time.
+    // Renamed when complete, because other tests may run at the same time.
     let made = program.with_extension(std::process::id().to_string());
     let object = made.with_extension(format!("{}.o", std::process::id()));
     let mut compiler = Command::new("c++");
@@ -91,7 +91,7 @@ fn compile(name: &str, races: Races) -> Option<PathBuf> {
 }
 
 thread_local! {
-    /// Programs that wait for the next launch of this test, as starting one is slow.
+    /// Programs that wait for the next launch of this test, because starting one is slow.
     static WAITING: RefCell<Waiting> = RefCell::default();
 }
 
@@ -121,7 +121,7 @@ fn run(program: &Path, what: &str, input: &[&[u8]], output: &mut [&mut [u8]]) {
     let mut child = waiting.unwrap_or_else(begin);
     let mut end = [0; 8];
     let (to, from) = (child.stdin.as_mut().unwrap(), child.stdout.as_mut().unwrap());
-    // A program that does not take all says why, and ends.
+    // A program that does not read all input prints why, and ends.
     let _ = input.iter().try_for_each(|part| to.write_all(part));
     let found = output.iter_mut().try_for_each(|part| from.read_exact(part));
     let found = found.and_then(|()| from.read_exact(&mut end));
@@ -180,7 +180,8 @@ fn without_races<T: GpuReal>(width: usize) {
     }
 }
 
-/// Boxes with the wire of this number, and one of the fields: messages, and what is read from them.
+/// Boxes with the wire of this number, and one of the fields: messages, and the values read from
+/// them.
 fn one_as_the_codecs<T: GpuReal>(
     [encode, decode, ..]: &[PathBuf; 4],
     width: usize,
@@ -405,7 +406,8 @@ fn tiles_find_where_they_begin() {
             end += lengths[lengths.len() - 1];
         }
     }
-    // As encoders ask; or when all have been counted, some forwards and the others backwards.
+    // In the order of encoders; or, when all have been counted, some forwards and the others
+    // backwards.
     let asked = [(1, 0), (1, 1000), (1, u64::MAX), (2, u64::MAX), (5, u64::MAX)];
     for (seed, (blocks, forwards)) in asked.into_iter().enumerate() {
         let asked = [blocks, seed as u64, items.len() as u64, counts.len() as u64, forwards];

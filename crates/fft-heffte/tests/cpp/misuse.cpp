@@ -1,4 +1,4 @@
-/* What is wrong on one rank is an exception on all of them. */
+/* An error on one rank is an exception on all of them. */
 #include "reference.h"
 
 #include <algorithm>

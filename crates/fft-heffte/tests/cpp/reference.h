@@ -119,7 +119,7 @@ std::vector<T> part(Grid &grid, heffte::box3d<index> const &box) {
 }
 
 /**
- * The largest difference from `factor` times the grid, on all ranks, beside the largest
+ * The largest difference from `factor` times the grid, on all ranks, relative to the largest
  * number.
  */
 template <typename T, typename index>

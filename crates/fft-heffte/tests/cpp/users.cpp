@@ -215,7 +215,7 @@ static void passing(Report &report) {
         MPI_Comm_dup(MPI_COMM_WORLD, &comm);
         std::unique_ptr<heffte::fft3d<heffte::backend::stock>> outlives;
         for (int call = 0; call < 6; call++) {
-            // Of more boxes than are kept.
+            // More different boxes than are kept.
             Box const other = boxes(size, ranks(), call % 3, {{call % 2, 1 - call % 2, 2}})[me()];
             outlives.reset(new heffte::fft3d<heffte::backend::stock>(in, call < 3 ? other : out, comm));
             std::vector<std::complex<double>> output(static_cast<size_t>(outlives->size_outbox()) + 1);

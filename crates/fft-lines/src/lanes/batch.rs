@@ -6,7 +6,7 @@ use pulp::Simd;
 
 use super::ahead::Ahead;
 use super::kernel::Strides;
-use super::stages::Stages;
+use super::stages::{Lie, Stages};
 use super::vector::{MOST_LANES, Pair, Real, lanes};
 
 /// Lines to be transformed. Elements are complex numbers, and real ones of cosine and sine
@@ -37,11 +37,14 @@ pub trait BatchFft<T>: Send + Sync {
     /// Transforms the lines and scales the results.
     ///
     /// # Panics
-    /// If a slice is too short.
+    /// If a slice is too short, or if lines do not lie as planned.
     fn run(&self, lines: Lines<'_, T>, scale: T, scratch: &mut [T]);
 }
 
-/// A transform of as many lines as a vector has lanes, in two steps.
+/// Vectors of complex numbers that several groups need at most: a part of the first-level cache.
+const GROUPS_LEN: usize = 256;
+
+/// A transform of groups of lines, in two steps.
 pub(crate) trait GroupFft: Send + Sync {
     type S: Simd;
     type T: Real;
@@ -61,22 +64,37 @@ pub(crate) trait GroupFft: Send + Sync {
         2
     }
 
-    /// Vectors of complex numbers of scratch.
+    /// Vectors of complex numbers of scratch for a group of lines.
     fn work_len(&self) -> usize {
-        self.stages().n
+        self.stages().work_len()
     }
 
-    /// Lines transformed together.
+    /// Groups of lines that are read and written at once: of short lines several, as their
+    /// transforms take little longer than a call of their kernels.
+    fn most_groups(&self) -> usize {
+        (GROUPS_LEN / self.work_len()).max(1)
+    }
+
+    /// Real numbers of scratch for all groups.
+    fn work_reals(&self) -> usize {
+        2 * lanes::<Self::S, Self::T>() * self.most_groups() * self.work_len()
+    }
+
+    /// Lines of a group.
     fn group(&self) -> usize {
-        lanes::<Self::S, Self::T>()
+        match self.stages().lie {
+            Lie::Pairs => lanes::<Self::S, Self::T>() / 2,
+            Lie::Rows | Lie::Columns => lanes::<Self::S, Self::T>(),
+        }
     }
 
-    /// Reads lines into `work`.
+    /// Reads some groups of lines into `work`.
     fn read(
         &self,
         src: &[Self::T],
         at: Strides,
         work: &mut [Pair<Self::S, Self::T>],
+        groups: usize,
         ahead: Option<Ahead>,
     );
 
@@ -87,6 +105,7 @@ pub(crate) trait GroupFft: Send + Sync {
         work: &mut [Pair<Self::S, Self::T>],
         dst: &mut [Self::T],
         at: Strides,
+        groups: usize,
         ahead: Option<Ahead>,
     );
 }
@@ -94,7 +113,7 @@ pub(crate) trait GroupFft: Send + Sync {
 impl<T: Real, G: GroupFft<T = T>> BatchFft<T> for G {
     fn scratch_len(&self) -> usize {
         let [before, after] = self.lens();
-        2 * lanes::<G::S, T>() * self.work_len() + self.width() * self.group() * before.max(after)
+        self.work_reals() + self.width() * self.group() * before.max(after)
     }
 
     fn table_bytes(&self) -> usize {
@@ -104,23 +123,38 @@ impl<T: Real, G: GroupFft<T = T>> BatchFft<T> for G {
     fn run(&self, lines: Lines<'_, T>, scale: T, scratch: &mut [T]) {
         let Lines { src, from, dst, to, count, uncached } = lines;
         let (group, width) = (self.group(), self.width());
-        let (work, tile) =
-            scratch[..self.scratch_len()].split_at_mut(2 * self.work_len() * lanes::<G::S, T>());
+        let (work, tile) = scratch[..self.scratch_len()].split_at_mut(self.work_reals());
         let work: &mut [Pair<G::S, T>] = bytemuck::cast_slice_mut(work);
         let head = match to.dist {
             1 => lines_before_boundary(dst, width, to.stride, group).min(count),
             _ => 0,
         };
         let whole = (count - head) / group * group;
-        for first in (head..head + whole).step_by(group) {
-            let ahead = uncached.then(|| Ahead::of(src, from, dst, to, [first, group, width]));
-            self.read(&src.unwrap_or(&*dst)[width * first * from.dist..], from, work, ahead);
-            self.write(scale, work, &mut dst[width * first * to.dist..], to, ahead);
+        let mut run = |first: usize, groups: usize, dst: &mut [T]| {
+            let lines = [first, groups * group, width];
+            let ahead = uncached.then(|| Ahead::of(src, from, dst, to, lines));
+            let src = &src.unwrap_or(&*dst)[width * first * from.dist..];
+            self.read(src, from, work, groups, ahead);
+            self.write(scale, work, &mut dst[width * first * to.dist..], to, groups, ahead);
+        };
+        let most = self.most_groups();
+        for first in (head..head + whole).step_by(most * group) {
+            run(first, most.min((head + whole - first) / group), dst);
         }
-        let mut rest = (0..head).chain(head + whole..count).peekable();
-        while rest.peek().is_some() {
+        if src.is_some() && count >= group {
+            // Some lines once more: they are not in place.
+            if head > 0 {
+                run(0, 1, dst);
+            }
+            if head + whole < count {
+                run(count - group, 1, dst);
+            }
+            return;
+        }
+        let mut left = (0..head).chain(head + whole..count).peekable();
+        while left.peek().is_some() {
             let mut few = Few::default();
-            for (place, line) in few.lines.iter_mut().zip(rest.by_ref().take(group)) {
+            for (place, line) in few.lines.iter_mut().zip(left.by_ref().take(group)) {
                 *place = line;
                 few.count += 1;
             }
@@ -175,8 +209,8 @@ impl Few {
                     .copy_from_slice(&src[from.range(i, line, width)]);
             }
         }
-        fft.read(tile, beside, work, None);
-        fft.write(scale, work, tile, after_beside, None);
+        fft.read(tile, beside, work, 1, None);
+        fft.write(scale, work, tile, after_beside, 1, None);
         for i in 0..after {
             for (lane, &line) in few.iter().enumerate() {
                 dst[to.range(i, line, width)]

@@ -10,7 +10,8 @@ use super::vector::{Pair, Real};
 
 pub(crate) struct Complex<S: Simd, T: Real> {
     pub(crate) stages: Stages<S, T>,
-    /// The inverse is the forward transform with its results in reverse order.
+    /// The inverse is the forward transform with real and imaginary parts exchanged before and
+    /// after.
     pub(crate) inverse: bool,
 }
 
@@ -26,8 +27,15 @@ impl<S: Simd, T: Real> GroupFft for Complex<S, T> {
         [self.stages.n; 2]
     }
 
-    fn read(&self, src: &[T], at: Strides, work: &mut [Pair<S, T>], ahead: Option<Ahead>) {
-        self.stages.first(src, at, work, ahead);
+    fn read(
+        &self,
+        src: &[T],
+        at: Strides,
+        work: &mut [Pair<S, T>],
+        groups: usize,
+        ahead: Option<Ahead>,
+    ) {
+        self.stages.first(src, self.stages.distance(at), work, self.inverse, groups, ahead);
     }
 
     fn write(
@@ -36,10 +44,13 @@ impl<S: Simd, T: Real> GroupFft for Complex<S, T> {
         work: &mut [Pair<S, T>],
         dst: &mut [T],
         at: Strides,
+        groups: usize,
         ahead: Option<Ahead>,
     ) {
+        let work = &mut work[..groups * self.stages.work_len()];
         self.stages.between(1..self.stages.len() - 1, work, ahead);
         self.stages.multiply(work, scale);
-        self.stages.last(work, dst, at, self.inverse, ahead);
+        let distance = self.stages.distance(at);
+        self.stages.last(work, dst, distance, self.inverse, groups, ahead);
     }
 }

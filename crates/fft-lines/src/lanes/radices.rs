@@ -1,17 +1,11 @@
-//! The radices of the stages of a length.
+//! The radices of the passes of a length.
 
-/// The radices with the product `n` that take least time, or `None` if `n` has other factors.
+/// The radices with the product `n` that take least time, in ascending order, or `None` if `n` has
+/// other factors.
 pub(crate) fn radices(n: usize, costs: &[(usize, f64)]) -> Option<Vec<usize>> {
-    let (_, mut radices) = cheapest(n, usize::MAX, costs)?;
+    let (_, mut radices) = cheapest(n, n.saturating_sub(1), costs)
+        .or_else(|| costs.iter().find(|(radix, _)| *radix == n).map(|_| (0.0, vec![n])))?;
     radices.sort_unstable();
-    // The first and the last stage also load and store lines, which few numbers at a time suit
-    // best.
-    if let Some(four) = radices.iter().position(|radix| *radix == 4) {
-        radices[..=four].rotate_right(1);
-    }
-    if let Some(four) = radices.iter().skip(1).position(|radix| *radix == 4) {
-        radices[four + 1..].rotate_left(1);
-    }
     Some(radices)
 }
 

@@ -12,9 +12,10 @@ use pulp::{Simd, WithSimd};
 
 use super::ahead::Ahead;
 use super::batch::GroupFft;
-use super::kernel::{Strides, lines, lines_mut};
+use super::kernel::Strides;
+use super::rows::{lines, lines_mut};
 use super::stages::Stages;
-use super::vector::{Complexes, MOST_LANES, Pair, Real};
+use super::vector::{Complexes, MOST_LANES, Pair, Real, lanes};
 use crate::roots::root;
 
 pub(crate) struct RealToComplex<S: Simd, T: Real> {
@@ -72,8 +73,15 @@ impl<S: Simd, T: Real> GroupFft for RealToComplex<S, T> {
         [self.stages.n, self.stages.n + 1]
     }
 
-    fn read(&self, src: &[T], at: Strides, work: &mut [Pair<S, T>], ahead: Option<Ahead>) {
-        self.stages.first(src, at, work, ahead);
+    fn read(
+        &self,
+        src: &[T],
+        at: Strides,
+        work: &mut [Pair<S, T>],
+        groups: usize,
+        ahead: Option<Ahead>,
+    ) {
+        self.stages.first(src, self.stages.distance(at), work, false, groups, ahead);
     }
 
     fn write(
@@ -82,14 +90,19 @@ impl<S: Simd, T: Real> GroupFft for RealToComplex<S, T> {
         work: &mut [Pair<S, T>],
         dst: &mut [T],
         at: Strides,
+        groups: usize,
         ahead: Option<Ahead>,
     ) {
         let Self { stages, factors, places } = self;
-        let simd = stages.simd;
+        let (simd, dist) = (stages.simd, stages.distance(at));
+        let work = &mut work[..groups * stages.work_len()];
         stages.between(1..stages.len(), work, ahead);
         stages.multiply(work, scale);
-        let lines = lines_mut::<S, T>(dst, at.dist, stages.n + 1);
-        simd.vectorize(Split { simd, factors, places, x: work, lines });
+        for (group, x) in work.chunks_exact(stages.n).enumerate() {
+            let first = 2 * group * lanes::<S, T>() * dist;
+            let lines = lines_mut::<S, T>(&mut dst[first..], dist, stages.n + 1);
+            simd.vectorize(Split { simd, factors, places, x, lines });
+        }
     }
 }
 
@@ -134,11 +147,21 @@ impl<S: Simd, T: Real> GroupFft for ComplexToReal<S, T> {
         [self.stages.n + 1, self.stages.n]
     }
 
-    fn read(&self, src: &[T], at: Strides, work: &mut [Pair<S, T>], _: Option<Ahead>) {
+    fn read(
+        &self,
+        src: &[T],
+        at: Strides,
+        work: &mut [Pair<S, T>],
+        groups: usize,
+        _: Option<Ahead>,
+    ) {
         let Self { stages, factors } = self;
-        let simd = stages.simd;
-        let lines = lines::<S, T>(src, at.dist, stages.n + 1);
-        simd.vectorize(Merge { simd, factors, lines, y: work });
+        let (simd, dist) = (stages.simd, stages.distance(at));
+        for (group, y) in work.chunks_exact_mut(stages.n).take(groups).enumerate() {
+            let first = 2 * group * lanes::<S, T>() * dist;
+            let lines = lines::<S, T>(&src[first..], dist, stages.n + 1);
+            simd.vectorize(Merge { simd, factors, lines, y });
+        }
     }
 
     fn write(
@@ -147,11 +170,13 @@ impl<S: Simd, T: Real> GroupFft for ComplexToReal<S, T> {
         work: &mut [Pair<S, T>],
         dst: &mut [T],
         at: Strides,
+        groups: usize,
         ahead: Option<Ahead>,
     ) {
+        let work = &mut work[..groups * self.stages.work_len()];
         self.stages.between(0..self.stages.len() - 1, work, ahead);
         self.stages.multiply(work, scale);
-        self.stages.last(work, dst, at, true, ahead);
+        self.stages.last(work, dst, self.stages.distance(at), true, groups, ahead);
     }
 }
 
@@ -180,8 +205,9 @@ impl<V: Simd, T: Real> WithSimd for Merge<'_, V, T> {
             }
             let b = b.conj();
             let (even, odd) = (a + b, (a - b).times(*factor));
-            y[k] = (even + odd).parts();
-            y[if k == 0 { 0 } else { h - k }] = (even - odd).conj().parts();
+            // The inverse is the forward transform with real and imaginary parts exchanged.
+            y[k] = (even + odd).swapped().parts();
+            y[if k == 0 { 0 } else { h - k }] = (even - odd).conj().swapped().parts();
         }
     }
 }

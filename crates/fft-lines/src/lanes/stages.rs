@@ -1,4 +1,4 @@
-//! The stages of a complex transform.
+//! The passes of a complex transform.
 
 use std::ops::Range;
 
@@ -7,19 +7,31 @@ use pulp::{Simd, WithSimd};
 use super::ahead::Ahead;
 use super::kernel::{Kernels, Stage, Strides};
 use super::radices::radices;
-use super::vector::{Pair, Real};
+use super::vector::{Complexes, Pair, Real};
 use crate::roots::root;
 
-/// The stages of transforms of `n` numbers, with their kernels.
+/// How the lines of a transform lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Lie {
+    /// Each line is contiguous, and a lane is a line.
+    Rows,
+    /// Each line is contiguous, and two lanes are neighbours of a line.
+    Pairs,
+    /// Side by side: a lane is a line.
+    Columns,
+}
+
+/// The passes of transforms of `n` numbers, with their kernels.
 pub(crate) struct Stages<S: Simd, T: Real> {
     pub(crate) simd: S,
     pub(crate) n: usize,
-    all: Vec<(Stage<T>, Kernels<S, T>)>,
-    /// The frequency of each number after all stages.
+    pub(crate) lie: Lie,
+    all: Vec<(Stage<S, T>, Kernels<S, T>)>,
+    /// The frequency of each number after all passes, except of neighbours.
     pub(crate) order: Vec<usize>,
 }
 
-/// The frequency of each number after stages that leave the results of a butterfly where its
+/// The frequency of each number after passes that leave the results of a butterfly where its
 /// numbers were: the digits of an index in reverse order.
 fn frequencies(radices: &[usize]) -> Vec<usize> {
     let mut order = vec![0];
@@ -31,47 +43,91 @@ fn frequencies(radices: &[usize]) -> Vec<usize> {
 }
 
 impl<S: Simd, T: Real> Stages<S, T> {
-    /// `None` if radices with these costs do not make `n`, or if `n` is 0 or 1.
-    pub(crate) fn new(simd: S, n: usize, costs: &[(usize, f64)]) -> Option<Self> {
+    /// `None` if radices with these costs do not make `n`, or if `n` is 0 or 1. Of complex rows
+    /// neighbours are transformed together if that leaves none alone.
+    pub(crate) fn new(simd: S, n: usize, lie: Lie, costs: &[(usize, f64)]) -> Option<Self> {
         let mut radices = if n < 2 { None } else { radices(n, costs) }?;
         if radices.len() == 1 {
-            // There is a first stage and a last one.
+            // There is a first pass and a last one.
             radices.push(1);
         }
-        Some(Self::of(simd, &radices))
+        let has_pairs = [radices[0], n / radices[0]].iter().all(|len| len.is_multiple_of(2));
+        let lie = if lie == Lie::Pairs && !has_pairs { Lie::Rows } else { lie };
+        Some(Self::of(simd, lie, &radices))
     }
 
-    /// Stages of two or more radices.
-    pub(crate) fn of(simd: S, radices: &[usize]) -> Self {
+    /// Passes of two or more radices.
+    pub(crate) fn of(simd: S, lie: Lie, radices: &[usize]) -> Self {
         let n = radices.iter().product();
+        let inner = if lie == Lie::Pairs { radices[0] / 2 } else { 1 };
         let mut left = n;
         let mut all: Vec<_> = radices
             .iter()
-            .map(|&radix| {
+            .enumerate()
+            .map(|(pass, &radix)| {
                 let block = left;
                 left /= radix;
                 let factor = |p, j| root(p * j, block).map(T::rounded);
-                let factors = |p| (1..radix).map(move |j| factor(p, j));
-                let mut twiddles = Vec::with_capacity(left * (radix - 1));
-                twiddles.extend((0..left).flat_map(factors));
-                let stage = Stage { radix, m: left, twiddles, order: Vec::new() };
+                let (mut twiddles, mut pair_twiddles) = (Vec::new(), Vec::new());
+                if pass == 0 && lie == Lie::Pairs {
+                    pair_twiddles.reserve_exact(left / 2 * (radix - 1));
+                    for p in (0..left).step_by(2) {
+                        pair_twiddles.extend((1..radix).map(|j| {
+                            Complexes::neighbours(simd, [factor(p, j), factor(p + 1, j)]).parts()
+                        }));
+                    }
+                } else {
+                    twiddles.reserve_exact(left * (radix - 1));
+                    let factors = |p| (1..radix).map(move |j| factor(p, j));
+                    twiddles.extend((0..left).flat_map(factors));
+                }
+                let order = Vec::new();
+                let stage = Stage { radix, m: left, twiddles, pair_twiddles, order, inner };
                 (stage, Kernels::of(radix))
             })
             .collect();
         let (last, order) = (all.len() - 1, frequencies(radices));
-        all[last].0.order = order.iter().copied().step_by(radices[last]).collect();
-        Self { simd, n, all, order }
+        let firsts = order.iter().copied().step_by(radices[last]);
+        all[last].0.order = match lie {
+            Lie::Columns | Lie::Rows => firsts.collect(),
+            // The results of the first pass are together.
+            Lie::Pairs => firsts.take(n / radices[0] / radices[last]).collect(),
+        };
+        all[last].0.order.shrink_to_fit();
+        Self { simd, n, lie, all, order }
     }
 
     pub(crate) fn len(&self) -> usize {
         self.all.len()
     }
 
+    /// Elements between the rows of columns, or between the starts of lines.
+    ///
+    /// # Panics
+    /// If lines do not lie as planned.
+    pub(crate) fn distance(&self, at: Strides) -> usize {
+        let (one, distance) = match self.lie {
+            Lie::Columns => (at.dist, at.stride),
+            Lie::Rows | Lie::Pairs => (at.stride, at.dist),
+        };
+        assert_eq!(one, 1, "lines lie otherwise than {:?}", self.lie);
+        distance
+    }
+
     /// Bytes of tables.
     pub(crate) fn bytes(&self) -> usize {
-        let tables = |stage: &Stage<T>| size_of_val(&*stage.twiddles) + size_of_val(&*stage.order);
+        let tables = |stage: &Stage<S, T>| {
+            size_of_val(&*stage.twiddles)
+                + size_of_val(&*stage.pair_twiddles)
+                + size_of_val(&*stage.order)
+        };
         let tables: usize = self.all.iter().map(|(stage, _)| tables(stage)).sum();
         tables + size_of_val(&*self.all) + size_of_val(&*self.order)
+    }
+
+    /// Vectors of complex numbers between the passes.
+    pub(crate) fn work_len(&self) -> usize {
+        if self.lie == Lie::Pairs { self.n / 2 } else { self.n }
     }
 
     fn prefetch(&self, stage: usize, ahead: Option<Ahead>) {
@@ -80,15 +136,28 @@ impl<S: Simd, T: Real> Stages<S, T> {
         }
     }
 
-    /// Reads lines and runs the first stage.
-    pub(crate) fn first(&self, src: &[T], at: Strides, y: &mut [Pair<S, T>], ahead: Option<Ahead>) {
+    /// Reads lines, with `distance` complex numbers between those of a line or between lines, and
+    /// runs the first pass. If `swapped`, real and imaginary parts are exchanged before.
+    pub(crate) fn first(
+        &self,
+        src: &[T],
+        distance: usize,
+        y: &mut [Pair<S, T>],
+        swapped: bool,
+        groups: usize,
+        ahead: Option<Ahead>,
+    ) {
         self.prefetch(0, ahead);
         let (stage, kernels) = &self.all[0];
-        let kernel = if at.dist == 1 { kernels.from_columns } else { kernels.from_rows };
-        kernel(self.simd, stage, src, at, y);
+        let kernel = match self.lie {
+            Lie::Columns => kernels.from_columns,
+            Lie::Rows => kernels.from_rows,
+            Lie::Pairs => kernels.from_pairs,
+        };
+        kernel[usize::from(swapped)](self.simd, stage, src, distance, y, groups);
     }
 
-    /// Runs stages in place.
+    /// Runs passes in place, of as many groups of lines as there are numbers of.
     pub(crate) fn between(&self, stages: Range<usize>, x: &mut [Pair<S, T>], ahead: Option<Ahead>) {
         for number in stages {
             self.prefetch(number, ahead);
@@ -99,20 +168,25 @@ impl<S: Simd, T: Real> Stages<S, T> {
         }
     }
 
-    /// Runs the last stage and writes lines, in reverse order but for the first number if
-    /// `reversed`.
+    /// Runs the last pass and writes lines. If `swapped`, real and imaginary parts are exchanged
+    /// after.
     pub(crate) fn last(
         &self,
         x: &[Pair<S, T>],
         dst: &mut [T],
-        at: Strides,
-        reversed: bool,
+        distance: usize,
+        swapped: bool,
+        groups: usize,
         ahead: Option<Ahead>,
     ) {
         self.prefetch(self.len() - 1, ahead);
         let (stage, kernels) = &self.all[self.len() - 1];
-        let kernel = if at.dist == 1 { kernels.to_columns } else { kernels.to_rows };
-        kernel(self.simd, stage, x, dst, at, reversed);
+        let kernel = match self.lie {
+            Lie::Columns => kernels.to_columns,
+            Lie::Rows => kernels.to_rows,
+            Lie::Pairs => kernels.to_pairs,
+        };
+        kernel[usize::from(swapped)](self.simd, stage, x, dst, distance, groups);
     }
 
     /// Multiplies every number.

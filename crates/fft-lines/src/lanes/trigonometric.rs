@@ -315,11 +315,15 @@ impl<S: Simd, T: Real> GroupFft for TrigonometricFft<S, T> {
         lanes::<S, T>() / self.width
     }
 
+    fn most_groups(&self) -> usize {
+        1
+    }
+
     fn work_len(&self) -> usize {
         self.stages.n + self.n.div_ceil(2)
     }
 
-    fn read(&self, src: &[T], at: Strides, work: &mut [Pair<S, T>], _: Option<Ahead>) {
+    fn read(&self, src: &[T], at: Strides, work: &mut [Pair<S, T>], _: usize, _: Option<Ahead>) {
         let (simd, side, width) = (self.stages.simd, &self.before, self.width);
         let (y, tile) = work.split_at_mut(self.stages.n);
         if at.dist == 1 {
@@ -337,6 +341,7 @@ impl<S: Simd, T: Real> GroupFft for TrigonometricFft<S, T> {
         work: &mut [Pair<S, T>],
         dst: &mut [T],
         at: Strides,
+        _: usize,
         ahead: Option<Ahead>,
     ) {
         let (simd, side, width) = (self.stages.simd, &self.after, self.width);

@@ -33,6 +33,8 @@ pub(crate) trait Real: Pod + PartialEq + Send + Sync {
     fn deinterleave<S: Simd>(simd: S, pair: Pair<S, Self>) -> Pair<S, Self>;
     /// Undoes [`deinterleave`](Real::deinterleave).
     fn interleave<S: Simd>(simd: S, pair: Pair<S, Self>) -> Pair<S, Self>;
+    /// Of deinterleaved neighbours `[a, b]` and `[c, d]` of each line, `[a, c]` and `[b, d]`.
+    fn turn<S: Simd>(simd: S, pair: Pair<S, Self>) -> Pair<S, Self>;
 }
 
 /// Two vectors: real and imaginary parts, or interleaved complex numbers.
@@ -44,7 +46,7 @@ pub(crate) const fn lanes<S: Simd, T: Real>() -> usize {
 }
 
 macro_rules! real {
-    ($number:ident, $vector:ident, $splat:ident $neg:ident $add:ident $sub:ident $mul:ident
+    ($number:ident, $vector:ident, $pair:ident, $splat:ident $neg:ident $add:ident $sub:ident $mul:ident
      $mul_add:ident $mul_sub_from:ident $deinterleave:ident $interleave:ident) => {
         impl Real for $number {
             type Vector<S: Simd> = S::$vector;
@@ -92,20 +94,100 @@ macro_rules! real {
             }
             #[inline(always)]
             fn deinterleave<S: Simd>(simd: S, pair: Pair<S, Self>) -> Pair<S, Self> {
+                #[cfg(target_arch = "x86_64")]
+                if let Some(simd) = avx2(simd) {
+                    return bytemuck::cast($pair::deinterleave(simd, bytemuck::cast(pair)));
+                }
                 simd.$deinterleave(pair)
             }
             #[inline(always)]
             fn interleave<S: Simd>(simd: S, pair: Pair<S, Self>) -> Pair<S, Self> {
+                #[cfg(target_arch = "x86_64")]
+                if let Some(simd) = avx2(simd) {
+                    return bytemuck::cast($pair::interleave(simd, bytemuck::cast(pair)));
+                }
                 simd.$interleave(pair)
+            }
+            #[inline(always)]
+            fn turn<S: Simd>(simd: S, pair: Pair<S, Self>) -> Pair<S, Self> {
+                #[cfg(target_arch = "x86_64")]
+                if let Some(simd) = avx2(simd) {
+                    return bytemuck::cast($pair::turn(simd, bytemuck::cast(pair)));
+                }
+                let [mut a, mut b] = pair.map(|x| Self::interleave(simd, [x, x]));
+                let (low, high): (&mut [[Self; 4]], &mut [[Self; 4]]) =
+                    (bytemuck::cast_slice_mut(&mut a), bytemuck::cast_slice_mut(&mut b));
+                for ([_, _, b, _], [c, _, _, _]) in low.iter_mut().zip(high) {
+                    std::mem::swap(b, c);
+                }
+                [a, b].map(|pair| Self::deinterleave(simd, pair)[0])
             }
         }
     };
 }
 
-real!(f32, f32s, splat_f32s neg_f32s add_f32s sub_f32s mul_f32s mul_add_e_f32s
+real!(f32, f32s, singles, splat_f32s neg_f32s add_f32s sub_f32s mul_f32s mul_add_e_f32s
       negate_mul_add_e_f32s deinterleave_shfl_f32s interleave_shfl_f32s);
-real!(f64, f64s, splat_f64s neg_f64s add_f64s sub_f64s mul_f64s mul_add_e_f64s
+real!(f64, f64s, doubles, splat_f64s neg_f64s add_f64s sub_f64s mul_f64s mul_add_e_f64s
       negate_mul_add_e_f64s deinterleave_shfl_f64s interleave_shfl_f64s);
+
+/// Two vectors of AVX2, with as few shuffles as any order of lanes allows.
+#[cfg(target_arch = "x86_64")]
+mod singles {
+    use pulp::x86::V3;
+    use std::arch::x86_64::__m256;
+
+    #[inline(always)]
+    pub(super) fn deinterleave(simd: V3, [a, b]: [__m256; 2]) -> [__m256; 2] {
+        [simd.avx._mm256_shuffle_ps::<0x88>(a, b), simd.avx._mm256_shuffle_ps::<0xdd>(a, b)]
+    }
+    #[inline(always)]
+    pub(super) fn interleave(simd: V3, [a, b]: [__m256; 2]) -> [__m256; 2] {
+        [simd.avx._mm256_unpacklo_ps(a, b), simd.avx._mm256_unpackhi_ps(a, b)]
+    }
+    #[inline(always)]
+    pub(super) fn turn(simd: V3, [a, b]: [__m256; 2]) -> [__m256; 2] {
+        let (odd, even) = (simd.avx._mm256_movehdup_ps(a), simd.avx._mm256_moveldup_ps(b));
+        [simd.avx._mm256_blend_ps::<0xaa>(a, even), simd.avx._mm256_blend_ps::<0xaa>(odd, b)]
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod doubles {
+    use pulp::x86::V3;
+    use std::arch::x86_64::__m256d;
+
+    #[inline(always)]
+    pub(super) fn deinterleave(simd: V3, [a, b]: [__m256d; 2]) -> [__m256d; 2] {
+        [simd.avx._mm256_unpacklo_pd(a, b), simd.avx._mm256_unpackhi_pd(a, b)]
+    }
+    #[inline(always)]
+    pub(super) fn interleave(simd: V3, pair: [__m256d; 2]) -> [__m256d; 2] {
+        deinterleave(simd, pair)
+    }
+    #[inline(always)]
+    pub(super) fn turn(simd: V3, [a, b]: [__m256d; 2]) -> [__m256d; 2] {
+        let avx = simd.avx;
+        [avx._mm256_permute2f128_pd::<0x20>(a, b), avx._mm256_permute2f128_pd::<0x31>(a, b)]
+    }
+}
+
+/// The vectors of AVX2, if these are.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn avx2<S: Simd>(simd: S) -> Option<pulp::x86::V3> {
+    (&simd as &dyn std::any::Any).downcast_ref().copied()
+}
+
+/// [`fft_stream::pin`] where there are 16 registers.
+#[inline(always)]
+fn pinned<S: Simd, T: Real>(simd: S, x: T::Vector<S>) -> T::Vector<S> {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(simd) = avx2(simd) {
+        return bytemuck::cast(fft_stream::pin(simd, bytemuck::cast(x)));
+    }
+    x
+}
 
 /// A complex number of each of several lines.
 #[derive(Clone, Copy)]
@@ -149,10 +231,9 @@ impl<S: Simd, T: Real> Complexes<S, T> {
         [self.re, self.im]
     }
 
-    /// Loads interleaved numbers, one per lane.
+    /// Interleaved numbers, one per lane.
     #[inline(always)]
-    pub(crate) fn load(simd: S, numbers: &[T]) -> Self {
-        let pair = bytemuck::pod_read_unaligned(bytemuck::cast_slice(numbers));
+    pub(crate) fn deinterleaved(simd: S, pair: Pair<S, T>) -> Self {
         Self::of(simd, T::deinterleave(simd, pair))
     }
 
@@ -167,11 +248,10 @@ impl<S: Simd, T: Real> Complexes<S, T> {
         Self::of(simd, T::deinterleave(simd, pair))
     }
 
-    /// Stores interleaved numbers.
+    /// Undoes [`deinterleaved`](Self::deinterleaved).
     #[inline(always)]
-    pub(crate) fn store(self, numbers: &mut [T]) {
-        let pair = T::interleave(self.simd, self.parts());
-        numbers.copy_from_slice(bytemuck::cast_slice(&pair));
+    pub(crate) fn interleaved(self) -> Pair<S, T> {
+        T::interleave(self.simd, self.parts())
     }
 
     /// Stores number `i` of each line.
@@ -219,6 +299,40 @@ impl<S: Simd, T: Real> Complexes<S, T> {
         Self { simd, re, im }
     }
 
+    /// `self - x other`.
+    #[inline(always)]
+    pub(crate) fn sub_scaled(self, x: T, other: Self) -> Self {
+        let (simd, x) = (self.simd, T::splat(self.simd, x));
+        let re = T::mul_sub_from(simd, other.re, x, self.re);
+        Self { simd, re, im: T::mul_sub_from(simd, other.im, x, self.im) }
+    }
+
+    /// `self + i x other`.
+    #[inline(always)]
+    pub(crate) fn add_i_scaled(self, x: T, other: Self) -> Self {
+        let (simd, x) = (self.simd, T::splat(self.simd, x));
+        let re = T::mul_sub_from(simd, other.im, x, self.re);
+        Self { simd, re, im: T::mul_add(simd, other.re, x, self.im) }
+    }
+
+    /// `self - i x other`.
+    #[inline(always)]
+    pub(crate) fn sub_i_scaled(self, x: T, other: Self) -> Self {
+        let (simd, x) = (self.simd, T::splat(self.simd, x));
+        let re = T::mul_add(simd, other.im, x, self.re);
+        Self { simd, re, im: T::mul_sub_from(simd, other.re, x, self.im) }
+    }
+
+    /// Computed before and used after whatever is pinned before and after it.
+    #[inline(always)]
+    pub(crate) fn pinned(self) -> Self {
+        Self {
+            simd: self.simd,
+            re: pinned::<S, T>(self.simd, self.re),
+            im: pinned::<S, T>(self.simd, self.im),
+        }
+    }
+
     /// `(re + i im) self`.
     #[inline(always)]
     pub(crate) fn times(self, [re, im]: [T; 2]) -> Self {
@@ -229,6 +343,40 @@ impl<S: Simd, T: Real> Complexes<S, T> {
             re: T::mul_sub_from(simd, self.im, s, T::mul(simd, self.re, c)),
             im: T::mul_add(simd, self.re, s, T::mul(simd, self.im, c)),
         }
+    }
+
+    /// As [`times`](Self::times), with a factor for each lane.
+    #[inline(always)]
+    pub(crate) fn times_each(self, [c, s]: Pair<S, T>) -> Self {
+        let simd = self.simd;
+        Self {
+            simd,
+            re: T::mul_sub_from(simd, self.im, s, T::mul(simd, self.re, c)),
+            im: T::mul_add(simd, self.re, s, T::mul(simd, self.im, c)),
+        }
+    }
+
+    /// Two neighbours, the same for all lines.
+    #[inline(always)]
+    pub(crate) fn neighbours(simd: S, two: [[T; 2]; 2]) -> Self {
+        let mut pair: Pair<S, T> = Zeroable::zeroed();
+        let numbers: &mut [[[T; 2]; 2]] = bytemuck::cast_slice_mut(&mut pair);
+        numbers.fill(two);
+        Self::deinterleaved(simd, pair)
+    }
+
+    /// Of neighbours `[a, b]` and `[c, d]` of each line, `[a, c]` and `[b, d]`.
+    #[inline(always)]
+    pub(crate) fn turned(self, other: Self) -> [Self; 2] {
+        let simd = self.simd;
+        let (re, im) = (T::turn(simd, [self.re, other.re]), T::turn(simd, [self.im, other.im]));
+        [Self { simd, re: re[0], im: im[0] }, Self { simd, re: re[1], im: im[1] }]
+    }
+
+    /// Real and imaginary parts exchanged.
+    #[inline(always)]
+    pub(crate) fn swapped(self) -> Self {
+        Self { simd: self.simd, re: self.im, im: self.re }
     }
 
     /// `-i self`.

@@ -6,8 +6,8 @@ use serde::Serialize;
 use thriffty::Wire;
 use thriffty::machine::{Machine, Quantity};
 use thriffty::planning::{
-    Capabilities, DeviceCapabilities, Direction, Exchange, Expected, Layouts, Order, Recipe,
-    Schedule, Simulation, Simulator, Step, Summary, Travel,
+    Capabilities, DeviceCapabilities, Direction, Exchange, Expected, Layouts, Order, Pattern,
+    Recipe, Schedule, Simulation, Simulator, Step, Summary,
 };
 use thriffty::tuning::{Candidate, Choice, Favourite, candidates, favourite};
 
@@ -34,31 +34,32 @@ pub(crate) const AS_IT_IS: &str = "as it is";
 /// An alternative, and its time or its error.
 pub(crate) type Other = (String, Result<Guess, String>);
 
-/// Seconds of a forward transform; not simulated where that takes long.
+/// Seconds of a forward transform; not simulated if that takes long.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) struct Guess {
     pub(crate) predicted: f64,
     pub(crate) simulated: Option<f64>,
     /// Whether the simulation is no better than ±4×.
-    pub(crate) rough: bool,
+    pub(crate) approximate: bool,
 }
 
 /// The most messages of the chosen recipe that are listed and simulated.
 const MANY: f64 = 5e6;
-/// The most messages of an alternative that are, and of all changed machines.
+/// The most messages of an alternative that are listed and simulated, and of all changed machines.
 const FEW: f64 = 2e6;
 
-/// How much uneven bricks add: their messages end at as many times as there are lengths.
+/// The additional effort for uneven bricks, because their messages end at as many times as there
+/// are lengths.
 const UNEVEN: f64 = 2.0;
 
-/// The messages of a recipe, as many as would take as long with even bricks.
+/// The messages of a recipe, as the number that would take as long with even bricks.
 fn effort(recipe: &Recipe) -> f64 {
     let input = &recipe.problem().input;
     let is_even = input.most_points() * input.ranks() == input.grid().points();
     Schedule::estimate(recipe) * if is_even { 1.0 } else { UNEVEN }
 }
 
-/// The messages that may still be simulated: a forecast is an answer within seconds.
+/// The messages that may still be simulated, so that a forecast takes only seconds.
 pub(crate) struct Budget(f64);
 
 impl Budget {
@@ -66,14 +67,14 @@ impl Budget {
         Self(2.0 * FEW)
     }
 
-    /// Whether so many more messages may be simulated.
+    /// Whether `messages` more messages may be simulated.
     fn takes(&mut self, messages: f64) -> bool {
         let takes = messages <= FEW.min(self.0);
         self.0 -= if takes { messages } else { 0.0 };
         takes
     }
 
-    /// The time of a recipe, with messages in this order or in that of its exchange.
+    /// The time of a recipe, with messages in this order or in the order of its exchange.
     pub(crate) fn guess(
         &mut self,
         recipe: &Recipe,
@@ -104,14 +105,14 @@ fn guess_of(
 ) -> Guess {
     let predicted = recipe.predict_on(machine).seconds;
     match simulation {
-        Some(Simulation { seconds, rough, .. }) => {
-            Guess { predicted, simulated: Some(*seconds), rough: *rough }
+        Some(Simulation { seconds, approximate, .. }) => {
+            Guess { predicted, simulated: Some(*seconds), approximate: *approximate }
         }
         None => {
             // The prediction assumes posted messages.
-            let travel = recipe.problem().options.exchange.travel();
-            let rough = order == Some(Order::Pairwise) || travel == Travel::Forwarded;
-            Guess { predicted, simulated: None, rough }
+            let pattern = recipe.problem().options.exchange.pattern();
+            let approximate = order == Some(Order::Pairwise) || pattern == Pattern::Forwarded;
+            Guess { predicted, simulated: None, approximate }
         }
     }
 }
@@ -140,14 +141,14 @@ pub(crate) struct Reshape {
     pub(crate) to: String,
     pub(crate) wire: Wire,
     pub(crate) exchange: Exchange,
-    /// `None` where messages are too many to list.
+    /// `None` if messages are too many to list.
     pub(crate) summary: Option<Summary>,
     pub(crate) expected: Expected,
     pub(crate) simulated: Option<f64>,
 }
 
 impl Reshape {
-    /// Bytes that leave their hosts; where messages are not listed, as if of the busiest rank.
+    /// Bytes that leave their hosts; if messages are not listed, computed from the busiest rank.
     fn far(&self, ranks: usize) -> f64 {
         match &self.summary {
             Some(summary) => summary.far as f64,
@@ -176,20 +177,20 @@ pub(crate) struct Sensitivity {
 pub(crate) struct Limits {
     /// Ψ: all data leaves its host raw in each reshape; `None` without reshapes.
     pub(crate) network: Option<f64>,
-    /// The bytes that leave hosts do so evenly from all; `None` without any.
+    /// The limit if the bytes that leave hosts leave evenly from all; `None` if there are none.
     pub(crate) leaving: Option<f64>,
     /// The data is read and written once before the first reshape and after each.
     pub(crate) memory: f64,
 }
 
-/// Bytes of the rank that has most.
+/// Bytes of the rank with the most.
 #[derive(Serialize)]
 pub(crate) struct Memory {
-    /// Of input and output together.
+    /// Bytes of input and output together.
     pub(crate) data: f64,
-    /// Of the data between two steps.
+    /// Bytes of the data between two steps.
     pub(crate) between: f64,
-    /// Of all messages of a reshape, outgoing and incoming.
+    /// Bytes of all messages of a reshape, outgoing and incoming.
     pub(crate) messages: f64,
 }
 
@@ -274,7 +275,7 @@ fn only(ask: &Ask, layouts: Layouts, budget: &mut Budget) -> Result<Guess, Failu
     Ok(budget.guess(&recipe, &ask.machine, None))
 }
 
-/// The reshapes, with the messages and the simulation of each where they are listed.
+/// The reshapes, with the messages and the simulation of each if they are listed.
 fn reshapes(recipe: &Recipe, listed: Option<(&Simulator<'_>, &Simulation)>) -> Vec<Reshape> {
     let expected = recipe.predict().steps;
     let of = |(number, step): (usize, &Step)| {

@@ -34,15 +34,15 @@ pub(crate) struct Options {
 
 /// Show the scaling of a transform on a machine: tables and a figure of rates by number of ranks.
 ///
-/// Strong scaling is of a fixed problem, weak scaling of one that grows with the ranks. Shown are
-/// raw and encoded messages (--wire, --tolerance; bits:16 by default, lossless with --zero-padded
-/// or --modes), pencils as of a classic library, the limit Ψ of the network, and published rates.
-/// Rates are simulated up to some million messages, and predicted beyond.
+/// Strong scaling is for a fixed problem, weak scaling for one that grows with the ranks. The
+/// output has raw and encoded messages (--wire, --tolerance; bits:16 by default, lossless with
+/// --zero-padded or --modes), pencils as in a classic library, the limit Ψ of the network, and
+/// published rates. Rates are simulated up to some million messages, and predicted beyond.
 #[derive(Args, Debug)]
 pub(crate) struct Scaling {
     #[command(flatten)]
     pub(super) place: Where,
-    /// Numbers of ranks; the problem is that of the first.
+    /// Numbers of ranks; the problem is for the first one.
     #[arg(
         long,
         value_name = "P,...",
@@ -59,7 +59,7 @@ pub(crate) struct Scaling {
     pub(super) svg: Option<PathBuf>,
 }
 
-/// The options that say which recipes there are, for ranks that are not here.
+/// The options for recipes on ranks that are not here.
 #[derive(Clone, Debug)]
 pub(crate) struct Forecast;
 
@@ -74,8 +74,8 @@ impl Offer for Forecast {
 pub(super) struct Where {
     #[command(flatten)]
     pub(super) transform: TransformArgs<Forecast>,
-    /// Bytes per second and direction between a host and others, in place of the machine's. One
-    /// rank of the host can use all of it.
+    /// Bytes per second and direction between a host and others, instead of the machine's. One rank
+    /// of the host can use all of it.
     #[arg(long, value_name = "BYTES", value_parser = positive)]
     pub(super) bandwidth: Option<f64>,
     /// The time until an empty message arrives at another host, in place of the machine's: 2us.

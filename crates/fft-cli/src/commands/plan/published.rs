@@ -1,4 +1,4 @@
-//! Published rates, shown beside simulated ones.
+//! Published rates, shown next to simulated ones.
 
 use thriffty::Kind;
 use thriffty::planning::Precision;

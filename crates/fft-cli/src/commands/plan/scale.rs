@@ -29,7 +29,7 @@ struct Row {
 
 #[derive(Clone, Copy, Debug)]
 struct Rates {
-    /// With pencils and posted messages, as of a classic library; `None` without any.
+    /// With pencils and posted messages, as in a classic library; `None` without any.
     pencils: Option<f64>,
     raw: Rate,
     encoded: Rate,
@@ -101,7 +101,7 @@ pub(crate) fn run(options: &Scaling, ranks: Option<NonZeroUsize>) -> Result<(), 
     say(&format!("{}\n{}\n", tables(&rows), plot.to_terminal(88, 28)))
 }
 
-/// The even length of an axis in a grid of so many axes that has `times` the points.
+/// The even length of an axis in a grid of `axes` axes that has `times` the points.
 fn grown(axes: usize, times: f64) -> impl Fn(&usize) -> usize {
     let factor = times.powf(1.0 / axes as f64);
     move |n| ((*n as f64 * factor / 2.0).round() as usize * 2).max(1)

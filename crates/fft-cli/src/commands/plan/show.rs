@@ -41,7 +41,7 @@ fn write(ask: &Ask, found: &Forecast, to: &mut String) -> std::fmt::Result {
         bytes(memory.messages)
     )?;
     let others = found.others.iter().flat_map(|(_, guess)| guess);
-    if found.time.rough || others.into_iter().any(|guess| guess.rough) {
+    if found.time.approximate || others.into_iter().any(|guess| guess.approximate) {
         writeln!(
             to,
             "±4×: where ranks wait for each other step by step, or pass on messages, no better than that"
@@ -87,7 +87,7 @@ impl<'a> Fastest<'a> {
         }
     }
 
-    /// What is said after a row.
+    /// The mark at the end of a row.
     fn mark(&self, name: &str) -> &'static str {
         match [self.predicted, self.simulated].map(|fastest| fastest == Some(name)) {
             [true, true] => "  fastest",
@@ -134,10 +134,10 @@ fn counts(machine: &Machine) -> [usize; 3] {
 }
 
 fn row(name: &str, found: Guess) -> String {
-    let Guess { predicted, simulated, rough } = found;
-    let rough = if rough { " ±4×" } else { "" };
+    let Guess { predicted, simulated, approximate } = found;
+    let approximate = if approximate { " ±4×" } else { "" };
     let simulated = simulated.map_or("-".into(), time);
-    format!("{name:<26}{:>14}{simulated:>14}{rough}", time(predicted))
+    format!("{name:<26}{:>14}{simulated:>14}{approximate}", time(predicted))
 }
 
 fn write_reshape(number: usize, reshape: &Reshape, to: &mut String) -> std::fmt::Result {
@@ -180,7 +180,7 @@ fn write_reshape(number: usize, reshape: &Reshape, to: &mut String) -> std::fmt:
     writeln!(to)
 }
 
-/// The volume of the busiest rank, where messages are too many to list.
+/// The volume of the busiest rank, if messages are too many to list.
 fn write_volume(volume: &BytesMoved, to: &mut String) -> std::fmt::Result {
     let [own, near, far] = [volume.own, volume.near, volume.far].map(bytes);
     let peers = (volume.near_messages + volume.far_messages) / 2.0;
@@ -233,7 +233,7 @@ pub(super) fn json(ask: &Ask, found: &Forecast) -> Value {
     })
 }
 
-/// `bytes`, `messages` and `host` are null where messages are too many to list.
+/// `bytes`, `messages` and `host` are null if messages are too many to list.
 fn reshape(reshape: &Reshape) -> Value {
     let Reshape { to, wire, exchange, summary, expected, simulated } = reshape;
     let volume = &expected.volume;

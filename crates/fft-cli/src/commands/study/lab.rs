@@ -25,7 +25,7 @@ pub(super) struct Lab<'a, K: Transform> {
     exact: Vec<K::Spectral>,
 }
 
-/// A draft of which all data between ranks is sent.
+/// A draft that sends all data between ranks.
 fn draft<'a>(
     comm: &'a dyn Comm,
     options: &Options,

@@ -17,17 +17,18 @@ use crate::data::fields::Field;
 /// error and bounds of every field and tolerance. All three by default. All data between ranks is
 /// sent, as if every rank were on a host of its own.
 ///
-/// --tolerance is the tolerance of the table, 1e-6 by default. If it is strict, all tolerances are.
+/// --tolerance is the tolerance of the table, 1e-6 by default. If it is strict, all tolerances are
+/// strict.
 ///
-/// Errors are l2 distances from FP64; that of FP64 is measured at 32 points by the definition of
-/// the transform.
+/// Errors are l2 distances from FP64; the error of FP64 itself is measured at 32 points by the
+/// definition of the transform.
 #[derive(Args, Debug)]
 pub(crate) struct Options {
     #[command(flatten)]
     pub(super) transform: TransformArgs<OfStudy>,
     #[arg(value_name = "PART", value_parser = choice(Part::ALL))]
     pub(super) parts: Vec<Part>,
-    /// Numbers of ranks, which are threads; the last is that of the figure and the tolerances. Not
+    /// Numbers of ranks, which are threads; the figure and the tolerances use the last one. Not
     /// under mpirun or with --ranks.
     #[arg(long, value_name = "P,...", default_value = "2,4,8,16", value_delimiter = ',')]
     #[arg(value_parser = count)]

@@ -49,7 +49,7 @@ fn a_trace_has_runs_operations_and_messages_of_all_ranks() {
                 let own: Vec<_> = lines.iter().filter(|line| line["pid"] == rank).collect();
                 assert_eq!(own.iter().copied().filter(is_run).count(), 4 * plan, "{exchange}");
             }
-            let summary = Summary::of(&text).unwrap().to_string();
+            let summary = Summary::of(&Trace::of(&text)).unwrap().to_string();
             assert!(summary.contains(&format!("plan {plan}, forward: ")), "{summary}");
             assert!(summary.contains("local fft: c2c z c2c y"), "{summary}");
         }
@@ -79,7 +79,7 @@ fn the_rank_that_others_wait_for_is_named() {
             text += &line(rank, run, Some(0), [start + 5.1e4 + rank as f64, 100.0]);
         }
     }
-    let summary = Summary::of(&text).unwrap().to_string();
+    let summary = Summary::of(&Trace::of(&text)).unwrap().to_string();
     assert!(summary.starts_with("plan 1, forward: mean of 3 runs, 3 ranks"), "{summary}");
     let named = summary.matches("the others wait for rank").count();
     assert!(named == 1 && summary.contains("the others wait for rank 1:"), "{summary}");
@@ -92,10 +92,10 @@ fn a_trace_that_breaks_off_is_summed_up() {
     let path = folder.path().join("trace.json");
     traced(&path, Exchange::P2p).unwrap();
     let text = std::fs::read_to_string(&path).unwrap();
-    let summary = Summary::of(&text[..text.len() - 40]).unwrap();
+    let summary = Summary::of(&Trace::of(&text[..text.len() - 40])).unwrap();
     assert_eq!(summary.broken, 1);
     for none in ["", "[\n", "no trace"] {
-        assert!(Summary::of(none).is_err());
+        assert!(Summary::of(&Trace::of(none)).is_err());
     }
 }
 
@@ -115,4 +115,26 @@ fn a_trace_is_of_all_ranks() {
     let errors = errors.unwrap();
     assert!(errors.iter().all(|error| error.contains("trace")), "{errors:?}");
     assert!(!path.exists());
+}
+
+/// The picture has a bar for each operation and agreement of the last run.
+#[test]
+fn the_last_run_is_drawn() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("trace.json");
+    assert_eq!(timeline::draw(&Trace::of("[\n").lines), None);
+    traced(&path, Exchange::P2p).unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    let picture = timeline::draw(&Trace::of(&text).lines).unwrap();
+    let last = text.lines().filter(|line| line.contains(r#""run":3,"#));
+    let count = |category: &str| {
+        let category = format!(r#""cat":"{category}""#);
+        last.clone().filter(|line| line.contains(&category)).count()
+    };
+    assert_eq!(count("run"), 3, "{text}");
+    let bars = count("operation") + count("agreement") + count("message");
+    assert_eq!(picture.matches(" µs</title></rect>").count(), bars, "{picture}");
+    for rank in 0..3 {
+        assert!(picture.contains(&format!(">rank {rank}</text>")), "{picture}");
+    }
 }

@@ -1,4 +1,4 @@
-//! Point charges on a grid, as of particle-mesh Ewald.
+//! Point charges on a grid, as in particle-mesh Ewald.
 
 use thriffty::planning::PerAxis;
 
@@ -6,7 +6,7 @@ use super::domain::Domain;
 use crate::data::bricks::{holds, place};
 use crate::data::noise::{gaussian, value};
 
-/// Charges per point, as of molecular dynamics with a fine grid.
+/// Charges per point, as in molecular dynamics with a fine grid.
 const DENSITY: f64 = 0.003;
 
 /// The charges of each array, spread over 4 points along each axis, as far as they reach this

@@ -10,7 +10,7 @@ pub(crate) enum Field {
     Gaussian,
     /// An energy spectrum k^-5/3 with random phases.
     Turbulence,
-    /// Point charges on cubic B-splines, as of particle-mesh Ewald.
+    /// Point charges on cubic B-splines, as in particle-mesh Ewald.
     Charges,
     /// Normally distributed, times 1 falling to 1e-12 along the first axis.
     Profile,

@@ -1,5 +1,5 @@
-//! Fields to transform. They depend on global indices alone: they are the same for any number of
-//! ranks, but for rounding where a transform makes them.
+//! Fields to transform. They depend only on global indices, so they are the same for any number of
+//! ranks, except for rounding if a transform makes them.
 
 mod charges;
 mod domain;

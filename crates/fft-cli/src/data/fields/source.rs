@@ -104,7 +104,7 @@ impl Source {
         }
     }
 
-    /// The number at an index, of which `key` is unique.
+    /// The number at an index, with the unique `key` of that index.
     fn value(&self, index: PerAxis<usize>, key: u64) -> f64 {
         let shape = self.domain.grid.shape();
         let even = index.iter().sum::<usize>().is_multiple_of(2);

@@ -18,7 +18,7 @@ impl Dtype {
     #[cfg(test)]
     pub(crate) const ALL: [Self; 4] = [Self::F32, Self::F64, Self::C64, Self::C128];
 
-    /// NumPy's name for it, as headers have it.
+    /// NumPy's name for it, as in headers.
     pub(crate) const fn descr(self) -> &'static str {
         match self {
             Self::F32 => "<f4",

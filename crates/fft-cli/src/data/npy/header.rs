@@ -21,12 +21,12 @@ const MAGIC: &[u8] = b"\x93NUMPY";
 const FRAME: usize = 10;
 /// NumPy aligns the data to this many bytes for those who map files.
 const ALIGNMENT: usize = 64;
-/// The longest text that is read: most of it is room for padding.
+/// The longest text that is read; most of it is allowance for padding.
 const MAX_TEXT: u64 = u16::MAX as u64;
 /// Files are addressed by signed 64-bit offsets.
 const MAX_FILE: u64 = i64::MAX as u64;
 
-/// What a file holds, and where in it the data starts.
+/// The contents of a file, and where in it the data starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     /// The length of each axis; 0 is allowed.
@@ -124,7 +124,7 @@ impl Header {
         })
     }
 
-    /// Refuses a file that has not the length of this header.
+    /// Refuses a file whose length does not match this header.
     pub(super) fn check_length(&self, found: u64) -> Result<(), String> {
         let expected = self.file_length()?;
         if found == expected { Ok(()) } else { Err(wrong_length(found, expected)) }
@@ -197,7 +197,7 @@ fn to_json(text: &str) -> String {
                 // Python 2 marks long numbers, and allows zeros before others.
                 'L' if json.ends_with(digit) => {}
                 '0' if !json.ends_with(digit) && part[at + 1..].starts_with(digit) => {}
-                // JSON has fewer sorts of space than Python.
+                // JSON has fewer kinds of whitespace than Python.
                 '\x0c' => json.push(' '),
                 _ => json.push(c),
             }

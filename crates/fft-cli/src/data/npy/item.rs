@@ -25,7 +25,7 @@ enum Number {
     Double,
 }
 
-/// What is expected of a file.
+/// The types that a file may have.
 pub(super) const KNOWN: &str = "b1, i1 to i8, u1 to u8, f2, f4, f8, c8 or c16";
 
 impl Item {

@@ -2,7 +2,7 @@
 //!
 //! `Header::open` and `read_brick` read. `Output::create` on one rank, `write_brick` on every rank
 //! and `Output::commit` on the first one write. No function communicates. An error is a text
-//! without the path: the caller knows it.
+//! without the path, which the caller adds.
 
 mod dtype;
 mod header;

@@ -7,7 +7,7 @@ use super::Header;
 /// The runs of a brick: all of one length, in the order of the file and of memory.
 #[derive(Debug)]
 pub(super) struct Runs {
-    /// Bytes of each; 1 where there is none.
+    /// Bytes of each; 1 if there is none.
     pub(super) bytes: usize,
     /// The byte of the file at which the first one starts.
     first: u64,
@@ -121,7 +121,8 @@ mod tests {
         Runs::new::<f64>(&header, lo, hi, elements).unwrap()
     }
 
-    /// The number of steps beside the first axis, the bytes of a run, and where the first starts.
+    /// The number of steps along all axes but the first, the bytes of a run, and where the first
+    /// starts.
     fn found(runs: &Runs) -> (usize, usize, u64) {
         (runs.steps.iter().map(|step| step.0).product(), runs.bytes, runs.offset(0))
     }

@@ -1,7 +1,8 @@
-//! Writing an array: one rank makes a temporary file beside the final one, every rank writes its
+//! Writing an array: one rank makes a temporary file next to the final one, every rank writes its
 //! brick into it, and the first rank renames it.
 //!
-//! Each run is written by itself: a block with the gaps between runs would undo other ranks' work.
+//! Each run is written by itself, because a block with the gaps between runs would overwrite other
+//! ranks' data.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -20,9 +21,9 @@ use crate::data::replace::{Replacement, cannot};
 pub(crate) struct Output(Replacement);
 
 impl Output {
-    /// Makes the file beside `path`, with the header and room for the data. Called by one rank;
-    /// `has_name` if ranks of other processes open it. Disk space is reserved where the file system
-    /// can do that, so that a full disk is found before the computation.
+    /// Makes the file next to `path`, with the header and room for the data. Called by one rank;
+    /// `has_name` if ranks of other processes open it. Disk space is reserved if the file system
+    /// supports it, so that a full disk is found before the computation.
     ///
     /// # Errors
     ///
@@ -83,7 +84,7 @@ pub(crate) fn write_brick<E: bytemuck::Pod>(
     file.sync_data().map_err(cannot("sync"))
 }
 
-/// Sets the length of a new file, with disk space where the file system supports that.
+/// Sets the length of a new file, and reserves disk space if the file system supports that.
 fn reserve(file: &File, length: u64) -> io::Result<()> {
     let reserved = rustix::io::retry_on_intr(|| {
         rustix::fs::fallocate(file, FallocateFlags::empty(), 0, length)

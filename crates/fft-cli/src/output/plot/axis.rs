@@ -5,17 +5,17 @@ const LARGEST: f64 = 1e300;
 
 /// The range of an axis, in decades if it is logarithmic.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Axis {
+pub(crate) struct Axis {
     log: bool,
     lo: f64,
     hi: f64,
 }
 
 #[derive(Debug)]
-pub(super) struct Tick {
+pub(crate) struct Tick {
     /// The position on the axis, from 0 to 1.
-    pub(super) at: f64,
-    pub(super) label: Option<String>,
+    pub(crate) at: f64,
+    pub(crate) label: Option<String>,
 }
 
 impl Axis {
@@ -45,6 +45,11 @@ impl Axis {
         Self { log, lo: lo - margin, hi: hi + margin }
     }
 
+    /// A linear axis from 0 to `hi`.
+    pub(crate) fn from_zero(hi: f64) -> Self {
+        Self { log: false, lo: 0.0, hi }
+    }
+
     /// The position of a value: 0 at the start of the axis, 1 at its end.
     pub(super) fn place(&self, value: f64) -> f64 {
         let scaled = if self.log { value.log10() } else { value };
@@ -52,7 +57,7 @@ impl Axis {
     }
 
     /// Ticks at round values, about `most` or fewer with a label.
-    pub(super) fn ticks(&self, most: usize) -> Vec<Tick> {
+    pub(crate) fn ticks(&self, most: usize) -> Vec<Tick> {
         if !self.log {
             return self.round_ticks(self.lo, self.hi, most);
         }
@@ -61,7 +66,7 @@ impl Axis {
         if every > 1 {
             return self.decade_ticks(first, last, every);
         }
-        // Where there is room, 2 and 5 times powers of ten have labels too.
+        // If there is room, 2 and 5 times powers of ten have labels, too.
         let roomy = 3.0 * (self.hi - self.lo) <= most as f64 && !self.scientific();
         let digits: &[i32] = if first >= last || roomy { &[1, 2, 5] } else { &[1] };
         let ticks = self.digit_ticks(digits);
@@ -71,7 +76,7 @@ impl Axis {
         }
     }
 
-    /// Ticks at powers of ten, of which every `every`th has a label.
+    /// Ticks at powers of ten; one of `every` has a label.
     fn decade_ticks(&self, first: i32, last: i32, every: i32) -> Vec<Tick> {
         let tick = |exponent: i32| {
             let label = (exponent % every == 0).then(|| power_of_ten(1, exponent, true));

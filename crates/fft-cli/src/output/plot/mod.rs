@@ -7,4 +7,6 @@ mod terminal;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use axis::Axis;
 pub(crate) use frame::Plot;
+pub(crate) use svg::{COLOURS, escape};

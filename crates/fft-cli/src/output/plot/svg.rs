@@ -17,8 +17,9 @@ const LEGEND_ROW: f64 = 22.0;
 const CHARACTER: f64 = 7.2;
 const MARKER_DISTANCE: f64 = 14.0;
 
-/// Colours of curves, which colour-blind people can tell apart.
-const COLOURS: [&str; 6] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b07800", "#56b4e9"];
+/// Colours of curves that colour-blind people can distinguish.
+pub(crate) const COLOURS: [&str; 6] =
+    ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b07800", "#56b4e9"];
 const MARKERS: [&str; 4] = [
     "M-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0 -7 0z",
     "M-3.2 -3.2h6.4v6.4h-6.4z",
@@ -203,7 +204,7 @@ fn write_curve(
 }
 
 /// A text for XML: special characters as entities, and control characters as spaces.
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

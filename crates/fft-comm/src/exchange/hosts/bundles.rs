@@ -10,7 +10,7 @@ use fft_core::{MessageSpec, SlotSpec, Topology};
 
 use super::entry::{ENTRY, Label, room};
 
-/// Messages of a rank: those that it sends, and those that it receives.
+/// The messages that a rank sends, and the messages that it receives.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Messages {
     pub(super) sends: Vec<MessageSpec>,
@@ -23,8 +23,8 @@ pub(super) struct Item {
     /// Its number in the message plan.
     pub(super) number: usize,
     pub(super) label: Label,
-    /// The offset of its entry: among those of this rank when it is sent, in the bundle when it is
-    /// received.
+    /// The offset of its entry: among the entries of this rank when it is sent, in the bundle when
+    /// it is received.
     pub(super) entry: usize,
 }
 

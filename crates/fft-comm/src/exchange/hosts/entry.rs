@@ -20,7 +20,7 @@ pub(super) struct Label {
     pub(super) bound: usize,
 }
 
-/// Bytes of a message of so many bytes in a bundle.
+/// Bytes that a message of `bytes` bytes takes in a bundle.
 pub(super) fn room(bytes: usize) -> usize {
     bytes.next_multiple_of(ALIGN)
 }
@@ -151,7 +151,7 @@ mod tests {
         for bit in 0..8 * ENTRY {
             let mut bundle = bundle();
             bundle[ENTRY + bit / 8] ^= 1 << (bit % 8);
-            // What is read lies within the bundle and is no longer than the bound.
+            // The message that was read lies within the bundle and is no longer than the bound.
             if let Ok(Some(message)) = read(&bundle, ENTRY, &LABEL) {
                 assert!(message.len() <= LABEL.bound && bit >= 128, "bit {bit}");
             }

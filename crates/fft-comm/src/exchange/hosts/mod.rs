@@ -27,15 +27,15 @@ use entry::{Label, Wrong};
 /// ```
 ///
 /// Slots are memory that the ranks of a host share, so that messages are packed where they are sent
-/// from and unpacked where they are received. The leader of a bundle depends on chunk and host:
-/// all ranks of a host, and all its network interfaces, take part. Messages within a host take the
-/// same way, but for the network.
+/// from and unpacked where they are received. The leader of a bundle depends on chunk and host, so
+/// that all ranks of a host, and all its network interfaces, take part. Messages within a host take
+/// the same path without the network.
 ///
-/// A message is lost if its rank or its leader has gone. Slots of all reshapes are held at once.
+/// A message is lost if its rank or its leader has left. Slots of all reshapes are held at once.
 pub(crate) struct Hosts {
     comm: Box<dyn Comm>,
     topology: Topology,
-    /// Taken by a run, and so dropped in a panic: others learn that this rank has gone.
+    /// `run` takes it, so a panic drops it, which notifies the others that this rank has left.
     transport: Option<Transport>,
     /// By the number of the reshape.
     reshapes: Vec<(usize, Reshape)>,
@@ -54,7 +54,7 @@ struct Reshape {
     progress: Progress,
 }
 
-/// What has been done in a run.
+/// The progress of a run.
 struct Progress {
     /// Bundles that this rank leads and has sent, in order.
     sent: usize,
@@ -64,8 +64,8 @@ struct Progress {
     unpacked: Vec<bool>,
 }
 
-/// The exchange; `None` where ranks cannot share slots or have no memory for all messages, on all
-/// ranks. Collective.
+/// The exchange; `None` on all ranks if ranks cannot share slots, or have no memory for all
+/// messages. Collective.
 pub(super) fn make(memory: Memory, comm: &dyn Comm) -> Result<Option<Box<dyn Exchanger>>, Error> {
     let topology = comm.topology();
     if memory == Memory::Least || topology.ranks_per_host() == 1 {
@@ -123,7 +123,7 @@ impl Exchanger for Hosts {
         let mut transport = self.transport.take().ok_or_else(|| panicked(rank))?;
         let Transport { flight, slots } = &mut transport;
         if let Err(why) = slots.begin(*list) {
-            // Others may wait for this rank where it drops them.
+            // Put back even after an error, because the others may wait where this rank drops it.
             self.transport = Some(transport);
             return Err(why);
         }
@@ -142,7 +142,7 @@ impl Exchanger for Hosts {
         };
         let result = run.run();
         let (damage, forwarded) = (run.damage, run.forwarded);
-        // What is lent has been dropped by then.
+        // All slots that were lent have been dropped by then.
         let sent = flight.wait_all();
         let finished = slots.finish();
         self.forwarded = forwarded;
@@ -168,7 +168,7 @@ struct Run<'a> {
     slots: &'a mut dyn MessageSlots,
     handler: &'a mut dyn MessageHandler,
     progress: &'a mut Progress,
-    /// Bytes sent beside those that were packed.
+    /// Bytes sent in addition to the packed ones.
     forwarded: u64,
     /// The first lost or damaged message.
     damage: Result<(), Error>,
@@ -240,8 +240,8 @@ impl Run<'_> {
         });
     }
 
-    /// Sends bundles that this rank leads, in order, as far as they are written. Returns whether it
-    /// did.
+    /// Sends bundles that this rank leads, in order, as far as they are written. Returns whether
+    /// any was sent.
     fn send(&mut self) -> Result<bool, Error> {
         let mut moved = false;
         while let Some(LedBundle { slot, peer }) =
@@ -250,7 +250,7 @@ impl Run<'_> {
         {
             let (spec, mut bytes) = (&self.bundles.slots[slot], 0);
             self.slots.edit(slot, &mut |bundle, used| {
-                // Readers within the host look for messages where they were packed.
+                // Readers within the host expect messages where they were packed.
                 bytes = match peer {
                     Some(_) => compact(spec, bundle, used),
                     None => lose(spec, bundle, used),
@@ -293,7 +293,7 @@ impl Run<'_> {
             self.progress.unpacked.iter_mut().zip(&self.bundles.unpacked)
         {
             let owner = self.bundles.slots[*slot].owner;
-            // Asked first, because a leader may publish a slot just before it goes.
+            // Tested first, because a leader may publish a slot just before it leaves.
             let gone = self.slots.is_gone(owner).then(|| self.slots.ranks()[owner]);
             let bundle = match self.slots.message(*slot) {
                 _ if *done => continue,
@@ -321,11 +321,11 @@ impl Run<'_> {
 
 /// A bundle that is no longer awaited.
 enum Bundle<'b> {
-    /// By a rank that may have gone since.
+    /// Published by a rank that may have left since.
     Published { bytes: &'b [u8], gone: Option<usize> },
-    /// The leader that sends it has gone, or it could not be copied.
+    /// The leader that sends it has left, or it could not be copied.
     Lost,
-    /// This rank has gone, which should have published it.
+    /// The rank that should have published it has left.
     LeaderGone(usize),
 }
 
@@ -351,12 +351,12 @@ impl<'b> Bundle<'b> {
     }
 }
 
-/// In place of a message that is lost; aligned as others are.
+/// Replaces a lost message; aligned like any message.
 fn no_message() -> &'static [u8] {
     bytemuck::cast_slice::<u128, u8>(&[])
 }
 
-/// Marks messages of ranks that have gone as lost. Returns the bytes of the bundle.
+/// Marks messages of ranks that have left as lost. Returns the bytes of the bundle.
 fn lose(spec: &SlotSpec, bundle: &mut [u8], used: &UsedBytes<'_>) -> usize {
     for rank in 0..spec.parts.len() {
         let first = spec.offsets(rank)[0];
@@ -367,7 +367,7 @@ fn lose(spec: &SlotSpec, bundle: &mut [u8], used: &UsedBytes<'_>) -> usize {
     spec.bytes
 }
 
-/// Closes the gaps behind parts that are not full. Returns the bytes of the bundle.
+/// Closes the gaps after parts that are not full. Returns the bytes of the bundle.
 fn compact(spec: &SlotSpec, bundle: &mut [u8], used: &UsedBytes<'_>) -> usize {
     lose(spec, bundle, used);
     let mut end = spec.parts.iter().map(|[first, _]| first).sum::<usize>();

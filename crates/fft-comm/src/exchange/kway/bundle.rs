@@ -1,7 +1,7 @@
 //! Bundles: several messages, each after a header with its origin, destination and length.
 //!
-//! Both ends know from the plan which messages a bundle has, and in which order. Only lengths are
-//! new; the rest of a header is for checks.
+//! Both ends compute from the plan which messages a bundle has, and in which order. Only lengths
+//! are new; the rest of a header is for checks.
 
 use fft_core::Slot;
 

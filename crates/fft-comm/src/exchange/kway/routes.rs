@@ -146,7 +146,8 @@ impl Routes {
             })
             .collect();
         let arrivals = deliveries(rank, message_plan, &incoming)?;
-        // A message passes through a rank once, as each hop brings it nearer to its destination.
+        // A message passes through a rank once, because each hop brings it nearer to its
+        // destination.
         let held: HashMap<(usize, usize), usize> = (incoming.iter().enumerate())
             .map(|(at, item)| ((item.label.origin, item.label.destination), at))
             .collect();
@@ -160,8 +161,8 @@ impl Routes {
     }
 }
 
-/// Groups messages by round and peer. The order in a bundle is that of the list, the same at both
-/// ends.
+/// Groups messages by round and peer. A bundle has them in the order of the list, which is the same
+/// at both ends.
 fn bundles(mut passing: Vec<Passing>) -> (Vec<Bundle>, Vec<Label>) {
     passing.sort_by_key(|item| (item.round, item.distance));
     let mut bundles: Vec<Bundle> = Vec::new();

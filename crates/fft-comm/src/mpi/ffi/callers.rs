@@ -6,8 +6,8 @@
 //! | `MPI_THREAD_SERIALIZED` | any, one at a time |
 //! | `MPI_THREAD_MULTIPLE` | any |
 //!
-//! That calls do not overlap cannot be seen here. Callers of unsafe functions promise it; others
-//! are held to the thread that made the communicator.
+//! Whether calls overlap cannot be checked here. Callers of unsafe functions promise that they do
+//! not; other communicators can be used only on the thread that made them.
 
 use std::ffi::c_int;
 use std::thread::ThreadId;
@@ -22,7 +22,7 @@ use super::calls::{is_finalized, is_initialized, world_rank};
 pub(in crate::mpi) enum Callers {
     /// Any: MPI allows several, or calls do not overlap.
     Any,
-    /// The one that made the object; others need this level.
+    /// The thread that made the object; others need this level.
     One { thread: ThreadId, level: &'static str },
 }
 
@@ -30,7 +30,7 @@ pub(in crate::mpi) fn any_thread() -> bool {
     mpi::environment::threading_support() == Threading::Multiple
 }
 
-/// Whether MPI has been initialised and not yet finalised.
+/// Checks that MPI has been initialised and not yet finalised.
 pub(super) fn running(call: &'static str) -> Result<(), Error> {
     let refuse = |text| Err(Error::Transport { rank: world_rank(), call, text });
     if is_finalized() {
@@ -45,7 +45,7 @@ pub(super) fn running(call: &'static str) -> Result<(), Error> {
 }
 
 impl Callers {
-    /// Those of a communicator that this thread makes. If they are `serial`, the calls of all
+    /// The callers of a communicator that this thread makes. If they are `serial`, the calls of all
     /// threads do not overlap.
     ///
     /// # Errors
@@ -68,7 +68,7 @@ impl Callers {
         Ok(Self::One { thread: std::thread::current().id(), level })
     }
 
-    /// Whether this thread is one of them, and MPI has not been finalised.
+    /// Checks that this thread is one of them, and that MPI has not been finalised.
     ///
     /// # Errors
     /// [`Error::Transport`].

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use fft_core::Error;
 use mpi::ffi;
 
-/// The tag of all messages; communicators separate them from those of others.
+/// The tag of all messages; the communicators keep them apart from other programs' messages.
 pub(in crate::mpi) const TAG: c_int = 1;
 
 fn describe(code: c_int) -> String {
@@ -29,21 +29,22 @@ pub(super) fn checked(rank: usize, call: &'static str, code: c_int) -> Result<()
     }
 }
 
-/// For calls that other ranks wait for, whose failure they cannot learn: ends the job.
+/// For calls that other ranks wait for. If one fails, it ends the job, because they would not learn
+/// of the failure.
 pub(super) fn vital(rank: usize, call: &'static str, code: c_int) {
     checked(rank, call, code).unwrap_or_else(|error| awaited(error));
 }
 
-/// Ends the job: other ranks wait for what failed here, and cannot be told.
+/// Ends the job, because other ranks wait for the call that failed here and would wait forever.
 pub(in crate::mpi) fn awaited(error: Error) -> ! {
     let line = format!("{error}; other ranks wait for this one, so that the job ends\n");
-    // The job ends, whether this can be said or not.
+    // The job ends, whether this can be printed or not.
     let _ = std::io::stderr().write_all(line.as_bytes());
     abort(101)
 }
 
-/// The rank in MPI_COMM_WORLD, for errors without another communicator; 0 where MPI was never seen
-/// to run.
+/// The rank in MPI_COMM_WORLD, for errors without another communicator; 0 if MPI was never seen to
+/// run.
 pub(super) fn world_rank() -> usize {
     static RANK: OnceLock<usize> = OnceLock::new();
     if !is_running() {

@@ -23,7 +23,7 @@ unsafe extern "C" {
 /// may crash on such an address.
 #[cfg(target_os = "linux")]
 pub(in crate::mpi) fn takes_devices() -> bool {
-    // SAFETY: no handle means all that is loaded; the name ends with a zero.
+    // SAFETY: a null handle stands for all loaded libraries; the name ends with a zero.
     let found = unsafe { dlsym(std::ptr::null_mut(), c"MPIX_Query_cuda_support".as_ptr()) };
     if found.is_null() {
         return false;
@@ -33,7 +33,7 @@ pub(in crate::mpi) fn takes_devices() -> bool {
     query() == 1
 }
 
-/// Elsewhere the library cannot be asked.
+/// On other systems the library cannot be asked.
 #[cfg(not(target_os = "linux"))]
 pub(in crate::mpi) fn takes_devices() -> bool {
     false

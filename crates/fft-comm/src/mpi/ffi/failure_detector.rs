@@ -28,7 +28,8 @@ const FAILURE: f64 = 0.0;
 /// More than any rank.
 const RANKS: usize = 1 << 40;
 
-/// The value that announces the exit of a rank. Of several ranks, the lowest one's is the smallest.
+/// The value that announces the exit of a rank. If several ranks exit, the lowest one has the
+/// smallest value.
 fn exit_of(rank: usize) -> f64 {
     -((RANKS - rank) as f64)
 }
@@ -53,9 +54,9 @@ struct State {
     numbers: Numbers,
     /// Null between calls.
     request: ffi::MPI_Request,
-    /// Whether an exit was announced by this rank or another: there are no more calls.
+    /// Whether this rank or another has announced its exit, so that there are no more calls.
     has_ended: bool,
-    /// The rank that this one's exit names.
+    /// The rank that this process reports when it exits.
     rank: usize,
 }
 
@@ -86,8 +87,8 @@ impl State {
         let call = "MPI_Iallreduce";
         self.comm.ready(call)?;
         let [from, to] = self.numbers.at();
-        // SAFETY: no call is active, so that the numbers are ours. They are MPI's until the request
-        // is complete, and nobody else accesses them. The rest are constants and our own
+        // SAFETY: no call is active, so the numbers are ours. They are MPI's until the request is
+        // complete, and nobody else accesses them. The other arguments are constants and our own
         // communicator.
         let code = unsafe {
             from.write(value);
@@ -114,7 +115,7 @@ impl State {
         self.has_ended = self.has_ended || self.start(exit_of(self.rank)).is_ok();
     }
 
-    /// Whether all know of this rank's exit, or this rank of another's.
+    /// Whether all have received the announcement of this rank's exit, or this rank another's.
     fn is_done(&mut self) -> bool {
         let mut flag = 0;
         if self.has_ended && self.comm.ready("MPI_Test").is_ok() {
@@ -156,7 +157,8 @@ impl FailureDetector {
         Ok(Self(state))
     }
 
-    /// Sets the rank that this one's exit names, if ranks have other numbers than processes.
+    /// Sets the rank that this process reports when it exits, if ranks have other numbers than
+    /// processes.
     pub(in crate::mpi) fn set_rank(&self, rank: usize) {
         lock(&self.0).rank = rank;
     }
@@ -193,7 +195,7 @@ fn forget_done() {
     // Collected first, so that communicators are freed without the lock.
     let done: Vec<_> = {
         let detectors = &mut *lock(&DETECTORS);
-        // A locked one is in use, and so has not ended.
+        // A locked one is in use, so it has not ended.
         let is_done = |state: &mut Arc<Mutex<State>>| {
             try_lock(state).is_some_and(|mut state| state.is_done())
         };

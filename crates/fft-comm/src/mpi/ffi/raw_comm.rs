@@ -37,7 +37,7 @@ unsafe impl Send for RawComm {}
 // SAFETY: as above.
 unsafe impl Sync for RawComm {}
 
-/// The communicator of a Fortran handle; zeros or MPI_COMM_NULL where there is none.
+/// The communicator of a Fortran handle; zeros or MPI_COMM_NULL if there is none.
 pub(in crate::mpi) fn of_fortran(handle: ffi::RSMPI_Fint) -> Result<ffi::MPI_Comm, Error> {
     running("MPI_Comm_f2c")?;
     // SAFETY: MPI is running; any number may be looked up.
@@ -221,7 +221,7 @@ impl RawComm {
     }
 
     /// `MPI_Alltoallv` of lines of `SLOT_ALIGN` bytes, so that counts of 31 bits reach 128 GiB. A
-    /// failure ends the job, as the other ranks are in the collective.
+    /// failure ends the job, because the other ranks are in the collective.
     pub(in crate::mpi) fn alltoallv(
         &self,
         unit: &LineType,

@@ -116,7 +116,7 @@ impl Requests {
         }
     }
 
-    /// Waits for the next operation to complete, or returns [`Done::Not`] where `idle` is `None`.
+    /// Waits for the next operation to complete, or returns [`Done::Not`] if `idle` is `None`.
     /// Returns `None` when no operation is active. An operation that fails hands out its slot, too;
     /// the first error is put into `failure`.
     pub(in crate::mpi) fn next(

@@ -12,7 +12,7 @@ use crate::node_memory::{Room, check_room};
 
 const PAGE: usize = 4096;
 
-/// Where the known libraries keep shared memory.
+/// The folder in which common MPI libraries keep shared memory.
 const SHARED: &str = "/dev/shm";
 
 /// Memory that all ranks of a host can address. Allocated and freed collectively.
@@ -34,7 +34,7 @@ impl SharedWindow {
     pub(in crate::mpi) fn allocate(comm: &RawComm, bytes: usize) -> Result<Self, Error> {
         let call = "MPI_Win_allocate_shared";
         comm.ready(call)?;
-        // Whole pages and one more, as the library may begin parts anywhere.
+        // Whole pages and one more, because the library may begin parts anywhere.
         let room = bytes.checked_next_multiple_of(PAGE).unwrap_or(bytes).saturating_add(PAGE);
         let reduce = |how, value| {
             let mut result = [0.0];

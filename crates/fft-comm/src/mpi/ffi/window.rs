@@ -19,7 +19,7 @@ pub(in crate::mpi) struct RawWindow {
     memory: *mut u8,
     /// Its offset in the library's allocation, and its length.
     place: [usize; 2],
-    /// The same of every rank, once known.
+    /// The same for every rank, once they have been gathered.
     places: Vec<[usize; 2]>,
     /// Whether it is locked by `MPI_Win_lock_all`, as flushing needs it.
     locked: bool,
@@ -48,7 +48,8 @@ enum Ends {
     Goes,
 }
 
-/// Two windows that alternate: what an epoch of one brought is read during the next, of the other.
+/// Two windows that alternate: the data that an epoch of one window brought is read during the next
+/// epoch, which is of the other.
 ///
 /// No rank waits for the others to open an epoch. They lent the window until the end of the last
 /// epoch, of the other window, which was collective.
@@ -105,7 +106,7 @@ impl RawWindow {
     ) -> Result<Self, Error> {
         let call = "MPI_Win_allocate";
         comm.ready(call)?;
-        // With room to start at a whole line, as MPI does not promise that.
+        // With room to start at a whole line, because MPI does not promise that.
         let room =
             bytes.checked_add(SLOT_ALIGN).and_then(|room| ffi::MPI_Aint::try_from(room).ok());
         let room = room.ok_or(Error::Memory { rank: comm.rank, bytes })?;
@@ -140,8 +141,8 @@ impl RawWindow {
     pub(in crate::mpi) fn local(&self) -> &[u8] {
         // SAFETY: the memory lives as long as the window. Others write to it only in epochs, for
         // which the window is borrowed mutably and which begin on any rank after this one has
-        // opened them. Of a pair, they write after this rank has come to the end of the epoch
-        // before, until which alone this may be lent.
+        // opened them. If it is one of a pair, they write after this rank has come to the end of
+        // the previous epoch, and the slice is lent only until then.
         unsafe { std::slice::from_raw_parts(self.memory, self.place[1]) }
     }
 
@@ -150,9 +151,9 @@ impl RawWindow {
         unsafe { std::slice::from_raw_parts_mut(self.memory, self.place[1]) }
     }
 
-    /// Opens an epoch on all ranks, calls `body`, and closes it: every put of any rank has arrived.
-    /// Collective. A panic in `body`, or a failure to open or close, ends the job: other ranks
-    /// wait, and the network may still read the data.
+    /// Opens an epoch on all ranks, calls `body`, and closes it, after which every put of any rank
+    /// has arrived. Collective. A panic in `body`, or a failure to open or close, ends the job,
+    /// because other ranks wait and the network may still read the data.
     pub(in crate::mpi) fn epoch<'env, R>(
         &mut self,
         comm: &RawComm,
@@ -195,14 +196,14 @@ impl RawWindow {
     ) -> Result<(), Error> {
         self.open(comm, how)?;
         let put = body(&RawEpoch { window: self, comm, env: PhantomData });
-        // Also after an error, since the others close the epoch.
+        // Also after an error, because the others close the epoch.
         put.and(self.close(comm, Ends::Here))
     }
 
     fn open(&mut self, comm: &RawComm, how: Epochs) -> Result<(), Error> {
         comm.ready("MPI_Win_fence")?;
         self.lock(comm.rank, how == Epochs::Flush)?;
-        self.meeting(comm, 0)
+        self.fence(comm, 0)
     }
 
     fn close(&mut self, comm: &RawComm, ends: Ends) -> Result<(), Error> {
@@ -212,18 +213,19 @@ impl RawWindow {
             checked(comm.rank, "MPI_Win_flush_all", code)?;
         }
         let last = ffi::MPI_MODE_NOSUCCEED as c_int;
-        self.meeting(comm, if ends == Ends::Here { last } else { 0 })
+        self.fence(comm, if ends == Ends::Here { last } else { 0 })
     }
 
-    /// Returns when all ranks have come, with this rank's memory synchronised with what others see.
-    fn meeting(&mut self, comm: &RawComm, assertion: c_int) -> Result<(), Error> {
+    /// Returns when all ranks have called it, with this rank's memory synchronised with the other
+    /// ranks' view.
+    fn fence(&mut self, comm: &RawComm, assertion: c_int) -> Result<(), Error> {
         if !self.locked {
             // SAFETY: the window is live. Puts of others arrive only after this rank's own fence.
             let code = unsafe { ffi::MPI_Win_fence(assertion, self.handle) };
             return checked(comm.rank, "MPI_Win_fence", code);
         }
-        // Before the barrier this rank's writes are made visible, after it those of others.
-        // SAFETY: the window is live and locked.
+        // Makes the writes of this rank visible before the barrier, and the writes of others after
+        // it. SAFETY: the window is live and locked.
         let sync = || checked(comm.rank, "MPI_Win_sync", unsafe { ffi::MPI_Win_sync(self.handle) });
         sync().and_then(|()| comm.barrier()).and_then(|()| sync())
     }
@@ -249,7 +251,7 @@ impl RawWindow {
 
     fn release(&mut self, rank: usize) -> Result<(), Error> {
         self.callers.check(rank, "MPI_Win_free")?;
-        // Also after an unlock that failed: the others come to free the window.
+        // Also after an unlock that failed, because freeing the window is collective.
         let closed = self.lock(rank, false);
         // SAFETY: reading a constant of the library. A window that cannot be freed leaks, and is
         // not tried again.

@@ -12,7 +12,7 @@ use super::operation::{Collective, Operation, ProcessComm};
 use super::queue::{Queue, Request};
 use crate::exchange::{pairwise, reserve_pairwise};
 use crate::node_memory::{HostMessageSlots, HostNodeMemory, OneProcess};
-use crate::threads::{FlagsOf, Seat, ThreadComm, ThreadFlight};
+use crate::threads::{FlagsOf, Member, ThreadComm, ThreadFlight};
 
 /// A communicator whose ranks are threads of several MPI processes: see
 /// [`threads`](super::threads).
@@ -23,8 +23,8 @@ pub struct FunneledComm {
     local: ThreadComm,
     process: Arc<ProcessComm>,
     queue: Arc<Queue>,
-    /// Of the all-to-all, which consists of messages. A duplicate has it from the beginning, so
-    /// that its buffers can be reserved.
+    /// The flight of the all-to-all, which consists of messages. A duplicate has it from the
+    /// beginning, so that its buffers can be reserved.
     flight: RefCell<Option<ThreadFlight>>,
 }
 
@@ -45,8 +45,8 @@ impl FunneledComm {
         }
     }
 
-    /// An operation of all ranks: threads meet with `mine`, the first `asks` for what all have
-    /// brought, and each reads the result.
+    /// An operation of all ranks: the threads meet with `mine`, the first one passes what all have
+    /// brought to `ask`, and each reads the result.
     fn operate<R>(
         &self,
         collective: Collective,
@@ -82,7 +82,7 @@ impl FunneledComm {
     fn make_flight(&self, most: usize) -> Result<ThreadFlight, Error> {
         let world = |operation: &mut Operation| operation.worlds.pop().expect("one each");
         let world = self.operate(Collective::Flight(most), &[], |_, _| {}, world)?;
-        Ok(ThreadFlight::new(Arc::new(Seat { world, rank: self.local.rank() })))
+        Ok(ThreadFlight::new(Arc::new(Member { world, rank: self.local.rank() })))
     }
 }
 

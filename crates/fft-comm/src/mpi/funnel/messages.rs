@@ -83,7 +83,7 @@ impl Messages {
         self.requests.receive(&self.raw, peer, (ends.thread, number), slot)
     }
 
-    /// Hands out what has completed. Returns whether anything has.
+    /// Hands out completed messages. Returns whether there were any.
     pub(super) fn test(&mut self) -> Result<bool, Error> {
         let mut moved = false;
         while self.is_active {

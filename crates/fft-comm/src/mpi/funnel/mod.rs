@@ -1,5 +1,4 @@
-//! Processes with several threads, each of which is a rank, where one thread calls MPI
-//! (`MPI_THREAD_FUNNELED`).
+//! Processes with several threads as ranks, where one thread calls MPI (`MPI_THREAD_FUNNELED`).
 //!
 //! ```text
 //! thread, a rank:
@@ -31,8 +30,8 @@ use server::Server;
 
 use super::mpi_comm::MpiComm;
 
-/// Communicators of so many threads of each process; of one each, that of the processes.
-/// Collective.
+/// Communicators of `threads` threads of each process; with one thread each, the communicator of
+/// the processes. Collective.
 pub(super) fn team(comm: &MpiComm, threads: usize) -> Result<TeamComms, Error> {
     comm.raw.all(Server::check(threads))?;
     let mut most = [threads as f64];
@@ -45,8 +44,8 @@ pub(super) fn team(comm: &MpiComm, threads: usize) -> Result<TeamComms, Error> {
     Ok(TeamComms { comms: comms.collect(), funnel: Some(Box::new(server)) })
 }
 
-/// Runs `body` on so many threads of this process and returns the results in their order. Each is
-/// a rank of one communicator, with those of all other processes. Collective.
+/// Runs `body` on `threads` threads of this process and returns the results in their order. Each is
+/// a rank of one communicator, together with the threads of all other processes. Collective.
 ///
 /// Ranks are numbered by process, then by thread. Processes may have different numbers of threads.
 /// Only the calling thread calls MPI: it sends and receives for the threads until all have ended.
@@ -68,10 +67,11 @@ pub(super) fn team(comm: &MpiComm, threads: usize) -> Result<TeamComms, Error> {
 ///
 /// # Errors
 /// The same on every process: [`Error::Argument`] for no threads or more than 181;
-/// [`Error::Threads`] where they cannot be started, and then no rank has run; those of the library.
+/// [`Error::Threads`] when they cannot be started, and then no rank has run; the errors of the
+/// library.
 ///
-/// Communicators and plans of the threads end with `body`: nobody serves them later. A panic in a
-/// transform ends the job, as other processes wait.
+/// Communicators and plans of the threads end with `body`, because nobody serves them later. A
+/// panic in a transform ends the job, because other processes wait.
 ///
 /// # Panics
 /// With the panic of the first thread that panicked, once all have ended.
@@ -87,7 +87,7 @@ pub fn threads<R: Send>(
         let mut places = Vec::with_capacity(threads);
         let spawn = |_| {
             let (place, mine) = mpsc::channel::<(FunneledComm, _)>();
-            // Without a place the thread ends: another could not be started.
+            // A thread without a place ends, because another one could not be started.
             let thread = move || mine.recv().ok().map(|(comm, _working)| body(comm));
             running.push(Builder::new().spawn_scoped(scope, thread)?);
             places.push(place);

@@ -36,7 +36,7 @@ impl Ranks {
     }
 }
 
-/// An operation, with what the threads bring and what they get.
+/// An operation, with the input and the results of the threads.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Collective {
     Barrier,
@@ -48,7 +48,7 @@ pub(super) enum Collective {
     Sync,
     /// Makes `processes`.
     Dup,
-    /// Makes `worlds`, with messages in pieces of at most so many bytes.
+    /// Makes `worlds`, with messages in pieces of at most this number of bytes.
     Flight(usize),
 }
 
@@ -64,9 +64,9 @@ pub(super) struct Operation {
     pub(super) result: Option<Result<(), Error>>,
 }
 
-/// A communicator from the view of a process: what its threads share.
+/// The state of a communicator that the threads of a process share.
 pub(super) struct ProcessComm {
-    /// Of the communicator that the serving thread has.
+    /// The number of the communicator that the serving thread has.
     pub(super) number: usize,
     pub(super) ranks: Arc<Ranks>,
     operation: Mutex<Operation>,
@@ -111,7 +111,7 @@ impl ProcessComm {
 }
 
 impl Operation {
-    /// Does what needs no new object.
+    /// Performs operations that make no new object.
     pub(super) fn perform(&mut self, comm: &MpiComm, ranks: &Ranks) -> Result<(), Error> {
         match self.collective {
             Collective::Allgather => self.gather(comm, ranks),
@@ -126,7 +126,7 @@ impl Operation {
         }
     }
 
-    /// Gathers bytes in order of ranks. Those of a process with fewer threads are padded.
+    /// Gathers bytes in order of ranks. The bytes of a process with fewer threads are padded.
     fn gather(&mut self, comm: &MpiComm, ranks: &Ranks) -> Result<(), Error> {
         let one = self.bytes.len() / ranks.own().len();
         let most = one * ranks.most_threads();

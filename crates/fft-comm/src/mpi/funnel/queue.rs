@@ -1,4 +1,4 @@
-//! What threads request of the thread that calls MPI.
+//! The requests of threads to the thread that calls MPI.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -67,7 +67,7 @@ impl Queue {
         Working(self.clone())
     }
 
-    /// Waits for a request or for the end of a thread, at most for as long as told.
+    /// Waits for a request or for the end of a thread, but not longer than `most`.
     pub(super) fn wait(&self, most: Option<Duration>) {
         let state = self.state();
         let idle = |state: &mut State| state.requests.is_empty() && state.working > 0;

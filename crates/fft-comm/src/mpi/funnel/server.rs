@@ -16,8 +16,8 @@ use crate::threads::{ThreadComm, World};
 /// More threads would have tags beyond what every MPI has: 32,767.
 const MOST_THREADS: usize = 181;
 
-/// Calls MPI for threads of this process: see [`threads`](super::threads). It is served on a thread
-/// that may use the communicator that it was made of.
+/// Calls MPI for threads of this process: see [`threads`](super::threads). It runs on a thread that
+/// may use the communicator from which it was made.
 pub(super) struct Server {
     queue: Arc<Queue>,
     /// Numbers that have been given to communicators and flights.
@@ -44,11 +44,11 @@ impl<T> ByNumber<T> {
 }
 
 impl Server {
-    /// The communicators of so many threads, and what serves them. Collective over processes, which
-    /// may have different numbers of threads.
+    /// The communicators of `threads` threads, and the server that calls MPI for them. Collective
+    /// over processes, which may have different numbers of threads.
     ///
     /// # Errors
-    /// Those of [`threads`](super::threads).
+    /// The errors of [`threads`](super::threads).
     pub(super) fn new(comm: &MpiComm, threads: usize) -> Result<(Self, Vec<FunneledComm>), Error> {
         comm.raw.all(Self::check(threads))?;
         let all = comm.raw.numbers(threads)?;
@@ -141,7 +141,7 @@ impl Server {
         Ok(())
     }
 
-    /// Frees what all threads have dropped.
+    /// Frees objects that all threads have dropped.
     fn forget_dropped(&mut self) {
         self.flights.0.retain(|(_, messages)| !messages.is_over());
         self.comms.0.retain(|(_, served)| served.threads.strong_count() > 0);

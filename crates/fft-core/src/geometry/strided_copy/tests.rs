@@ -1,4 +1,4 @@
-//! Boxes are copied as index by index: any bricks, orders of axes, batches and parts.
+//! Boxes are copied as by a loop over indices: any bricks, orders of axes, batches and parts.
 
 use super::*;
 use proptest::prelude::*;

@@ -19,9 +19,9 @@ use crate::host::cpu::{line_fft::LineFft, line_fft::LinePlanner};
 use crate::problem::Memory;
 use crate::recipe::Pass;
 
-/// The most lines that a vector has numbers of.
+/// The most lines whose numbers fit into a vector.
 const MOST_LANES: usize = 16;
-/// Fewer lines are transformed one after the other: most lanes would be idle.
+/// Fewer lines are transformed one after the other, because most lanes would be idle.
 const FEW_LINES: usize = 4;
 
 pub(crate) struct LinePass<T> {
@@ -64,8 +64,8 @@ fn lines_at_once<T: Real>(
 }
 
 impl<T: Real> LinePass<T> {
-    /// Makes its tables. `cached` tells whether the block is in cache at the start.
-    /// A call transforms lines of up to `blocks` blocks.
+    /// Makes its tables. `cached` says whether the block is in cache at the start. A call
+    /// transforms lines of up to `blocks` blocks.
     pub(crate) fn new(
         pass: &Pass,
         blocks: usize,

@@ -10,8 +10,8 @@ use crate::base::cache_sizes::{CONFLICT_BYTES, LINE_BYTES};
 use crate::host::cpu::workspace::Workspace;
 use crate::recipe::Pass;
 
-/// Where the lines of a pass are. Columns are copied to a tile if their rows conflict, and if they
-/// are far, to be read in long runs.
+/// The place of a pass's lines in memory. Columns are copied to a tile if their rows conflict, or
+/// if they are far, so that they are read in long runs.
 pub(crate) fn layout<T>(pass: &Pass, far: bool) -> Layout {
     match pass.inner {
         1 => Layout::Rows,
@@ -21,7 +21,7 @@ pub(crate) fn layout<T>(pass: &Pass, far: bool) -> Layout {
     }
 }
 
-/// Whether rows of so many real numbers evict each other from the first-level cache.
+/// Whether rows of `len` real numbers evict each other from the first-level cache.
 fn rows_conflict<T>(len: usize) -> bool {
     (len * size_of::<T>()).is_multiple_of(CONFLICT_BYTES)
 }
@@ -31,8 +31,8 @@ fn width(pass: &Pass) -> usize {
     if pass.complex_before || pass.complex_after { 2 } else { 1 }
 }
 
-/// Columns transformed in a call where they lie: many, as those before and after cache lines take
-/// longer, and few enough for the prefetches between calls.
+/// Columns that one call transforms in place: many, because columns at the ends of cache lines take
+/// longer, but few enough for the prefetches between calls.
 const NEAR_COLUMNS: usize = 128;
 
 pub(crate) struct Batch<T> {
@@ -76,8 +76,8 @@ impl<T: Real> Batch<T> {
         matches!(self.layout, Layout::FarColumns | Layout::ConflictingColumns)
     }
 
-    /// Real numbers of a row of the tile: one cache line more, as rows at distances of a power of
-    /// two evict each other.
+    /// Real numbers of a row of the tile, with one cache line more, because rows at distances of a
+    /// power of two evict each other.
     fn tile_row(&self) -> usize {
         self.width * self.at_once + Self::CACHE_LINE
     }
@@ -108,7 +108,7 @@ impl<T: Real> Batch<T> {
         }
     }
 
-    /// Lines that lie side by side, where they are or in a tile.
+    /// Lines next to each other, in place or in a tile.
     fn columns(&self, src: Option<&[T]>, dst: &mut [T], workspace: &mut Workspace<'_, T>) {
         let Self { shape: Pass { outer, inner, n, .. }, width, .. } = *self;
         let (scratch, tile) = workspace.lines.split_at_mut(self.scratch_len);
@@ -128,7 +128,7 @@ impl<T: Real> Batch<T> {
                 }
                 let rows = || (0..n).map(|i| [inside, at].map(|at| row(at, i, count, width)));
                 let from = &src.unwrap_or(&*dst)[start..];
-                // Columns in the tile begin as far past a cache line as those of the destination.
+                // Columns in the tile have the same offset from a cache line as in the destination.
                 let past = dst[start..].as_ptr().addr() / size_of::<T>() % Self::CACHE_LINE;
                 let tile = &mut tile[past..];
                 rows().for_each(|[row, source]| tile[row].copy_from_slice(&from[source]));

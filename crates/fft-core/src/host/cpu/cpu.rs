@@ -62,8 +62,8 @@ impl<T: Real> Cpu<T> {
             && bytes(transfer.run_len()) >= fft_stream::LONG_BYTES
     }
 
-    /// Lines are transformed as these costs say. With [`Memory::Least`], fewer strided lines are
-    /// transformed together.
+    /// Lines are transformed in the way that is cheapest by these costs. With [`Memory::Least`],
+    /// fewer strided lines are transformed together.
     pub fn new(memory: Memory, costs: &LineCosts) -> Self {
         let [tile, scratch] = [const { Vec::new() }; 2];
         let (planner, lines) = (LinePlanner::new(costs), Vec::new());
@@ -147,8 +147,8 @@ impl<T: Real> Cpu<T> {
         Ok(CpuFft { before, after, passes, staged })
     }
 
-    /// Bytes held for all transforms of a plan: the tile, scratch, tables. Where
-    /// plans of this process share tables, each counts its part of them.
+    /// Bytes held for all transforms of a plan: the tile, scratch, tables. If plans of this process
+    /// share tables, each counts its part of them.
     pub(crate) fn bytes_held(&self) -> usize {
         let all = [&self.tile, &self.scratch].map(|part| size_of_val(&**part));
         all.iter().sum::<usize>() + size_of_val(&*self.lines) + self.planner.table_bytes()
@@ -234,7 +234,7 @@ impl<T: Real> CpuFft<T> {
         if let [pass] = &self.passes[..]
             && pass.is_rows()
         {
-            // Lines of several blocks are as good as those of one.
+            // Lines of several blocks are transformed like lines of one.
             return pass.run(src, dst, workspace);
         }
         for (block, dst) in dst.chunks_exact_mut(self.after.max(1)).enumerate() {

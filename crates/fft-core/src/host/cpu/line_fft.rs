@@ -126,7 +126,7 @@ impl<T: Real> LineFft<T> for ComplexLine<T> {
     }
 }
 
-/// Real lines to half a spectrum, or back.
+/// Transforms real lines to half a spectrum, or back.
 struct HalfLine<T> {
     fft: Arc<RealFft<T>>,
     direction: Direction,

@@ -4,7 +4,7 @@
 //! for a few lines:
 //!     if numbers are missing before: copy them to a tile, with zeros in place of those
 //!     transform, from the tile or from the source
-//!     if numbers are dropped after: from a tile, of which the others are copied to the result
+//!     if numbers are dropped after: into a tile, from which the kept ones are copied to the result
 //! ```
 
 use std::ops::Range;
@@ -201,7 +201,7 @@ impl<T: Real> ResizedBatch<T> {
     }
 }
 
-/// Copies a contiguous line to a whole one, or from one, with zeros for what is not there.
+/// Copies a contiguous line to a whole one, or back, with zeros for the missing elements.
 fn spread<T: Real>(side: &Side, from: &[T], to: &mut [T], into_whole: bool) {
     let reals = |range: Range<usize>| range.start * side.width..range.end * side.width;
     side.visit(

@@ -15,7 +15,7 @@ use crate::base::Real;
 use crate::problem::Direction;
 use crate::recipe::Pass;
 
-/// The transform of a pass, around that of its lines with all points and modes.
+/// The transform of a pass, built on a transform of lines with all points and modes.
 pub(crate) fn resized<T: Real>(line: Arc<dyn LineFft<T>>, pass: &Pass) -> Arc<dyn LineFft<T>> {
     if pass.resized.is_none() {
         return line;

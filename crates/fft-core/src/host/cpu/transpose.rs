@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::geometry::strided_copy::lines_of;
 
-/// Rows read or written in turn; the processor prefetches those of few cached columns.
+/// Rows read or written in turn; with few cached columns, the processor prefetches them.
 const BY_TURNS: usize = 8;
 
 /// Adjacent columns of a row-major array whose rows have `inner` elements.

@@ -14,7 +14,7 @@ pub(crate) struct MessageCodecs<T: Real> {
     raw_sends: Vec<bool>,
     raw_recvs: Vec<bool>,
     step: f64,
-    /// The step for messages whose error exceeds that of a uniform distribution, if any.
+    /// The step for messages whose error exceeds the error of a uniform distribution, if any.
     finer: Option<f64>,
 }
 
@@ -69,7 +69,7 @@ impl<T: Real> MessageCodecs<T> {
         self.wire.fixed(0, self.width).is_none()
     }
 
-    /// Whether a message to be received has its most bytes, or else is damaged.
+    /// Whether a message to be received always has its maximum size; otherwise it is damaged.
     pub(crate) fn has_fixed_length(&self, number: usize) -> bool {
         self.codec(self.raw_recvs[number]).random_access()
     }
@@ -81,8 +81,8 @@ impl<T: Real> MessageCodecs<T> {
 
     /// Encodes a box of `src` as a message. Returns its bytes.
     ///
-    /// The step allows for errors of a uniform distribution. Those of equal numbers are all the
-    /// same, so if they are larger than what is left for them, the finer step is taken.
+    /// The step assumes that errors are uniformly distributed. Equal numbers all have the same
+    /// error, so if it is larger than the budget that is left for them, the finer step is used.
     pub(crate) fn encode(
         &self,
         number: usize,

@@ -1,4 +1,4 @@
-//! One run of a reshape: packs and unpacks messages as the exchange asks for them.
+//! One run of a reshape: packs and unpacks messages when the exchange requests them.
 
 use super::codecs::Encoded;
 use super::{FusedFft, LocalCopy, Reshape, Unpack};

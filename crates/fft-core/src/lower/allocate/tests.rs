@@ -37,7 +37,8 @@ fn random(random: &mut Random) -> MemoryNeeds {
     MemoryNeeds { uses, reals, spare: 0, exposes_all, has_exclusive: false }
 }
 
-/// Simulates an allocation. The error says which step reads, writes or leaves out what.
+/// Simulates an allocation. The error gives the step that reads, writes or leaves out a wrong
+/// value.
 fn check(needs: &MemoryNeeds, in_place: bool, allocation: &Allocation) -> Result<(), String> {
     let last = needs.uses.len();
     let (first_len, last_len) = (needs.reals[0], needs.reals[last]);

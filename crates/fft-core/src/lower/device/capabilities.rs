@@ -1,4 +1,4 @@
-//! What the devices of ranks can do.
+//! The capabilities of ranks' devices.
 
 use super::engine_copy::{LEAST_ROW, MOST_CALLS};
 use crate::codec::Wire;
@@ -19,8 +19,8 @@ pub enum DeviceLink {
 }
 
 impl DeviceLink {
-    /// The links between a device for each process, row by row, if those of a host are joined.
-    /// `hosts` is the host of each rank.
+    /// The links between the ranks, row by row, if each has a device and the devices of a host are
+    /// joined. `hosts` is the host of each rank.
     pub fn on_hosts(hosts: &[usize]) -> Vec<Self> {
         let ranks = hosts.len();
         let link = |pair: usize| {
@@ -37,15 +37,15 @@ impl DeviceLink {
     }
 }
 
-/// What the devices of all ranks can do, the same on every rank.
+/// The capabilities of all ranks' devices, the same on every rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceCapabilities {
     /// The link between each pair of ranks, row by row.
     links: Vec<DeviceLink>,
     ranks: usize,
-    /// Whether transforms can load what they read from several ranks' memory.
+    /// Whether transforms can load their input from several ranks' memory.
     pub loads: bool,
-    /// Whether transforms can store what they write to several ranks' memory.
+    /// Whether transforms can store their output to several ranks' memory.
     pub stores: bool,
     /// Whether ranks synchronize, so that they can access each other's memory.
     pub synchronizes: bool,
@@ -120,7 +120,8 @@ impl DeviceCapabilities {
     }
 }
 
-/// Whether all that two ranks send each other has rows for copy engines. Both find the same.
+/// Whether everything that two ranks send each other has rows long enough for copy engines. Both
+/// ranks find the same.
 fn has_long_rows(problem: &Problem, pass: &ExchangePass<'_>, ranks: [usize; 2]) -> bool {
     let [from, to] = [pass.from, pass.to].map(|node| &node.layout);
     let element = pass.from.width() * problem.precision.bytes();
@@ -128,7 +129,7 @@ fn has_long_rows(problem: &Problem, pass: &ExchangePass<'_>, ranks: [usize; 2]) 
     let is_long = |[sender, receiver]: [usize; 2]| {
         let common = from.brick(sender).intersect(&to.brick(receiver));
         let along = to.order().last().map_or(0, |axis| common.len(*axis));
-        // Three axes are one call.
+        // Three axes take one call.
         let outer = if common.axes() > 3 { common.len(to.order()[0]) } else { 1 };
         let calls = problem.batch * outer;
         common.is_empty() || along * element >= LEAST_ROW && calls <= MOST_CALLS

@@ -17,8 +17,8 @@ const STEP: usize = 4;
 /// The least bytes of a chunk that copy engines move, and the most chunks. The first pair is for
 /// two ranks with GPUs of their own, the second for more. Found by measurement.
 ///
-/// Each of more than two is read by the others in turn. Many short copies get out of step, and two
-/// then share a link.
+/// Each of more than two ranks is read by the others in turn. Many short copies get out of step,
+/// and then two share a link.
 const DEVICE_CHUNKS: [(usize, usize); 2] = [(32 << 20, 16), (256 << 20, 4)];
 
 /// The number of chunks in which copy engines move a rank's `bytes`. 1 means that they are not
@@ -81,9 +81,8 @@ impl Chunks {
         (0..self.all()).map(chunk).collect()
     }
 
-    /// How a group's arrays, with axes of memory in this order, are divided best between
-    /// `ranks` ranks. `None` if chunks would not be transformed by one plan each, and for small
-    /// arrays.
+    /// The best division of a group's arrays, with axes of memory in this order, between `ranks`
+    /// ranks. `None` for small arrays, and if chunks would not be transformed by one plan each.
     pub fn of(
         group: &FftGroup,
         precision: Precision,

@@ -18,7 +18,7 @@ pub struct EngineSide {
     pub height: usize,
 }
 
-/// Copies of `row` bytes, so many rows of so many planes, by several calls.
+/// Copies of `row` bytes, for a number of rows in a number of planes, by several calls.
 #[derive(Debug, PartialEq, Eq)]
 pub struct EngineCopy {
     /// Bytes of a row.
@@ -34,7 +34,7 @@ pub struct EngineCopy {
 }
 
 impl EngineCopy {
-    /// The copy of elements of so many bytes; `None` for short rows, and for arrays that engines
+    /// The copy of elements of `element` bytes; `None` for short rows, and for arrays that engines
     /// do not copy in few calls.
     pub fn new(transfer: &Transfer, element: usize) -> Option<Self> {
         let ([a, b, mut planes, rows, row], views) =

@@ -1,4 +1,4 @@
-//! Transforms that a device does as one operation.
+//! Groups of transforms that are one operation of a device.
 
 use crate::base::Precision;
 use crate::problem::{Direction, Kind};
@@ -21,8 +21,8 @@ pub struct FftGroup {
     pub passes: Vec<(usize, Pass)>,
     /// The factor of results.
     pub factor: f64,
-    /// From a point of the only pass to the next, in elements, where other columns of the array are
-    /// between: the group is a part of it.
+    /// The distance between points of the only pass, in elements, if the group is a part of an
+    /// array, with other columns in between.
     pub pitch: Option<usize>,
 }
 
@@ -33,7 +33,7 @@ impl FftGroup {
     pub fn joins(&self, place: usize, pass: &Pass) -> bool {
         let [(earlier, before)] = &self.passes[..] else { return false };
         let last = self.lens[0].len() - 1;
-        // Of planes with one point along the last axis cuFFT halves the other.
+        // In planes with one point along the last axis, cuFFT halves the other axis.
         let halves =
             |place: usize, pass: &Pass| pass.kind != Kind::R2C || (place == last && pass.n > 1);
         // Halving comes first, and doubling last.
@@ -57,8 +57,7 @@ impl FftGroup {
         self.passes.len() == 2 && self.passes.iter().all(|(place, _)| *place != last)
     }
 
-    /// Whether the result has enough bytes that kernels are worth linking, which takes planning
-    /// time.
+    /// Whether the result is large enough for linking kernels, which takes planning time.
     pub fn is_large(&self, precision: Precision) -> bool {
         is_large(self.reals()[1].saturating_mul(precision.bytes()))
     }

@@ -1,4 +1,4 @@
-//! Rules for devices whose library transforms: what becomes one operation.
+//! Rules for devices whose library transforms: which transforms and exchanges become one operation.
 //!
 //! ```text
 //! planes   transforms along the last two axes of memory are one operation of the library
@@ -10,9 +10,9 @@
 //!          ones are transformed
 //! ```
 //!
-//! Loads and stores by transforms save a pass over memory, but the library has them only for some
-//! lengths, and only if a rank's data is in pieces that form a grid. All ranks do the same, so each
-//! decides for all, and one rank with little data is enough for none to load.
+//! Loads and stores by transforms save a pass over memory, but the library supports them only for
+//! some lengths, and only if a rank's data is in pieces that form a grid. All ranks must do the
+//! same, so each decides for all, and if one rank has little data, none loads.
 
 use super::capabilities::{DeviceCapabilities, DeviceLink};
 use super::chunks::Chunks;
@@ -27,7 +27,7 @@ use crate::problem::{Kind, Link};
 use crate::recipe::Node;
 use crate::redistribute::{LocalReadBox, Redistribution};
 
-/// The longest lines for which loading is faster than a pass more; only powers of two are.
+/// The longest lines for which loading is faster than one more pass; only powers of two are.
 const LONGEST_LOADED: usize = 512;
 
 /// Whether complex lines of this length are better loaded from other ranks' memory than copied
@@ -36,7 +36,7 @@ pub fn loads_lines(precision: Precision, n: usize) -> bool {
     precision == Precision::F64 && n > 1 && n.is_power_of_two() && n <= LONGEST_LOADED
 }
 
-/// What a rank offers for the chunks before an exchange.
+/// The chunks that a rank can offer before an exchange.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Offer {
     /// It cannot divide its data, or has too little.
@@ -142,8 +142,8 @@ impl<'a> DeviceRules<'a, '_> {
         loaded
     }
 
-    /// Whether transforms load what an exchange before them moves, on all ranks. Of two across,
-    /// the one that comes first does.
+    /// Whether transforms load the data that an exchange before them moves, on all ranks. If there
+    /// are two across, the first one does.
     fn are_loaded(&self, pass: &ExchangePass<'_>, ffts: &[AxisFft]) -> bool {
         let (problem, device) = (self.lowering.problem(), self.device);
         let is_free = pass.fuse_after.is_empty();
@@ -250,7 +250,7 @@ impl<'a> DeviceRules<'a, '_> {
         }
     }
 
-    /// Whether copy engines move something to a rank.
+    /// Whether copy engines move any data to a rank.
     fn has_engines(&self, pass: &ExchangePass<'_>, rank: usize) -> bool {
         if !pass.fuse_after.is_empty() {
             return false;
@@ -267,7 +267,8 @@ impl<'a> DeviceRules<'a, '_> {
 }
 
 /// The chunks that all ranks can have, if some offer any. A rank that divides arrays has a part for
-/// each, and others divide none.
+/// each array, and a rank that does not has one part along the axis, so the minimum of each number
+/// suits both.
 fn agreed(offers: &[Offer]) -> Option<Chunks> {
     let mut agreed: Option<Chunks> = None;
     for offer in offers {
@@ -286,7 +287,7 @@ fn agreed(offers: &[Offer]) -> Option<Chunks> {
 }
 
 impl FftGroup {
-    /// Whether it can load an array in these pieces in one pass less than copies take.
+    /// Whether it can load an array in these pieces, which saves the pass of a copy.
     fn loads(&self, pieces: &[LocalReadBox], precision: Precision) -> bool {
         let last = self.lens[0].len() - 1;
         let fits = self.passes.len() <= 2
@@ -305,13 +306,13 @@ impl FftGroup {
         }
     }
 
-    /// The transform that comes first of two across, of an array that has its axis in front.
+    /// The first of two transforms across, on an array that has its axis in front.
     pub fn across_first(&self) -> Self {
         let [a, b, c] = self.across_lens();
         self.across_alone(2, [1, b, a, c], 1.0)
     }
 
-    /// The transform that comes last of two across, with the factor of both.
+    /// The last of two transforms across, with the factor of both.
     pub fn across_last(&self) -> Self {
         let [a, b, c] = self.across_lens();
         self.across_alone(1, [1, a, b, c], self.factor)
@@ -332,7 +333,7 @@ impl FftGroup {
         [1, 2, 3].map(|axis| self.lens[0][axis])
     }
 
-    /// The pass of an axis, of an array that has it in front.
+    /// The pass along an axis, on an array that has it in front.
     fn across_alone(&self, place: usize, lens: [usize; 4], factor: f64) -> Self {
         let passes = self.passes.iter().filter(|(at, _)| *at == place);
         Self {

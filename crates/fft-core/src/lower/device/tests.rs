@@ -110,7 +110,7 @@ fn chunks_are_of_the_slowest_axis_that_is_not_transformed() {
     assert_eq!(axis(&[1, 512, 4096], &[1, 2]), None, "both axes are transformed");
 }
 
-/// Of more ranks each is read by several others, so that there are fewer and longer copies.
+/// With more ranks, several others read from each, so that there are fewer and longer copies.
 #[test]
 fn more_ranks_have_fewer_chunks() {
     let counts = |count: usize| {
@@ -122,7 +122,7 @@ fn more_ranks_have_fewer_chunks() {
     assert_eq!([64, 128, 512].map(counts), [[8, 1, 1], [16, 2, 2], [16, 4, 4]]);
 }
 
-/// Of cosine transforms as of complex ones; half spectra of columns are not divided.
+/// Cosine transforms are divided like complex ones; half spectra of columns are not divided.
 #[test]
 fn real_transforms_are_divided_by_their_bytes() {
     let of = |kind: Kind, places: &[usize]| {
@@ -154,7 +154,7 @@ fn batches_are_divided_into_arrays_and_few_arrays_into_chunks() {
     assert_eq!(found(&[3, 512, 16384], &[1, 2]), Some((3, 0, 1)));
 }
 
-/// What is copied in chunks is what is copied at once.
+/// Copies in chunks move the same elements as one copy.
 #[test]
 fn reads_of_chunks_are_those_of_the_batch() {
     let grid = DynGrid::new([9, 10, 6]).unwrap();

@@ -109,7 +109,7 @@ impl<'a> Costs<'a> {
             let (len, bytes) =
                 (layout.grid().len(axis), most * search.element(state.done.0) as f64);
             let n = search.problem.zero_padded[axis];
-            // Lines are as long as their transform, whatever there is of them.
+            // A padded line costs as much as a full one.
             let longer = n as f64 / len as f64;
             let [flops, memory] = model.transform(n, bytes, longer, gathered);
             arithmetic += flops;
@@ -137,7 +137,7 @@ impl<'a> Costs<'a> {
     pub(super) fn reshape(&mut self, here: State, there: State) -> [f64; 2] {
         let search = self.search;
         if search.all_near {
-            return [self.model.meeting() + self.copied(here), 0.0];
+            return [self.model.barrier() + self.copied(here), 0.0];
         }
         let [seconds, network] = self.moved(here, there);
         let problem = search.problem;
@@ -169,8 +169,8 @@ impl<'a> Costs<'a> {
         }
     }
 
-    /// What a reshape between measured GPUs adds to the transforms beside it, which take a pass at
-    /// least.
+    /// The time that a reshape between measured GPUs adds to its transforms, which take at least a
+    /// pass.
     fn beside_transforms(&self, here: State, seconds: f64, joined: bool) -> f64 {
         let Some(layout) = self.search.row_major(here) else { return seconds };
         let bytes = layout.most_points() as f64 * self.search.element(here.done.0) as f64;

@@ -46,7 +46,7 @@ fn messages_that_are_turned_when_read_arrive_where_they_belong() {
                 redistribution(*sender).gather(part).run(&own(&from, *sender), &mut message);
                 assert_eq!(message, held(*part, order), "{which:?}: {sender} to {receiver}");
                 let scatter = into.scatter(part, &into.all()).unwrap();
-                // As codecs read it: in the order of the transfer.
+                // In the order of the transfer, as codecs read it.
                 scatter.scatter(0..scatter.elements(), &message, &mut found);
             }
             assert_eq!(found, own(&to, receiver), "{which:?}: {receiver}");

@@ -137,7 +137,7 @@ mod tests {
             assert_eq!((summary.messages, summary.far), (0, 0), "{hosts}");
             let simulated = simulator.run(machine, None).seconds;
             // Local data is moved while a rank waits for the others of its host.
-            let predicted = recipe.predict().seconds - machine.meeting.value;
+            let predicted = recipe.predict().seconds - machine.barrier.value;
             assert!((simulated / predicted - 1.0).abs() < 1e-6, "{simulated} {predicted}");
         }
     }

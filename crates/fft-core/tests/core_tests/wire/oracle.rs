@@ -5,7 +5,7 @@ use fft_core::Real;
 struct Reader<'a>(&'a [u8]);
 
 impl Reader<'_> {
-    /// An integer of so many bytes.
+    /// An integer of this number of bytes.
     fn at(&self, place: usize, bytes: usize) -> u64 {
         (0..bytes).rev().fold(0, |word, i| word << 8 | u64::from(self.0[place + i]))
     }
@@ -30,7 +30,7 @@ impl Reader<'_> {
     }
 }
 
-/// The bits of so many numbers in a message.
+/// The bits of `reals` numbers in a message.
 pub(crate) fn decode<T: Real>(message: &[u8], reals: usize) -> Vec<u64> {
     let read = Reader(message);
     if message.len() == reals * size_of::<T>() {
@@ -145,7 +145,7 @@ pub(crate) fn decode<T: Real>(message: &[u8], reals: usize) -> Vec<u64> {
     }
 }
 
-/// A number of an IEEE format with so many bits of exponent and mantissa.
+/// A number of an IEEE format with these numbers of bits for exponent and mantissa.
 fn float(code: u64, (exponent, mantissa): (usize, usize)) -> f64 {
     let sign = if code >> (exponent + mantissa) == 1 { -1.0 } else { 1.0 };
     let fraction = (code & ((1 << mantissa) - 1)) as f64 / (1u64 << mantissa) as f64;

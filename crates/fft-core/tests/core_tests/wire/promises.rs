@@ -102,7 +102,7 @@ fn is_near<T: Real>() {
         let codec = wire.codec::<T>();
         let (message, _) = pack(&*codec, x, width, step);
         let decoded = unpack(&*codec, &message, x.len(), width).unwrap();
-        // Of spans of 256 reals, or blocks of 64 in one plane.
+        // Blocks are spans of 256 reals, or 64 in one plane.
         let spans = matches!(wire, Wire::F32 | Wire::F16 | Wire::Bf16);
         let block_of = |i: usize| match spans {
             true => (i / 256, 0),
@@ -148,7 +148,7 @@ fn normal_numbers_come_near_the_limit_of_shannon() {
     ];
     for (wire, step, most, gap) in within {
         let (error, bits) = measure::<f64>(wire, step);
-        // At so many bits no code can be better than 2^-bits.
+        // With `bits` bits no code can be better than 2^-bits.
         let above = bits + error.log2();
         println!("{wire} {step:e}: {bits:.3} bits, error {error:.3e}, {above:.3} above the limit");
         assert!(error <= most && above > 0.0 && above < gap, "{wire}: {error:e}, {above}");

@@ -4,7 +4,7 @@ use fft_core::{Real, Wire};
 
 use super::{WIRES, data, oracle, pack, unpack, words};
 
-/// Numbers of which none may be lost, changed in kind, or harm its peers.
+/// Numbers that must not be lost or changed in kind, and must not harm their neighbours.
 fn strange<T: Real>() -> Vec<T> {
     let most = if size_of::<T>() == 4 { f32::MAX.into() } else { f64::MAX };
     let least = if size_of::<T>() == 4 { 1e-45 } else { 5e-324 };
@@ -116,8 +116,8 @@ fn where_too_many_blocks_go_raw_everything_does() {
 
 #[test]
 fn a_message_that_would_not_be_shorter_is_its_numbers_and_nothing_else() {
-    // So many reals that a block of 64 just pays: 8 bytes of header, 8 of scales or steps, and the
-    // block.
+    // The number of reals from which a block of 64 pays: 8 bytes of header, 8 of scales or steps,
+    // and the block.
     for (wire, step, least) in [
         (Wire::F32, 0.0, 35),
         (Wire::F16, 0.0, 19),

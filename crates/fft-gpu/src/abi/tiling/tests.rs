@@ -1,5 +1,5 @@
-//! Every element is in one tile, and where the transfer says. `kernels/box.cuh` has the same
-//! arithmetic.
+//! Every element is in one tile, at the place that the transfer gives. `kernels/box.cuh` has the
+//! same arithmetic.
 
 use fft_core::{Brick, Placed};
 use proptest::prelude::*;
@@ -311,14 +311,14 @@ fn tiles_of_torn_rows_are_listed_by_the_axes_that_they_have_parts_of() {
         all.add(|item, tiles| placement.tiled(&rules, item, tiles)).unwrap();
     }
     let all = all.along(|tiled, tile| tiled.source_of(tile));
-    // Where a tile begins: along the first axis, of which each has all, and in one of its planes.
+    // Where a tile begins: along the first axis, which each has whole, and in one of its planes.
     let begins = |tile: &TileRecord| {
         let (row, within) = (tile.element as usize / (40 * 62), tile.element as usize % (40 * 62));
         (within % 62, within / 62 * 40 + parts[tile.item as usize].0 + row)
     };
     let found: Vec<_> = all.tiles.iter().map(begins).collect();
     assert!(all.items.iter().all(|tiled| tiled.skew > 0));
-    // But for those at a row's end, which have less of it.
+    // Except for tiles at a row's end, which have less of it.
     let (last, others): (Vec<_>, Vec<_>) = all.tiles.iter().partition(|tile| tile.cols < 62);
     assert!(others.iter().map(|tile| begins(tile).1).is_sorted(), "{found:?}");
     assert!(last.len() < others.len() && !found.is_sorted_by_key(|place| place.0), "{found:?}");

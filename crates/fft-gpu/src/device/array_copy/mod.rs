@@ -70,8 +70,8 @@ impl DeviceCopy {
     /// go through the host.
     ///
     /// # Errors
-    /// On every rank: those of the exchange; [`Error::OnRank`] when the driver fails, or there is
-    /// no memory.
+    /// On every rank: the errors of the exchange; [`Error::OnRank`] when the driver fails, or there
+    /// is no memory.
     pub fn new(
         (gpu, stream, transport): (&Gpu, &Arc<CudaStream>, GpuTransport),
         comm: Box<dyn Comm>,
@@ -104,7 +104,7 @@ impl DeviceCopy {
         let prepared = prepare().map_err(|why: GpuError| why.on(rank));
         let (packs, kept, gets, unpacks) = agree(own, prepared)?;
         let messages = work.buffers;
-        // Where all ranks are reached there is no memory for messages through the host.
+        // If all ranks are reached, there is no memory for messages through the host.
         let mut staged = device.staging[1].clone().map(|incoming| {
             let sent = plan.sends.iter().zip(&out).filter(|it| far(it.0)).map(|it| *it.1);
             Staged {
@@ -164,8 +164,8 @@ impl DeviceCopy {
         self.run_after(Ok(()), &sources, &mut targets)
     }
 
-    /// As [`DeviceCopy::run`], within arrays that are both sources and targets. No point of a
-    /// target is one of a source in memory.
+    /// As [`DeviceCopy::run`], within arrays that are both sources and targets. In memory, no point
+    /// of a target may be a point of a source.
     ///
     /// # Errors
     /// As [`DeviceCopy::run_after`].
@@ -179,14 +179,13 @@ impl DeviceCopy {
         self.run_in_place_after(Ok(()), &mut arrays)
     }
 
-    /// Queues a copy from sources to targets, with what this rank has found wrong before.
-    /// Collective. Returns when it is queued; where messages go through the host, when they have
-    /// arrived.
+    /// Queues a copy from sources to targets, with an earlier error of this rank. Collective.
+    /// Returns when the copy is queued or, if messages go through the host, when they have arrived.
     ///
     /// # Errors
-    /// On every rank: that of the lowest rank that has one; [`Error::OnRank`] for another number of
-    /// arrays, for arrays that are too short or not aligned, and when the driver or the transport
-    /// fails. Targets are then undefined.
+    /// On every rank: the error of the lowest rank that has one; [`Error::OnRank`] for another
+    /// number of arrays, for arrays that are too short or not aligned, and when the driver or the
+    /// transport fails. Targets are then undefined.
     pub fn run_after(
         &mut self,
         mine: Result<(), Error>,
@@ -209,7 +208,7 @@ impl DeviceCopy {
         arrays: &mut [impl DerefMut<Target = DeviceMemory<u8>>],
     ) -> Result<(), Error> {
         let fits = mine.and(self.check(ArrayRole::Both, arrays.iter().map(|array| &**array)));
-        // Points of targets are none of sources.
+        // No point of a target is a point of a source.
         let sources: Vec<_> = arrays.iter().map(|array| array.alias()).collect();
         let sources: Vec<_> = sources.iter().collect();
         self.exchange(fits, &sources, arrays)

@@ -47,7 +47,7 @@ pub(super) fn chunks(specs: &[MessageSpec]) -> Vec<Range<usize>> {
     chunks
 }
 
-/// The messages of a chunk by wire; `make` prepares those of one.
+/// The messages of a chunk by wire; `make` prepares the messages of one wire.
 pub(super) fn loads<B>(
     all: &[StagedMessage],
     range: Range<usize>,

@@ -33,14 +33,14 @@ pub(super) struct StagedHandler<'a, T> {
 }
 
 impl<T: GpuReal> StagedHandler<'_, T> {
-    /// Orders copies of a chunk behind its packing. Packs messages again with the finer step where
-    /// they lost too much.
+    /// Orders copies of a chunk after its packing. Packs messages again with the finer step if they
+    /// lost too much.
     fn await_chunk(&mut self, chunk: usize) -> Result<(), GpuError> {
         let chunk = &mut self.out[chunk];
         if std::mem::replace(&mut chunk.waited, true) {
             return Ok(());
         }
-        // Where lengths are known copies wait for the chunk, and the host for the copies alone.
+        // If lengths are fixed, copies wait for the chunk, and the host only for the copies.
         if !self.message_plan.shorter && self.message_plan.buffers.is_none() {
             return chunk.packed.hold(&self.device.copies);
         }

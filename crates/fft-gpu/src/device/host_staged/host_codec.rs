@@ -12,7 +12,7 @@ pub(super) struct HostCodec<T> {
     codec: Box<dyn Codec<T>>,
     width: usize,
     reals: Vec<T>,
-    /// Of the messages of a run.
+    /// The squared error of the messages of a run.
     pub(super) squared_error: f64,
 }
 

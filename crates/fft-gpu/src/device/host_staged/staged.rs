@@ -20,7 +20,7 @@ use crate::kernel::{Inbox, Outbox};
 
 /// Bytes of a chunk through the host, which keep the device and its link to the host busy.
 const CHUNK: usize = 8 << 20;
-/// The most chunks from device memory, as each costs a wait.
+/// The most chunks from device memory, because each costs a wait.
 const CHUNKS: usize = 8;
 
 /// How a reshape's staged messages travel.
@@ -42,7 +42,7 @@ impl StagedOptions<'_> {
     fn most_bytes(&self, pass: &ExchangePass<'_>, element: usize) -> Option<usize> {
         match self.transport {
             // One message to each rank.
-            _ if self.exchange.travel().is_collective() => None,
+            _ if self.exchange.pattern().is_collective() => None,
             GpuTransport::GpuDirect if !self.exchange.is_chunked() => None,
             GpuTransport::GpuDirect => {
                 let layout = &pass.from.layout;
@@ -91,7 +91,7 @@ pub(crate) struct HostStaged<T> {
     pub(super) lengths: Vec<usize>,
     /// Bytes of message memory, out and in.
     pub(crate) bytes: [usize; 2],
-    /// Whether the device codes messages, whose outcomes it knows at the end.
+    /// Whether the device codes messages, so that outcomes are available at the end.
     coded: bool,
     pub(super) host_codec: Option<HostCodec<T>>,
 }
@@ -148,7 +148,7 @@ impl<T: GpuReal> HostStaged<T> {
         }
     }
 
-    /// Bytes of memory held beside that.
+    /// Bytes of memory held in addition to the message memory.
     pub(crate) fn memory(&self) -> usize {
         let out = self.out.iter().flat_map(|chunk| &chunk.loads).map(|load| load.boxed.memory());
         let come = self.come.iter().flat_map(|chunk| &chunk.loads).map(|load| load.boxed.memory());
@@ -168,7 +168,7 @@ impl<T: GpuReal> HostStaged<T> {
         by_host + loads.map(|load| load.boxed.squared_error()).sum::<f64>()
     }
 
-    /// The first message of the last run, which is done, that did not decode.
+    /// The first message that did not decode in the last run, which must be finished.
     pub(crate) fn damage(&self, rank: usize) -> Result<(), Error> {
         let bad = |load: &WireGroup<Inbox<T>>| load.boxed.bad().map(|at| load.messages[at]);
         let Some(number) = self.come.iter().flat_map(|chunk| &chunk.loads).find_map(bad) else {

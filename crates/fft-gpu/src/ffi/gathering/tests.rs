@@ -1,4 +1,4 @@
-//! Results are stored where a table says, and nothing else is written.
+//! Results are stored at the places in a table, and nothing else is written.
 
 use super::*;
 use crate::abi::{Fft, FftRun, Spread};

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// A shape of 1 to 4 axes, and a box in it, either of which may be empty.
+/// A shape of 1 to 4 axes, and a box in it; either may be empty.
 fn shape_and_brick() -> impl Strategy<Value = (Vec<usize>, Vec<usize>, Vec<usize>)> {
     let axis = (0..8usize, any::<prop::sample::Index>(), any::<prop::sample::Index>());
     prop::collection::vec(axis, 1..=4).prop_map(|axes| {
