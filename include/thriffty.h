@@ -796,8 +796,7 @@ thriffty_status thriffty_set_schemes_f(struct thriffty_plan *plan, const char *s
  *
  * `lower[0]` multiplies the last point and `upper[n-1]` the first; both are 0 unless the axis is
  * periodic. If no end fixes the mean of a solution, it is 0, and the mean of the right-hand side
- * is ignored. Both are weighted so that fluxes cancel, for example by the widths of cells. Plans
- * on devices refuse it.
+ * is ignored. Both are weighted so that fluxes cancel, for example by the widths of cells.
  *
  * What the caller promises:
  * Each array is NULL, which is refused, or has `n` numbers.

@@ -58,6 +58,18 @@ def test_padding_and_open_space():
             close(cupy.asnumpy(kernel), host.green_function(0.1))
 
 
+def test_walls():
+    x, kinds = field("float64"), ("periodic", "tridiagonal", "periodic")
+    found = []
+    for device, array in (("host", x), (0, cupy.asarray(x))):
+        with thriffty.Plan(SHAPE, float, kinds=kinds, device=device) as plan:
+            plan.set_schemes("staggered2")
+            plan.set_stretched("dirichlet-neumann", np.arange(11) ** 1.5)
+            found.append(plan.inverse(plan.apply("poisson", plan.forward(array), SHAPE)))
+    error = abs(cupy.asnumpy(found[1]) - found[0]).max()
+    assert error < 1e-12 * abs(found[0]).max(), error
+
+
 def test_torch():
     torch = pytest.importorskip("torch")
     x = field("complex64")

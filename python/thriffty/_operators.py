@@ -157,7 +157,7 @@ class Spectra(Described):
         "poisson" and "helmholtz" then solve a system for each mode of the other axes, and
         "laplacian" applies it. If neither end fixes the mean of the solution, the solution has mean
         0, and the mean of the right-hand side is ignored. Both means are weighted so that fluxes
-        cancel, for example by the widths of cells. Plans on devices do not support it.
+        cancel, for example by the widths of cells.
 
         Parameters
         ----------

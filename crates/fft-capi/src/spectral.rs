@@ -162,9 +162,6 @@ impl Held {
             let expected = "one axis of kind tridiagonal";
             return Err(Error::argument("kinds", "none tridiagonal", expected));
         };
-        if self.is_on_device() {
-            return Err(Error::argument("tridiagonal systems", "on a device", "on the host"));
-        }
         let points = problem.modes[axis];
         if scheme.len() != points {
             return Err(Error::argument("number of coefficients", scheme.len(), points));

@@ -20,6 +20,11 @@ fn all_kinds(comm: &dyn Comm, gpu: &impl Place) -> Done {
             real(comm, gpu, &Case::new([n], [kind]).exchange(p2p))
                 .unwrap_or_else(|why| panic!("{kind} of {n}: {why}"));
         }
+        // Few arrays of many lines side by side, which stay so inside; others lie in rows there.
+        for n in [5, 6] {
+            let kinds = [Kind::None, kind, Kind::None];
+            real(comm, gpu, &Case::new([3, n, 45], kinds).exchange(p2p))?;
+        }
         for axis in 0..3 {
             let mut kinds = [Kind::None; 3];
             kinds[axis] = kind;
