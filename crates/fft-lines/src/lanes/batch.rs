@@ -152,7 +152,13 @@ impl<T: Real, G: GroupFft<T = T>> BatchFft<T> for G {
         for first in (head..head + whole).step_by(most * group) {
             let groups = most.min((head + whole - first) / group);
             let ahead = ahead(dst, first, groups);
-            self.read(&src.unwrap_or(&*dst)[width * first * from.dist..], from, work, groups, ahead);
+            self.read(
+                &src.unwrap_or(&*dst)[width * first * from.dist..],
+                from,
+                work,
+                groups,
+                ahead,
+            );
             self.write(scale, work, &mut dst[width * first * to.dist..], to, groups, ahead);
         }
         for (is_there, first, work) in edges {
