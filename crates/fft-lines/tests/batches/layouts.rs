@@ -1,6 +1,6 @@
 //! Lines have the same bits wherever they lie, and those of every length are right.
 
-use fft_lines::{Layout, Lines, Number, Strides};
+use fft_lines::{Layout, Lines, Strides};
 use proptest::prelude::*;
 
 use crate::{Convert, complex_lines, lengths, line, numbers};
