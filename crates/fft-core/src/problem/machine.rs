@@ -329,7 +329,7 @@ mod tests {
         let names = machine.quantities().len();
         assert_eq!(machine.quantities_mut().len(), names);
         machine.far.latency.value = 0.0;
-        for wrong in [(6, 1.0), (2, 0.0), (3, f64::INFINITY)] {
+        for wrong in [(14, 1.0), (2, 0.0), (3, f64::INFINITY)] {
             let lines = LineCosts::default();
             machine.lines.f32.radices.push(wrong);
             let text = machine.check().unwrap_err().to_string();
