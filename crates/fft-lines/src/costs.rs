@@ -8,13 +8,7 @@ pub const RADICES: [usize; 15] = [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15, 16
 /// Their default costs: the time of a pass per number.
 const DEFAULT: [f64; 15] =
     [1.3, 1.4, 1.15, 1.6, 1.45, 2.1, 1.75, 2.2, 1.9, 4.0, 1.95, 5.1, 2.2, 2.15, 2.3];
-/// Complex lines of `f32` that are faster one after the other where their rows conflict.
-const CONFLICTING_F32: [usize; 22] = [
-    16, 24, 32, 36, 48, 60, 64, 72, 80, 96, 120, 128, 144, 160, 180, 192, 216, 240, 256, 320, 360,
-    384,
-];
-
-/// Costs of a processor. The default is of a Zen 3 with AVX2.
+/// Costs of a processor. The default is of a Zen 5 with AVX2.
 ///
 /// ```
 /// use fft_lines::{Layout, LineCosts, Number};
@@ -90,20 +84,17 @@ impl OneByOne {
 
 impl Default for LineCosts {
     fn default() -> Self {
-        let costs = |rows: &[usize], conflicting_columns: &[usize], real: &[usize]| Costs {
+        let costs = |conflicting_columns: &[usize]| Costs {
             radices: RADICES.into_iter().zip(DEFAULT).collect(),
             longest: 2048,
             complex: OneByOne {
-                rows: rows.into(),
                 conflicting_columns: conflicting_columns.into(),
                 ..OneByOne::default()
             },
-            real: OneByOne { rows: real.into(), ..OneByOne::default() },
+            real: OneByOne::default(),
             trigonometric: OneByOne::default(),
         };
-        Self {
-            f32: costs(&[16, 24, 32], &CONFLICTING_F32, &[]),
-            f64: costs(&[16, 24, 32], &[16, 24, 32, 36, 64], &[32, 36, 48, 64, 72]),
-        }
+        // Copies to a tile and back cost more than these short transforms.
+        Self { f32: costs(&[16, 32, 48, 72]), f64: costs(&[16, 24, 32, 36]) }
     }
 }

@@ -7,7 +7,7 @@ use pulp::Simd;
 use super::ahead::Ahead;
 use super::kernel::Strides;
 use super::stages::{Lie, Stages};
-use super::vector::{MOST_LANES, Pair, Real, lanes};
+use super::vector::{Pair, Real, lanes};
 
 /// Lines to be transformed. Elements are complex numbers, and real ones of cosine and sine
 /// transforms of real data. Other real lines are half as many complex numbers.
@@ -75,9 +75,9 @@ pub(crate) trait GroupFft: Send + Sync {
         (GROUPS_LEN / self.work_len()).max(1)
     }
 
-    /// Real numbers of scratch for all groups.
+    /// Real numbers of scratch for these groups, and for one at each end.
     fn work_reals(&self) -> usize {
-        2 * lanes::<Self::S, Self::T>() * self.most_groups() * self.work_len()
+        2 * lanes::<Self::S, Self::T>() * (self.most_groups() + 2) * self.work_len()
     }
 
     /// Lines of a group.
@@ -125,41 +125,46 @@ impl<T: Real, G: GroupFft<T = T>> BatchFft<T> for G {
         let (group, width) = (self.group(), self.width());
         let (work, tile) = scratch[..self.scratch_len()].split_at_mut(self.work_reals());
         let work: &mut [Pair<G::S, T>] = bytemuck::cast_slice_mut(work);
+        if count < group {
+            let few = Lines { src, from, dst, to, count, uncached };
+            return run_few(self, few, scale, work, tile);
+        }
         let head = match to.dist {
             1 => lines_before_boundary(dst, width, to.stride, group).min(count),
             _ => 0,
         };
         let whole = (count - head) / group * group;
-        let mut run = |first: usize, groups: usize, dst: &mut [T]| {
-            let lines = [first, groups * group, width];
-            let ahead = uncached.then(|| Ahead::of(src, from, dst, to, lines));
-            let src = &src.unwrap_or(&*dst)[width * first * from.dist..];
-            self.read(src, from, work, groups, ahead);
-            self.write(scale, work, &mut dst[width * first * to.dist..], to, groups, ahead);
+        let ahead = |dst: &[T], first: usize, groups: usize| {
+            uncached.then(|| Ahead::of(src, from, dst, to, [first, groups * group, width]))
         };
+        // Lines before and after the others go with their neighbours. In place they are read before
+        // those are written, and both write the same.
+        let (edges, work) = work.split_at_mut(2 * self.work_len());
+        let (before, after) = edges.split_at_mut(self.work_len());
+        let mut edges = [(head > 0, 0, before), (head + whole < count, count - group, after)];
+        for (is_there, first, work) in &mut edges {
+            if *is_there {
+                let src = &src.unwrap_or(&*dst)[width * *first * from.dist..];
+                self.read(src, from, work, 1, None);
+            }
+        }
         let most = self.most_groups();
         for first in (head..head + whole).step_by(most * group) {
-            run(first, most.min((head + whole - first) / group), dst);
+            let groups = most.min((head + whole - first) / group);
+            let ahead = ahead(dst, first, groups);
+            self.read(
+                &src.unwrap_or(&*dst)[width * first * from.dist..],
+                from,
+                work,
+                groups,
+                ahead,
+            );
+            self.write(scale, work, &mut dst[width * first * to.dist..], to, groups, ahead);
         }
-        if src.is_some() && count >= group {
-            // Some lines once more: they are not in place.
-            if head > 0 {
-                run(0, 1, dst);
+        for (is_there, first, work) in edges {
+            if is_there {
+                self.write(scale, work, &mut dst[width * first * to.dist..], to, 1, None);
             }
-            if head + whole < count {
-                run(count - group, 1, dst);
-            }
-            return;
-        }
-        let mut left = (0..head).chain(head + whole..count).peekable();
-        while left.peek().is_some() {
-            let mut few = Few::default();
-            for (place, line) in few.lines.iter_mut().zip(left.by_ref().take(group)) {
-                *place = line;
-                few.count += 1;
-            }
-            let lines = Lines { src, from, dst: &mut *dst, to, count, uncached };
-            few.run(self, lines, scale, work, tile);
         }
     }
 }
@@ -176,46 +181,33 @@ fn lines_before_boundary<T>(columns: &[T], width: usize, stride: usize, group: u
     }
 }
 
-/// Some lines, at most as many as a vector has lanes, not adjacent.
-#[derive(Default)]
-struct Few {
-    lines: [usize; MOST_LANES],
-    count: usize,
-}
-
-impl Few {
-    /// Transforms them in a tile, in which other lanes have any numbers.
-    fn run<G: GroupFft + ?Sized>(
-        &self,
-        fft: &G,
-        lines: Lines<'_, G::T>,
-        scale: G::T,
-        work: &mut [Pair<G::S, G::T>],
-        tile: &mut [G::T],
-    ) {
-        let Lines { src, from, dst, to, .. } = lines;
-        let ([before, after], width) = (fft.lens(), fft.width());
-        let few = &self.lines[..self.count];
-        let inside = |at: Strides, len: usize| match at.dist {
-            1 => Strides { stride: fft.group(), dist: 1 },
-            _ => Strides { stride: 1, dist: len },
-        };
-        let (beside, after_beside) = (inside(from, before), inside(to, after));
-        tile.fill(G::T::rounded(0.0));
-        let src = src.unwrap_or(&*dst);
+/// Transforms fewer lines than a group has, in a tile in which the others are zeros.
+fn run_few<G: GroupFft + ?Sized>(
+    fft: &G,
+    lines: Lines<'_, G::T>,
+    scale: G::T,
+    work: &mut [Pair<G::S, G::T>],
+    tile: &mut [G::T],
+) {
+    let Lines { src, from, dst, to, count, .. } = lines;
+    let ([before, after], width) = (fft.lens(), fft.width());
+    let inside = |at: Strides, len: usize| match at.dist {
+        1 => Strides { stride: fft.group(), dist: 1 },
+        _ => Strides { stride: 1, dist: len },
+    };
+    let (tile_from, tile_to) = (inside(from, before), inside(to, after));
+    tile.fill(G::T::rounded(0.0));
+    let src = src.unwrap_or(&*dst);
+    for line in 0..count {
         for i in 0..before {
-            for (lane, &line) in few.iter().enumerate() {
-                tile[beside.range(i, lane, width)]
-                    .copy_from_slice(&src[from.range(i, line, width)]);
-            }
+            tile[tile_from.range(i, line, width)].copy_from_slice(&src[from.range(i, line, width)]);
         }
-        fft.read(tile, beside, work, 1, None);
-        fft.write(scale, work, tile, after_beside, 1, None);
+    }
+    fft.read(tile, tile_from, work, 1, None);
+    fft.write(scale, work, tile, tile_to, 1, None);
+    for line in 0..count {
         for i in 0..after {
-            for (lane, &line) in few.iter().enumerate() {
-                dst[to.range(i, line, width)]
-                    .copy_from_slice(&tile[after_beside.range(i, lane, width)]);
-            }
+            dst[to.range(i, line, width)].copy_from_slice(&tile[tile_to.range(i, line, width)]);
         }
     }
 }

@@ -47,7 +47,10 @@ pub(crate) struct Kernels<S: Simd, T: Real> {
     pub(crate) from_rows: [From<S, T>; 2],
     /// The first pass, from neighbours of contiguous lines, for even radices.
     pub(crate) from_pairs: [From<S, T>; 2],
+    /// A pass in place.
     pub(crate) middle: Middle<S, T>,
+    /// The last pass, in place.
+    pub(crate) last: Middle<S, T>,
     pub(crate) to_columns: [To<S, T>; 2],
     pub(crate) to_rows: [To<S, T>; 2],
     pub(crate) to_pairs: [To<S, T>; 2],
@@ -88,8 +91,9 @@ impl<S: Simd, T: Real> Kernels<S, T> {
             from_columns: [from_columns::<R, false, S, T>, from_columns::<R, true, S, T>],
             from_rows: [from_rows::<R, false, S, T>, from_rows::<R, true, S, T>],
             middle: |simd, stage, x| {
-                simd.vectorize(MiddlePass::<R, S, T> { simd, stage, x });
+                simd.vectorize(InPlace::<R, false, S, T> { simd, stage, x });
             },
+            last: |simd, stage, x| simd.vectorize(InPlace::<R, true, S, T> { simd, stage, x }),
             to_columns: [to_columns::<R, false, S, T>, to_columns::<R, true, S, T>],
             from_pairs: [|_, _, _, _, _, _| unreachable!("neighbours of odd radices"); 2],
             to_rows: [to_rows::<R, false, S, T>, to_rows::<R, true, S, T>],
@@ -171,41 +175,61 @@ fn to_pairs<const R: usize, const SWAPPED: bool, S: Simd, T: Real>(
     simd.vectorize(ToPairs::<R, SWAPPED, S, T> { simd, stage, x, dst, dist, groups });
 }
 
-/// A pass in place.
-struct MiddlePass<'a, const R: usize, S: Simd, T: Real> {
+/// A pass in place. The last one has no twiddle factors.
+struct InPlace<'a, const R: usize, const LAST: bool, S: Simd, T: Real> {
     simd: S,
     stage: &'a Stage<S, T>,
     x: &'a mut [Pair<S, T>],
 }
 
-impl<const R: usize, V: Simd, T: Real> WithSimd for MiddlePass<'_, R, V, T> {
+impl<const R: usize, const LAST: bool, V: Simd, T: Real> WithSimd for InPlace<'_, R, LAST, V, T> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
         let Self { simd, stage, x } = self;
-        let Stage { m, inner, twiddles, .. } = stage;
+        let Stage { m, inner, ref twiddles, .. } = *stage;
+        if LAST {
+            let len = x.len() - (R - 1) * inner;
+            let mut numbers = StridedMut::new(x, [1, R], [0, inner], len);
+            for block in (0..len).step_by(R * inner) {
+                for place in block..block + inner {
+                    let (factors, numbers) = (&[][..], &mut numbers);
+                    butterfly::<R, V, T>(&mut Places::<LAST, V, T> {
+                        simd,
+                        factors,
+                        numbers,
+                        place,
+                    });
+                }
+            }
+            return;
+        }
         for block in x.chunks_exact_mut(R * m * inner) {
-            let mut numbers = StridedMut::new(block, [R, *m], [m * inner, *inner], *inner);
-            for (p, factors) in twiddles.chunks_exact(R - 1).enumerate().take(*m) {
-                for at in 0..*inner {
+            let mut numbers = StridedMut::new(block, [1, R], [0, m * inner], m * inner);
+            for (p, factors) in twiddles.chunks_exact(R - 1).enumerate().take(m) {
+                for place in p * inner..(p + 1) * inner {
                     let numbers = &mut numbers;
-                    butterfly::<R, V, T>(&mut InPlace { simd, factors, numbers, p, at });
+                    butterfly::<R, V, T>(&mut Places::<LAST, V, T> {
+                        simd,
+                        factors,
+                        numbers,
+                        place,
+                    });
                 }
             }
         }
     }
 }
 
-struct InPlace<'a, 'b, S: Simd, T: Real> {
+struct Places<'a, 'b, const LAST: bool, S: Simd, T: Real> {
     simd: S,
     factors: &'a [[T; 2]],
     numbers: &'a mut StridedMut<'b, Pair<S, T>>,
-    p: usize,
-    at: usize,
+    place: usize,
 }
 
-impl<S: Simd, T: Real> Ends<S, T> for InPlace<'_, '_, S, T> {
+impl<const LAST: bool, S: Simd, T: Real> Ends<S, T> for Places<'_, '_, LAST, S, T> {
     #[inline(always)]
     fn simd(&self) -> S {
         self.simd
@@ -213,12 +237,12 @@ impl<S: Simd, T: Real> Ends<S, T> for InPlace<'_, '_, S, T> {
 
     #[inline(always)]
     fn load(&self, k: usize) -> Complexes<S, T> {
-        Complexes::of(self.simd, self.numbers.load([k, self.p], self.at))
+        Complexes::of(self.simd, self.numbers.load([0, k], self.place))
     }
 
     #[inline(always)]
     fn store(&mut self, k: usize, x: Complexes<S, T>) {
-        let x = if k == 0 { x } else { x.times(self.factors[k - 1]) };
-        self.numbers.store([k, self.p], self.at, x.pinned().parts());
+        let x = if LAST || k == 0 { x } else { x.times(self.factors[k - 1]) };
+        self.numbers.store([0, k], self.place, x.pinned().parts());
     }
 }

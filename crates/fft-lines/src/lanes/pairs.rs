@@ -92,6 +92,7 @@ impl<const R: usize, const SWAPPED: bool, V: Simd, T: Real> WithSimd
                 butterfly::<R, V, T>(&mut FirstPass::<R, SWAPPED, V, T> {
                     simd,
                     from: &from,
+                    // Otherwise the compiler keeps an address for each line and number.
                     first: black_box(group * step + 2 * p),
                     factors,
                     to: &mut to,
@@ -174,6 +175,7 @@ impl<const R: usize, const SWAPPED: bool, V: Simd, T: Real> WithSimd
                         numbers: &numbers,
                         place: (group * blocks + block) * R * inner + at,
                         to: &mut to,
+                        // As in the first pass.
                         first: black_box(group * step + 2 * (q + 2 * at)),
                     });
                 }

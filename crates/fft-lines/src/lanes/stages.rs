@@ -163,7 +163,8 @@ impl<S: Simd, T: Real> Stages<S, T> {
             self.prefetch(number, ahead);
             let (stage, kernels) = &self.all[number];
             if stage.radix > 1 {
-                (kernels.middle)(self.simd, stage, x);
+                let kernel = if stage.m == 1 { kernels.last } else { kernels.middle };
+                kernel(self.simd, stage, x);
             }
         }
     }

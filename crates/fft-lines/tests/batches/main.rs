@@ -2,6 +2,7 @@
 //! in double-double precision.
 
 mod double_double;
+mod layouts;
 mod one_by_one;
 mod trigonometric;
 
