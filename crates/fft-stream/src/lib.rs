@@ -1,5 +1,5 @@
-//! The unsafe code that fft-core and fft-lines need and do not contain: copies of memory larger than
-//! the caches, prefetching, strided rows, pinned registers, and addresses of device memory.
+//! The unsafe code that fft-core and fft-lines need and do not contain: copies of memory larger
+//! than the caches, prefetching, strided rows, pinned registers, and addresses of device memory.
 
 mod copy;
 mod device_buffer;
