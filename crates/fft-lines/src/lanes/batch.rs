@@ -148,7 +148,8 @@ impl<T: Real, G: GroupFft<T = T>> BatchFft<T> for G {
                 self.read(src, from, work, 1, None);
             }
         }
-        let most = self.most_groups();
+        // Hardware prefetches few lines at once, so those outside the caches are read by one group.
+        let most = if uncached { 1 } else { self.most_groups() };
         for first in (head..head + whole).step_by(most * group) {
             let groups = most.min((head + whole - first) / group);
             let ahead = ahead(dst, first, groups);
