@@ -14,7 +14,7 @@
 //! - the median time of a solution.
 //!
 //! Plain doubling transforms a grid of (2n)³ points, including all zeros. Its bytes and times are
-//! shown next to those of the padded plan, and both are timed in turns.
+//! printed next to the padded plan's, and both plans are timed in turns.
 //!
 //! A picture, `beam.svg`, shows the errors over n and a line of slope 2. Options:
 //!

@@ -248,7 +248,7 @@ class Library:
             raise ERRORS.get(status, Error)(self.c.thriffty_last_error().decode())
 
     def destroy(self, call: Callable[[c_void_p], int], handle: c_void_p) -> None:
-        """Destroys a plan or a copy. After a fork, those of the parent do not exist here."""
+        """Destroys a plan or a copy. After a fork, the parent's plans do not exist here."""
         status = call(handle)
         if status != _NO_PLAN:
             self.check(status)

@@ -183,7 +183,7 @@ class PFFT(Uncopied):
     grid
         The grid of ranks, as the number of parts for each axis. Numbers that are not positive are
         chosen for you. Axes at the end can be left out and are then not cut. By default all axes
-        are cut except those of the last group.
+        of all groups but the last are cut.
     padding
         The factor by which the number of points of physical data grows along each axis, rounded
         down: 1.5 for the 3/2 rule. One factor for each axis of the array, or one for all.

@@ -135,7 +135,7 @@ pub(crate) fn three_axes(comm: &dyn Comm) -> Done {
     real(comm, Case::new([4, 3, 8], [Dst1, Kind::None, Dct2]).scales(Scale::Symmetric, Scale::Full))
 }
 
-/// With so many peers, lines across ranks are brought together one by one, for elements of all
+/// With this many peers, lines across ranks are brought together one by one, for elements of all
 /// sizes; owners have whole groups of eight rows, fewer rows, one and none.
 pub(crate) fn many_neighbours(comm: &dyn Comm) -> Done {
     let grids = [[18, 3, 140], [5, 4, 130], [3, 2, 70]];

@@ -10,7 +10,7 @@ use super::lossy;
 type Done = Result<(), Error>;
 
 /// Bytes of scratch of all local transforms, and of their tables, which processes do not share.
-const SCRATCH: usize = 1 << 17;
+const SCRATCH: usize = 3 << 15;
 /// Bytes of the lists of messages and rounds of an exchange, both ways.
 const LISTS: usize = 3 << 17;
 /// Bytes of the scratch of codecs.

@@ -15,7 +15,7 @@ use crate::bluestein::{Bluestein, convolution_len};
 use crate::complex_fft::ComplexFft;
 use crate::costs::{Costs, Layout};
 use crate::lanes::TrigonometricType::{I, II, III, IV};
-use crate::lanes::{self, Batch, BatchFft, Lie, Real, Trigonometric};
+use crate::lanes::{self, Batch, BatchFft, LaneLayout, Real, Trigonometric};
 use crate::one_by_one::{self, LONG};
 use crate::planner::{Planner, RealTransform};
 use crate::real_fft::{RealFft, inner_len, real_fft};
@@ -157,8 +157,8 @@ impl<T: DctNum + Real> Planner<T> for Planners {
         forward: bool,
         layout: Layout,
     ) -> Option<Arc<dyn BatchFft<T>>> {
-        let lie = if layout == Layout::Rows { Lie::Pairs } else { Lie::Columns };
-        self.batch(if forward { Batch::Forward(lie) } else { Batch::Inverse(lie) }, n, layout)
+        let lanes = if layout == Layout::Rows { LaneLayout::Pairs } else { LaneLayout::Columns };
+        self.batch(if forward { Batch::Forward(lanes) } else { Batch::Inverse(lanes) }, n, layout)
     }
 
     fn real_to_complex_batch(&mut self, n: usize) -> Option<Arc<dyn BatchFft<T>>> {

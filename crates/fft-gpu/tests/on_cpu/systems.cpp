@@ -32,7 +32,8 @@ static void serve(const Asked& asked, void (*const (&kernels)[3])(Systems, doubl
     dst.send();
 }
 
-#define SERVE(name, T, W) serve<T, W>(asked, {solve_##name, solve_periodic_##name, differences_##name})
+#define SERVE(name, T, W) \
+    serve<T, W>(asked, {solve_##name, solve_periodic_##name, differences_##name})
 
 int main()
 {

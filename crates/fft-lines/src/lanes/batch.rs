@@ -6,7 +6,7 @@ use pulp::Simd;
 
 use super::ahead::Ahead;
 use super::kernel::Strides;
-use super::stages::{Lie, Stages};
+use super::stages::{LaneLayout, Stages};
 use super::vector::{Pair, Real, lanes};
 
 /// Lines to be transformed. Elements are complex numbers, and real ones of cosine and sine
@@ -42,7 +42,7 @@ pub trait BatchFft<T>: Send + Sync {
 }
 
 /// Vectors of complex numbers that several groups need at most: a part of the first-level cache.
-const GROUPS_LEN: usize = 256;
+const GROUPS_LEN: usize = 128;
 
 /// A transform of groups of lines, in two steps.
 pub(crate) trait GroupFft: Send + Sync {
@@ -82,9 +82,9 @@ pub(crate) trait GroupFft: Send + Sync {
 
     /// Lines of a group.
     fn group(&self) -> usize {
-        match self.stages().lie {
-            Lie::Pairs => lanes::<Self::S, Self::T>() / 2,
-            Lie::Rows | Lie::Columns => lanes::<Self::S, Self::T>(),
+        match self.stages().layout {
+            LaneLayout::Pairs => lanes::<Self::S, Self::T>() / 2,
+            LaneLayout::Rows | LaneLayout::Columns => lanes::<Self::S, Self::T>(),
         }
     }
 

@@ -4,30 +4,18 @@ use fft_stream::{Strided, StridedMut};
 use pulp::{Simd, WithSimd};
 
 use super::butterfly::{Ends, butterfly};
-use super::kernel::Stage;
+use super::kernel::{First, Last};
 use super::vector::{Complexes, Pair, Real, lanes};
 
 /// The first pass.
-pub(crate) struct FromColumns<'a, const R: usize, const SWAPPED: bool, S: Simd, T: Real> {
-    pub(crate) simd: S,
-    pub(crate) stage: &'a Stage<S, T>,
-    pub(crate) src: &'a [T],
-    /// Elements between two of a line.
-    pub(crate) stride: usize,
-    pub(crate) y: &'a mut [Pair<S, T>],
-    /// How many times as many adjacent lines as a vector has lanes.
-    pub(crate) groups: usize,
-}
+pub(crate) struct FromColumns<'a, const R: usize, const SWAPPED: bool, S: Simd, T: Real>(
+    pub(crate) First<'a, S, T>,
+);
 
 /// The last pass.
-pub(crate) struct ToColumns<'a, const R: usize, const SWAPPED: bool, S: Simd, T: Real> {
-    pub(crate) simd: S,
-    pub(crate) stage: &'a Stage<S, T>,
-    pub(crate) x: &'a [Pair<S, T>],
-    pub(crate) dst: &'a mut [T],
-    pub(crate) stride: usize,
-    pub(crate) groups: usize,
-}
+pub(crate) struct ToColumns<'a, const R: usize, const SWAPPED: bool, S: Simd, T: Real>(
+    pub(crate) Last<'a, S, T>,
+);
 
 impl<const R: usize, const SWAPPED: bool, V: Simd, T: Real> WithSimd
     for FromColumns<'_, R, SWAPPED, V, T>
@@ -36,10 +24,10 @@ impl<const R: usize, const SWAPPED: bool, V: Simd, T: Real> WithSimd
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
-        let Self { simd, stage, src, stride, y, groups } = self;
+        let First { simd, stage, src, distance, y, groups } = self.0;
         let (m, vector) = (stage.m, 2 * lanes::<V, T>());
-        let row = 2 * (m - 1) * stride + groups * vector;
-        let from = Strided::new(src, [1, R], [0, 2 * m * stride], row);
+        let row = 2 * (m - 1) * distance + groups * vector;
+        let from = Strided::new(src, [1, R], [0, 2 * m * distance], row);
         let to_row = (groups - 1) * R * m + m;
         let mut to = StridedMut::new(y, [1, R], [0, m], to_row);
         for group in 0..groups {
@@ -47,7 +35,7 @@ impl<const R: usize, const SWAPPED: bool, V: Simd, T: Real> WithSimd
                 butterfly::<R, V, T>(&mut FirstPass::<SWAPPED, V, T> {
                     simd,
                     from: &from,
-                    first: 2 * p * stride + group * vector,
+                    first: 2 * p * distance + group * vector,
                     factors,
                     to: &mut to,
                     place: group * R * m + p,
@@ -92,11 +80,11 @@ impl<const R: usize, const SWAPPED: bool, V: Simd, T: Real> WithSimd
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
-        let Self { simd, stage, x, dst, stride, groups } = self;
+        let Last { simd, stage, x, dst, distance, groups } = self.0;
         let (blocks, vector) = (stage.order.len(), 2 * lanes::<V, T>());
         let numbers = Strided::new(x, [1, R], [0, 1], (groups * blocks - 1) * R + 1);
-        let row = 2 * (blocks - 1) * stride + groups * vector;
-        let mut to = StridedMut::new(dst, [1, R], [0, 2 * blocks * stride], row);
+        let row = 2 * (blocks - 1) * distance + groups * vector;
+        let mut to = StridedMut::new(dst, [1, R], [0, 2 * blocks * distance], row);
         for group in 0..groups {
             for (block, &q) in stage.order.iter().enumerate() {
                 butterfly::<R, V, T>(&mut LastPass::<SWAPPED, V, T> {
@@ -104,7 +92,7 @@ impl<const R: usize, const SWAPPED: bool, V: Simd, T: Real> WithSimd
                     numbers: &numbers,
                     place: (group * blocks + block) * R,
                     to: &mut to,
-                    first: 2 * q * stride + group * vector,
+                    first: 2 * q * distance + group * vector,
                 });
             }
         }

@@ -56,11 +56,32 @@ pub(crate) struct Kernels<S: Simd, T: Real> {
     pub(crate) to_pairs: [To<S, T>; 2],
 }
 
-/// From a source with this distance of rows or lines, for some groups of lines.
-type From<S, T> = fn(S, &Stage<S, T>, &[T], usize, &mut [Pair<S, T>], usize);
+type From<S, T> = fn(First<'_, S, T>);
 type Middle<S, T> = fn(S, &Stage<S, T>, &mut [Pair<S, T>]);
-/// To a destination with this distance.
-type To<S, T> = fn(S, &Stage<S, T>, &[Pair<S, T>], &mut [T], usize, usize);
+type To<S, T> = fn(Last<'_, S, T>);
+
+/// A first pass, which reads lines.
+pub(crate) struct First<'a, S: Simd, T: Real> {
+    pub(crate) simd: S,
+    pub(crate) stage: &'a Stage<S, T>,
+    pub(crate) src: &'a [T],
+    /// Elements between two of a line for lines side by side, and otherwise between two lines.
+    pub(crate) distance: usize,
+    pub(crate) y: &'a mut [Pair<S, T>],
+    /// Groups of lines, each as many as vectors hold together.
+    pub(crate) groups: usize,
+}
+
+/// A last pass, which writes lines.
+pub(crate) struct Last<'a, S: Simd, T: Real> {
+    pub(crate) simd: S,
+    pub(crate) stage: &'a Stage<S, T>,
+    pub(crate) x: &'a [Pair<S, T>],
+    pub(crate) dst: &'a mut [T],
+    /// As in [`First`].
+    pub(crate) distance: usize,
+    pub(crate) groups: usize,
+}
 
 impl<S: Simd, T: Real> Kernels<S, T> {
     pub(crate) fn of(radix: usize) -> Self {
@@ -95,7 +116,7 @@ impl<S: Simd, T: Real> Kernels<S, T> {
             },
             last: |simd, stage, x| simd.vectorize(InPlace::<R, true, S, T> { simd, stage, x }),
             to_columns: [to_columns::<R, false, S, T>, to_columns::<R, true, S, T>],
-            from_pairs: [|_, _, _, _, _, _| unreachable!("neighbours of odd radices"); 2],
+            from_pairs: [|_| unreachable!("neighbours of odd radices"); 2],
             to_rows: [to_rows::<R, false, S, T>, to_rows::<R, true, S, T>],
             to_pairs: [to_pairs::<R, false, S, T>, to_pairs::<R, true, S, T>],
         }
@@ -109,70 +130,28 @@ impl<S: Simd, T: Real> Kernels<S, T> {
     }
 }
 
-fn from_columns<const R: usize, const SWAPPED: bool, S: Simd, T: Real>(
-    simd: S,
-    stage: &Stage<S, T>,
-    src: &[T],
-    stride: usize,
-    y: &mut [Pair<S, T>],
-    groups: usize,
-) {
-    simd.vectorize(FromColumns::<R, SWAPPED, S, T> { simd, stage, src, stride, y, groups });
+fn from_columns<const R: usize, const SWAPPED: bool, S: Simd, T: Real>(first: First<'_, S, T>) {
+    first.simd.vectorize(FromColumns::<R, SWAPPED, S, T>(first));
 }
 
-fn from_rows<const R: usize, const SWAPPED: bool, S: Simd, T: Real>(
-    simd: S,
-    stage: &Stage<S, T>,
-    src: &[T],
-    dist: usize,
-    y: &mut [Pair<S, T>],
-    groups: usize,
-) {
-    simd.vectorize(FromRows::<R, SWAPPED, S, T> { simd, stage, src, dist, y, groups });
+fn from_rows<const R: usize, const SWAPPED: bool, S: Simd, T: Real>(first: First<'_, S, T>) {
+    first.simd.vectorize(FromRows::<R, SWAPPED, S, T>(first));
 }
 
-fn from_pairs<const R: usize, const SWAPPED: bool, S: Simd, T: Real>(
-    simd: S,
-    stage: &Stage<S, T>,
-    src: &[T],
-    dist: usize,
-    y: &mut [Pair<S, T>],
-    groups: usize,
-) {
-    simd.vectorize(FromPairs::<R, SWAPPED, S, T> { simd, stage, src, dist, y, groups });
+fn from_pairs<const R: usize, const SWAPPED: bool, S: Simd, T: Real>(first: First<'_, S, T>) {
+    first.simd.vectorize(FromPairs::<R, SWAPPED, S, T>(first));
 }
 
-fn to_columns<const R: usize, const SWAPPED: bool, S: Simd, T: Real>(
-    simd: S,
-    stage: &Stage<S, T>,
-    x: &[Pair<S, T>],
-    dst: &mut [T],
-    stride: usize,
-    groups: usize,
-) {
-    simd.vectorize(ToColumns::<R, SWAPPED, S, T> { simd, stage, x, dst, stride, groups });
+fn to_columns<const R: usize, const SWAPPED: bool, S: Simd, T: Real>(last: Last<'_, S, T>) {
+    last.simd.vectorize(ToColumns::<R, SWAPPED, S, T>(last));
 }
 
-fn to_rows<const R: usize, const SWAPPED: bool, S: Simd, T: Real>(
-    simd: S,
-    stage: &Stage<S, T>,
-    x: &[Pair<S, T>],
-    dst: &mut [T],
-    dist: usize,
-    groups: usize,
-) {
-    simd.vectorize(ToRows::<R, SWAPPED, S, T> { simd, stage, x, dst, dist, groups });
+fn to_rows<const R: usize, const SWAPPED: bool, S: Simd, T: Real>(last: Last<'_, S, T>) {
+    last.simd.vectorize(ToRows::<R, SWAPPED, S, T>(last));
 }
 
-fn to_pairs<const R: usize, const SWAPPED: bool, S: Simd, T: Real>(
-    simd: S,
-    stage: &Stage<S, T>,
-    x: &[Pair<S, T>],
-    dst: &mut [T],
-    dist: usize,
-    groups: usize,
-) {
-    simd.vectorize(ToPairs::<R, SWAPPED, S, T> { simd, stage, x, dst, dist, groups });
+fn to_pairs<const R: usize, const SWAPPED: bool, S: Simd, T: Real>(last: Last<'_, S, T>) {
+    last.simd.vectorize(ToPairs::<R, SWAPPED, S, T>(last));
 }
 
 /// A pass in place. The last one has no twiddle factors.

@@ -54,6 +54,6 @@ mod vector;
 pub use batch::{BatchFft, Lines};
 pub use kernel::Strides;
 pub(crate) use plan::{Batch, plan, time_radices};
-pub(crate) use stages::Lie;
+pub(crate) use stages::LaneLayout;
 pub use trigonometric::{Trigonometric, TrigonometricType};
 pub(crate) use vector::Real;

@@ -17,30 +17,18 @@ use fft_stream::{Strided, StridedMut};
 use pulp::{Simd, WithSimd};
 
 use super::butterfly::{Ends, butterfly};
-use super::kernel::Stage;
+use super::kernel::{First, Last};
 use super::vector::{Complexes, Pair, Real, lanes};
 
 /// The first pass.
-pub(crate) struct FromPairs<'a, const R: usize, const SWAPPED: bool, S: Simd, T: Real> {
-    pub(crate) simd: S,
-    pub(crate) stage: &'a Stage<S, T>,
-    pub(crate) src: &'a [T],
-    /// Complex numbers between the starts of two lines.
-    pub(crate) dist: usize,
-    pub(crate) y: &'a mut [Pair<S, T>],
-    /// How many times half as many lines as a vector has lanes.
-    pub(crate) groups: usize,
-}
+pub(crate) struct FromPairs<'a, const R: usize, const SWAPPED: bool, S: Simd, T: Real>(
+    pub(crate) First<'a, S, T>,
+);
 
 /// The last pass.
-pub(crate) struct ToPairs<'a, const R: usize, const SWAPPED: bool, S: Simd, T: Real> {
-    pub(crate) simd: S,
-    pub(crate) stage: &'a Stage<S, T>,
-    pub(crate) x: &'a [Pair<S, T>],
-    pub(crate) dst: &'a mut [T],
-    pub(crate) dist: usize,
-    pub(crate) groups: usize,
-}
+pub(crate) struct ToPairs<'a, const R: usize, const SWAPPED: bool, S: Simd, T: Real>(
+    pub(crate) Last<'a, S, T>,
+);
 
 /// Loads two neighbours of each line.
 #[inline(always)]
@@ -80,10 +68,11 @@ impl<const R: usize, const SWAPPED: bool, V: Simd, T: Real> WithSimd
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
-        let Self { simd, stage, src, dist, y, groups } = self;
+        let First { simd, stage, src, distance, y, groups } = self.0;
         let (m, lines, inner) = (stage.m, lanes::<V, T>() / 2, R / 2);
-        let step = 2 * lines * dist;
-        let from = Strided::new(src, [lines, R], [2 * dist, 2 * m], (groups - 1) * step + 2 * m);
+        let step = 2 * lines * distance;
+        let from =
+            Strided::new(src, [lines, R], [2 * distance, 2 * m], (groups - 1) * step + 2 * m);
         let to_row = ((groups - 1) * m + m - 1) * inner;
         let mut to = StridedMut::new(y, [1, 2], [0, inner], to_row);
         for group in 0..groups {
@@ -160,13 +149,14 @@ impl<const R: usize, const SWAPPED: bool, V: Simd, T: Real> WithSimd
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
-        let Self { simd, stage, x, dst, dist, groups } = self;
+        let Last { simd, stage, x, dst, distance, groups } = self.0;
         let (lines, inner) = (lanes::<V, T>() / 2, stage.inner);
         let blocks = stage.order.len();
         let numbers_len = (groups * blocks - 1) * R * inner + inner;
         let numbers = Strided::new(x, [1, R], [0, inner], numbers_len);
-        let (part, step) = (4 * blocks * inner, 2 * lines * dist);
-        let mut to = StridedMut::new(dst, [lines, R], [2 * dist, part], (groups - 1) * step + part);
+        let (part, step) = (4 * blocks * inner, 2 * lines * distance);
+        let mut to =
+            StridedMut::new(dst, [lines, R], [2 * distance, part], (groups - 1) * step + part);
         for group in 0..groups {
             for (block, &q) in stage.order.iter().enumerate() {
                 for at in 0..inner {

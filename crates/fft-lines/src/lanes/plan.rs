@@ -9,7 +9,7 @@ use pulp::{Simd, WithSimd};
 use super::batch::BatchFft;
 use super::complex::Complex;
 use super::real::{ComplexToReal, RealToComplex};
-use super::stages::{Lie, Stages};
+use super::stages::{LaneLayout, Stages};
 use super::trigonometric::{Trigonometric, TrigonometricFft};
 use super::vector::{Pair, Real};
 use crate::costs::RADICES;
@@ -18,9 +18,9 @@ use crate::costs::RADICES;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Batch {
     /// Complex, with `exp(-2πi jk/n)`.
-    Forward(Lie),
+    Forward(LaneLayout),
     /// Complex, with `exp(2πi jk/n)`.
-    Inverse(Lie),
+    Inverse(LaneLayout),
     /// Of contiguous lines.
     RealToComplex,
     ComplexToReal,
@@ -64,14 +64,14 @@ impl<T: Real> WithSimd for Make<'_, T> {
 
     fn with_simd<S: Simd>(self, simd: S) -> Self::Output {
         let Self { batch, n, costs, .. } = self;
-        let (len, lie) = match batch {
-            Batch::Forward(lie) | Batch::Inverse(lie) => (n, lie),
+        let (len, layout) = match batch {
+            Batch::Forward(layout) | Batch::Inverse(layout) => (n, layout),
             Batch::RealToComplex | Batch::ComplexToReal => {
-                (n.is_multiple_of(2).then_some(n / 2)?, Lie::Rows)
+                (n.is_multiple_of(2).then_some(n / 2)?, LaneLayout::Rows)
             }
-            Batch::Trigonometric(transform, _) => (transform.complex_len(n)?, Lie::Columns),
+            Batch::Trigonometric(transform, _) => (transform.complex_len(n)?, LaneLayout::Columns),
         };
-        let stages = Stages::new(simd, len, lie, costs)?;
+        let stages = Stages::new(simd, len, layout, costs)?;
         Some(match batch {
             Batch::Forward(_) => Arc::new(Complex { stages, inverse: false }),
             Batch::Inverse(_) => Arc::new(Complex { stages, inverse: true }),
@@ -101,7 +101,8 @@ impl<T: Real> WithSimd for TimeRadices<T> {
 
     fn with_simd<S: Simd>(self, simd: S) -> Self::Output {
         // Each radix as the stage between two others, on zeros in the first-level cache.
-        let stages = RADICES.map(|radix| Stages::<S, T>::of(simd, Lie::Columns, &[4, radix, 16]));
+        let stages =
+            RADICES.map(|radix| Stages::<S, T>::of(simd, LaneLayout::Columns, &[4, radix, 16]));
         let mut work: Vec<Pair<S, T>> = bytemuck::zeroed_vec(4 * 16 * RADICES[RADICES.len() - 1]);
         let mut costs = RADICES.map(|radix| (radix, f64::INFINITY));
         for _ in 0..ROUNDS {

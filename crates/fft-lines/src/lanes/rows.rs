@@ -5,30 +5,18 @@ use fft_stream::StridedMut;
 use pulp::{Simd, WithSimd};
 
 use super::butterfly::{Ends, butterfly};
-use super::kernel::Stage;
+use super::kernel::{First, Last};
 use super::vector::{Complexes, MOST_LANES, Pair, Real, lanes};
 
 /// The first pass.
-pub(crate) struct FromRows<'a, const R: usize, const SWAPPED: bool, S: Simd, T: Real> {
-    pub(crate) simd: S,
-    pub(crate) stage: &'a Stage<S, T>,
-    pub(crate) src: &'a [T],
-    /// Complex numbers between the starts of two lines.
-    pub(crate) dist: usize,
-    pub(crate) y: &'a mut [Pair<S, T>],
-    /// How many times as many lines as a vector has lanes.
-    pub(crate) groups: usize,
-}
+pub(crate) struct FromRows<'a, const R: usize, const SWAPPED: bool, S: Simd, T: Real>(
+    pub(crate) First<'a, S, T>,
+);
 
 /// The last pass.
-pub(crate) struct ToRows<'a, const R: usize, const SWAPPED: bool, S: Simd, T: Real> {
-    pub(crate) simd: S,
-    pub(crate) stage: &'a Stage<S, T>,
-    pub(crate) x: &'a [Pair<S, T>],
-    pub(crate) dst: &'a mut [T],
-    pub(crate) dist: usize,
-    pub(crate) groups: usize,
-}
+pub(crate) struct ToRows<'a, const R: usize, const SWAPPED: bool, S: Simd, T: Real>(
+    pub(crate) Last<'a, S, T>,
+);
 
 impl<const R: usize, const SWAPPED: bool, V: Simd, T: Real> WithSimd
     for FromRows<'_, R, SWAPPED, V, T>
@@ -37,10 +25,10 @@ impl<const R: usize, const SWAPPED: bool, V: Simd, T: Real> WithSimd
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
-        let Self { simd, stage, src, dist, y, groups } = self;
-        let (m, step) = (stage.m, 2 * dist * lanes::<V, T>());
+        let First { simd, stage, src, distance, y, groups } = self.0;
+        let (m, step) = (stage.m, 2 * distance * lanes::<V, T>());
         for group in 0..groups {
-            let lines = lines::<V, T>(&src[group * step..], dist, R * m);
+            let lines = lines::<V, T>(&src[group * step..], distance, R * m);
             let mut to = StridedMut::new(&mut y[group * R * m..], [1, R], [0, m], m);
             for (p, factors) in stage.twiddles.chunks_exact(R - 1).enumerate() {
                 butterfly::<R, V, T>(&mut FirstPass::<SWAPPED, V, T> {
@@ -91,10 +79,10 @@ impl<const R: usize, const SWAPPED: bool, V: Simd, T: Real> WithSimd
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
-        let Self { simd, stage, x, dst, dist, groups } = self;
-        let (blocks, step) = (stage.order.len(), 2 * dist * lanes::<V, T>());
+        let Last { simd, stage, x, dst, distance, groups } = self.0;
+        let (blocks, step) = (stage.order.len(), 2 * distance * lanes::<V, T>());
         for group in 0..groups {
-            let mut lines = lines_mut::<V, T>(&mut dst[group * step..], dist, R * blocks);
+            let mut lines = lines_mut::<V, T>(&mut dst[group * step..], distance, R * blocks);
             let x = &x[group * R * blocks..];
             for (&q, numbers) in stage.order.iter().zip(x.chunks_exact(R)) {
                 let lines = &mut lines;

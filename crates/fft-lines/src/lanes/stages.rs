@@ -5,14 +5,14 @@ use std::ops::Range;
 use pulp::{Simd, WithSimd};
 
 use super::ahead::Ahead;
-use super::kernel::{Kernels, Stage, Strides};
+use super::kernel::{First, Kernels, Last, Stage, Strides};
 use super::radices::radices;
 use super::vector::{Complexes, Pair, Real};
 use crate::roots::root;
 
-/// How the lines of a transform lie.
+/// What the lanes of vectors hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Lie {
+pub(crate) enum LaneLayout {
     /// Each line is contiguous, and a lane is a line.
     Rows,
     /// Each line is contiguous, and two lanes are neighbours of a line.
@@ -25,7 +25,7 @@ pub(crate) enum Lie {
 pub(crate) struct Stages<S: Simd, T: Real> {
     pub(crate) simd: S,
     pub(crate) n: usize,
-    pub(crate) lie: Lie,
+    pub(crate) layout: LaneLayout,
     all: Vec<(Stage<S, T>, Kernels<S, T>)>,
     /// The frequency of each number after all passes, except of neighbours.
     pub(crate) order: Vec<usize>,
@@ -45,21 +45,27 @@ fn frequencies(radices: &[usize]) -> Vec<usize> {
 impl<S: Simd, T: Real> Stages<S, T> {
     /// `None` if radices with these costs do not make `n`, or if `n` is 0 or 1. Of complex rows
     /// neighbours are transformed together if that leaves none alone.
-    pub(crate) fn new(simd: S, n: usize, lie: Lie, costs: &[(usize, f64)]) -> Option<Self> {
+    pub(crate) fn new(
+        simd: S,
+        n: usize,
+        layout: LaneLayout,
+        costs: &[(usize, f64)],
+    ) -> Option<Self> {
         let mut radices = if n < 2 { None } else { radices(n, costs) }?;
         if radices.len() == 1 {
             // There is a first pass and a last one.
             radices.push(1);
         }
         let has_pairs = [radices[0], n / radices[0]].iter().all(|len| len.is_multiple_of(2));
-        let lie = if lie == Lie::Pairs && !has_pairs { Lie::Rows } else { lie };
-        Some(Self::of(simd, lie, &radices))
+        let layout =
+            if layout == LaneLayout::Pairs && !has_pairs { LaneLayout::Rows } else { layout };
+        Some(Self::of(simd, layout, &radices))
     }
 
     /// Passes of two or more radices.
-    pub(crate) fn of(simd: S, lie: Lie, radices: &[usize]) -> Self {
+    pub(crate) fn of(simd: S, layout: LaneLayout, radices: &[usize]) -> Self {
         let n = radices.iter().product();
-        let inner = if lie == Lie::Pairs { radices[0] / 2 } else { 1 };
+        let inner = if layout == LaneLayout::Pairs { radices[0] / 2 } else { 1 };
         let mut left = n;
         let mut all: Vec<_> = radices
             .iter()
@@ -69,7 +75,7 @@ impl<S: Simd, T: Real> Stages<S, T> {
                 left /= radix;
                 let factor = |p, j| root(p * j, block).map(T::rounded);
                 let (mut twiddles, mut pair_twiddles) = (Vec::new(), Vec::new());
-                if pass == 0 && lie == Lie::Pairs {
+                if pass == 0 && layout == LaneLayout::Pairs {
                     pair_twiddles.reserve_exact(left / 2 * (radix - 1));
                     for p in (0..left).step_by(2) {
                         pair_twiddles.extend((1..radix).map(|j| {
@@ -88,13 +94,13 @@ impl<S: Simd, T: Real> Stages<S, T> {
             .collect();
         let (last, order) = (all.len() - 1, frequencies(radices));
         let firsts = order.iter().copied().step_by(radices[last]);
-        all[last].0.order = match lie {
-            Lie::Columns | Lie::Rows => firsts.collect(),
+        all[last].0.order = match layout {
+            LaneLayout::Columns | LaneLayout::Rows => firsts.collect(),
             // The results of the first pass are together.
-            Lie::Pairs => firsts.take(n / radices[0] / radices[last]).collect(),
+            LaneLayout::Pairs => firsts.take(n / radices[0] / radices[last]).collect(),
         };
         all[last].0.order.shrink_to_fit();
-        Self { simd, n, lie, all, order }
+        Self { simd, n, layout, all, order }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -106,11 +112,11 @@ impl<S: Simd, T: Real> Stages<S, T> {
     /// # Panics
     /// If lines do not lie as planned.
     pub(crate) fn distance(&self, at: Strides) -> usize {
-        let (one, distance) = match self.lie {
-            Lie::Columns => (at.dist, at.stride),
-            Lie::Rows | Lie::Pairs => (at.stride, at.dist),
+        let (one, distance) = match self.layout {
+            LaneLayout::Columns => (at.dist, at.stride),
+            LaneLayout::Rows | LaneLayout::Pairs => (at.stride, at.dist),
         };
-        assert_eq!(one, 1, "lines lie otherwise than {:?}", self.lie);
+        assert_eq!(one, 1, "lines lie otherwise than {:?}", self.layout);
         distance
     }
 
@@ -127,7 +133,7 @@ impl<S: Simd, T: Real> Stages<S, T> {
 
     /// Vectors of complex numbers between the passes.
     pub(crate) fn work_len(&self) -> usize {
-        if self.lie == Lie::Pairs { self.n / 2 } else { self.n }
+        if self.layout == LaneLayout::Pairs { self.n / 2 } else { self.n }
     }
 
     fn prefetch(&self, stage: usize, ahead: Option<Ahead>) {
@@ -149,12 +155,12 @@ impl<S: Simd, T: Real> Stages<S, T> {
     ) {
         self.prefetch(0, ahead);
         let (stage, kernels) = &self.all[0];
-        let kernel = match self.lie {
-            Lie::Columns => kernels.from_columns,
-            Lie::Rows => kernels.from_rows,
-            Lie::Pairs => kernels.from_pairs,
+        let kernel = match self.layout {
+            LaneLayout::Columns => kernels.from_columns,
+            LaneLayout::Rows => kernels.from_rows,
+            LaneLayout::Pairs => kernels.from_pairs,
         };
-        kernel[usize::from(swapped)](self.simd, stage, src, distance, y, groups);
+        kernel[usize::from(swapped)](First { simd: self.simd, stage, src, distance, y, groups });
     }
 
     /// Runs passes in place, of as many groups of lines as there are numbers of.
@@ -182,12 +188,12 @@ impl<S: Simd, T: Real> Stages<S, T> {
     ) {
         self.prefetch(self.len() - 1, ahead);
         let (stage, kernels) = &self.all[self.len() - 1];
-        let kernel = match self.lie {
-            Lie::Columns => kernels.to_columns,
-            Lie::Rows => kernels.to_rows,
-            Lie::Pairs => kernels.to_pairs,
+        let kernel = match self.layout {
+            LaneLayout::Columns => kernels.to_columns,
+            LaneLayout::Rows => kernels.to_rows,
+            LaneLayout::Pairs => kernels.to_pairs,
         };
-        kernel[usize::from(swapped)](self.simd, stage, x, dst, distance, groups);
+        kernel[usize::from(swapped)](Last { simd: self.simd, stage, x, dst, distance, groups });
     }
 
     /// Multiplies every number.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use super::Line;
-use crate::output::plot::{Axis, COLOURS, escape};
+use crate::output::plot::{Axis, COLOURS, begin, escape};
 
 const WIDTH: f64 = 1000.0;
 /// The left and the right edge of the rows.
@@ -60,13 +60,7 @@ impl Picture {
         }
         let below = TOP + ROW * self.ranks.len() as f64;
         let height = below + 48.0 + LEGEND_ROW * (operations.len() + 2) as f64;
-        writeln!(
-            svg,
-            r##"<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}"
- font-family="Helvetica, Arial, 'DejaVu Sans', sans-serif" font-size="13" fill="#333333" role="img">
-<title>One run: what each rank does</title>
-<rect width="100%" height="100%" fill="#ffffff"/>"##
-        )?;
+        begin(svg, [WIDTH, height], "One run: what each rank does")?;
         self.write_scale(below, svg)?;
         for &rank in &self.ranks {
             let y = self.y(rank) + 0.75 * BAR;

@@ -99,13 +99,7 @@ impl Drawing {
 
     fn write(&self, plot: &Plot, legend: &[Entry], svg: &mut String) -> std::fmt::Result {
         let height = self.height();
-        writeln!(
-            svg,
-            r#"<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}"
- font-family="Helvetica, Arial, 'DejaVu Sans', sans-serif" font-size="13" fill="rgb(51,51,51)" role="img">"#
-        )?;
-        writeln!(svg, "<title>{}</title>", escape(&plot.title))?;
-        writeln!(svg, r##"<rect width="100%" height="100%" fill="#ffffff"/>"##)?;
+        begin(svg, [WIDTH, height], &plot.title)?;
         self.write_labels(plot, svg)?;
         self.write_ticks(svg)?;
         for entry in legend {
@@ -201,6 +195,18 @@ fn write_curve(
         )?;
     }
     svg.write_str("</g>\n")
+}
+
+/// Begins a picture on white. The caller ends it with `</svg>`.
+pub(crate) fn begin(svg: &mut String, [width, height]: [f64; 2], title: &str) -> std::fmt::Result {
+    writeln!(
+        svg,
+        r##"<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}"
+ font-family="Helvetica, Arial, 'DejaVu Sans', sans-serif" font-size="13" fill="rgb(51,51,51)" role="img">
+<title>{}</title>
+<rect width="100%" height="100%" fill="#ffffff"/>"##,
+        escape(title)
+    )
 }
 
 /// A text for XML: special characters as entities, and control characters as spaces.
