@@ -75,9 +75,14 @@ pub(crate) trait GroupFft: Send + Sync {
         (GROUPS_LEN / self.work_len()).max(1)
     }
 
-    /// Real numbers of scratch for these groups, and for one at each end.
+    /// Real numbers of scratch for a group of lines.
+    fn group_reals(&self) -> usize {
+        2 * lanes::<Self::S, Self::T>() * self.work_len()
+    }
+
+    /// Real numbers of scratch for the groups that are read at once, and for one at the start.
     fn work_reals(&self) -> usize {
-        2 * lanes::<Self::S, Self::T>() * (self.most_groups() + 2) * self.work_len()
+        (self.most_groups() + 1) * self.group_reals()
     }
 
     /// Lines of a group.
@@ -113,7 +118,8 @@ pub(crate) trait GroupFft: Send + Sync {
 impl<T: Real, G: GroupFft<T = T>> BatchFft<T> for G {
     fn scratch_len(&self) -> usize {
         let [before, after] = self.lens();
-        self.work_reals() + self.width() * self.group() * before.max(after)
+        let tile = self.width() * self.group() * before.max(after);
+        self.work_reals() + tile.max(self.group_reals())
     }
 
     fn table_bytes(&self) -> usize {
@@ -139,8 +145,8 @@ impl<T: Real, G: GroupFft<T = T>> BatchFft<T> for G {
         };
         // Lines before and after the others go with their neighbours. In place they are read before
         // those are written, and both write the same.
-        let (edges, work) = work.split_at_mut(2 * self.work_len());
-        let (before, after) = edges.split_at_mut(self.work_len());
+        let (before, work) = work.split_at_mut(self.work_len());
+        let after: &mut [Pair<G::S, T>] = bytemuck::cast_slice_mut(&mut tile[..self.group_reals()]);
         let mut edges = [(head > 0, 0, before), (head + whole < count, count - group, after)];
         for (is_there, first, work) in &mut edges {
             if *is_there {

@@ -31,7 +31,7 @@ impl<S: Simd, T: Real> RealToComplex<S, T> {
         let factors =
             factors(stages.n).map(|[re, im]| [0.5 * re, 0.5 * im].map(T::rounded)).collect();
         let mut places = vec![0; stages.n];
-        stages.order.iter().enumerate().for_each(|(place, k)| places[*k] = place);
+        stages.frequencies().into_iter().enumerate().for_each(|(place, k)| places[k] = place);
         Self { stages, factors, places }
     }
 }

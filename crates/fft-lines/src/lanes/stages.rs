@@ -27,8 +27,6 @@ pub(crate) struct Stages<S: Simd, T: Real> {
     pub(crate) n: usize,
     pub(crate) layout: LaneLayout,
     all: Vec<(Stage<S, T>, Kernels<S, T>)>,
-    /// The frequency of each number after all passes, except of neighbours.
-    pub(crate) order: Vec<usize>,
 }
 
 /// The frequency of each number after passes that leave the results of a butterfly where its
@@ -38,7 +36,6 @@ fn frequencies(radices: &[usize]) -> Vec<usize> {
     for radix in radices.iter().rev() {
         order = (0..*radix).flat_map(|j| order.iter().map(move |q| j + radix * q)).collect();
     }
-    order.shrink_to_fit();
     order
 }
 
@@ -92,15 +89,20 @@ impl<S: Simd, T: Real> Stages<S, T> {
                 (stage, Kernels::of(radix))
             })
             .collect();
-        let (last, order) = (all.len() - 1, frequencies(radices));
-        let firsts = order.iter().copied().step_by(radices[last]);
+        let (last, frequencies) = (all.len() - 1, frequencies(radices));
+        let firsts = frequencies.into_iter().step_by(radices[last]);
         all[last].0.order = match layout {
             LaneLayout::Columns | LaneLayout::Rows => firsts.collect(),
             // The results of the first pass are together.
             LaneLayout::Pairs => firsts.take(n / radices[0] / radices[last]).collect(),
         };
         all[last].0.order.shrink_to_fit();
-        Self { simd, n, layout, all, order }
+        Self { simd, n, layout, all }
+    }
+
+    /// The frequency of each number after all passes, except of neighbours.
+    pub(crate) fn frequencies(&self) -> Vec<usize> {
+        frequencies(&self.all.iter().map(|(stage, _)| stage.radix).collect::<Vec<_>>())
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -128,7 +130,7 @@ impl<S: Simd, T: Real> Stages<S, T> {
                 + size_of_val(&*stage.order)
         };
         let tables: usize = self.all.iter().map(|(stage, _)| tables(stage)).sum();
-        tables + size_of_val(&*self.all) + size_of_val(&*self.order)
+        tables + size_of_val(&*self.all)
     }
 
     /// Vectors of complex numbers between the passes.

@@ -272,14 +272,15 @@ impl<S: Simd, T: Real> TrigonometricFft<S, T> {
         stages: Stages<S, T>,
     ) -> Self {
         let h = stages.n;
-        let tables = Tables { sine, n, h, order: &stages.order };
+        let order = stages.frequencies();
+        let tables = Tables { sine, n, h, order: &order };
         let (before, after) = match kind {
             I => (Side::Twos((0..h).map(|l| tables.extended(l)).collect()), tables.after_one()),
             II => (Side::Twos((0..h).map(|l| tables.pair(l, l)).collect()), tables.after_two()),
             III => {
                 // The inverse is the forward transform with its results in reverse order.
                 let pair = |(place, k)| tables.pair((h - k) % h, place);
-                let pairs = stages.order.iter().copied().enumerate().map(pair);
+                let pairs = order.iter().copied().enumerate().map(pair);
                 (tables.before_three(), Side::Twos(pairs.collect()))
             }
             IV => {
