@@ -18,7 +18,7 @@ pub fn bind_on_device(
     device: impl Into<DeviceOptions>,
     plan: CopyPlan,
 ) -> Result<DeviceCopy, Error> {
-    let DeviceQueue { gpu, stream, transport } = device.into().settle(comm)?;
+    let DeviceQueue { gpu, stream, transport } = device.into().settle(comm, Ok(()))?;
     let own = agree(comm, comm.dup())?;
     let exchange = agree(comm, exchanger(super::usual_exchange(comm), own.as_ref()))?;
     DeviceCopy::new((&gpu, &stream, transport), own, exchange, plan)

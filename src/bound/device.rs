@@ -34,19 +34,24 @@ pub(crate) struct DeviceQueue {
 }
 
 impl DeviceOptions {
-    /// The device with its stream, once all ranks agree on the transport. Collective.
+    /// The device with its stream, once all ranks agree on the transport. `fits` is this rank's
+    /// result of checks that precede it. Collective.
     ///
     /// # Errors
     /// The same on every rank: [`Error::Disagreement`] about the transport; [`Error::OnRank`] when
-    /// a rank gets no stream.
-    pub(crate) fn settle(&self, comm: &dyn Comm) -> Result<DeviceQueue, Error> {
+    /// checks failed on a rank, or it gets no stream.
+    pub(crate) fn settle(
+        &self,
+        comm: &dyn Comm,
+        fits: Result<(), Error>,
+    ) -> Result<DeviceQueue, Error> {
         let Self { gpu, stream, transport } = self.clone();
         assert_same(comm, &[("transport", transport.to_string())])?;
         let stream = match stream {
             Some(stream) => Ok(stream),
             None => gpu.new_stream().map_err(|why| why.on(comm.rank())),
         };
-        let stream = agree(comm, stream)?;
+        let stream = agree(comm, fits.and(stream))?;
         Ok(DeviceQueue { gpu, stream, transport })
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use fft_comm::broadcast_line;
 use fft_core::{
     Access, Comm, DynGrid, Error, Kind, Machine, Memory, PerAxis, Precision, Problem, Recipe,
-    agree, on_all_ranks,
+    on_all_ranks,
 };
 use fft_gpu::GpuTransport::{GpuDirect, HostStaged, PeerToPeer};
 use fft_gpu::cudarc::driver::CudaStream;
@@ -39,8 +39,7 @@ impl Ready {
         grid: DynGrid,
         (transform, precision): (DynTransform, Precision),
     ) -> Result<Self, Error> {
-        agree(comm, check(options))?;
-        let queue = device.settle(comm)?;
+        let queue = device.settle(comm, check(options))?;
         let DeviceQueue { gpu, transport, .. } = &queue;
         let machine = options.given_machine().map(AsRef::as_ref);
         let case = whole_transform(options, (transform, precision), grid, comm.size());

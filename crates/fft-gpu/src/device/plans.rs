@@ -84,11 +84,11 @@ impl<T: GpuReal> Cuda<T> {
         let info = node_memory.as_mut().map(|memory| PeerInfo::new(memory.as_mut(), size));
         let info = agree(comm, info.transpose())?;
         // A rank alone on its host need not synchronize.
-        let [loads, exposes_all] = on_all_ranks(comm, [links(), peers.exposes_all])?;
-        let [synchronizes] = on_any_rank(comm, [info.is_some()])?;
+        let facts = [links(), peers.exposes_all, info.is_none()];
+        let [loads, exposes_all, are_alone] = on_all_ranks(comm, facts)?;
         let mut capabilities = DeviceCapabilities::new(size, peers.links.clone());
         (capabilities.loads, capabilities.stores) = (loads, loads);
-        (capabilities.synchronizes, capabilities.exposes_all) = (synchronizes, exposes_all);
+        (capabilities.synchronizes, capabilities.exposes_all) = (!are_alone, exposes_all);
         self.connections = Some(Connections::new(own, peers, info, capabilities));
         Ok(node_memory)
     }

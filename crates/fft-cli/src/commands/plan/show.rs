@@ -135,9 +135,9 @@ fn counts(machine: &Machine) -> [usize; 3] {
 
 fn row(name: &str, found: Guess) -> String {
     let Guess { predicted, simulated, approximate } = found;
-    let approximate = if approximate { " ±4×" } else { "" };
+    let mark = if approximate { " ±4×" } else { "" };
     let simulated = simulated.map_or("-".into(), time);
-    format!("{name:<26}{:>14}{simulated:>14}{approximate}", time(predicted))
+    format!("{name:<26}{:>14}{simulated:>14}{mark}", time(predicted))
 }
 
 fn write_reshape(number: usize, reshape: &Reshape, to: &mut String) -> std::fmt::Result {

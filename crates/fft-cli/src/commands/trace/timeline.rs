@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use super::Line;
-use crate::output::plot::{Axis, COLOURS, begin, escape};
+use crate::output::plot::{Axis, COLOURS, begin_svg, escape};
 
 const WIDTH: f64 = 1000.0;
 /// The left and the right edge of the rows.
@@ -60,7 +60,7 @@ impl Picture {
         }
         let below = TOP + ROW * self.ranks.len() as f64;
         let height = below + 48.0 + LEGEND_ROW * (operations.len() + 2) as f64;
-        begin(svg, [WIDTH, height], "One run: what each rank does")?;
+        begin_svg(svg, [WIDTH, height], "One run: what each rank does")?;
         self.write_scale(below, svg)?;
         for &rank in &self.ranks {
             let y = self.y(rank) + 0.75 * BAR;

@@ -9,4 +9,4 @@ mod tests;
 
 pub(crate) use axis::Axis;
 pub(crate) use frame::Plot;
-pub(crate) use svg::{COLOURS, begin, escape};
+pub(crate) use svg::{COLOURS, begin_svg, escape};

@@ -99,7 +99,7 @@ impl Drawing {
 
     fn write(&self, plot: &Plot, legend: &[Entry], svg: &mut String) -> std::fmt::Result {
         let height = self.height();
-        begin(svg, [WIDTH, height], &plot.title)?;
+        begin_svg(svg, [WIDTH, height], &plot.title)?;
         self.write_labels(plot, svg)?;
         self.write_ticks(svg)?;
         for entry in legend {
@@ -198,7 +198,11 @@ fn write_curve(
 }
 
 /// Begins a picture on white. The caller ends it with `</svg>`.
-pub(crate) fn begin(svg: &mut String, [width, height]: [f64; 2], title: &str) -> std::fmt::Result {
+pub(crate) fn begin_svg(
+    svg: &mut String,
+    [width, height]: [f64; 2],
+    title: &str,
+) -> std::fmt::Result {
     writeln!(
         svg,
         r##"<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}"
