@@ -52,6 +52,9 @@ struct Exchanges;
 struct ToleranceGuide;
 
 #[cfg(doctest)]
+#[doc = include_str!("../docs/reproducible.md")]
+struct Reproducible;
+#[cfg(doctest)]
 #[doc = include_str!("../docs/spectral.md")]
 struct SpectralGuide;
 

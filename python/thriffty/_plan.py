@@ -120,6 +120,11 @@ class Plan(Spectra, _library.Uncopied):
         The memory of a plan on the host besides input and output. ample: as much as is fast.
         least: little more than one copy of the data; messages go in rounds, each of which ends
         before the next.
+    reproducible : bool
+        Gives the same bits whatever the number of ranks, the bricks and orders of axes, the
+        exchange and the threads. Axes are then transformed in one order, which may take an
+        exchange more, and lines of one length by one algorithm. Messages have to lose nothing, and
+        data has to be on the host.
     shared_arrays : bool
         Promises that all arrays are ones that the plan has allocated as shared arrays. The
         processes of a host then read and write each other's arrays directly, without copies.
@@ -194,6 +199,7 @@ class Plan(Spectra, _library.Uncopied):
         trace: str | os.PathLike[str] | None = None,
         layouts: str = "any",
         memory: str = "ample",
+        reproducible: bool = False,
         shared_arrays: bool = False,
         transposed_input: bool = False,
         transposed_output: bool = False,
@@ -220,6 +226,7 @@ class Plan(Spectra, _library.Uncopied):
             "trace": trace,
             "layouts": layouts,
             "memory": memory,
+            "reproducible": reproducible,
             "shared_arrays": shared_arrays,
             "transposed_input": transposed_input,
             "transposed_output": transposed_output,

@@ -55,6 +55,7 @@ impl Options {
         problem.options.wire = self.usual_wire();
         problem.options.access = access;
         problem.options.memory = self.memory;
+        problem.options.reproducible = self.reproducible;
         problem.options.shared_arrays = self.shared_arrays;
         if !self.ignore_shared_memory {
             problem.hosts = hosts;

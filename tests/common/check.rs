@@ -26,6 +26,7 @@ pub(crate) struct Case<const D: usize> {
     pub(crate) cuts: Option<[[usize; D]; 2]>,
     /// How the recipe is chosen.
     pub(crate) tuning: Tuning,
+    pub(crate) reproducible: bool,
 }
 
 impl<const D: usize> Case<D> {
@@ -42,6 +43,7 @@ impl<const D: usize> Case<D> {
             returns: false,
             cuts: None,
             tuning: Tuning::Model,
+            reproducible: false,
         }
     }
 
@@ -63,6 +65,10 @@ impl<const D: usize> Case<D> {
 
     pub(crate) fn memory(self, memory: Memory) -> Self {
         Self { memory, ..self }
+    }
+
+    pub(crate) fn reproducible(self) -> Self {
+        Self { reproducible: true, ..self }
     }
 
     pub(crate) fn tiling(self, seed: u64) -> Self {
@@ -125,7 +131,8 @@ impl<const D: usize> Case<D> {
             .inverse_scale(self.scales[1])
             .exchange(self.exchange)
             .tuning(self.tuning.clone())
-            .memory(self.memory))
+            .memory(self.memory)
+            .reproducible(self.reproducible))
     }
 
     /// The factor of results, from the definition of the logical length.

@@ -22,6 +22,7 @@ pub(crate) mod operators;
 pub(crate) mod oracle;
 pub(crate) mod plan_cache;
 pub(crate) mod plans;
+pub(crate) mod same_result;
 pub(crate) mod stencils;
 pub(crate) mod tiling;
 pub(crate) mod unequal;

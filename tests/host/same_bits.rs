@@ -1,12 +1,15 @@
-//! The same recipe gives the same bits, in every run and in every plan.
+//! The same recipe gives the same bits, in every run and in every plan; a reproducible transform
+//! gives the same bits by every recipe.
 
 use std::time::Duration;
 
-use crate::common::data::random;
+use crate::common::check::Case;
+use crate::common::data::{paste, random};
+use crate::common::same_result::{check, check_some};
 use thriffty::planning::{
     Direction, DynDraft, DynGrid, DynPlan, DynTransform, Exchange, Precision,
 };
-use thriffty::{Comm, Error, Tolerance, Tuning};
+use thriffty::{C2c, Comm, Complex, Error, Kind, R2c, Tolerance, Tuning, Wire};
 
 const RUNS: usize = 3;
 
@@ -90,6 +93,75 @@ fn encoded_messages_give_the_same_bits() {
                 draft.options.ignore_shared_memory = true;
             })
         })
+    })
+    .unwrap();
+}
+
+#[test]
+fn reproducible_transforms_do_not_depend_on_layouts() {
+    for (seeds, ranks) in (0..).step_by(8).zip([1, 2, 3, 4, 6, 12]) {
+        thriffty::threads(ranks, |comm| check_some(&comm, seeds..seeds + 8)).unwrap();
+    }
+}
+
+/// Columns whose rows evict each other from caches, planes that are not in cache when their
+/// transforms begin, single columns, lines that are too long to be transformed several at once, and
+/// primes.
+#[test]
+fn reproducible_transforms_do_not_depend_on_places_in_memory() {
+    let turned = [1, 2, 0];
+    let (complex, halved) = ([Kind::C2C; 3], [Kind::R2C, Kind::C2C, Kind::C2C]);
+    for ranks in [1, 2, 3] {
+        thriffty::threads(ranks, |comm| {
+            for shape in [[16, 256, 2], [2, 130, 128], [24, 1, 1], [2500, 1, 2], [23, 5, 101]] {
+                let case = Case::new(shape, complex);
+                check::<C2c<f64>, 3>(&comm, &case.clone().orders(turned, [0, 1, 2]), 1)?;
+                check::<C2c<f32>, 3>(&comm, &case.orders([2, 0, 1], turned), 1)?;
+                let case = Case::new(shape, halved);
+                check::<R2c<f64>, 3>(&comm, &case.orders(turned, turned), 1)?;
+            }
+            Ok::<_, Error>(())
+        })
+        .unwrap();
+    }
+}
+
+#[test]
+fn reproducible_transforms_do_not_depend_on_layouts_beside_padding_and_truncation() {
+    let spectrum = |ranks| {
+        let parts = thriffty::threads(ranks, |comm| {
+            let mut plan = thriffty::r2c(&comm, [12, 10, 14])
+                .zero_padded([18, 15, 22])
+                .modes([12, 9, 14])
+                .reproducible(true)
+                .build()?;
+            let mut field = plan.input();
+            field.fill(|[i, j, k]| ((i * j + 3 * k) as f64).sqrt());
+            let spectrum = plan.forward(field)?;
+            Ok::<_, Error>((plan.output_brick(), spectrum.as_slice().to_vec()))
+        });
+        let shape = [12, 9, 8];
+        let mut whole = vec![Complex::default(); shape.iter().product()];
+        for (brick, part) in parts.unwrap() {
+            paste(&part, &mut whole, shape, brick, [0, 1, 2]);
+        }
+        whole
+    };
+    let expected = spectrum(1);
+    for ranks in [2, 3, 4, 6] {
+        assert!(spectrum(ranks) == expected, "{ranks} ranks");
+    }
+}
+
+#[test]
+fn reproducible_transforms_refuse_messages_that_lose_something() {
+    thriffty::threads(2, |comm| {
+        let draft = || thriffty::c2c(&comm, [8, 8]).reproducible(true);
+        for draft in [draft().wire(Wire::F32), draft().tolerance(Tolerance::relative(1e-6)?)] {
+            let error = draft.build().unwrap_err().to_string();
+            assert!(error.contains("wire of a reproducible transform: found"), "{error}");
+        }
+        draft().wire(Wire::Lossless).build().map(drop)
     })
     .unwrap();
 }

@@ -8,7 +8,7 @@ use thriffty::{C2c, Comm, Error, Kind, R2c};
 
 use crate::common::check::{Case, check};
 use crate::common::{
-    arrays, beyond, cases, failures, job, leaving, little, lossy, plan_cache, plans,
+    arrays, beyond, cases, failures, job, leaving, little, lossy, plan_cache, plans, same_result,
 };
 use crate::{as_rank, buffers, together, windows};
 
@@ -90,7 +90,7 @@ type Check = fn(&dyn Comm) -> Result<(), Error>;
 fn body() {
     as_rank(|world, library| {
         assert!(mpi::init().is_err(), "a second initialisation is an error");
-        let checks: [(&str, Check); 20] = [
+        let checks: [(&str, Check); 21] = [
             ("one axis", cases::one_axis),
             ("two axes", cases::two_axes),
             ("three axes", cases::three_axes),
@@ -99,6 +99,7 @@ fn body() {
             ("large planes", cases::large_planes),
             ("more than caches hold", beyond::all),
             ("random tilings", cases::random_tilings),
+            ("the same bits", |comm| same_result::check_some(comm, 1000..1016)),
             ("sub-communicators", sub_communicators),
             ("communicators of others", communicators_of_others),
             ("overlapping communicators", |comm| {

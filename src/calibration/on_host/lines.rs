@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use fft_core::{
-    Costs, Cpu, CpuFft, Direction, Error, Kind, LineCosts, LineLayout as Layout, LocalFft, Memory,
-    OneByOne, Pass, RADICES, Real,
+    Costs, Cpu, CpuFft, Direction, Error, Kind, LineCosts, LineLayout as Layout, LocalFft,
+    OneByOne, Pass, RADICES, Real, TransportOptions,
 };
 
 use super::links::Links;
@@ -90,7 +90,7 @@ fn measure<T: Real>(found: &mut [f64], of: impl Fn(Costs) -> LineCosts) -> Resul
     let mut devices: [Cpu<T>; 2] = [usize::MAX, 0].map(|longest| {
         let [complex, real, trigonometric] = std::array::from_fn(|_| OneByOne::default());
         let costs = Costs { radices: radices.clone(), longest, complex, real, trigonometric };
-        Cpu::new(Memory::Ample, &of(costs))
+        Cpu::new(&TransportOptions::default(), &of(costs))
     });
     let (mut src, mut dst) = (Vec::new(), Vec::new());
     let cases = CASES.into_iter().flat_map(|case| LENGTHS.map(|n| (case, n)));

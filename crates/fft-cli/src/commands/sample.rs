@@ -7,9 +7,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use thriffty::Comm;
-use thriffty::planning::{DynGrid, Element, PerAxis, Precision, Real, Reduce};
+use thriffty::planning::{DynGrid, Element, PerAxis, Precision, Real};
 
 use crate::args::parse::{choice, count};
+use crate::check::exact_sum::ExactSum;
 use crate::data::bricks::{for_each_row, slab};
 use crate::data::files::{Sink, dtype};
 use crate::data::npy::Header;
@@ -59,21 +60,21 @@ fn write<T: Real + Element<Real = T>>(comm: &dyn Comm, options: &Options) -> Res
     // All are created before any is written, so that a full disk is found first.
     let sinks = sinks.into_iter().collect::<Result<Vec<_>, _>>()?;
     let turns: Vec<_> = (0..n).map(|i| (TAU * i as f64 / n as f64).sin_cos()).collect();
-    let mut squares = [0.0];
+    let mut squares = [ExactSum::default()];
     for (component, sink) in sinks.iter().enumerate() {
         for_each_row(&brick, PerAxis::row_major(3), |index, at| {
             let [i, j, first] = index.array();
             for (value, z) in values[at..].iter_mut().zip(&turns[first..brick.hi[2]]) {
                 *value = T::of(taylor_green(turns[i], turns[j], *z)[component]);
-                squares[0] += value.as_f64().powi(2);
+                squares[0].add(value.as_f64().powi(2));
             }
         });
         sink.write(&brick, &values)?;
     }
     sinks.into_iter().try_for_each(Sink::commit)?;
-    comm.allreduce(Reduce::Sum, &mut squares)?;
+    ExactSum::over_ranks(comm, &mut squares)?;
     // Without digits that are only rounding.
-    let energy = (0.5 * squares[0] / grid.points() as f64 * DIGITS).round() / DIGITS;
+    let energy = (0.5 * squares[0].value() / grid.points() as f64 * DIGITS).round() / DIGITS;
     let (folder, precision) = (folder.display(), options.precision);
     let files = format!("{folder}: u.npy, v.npy, w.npy, {grid} {precision}");
     mention(comm, &format!("{files}, energy {energy}\n"));

@@ -5,11 +5,12 @@ use std::path::PathBuf;
 
 use bytemuck::cast_slice_mut;
 use clap::Args;
-use thriffty::planning::{self, Direction, DynBrick, DynPlan, Element, PerAxis, Real, Reduce};
+use thriffty::planning::{self, Direction, DynBrick, DynPlan, Element, PerAxis, Real};
 use thriffty::{Comm, Complex, Kind};
 
 use crate::args::kinds;
 use crate::args::shape;
+use crate::check::exact_sum::ExactSum;
 use crate::data::bricks::{for_each_row, order, slab};
 use crate::data::files::{self, save};
 use crate::data::npy::{Dtype, Header};
@@ -121,17 +122,16 @@ fn energy<T: Real + Element<Real = T>>(
         let part = if options.vector { of_component(&brick, number) } else { brick };
         files::read(comm, path, header, &part, values)?;
     }
-    // Short sums round less than one long one.
-    let squares = |row: &[T]| row.iter().map(|u| u.as_f64().powi(2)).sum::<f64>();
-    let mut squares = [physical.chunks(1024).map(squares).sum()];
-    comm.allreduce(Reduce::Sum, &mut squares)?;
+    let mut squares = [ExactSum::default()];
+    physical.iter().for_each(|u| squares[0].add(u.as_f64().powi(2)));
+    ExactSum::over_ranks(comm, &mut squares)?;
 
     plan.run_in_place(Direction::Forward, cast_slice_mut(&mut data))?;
     let points = grid.points() as f64;
     let mut shells = shells(&plan, &data[..plan.output_len()]);
-    comm.allreduce(Reduce::Sum, &mut shells)?;
-    shells.iter_mut().for_each(|energy| *energy *= 0.5 / (points * points));
-    Ok(Energy { physical: 0.5 * squares[0] / points, shells })
+    ExactSum::over_ranks(comm, &mut shells)?;
+    let shells = shells.iter().map(|energy| energy.value() * 0.5 / (points * points)).collect();
+    Ok(Energy { physical: 0.5 * squares[0].value() / points, shells })
 }
 
 /// A brick of a component in a file whose first axis counts these.
@@ -143,10 +143,10 @@ fn of_component(brick: &DynBrick, component: usize) -> DynBrick {
 }
 
 /// This rank's part of `Σ |û|²` in each shell, of all components.
-fn shells<T: Real>(plan: &DynPlan, spectrum: &[Complex<T>]) -> Vec<f64> {
+fn shells<T: Real>(plan: &DynPlan, spectrum: &[Complex<T>]) -> Vec<ExactSum> {
     let problem = plan.problem();
     let (brick, order, n) = (plan.output_brick(), problem.output.order(), problem.grid().shape());
-    let mut shells = vec![0.0; shell(n.iter().map(|n| (n / 2).pow(2)).sum()) + 1];
+    let mut shells = vec![ExactSum::default(); shell(n.iter().map(|n| (n / 2).pow(2)).sum()) + 1];
     let axes = order.len();
     let fast = order[axes - 1];
     for component in 0..problem.batch {
@@ -157,7 +157,7 @@ fn shells<T: Real>(plan: &DynPlan, spectrum: &[Complex<T>]) -> Vec<f64> {
                 let alone = index[axes - 1] == 0 || 2 * index[axes - 1] == n[axes - 1];
                 let weight = if alone { 1.0 } else { 2.0 };
                 let energy = point.re.as_f64().powi(2) + point.im.as_f64().powi(2);
-                shells[shell(square)] += weight * energy;
+                shells[shell(square)].add(weight * energy);
                 index[fast] += 1;
             }
         });

@@ -38,7 +38,7 @@ macro_rules! either {
 }
 
 impl HostExecutor {
-    /// As [`Executor::bind`], with the memory option and the machine of the recipe's problem.
+    /// As [`Executor::bind`], with the options and the machine of the recipe's problem.
     /// Collective.
     ///
     /// # Errors
@@ -49,14 +49,14 @@ impl HostExecutor {
         exchange: MakeExchanger<'_>,
     ) -> Result<Self, Error> {
         let problem = recipe.problem();
-        let (memory, costs) = (problem.options.memory, &problem.machine.lines);
+        let (options, costs) = (&problem.options, &problem.machine.lines);
         Ok(match problem.precision {
             Precision::F32 => {
-                let device = Cpu::new(memory, costs);
+                let device = Cpu::new(options, costs);
                 Self::F32(Box::new(Executor::bind(recipe, comm, device, exchange)?))
             }
             Precision::F64 => {
-                let device = Cpu::new(memory, costs);
+                let device = Cpu::new(options, costs);
                 Self::F64(Box::new(Executor::bind(recipe, comm, device, exchange)?))
             }
         })

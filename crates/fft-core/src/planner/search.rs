@@ -194,7 +194,8 @@ impl<'a> Search<'a> {
         width * self.problem.precision.bytes() * self.problem.batch
     }
 
-    /// Whether the transform along `axis` is possible: C2C needs complex data.
+    /// Whether the transform along `axis` is possible: C2C needs complex data, and a reproducible
+    /// transform has one order of axes.
     pub(crate) fn may_transform(&self, axis: usize, state: State) -> bool {
         let done = state.done.0;
         let open = self.goal & !done & (1 << axis) != 0;
@@ -204,7 +205,12 @@ impl<'a> Search<'a> {
         // A short axis may be on one rank only before it is padded.
         let after = State { done: Reverse(done | 1 << axis), ..state };
         let stays = || !self.problem.is_resized(axis) || is_whole(after);
-        open && is_whole(state)
+        let in_order = || {
+            !self.problem.options.reproducible
+                || self.in_order(self.goal & !done).next() == Some(axis)
+        };
+        open && in_order()
+            && is_whole(state)
             && stays()
             && match self.problem.kinds[axis] {
                 Kind::C2C => complex,

@@ -18,6 +18,8 @@ pub struct TransportOptions {
     pub chunk: usize,
     /// The memory that a plan may allocate.
     pub memory: Memory,
+    /// Whether results have the same bits whatever the layouts, the ranks and the exchange.
+    pub reproducible: bool,
     /// Whether input and output are in shared memory of the host, so that no copy is needed.
     pub shared_arrays: bool,
     /// Memory access of local transforms.
@@ -37,6 +39,7 @@ impl Default for TransportOptions {
             exchange: Exchange::default(),
             chunk: Self::CHUNK,
             memory: Memory::default(),
+            reproducible: false,
             shared_arrays: false,
             access: Access::default(),
         }

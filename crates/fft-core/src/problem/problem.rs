@@ -218,6 +218,9 @@ impl Problem {
     pub(crate) fn check_wires(&self) -> Result<(), Error> {
         let wire = self.options.wire;
         wire.check()?;
+        if self.options.reproducible {
+            self.check_reproducible()?;
+        }
         if wire.is_lossy() && self.is_any_resized() {
             let expected = "one that loses nothing, as the norm of the result is not known";
             return Err(Error::argument("wire beside padding or truncation", wire, expected));
@@ -242,6 +245,20 @@ impl Problem {
             let least = (least / unit).ceil() * unit;
             let expected = format!("at least {least:.1e}, as the numbers themselves are rounded");
             return Err(Error::argument("tolerance", tolerance, expected));
+        }
+        Ok(())
+    }
+
+    /// Checks that nothing but the recipe's arithmetic decides on the bits of results.
+    fn check_reproducible(&self) -> Result<(), Error> {
+        let wire = self.options.wire;
+        if wire.is_lossy() {
+            let expected = "one that loses nothing";
+            return Err(Error::argument("wire of a reproducible transform", wire, expected));
+        }
+        if self.options.access != Access::Cached {
+            let expected = "the host, as libraries of devices choose algorithms by layout";
+            return Err(Error::argument("memory of a reproducible transform", "device", expected));
         }
         Ok(())
     }

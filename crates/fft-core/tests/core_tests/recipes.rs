@@ -213,3 +213,29 @@ proptest! {
         sound(&problem)?;
     }
 }
+
+/// The axes that a recipe transforms, in order.
+fn axes_of(problem: &Problem) -> Vec<usize> {
+    let recipe = Recipe::new(problem.clone()).unwrap();
+    let axis = |step: &Step| match step {
+        Step::Fft { axis, .. } => Some(*axis),
+        _ => None,
+    };
+    recipe.steps().iter().filter_map(axis).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64) })]
+
+    #[test]
+    fn reproducible_recipes_have_one_order_of_axes(mut problem in random::<3>(12)) {
+        problem.options.access = Access::Cached;
+        problem.options.wire = Wire::Raw;
+        problem.options.reproducible = true;
+        let mut alone = problem.clone();
+        let whole = |layout: &Layout| Layout::even(layout.grid(), ProcGrid::new([1; 3]), 1);
+        (alone.input, alone.output) = (whole(&problem.input), whole(&problem.output));
+        alone.hosts = Vec::new();
+        prop_assert_eq!(axes_of(&problem), axes_of(&alone));
+    }
+}

@@ -14,7 +14,7 @@ use crate::geometry::Transfer;
 use crate::host::cpu::line_fft::LinePlanner;
 use crate::host::cpu::prefetch::PrefetchQueue;
 use crate::host::cpu::{axis_pass::LinePass, workspace::Workspace};
-use crate::problem::Memory;
+use crate::problem::{Memory, TransportOptions};
 use crate::recipe::{LocalFft, Pass};
 
 /// The CPU device, one thread per rank.
@@ -27,6 +27,7 @@ pub struct Cpu<T: Real> {
     scratch: Vec<T>,
     queue: PrefetchQueue,
     memory: Memory,
+    reproducible: bool,
     large: bool,
     /// Whether a call fails, in tests.
     fault: Option<Box<dyn Fn(CpuCall) -> bool + Send>>,
@@ -49,7 +50,7 @@ pub enum CpuCall {
 
 impl<T: Real> Default for Cpu<T> {
     fn default() -> Self {
-        Self::new(Memory::Ample, &LineCosts::default())
+        Self::new(&TransportOptions::default(), &LineCosts::default())
     }
 }
 
@@ -63,12 +64,16 @@ impl<T: Real> Cpu<T> {
     }
 
     /// Lines are transformed in the way that is cheapest by these costs. With [`Memory::Least`],
-    /// fewer strided lines are transformed together.
-    pub fn new(memory: Memory, costs: &LineCosts) -> Self {
+    /// fewer strided lines are transformed together. If results have to be reproducible, passes
+    /// keep their order, and all lines of a length and kind have one algorithm.
+    pub fn new(options: &TransportOptions, costs: &LineCosts) -> Self {
+        let TransportOptions { memory, reproducible, .. } = *options;
         let [tile, scratch] = [const { Vec::new() }; 2];
-        let (planner, lines) = (LinePlanner::new(costs), Vec::new());
-        let queue = PrefetchQueue::default();
-        Self { planner, tile, lines, scratch, queue, memory, large: false, fault: None }
+        let planner =
+            if reproducible { LinePlanner::reproducible(costs) } else { LinePlanner::new(costs) };
+        let (lines, queue) = (Vec::new(), PrefetchQueue::default());
+        let fault = None;
+        Self { planner, tile, lines, scratch, queue, memory, reproducible, large: false, fault }
     }
 
     /// For tests: calls for buffers, tables and unpacking fail if `fault` returns `true`. It may
@@ -81,11 +86,13 @@ impl<T: Real> Cpu<T> {
         self.fault.as_ref().is_some_and(|fault| fault(call))
     }
 
-    /// The passes in order. In a large uncached block the largest stride comes first.
+    /// The passes in order. In a large uncached block the largest stride comes first, unless
+    /// results have to be reproducible.
     fn ordered<'a>(&self, shape: &'a LocalFft) -> Vec<&'a Pass> {
         let mut passes: Vec<_> = shape.passes.iter().collect();
         let block = shape.block_before().max(shape.block_after()) * size_of::<T>();
-        if self.memory == Memory::Ample && !shape.cached && block >= FAR_BYTES {
+        let may_move = self.memory == Memory::Ample && !self.reproducible;
+        if may_move && !shape.cached && block >= FAR_BYTES {
             let kept = usize::from(passes[0].changes_len());
             passes[kept..].sort_by_key(|pass| Reverse(pass.inner));
         }
@@ -251,6 +258,10 @@ mod tests {
     use super::*;
     use crate::problem::{Direction, Kind};
 
+    fn with(memory: Memory) -> TransportOptions {
+        TransportOptions { memory, ..TransportOptions::default() }
+    }
+
     #[test]
     fn columns_of_a_large_block_come_first_where_many_go_together() {
         let pass = |kind, outer, inner| Pass {
@@ -266,7 +277,7 @@ mod tests {
         };
         let order = |memory, cached, passes: &[Pass]| -> Vec<usize> {
             let shape = LocalFft { blocks: 1, passes: passes.to_vec(), cached, to_cache: false };
-            Cpu::<f64>::new(memory, &LineCosts::default())
+            Cpu::<f64>::new(&with(memory), &LineCosts::default())
                 .ordered(&shape)
                 .iter()
                 .map(|pass| pass.inner)
@@ -300,7 +311,7 @@ mod tests {
             let src: Vec<f64> = (0..4000).map(|i| (i * i % 101) as f64 - 50.0).collect();
             let (mut costs, mut dst) = (LineCosts::default(), vec![0.0; src.len()]);
             change(&mut costs.f64);
-            let mut cpu = Cpu::new(Memory::Ample, &costs);
+            let mut cpu = Cpu::new(&TransportOptions::default(), &costs);
             let fft = cpu.plan_fft(&shape, 0).unwrap();
             cpu.fft(&fft, 0..1, Some(&src), &mut dst);
             (fft.passes[0].is_one_by_one(), dst)
@@ -342,7 +353,7 @@ mod tests {
         let src: Vec<f64> =
             (0..blocks * shape.block_before()).map(|i| (i * i % 101) as f64 - 50.0).collect();
         let transformed = |memory, bytes| {
-            let mut cpu = Cpu::<f64>::new(memory, &LineCosts::default());
+            let mut cpu = Cpu::<f64>::new(&with(memory), &LineCosts::default());
             let mut dst = vec![0.0; blocks * shape.block_after()];
             cpu.data_of_host(bytes);
             let fft = cpu.plan_fft(&shape, 0).unwrap();

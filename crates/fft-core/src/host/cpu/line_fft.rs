@@ -5,7 +5,9 @@
 
 use std::sync::Arc;
 
-use fft_lines::{BatchFft, ComplexFft, Layout, LineCosts, Planner, RealFft, RealTransform};
+use fft_lines::{
+    BatchFft, ComplexFft, Layout, LineCosts, OneByOne, Planner, RealFft, RealTransform, Strides,
+};
 use num_complex::Complex;
 
 use crate::base::Real;
@@ -34,7 +36,11 @@ pub trait LineFft<T: Real>: Send + Sync {
 }
 
 /// Makes line transforms. Planners of a process share tables.
-pub struct LinePlanner<T: Real>(Box<dyn Planner<T>>);
+pub struct LinePlanner<T: Real> {
+    planner: Box<dyn Planner<T>>,
+    /// Whether single lines are transformed as several are.
+    reproducible: bool,
+}
 
 impl<T: Real> Default for LinePlanner<T> {
     fn default() -> Self {
@@ -45,12 +51,24 @@ impl<T: Real> Default for LinePlanner<T> {
 impl<T: Real> LinePlanner<T> {
     /// A planner by these costs.
     pub fn new(costs: &LineCosts) -> Self {
-        Self(T::planner_with(costs))
+        Self { planner: T::planner_with(costs), reproducible: false }
+    }
+
+    /// A planner whose lines of one length and kind have the same bits wherever they lie, and
+    /// however many there are. Of the costs only those of radices count.
+    pub(crate) fn reproducible(costs: &LineCosts) -> Self {
+        let mut costs = costs.clone();
+        for of in [&mut costs.f32, &mut costs.f64] {
+            for one_by_one in [&mut of.complex, &mut of.real, &mut of.trigonometric] {
+                *one_by_one = OneByOne::default();
+            }
+        }
+        Self { planner: T::planner_with(&costs), reproducible: true }
     }
 
     /// Bytes of tables; where planners share some, each counts its part of them.
     pub(crate) fn table_bytes(&self) -> usize {
-        self.0.table_bytes()
+        self.planner.table_bytes()
     }
 
     /// The transform of `n` physical points along an axis of this kind. If `complex`, cosine and
@@ -62,16 +80,22 @@ impl<T: Real> LinePlanner<T> {
         n: usize,
         complex: bool,
     ) -> Option<Arc<dyn LineFft<T>>> {
+        if self.reproducible
+            && let Some(fft) = self.plan_batch(kind, direction, n, complex, Layout::Rows)
+        {
+            return Some(Arc::new(BatchedLines::new(fft, kind, direction, n, complex)));
+        }
         let kind = direction.choose(kind, kind.undone_by());
+        let planner = &mut self.planner;
         Some(match kind.lines() {
             Lines::None => return None,
             Lines::Complex => {
-                Arc::new(ComplexLine(self.0.complex(n, direction == Direction::Forward)))
+                Arc::new(ComplexLine(planner.complex(n, direction == Direction::Forward)))
             }
-            Lines::HalfSpectrum => Arc::new(HalfLine { fft: self.0.real(n), direction }),
+            Lines::HalfSpectrum => Arc::new(HalfLine { fft: planner.real(n), direction }),
             Lines::Real(transform) => {
                 let parts = if complex { 2 } else { 1 };
-                Arc::new(RealLine { transform: self.0.trigonometric(transform, n), n, parts })
+                Arc::new(RealLine { transform: planner.trigonometric(transform, n), n, parts })
             }
         })
     }
@@ -86,7 +110,7 @@ impl<T: Real> LinePlanner<T> {
         layout: Layout,
     ) -> Option<Arc<dyn BatchFft<T>>> {
         let kind = direction.choose(kind, kind.undone_by());
-        let (planner, contiguous) = (&mut self.0, layout == Layout::Rows);
+        let (planner, contiguous) = (&mut self.planner, layout == Layout::Rows);
         match (kind.lines(), direction) {
             (Lines::Complex, _) => {
                 planner.complex_batch(n, direction == Direction::Forward, layout)
@@ -191,5 +215,53 @@ impl<T: Real> LineFft<T> for RealLine<T> {
                 }
             }
         }
+    }
+}
+
+/// Lines that are transformed as several at once, however few there are.
+struct BatchedLines<T> {
+    fft: Arc<dyn BatchFft<T>>,
+    /// Real numbers of a line before and after.
+    lens: [usize; 2],
+    /// Real numbers of an element.
+    width: usize,
+}
+
+impl<T: Real> BatchedLines<T> {
+    fn new(
+        fft: Arc<dyn BatchFft<T>>,
+        kind: Kind,
+        direction: Direction,
+        n: usize,
+        complex: bool,
+    ) -> Self {
+        let spectrum = 2 * kind.spectral_len(n);
+        let (lens, width) = match kind.lines() {
+            Lines::HalfSpectrum => ([n, spectrum], 2),
+            Lines::Real(_) if !complex => ([n; 2], 1),
+            _ => ([2 * n; 2], 2),
+        };
+        let [physical, spectral] = lens;
+        let lens = [direction.choose(physical, spectral), direction.choose(spectral, physical)];
+        Self { fft, lens, width }
+    }
+}
+
+impl<T: Real> LineFft<T> for BatchedLines<T> {
+    fn len_in(&self) -> usize {
+        self.lens[0]
+    }
+    fn len_out(&self) -> usize {
+        self.lens[1]
+    }
+    fn scratch_len(&self) -> usize {
+        self.fft.scratch_len()
+    }
+    fn run(&self, tile: &mut [T], scratch: &mut [T], factor: T) {
+        let at = Strides { stride: 1, dist: self.pitch() / self.width };
+        let count = tile.len() / self.pitch();
+        let lines =
+            fft_lines::Lines { src: None, from: at, dst: tile, to: at, count, uncached: false };
+        self.fft.run(lines, factor, scratch);
     }
 }
