@@ -239,3 +239,18 @@ proptest! {
         prop_assert_eq!(axes_of(&problem), axes_of(&alone));
     }
 }
+
+#[test]
+fn reproducible_transforms_are_of_hosts() {
+    let grid = Grid::new([4, 6]).unwrap();
+    let layout = Layout::even(grid, ProcGrid::new([2, 1]), 2);
+    let kinds = [C2C; 2];
+    let mut problem = Problem::new(kinds, true, Precision::F64, layout.clone(), layout).unwrap();
+    problem.options.reproducible = true;
+    assert!(Recipe::new(problem.clone()).is_ok());
+    for access in [Access::Contiguous, Access::Strided, Access::Fetched] {
+        problem.options.access = access;
+        let error = Recipe::new(problem.clone()).unwrap_err().to_string();
+        assert!(error.starts_with("memory of a reproducible transform"), "{error}");
+    }
+}
