@@ -137,9 +137,7 @@ pub mod machine {
     pub use crate::machines::{NAMES, load, named, read, read_file, save};
     #[cfg(feature = "cuda")]
     pub use crate::machines::{load_on_device, read_on_device};
-    pub use fft_core::{
-        Codecs, Costs, How, LineCosts, Machine, Messages, OneByOne, Quantity, Rate,
-    };
+    pub use fft_core::{Codecs, Costs, How, LineCosts, Machine, Messages, Quantity, Rate};
 }
 
 /// Plans and fields on CUDA devices, and the parts that they are made of.

@@ -168,7 +168,6 @@ mod tests {
     fn machine() -> Machine {
         let mut machine = Machine { name: "of a test".into(), ..Machine::default() };
         machine.lines.f32.radices = vec![(2, 0.1), (5, 1e-9 / 3.0)];
-        machine.lines.f64.complex.far_columns = vec![100, 343];
         machine.lines.f64.longest = 0;
         machine
     }

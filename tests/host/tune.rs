@@ -194,7 +194,7 @@ fn ranks_that_tune_differently_are_told() {
     assert!(known.contains("disagree on the machine"), "{known}");
     let lines = differ(&|rank, draft| {
         let mut machine = Machine::default();
-        machine.lines.f64.complex.columns.extend((rank == 1).then_some(8));
+        machine.lines.f64.longest -= rank;
         draft.machine(machine).build()
     });
     assert!(lines.contains("disagree on the machine"), "{lines}");

@@ -49,10 +49,7 @@ pub use execute::{
     Activity, AnyExecutor, BindContext, Device, Event, Executor, MakeExchanger, OpBuffers,
     Operation, Operations, Places, Profiler, Recorder, RunContext, RunParts, Window, WorkReals,
 };
-pub use fft_lines::{
-    Costs, Layout as LineLayout, LineCosts, OneByOne, PerProcess, RADICES, Trigonometric,
-    TrigonometricType,
-};
+pub use fft_lines::{Costs, LineCosts, PerProcess, RADICES, Trigonometric, TrigonometricType};
 pub use geometry::{
     Brick, DIMS, DynBrick, DynGrid, Grid, Layout, MAX_AXES, Panel, PerAxis, Placed, ProcGrid,
     Topology, Transfer, View, check_axes,

@@ -135,11 +135,11 @@ fn cosine_times<T: Number>(n: usize, of: impl Fn(f64) -> T) {
                 }
             }),
         )];
-        for (name, layout, at) in [
-            ("rows", Layout::Rows, Strides { stride: 1, dist: n }),
-            ("columns", Layout::Columns, Strides { stride: LINES, dist: 1 }),
+        for (name, at) in [
+            ("rows", Strides { stride: 1, dist: n }),
+            ("columns", Strides { stride: LINES, dist: 1 }),
         ] {
-            if let Some(fft) = planner.trigonometric_batch(transform, n, false, layout) {
+            if let Some(fft) = planner.trigonometric_batch(transform, n, false) {
                 all.push((name, batch(fft, &numbers, [at; 2], [zero, one], numbers.len())));
             }
         }

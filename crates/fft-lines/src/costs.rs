@@ -8,16 +8,17 @@ pub const RADICES: [usize; 15] = [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15, 16
 /// Their default costs: the time of a pass per number.
 const DEFAULT: [f64; 15] =
     [1.3, 1.4, 1.15, 1.6, 1.45, 2.1, 1.75, 2.2, 1.9, 4.0, 1.95, 5.1, 2.2, 2.15, 2.3];
+
 /// Costs of a processor. The default is of a Zen 5 with AVX2.
 ///
 /// ```
 /// use fft_lines::{Layout, LineCosts, Number};
 /// let mut costs = LineCosts::default();
-/// costs.f64.complex.columns.push(100);
+/// costs.f64.longest = 99;
 /// let mut planner = f64::planner_with(&costs);
 /// assert!(planner.complex_batch(100, true, Layout::Columns).is_none());
 /// ```
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LineCosts {
     /// In single precision.
@@ -34,26 +35,12 @@ pub struct Costs {
     pub radices: Vec<(usize, f64)>,
     /// The longest lines that are transformed several at once.
     pub longest: usize,
-    /// Complex transforms.
-    pub complex: OneByOne,
-    /// Real transforms to and from complex ones.
-    pub real: OneByOne,
-    /// Cosine and sine transforms.
-    pub trigonometric: OneByOne,
 }
 
-/// Lengths whose lines are faster one after the other.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct OneByOne {
-    /// Where lines are contiguous.
-    pub rows: Vec<usize>,
-    /// Where lines lie side by side.
-    pub columns: Vec<usize>,
-    /// Where they lie side by side outside the caches.
-    pub far_columns: Vec<usize>,
-    /// Where they lie side by side and their rows evict each other from the first-level cache.
-    pub conflicting_columns: Vec<usize>,
+impl Default for Costs {
+    fn default() -> Self {
+        Self { radices: RADICES.into_iter().zip(DEFAULT).collect(), longest: 2048 }
+    }
 }
 
 /// Where the lines of a batch are.
@@ -63,38 +50,4 @@ pub enum Layout {
     Rows,
     /// Adjacent lines lie side by side.
     Columns,
-    /// As [`Columns`](Layout::Columns), but outside the caches: they are copied before.
-    FarColumns,
-    /// As [`Columns`](Layout::Columns), but rows evict each other from the first-level cache: they
-    /// are copied before and after.
-    ConflictingColumns,
-}
-
-impl OneByOne {
-    /// The lengths of a layout.
-    pub fn of(&self, layout: Layout) -> &Vec<usize> {
-        match layout {
-            Layout::Rows => &self.rows,
-            Layout::Columns => &self.columns,
-            Layout::FarColumns => &self.far_columns,
-            Layout::ConflictingColumns => &self.conflicting_columns,
-        }
-    }
-}
-
-impl Default for LineCosts {
-    fn default() -> Self {
-        let costs = |conflicting_columns: &[usize]| Costs {
-            radices: RADICES.into_iter().zip(DEFAULT).collect(),
-            longest: 2048,
-            complex: OneByOne {
-                conflicting_columns: conflicting_columns.into(),
-                ..OneByOne::default()
-            },
-            real: OneByOne::default(),
-            trigonometric: OneByOne::default(),
-        };
-        // Copies to a tile and back cost more than these short transforms.
-        Self { f32: costs(&[16, 32, 48, 72]), f64: costs(&[16, 24, 32, 36]) }
-    }
 }

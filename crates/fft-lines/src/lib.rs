@@ -15,7 +15,7 @@
 #![forbid(unsafe_code)]
 
 pub use complex_fft::ComplexFft;
-pub use costs::{Costs, Layout, LineCosts, OneByOne, RADICES};
+pub use costs::{Costs, Layout, LineCosts, RADICES};
 pub use lanes::{BatchFft, Lines, Strides, Trigonometric, TrigonometricType};
 pub use per_process::PerProcess;
 pub use planner::{Planner, RealTransform};

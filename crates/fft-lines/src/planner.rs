@@ -17,8 +17,8 @@ pub trait Planner<T>: Send {
     /// `n` real numbers to `n/2 + 1` complex ones and back.
     fn real(&mut self, n: usize) -> Arc<RealFft<T>>;
     /// Complex transforms of several lines at once, which are contiguous or lie side by side.
-    /// `None` where one after the other is faster, for `n` with a prime factor above 13, and for
-    /// processors without AVX2 or Neon.
+    /// `None` for lines that are too long, for `n` with a prime factor above 13, and for processors
+    /// without AVX2 or Neon.
     fn complex_batch(
         &mut self,
         n: usize,
@@ -38,7 +38,6 @@ pub trait Planner<T>: Send {
         transform: Trigonometric,
         n: usize,
         complex: bool,
-        layout: Layout,
     ) -> Option<Arc<dyn BatchFft<T>>>;
     /// A cosine or sine transform of real numbers: half of SciPy's.
     fn trigonometric(&mut self, transform: Trigonometric, n: usize) -> RealTransform<T>;

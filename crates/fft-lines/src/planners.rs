@@ -37,19 +37,9 @@ impl Planners {
         Self { held: Held::default(), costs, hash: hasher.finish() }
     }
 
-    fn batch<T: DctNum + Real>(
-        &mut self,
-        batch: Batch,
-        n: usize,
-        layout: Layout,
-    ) -> Option<Arc<dyn BatchFft<T>>> {
+    fn batch<T: DctNum + Real>(&mut self, batch: Batch, n: usize) -> Option<Arc<dyn BatchFft<T>>> {
         let Self { held, costs, hash } = self;
-        let one_by_one = match batch {
-            Batch::Forward(_) | Batch::Inverse(_) => &costs.complex,
-            Batch::RealToComplex | Batch::ComplexToReal => &costs.real,
-            Batch::Trigonometric(..) => &costs.trigonometric,
-        };
-        if n > costs.longest || one_by_one.of(layout).contains(&n) {
+        if n > costs.longest {
             return None;
         }
         held.get::<T, _>(Transform::Batch(batch, *hash), n, || {
@@ -158,15 +148,15 @@ impl<T: DctNum + Real> Planner<T> for Planners {
         layout: Layout,
     ) -> Option<Arc<dyn BatchFft<T>>> {
         let lanes = if layout == Layout::Rows { LaneLayout::Pairs } else { LaneLayout::Columns };
-        self.batch(if forward { Batch::Forward(lanes) } else { Batch::Inverse(lanes) }, n, layout)
+        self.batch(if forward { Batch::Forward(lanes) } else { Batch::Inverse(lanes) }, n)
     }
 
     fn real_to_complex_batch(&mut self, n: usize) -> Option<Arc<dyn BatchFft<T>>> {
-        self.batch(Batch::RealToComplex, n, Layout::Rows)
+        self.batch(Batch::RealToComplex, n)
     }
 
     fn complex_to_real_batch(&mut self, n: usize) -> Option<Arc<dyn BatchFft<T>>> {
-        self.batch(Batch::ComplexToReal, n, Layout::Rows)
+        self.batch(Batch::ComplexToReal, n)
     }
 
     fn trigonometric_batch(
@@ -174,9 +164,8 @@ impl<T: DctNum + Real> Planner<T> for Planners {
         transform: Trigonometric,
         n: usize,
         complex: bool,
-        layout: Layout,
     ) -> Option<Arc<dyn BatchFft<T>>> {
-        self.batch(Batch::Trigonometric(transform, complex), n, layout)
+        self.batch(Batch::Trigonometric(transform, complex), n)
     }
 
     fn trigonometric(&mut self, transform: Trigonometric, n: usize) -> RealTransform<T> {

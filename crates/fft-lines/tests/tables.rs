@@ -57,7 +57,7 @@ fn check_all<T: Number>(n: usize) {
         let before = counting::bytes();
         let mut planner = T::planner();
         let transform = Trigonometric { kind, sine: n.is_multiple_of(3) };
-        drop(planner.trigonometric_batch(transform, 2 * n, false, Layout::Columns));
+        drop(planner.trigonometric_batch(transform, 2 * n, false));
         let (found, told) = (counting::bytes() - before, planner.table_bytes());
         assert!(found.abs_diff(told) <= found / 20 + SMALL, "{kind:?} of {n}: {told}, {found}");
     }

@@ -63,6 +63,13 @@ fn lines_at_once<T: Real>(
     (together.min(inner).max(1), far)
 }
 
+/// At most `most` of these lines, so that as few calls as possible transform about as many lines
+/// each: a call for one or two that are left over takes as long as one for many.
+pub(crate) fn evenly(lines: usize, most: usize) -> usize {
+    let calls = lines.max(1).div_ceil(most);
+    lines.max(1).div_ceil(calls).next_multiple_of(MOST_LANES).min(most).min(lines.max(1))
+}
+
 impl<T: Real> LinePass<T> {
     /// Makes its tables. `cached` says whether the block is in cache at the start. A call
     /// transforms lines of up to `blocks` blocks.
@@ -80,7 +87,7 @@ impl<T: Real> LinePass<T> {
         let is_rows = inner == 1;
         let lines = if is_rows { outer * blocks } else { inner };
         let no_more = |at_once: usize| at_once.min(lines.max(1));
-        let layout = batch_pass::layout::<T>(pass, far);
+        let layout = batch_pass::layout(pass);
         let complex = pass.complex_before && pass.complex_after;
         let batch = match lines {
             ..FEW_LINES => None,
@@ -88,10 +95,10 @@ impl<T: Real> LinePass<T> {
         };
         let transform = match batch {
             Some(fft) => {
-                let at_once = no_more(at_once.next_multiple_of(MOST_LANES));
+                let at_once = evenly(lines, at_once.next_multiple_of(MOST_LANES));
                 match pass.resized {
-                    None => Transform::Batch(Batch::new(fft, pass, layout, at_once, far)),
-                    Some(_) => Transform::Resized(ResizedBatch::new(fft, pass, layout, at_once)),
+                    None => Transform::Batch(Batch::new(fft, pass, at_once, far)),
+                    Some(_) => Transform::Resized(ResizedBatch::new(fft, pass, at_once, far)),
                 }
             }
             None => {

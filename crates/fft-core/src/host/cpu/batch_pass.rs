@@ -7,18 +7,24 @@ use fft_lines::{BatchFft, Layout, Lines, Strides};
 
 use crate::base::Real;
 use crate::base::cache_sizes::{CONFLICT_BYTES, LINE_BYTES};
+use crate::host::cpu::axis_pass::evenly;
 use crate::host::cpu::workspace::Workspace;
 use crate::recipe::Pass;
 
-/// The place of a pass's lines in memory. Columns are copied to a tile if their rows conflict, or
-/// if they are far, so that they are read in long runs.
-pub(crate) fn layout<T>(pass: &Pass, far: bool) -> Layout {
-    match pass.inner {
-        1 => Layout::Rows,
-        inner if rows_conflict::<T>(width(pass) * inner) => Layout::ConflictingColumns,
-        _ if far => Layout::FarColumns,
-        _ => Layout::Columns,
-    }
+/// Columns of so few numbers are read and written in place: processors fetch this number of rows
+/// ahead at once, and keep them all in the first-level cache.
+const FEW_ROWS: usize = 32;
+
+/// The place of a pass's lines in memory.
+pub(crate) fn layout(pass: &Pass) -> Layout {
+    if pass.inner == 1 { Layout::Rows } else { Layout::Columns }
+}
+
+/// Whether columns are copied to a tile, transformed there and copied back: if they are far, so
+/// that memory is read and written in long runs, and if their rows conflict.
+pub(crate) fn is_tiled<T>(pass: &Pass, far: bool) -> bool {
+    let is_long = pass.inner > 1 && pass.n > FEW_ROWS;
+    is_long && (far || rows_conflict::<T>(width(pass) * pass.inner))
 }
 
 /// Whether rows of `len` real numbers evict each other from the first-level cache.
@@ -39,7 +45,8 @@ pub(crate) struct Batch<T> {
     fft: Arc<dyn BatchFft<T>>,
     shape: Pass,
     width: usize,
-    layout: Layout,
+    /// Whether columns are copied to a tile, and back.
+    is_tiled: bool,
     /// Lines transformed in a call.
     at_once: usize,
     /// Whether they are read from outside the cache.
@@ -49,16 +56,10 @@ pub(crate) struct Batch<T> {
 }
 
 impl<T: Real> Batch<T> {
-    pub(crate) fn new(
-        fft: Arc<dyn BatchFft<T>>,
-        pass: &Pass,
-        layout: Layout,
-        at_once: usize,
-        far: bool,
-    ) -> Self {
+    pub(crate) fn new(fft: Arc<dyn BatchFft<T>>, pass: &Pass, at_once: usize, far: bool) -> Self {
         let scratch_len = fft.scratch_len().next_multiple_of(Self::CACHE_LINE);
-        let (shape, width) = (pass.clone(), width(pass));
-        Self { fft, shape, width, layout, at_once, far, scratch_len }
+        let (shape, width, is_tiled) = (pass.clone(), width(pass), is_tiled::<T>(pass, far));
+        Self { fft, shape, width, is_tiled, at_once, far, scratch_len }
     }
 
     /// Real numbers of a cache line.
@@ -67,13 +68,8 @@ impl<T: Real> Batch<T> {
     /// Bytes of the scratch and of the tile.
     pub(crate) fn bytes(&self) -> usize {
         let tile =
-            if self.is_tiled() { self.shape.n * self.tile_row() + Self::CACHE_LINE } else { 0 };
+            if self.is_tiled { self.shape.n * self.tile_row() + Self::CACHE_LINE } else { 0 };
         (self.scratch_len + tile) * size_of::<T>()
-    }
-
-    /// Whether columns are copied to a tile.
-    fn is_tiled(&self) -> bool {
-        matches!(self.layout, Layout::FarColumns | Layout::ConflictingColumns)
     }
 
     /// Real numbers of a row of the tile, with one cache line more, because rows at distances of a
@@ -114,35 +110,33 @@ impl<T: Real> Batch<T> {
         let (scratch, tile) = workspace.lines.split_at_mut(self.scratch_len);
         let at = Strides { stride: inner, dist: 1 };
         let inside = Strides { stride: self.tile_row() / width, dist: 1 };
-        let at_once = if self.is_tiled() { self.at_once } else { NEAR_COLUMNS };
+        let at_once = if self.is_tiled { self.at_once } else { evenly(inner, NEAR_COLUMNS) };
         for array in 0..outer {
             for first in (0..inner).step_by(at_once) {
                 let count = at_once.min(inner - first);
                 let start = width * (array * n * inner + first);
                 workspace.queue.step(width * n * count);
-                if !self.is_tiled() {
-                    let (src, dst) = (src.map(|src| &src[start..]), &mut dst[start..]);
+                let dst = &mut dst[start..];
+                if !self.is_tiled {
+                    let src = src.map(|src| &src[start..]);
                     let lines = Lines { src, from: at, dst, to: at, count, uncached: false };
                     self.call(lines, scratch);
                     continue;
                 }
                 let rows = || (0..n).map(|i| [inside, at].map(|at| row(at, i, count, width)));
-                let from = &src.unwrap_or(&*dst)[start..];
                 // Columns in the tile have the same offset from a cache line as in the destination.
-                let past = dst[start..].as_ptr().addr() / size_of::<T>() % Self::CACHE_LINE;
+                let past = dst.as_ptr().addr() / size_of::<T>() % Self::CACHE_LINE;
                 let tile = &mut tile[past..];
-                rows().for_each(|[row, source]| tile[row].copy_from_slice(&from[source]));
-                let dst = &mut dst[start..];
-                if self.layout == Layout::ConflictingColumns {
-                    let (from, to) = (inside, inside);
-                    let lines = Lines { src: None, from, dst: tile, to, count, uncached: false };
-                    self.call(lines, scratch);
-                    rows().for_each(|[row, to]| dst[to].copy_from_slice(&tile[row]));
-                } else {
+                let source = src.map_or(&*dst, |src| &src[start..]);
+                rows().for_each(|[in_tile, row]| tile[in_tile].copy_from_slice(&source[row]));
+                if src.is_none() && !rows_conflict::<T>(width * inner) {
                     let (src, from, to) = (Some(&*tile), inside, at);
-                    let lines = Lines { src, from, dst, to, count, uncached: false };
-                    self.call(lines, scratch);
+                    self.call(Lines { src, from, dst, to, count, uncached: false }, scratch);
+                    continue;
                 }
+                let (src, from, to) = (None, inside, inside);
+                self.call(Lines { src, from, dst: tile, to, count, uncached: false }, scratch);
+                rows().for_each(|[in_tile, row]| dst[row].copy_from_slice(&tile[in_tile]));
             }
         }
     }

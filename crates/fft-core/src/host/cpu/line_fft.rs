@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use fft_lines::{
-    BatchFft, ComplexFft, Layout, LineCosts, OneByOne, Planner, RealFft, RealTransform, Strides,
+    BatchFft, ComplexFft, Layout, LineCosts, Planner, RealFft, RealTransform, Strides,
 };
 use num_complex::Complex;
 
@@ -55,15 +55,9 @@ impl<T: Real> LinePlanner<T> {
     }
 
     /// A planner whose lines of one length and kind have the same bits wherever they lie, and
-    /// however many there are. Of the costs only those of radices count.
+    /// however many there are.
     pub(crate) fn reproducible(costs: &LineCosts) -> Self {
-        let mut costs = costs.clone();
-        for of in [&mut costs.f32, &mut costs.f64] {
-            for one_by_one in [&mut of.complex, &mut of.real, &mut of.trigonometric] {
-                *one_by_one = OneByOne::default();
-            }
-        }
-        Self { planner: T::planner_with(&costs), reproducible: true }
+        Self { planner: T::planner_with(costs), reproducible: true }
     }
 
     /// Bytes of tables; where planners share some, each counts its part of them.
@@ -100,7 +94,7 @@ impl<T: Real> LinePlanner<T> {
         })
     }
 
-    /// A transform of several lines at once, or `None` if there is none or if it is slower.
+    /// A transform of several lines at once, or `None` if there is none.
     pub(crate) fn plan_batch(
         &mut self,
         kind: Kind,
@@ -121,9 +115,7 @@ impl<T: Real> LinePlanner<T> {
             (Lines::HalfSpectrum, Direction::Inverse) if contiguous => {
                 planner.complex_to_real_batch(n)
             }
-            (Lines::Real(transform), _) => {
-                planner.trigonometric_batch(transform, n, complex, layout)
-            }
+            (Lines::Real(transform), _) => planner.trigonometric_batch(transform, n, complex),
             (Lines::None | Lines::HalfSpectrum, _) => None,
         }
     }

@@ -10,8 +10,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use fft_lines::{BatchFft, Layout, Lines, Strides};
+use fft_lines::{BatchFft, Lines, Strides};
 
+use super::batch_pass::is_tiled;
 use super::workspace::Workspace;
 use crate::base::Real;
 use crate::base::cache_sizes::LINE_BYTES;
@@ -69,18 +70,12 @@ impl<T: Real> ResizedBatch<T> {
     /// Real numbers of a cache line.
     const CACHE_LINE: usize = LINE_BYTES / size_of::<T>();
 
-    pub(crate) fn new(
-        fft: Arc<dyn BatchFft<T>>,
-        pass: &Pass,
-        layout: Layout,
-        at_once: usize,
-    ) -> Self {
+    pub(crate) fn new(fft: Arc<dyn BatchFft<T>>, pass: &Pass, at_once: usize, far: bool) -> Self {
         let [before, after] = pass.line_sides();
-        let conflicts = layout == Layout::ConflictingColumns;
-        let far = layout == Layout::FarColumns;
+        let is_tiled = is_tiled::<T>(pass, far);
         let sides = [
-            Side::new(before, pass.complex_before, far || conflicts),
-            Side::new(after, pass.complex_after, conflicts),
+            Side::new(before, pass.complex_before, is_tiled),
+            Side::new(after, pass.complex_after, is_tiled),
         ];
         let scratch_len = fft.scratch_len().next_multiple_of(Self::CACHE_LINE);
         Self { fft, shape: pass.clone(), sides, at_once, scratch_len }
