@@ -61,7 +61,7 @@ impl Recipe {
             },
         };
         problem.check()?;
-        problem.check_whole_lines()?;
+        problem.check_systems()?;
         let search = Search::new(&problem, Layouts::Any);
         let path = search.follow(text, words)?;
         let (nodes, steps) = search.recipe(&path);

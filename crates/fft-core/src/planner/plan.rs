@@ -29,7 +29,7 @@ impl Recipe {
     /// The errors of [`Recipe::new`]; [`Error::Argument`] if there is none.
     pub fn with_layouts(problem: Problem, layouts: Layouts) -> Result<Self, Error> {
         problem.check()?;
-        problem.check_whole_lines()?;
+        problem.check_systems()?;
         let search = Search::new(&problem, layouts);
         let mut costs = Costs::new(&search);
         let cheapest = search.shortest_path(&mut costs, NetworkWeight::SOME)?;
@@ -66,8 +66,10 @@ impl Recipe {
     ) -> Result<[Layout; 2], Error> {
         problem.check()?;
         let search = Search::new(problem, layouts).anywhere(anywhere);
+        let found = search.shortest_path(&mut Costs::new(&search), NetworkWeight::SOME);
+        // Without any layout for systems the given one is as wrong as others.
         let Found { nodes, steps, .. } =
-            search.shortest_path(&mut Costs::new(&search), NetworkWeight::SOME)?;
+            found.map_err(|error| problem.check_systems().err().unwrap_or(error))?;
         let first = usize::from(matches!(steps.first(), Some(Step::Reshape { .. })));
         let layout = |number: usize| nodes[number].layout.uncalled();
         let [input, output] = anywhere;

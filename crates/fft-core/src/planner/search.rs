@@ -8,6 +8,7 @@
 //! transforms of the last axes first, then to the earlier candidate.
 
 mod costs;
+mod reduced;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -204,14 +205,22 @@ impl<'a> Search<'a> {
         // A short axis may be on one rank only before it is padded.
         let after = State { done: Reverse(done | 1 << axis), ..state };
         let stays = || !self.problem.is_resized(axis) || is_whole(after);
-        open && is_whole(state)
-            && stays()
-            && match self.problem.kinds[axis] {
-                Kind::C2C => complex,
-                // Systems belong to modes of all other axes.
-                Kind::Tridiagonal => done | 1 << axis == self.goal,
-                _ => true,
-            }
+        open && match self.problem.kinds[axis] {
+            // Systems belong to modes of all other axes.
+            Kind::Tridiagonal => done | 1 << axis == self.goal && self.has_systems(axis, state),
+            Kind::C2C => is_whole(state) && stays() && complex,
+            _ => is_whole(state) && stays(),
+        }
+    }
+
+    /// Whether systems can be solved if the output is as a state, or as the problem says.
+    fn has_systems(&self, axis: usize, state: State) -> bool {
+        let Some(layout) = self.row_major(state) else { return false };
+        match self.anywhere[1] {
+            true => self.is_end(state) && self.problem.has_systems(layout, axis),
+            false if self.problem.output.is_whole(axis) => layout.is_whole(axis),
+            false => self.layout(state).is_some_and(|layout| layout == self.problem.output),
+        }
     }
 
     /// Whether transforms along these axes are one pass.
@@ -223,12 +232,16 @@ impl<'a> Search<'a> {
     }
 
     fn is_goal(&self, state: State) -> bool {
+        self.is_done(state) && self.is_end(state)
+    }
+
+    /// Whether the output may be as a state.
+    fn is_end(&self, state: State) -> bool {
         let same = || self.layout(state).is_some_and(|layout| layout == self.problem.output);
         let spread = || self.row_major(state).is_some_and(Layout::is_spread);
-        self.is_done(state)
-            && (state.candidate == OUTPUT
-                || state.candidate == INPUT && same()
-                || self.anywhere[1] && spread())
+        state.candidate == OUTPUT
+            || state.candidate == INPUT && same()
+            || self.anywhere[1] && spread()
     }
 
     /// Whether data may begin in any layout, so that the first reshape moves nothing.

@@ -203,16 +203,29 @@ impl Problem {
         self.machine.check()
     }
 
-    /// Checks that the output has whole lines of tridiagonal systems.
-    pub(crate) fn check_whole_lines(&self) -> Result<(), Error> {
-        match self.tridiagonal_axis().filter(|axis| !self.output.is_whole(*axis)) {
+    /// Checks that systems can be solved in the output: along whole lines or, on hosts, along lines
+    /// that ranks divide alike.
+    pub(crate) fn check_systems(&self) -> Result<(), Error> {
+        match self.tridiagonal_axis().filter(|axis| !self.has_systems(&self.output, *axis)) {
             Some(axis) => {
                 let what = format!("spectral data along the tridiagonal axis {axis}");
-                let expected = "whole lines on each rank, as transposed_output leaves them";
+                let expected = match self.options.access {
+                    Access::Cached => {
+                        "whole lines on each rank, or intervals of 2 points or more, with the same \
+                         parts of the other axes in each"
+                    }
+                    _ => "whole lines on each rank, as transposed_output leaves them on devices",
+                };
                 Err(Error::argument(what, &self.output, expected))
             }
             None => Ok(()),
         }
+    }
+
+    /// Whether systems along an axis can be solved in a layout.
+    pub(crate) fn has_systems(&self, layout: &Layout, axis: usize) -> bool {
+        layout.is_whole(axis)
+            || self.options.access == Access::Cached && layout.count_intervals(axis).is_some()
     }
 
     pub(crate) fn check_wires(&self) -> Result<(), Error> {
