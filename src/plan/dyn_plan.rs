@@ -129,6 +129,11 @@ impl DynPlan {
         self.domain_of(lengths.as_ref(), true)
     }
 
+    /// Whether ranks divide the axis of tridiagonal systems, so that operators are collective.
+    pub fn divides_systems(&self) -> bool {
+        self.divided_axis.is_some()
+    }
+
     fn domain_of(&self, lengths: &[f64], reversed: bool) -> Result<Domain, Error> {
         let spectrum = Spectrum::of(self.problem());
         let domain = Domain::new(spectrum, self.comm().rank(), lengths, reversed)?;

@@ -59,11 +59,7 @@ impl Domain {
 
     /// The same, for arrays on a device.
     #[cfg(feature = "cuda")]
-    pub(crate) fn on(
-        mut self,
-        gpu: &Gpu,
-        stream: &Arc<CudaStream>,
-    ) -> Result<Self, Error> {
+    pub(crate) fn on(mut self, gpu: &Gpu, stream: &Arc<CudaStream>) -> Result<Self, Error> {
         let modes = DeviceModes::new(gpu, stream, &self.modes).map_err(|why| self.failed(why))?;
         self.device = Some(OnDevice { gpu: gpu.clone(), modes, stream: stream.clone() });
         Ok(self)
@@ -266,9 +262,7 @@ impl Domain {
             });
         }
         match mine.and(self.check_place(data, bytes)) {
-            Ok(()) => {
-                self.modes.apply_in_place(operator, Ok(()), &mut data.bytes_mut()[..bytes])
-            }
+            Ok(()) => self.modes.apply_in_place(operator, Ok(()), &mut data.bytes_mut()[..bytes]),
             wrong => self.modes.apply_in_place(operator, wrong, &mut []),
         }
     }

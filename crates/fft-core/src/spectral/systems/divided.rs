@@ -69,7 +69,9 @@ impl Places {
     /// An array of the modes of a brick, for each interval of a range.
     fn array(&self, modes: DynBrick, intervals: Range<usize>) -> Subarray {
         let mut brick = modes;
-        (brick.lo[self.axis], brick.hi[self.axis]) = (intervals.start, intervals.end);
+        if !modes.is_empty() {
+            (brick.lo[self.axis], brick.hi[self.axis]) = (intervals.start, intervals.end);
+        }
         Subarray::placed(brick, PerAxis::splat(brick.axes(), 0), brick.shape(), self.order)
     }
 
@@ -155,13 +157,11 @@ impl DividedAxis {
         let from_owners = copy(2 * width, &[solved], &[own])?;
         let to_neighbours = copy(2 * width, &[own], &[before, after.in_array(1)])?;
         let to_group = copy(width, &[one], &[all])?;
-        let (modes, solved, mean_modes) =
-            (modes.points(), share.points(), places.numbers(&means));
+        let (modes, solved, mean_modes) = (modes.points(), share.points(), places.numbers(&means));
         // Lanes at the end read beyond their mode.
         let array = |numbers: usize, modes: usize| vec![0.0; numbers * modes + LANES];
-        let has_mean = |kind: &Kind| {
-            !kind.is_transform() || wavenumber(*kind, kind.mode(2, 0), 1.0) == 0.0
-        };
+        let has_mean =
+            |kind: &Kind| !kind.is_transform() || wavenumber(*kind, kind.mode(2, 0), 1.0) == 0.0;
         Ok(Some(Self {
             comm: agree(comm, comm.dup())?,
             part,
