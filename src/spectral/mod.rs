@@ -1,7 +1,8 @@
 //! Operators on spectra: derivatives, equations, filters and convolutions.
 //!
 //! A [`Domain`] is a box with physical lengths under a plan's spectrum. It applies an [`Operator`]
-//! to fields or slices, on the host or on a device, without communication:
+//! to fields or slices, on the host or on a device, without communication unless ranks divide the
+//! axis of tridiagonal systems:
 //!
 //! ```
 //! use std::f64::consts::TAU;

@@ -1,9 +1,11 @@
 //! Tridiagonal systems along lines that ranks divide.
 
+use std::sync::Arc;
+
 use fft_core::Real;
 use proptest::prelude::*;
 use proptest::sample::select;
-use thriffty::planning::ProcGrid;
+use thriffty::planning::{DynGrid, Layout, Layouts, Precision, Problem, ProcGrid, Recipe};
 use thriffty::spectral::{Domain, Operator, Scheme, Tridiagonal};
 use thriffty::{Brick, C2c, Comm, Ends, Error, Grid, Kind, Plan, R2c, R2r};
 
@@ -203,6 +205,36 @@ fn failures_are_errors_of_all_ranks() {
             Ok::<_, Error>(())
         })
         .unwrap();
+    }
+}
+
+/// Between hosts the rows of reduced systems are fewer than the data, unless ranks have few points.
+/// Within a host whole lines cost a pass less.
+#[test]
+fn the_model_chooses_between_reduced_systems_and_whole_lines() {
+    let machine = Arc::new(thriffty::machine::named("ethernet").unwrap());
+    let chosen = |shape: [usize; 3], hosts: [usize; 4]| {
+        let kinds = [Kind::Tridiagonal, Kind::C2C, Kind::R2C];
+        let grid = DynGrid::new(shape).unwrap();
+        let slabs = |grid| Layout::even(grid, ProcGrid::new([4, 1, 1]), 4);
+        let output = slabs(Problem::spectral_grid(grid, kinds));
+        let mut problem = Problem::new(kinds, false, Precision::F64, slabs(grid), output).unwrap();
+        (problem.hosts, problem.machine) = (hosts.into(), machine.clone());
+        let transposed = Recipe::transposed_layouts(&problem, Layouts::Any, [false, true]);
+        [_, problem.output] = transposed.unwrap();
+        let text = Recipe::new(problem.clone()).unwrap().to_string();
+        assert_eq!(Recipe::exact(problem, &text).unwrap().to_string(), text);
+        text
+    };
+    for (shape, hosts, reduced) in [
+        ([256, 256, 192], [0, 1, 2, 3], true),
+        ([8, 256, 192], [0, 1, 2, 3], false),
+        ([256, 256, 192], [0; 4], false),
+    ] {
+        let text = chosen(shape, hosts);
+        let step = if reduced { "(reduced x)" } else { "(tridiagonal x)" };
+        assert!(text.contains(step), "{text}");
+        assert_eq!(text.matches("exchange").count(), usize::from(!reduced), "{text}");
     }
 }
 

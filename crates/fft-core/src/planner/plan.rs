@@ -30,7 +30,7 @@ impl Recipe {
     pub fn with_layouts(problem: Problem, layouts: Layouts) -> Result<Self, Error> {
         problem.check()?;
         problem.check_systems()?;
-        let search = Search::new(&problem, layouts);
+        let search = Search::new(&problem, layouts, [false; 2]);
         let mut costs = Costs::new(&search);
         let cheapest = search.shortest_path(&mut costs, NetworkWeight::SOME)?;
         let (mut least, mut chosen) = (cheapest.network, Self::from_found(&problem, cheapest));
@@ -65,7 +65,7 @@ impl Recipe {
         anywhere: [bool; 2],
     ) -> Result<[Layout; 2], Error> {
         problem.check()?;
-        let search = Search::new(problem, layouts).anywhere(anywhere);
+        let search = Search::new(problem, layouts, anywhere);
         let found = search.shortest_path(&mut Costs::new(&search), NetworkWeight::SOME);
         // Without any layout for systems the given one is as wrong as others.
         let Found { nodes, steps, .. } =

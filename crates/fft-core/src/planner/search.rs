@@ -118,7 +118,8 @@ pub(crate) struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    pub(crate) fn new(problem: &'a Problem, layouts: Layouts) -> Self {
+    /// A search from the problem's input to its output, or instead of either `anywhere`.
+    pub(crate) fn new(problem: &'a Problem, layouts: Layouts, anywhere: [bool; 2]) -> Self {
         let ranks = problem.input.ranks();
         let policy = problem.policy();
         let hosts = Topology::new(&problem.hosts, ranks);
@@ -135,7 +136,7 @@ impl<'a> Search<'a> {
             all_near: policy.all_near && ranks > 1,
             tiles: tiles(&policy, ranks),
             policy,
-            anywhere: [false; 2],
+            anywhere,
         };
         search.targets = (0..=search.goal).map(|done| search.targets_after(done)).collect();
         search
@@ -150,11 +151,6 @@ impl<'a> Search<'a> {
             leads_on.then_some(Target { candidate, suits_all_ranks })
         };
         (0..self.candidates.all.len()).filter_map(target).collect()
-    }
-
-    /// The same search for a path from any layout, and to any.
-    pub(crate) fn anywhere(self, anywhere: [bool; 2]) -> Self {
-        Self { anywhere, ..self }
     }
 
     pub(crate) fn problem(&self) -> &'a Problem {

@@ -36,7 +36,9 @@ impl Costs<'_> {
             let (element, wire, exchange) = (numbers * NUMBER, Wire::Raw, Exchange::P2p);
             let order =
                 Order { load, element, share: 1.0, wire, exchange, chunk: None, rounds: 1.0 };
-            model.reshape(&order).seconds() + 2.0 * model.agreement()
+            // As in the first search, what leaves hosts has double weight.
+            let network = model.network(load.mean * element);
+            model.reshape(&order).seconds() + network + 2.0 * model.agreement()
         };
         let width = if search.problem.complex_spectrum() { 2.0 } else { 1.0 };
         let exchanges = exchange(2.0 * width + 4.0) + exchange(2.0 * width);
