@@ -206,16 +206,18 @@ impl Domain {
 
     /// Applies an operator to the first bytes of an array, as
     /// [`DynPlan`](crate::planning::DynPlan) has them, and writes the result to another. A batch of
-    /// several operands makes as many results. If this is [collective](Domain), `mine` is an earlier
-    /// error of this rank, as the other ranks wait for it.
+    /// several operands makes as many results.
+    ///
+    /// `mine` is an earlier error of this rank. If this is [collective](Domain), other ranks wait
+    /// for it.
     ///
     /// # Errors
-    /// The earlier error; [`Error::Length`] for arrays that do not have the lengths of the operator's components;
-    /// [`Error::Argument`] for axes without derivatives, parameters that are not finite or, as
-    /// [`Operator`] says, negative, and arrays that are elsewhere or not aligned;
+    /// The earlier error; [`Error::Length`] for arrays that do not have the lengths of the
+    /// operator's components; [`Error::Argument`] for axes without derivatives, parameters that are
+    /// not finite or, as [`Operator`] says, negative, and arrays that are elsewhere or not aligned;
     /// [`Error::Transport`] when a driver fails. If collective, the errors of all ranks,
-    /// [`Error::Disagreement`] about the operator, and [`Error::OnRank`] when an exchange fails; the
-    /// output is then undefined.
+    /// [`Error::Disagreement`] about the operator, and [`Error::OnRank`] when an exchange fails;
+    /// the output is then undefined.
     pub fn apply_arrays(
         &self,
         operator: Operator,

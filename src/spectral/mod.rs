@@ -25,7 +25,7 @@
 //! ```
 //!
 //! Vector fields are batches: the components follow each other in memory, in the order of axes.
-//! Operators allocate nothing, and go over their data once.
+//! Operators allocate nothing, and go over their data once, or twice to solve such systems.
 
 mod domain;
 mod fields;

@@ -66,8 +66,8 @@ pub(crate) fn tiling<const D: usize>(grid: Grid<D>, ranks: usize, rng: &mut Rng)
     bricks
 }
 
-/// A brick per rank that divide an axis alike, in uneven intervals of 2 points or more. None if there
-/// are too few points.
+/// Bricks that divide an axis alike, in uneven intervals of 2 points or more. None if there are too
+/// few points.
 pub(crate) fn divided<const D: usize>(
     grid: Grid<D>,
     axis: usize,

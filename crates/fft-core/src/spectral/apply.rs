@@ -12,13 +12,13 @@ use crate::base::{Error, Precision, Real};
 use crate::geometry::MAX_AXES;
 
 impl Modes {
-    /// Applies an operator to an array, and writes the result to another. Collective if ranks divide
-    /// the axis of systems, and then `mine` is an earlier error of this rank.
+    /// Applies an operator to an array, and writes the result to another. Collective if ranks
+    /// divide the axis of systems, and then `mine` is an earlier error of this rank.
     ///
     /// # Errors
-    /// The errors of [`Modes::components`]; [`Error::Argument`] for arrays that are not aligned; the
-    /// earlier error. If collective, the errors of any rank, and [`Error::Disagreement`] about the
-    /// operator.
+    /// The earlier error; the errors of [`Modes::components`]; [`Error::Argument`] for arrays that
+    /// are not aligned. If collective, the errors of any rank, and [`Error::Disagreement`] about
+    /// the operator.
     pub fn apply(
         &self,
         operator: Operator,

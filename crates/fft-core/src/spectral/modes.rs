@@ -138,8 +138,8 @@ impl Modes {
         Ok(Self { spectrum, rank, axes, dimensions, systems: None, divided: None })
     }
 
-    /// The same, with what ranks need to solve systems along an axis that they divide. Operators are
-    /// then collective.
+    /// The same, with what ranks need to solve systems along an axis that they divide. Operators
+    /// are then collective.
     pub fn with_divided_axis(self, divided: Arc<Mutex<DividedAxis>>) -> Self {
         Self { divided: Some(divided), ..self }
     }

@@ -264,7 +264,7 @@ impl<T: Real, A: Arrays<T>, const W: usize> Run<'_, '_, T, A, W> {
     /// Does the pass in a set of lanes.
     #[inline(always)]
     fn set(&mut self, lanes: &Lanes) {
-        let &Systems { ref scheme, ref range, .. } = self.systems;
+        let Systems { scheme, range, .. } = self.systems;
         let n = range.len();
         let (weights, periodic) = (&scheme.weights[range.clone()], self.systems.are_periodic());
         let rows = SchemeRows { scheme, first: range.start, shift: lanes.shift };

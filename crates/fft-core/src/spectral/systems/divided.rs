@@ -129,13 +129,8 @@ impl DividedAxis {
         let Some(intervals) = layout.intervals(axis) else { return Ok(None) };
         let (brick, parts) = (layout.brick(comm.rank()), intervals.len());
         let part = intervals.partition_point(|interval| interval.start < brick.lo[axis]);
-        let order = PerAxis::from_fn(kinds.len(), |place| match place {
-            0 => axis,
-            _ => {
-                let others = layout.order().into_iter().filter(|other| *other != axis);
-                others.clone().nth(place - 1).unwrap_or(axis)
-            }
-        });
+        let mut order = layout.order();
+        order.sort_by_key(|other| *other != axis);
         let mut modes = brick;
         (modes.lo[axis], modes.hi[axis]) = (0, 1);
         let places = Places { axis, order, modes };

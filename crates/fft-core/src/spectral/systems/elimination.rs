@@ -197,7 +197,7 @@ impl<const W: usize> EndRows<W> {
         let mut coupling = [first.upper, next.lower];
         let mut c = next.upper;
         for j in 2..values.len() {
-            // Row j - 1, with the first point as its lower neighbour, leaves the first row and row j.
+            // Row j - 1, whose lower neighbour is the first point, leaves its two neighbours' rows.
             let Row { excess: own, lower: a, upper } = rows.row(j);
             let mut shares = [[0.0; LANES]; 2];
             for lane in 0..LANES {
