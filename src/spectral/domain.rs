@@ -53,8 +53,9 @@ impl Domain {
     }
 
     /// The same, for ranks that divide the axis of tridiagonal systems.
-    pub(crate) fn with_divided_axis(self, divided: Arc<Mutex<DividedAxis>>) -> Self {
-        Self { modes: self.modes.with_divided_axis(divided), ..self }
+    pub(crate) fn with_divided_axis(mut self, divided: Arc<Mutex<DividedAxis>>) -> Self {
+        self.modes = self.modes.with_divided_axis(divided);
+        self
     }
 
     /// The same, for arrays on a device.
