@@ -9,6 +9,9 @@ use crate::problem::Exchange;
 
 /// Bytes of a number in the rows of reduced systems.
 const NUMBER: f64 = 8.0;
+/// Passes over memory in the time that the second elimination takes, which reads rows that are far
+/// apart: `benches/records/2026-12-01-zen5-reduced.txt`.
+const PASSES: f64 = 2.0;
 
 impl Costs<'_> {
     /// Half of the time that a solve takes longer than along whole lines: a second elimination, and
@@ -42,8 +45,8 @@ impl Costs<'_> {
         };
         let width = if search.problem.complex_spectrum() { 2.0 } else { 1.0 };
         let exchanges = exchange(2.0 * width + 4.0) + exchange(2.0 * width);
-        let elimination =
-            model.pass(layout.most_points() as f64 * search.element(state.done.0) as f64);
+        let bytes = layout.most_points() as f64 * search.element(state.done.0) as f64;
+        let elimination = PASSES * model.pass(bytes);
         let batch = search.problem.batch as f64;
         0.5 * (model.agreement() + batch * exchanges + elimination)
     }
