@@ -10,7 +10,7 @@ use crate::problem::Exchange;
 /// Bytes of a number in the rows of reduced systems.
 const NUMBER: f64 = 8.0;
 /// Passes over memory in the time that the second elimination takes, which reads rows that are far
-/// apart: `benches/records/2026-12-01-zen5-reduced.txt`.
+/// apart: `benches/records/2026-12-01-xeon-reduced.txt`.
 const PASSES: f64 = 2.0;
 
 impl Costs<'_> {
