@@ -96,24 +96,23 @@ impl<'a, const W: usize> Room<'a, W> {
         let (mut ratio, mut before, mut q) = ([0.0; LANES], [[0.0; LANES]; W], [0.0; LANES]);
         for j in range.clone() {
             let Row { excess, lower: mut a, upper: mut c } = rows.row(j);
-            let mut out = [0.0; LANES];
+            let (mut f, mut inverse) = (excess, [0.0; LANES]);
             if j == range.start {
                 if HELD {
-                    out = a;
+                    (0..LANES).for_each(|lane| f[lane] += a[lane]);
                 }
                 a = [0.0; LANES];
             }
             if j + 1 == range.end {
                 if HELD {
-                    (0..LANES).for_each(|lane| out[lane] += c[lane]);
+                    (0..LANES).for_each(|lane| f[lane] += c[lane]);
                 }
                 c = [0.0; LANES];
             }
-            let mut inverse = [0.0; LANES];
             for lane in 0..LANES {
-                let f = excess[lane] + out[lane] + a[lane] * ratio[lane];
-                inverse[lane] = reciprocal(f + c[lane]);
-                ratio[lane] = f * inverse[lane];
+                f[lane] += a[lane] * ratio[lane];
+                inverse[lane] = reciprocal(f[lane] + c[lane]);
+                ratio[lane] = f[lane] * inverse[lane];
                 upper[j][lane] = c[lane] * inverse[lane];
             }
             for part in 0..W {
