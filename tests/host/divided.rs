@@ -5,7 +5,7 @@ use std::sync::Arc;
 use fft_core::Real;
 use proptest::prelude::*;
 use proptest::sample::select;
-use thriffty::planning::{DynGrid, Layout, Layouts, Precision, Problem, ProcGrid, Recipe};
+use thriffty::planning::{Access, DynGrid, Layout, Layouts, Precision, Problem, ProcGrid, Recipe};
 use thriffty::spectral::{Domain, Operator, Scheme, Tridiagonal};
 use thriffty::{Brick, C2c, Comm, Ends, Error, Grid, Kind, Plan, R2c, R2r};
 
@@ -236,6 +236,21 @@ fn the_model_chooses_between_reduced_systems_and_whole_lines() {
         assert!(text.contains(step), "{text}");
         assert_eq!(text.matches("exchange").count(), usize::from(!reduced), "{text}");
     }
+}
+
+#[test]
+fn devices_keep_lines_whole() {
+    let kinds = [Kind::Tridiagonal, Kind::C2C];
+    let slabs = Layout::even(DynGrid::new([12, 4]).unwrap(), ProcGrid::new([3, 1]), 3);
+    let mut problem =
+        Problem::new(kinds, true, Precision::F64, slabs.clone(), slabs.clone()).unwrap();
+    Recipe::new(problem.clone()).unwrap();
+    problem.options.access = Access::Contiguous;
+    let error = Recipe::new(problem.clone()).unwrap_err().to_string();
+    assert!(error.contains("as transposed_output leaves them on devices"), "{error}");
+    let transposed = Recipe::transposed_layouts(&problem, Layouts::Any, [false, true]);
+    [_, problem.output] = transposed.unwrap();
+    assert!(Recipe::new(problem).unwrap().to_string().contains("(tridiagonal x)"));
 }
 
 /// Layouts whose ranks do not divide the axis alike have no reduced systems.
