@@ -1033,7 +1033,8 @@ int32_t thriffty_default_threads(void);
 
 /**
  * Applies an operator to each mode of this rank's spectral data, on a box with these `lengths`,
- * one for each axis. Not collective.
+ * one for each axis. Not collective, except if ranks divide the axis of kind "tridiagonal" of the
+ * spectrum: then all ranks apply the same operators, and an error of one is an error of all.
  *
  * `operator` is `THRIFFTY_OPERATOR_GRADIENT` or another. `parameter` is the axis of a derivative,
  * from 0 on, the shift of Helmholtz's equation, the standard deviation of a Gaussian or the

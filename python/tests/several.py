@@ -258,6 +258,31 @@ def check_operator_of_a_wrong_array(world):
         plan.inverse(x)
 
 
+def check_divided_systems(world):
+    n = 2 * world.size + 1
+    rows = slice(2 * world.rank, n if world.rank == world.last else 2 * world.rank + 2)
+    bricks = dict(input=(rows, slice(0, 6)), output=(rows, slice(0, 6)))
+    whole = np.random.default_rng(0).standard_normal((n, 6))
+
+    def solve(plan, rho, operator="poisson"):
+        plan.set_schemes("staggered2")
+        plan.set_stretched("dirichlet", np.arange(n + 1.0) ** 1.5)
+        return plan.inverse(plan.apply(operator, plan.forward(rho), lengths=6))
+
+    kinds = dict(dtype=float, kinds=("tridiagonal", "neumann"))
+    with thriffty.Plan(whole.shape, **kinds) as alone:
+        expected = solve(alone, whole)
+    with thriffty.Plan(whole.shape, **kinds, **bricks, comm=world.comm) as plan:
+        rho = whole[rows].copy()
+        assert world.all_true(np.allclose(solve(plan, rho), expected[rows], atol=1e-12))
+        # Python refuses the first on one rank, the library the second.
+        for wrong, text in [("grad", "grad"), ("gradient", "kind of axis 1")]:
+            mine = wrong if world.rank == world.last else "poisson"
+            world.same_error(lambda mine=mine: solve(plan, rho, mine), text)
+            world.told(lambda: plan.forward(rho), text)
+        assert world.all_true(np.allclose(solve(plan, rho), expected[rows], atol=1e-12))
+
+
 def check_ghost_points(world):
     whole = np.arange(10.0 * world.size).reshape(2 * world.size, 5)
     rows = slice(2 * world.rank, 2 * world.rank + 2)
@@ -280,5 +305,6 @@ CHECKS = [
     check_errors,
     check_operators,
     check_operator_of_a_wrong_array,
+    check_divided_systems,
     check_ghost_points,
 ]

@@ -45,7 +45,8 @@ class Spectra(Described):
     """Operators that a plan applies to spectra. Unless noted, none is collective.
 
     A call that fails on one of several ranks raises an error there, and the next transform raises
-    the same error on all ranks.
+    the same error on all ranks. If ranks divide the axis of kind tridiagonal of the spectrum,
+    :meth:`apply` is collective, and raises the error on all ranks at once.
     """
 
     _ranks: Ranks | Group | None
@@ -54,6 +55,14 @@ class Spectra(Described):
 
     def empty_output(self) -> Any:
         raise NotImplementedError
+
+    def refuse(self, error: Exception) -> None:
+        raise NotImplementedError
+
+    def _divides_systems(self) -> bool:
+        """Whether ranks divide the axis of tridiagonal systems, and wait in each operator."""
+        axes = zip(self._kinds, self._slices[1], self._global_shapes[1], strict=True)
+        return any(kind == "tridiagonal" and axis.stop - axis.start < n for kind, axis, n in axes)
 
     def apply(
         self,
@@ -116,6 +125,8 @@ class Spectra(Described):
             self._writable(written)
             box = doubles(self._per_axis("lengths", lengths))
         except Exception as error:
+            if self._divides_systems():
+                self.refuse(error)
             self._tell_others(error)
             raise
         both = (read.address, read.bytes, written.address, written.bytes)

@@ -58,12 +58,11 @@ class Plan(Spectra, _library.Uncopied):
     ----------------
     kinds : str or sequence of str, optional
         The transform along each axis: c2c, r2c, dct1 to dct4, dst1 to dst4, tridiagonal, for
-        systems that operators solve along whole lines of spectral data, or none. By default c2c
-        for complex data, for real data with a complex spectrum r2c along the last axis and c2c
-        along the others, and otherwise dct2. Boundary conditions stand for the transform that
-        fulfils them: periodic; neumann, dirichlet, neumann-dirichlet or dirichlet-neumann, where
-        points are at cells, or with @faces behind. The last of several c2c axes of real data is
-        r2c.
+        systems that operators solve along lines of spectral data, or none. By default c2c for
+        complex data, for real data with a complex spectrum r2c along the last axis and c2c along
+        the others, and otherwise dct2. Boundary conditions stand for the transform that fulfils
+        them: periodic; neumann, dirichlet, neumann-dirichlet or dirichlet-neumann, where points
+        are at cells, or with @faces behind. The last of several c2c axes of real data is r2c.
     input_order : "C", "F" or sequence of int, optional
         The order of the axes of physical data in memory, slowest first. By default the last axis
         is contiguous.

@@ -32,9 +32,10 @@ mod field_copy;
 #[cfg(feature = "cuda")]
 mod on_device;
 
-use fft_core::{Comm, Error, Exchange, agree, assert_same};
+use fft_core::{Comm, Error};
 
 pub use bound_copy::BoundCopy;
+pub use fft_comm::{bind_copy as bind, bind_copy_by as bind_by};
 pub use fft_core::{
     ArrayRole, CopyMessage, CopyPart, CopyPlan, Ghosts, GridData, OwnCopy, ParallelCopy, Subarray,
 };
@@ -68,29 +69,4 @@ pub fn halo(
     arrays: &[Subarray],
 ) -> Result<ParallelCopy, Error> {
     bind(comm, CopyPlan::halo(comm, data, ghosts, arrays)?)
-}
-
-/// Binds a plan to the host. Collective, over the same ranks.
-///
-/// # Errors
-/// The errors of [`ParallelCopy::new`].
-pub fn bind(comm: &dyn Comm, plan: CopyPlan) -> Result<ParallelCopy, Error> {
-    bind_by(comm, usual_exchange(comm), plan)
-}
-
-/// Messages between pairs, if the communicator has them.
-fn usual_exchange(comm: &dyn Comm) -> Exchange {
-    if comm.has_messages() { Exchange::P2p } else { Exchange::Alltoallv }
-}
-
-/// As [`bind`], with messages sent by an exchange. Collective.
-///
-/// # Errors
-/// The errors of [`ParallelCopy::new`]; [`Error::Argument`] for an exchange that does not exist;
-/// [`Error::Disagreement`] when ranks name different ones.
-pub fn bind_by(comm: &dyn Comm, exchange: Exchange, plan: CopyPlan) -> Result<ParallelCopy, Error> {
-    assert_same(comm, &[("exchange of a copy", exchange.to_string())])?;
-    let own = agree(comm, comm.dup())?;
-    let exchange = agree(comm, fft_comm::exchanger(exchange, own.as_ref()))?;
-    ParallelCopy::new(own, exchange, plan)
 }

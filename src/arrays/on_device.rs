@@ -1,6 +1,6 @@
 //! Copies between arrays on the devices of ranks.
 
-use fft_comm::exchanger;
+use fft_comm::{exchanger, usual_exchange};
 use fft_core::{Comm, CopyPlan, Error, agree};
 use fft_gpu::DeviceCopy;
 
@@ -20,6 +20,6 @@ pub fn bind_on_device(
 ) -> Result<DeviceCopy, Error> {
     let DeviceQueue { gpu, stream, transport } = device.into().settle(comm, Ok(()))?;
     let own = agree(comm, comm.dup())?;
-    let exchange = agree(comm, exchanger(super::usual_exchange(comm), own.as_ref()))?;
+    let exchange = agree(comm, exchanger(usual_exchange(comm), own.as_ref()))?;
     DeviceCopy::new((&gpu, &stream, transport), own, exchange, plan)
 }

@@ -26,8 +26,8 @@ macro_rules! options_table {
             /// ```
             Options {
                 /// The transform along each axis: c2c, r2c, dct1 to dct4, dst1 to dst4,
-                /// tridiagonal, for systems that operators solve along whole lines of spectral
-                /// data, or none. By default c2c for complex data, for real data with a complex
+                /// tridiagonal, for systems that operators solve along lines of spectral data, or
+                /// none. By default c2c for complex data, for real data with a complex
                 /// spectrum r2c along the last axis and c2c along the others, and otherwise dct2.
                 /// Boundary conditions
                 /// stand for the transform that fulfils them: periodic; neumann, dirichlet,

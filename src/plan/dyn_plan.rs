@@ -3,11 +3,12 @@
 use std::fmt;
 use std::ops::Deref;
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 
-use fft_comm::checksum;
+use fft_comm::{bind_copy, checksum};
 use fft_core::{
-    Comm, Direction, Error, Exchange, Precision, Problem, Recipe, Spectrum, Timings, WireError,
-    agree, assert_same, on_all_ranks,
+    Comm, Direction, DividedAxis, Error, Exchange, Precision, Problem, Recipe, Spectrum, Timings,
+    WireError, agree, assert_same, on_all_ranks,
 };
 #[cfg(feature = "cuda")]
 use fft_gpu::DeviceMemory;
@@ -34,6 +35,7 @@ pub struct DynPlan {
     /// The key of the problem in wisdom, if the recipe was chosen.
     key: Option<String>,
     arrays: RankArrays,
+    divided_axis: Option<Arc<Mutex<DividedAxis>>>,
     pub(super) tracer: Option<Tracer>,
 }
 
@@ -71,17 +73,19 @@ impl DynPlan {
         let mut bound = bind(&recipe)?;
         attach_profiler(bound.as_mut());
         let arrays = RankArrays::new(recipe.problem().clone(), comm.rank());
-        Ok(Self { bound, recipe, report, key, arrays, tracer: None })
+        let divided_axis = divided_axis(comm, arrays.problem())?;
+        Ok(Self { bound, recipe, report, key, arrays, divided_axis, tracer: None })
     }
 
-    /// The plan of a process whose threads have plans of their own.
+    /// The plan of a process whose threads have plans of their own. Collective.
     pub(crate) fn of_team(
         bound: Box<dyn Bound>,
         recipe: Recipe,
         report: Report,
         arrays: RankArrays,
-    ) -> Self {
-        Self { bound, recipe, report, key: None, arrays, tracer: None }
+    ) -> Result<Self, Error> {
+        let divided_axis = divided_axis(bound.executor().comm(), arrays.problem())?;
+        Ok(Self { bound, recipe, report, key: None, arrays, divided_axis, tracer: None })
     }
 
     /// Threads of this process that transform; they are the ranks of the recipe.
@@ -125,6 +129,11 @@ impl DynPlan {
         self.domain_of(lengths.as_ref(), true)
     }
 
+    /// Whether ranks divide the axis of tridiagonal systems, so that operators are collective.
+    pub fn divides_systems(&self) -> bool {
+        self.divided_axis.is_some()
+    }
+
     fn domain_of(&self, lengths: &[f64], reversed: bool) -> Result<Domain, Error> {
         let spectrum = Spectrum::of(self.problem());
         let domain = Domain::new(spectrum, self.comm().rank(), lengths, reversed)?;
@@ -132,7 +141,10 @@ impl DynPlan {
         if let Some(on_device) = self.bound.on_device() {
             return domain.on(&on_device.queue.gpu, &on_device.queue.stream);
         }
-        Ok(domain)
+        Ok(match &self.divided_axis {
+            Some(divided) => domain.with_divided_axis(divided.clone()),
+            None => domain,
+        })
     }
 
     /// Saves the measurements for [`Tuning::Wisdom`](crate::Tuning::Wisdom). Collective.
@@ -455,4 +467,13 @@ pub(super) fn types_of(problem: &Problem) -> (DynTransform, Precision) {
         (false, false) => DynTransform::R2r,
     };
     (transform, problem.precision)
+}
+
+/// What operators need of other ranks if they divide the axis of tridiagonal systems. Collective.
+fn divided_axis(
+    comm: &dyn Comm,
+    problem: &Problem,
+) -> Result<Option<Arc<Mutex<DividedAxis>>>, Error> {
+    let divided = DividedAxis::new(comm, &Spectrum::of(problem), &|plan| bind_copy(comm, plan))?;
+    Ok(divided.map(|divided| Arc::new(Mutex::new(divided))))
 }

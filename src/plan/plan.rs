@@ -126,7 +126,8 @@ impl<K: Transform, const D: usize, L: Location> Plan<K, D, L> {
         self.plan.output_brick().typed()
     }
 
-    /// The domain under this plan's spectrum, a box with these lengths. Not collective.
+    /// The domain under this plan's spectrum, a box with these lengths. Not collective, but if
+    /// ranks divide the axis of tridiagonal systems, its operators [are](Domain).
     ///
     /// # Errors
     /// As [`DynPlan::domain`].

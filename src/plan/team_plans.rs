@@ -96,7 +96,7 @@ type Part<'a> = Mutex<(&'a [u8], &'a mut [u8])>;
 /// processes if a process finds an error before its threads start.
 pub(super) fn plan(draft: &DynDraft<'_>, options: Options) -> Result<DynPlan, Error> {
     let (team, recipe, report, arrays) = plans(draft, options)?;
-    Ok(DynPlan::of_team(Box::new(team), recipe, report, arrays))
+    DynPlan::of_team(Box::new(team), recipe, report, arrays)
 }
 
 /// The plans of a process's threads, the recipe and report of the first, and the process's arrays.

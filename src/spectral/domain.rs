@@ -1,8 +1,9 @@
 //! A box with physical lengths under a plan's spectrum.
 
 use std::fmt;
+use std::sync::{Arc, Mutex};
 
-use fft_core::{Error, Modes, Operator, Scheme, Spectrum, Tridiagonal};
+use fft_core::{DividedAxis, Error, Modes, Operator, Scheme, Spectrum, Tridiagonal};
 #[cfg(feature = "cuda")]
 use fft_gpu::{DeviceModes, Gpu, GpuError, cudarc::driver::CudaStream};
 
@@ -11,8 +12,12 @@ use crate::field::DynArray;
 /// A box with physical lengths, and the wavenumbers of this rank's part of a plan's spectrum.
 ///
 /// Made by [`Plan::domain`](crate::Plan::domain). It serves all plans whose spectra have the same
-/// kinds, bricks and order, in the same place, whatever their number of arrays. Its methods are not
-/// collective, and allocate nothing.
+/// kinds, bricks and order, in the same place, whatever their number of arrays. Its methods
+/// allocate nothing.
+///
+/// A domain is not collective, with one exception: if ranks divide the axis of kind
+/// [`Tridiagonal`](crate::Kind::Tridiagonal), all ranks apply the same operators in the same order,
+/// and an error of one is an error of all.
 pub struct Domain {
     modes: Modes,
     #[cfg(feature = "cuda")]
@@ -24,7 +29,7 @@ pub struct Domain {
 struct OnDevice {
     gpu: Gpu,
     modes: DeviceModes,
-    stream: std::sync::Arc<CudaStream>,
+    stream: Arc<CudaStream>,
 }
 
 impl Domain {
@@ -47,13 +52,15 @@ impl Domain {
         })
     }
 
+    /// The same, for ranks that divide the axis of tridiagonal systems.
+    pub(crate) fn with_divided_axis(mut self, divided: Arc<Mutex<DividedAxis>>) -> Self {
+        self.modes = self.modes.with_divided_axis(divided);
+        self
+    }
+
     /// The same, for arrays on a device.
     #[cfg(feature = "cuda")]
-    pub(crate) fn on(
-        mut self,
-        gpu: &Gpu,
-        stream: &std::sync::Arc<CudaStream>,
-    ) -> Result<Self, Error> {
+    pub(crate) fn on(mut self, gpu: &Gpu, stream: &Arc<CudaStream>) -> Result<Self, Error> {
         let modes = DeviceModes::new(gpu, stream, &self.modes).map_err(|why| self.failed(why))?;
         self.device = Some(OnDevice { gpu: gpu.clone(), modes, stream: stream.clone() });
         Ok(self)
@@ -101,6 +108,10 @@ impl Domain {
     /// [`Operator::Poisson`] and [`Operator::Helmholtz`], which solve a system for each mode of the
     /// other axes. Its length is not used. Memory is reserved here: for a few lines on a host, on a
     /// device for up to three lines of double precision for each thread that it runs at once.
+    ///
+    /// On hosts ranks may divide the axis. Each then eliminates its own points, and the ranks with
+    /// the same modes solve a reduced system of two rows for each of them: operators are
+    /// [collective](Domain).
     ///
     /// If no end fixes the mean of the solution, it is 0, and the mean of the right-hand side is
     /// ignored. Both are taken over the axis and weighted so that fluxes cancel, for example by the
@@ -198,14 +209,20 @@ impl Domain {
     /// [`DynPlan`](crate::planning::DynPlan) has them, and writes the result to another. A batch of
     /// several operands makes as many results.
     ///
+    /// `mine` is an earlier error of this rank. If this is [collective](Domain), other ranks wait
+    /// for it.
+    ///
     /// # Errors
-    /// [`Error::Length`] for arrays that do not have the lengths of the operator's components;
-    /// [`Error::Argument`] for axes without derivatives, parameters that are not finite or, as
-    /// [`Operator`] says, negative, and arrays that are elsewhere or not aligned;
-    /// [`Error::Transport`] when a driver fails.
+    /// The earlier error; [`Error::Length`] for arrays that do not have the lengths of the
+    /// operator's components; [`Error::Argument`] for axes without derivatives, parameters that are
+    /// not finite or, as [`Operator`] says, negative, and arrays that are elsewhere or not aligned;
+    /// [`Error::Transport`] when a driver fails. If collective, the errors of all ranks,
+    /// [`Error::Disagreement`] about the operator, and [`Error::OnRank`] when an exchange fails;
+    /// the output is then undefined.
     pub fn apply_arrays(
         &self,
         operator: Operator,
+        mine: Result<(), Error>,
         (input, from): (&DynArray, usize),
         (output, to): (&mut DynArray, usize),
     ) -> Result<(), Error> {
@@ -213,15 +230,20 @@ impl Domain {
         if let (Some(device), Some(input), Some(output)) =
             (&self.device, input.device(), output.device_mut())
         {
+            mine?;
             return input.with(&device.stream, from, |input| {
                 output.with_mut(&device.stream, to, |output| {
                     self.apply_on_device(operator, Some(input), output)
                 })
             });
         }
-        self.check_place(input, from)?;
-        self.check_place(output, to)?;
-        self.modes.apply(operator, &input.bytes()[..from], &mut output.bytes_mut()[..to])
+        match mine.and(self.check_place(input, from)).and(self.check_place(output, to)) {
+            Ok(()) => {
+                let (input, output) = (&input.bytes()[..from], &mut output.bytes_mut()[..to]);
+                self.modes.apply(operator, Ok(()), input, output)
+            }
+            wrong => self.modes.apply(operator, wrong, &[], &mut []),
+        }
     }
 
     /// Applies an operator with as many components before as after within the first bytes of an
@@ -232,16 +254,20 @@ impl Domain {
     pub fn apply_array_in_place(
         &self,
         operator: Operator,
+        mine: Result<(), Error>,
         (data, bytes): (&mut DynArray, usize),
     ) -> Result<(), Error> {
         #[cfg(feature = "cuda")]
         if let (Some(device), Some(data)) = (&self.device, data.device_mut()) {
+            mine?;
             return data.with_mut(&device.stream, bytes, |data| {
                 self.apply_on_device(operator, None, data)
             });
         }
-        self.check_place(data, bytes)?;
-        self.modes.apply_in_place(operator, &mut data.bytes_mut()[..bytes])
+        match mine.and(self.check_place(data, bytes)) {
+            Ok(()) => self.modes.apply_in_place(operator, Ok(()), &mut data.bytes_mut()[..bytes]),
+            wrong => self.modes.apply_in_place(operator, wrong, &mut []),
+        }
     }
 
     /// Multiplies the first bytes of an array by a kernel of one component, or by its conjugate.
@@ -280,8 +306,8 @@ impl Domain {
         output: &mut [u8],
     ) -> Result<(), Error> {
         match input {
-            Some(input) => self.modes.apply(operator, input, output),
-            None => self.modes.apply_in_place(operator, output),
+            Some(input) => self.modes.apply(operator, Ok(()), input, output),
+            None => self.modes.apply_in_place(operator, Ok(()), output),
         }
     }
 

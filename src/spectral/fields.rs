@@ -10,20 +10,19 @@ impl Domain {
     /// serves, and have as many arrays as the operator has components, or a multiple of that.
     ///
     /// If something does not fit, for example if an axis has no derivatives, the result holds the
-    /// error.
+    /// error. If this is [collective](Domain), the results of all ranks hold it.
     pub fn apply<K: Transform, const D: usize, L: Location>(
         &self,
         operator: Operator,
         from: &Field<Spectral, K, D, L>,
         to: &mut Field<Spectral, K, D, L>,
     ) {
-        let applied = self.fits(from).and(self.fits(to)).and_then(|()| {
-            let (bytes, place) = (bytes(from), bytes(to));
-            let (from, there) = from.dyn_array();
-            let (to, here) = to.dyn_array_mut();
-            there.and(here)?;
-            self.apply_arrays(operator, (from, bytes), (to, place))
-        });
+        let fit = self.fits(from).and(self.fits(to));
+        let (bytes, place) = (bytes(from), bytes(to));
+        let (from, there) = from.dyn_array();
+        let (array, here) = to.dyn_array_mut();
+        let mine = fit.and(there).and(here);
+        let applied = self.apply_arrays(operator, mine, (from, bytes), (array, place));
         to.record_error(applied);
     }
 
@@ -34,12 +33,9 @@ impl Domain {
         operator: Operator,
         field: &mut Field<Spectral, K, D, L>,
     ) {
-        let applied = self.fits(field).and_then(|()| {
-            let bytes = bytes(field);
-            let (array, here) = field.dyn_array_mut();
-            here?;
-            self.apply_array_in_place(operator, (array, bytes))
-        });
+        let (fit, bytes) = (self.fits(field), bytes(field));
+        let (array, here) = field.dyn_array_mut();
+        let applied = self.apply_array_in_place(operator, fit.and(here), (array, bytes));
         field.record_error(applied);
     }
 

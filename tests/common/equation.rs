@@ -2,10 +2,10 @@
 
 use thriffty::planning::{Location, Transform};
 use thriffty::spectral::{Operator, Scheme, Tridiagonal};
-use thriffty::{Draft, Ends, Error, Field, Physical, Plan};
+use thriffty::{Comm, Draft, Ends, Error, Field, Physical, Plan, ThreadComm};
 
 use super::stencils::{length, rows, second};
-use super::tiling::Rng;
+use super::tiling::{Rng, divided};
 
 /// The values of a rank's field, with their places.
 pub(crate) type Values = Vec<([usize; 3], f64)>;
@@ -43,6 +43,8 @@ pub(crate) struct Equation {
     ends: [Ends; 3],
     schemes: [Scheme; 3],
     tridiagonal: Option<(usize, Tridiagonal)>,
+    /// The seed of bricks that divide the axis of the coefficients.
+    dividing: Option<u64>,
 }
 
 impl Equation {
@@ -70,7 +72,27 @@ impl Equation {
             (axis, Tridiagonal::second_derivative(&faces, ends[axis]).unwrap())
         });
         let shift = if rng.below(2) == 0 { 0.0 } else { 0.3 };
-        Self { shift, shape, ends, schemes, tridiagonal }
+        Self { shift, shape, ends, schemes, tridiagonal, dividing: None }
+    }
+
+    /// The same, for ranks that divide the axis of the coefficients, if there are enough points.
+    pub(crate) fn dividing(self, seed: u64) -> Self {
+        Self { dividing: Some(seed), ..self }
+    }
+
+    /// The draft with the bricks and the order of the spectrum.
+    fn placed<'a, K: Transform>(
+        &self,
+        draft: Draft<'a, K, 3>,
+        comm: &ThreadComm,
+    ) -> Draft<'a, K, 3> {
+        if let (Some(seed), Some((axis, _))) = (self.dividing, &self.tridiagonal) {
+            let mut rng = Rng(seed);
+            if let Some(bricks) = divided(draft.spectral_grid(), *axis, comm.size(), &mut rng) {
+                return draft.output_brick(bricks[comm.rank()]).output_order(rng.order());
+            }
+        }
+        draft.transposed_output(true)
     }
 
     /// The ends that plans are made with.
@@ -101,11 +123,11 @@ impl Equation {
         let parts = thriffty::threads(ranks, |comm| match self.asked().contains(&Ends::Periodic) {
             true => {
                 let draft = thriffty::r2c(&comm, self.shape).ends(self.asked());
-                plans.apply(draft.transposed_output(true), self, (operator, data))
+                plans.apply(self.placed(draft, &comm), self, (operator, data))
             }
             false => {
                 let draft = thriffty::r2r(&comm, self.shape, self.asked().map(Ends::kind));
-                plans.apply(draft.transposed_output(true), self, (operator, data))
+                plans.apply(self.placed(draft, &comm), self, (operator, data))
             }
         });
         let mut made = vec![0.0; data.len()];

@@ -115,7 +115,7 @@ fn may(operator: Operator, kinds: &[Kind]) -> bool {
 }
 
 /// A field of random modes, and the whole arrays that it is a part of.
-fn field<K: Make, const D: usize>(
+pub(crate) fn field<K: Make, const D: usize>(
     plan: &Plan<K, D>,
     shape: [usize; D],
     seed: u64,

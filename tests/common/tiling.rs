@@ -66,6 +66,38 @@ pub(crate) fn tiling<const D: usize>(grid: Grid<D>, ranks: usize, rng: &mut Rng)
     bricks
 }
 
+/// Bricks that divide an axis alike, in uneven intervals of 2 points or more. None if there are too
+/// few points.
+pub(crate) fn divided<const D: usize>(
+    grid: Grid<D>,
+    axis: usize,
+    ranks: usize,
+    rng: &mut Rng,
+) -> Option<Vec<Brick<D>>> {
+    let n = grid.whole().len(axis);
+    let mut others = grid.whole();
+    others.hi[axis] = 1;
+    let fits = |parts: &usize| {
+        ranks.is_multiple_of(*parts) && 2 * parts <= n && ranks / parts <= others.points()
+    };
+    let counts: Vec<_> = (2..=ranks).filter(fits).collect();
+    let parts = *counts.get(rng.below(counts.len().max(1)))?;
+    let mut lens = vec![2; parts];
+    (2 * parts..n).for_each(|_| lens[rng.below(parts)] += 1);
+    let mut pieces = Vec::new();
+    split(others, ranks / parts, rng, &mut pieces);
+    let (mut bricks, mut first) = (Vec::new(), 0);
+    for len in lens {
+        for mut brick in pieces.clone() {
+            (brick.lo[axis], brick.hi[axis]) = (first, first + len);
+            bricks.push(brick);
+        }
+        first += len;
+    }
+    rng.shuffle(&mut bricks);
+    Some(bricks)
+}
+
 /// Cuts a brick into `pieces` pieces, each of at least one point.
 fn split<const D: usize>(brick: Brick<D>, pieces: usize, rng: &mut Rng, found: &mut Vec<Brick<D>>) {
     if pieces == 1 {

@@ -13,6 +13,7 @@ mod whole;
 mod alloc;
 mod arrays;
 mod channel;
+mod divided;
 mod dyn_plans;
 mod errors;
 mod fields;

@@ -11,7 +11,7 @@ use crate::common::stencils::CONDITIONS;
 use crate::common::tiling::Rng;
 
 /// As of the Python package.
-fn cases() -> u32 {
+pub(crate) fn cases() -> u32 {
     let asked = std::env::var("THRIFFTY_CASES").ok();
     asked.and_then(|cases| cases.parse().ok()).unwrap_or(60)
 }
@@ -28,10 +28,13 @@ proptest! {
         shape in [1usize..9, 1..9, 1..9],
         ends in [select(&CONDITIONS[..]), select(&CONDITIONS[..]), select(&CONDITIONS[..])],
         stretched in any::<bool>(),
+        divided in any::<bool>(),
         seed in any::<u64>().no_shrink(),
     ) {
         let mut rng = Rng(seed);
-        Equation::new(shape, ends, stretched, &mut rng).check(&OnHost, ranks, &mut rng);
+        let equation = Equation::new(shape, ends, stretched, &mut rng);
+        let equation = if divided { equation.dividing(rng.next()) } else { equation };
+        equation.check(&OnHost, ranks, &mut rng);
     }
 }
 

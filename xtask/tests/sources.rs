@@ -30,7 +30,7 @@ const ORDERS: [(&str, &Order); 3] = [
             ("simulate", &["planner"]),
             ("comm", &["problem"]),
             ("arrays", &["comm"]),
-            ("spectral", &["problem"]),
+            ("spectral", &["arrays"]),
             ("execute", &["comm", "lower"]),
             ("host", &["execute"]),
         ],

@@ -125,6 +125,10 @@ impl Held {
             }?)?;
             self.domain = Some(KnownDomain { lengths: asked, reversed, domain });
         }
+        self.known_domain()
+    }
+
+    fn known_domain(&self) -> Result<&Domain, Error> {
         let missing = || Error::argument("domain", "none", "one");
         self.domain.as_ref().map(|found| &found.domain).ok_or_else(missing)
     }
@@ -193,11 +197,15 @@ impl Held {
         &mut self,
         asked: AskedOperator,
         lengths: impl FnOnce(&mut [f64]) -> Result<(), Error>,
-        input: Option<&[u8]>,
-        output: &mut [u8],
+        arrays: Result<(Option<&[u8]>, &mut [u8]), Error>,
     ) -> Result<(), Error> {
-        let operator = asked.operator(self.axes())?;
-        self.domain(lengths, asked.reversed)?.apply_bytes(operator, input, output)
+        let known = self.domain(lengths, asked.reversed).map(drop);
+        let mine = known.and(asked.operator(self.axes())).and_then(|it| Ok((it, arrays?)));
+        let (operator, (input, output)) = match self.plan().divides_systems() {
+            true => self.agree_with_all(mine)?,
+            false => mine?,
+        };
+        self.known_domain()?.apply_bytes(operator, input, output)
     }
 
     /// As [`Held::apply`], with arrays on the plan's device.

@@ -19,7 +19,9 @@ mod node_memory;
 mod signature;
 mod threads;
 
-pub use exchange::{check_messages, exchanger, exchanger_in};
+pub use exchange::{
+    bind_copy, bind_copy_by, check_messages, exchanger, exchanger_in, usual_exchange,
+};
 pub use signature::{Signature, broadcast, broadcast_line, checksum, seal, unseal};
 #[doc(hidden)]
 pub use threads::threads_on;

@@ -74,6 +74,6 @@ pub use redistribute::{
 };
 pub use simulate::{Message, Order, Schedule, SimulatedStep, Simulation, Simulator, Summary};
 pub use spectral::{
-    AxisModes, Modes, Operator, Scheme, Spectrum, SystemTask, Systems, Tridiagonal, Wavenumbers,
-    mode,
+    AxisModes, BindCopy, DividedAxis, Modes, Operator, Scheme, Spectrum, SystemTask, Systems,
+    Tridiagonal, Wavenumbers, mode,
 };

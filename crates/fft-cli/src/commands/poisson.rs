@@ -166,7 +166,7 @@ impl<K: Transform> Solver<K> {
         let transformed = modes.synchronize();
         plan.agree(transformed)?;
         let middle = Instant::now();
-        let applied = domain.apply_array_in_place(operator, (modes, bytes));
+        let applied = domain.apply_array_in_place(operator, Ok(()), (modes, bytes));
         let applied = applied.and_then(|()| modes.synchronize());
         let operator = middle.elapsed().as_secs_f64();
         plan.agree(applied)?;

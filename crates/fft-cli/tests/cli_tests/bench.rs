@@ -329,6 +329,12 @@ fn solvers_of_poissons_equation_tell_their_residual() {
         assert!(found["seconds"]["median"].as_f64() > found["operator"]["min"].as_f64(), "{text}");
         assert!(threads(ranks, &args).ok().contains("residual"));
     }
+    let ends = ["--ends", "tridiagonal,neumann,dirichlet", "--output-grid", "3x1x1", "--json"];
+    let text =
+        threads(3, &[&["bench", "poisson", "8x6x9", "--reps", "1"], &ends[..]].concat()).ok();
+    let found: Value = serde_json::from_str(&text).unwrap();
+    assert!(found["residual"].as_f64().unwrap() < 1e-12, "{text}");
+    assert!(found["recipe"].as_str().unwrap().contains("(reduced x)"), "{text}");
     let refused = threads(1, &["bench", "poisson", "8x8", "--ends", "periodic"]);
     assert!(refused.complaint().contains("1 of 2 axes"));
     let refused = threads(1, &["bench", "poisson", "8x8", "--ends", "periodic,open"]);

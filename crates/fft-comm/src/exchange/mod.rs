@@ -1,6 +1,7 @@
 //! The exchanges, which carry the messages of reshapes.
 
 mod alltoallv;
+mod copies;
 mod hosts;
 mod kway;
 mod messages;
@@ -11,6 +12,7 @@ mod rounds;
 
 use fft_core::{Comm, Error, Exchange, Exchanger, MakeExchanger, Memory, Pattern};
 
+pub use copies::{bind_copy, bind_copy_by, usual_exchange};
 pub(crate) use pairwise::{pairwise, reserve_pairwise};
 
 /// Makes the exchanger that carries the messages of an exchange on a communicator. Collective.

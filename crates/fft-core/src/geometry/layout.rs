@@ -1,6 +1,8 @@
 //! The brick of each rank, and the order of axes in memory.
 
+use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use super::brick::DynBrick;
@@ -226,6 +228,38 @@ impl Layout {
     /// Whether all non-empty bricks have the whole axis, so that transforms along it are local.
     pub fn is_whole(&self, axis: usize) -> bool {
         self.extent().whole[axis]
+    }
+
+    /// The intervals that divide an axis, if ranks hold the same parts of the other axes in each of
+    /// them, and two points or more of this axis.
+    pub fn intervals(&self, axis: usize) -> Option<Vec<Range<usize>>> {
+        let mut of_interval = BTreeMap::<_, Vec<_>>::new();
+        for brick in self.bricks() {
+            if brick.is_empty() || brick.len(axis) < 2 {
+                return None;
+            }
+            let (mut lo, mut hi) = (brick.lo, brick.hi);
+            (lo[axis], hi[axis]) = (0, 0);
+            of_interval.entry((brick.lo[axis], brick.hi[axis])).or_default().push((lo, hi));
+        }
+        of_interval.values_mut().for_each(|parts| parts.sort_unstable());
+        let mut parts = of_interval.values();
+        let first = parts.next();
+        // Bricks tile the grid, so intervals with the same parts tile the axis.
+        let alike = parts.all(|parts| Some(parts) == first);
+        alike.then(|| of_interval.keys().map(|(start, end)| *start..*end).collect())
+    }
+
+    /// The number of [intervals](Layout::intervals) that divide an axis. Of a cut, without listing
+    /// its bricks.
+    pub(crate) fn count_intervals(&self, axis: usize) -> Option<usize> {
+        let Some(cut) = &self.bricks.cut else {
+            return self.intervals(axis).map(|intervals| intervals.len());
+        };
+        let (grid, parts) = (self.grid, cut.parts.shape());
+        let least = |other: usize| if other == axis { 2 } else { 1 };
+        let fits = (0..grid.axes()).all(|other| grid.len(other) >= least(other) * parts[other]);
+        (fits && self.is_spread()).then(|| parts[axis])
     }
 
     /// Points of the largest brick.

@@ -174,6 +174,12 @@ impl<'a> Model<'a> {
         self.machine.barrier.value * self.oversubscription()
     }
 
+    /// An agreement of all ranks.
+    pub(crate) fn agreement(&self) -> f64 {
+        let rounds = (self.hosts as f64).log2().ceil();
+        self.barrier() + rounds * self.machine.far.latency.value
+    }
+
     /// Transfer of this many bytes from every rank to other hosts.
     pub(crate) fn network(&self, bytes: f64) -> f64 {
         let rank = bytes / self.machine.far.bandwidth.value;

@@ -61,8 +61,8 @@ impl Recipe {
             },
         };
         problem.check()?;
-        problem.check_whole_lines()?;
-        let search = Search::new(&problem, Layouts::Any);
+        problem.check_systems()?;
+        let search = Search::new(&problem, Layouts::Any, [false; 2]);
         let path = search.follow(text, words)?;
         let (nodes, steps) = search.recipe(&path);
         let (last, end) = (path[path.len() - 1], &nodes[nodes.len() - 1].layout);

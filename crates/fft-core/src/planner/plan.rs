@@ -29,8 +29,8 @@ impl Recipe {
     /// The errors of [`Recipe::new`]; [`Error::Argument`] if there is none.
     pub fn with_layouts(problem: Problem, layouts: Layouts) -> Result<Self, Error> {
         problem.check()?;
-        problem.check_whole_lines()?;
-        let search = Search::new(&problem, layouts);
+        problem.check_systems()?;
+        let search = Search::new(&problem, layouts, [false; 2]);
         let mut costs = Costs::new(&search);
         let cheapest = search.shortest_path(&mut costs, NetworkWeight::SOME)?;
         let (mut least, mut chosen) = (cheapest.network, Self::from_found(&problem, cheapest));
@@ -65,9 +65,11 @@ impl Recipe {
         anywhere: [bool; 2],
     ) -> Result<[Layout; 2], Error> {
         problem.check()?;
-        let search = Search::new(problem, layouts).anywhere(anywhere);
+        let search = Search::new(problem, layouts, anywhere);
+        let found = search.shortest_path(&mut Costs::new(&search), NetworkWeight::SOME);
+        // Without any layout for systems the given one is as wrong as others.
         let Found { nodes, steps, .. } =
-            search.shortest_path(&mut Costs::new(&search), NetworkWeight::SOME)?;
+            found.map_err(|error| problem.check_systems().err().unwrap_or(error))?;
         let first = usize::from(matches!(steps.first(), Some(Step::Reshape { .. })));
         let layout = |number: usize| nodes[number].layout.uncalled();
         let [input, output] = anywhere;

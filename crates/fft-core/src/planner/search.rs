@@ -8,6 +8,7 @@
 //! transforms of the last axes first, then to the earlier candidate.
 
 mod costs;
+mod reduced;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -117,7 +118,8 @@ pub(crate) struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    pub(crate) fn new(problem: &'a Problem, layouts: Layouts) -> Self {
+    /// A search from the problem's input to its output, or instead of either `anywhere`.
+    pub(crate) fn new(problem: &'a Problem, layouts: Layouts, anywhere: [bool; 2]) -> Self {
         let ranks = problem.input.ranks();
         let policy = problem.policy();
         let hosts = Topology::new(&problem.hosts, ranks);
@@ -134,7 +136,7 @@ impl<'a> Search<'a> {
             all_near: policy.all_near && ranks > 1,
             tiles: tiles(&policy, ranks),
             policy,
-            anywhere: [false; 2],
+            anywhere,
         };
         search.targets = (0..=search.goal).map(|done| search.targets_after(done)).collect();
         search
@@ -149,11 +151,6 @@ impl<'a> Search<'a> {
             leads_on.then_some(Target { candidate, suits_all_ranks })
         };
         (0..self.candidates.all.len()).filter_map(target).collect()
-    }
-
-    /// The same search for a path from any layout, and to any.
-    pub(crate) fn anywhere(self, anywhere: [bool; 2]) -> Self {
-        Self { anywhere, ..self }
     }
 
     pub(crate) fn problem(&self) -> &'a Problem {
@@ -210,14 +207,22 @@ impl<'a> Search<'a> {
                 || self.in_order(self.goal & !done).next() == Some(axis)
         };
         open && in_order()
-            && is_whole(state)
-            && stays()
             && match self.problem.kinds[axis] {
-                Kind::C2C => complex,
                 // Systems belong to modes of all other axes.
-                Kind::Tridiagonal => done | 1 << axis == self.goal,
-                _ => true,
+                Kind::Tridiagonal => done | 1 << axis == self.goal && self.has_systems(axis, state),
+                Kind::C2C => is_whole(state) && stays() && complex,
+                _ => is_whole(state) && stays(),
             }
+    }
+
+    /// Whether systems can be solved if the output is as a state, or as the problem says.
+    fn has_systems(&self, axis: usize, state: State) -> bool {
+        let Some(layout) = self.row_major(state) else { return false };
+        match self.anywhere[1] {
+            true => self.is_end(state) && self.problem.has_systems(layout, axis),
+            false if self.problem.output.is_whole(axis) => layout.is_whole(axis),
+            false => self.layout(state).is_some_and(|layout| layout == self.problem.output),
+        }
     }
 
     /// Whether transforms along these axes are one pass.
@@ -229,12 +234,16 @@ impl<'a> Search<'a> {
     }
 
     fn is_goal(&self, state: State) -> bool {
+        self.is_done(state) && self.is_end(state)
+    }
+
+    /// Whether the output may be as a state.
+    fn is_end(&self, state: State) -> bool {
         let same = || self.layout(state).is_some_and(|layout| layout == self.problem.output);
         let spread = || self.row_major(state).is_some_and(Layout::is_spread);
-        self.is_done(state)
-            && (state.candidate == OUTPUT
-                || state.candidate == INPUT && same()
-                || self.anywhere[1] && spread())
+        state.candidate == OUTPUT
+            || state.candidate == INPUT && same()
+            || self.anywhere[1] && spread()
     }
 
     /// Whether data may begin in any layout, so that the first reshape moves nothing.

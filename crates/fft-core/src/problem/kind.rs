@@ -43,8 +43,8 @@ pub enum Kind {
     Dst3,
     /// Sine transform IV; its own inverse.
     Dst4,
-    /// No transform, but whole lines in the spectrum: the axis of tridiagonal systems, one for each
-    /// mode of the other axes.
+    /// No transform, but whole lines in the spectrum, or lines that ranks divide alike: the axis of
+    /// tridiagonal systems, one for each mode of the other axes.
     Tridiagonal,
 }
 

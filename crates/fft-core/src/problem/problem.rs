@@ -203,16 +203,34 @@ impl Problem {
         self.machine.check()
     }
 
-    /// Checks that the output has whole lines of tridiagonal systems.
-    pub(crate) fn check_whole_lines(&self) -> Result<(), Error> {
-        match self.tridiagonal_axis().filter(|axis| !self.output.is_whole(*axis)) {
+    /// Checks that systems can be solved in the output: along whole lines or, on hosts, along lines
+    /// that ranks divide alike.
+    pub(crate) fn check_systems(&self) -> Result<(), Error> {
+        match self.tridiagonal_axis().filter(|axis| !self.has_systems(&self.output, *axis)) {
             Some(axis) => {
                 let what = format!("spectral data along the tridiagonal axis {axis}");
-                let expected = "whole lines on each rank, as transposed_output leaves them";
+                let expected = if self.may_divide_systems() {
+                    "whole lines on each rank, or intervals of 2 points or more, with the same \
+                     parts of the other axes in each"
+                } else {
+                    "whole lines on each rank, as transposed_output leaves them"
+                };
                 Err(Error::argument(what, &self.output, expected))
             }
             None => Ok(()),
         }
+    }
+
+    /// Whether ranks may divide the lines of systems: devices do not reduce them, and rounding
+    /// depends on the intervals.
+    fn may_divide_systems(&self) -> bool {
+        self.options.access == Access::Cached && !self.options.reproducible
+    }
+
+    /// Whether systems along an axis can be solved in a layout.
+    pub(crate) fn has_systems(&self, layout: &Layout, axis: usize) -> bool {
+        let divides = || self.may_divide_systems() && layout.count_intervals(axis).is_some();
+        layout.is_whole(axis) || divides()
     }
 
     pub(crate) fn check_wires(&self) -> Result<(), Error> {

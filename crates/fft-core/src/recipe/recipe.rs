@@ -62,7 +62,8 @@ pub enum Step {
         exchange: Exchange,
     },
     /// Local transforms along an axis that every rank holds whole. For the kind tridiagonal nothing
-    /// is transformed: the step marks where systems can be solved.
+    /// is transformed: the step marks where systems can be solved. If ranks divide the axis, they
+    /// reduce their systems, and the step prints as `reduced`.
     Fft {
         /// The axis.
         axis: usize,
@@ -184,6 +185,9 @@ impl fmt::Display for Recipe {
                     write!(f, " (exchange {} {exchange} {wire})", to.layout)?;
                 }
                 Step::Fft { axis, kind: Kind::C2C } => write!(f, " (fft {})", axes[axis])?,
+                Step::Fft { axis, kind: Kind::Tridiagonal } if !to.layout.is_whole(axis) => {
+                    write!(f, " (reduced {})", axes[axis])?;
+                }
                 Step::Fft { axis, kind } => write!(f, " ({kind} {})", axes[axis])?,
                 Step::Scale { forward, inverse } => match (forward == 1.0, inverse == 1.0) {
                     (true, _) => write!(f, " (scale inverse)")?,

@@ -12,46 +12,62 @@ use crate::base::{Error, Precision, Real};
 use crate::geometry::MAX_AXES;
 
 impl Modes {
-    /// Applies an operator to an array, and writes the result to another.
+    /// Applies an operator to an array, and writes the result to another. Collective if ranks
+    /// divide the axis of systems, and then `mine` is an earlier error of this rank.
     ///
     /// # Errors
-    /// The errors of [`Modes::components`]; [`Error::Argument`] for arrays that are not aligned.
-    pub fn apply(&self, operator: Operator, input: &[u8], output: &mut [u8]) -> Result<(), Error> {
-        let counts = self.components(operator, [input.len(), output.len()])?;
-        self.check_aligned(input)?;
-        self.check_aligned(output)?;
-        let [from, to] = counts.map(|count| (count * self.component_bytes()).max(1));
+    /// The earlier error; the errors of [`Modes::components`]; [`Error::Argument`] for arrays that
+    /// are not aligned. If collective, the errors of any rank, and [`Error::Disagreement`] about
+    /// the operator.
+    pub fn apply(
+        &self,
+        operator: Operator,
+        mine: Result<(), Error>,
+        input: &[u8],
+        output: &mut [u8],
+    ) -> Result<(), Error> {
+        let checked = mine.and_then(|()| {
+            let counts = self.components(operator, [input.len(), output.len()])?;
+            self.check_aligned(input)?;
+            self.check_aligned(output)?;
+            Ok(counts.map(|count| (count * self.component_bytes()).max(1)))
+        });
+        let [from, to] = self.agree(operator, checked, |[from, _]| input.len() / from)?;
         for (input, output) in input.chunks(from).zip(output.chunks_mut(to)) {
             match self.spectrum().precision {
                 Precision::F32 => {
                     let arrays = Between::<f32>(cast_slice(input), cast_slice_mut(output));
-                    run(self, operator, arrays);
+                    run(self, operator, arrays)?;
                 }
                 Precision::F64 => {
                     let arrays = Between::<f64>(cast_slice(input), cast_slice_mut(output));
-                    run(self, operator, arrays);
+                    run(self, operator, arrays)?;
                 }
             }
         }
         Ok(())
     }
 
-    /// Applies an operator within an array.
+    /// Applies an operator within an array, as [`Modes::apply`].
     ///
     /// # Errors
-    /// The errors of [`Modes::components_in_place`]; [`Error::Argument`] for an array that is not
-    /// aligned.
-    pub fn apply_in_place(&self, operator: Operator, data: &mut [u8]) -> Result<(), Error> {
-        let count = self.components_in_place(operator, data.len())?;
-        self.check_aligned(data)?;
-        for data in data.chunks_mut((count * self.component_bytes()).max(1)) {
+    /// As [`Modes::apply`]; the errors of [`Modes::components_in_place`].
+    pub fn apply_in_place(
+        &self,
+        operator: Operator,
+        mine: Result<(), Error>,
+        data: &mut [u8],
+    ) -> Result<(), Error> {
+        let checked = mine.and_then(|()| {
+            let count = self.components_in_place(operator, data.len())?;
+            self.check_aligned(data)?;
+            Ok((count * self.component_bytes()).max(1))
+        });
+        let bytes = self.agree(operator, checked, |bytes| data.len() / bytes)?;
+        for data in data.chunks_mut(bytes) {
             match self.spectrum().precision {
-                Precision::F32 => {
-                    run(self, operator, Within::<f32>(cast_slice_mut(data)));
-                }
-                Precision::F64 => {
-                    run(self, operator, Within::<f64>(cast_slice_mut(data)));
-                }
+                Precision::F32 => run(self, operator, Within::<f32>(cast_slice_mut(data)))?,
+                Precision::F64 => run(self, operator, Within::<f64>(cast_slice_mut(data)))?,
             }
         }
         Ok(())
@@ -176,10 +192,13 @@ fn rows(modes: &Modes, mut body: impl FnMut(Row)) {
 }
 
 /// Applies an operator to one operand whose lengths were checked.
-fn run<T: Real>(modes: &Modes, operator: Operator, mut arrays: impl Arrays<T>) {
+fn run<T: Real>(
+    modes: &Modes,
+    operator: Operator,
+    mut arrays: impl Arrays<T>,
+) -> Result<(), Error> {
     if let Some((systems, task)) = modes.systems().zip(SystemTask::of(operator)) {
-        systems.run(task, modes.width(), &mut arrays);
-        return;
+        return systems.run(task, modes.width(), &mut arrays);
     }
     match operator {
         Operator::Laplacian => scale(modes, arrays, |square| -square),
@@ -225,6 +244,7 @@ fn run<T: Real>(modes: &Modes, operator: Operator, mut arrays: impl Arrays<T>) {
             }),
         },
     }
+    Ok(())
 }
 
 /// The modes along the contiguous axis.

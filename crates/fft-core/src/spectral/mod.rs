@@ -11,6 +11,6 @@ mod wavenumbers;
 pub use modes::{AxisModes, Modes, Spectrum};
 pub use operator::Operator;
 pub use scheme::Scheme;
-pub use systems::{SystemTask, Systems};
+pub use systems::{BindCopy, DividedAxis, SystemTask, Systems};
 pub use tridiagonal::Tridiagonal;
 pub use wavenumbers::{Wavenumbers, mode};

@@ -1,10 +1,11 @@
 //! The modes of a rank's part of a spectrum, on a box with physical lengths.
 
 use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::operator::Operator;
 use super::scheme::Scheme;
-use super::systems::{SystemTask, Systems};
+use super::systems::{DividedAxis, SystemTask, Systems};
 use super::tridiagonal::Tridiagonal;
 use super::wavenumbers::{is_nyquist, wavenumber};
 use crate::base::{Error, Precision};
@@ -55,6 +56,7 @@ pub struct Modes {
     axes: Vec<AxisModes>,
     dimensions: usize,
     systems: Option<Systems>,
+    divided: Option<Arc<Mutex<DividedAxis>>>,
 }
 
 /// The modes of a brick along one axis of the grid.
@@ -133,7 +135,13 @@ impl Modes {
         let along = |axis: usize| AxisModes::new(&spectrum, rank, axis, exact(axis));
         let axes = order.into_iter().map(along).collect();
         let dimensions = spectrum.kinds.iter().filter(|kind| kind.is_transform()).count();
-        Ok(Self { spectrum, rank, axes, dimensions, systems: None })
+        Ok(Self { spectrum, rank, axes, dimensions, systems: None, divided: None })
+    }
+
+    /// The same, with what ranks need to solve systems along an axis that they divide. Operators
+    /// are then collective.
+    pub fn with_divided_axis(self, divided: Arc<Mutex<DividedAxis>>) -> Self {
+        Self { divided: Some(divided), ..self }
     }
 
     /// The same with the symbols of difference schemes, one for each axis of the grid.
@@ -162,7 +170,7 @@ impl Modes {
     ///
     /// # Errors
     /// [`Error::Argument`] without such an axis, for coefficients of another number of points, and
-    /// for an axis that this rank does not hold whole.
+    /// for an axis that ranks divide without [`Modes::with_divided_axis`].
     pub fn with_tridiagonal(mut self, scheme: Tridiagonal) -> Result<Self, Error> {
         let Some(axis) = self.tridiagonal_axis() else {
             let found = self.spectrum.kinds.map(Kind::name).join(", ");
@@ -172,12 +180,13 @@ impl Modes {
         if scheme.len() != n {
             return Err(Error::argument("number of coefficients", scheme.len(), n));
         }
-        if !layout.is_whole(axis) {
+        if !layout.is_whole(axis) && self.divided.is_none() {
             let what = format!("spectral data along the tridiagonal axis {axis}");
             return Err(Error::argument(what, layout, "whole lines on each rank"));
         }
         let place = self.axes.iter().position(|modes| modes.axis == axis);
-        self.systems = place.map(|place| Systems::new(scheme, &self.axes, place));
+        let divided = self.divided.as_ref();
+        self.systems = place.map(|place| Systems::new(scheme, &self.axes, place, divided));
         Ok(self)
     }
 
@@ -280,6 +289,21 @@ impl Modes {
             }
         }
         operator.components(self.dimensions)
+    }
+
+    /// Agrees with the ranks that divide the axis of systems on an operator, if there are any, and
+    /// on the errors of `checked`, the components of operand and result in an array of these bytes.
+    pub(super) fn agree<C>(
+        &self,
+        operator: Operator,
+        checked: Result<C, Error>,
+        operands: impl FnOnce(&C) -> usize,
+    ) -> Result<C, Error> {
+        let Some(divided) = &self.divided else { return checked };
+        let divided = divided.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = checked.as_ref().map(operands).map_err(Error::clone);
+        divided.agree(SystemTask::of(operator), count)?;
+        checked
     }
 
     /// The numbers of components of an operator's operand and result in arrays of these sizes: the

@@ -1,36 +1,23 @@
-//! Tridiagonal systems of all modes, by elimination in lanes: vectors hold the same row of
-//! neighbouring modes.
+//! Tridiagonal systems of all modes: vectors hold the same row of neighbouring modes.
 //!
-//! The row of a system is
-//!
-//! ```text
-//! (shift + excess[j]) x[j] + lower[j] (x[j] − x[j−1]) + upper[j] (x[j] − x[j+1])
-//! ```
-//!
-//! where the shift is the square of the wave vector, and more. Written like this, elimination adds
-//! and divides numbers of one sign, so that no digits cancel, and a pivot is 0 only if the system
-//! is singular:
-//!
-//! ```text
-//! f[j] = shift + excess[j] + lower[j] f[j−1]/p[j−1]        p[j] = f[j] + upper[j]
-//! ```
-//!
-//! In a periodic system the last point is a second right-hand side of the others. Its solution is
-//! 1 − q, where q solves them with `shift + excess` on the right.
+//! To the excess of a row of the scheme each mode adds its shift, which is the square of the wave
+//! vector, and more. Ranks that divide the axis reduce their rows first, to two for each mode.
+
+mod divided;
+mod elimination;
 
 use std::marker::PhantomData;
-use std::sync::{Mutex, PoisonError};
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::apply::Arrays;
 use super::modes::AxisModes;
 use super::operator::Operator;
 use super::tridiagonal::Tridiagonal;
-use crate::base::Real;
+use crate::base::{Error, Real};
 
-/// Systems that are solved side by side.
-const LANES: usize = 8;
-
-type Lane = [f64; LANES];
+pub use divided::{BindCopy, DividedAxis};
+use elimination::{EndRows, LANES, Lane, Room, Row, Rows};
 
 /// What an operator does along the axis of tridiagonal systems.
 #[derive(Clone, Copy, Debug)]
@@ -51,23 +38,41 @@ impl SystemTask {
             _ => None,
         }
     }
+
+    fn shift(self) -> f64 {
+        if let Self::Solve(shift) = self { shift } else { 0.0 }
+    }
 }
 
 /// The tridiagonal systems of a rank's modes: one for each mode of the other axes.
 pub struct Systems {
     scheme: Tridiagonal,
+    /// The rows of this rank.
+    range: Range<usize>,
     outer: Vec<f64>,
     inner: Vec<f64>,
     /// Reserved once, because operators allocate nothing.
     room: Mutex<Vec<Lane>>,
+    divided: Option<Arc<Mutex<DividedAxis>>>,
 }
 
 impl Systems {
-    /// The systems along the axis at this place in memory.
-    pub(super) fn new(scheme: Tridiagonal, axes: &[AxisModes], place: usize) -> Self {
+    /// The systems along the axis at this place in memory, which other ranks may have parts of.
+    pub(super) fn new(
+        scheme: Tridiagonal,
+        axes: &[AxisModes],
+        place: usize,
+        divided: Option<&Arc<Mutex<DividedAxis>>>,
+    ) -> Self {
         let (outer, inner) = (squares(&axes[..place]), squares(&axes[place + 1..]));
-        let room = Mutex::new(vec![[0.0; LANES]; 4 * scheme.len()]);
-        Self { scheme, outer, inner, room }
+        let (mut range, mut most) = (0..scheme.len(), scheme.len());
+        if let Some(divided) = divided {
+            let divided = divided.lock().unwrap_or_else(PoisonError::into_inner);
+            range = divided.range();
+            most = range.len().max(divided.reduced_rows());
+        }
+        let room = Mutex::new(vec![[0.0; LANES]; Room::<2>::lanes(most)]);
+        Self { scheme, range, outer, inner, room, divided: divided.cloned() }
     }
 
     pub(super) fn into_scheme(self) -> Tridiagonal {
@@ -94,16 +99,91 @@ impl Systems {
         self.scheme.is_periodic() && self.scheme.len() > 1
     }
 
-    /// Works on each mode of one component of `width` numbers a point.
-    pub(super) fn run<T: Real>(&self, task: SystemTask, width: usize, arrays: &mut impl Arrays<T>) {
+    /// Works on each mode of one component of `width` numbers a point. Collective if the axis is
+    /// divided.
+    pub(super) fn run<T: Real>(
+        &self,
+        task: SystemTask,
+        width: usize,
+        arrays: &mut impl Arrays<T>,
+    ) -> Result<(), Error> {
+        let Some(divided) = &self.divided else {
+            self.pass(task, width, arrays, Pass::Whole);
+            return Ok(());
+        };
+        let mut divided = divided.lock().unwrap_or_else(PoisonError::into_inner);
+        let divided = &mut *divided;
+        if let SystemTask::Laplacian = task {
+            self.pass(task, width, arrays, Pass::Ends(divided));
+            divided.send_to_neighbours()?;
+            self.pass(task, width, arrays, Pass::Differentiate(divided));
+            return Ok(());
+        }
+        let singular = self.scheme.is_singular() && task.shift() == 0.0 && divided.has_means();
+        divided.forget_means();
+        if singular {
+            self.pass(task, width, arrays, Pass::Sum(divided));
+            divided.add_sums()?;
+        }
+        self.pass(task, width, arrays, Pass::Reduce(divided));
+        divided.send_to_owners()?;
+        self.solve_reduced(width, divided);
+        divided.send_from_owners()?;
+        self.pass(task, width, arrays, Pass::Substitute(divided));
+        if singular {
+            divided.add_sums()?;
+            self.pass(task, width, arrays, Pass::SubtractMeans(divided));
+        }
+        Ok(())
+    }
+
+    /// Points from the first of a lane to its last, and one.
+    fn span(&self, lanes: &Lanes) -> usize {
+        (self.range.len() - 1) * lanes.stride + 1
+    }
+
+    fn pass<T: Real>(
+        &self,
+        task: SystemTask,
+        width: usize,
+        arrays: &mut impl Arrays<T>,
+        pass: Pass<'_>,
+    ) {
         let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
         let arch = pulp::Arch::new();
         let (systems, room, reals) = (self, &mut room[..], PhantomData);
         match width {
-            1 => arch.dispatch(Run::<_, _, 1> { systems, task, arrays, room, reals }),
-            _ => arch.dispatch(Run::<_, _, 2> { systems, task, arrays, room, reals }),
+            1 => arch.dispatch(Run::<_, _, 1> { systems, task, arrays, room, pass, reals }),
+            _ => arch.dispatch(Run::<_, _, 2> { systems, task, arrays, room, pass, reals }),
         }
     }
+
+    fn solve_reduced(&self, width: usize, divided: &mut DividedAxis) {
+        let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
+        let arch = pulp::Arch::new();
+        match width {
+            1 => arch.dispatch(|| divided.solve::<1>(&self.scheme, &mut room)),
+            _ => arch.dispatch(|| divided.solve::<2>(&self.scheme, &mut room)),
+        }
+    }
+}
+
+/// What is done with the lines of all modes.
+enum Pass<'a> {
+    /// The task, along whole lines.
+    Whole,
+    /// Takes the values that neighbours need.
+    Ends(&'a mut DividedAxis),
+    /// The Laplacian beside the values of neighbours.
+    Differentiate(&'a DividedAxis),
+    /// Adds up right-hand sides of singular systems.
+    Sum(&'a mut DividedAxis),
+    /// Makes the rows of reduced systems.
+    Reduce(&'a mut DividedAxis),
+    /// Solves for what is between the solutions of reduced systems.
+    Substitute(&'a mut DividedAxis),
+    /// Subtracts means from the solutions of singular systems.
+    SubtractMeans(&'a DividedAxis),
 }
 
 /// The sums of squares of wavenumbers along some axes, in the order of memory.
@@ -114,16 +194,36 @@ fn squares(axes: &[AxisModes]) -> Vec<f64> {
     })
 }
 
-/// One call, compiled for the vectors of the processor. Points have `W` numbers.
-struct Run<'a, T, A, const W: usize> {
+/// The rows of this rank, in lanes with these shifts.
+struct SchemeRows<'a> {
+    scheme: &'a Tridiagonal,
+    first: usize,
+    shift: Lane,
+}
+
+impl Rows for SchemeRows<'_> {
+    #[inline(always)]
+    fn row(&self, j: usize) -> Row {
+        let (scheme, j) = (self.scheme, self.first + j);
+        Row {
+            excess: self.shift.map(|shift| shift + scheme.excess[j]),
+            lower: [scheme.lower[j]; LANES],
+            upper: [scheme.upper[j]; LANES],
+        }
+    }
+}
+
+/// One pass, compiled for the vectors of the processor. Points have `W` numbers.
+struct Run<'a, 'b, T, A, const W: usize> {
     systems: &'a Systems,
     task: SystemTask,
     arrays: &'a mut A,
     room: &'a mut [Lane],
+    pass: Pass<'b>,
     reals: PhantomData<T>,
 }
 
-impl<T: Real, A: Arrays<T>, const W: usize> pulp::NullaryFnOnce for Run<'_, T, A, W> {
+impl<T: Real, A: Arrays<T>, const W: usize> pulp::NullaryFnOnce for Run<'_, '_, T, A, W> {
     type Output = ();
 
     #[inline(always)]
@@ -134,6 +234,8 @@ impl<T: Real, A: Arrays<T>, const W: usize> pulp::NullaryFnOnce for Run<'_, T, A
 
 /// A set of lanes: where their first points are, and what their modes add to the diagonal.
 struct Lanes {
+    /// The mode of the first lane.
+    start: usize,
     count: usize,
     first: [usize; LANES],
     /// Points from a row to the next.
@@ -143,7 +245,7 @@ struct Lanes {
     shift: Lane,
 }
 
-impl<T: Real, A: Arrays<T>, const W: usize> Run<'_, T, A, W> {
+impl<T: Real, A: Arrays<T>, const W: usize> Run<'_, '_, T, A, W> {
     #[inline(always)]
     fn all(&mut self) {
         let Systems { outer, inner, .. } = self.systems;
@@ -154,48 +256,92 @@ impl<T: Real, A: Arrays<T>, const W: usize> Run<'_, T, A, W> {
             let rest = if adjacent { inner.len() - start % inner.len() } else { total - start };
             let count = rest.min(LANES);
             let lanes = self.lanes(start, count, adjacent);
-            self.load(&lanes);
-            match self.task {
-                SystemTask::Laplacian => self.differentiate(&lanes.shift),
-                SystemTask::Solve(_) => self.solve(&lanes),
-            }
-            self.store(&lanes);
+            self.set(&lanes);
             start += count;
         }
     }
 
+    /// Does the pass in a set of lanes.
+    #[inline(always)]
+    fn set(&mut self, lanes: &Lanes) {
+        let Systems { scheme, range, .. } = self.systems;
+        let n = range.len();
+        let (weights, periodic) = (&scheme.weights[range.clone()], self.systems.are_periodic());
+        let rows = SchemeRows { scheme, first: range.start, shift: lanes.shift };
+        let is_of_means = matches!(self.pass, Pass::Sum(_) | Pass::SubtractMeans(_));
+        if is_of_means && !lanes.shift.contains(&0.0) {
+            return;
+        }
+        if let Pass::SubtractMeans(divided) = &self.pass {
+            divided.each_mean(lanes, |lane, means: [f64; W]| {
+                let span = self.systems.span(lanes) * W;
+                let line = self.arrays.write(lanes.first[lane] * W, span);
+                for point in line.chunks_mut(lanes.stride * W) {
+                    for part in 0..W {
+                        point[part] = T::of(point[part].as_f64() - means[part]);
+                    }
+                }
+            });
+            return;
+        }
+        self.load(lanes);
+        let mut room = Room::<W>::new(self.room, n);
+        let values = &mut room.values;
+        match &mut self.pass {
+            Pass::Whole => match self.task {
+                SystemTask::Laplacian => {
+                    let beyond = [values[n - 1], values[0]];
+                    differentiate(&rows, values, beyond);
+                }
+                SystemTask::Solve(_) => {
+                    let singular = scheme.is_singular() && lanes.shift.contains(&0.0);
+                    if singular {
+                        subtract_means(values, weights, &lanes.shift);
+                    }
+                    room.solve(&rows, periodic);
+                    if singular {
+                        subtract_means(room.values, weights, &lanes.shift);
+                    }
+                }
+            },
+            Pass::Ends(divided) => return divided.put_ends(lanes, [values[0], values[n - 1]]),
+            Pass::Differentiate(divided) => {
+                differentiate(&rows, values, divided.beyond(lanes));
+            }
+            Pass::Sum(divided) => return divided.sum(lanes, values, weights),
+            Pass::Reduce(divided) => {
+                divided.subtract_means(lanes, values);
+                return divided.put_rows(lanes, &EndRows::new(&rows, values));
+            }
+            Pass::Substitute(divided) => {
+                divided.subtract_means(lanes, values);
+                [values[0], values[n - 1]] = divided.ends(lanes);
+                room.solve_between(&rows);
+                divided.sum(lanes, room.values, weights);
+            }
+            Pass::SubtractMeans(_) => {}
+        }
+        self.store(lanes);
+    }
+
     #[inline(always)]
     fn lanes(&self, start: usize, count: usize, adjacent: bool) -> Lanes {
-        let Systems { scheme, outer, inner, .. } = self.systems;
+        let Systems { range, outer, inner, .. } = self.systems;
         let stride = inner.len();
-        let more = if let SystemTask::Solve(shift) = self.task { shift } else { 0.0 };
+        let more = self.task.shift();
         // Lanes without a mode have a system that can be solved.
         let (mut first, mut shift) = ([0; LANES], [1.0; LANES]);
         for lane in 0..count {
             let (o, i) = ((start + lane) / stride, (start + lane) % stride);
-            first[lane] = o * scheme.len() * stride + i;
+            first[lane] = o * range.len() * stride + i;
             shift[lane] = outer[o] + inner[i] + more;
         }
-        Lanes { count, first, stride, adjacent, shift }
-    }
-
-    /// Splits the room: values by row and part; then upper elements, and the periodic column.
-    #[inline(always)]
-    fn room(&mut self) -> (&mut [[Lane; W]], &mut [Lane], &mut [Lane]) {
-        let n = self.systems.scheme.len();
-        let (values, rest) = self.room.split_at_mut(W * n);
-        let (upper, rest) = rest.split_at_mut(n);
-        (values.as_chunks_mut().0, upper, &mut rest[..n])
-    }
-
-    /// Numbers from the first of a lane to its last.
-    fn span(&self, lanes: &Lanes) -> usize {
-        ((self.systems.scheme.len() - 1) * lanes.stride + 1) * W
+        Lanes { start, count, first, stride, adjacent, shift }
     }
 
     #[inline(always)]
     fn load(&mut self, lanes: &Lanes) {
-        let (n, span) = (self.systems.scheme.len(), self.span(lanes));
+        let (n, span) = (self.systems.range.len(), self.systems.span(lanes) * W);
         let (values, _) = self.room[..W * n].as_chunks_mut::<W>();
         if lanes.adjacent && lanes.count == LANES {
             for (j, row) in values.iter_mut().enumerate() {
@@ -220,7 +366,7 @@ impl<T: Real, A: Arrays<T>, const W: usize> Run<'_, T, A, W> {
 
     #[inline(always)]
     fn store(&mut self, lanes: &Lanes) {
-        let (n, span) = (self.systems.scheme.len(), self.span(lanes));
+        let (n, span) = (self.systems.range.len(), self.systems.span(lanes) * W);
         let (values, _) = self.room[..W * n].as_chunks::<W>();
         if lanes.adjacent && lanes.count == LANES {
             for (j, row) in values.iter().enumerate() {
@@ -243,145 +389,40 @@ impl<T: Real, A: Arrays<T>, const W: usize> Run<'_, T, A, W> {
             }
         }
     }
+}
 
-    #[inline(always)]
-    fn differentiate(&mut self, shift: &Lane) {
-        let scheme = &self.systems.scheme;
-        let (values, ..) = self.room();
-        let n = values.len();
-        let (head, mut before) = (values[0], values[n - 1]);
-        for j in 0..n {
-            let here = values[j];
-            let after = if j + 1 < n { values[j + 1] } else { head };
-            for part in 0..W {
-                for lane in 0..LANES {
-                    let x = here[part][lane];
-                    let below = scheme.lower[j] * (before[part][lane] - x);
-                    let above = scheme.upper[j] * (after[part][lane] - x);
-                    values[j][part][lane] = below + above - (scheme.excess[j] + shift[lane]) * x;
-                }
-            }
-            before = here;
-        }
-    }
-
-    #[inline(always)]
-    fn solve(&mut self, lanes: &Lanes) {
-        let singular = self.systems.scheme.is_singular() && lanes.shift.contains(&0.0);
-        if singular {
-            self.subtract_means(&lanes.shift);
-        }
-        match self.systems.are_periodic() {
-            true => self.solve_periodic(&lanes.shift),
-            false => self.eliminate::<false>(&lanes.shift, self.systems.scheme.len()),
-        }
-        if singular {
-            self.subtract_means(&lanes.shift);
-        }
-    }
-
-    /// Subtracts weighted means in the lanes without a shift.
-    #[inline(never)]
-    fn subtract_means(&mut self, shift: &Lane) {
-        let weights = &self.systems.scheme.weights;
-        let (values, ..) = self.room();
-        for lane in (0..LANES).filter(|lane| shift[*lane] == 0.0) {
-            for part in 0..W {
-                let terms =
-                    values.iter().zip(weights).map(|(row, weight)| row[part][lane] * weight);
-                let mean: f64 = terms.sum();
-                values.iter_mut().for_each(|row| row[part][lane] -= mean);
-            }
-        }
-    }
-
-    /// Solves the first `n` rows; `PERIODIC` those of a periodic system but the last, also with the
-    /// column q.
-    #[inline(always)]
-    fn eliminate<const PERIODIC: bool>(&mut self, shift: &Lane, n: usize) {
-        let scheme = &self.systems.scheme;
-        let (values, upper, column) = self.room();
-        let (mut ratio, mut before, mut q) = ([0.0; LANES], [[0.0; LANES]; W], [0.0; LANES]);
-        for j in 0..n {
-            let mut excess = scheme.excess[j];
-            let (mut a, mut c) = (scheme.lower[j], scheme.upper[j]);
-            if j == 0 {
-                // Out of the rows, to the last point.
-                excess += if PERIODIC { a } else { 0.0 };
-                a = 0.0;
-            }
-            if j + 1 == n {
-                excess += if PERIODIC { c } else { 0.0 };
-                c = 0.0;
-            }
-            let mut inverse = [0.0; LANES];
-            for lane in 0..LANES {
-                let f = shift[lane] + excess + a * ratio[lane];
-                let pivot = f + c;
-                inverse[lane] = if pivot == 0.0 { 0.0 } else { 1.0 / pivot };
-                ratio[lane] = f * inverse[lane];
-                upper[j][lane] = c * inverse[lane];
-            }
-            for part in 0..W {
-                for lane in 0..LANES {
-                    let right = values[j][part][lane] + a * before[part][lane];
-                    before[part][lane] = right * inverse[lane];
-                }
-            }
-            values[j] = before;
-            if PERIODIC {
-                for lane in 0..LANES {
-                    let right = shift[lane] + scheme.excess[j] + a * q[lane];
-                    q[lane] = right * inverse[lane];
-                }
-                column[j] = q;
-            }
-        }
-        for j in (0..n.saturating_sub(1)).rev() {
-            for part in 0..W {
-                for lane in 0..LANES {
-                    before[part][lane] =
-                        values[j][part][lane] + upper[j][lane] * before[part][lane];
-                }
-            }
-            values[j] = before;
-            if PERIODIC {
-                for lane in 0..LANES {
-                    q[lane] = column[j][lane] + upper[j][lane] * q[lane];
-                }
-                column[j] = q;
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn solve_periodic(&mut self, shift: &Lane) {
-        let scheme = &self.systems.scheme;
-        let last = scheme.len() - 1;
-        self.eliminate::<true>(shift, last);
-        let (a, c) = (scheme.lower[last], scheme.upper[last]);
-        let (values, _, column) = self.room();
-        let mut inverse = [0.0; LANES];
-        for lane in 0..LANES {
-            let ends = a * column[last - 1][lane] + c * column[0][lane];
-            let pivot = shift[lane] + scheme.excess[last] + ends;
-            inverse[lane] = if pivot == 0.0 { 0.0 } else { 1.0 / pivot };
-        }
-        let (first, below) = (values[0], values[last - 1]);
-        let mut end = values[last];
+/// Minus the rows times the values, which follow and precede the values `beyond` them.
+#[inline(always)]
+fn differentiate<const W: usize>(
+    rows: &impl Rows,
+    values: &mut [[Lane; W]],
+    [mut before, last]: [[Lane; W]; 2],
+) {
+    let n = values.len();
+    for j in 0..n {
+        let Row { excess, lower, upper } = rows.row(j);
+        let here = values[j];
+        let after = if j + 1 < n { values[j + 1] } else { last };
         for part in 0..W {
             for lane in 0..LANES {
-                let right = end[part][lane] + a * below[part][lane] + c * first[part][lane];
-                end[part][lane] = right * inverse[lane];
+                let x = here[part][lane];
+                let below = lower[lane] * (before[part][lane] - x);
+                let above = upper[lane] * (after[part][lane] - x);
+                values[j][part][lane] = below + above - excess[lane] * x;
             }
         }
-        values[last] = end;
-        for (row, q) in values[..last].iter_mut().zip(column) {
-            for part in 0..W {
-                for lane in 0..LANES {
-                    row[part][lane] += (1.0 - q[lane]) * end[part][lane];
-                }
-            }
+        before = here;
+    }
+}
+
+/// Subtracts weighted means in the lanes without a shift.
+#[inline(never)]
+fn subtract_means<const W: usize>(values: &mut [[Lane; W]], weights: &[f64], shift: &Lane) {
+    for lane in (0..LANES).filter(|lane| shift[*lane] == 0.0) {
+        for part in 0..W {
+            let terms = values.iter().zip(weights).map(|(row, weight)| row[part][lane] * weight);
+            let mean: f64 = terms.sum();
+            values.iter_mut().for_each(|row| row[part][lane] -= mean);
         }
     }
 }

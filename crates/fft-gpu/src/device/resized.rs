@@ -148,7 +148,7 @@ impl<T: GpuReal> Resized<T> {
 
 #[cfg(test)]
 mod tests {
-    use fft_core::{Cpu, Direction, Kind, LineCosts, LocalFft, Memory, Pass};
+    use fft_core::{Cpu, Direction, Kind, LocalFft, Pass};
 
     use super::*;
 
@@ -156,7 +156,7 @@ mod tests {
     fn on_host(pass: &Pass, src: &[f64]) -> Vec<f64> {
         let (cached, to_cache) = (false, false);
         let shape = LocalFft { blocks: 1, passes: vec![pass.clone()], cached, to_cache };
-        let mut cpu = Cpu::<f64>::new(Memory::Ample, &LineCosts::default());
+        let mut cpu = Cpu::<f64>::default();
         let fft = cpu.plan_fft(&shape, 0).unwrap();
         let mut dst = vec![f64::NAN; shape.block_after()];
         cpu.fft(&fft, 0..1, Some(src), &mut dst);

@@ -92,7 +92,7 @@ fn as_the_host<T: GpuReal>(complex: bool) {
             {
                 let mut expected = vec![T::default(); x.len()];
                 let bytes = bytemuck::cast_slice_mut(&mut expected);
-                modes.apply(operator, bytemuck::cast_slice(&x), bytes).unwrap();
+                modes.apply(operator, Ok(()), bytemuck::cast_slice(&x), bytes).unwrap();
                 let found = by_kernel(&program, &modes, operator, (&x, seed + more));
                 let most = expected.iter().map(|x| x.as_f64().abs()).fold(0.0, f64::max);
                 for (i, (x, y)) in found.iter().zip(&expected).enumerate() {

@@ -42,7 +42,7 @@ fn operators<T: GpuReal>(gpu: &Gpu, modes: Modes, operators: &[Operator]) {
         let x = &source[..2 * before * reals];
         let mut expected = vec![T::default(); 2 * after * reals];
         let bytes = bytemuck::cast_slice_mut(&mut expected);
-        modes.apply(*operator, bytemuck::cast_slice(x), bytes).unwrap();
+        modes.apply(*operator, Ok(()), bytemuck::cast_slice(x), bytes).unwrap();
         let from = stream.clone_htod(bytemuck::cast_slice::<T, u8>(x)).unwrap();
         let mut to = stream.alloc_zeros::<u8>(2 * after * reals * size_of::<T>()).unwrap();
         let call = (*operator, [before, after]);

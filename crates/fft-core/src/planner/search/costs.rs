@@ -15,8 +15,8 @@ use crate::planner::volume::{FEW, Volume};
 use crate::problem::Access;
 
 pub(crate) struct Costs<'a> {
-    search: &'a Search<'a>,
-    model: Model<'a>,
+    pub(super) search: &'a Search<'a>,
+    pub(super) model: Model<'a>,
     share: f64,
     /// By state before.
     transforms: SmallKeys<State, Vec<(State, Cost)>>,
@@ -85,6 +85,7 @@ impl<'a> Costs<'a> {
     fn transform(&self, here: State, axes: AxisSet) -> Option<Cost> {
         let (search, model) = (self.search, self.model);
         let (mut state, mut arithmetic, mut passes) = (here, 0.0, Vec::new());
+        let mut systems = 0.0;
         let scattered = |state: State, layout: &Layout, axes: AxisSet| match search.all_near {
             true if search.tiles.is_some() => {
                 let (batch, home) = (search.problem.batch, State { candidate: INPUT, ..state });
@@ -99,6 +100,7 @@ impl<'a> Costs<'a> {
                 return None;
             }
             if !search.problem.kinds[axis].is_transform() {
+                systems += self.half_of_reduced(state, axis);
                 state.done.0 |= 1 << axis;
                 continue;
             }
@@ -130,7 +132,7 @@ impl<'a> Costs<'a> {
             let most = search.row_major(state)?.most_points() as f64;
             memory += model.copies_of_shared(most * search.element(state.done.0) as f64);
         }
-        Some(picoseconds(arithmetic + memory))
+        Some(picoseconds(arithmetic + memory + systems))
     }
 
     /// Seconds of a reshape, and network seconds of the average rank.
@@ -158,12 +160,14 @@ impl<'a> Costs<'a> {
     }
 
     /// The pass of a reshape for tridiagonal systems, which no transform reads from other ranks.
+    /// Half of it, as the inverse has none: its transforms read from systems.
     fn copied(&self, here: State) -> f64 {
         let search = self.search;
         let is_last = search.transforms != search.goal && search.transforms & !here.done.0 == 0;
         match search.row_major(here).filter(|_| is_last) {
             Some(layout) => {
-                self.model.pass(layout.most_points() as f64 * search.element(here.done.0) as f64)
+                let bytes = layout.most_points() as f64 * search.element(here.done.0) as f64;
+                0.5 * self.model.pass(bytes)
             }
             None => 0.0,
         }
