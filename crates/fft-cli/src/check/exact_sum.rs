@@ -1,4 +1,4 @@
-//! Sums without rounding, so that their bits do not depend on the order of terms, and thus on ranks.
+//! Sums without rounding: their bits do not depend on the order of terms, and thus not on ranks.
 
 use thriffty::planning::Reduce;
 use thriffty::{Comm, Error};
