@@ -53,7 +53,7 @@ struct ToleranceGuide;
 
 #[cfg(doctest)]
 #[doc = include_str!("../docs/reproducible.md")]
-struct Reproducible;
+struct ReproducibleGuide;
 #[cfg(doctest)]
 #[doc = include_str!("../docs/spectral.md")]
 struct SpectralGuide;

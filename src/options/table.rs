@@ -101,10 +101,10 @@ macro_rules! options_table {
                 /// fast. least: little more than one copy of the data; messages go in rounds, each
                 /// of which ends before the next.
                 Method memory: Memory = Memory::Ample, |memory: fft_core::Memory| memory;
-                /// Gives the same bits whatever the number of ranks, the bricks and orders of axes,
-                /// the exchange and the threads. Axes are then transformed in one order, which may
-                /// take an exchange more, and lines of one length by one algorithm. Messages have
-                /// to lose nothing, and data has to be on the host.
+                /// Results are bitwise identical for any number of ranks and threads, any bricks and
+                /// orders of axes, and any exchange. The axes are transformed in a fixed order,
+                /// which may cost one more exchange, and all lines of a length use the same
+                /// algorithm. Wires must be lossless, and data must be in host memory.
                 Method reproducible: bool = false, |reproducible: bool| reproducible;
                 /// Promises that all arrays are ones that the plan has allocated as shared arrays.
                 /// The processes of a host then read and write each other's arrays directly,

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Deref;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use fft_comm::{bind_copy, checksum};
 use fft_core::{
@@ -191,7 +191,10 @@ impl DynPlan {
     /// Bytes of memory that the plan holds besides input and output: on its device, and on the
     /// host.
     pub fn workspace_bytes(&self) -> usize {
-        self.bound.executor().memory()
+        let of_divided = |axis: &Arc<Mutex<DividedAxis>>| {
+            axis.lock().unwrap_or_else(PoisonError::into_inner).memory()
+        };
+        self.bound.executor().memory() + self.divided_axis.as_ref().map_or(0, of_divided)
     }
 
     /// Where this rank's time went since the last [`DynPlan::clear_timings`]. If the rank has

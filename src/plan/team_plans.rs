@@ -118,6 +118,7 @@ fn plans(draft: &DynDraft<'_>, mut options: Options) -> Result<Made, Error> {
         draft.comm().dup()?
     };
     let problem = draft.problem(&options, Access::default())?;
+    problem.check_systems()?;
     for grid in [problem.input.grid(), problem.output.grid()] {
         grid.checked_points(options.batch)?;
     }

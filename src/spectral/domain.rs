@@ -16,8 +16,8 @@ use crate::field::DynArray;
 /// allocate nothing.
 ///
 /// A domain is not collective, with one exception: if ranks divide the axis of kind
-/// [`Tridiagonal`](crate::Kind::Tridiagonal), all ranks apply the same operators in the same order,
-/// and an error of one is an error of all.
+/// [`Tridiagonal`](crate::Kind::Tridiagonal), all ranks must apply the same operators in the same
+/// order, and an error on one rank is reported on every rank.
 pub struct Domain {
     modes: Modes,
     #[cfg(feature = "cuda")]

@@ -1,8 +1,8 @@
 //! Operators on spectra: derivatives, equations, filters and convolutions.
 //!
 //! A [`Domain`] is a box with physical lengths under a plan's spectrum. It applies an [`Operator`]
-//! to fields or slices, on the host or on a device, without communication unless ranks divide the
-//! axis of tridiagonal systems:
+//! to fields or slices, on the host or on a device. Ranks communicate only if they divide the axis
+//! of tridiagonal systems:
 //!
 //! ```
 //! use std::f64::consts::TAU;
@@ -25,7 +25,7 @@
 //! ```
 //!
 //! Vector fields are batches: the components follow each other in memory, in the order of axes.
-//! Operators allocate nothing, and go over their data once, or twice to solve such systems.
+//! Operators allocate nothing, and go over their data once, or more often if ranks divide such systems.
 
 mod domain;
 mod fields;

@@ -1,8 +1,10 @@
 //! One problem, computed in two ways: the bits must be the same.
 
+use std::time::Duration;
+
 use fft_core::Element;
 use thriffty::planning::{Epochs, Exchange, Memory, Reduce};
-use thriffty::{C2c, Comm, Error, Kind, R2c, R2r, Scale};
+use thriffty::{C2c, Comm, Error, Kind, R2c, R2r, Scale, Tuning};
 
 use super::check::{Case, Make};
 use super::data::{cut, random};
@@ -11,13 +13,16 @@ use super::tiling::Rng;
 /// A number for results at these places of a whole array, wherever ranks have them: a sum modulo
 /// 2^64 over the points.
 fn checksum<E: Element>(places: &[usize], results: &[E]) -> u64 {
-    let reals: &[u8] = bytemuck::cast_slice(results);
     let point_bytes = size_of::<E>();
-    assert_eq!(places.len() * point_bytes, reals.len());
-    places.iter().zip(reals.chunks_exact(point_bytes)).fold(0, |sum, (place, bytes)| {
+    assert_eq!(places.len(), results.len());
+    places.iter().zip(bytes(results).chunks_exact(point_bytes)).fold(0, |sum, (place, point)| {
         let start = Rng(*place as u64).next();
-        sum.wrapping_add(bytes.iter().fold(start, |hash, byte| Rng(hash ^ *byte as u64).next()))
+        sum.wrapping_add(point.iter().fold(start, |hash, byte| Rng(hash ^ *byte as u64).next()))
     })
+}
+
+fn bytes<E: Element>(data: &[E]) -> &[u8] {
+    bytemuck::cast_slice(data)
 }
 
 /// The sum of all ranks' numbers modulo 2^64.
@@ -54,8 +59,11 @@ fn checksums<K: Make, const D: usize>(
     let mut data: Vec<K::Spectral> = random(plan.in_place_len(), 5);
     bytemuck::cast_slice_mut(&mut data)[..x.len()].copy_from_slice(&x);
     plan.forward_in_place(&mut data)?;
-    let bytes = |data: &[K::Spectral]| bytemuck::cast_slice::<_, u8>(data).to_vec();
-    assert!(bytes(&data[..y.len()]) == bytes(&there), "in place, {case:?}");
+    assert!(bytes(&data[..y.len()]) == bytes(&there), "forward in place, {case:?}");
+    data[..y.len()].copy_from_slice(&y);
+    plan.inverse_in_place(&mut data)?;
+    let found: &[K::Physical] = &bytemuck::cast_slice(&data)[..x.len()];
+    assert!(bytes(found) == bytes(&back), "inverse in place, {case:?}");
     let forward = checksum(&places(spectral, output, case.orders[1]), &there);
     let inverse = checksum(&places(physical, input, case.orders[0]), &back);
     Ok([sum_of_ranks(comm, forward)?, sum_of_ranks(comm, inverse)?])
@@ -112,6 +120,9 @@ pub(crate) fn check_random<const D: usize>(
         .memory([Memory::Ample, Memory::Least][rng.below(2)]);
     if rng.below(4) > 0 {
         case = case.tiling(rng.next());
+    }
+    if rng.below(8) == 0 {
+        case.tuning = Tuning::Measure { budget: Duration::from_millis(2) };
     }
     let threads = if comm.size() == 1 { 1 + rng.below(3) } else { 1 };
     match (family, rng.below(2)) {

@@ -43,6 +43,7 @@ fn same<K: Make>(comm: &dyn Comm, case: &Case<3>, of: &Systems) -> Result<(), Er
     let Some(bricks) = divided(grid, of.axis, comm.size(), &mut rng) else { return Ok(()) };
     let draft = case.draft::<K>(comm)?.output_brick(bricks[comm.rank()]);
     let here = draft.output_order(rng.order()).build()?;
+    assert!(here.divides_systems());
     let alone = thriffty::alone();
     let there = case.plan::<K>(&alone)?;
     let [divided, whole] = [domain(&here, of.axis, of.ends)?, domain(&there, of.axis, of.ends)?];
@@ -184,7 +185,9 @@ fn failures_are_errors_of_all_ranks() {
                 }
                 let mut plan = slabs(&comm)?;
                 let (bare, solver) = (plan.domain([1.0; 3])?, domain(&plan, 0, Ends::Neumann)?);
+                let other = domain(&plan, 0, Ends::Dirichlet)?;
                 for (operator, domain, found) in [
+                    (Operator::Poisson, &other, "coefficients"),
                     (Operator::Helmholtz(f64::NAN), &solver, "shift"),
                     (Operator::Helmholtz(0.1), &solver, "Solve(0.1)"),
                     (Operator::Poisson, &bare, "coefficients along the tridiagonal axis 0"),
@@ -239,15 +242,20 @@ fn the_model_chooses_between_reduced_systems_and_whole_lines() {
 }
 
 #[test]
-fn devices_keep_lines_whole() {
+fn devices_and_reproducible_transforms_keep_lines_whole() {
     let kinds = [Kind::Tridiagonal, Kind::C2C];
     let slabs = Layout::even(DynGrid::new([12, 4]).unwrap(), ProcGrid::new([3, 1]), 3);
     let mut problem =
         Problem::new(kinds, true, Precision::F64, slabs.clone(), slabs.clone()).unwrap();
     Recipe::new(problem.clone()).unwrap();
     problem.options.access = Access::Contiguous;
+    let expected = "as transposed_output leaves them on devices and in reproducible transforms";
     let error = Recipe::new(problem.clone()).unwrap_err().to_string();
-    assert!(error.contains("as transposed_output leaves them on devices"), "{error}");
+    assert!(error.contains(expected), "{error}");
+    let mut reproducible = problem.clone();
+    (reproducible.options.access, reproducible.options.reproducible) = (Access::Cached, true);
+    let error = Recipe::new(reproducible).unwrap_err().to_string();
+    assert!(error.contains(expected), "{error}");
     let transposed = Recipe::transposed_layouts(&problem, Layouts::Any, [false, true]);
     [_, problem.output] = transposed.unwrap();
     assert!(Recipe::new(problem).unwrap().to_string().contains("(tridiagonal x)"));

@@ -16,8 +16,9 @@ use crate::spectral::AskedOperator;
 use crate::status::{Failure, Status, status};
 
 /// Applies an operator to each mode of this rank's spectral data, on a box with these `lengths`,
-/// one for each axis. Not collective, except if ranks divide the axis of kind "tridiagonal" of the
-/// spectrum: then all ranks apply the same operators, and an error of one is an error of all.
+/// one for each axis. Not collective, unless ranks divide the axis of kind "tridiagonal" of the
+/// spectrum, so that a brick of spectral data does not hold it whole. Then all ranks must apply the
+/// same operators in the same order, and an error on one rank is reported on every rank.
 ///
 /// `operator` is `THRIFFTY_OPERATOR_GRADIENT` or another. `parameter` is the axis of a derivative,
 /// from 0 on, the shift of Helmholtz's equation, the standard deviation of a Gaussian or the
@@ -116,7 +117,9 @@ unsafe fn apply(
             }
         };
         let applied = plan.apply(asked, told, arrays);
-        Ok(plan.remember(applied)?)
+        // All ranks have the error of a collective operator.
+        let is_known = plan.plan().divides_systems();
+        Ok(if is_known { applied? } else { plan.remember(applied)? })
     })
 }
 

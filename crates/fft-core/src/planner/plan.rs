@@ -67,7 +67,7 @@ impl Recipe {
         problem.check()?;
         let search = Search::new(problem, layouts, anywhere);
         let found = search.shortest_path(&mut Costs::new(&search), NetworkWeight::SOME);
-        // Without any layout for systems the given one is as wrong as others.
+        // If no layout has whole lines, report that for the given output.
         let Found { nodes, steps, .. } =
             found.map_err(|error| problem.check_systems().err().unwrap_or(error))?;
         let first = usize::from(matches!(steps.first(), Some(Step::Reshape { .. })));

@@ -205,7 +205,10 @@ impl Problem {
 
     /// Checks that systems can be solved in the output: along whole lines or, on hosts, along lines
     /// that ranks divide alike.
-    pub(crate) fn check_systems(&self) -> Result<(), Error> {
+    ///
+    /// # Errors
+    /// [`Error::Argument`] otherwise.
+    pub fn check_systems(&self) -> Result<(), Error> {
         match self.tridiagonal_axis().filter(|axis| !self.has_systems(&self.output, *axis)) {
             Some(axis) => {
                 let what = format!("spectral data along the tridiagonal axis {axis}");
@@ -213,7 +216,8 @@ impl Problem {
                     "whole lines on each rank, or intervals of 2 points or more, with the same \
                      parts of the other axes in each"
                 } else {
-                    "whole lines on each rank, as transposed_output leaves them"
+                    "whole lines on each rank, as transposed_output leaves them on devices and in \
+                     reproducible transforms"
                 };
                 Err(Error::argument(what, &self.output, expected))
             }
@@ -271,11 +275,11 @@ impl Problem {
     fn check_reproducible(&self) -> Result<(), Error> {
         let wire = self.options.wire;
         if wire.is_lossy() {
-            let expected = "one that loses nothing";
+            let expected = "a lossless one";
             return Err(Error::argument("wire of a reproducible transform", wire, expected));
         }
         if self.options.access != Access::Cached {
-            let expected = "the host, as libraries of devices choose algorithms by layout";
+            let expected = "host memory, as the results of cuFFT depend on the layout";
             return Err(Error::argument("memory of a reproducible transform", "device", expected));
         }
         Ok(())

@@ -302,7 +302,8 @@ impl Modes {
         let Some(divided) = &self.divided else { return checked };
         let divided = divided.lock().unwrap_or_else(PoisonError::into_inner);
         let count = checked.as_ref().map(operands).map_err(Error::clone);
-        divided.agree(SystemTask::of(operator), count)?;
+        let coefficients = self.systems.as_ref().map_or(0, Systems::checksum);
+        divided.agree(SystemTask::of(operator), count, coefficients)?;
         checked
     }
 

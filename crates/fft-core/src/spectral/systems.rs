@@ -79,6 +79,17 @@ impl Systems {
         self.scheme
     }
 
+    /// A number that differs, in all likelihood, for other coefficients.
+    pub(super) fn checksum(&self) -> u32 {
+        let Tridiagonal { lower, upper, excess, .. } = &self.scheme;
+        let numbers = [lower, upper, excess].into_iter().flatten();
+        // FNV-1a, by whole numbers instead of bytes.
+        let hash = numbers.fold(0xcbf2_9ce4_8422_2325_u64, |hash, number| {
+            (hash ^ number.to_bits()).wrapping_mul(0x0100_0000_01b3)
+        });
+        (hash ^ (hash >> 32)) as u32
+    }
+
     /// The coefficients along the axis.
     pub fn scheme(&self) -> &Tridiagonal {
         &self.scheme
@@ -120,7 +131,7 @@ impl Systems {
             return Ok(());
         }
         let singular = self.scheme.is_singular() && task.shift() == 0.0 && divided.has_means();
-        divided.forget_means();
+        divided.clear_means();
         if singular {
             self.pass(task, width, arrays, Pass::Sum(divided));
             divided.add_sums()?;
@@ -284,7 +295,8 @@ impl<T: Real, A: Arrays<T>, const W: usize> Run<'_, '_, T, A, W> {
             });
             return;
         }
-        self.load(lanes);
+        let step = if let Pass::Ends(_) = self.pass { (n - 1).max(1) } else { 1 };
+        self.load(lanes, step);
         let mut room = Room::<W>::new(self.room, n);
         let values = &mut room.values;
         match &mut self.pass {
@@ -339,12 +351,13 @@ impl<T: Real, A: Arrays<T>, const W: usize> Run<'_, '_, T, A, W> {
         Lanes { start, count, first, stride, adjacent, shift }
     }
 
+    /// Loads the rows at multiples of `step`.
     #[inline(always)]
-    fn load(&mut self, lanes: &Lanes) {
+    fn load(&mut self, lanes: &Lanes, step: usize) {
         let (n, span) = (self.systems.range.len(), self.systems.span(lanes) * W);
         let (values, _) = self.room[..W * n].as_chunks_mut::<W>();
         if lanes.adjacent && lanes.count == LANES {
-            for (j, row) in values.iter_mut().enumerate() {
+            for (j, row) in values.iter_mut().enumerate().step_by(step) {
                 let found = self.arrays.read((lanes.first[0] + j * lanes.stride) * W, LANES * W);
                 for (lane, point) in found.chunks_exact(W).enumerate().take(LANES) {
                     for part in 0..W {
@@ -356,7 +369,8 @@ impl<T: Real, A: Arrays<T>, const W: usize> Run<'_, '_, T, A, W> {
         }
         for lane in 0..lanes.count {
             let line = self.arrays.read(lanes.first[lane] * W, span);
-            for (row, point) in values.iter_mut().zip(line.chunks(lanes.stride * W)) {
+            let points = line.chunks(lanes.stride * W);
+            for (row, point) in values.iter_mut().zip(points).step_by(step) {
                 for part in 0..W {
                     row[part][lane] = point[part].as_f64();
                 }

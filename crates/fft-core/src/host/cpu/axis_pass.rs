@@ -65,7 +65,7 @@ fn lines_at_once<T: Real>(
 
 /// At most `most` of these lines, so that as few calls as possible transform about as many lines
 /// each: a call for one or two that are left over takes as long as one for many.
-pub(crate) fn evenly(lines: usize, most: usize) -> usize {
+pub(crate) fn lines_per_call(lines: usize, most: usize) -> usize {
     let calls = lines.max(1).div_ceil(most);
     lines.max(1).div_ceil(calls).next_multiple_of(MOST_LANES).min(most).min(lines.max(1))
 }
@@ -95,7 +95,7 @@ impl<T: Real> LinePass<T> {
         };
         let transform = match batch {
             Some(fft) => {
-                let at_once = evenly(lines, at_once.next_multiple_of(MOST_LANES));
+                let at_once = lines_per_call(lines, at_once.next_multiple_of(MOST_LANES));
                 match pass.resized {
                     None => Transform::Batch(Batch::new(fft, pass, at_once, far)),
                     Some(_) => Transform::Resized(ResizedBatch::new(fft, pass, at_once, far)),

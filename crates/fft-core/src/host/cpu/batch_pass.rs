@@ -7,7 +7,7 @@ use fft_lines::{BatchFft, Layout, Lines, Strides};
 
 use crate::base::Real;
 use crate::base::cache_sizes::{CONFLICT_BYTES, LINE_BYTES};
-use crate::host::cpu::axis_pass::evenly;
+use crate::host::cpu::axis_pass::lines_per_call;
 use crate::host::cpu::workspace::Workspace;
 use crate::recipe::Pass;
 
@@ -110,7 +110,8 @@ impl<T: Real> Batch<T> {
         let (scratch, tile) = workspace.lines.split_at_mut(self.scratch_len);
         let at = Strides { stride: inner, dist: 1 };
         let inside = Strides { stride: self.tile_row() / width, dist: 1 };
-        let at_once = if self.is_tiled { self.at_once } else { evenly(inner, NEAR_COLUMNS) };
+        let at_once =
+            if self.is_tiled { self.at_once } else { lines_per_call(inner, NEAR_COLUMNS) };
         for array in 0..outer {
             for first in (0..inner).step_by(at_once) {
                 let count = at_once.min(inner - first);

@@ -179,6 +179,15 @@ impl DividedAxis {
         }))
     }
 
+    /// Bytes of the buffers, and of the copies between ranks.
+    pub fn memory(&self) -> usize {
+        let Self { ends, reduced, neighbours: [before, after], .. } = self;
+        let arrays = [ends, reduced, before, after, &self.sums, &self.all_sums, &self.means];
+        let copies = [&self.to_owners, &self.from_owners, &self.to_neighbours, &self.to_group];
+        arrays.into_iter().map(|array| size_of_val(&**array)).sum::<usize>()
+            + copies.into_iter().map(ParallelCopy::memory).sum::<usize>()
+    }
+
     /// The points of this rank along the axis.
     pub(super) fn range(&self) -> Range<usize> {
         self.intervals[self.part].clone()
@@ -194,7 +203,8 @@ impl DividedAxis {
         self.has_means
     }
 
-    /// Agrees on errors, and on the task of this number of arrays. Collective.
+    /// Agrees on errors, on the task of this number of arrays, and on the coefficients, of which
+    /// there is a checksum. Collective.
     ///
     /// # Errors
     /// The errors of [`agree`]; [`Error::Disagreement`].
@@ -202,6 +212,7 @@ impl DividedAxis {
         &self,
         task: Option<SystemTask>,
         arrays: Result<usize, Error>,
+        coefficients: u32,
     ) -> Result<(), Error> {
         let (number, shift) = match task {
             None => (0.0, 0.0),
@@ -209,7 +220,9 @@ impl DividedAxis {
             Some(SystemTask::Solve(shift)) => (2.0, shift),
         };
         let count = *arrays.as_ref().unwrap_or(&0) as f64;
-        let mut least = [f64::from(arrays.is_ok()), number, -number, shift, -shift, count, -count];
+        let sum = f64::from(coefficients);
+        let mut least =
+            [f64::from(arrays.is_ok()), number, -number, shift, -shift, count, -count, sum, -sum];
         if arrays.is_err() {
             least[1..].fill(0.0);
         }
@@ -220,7 +233,8 @@ impl DividedAxis {
         }
         let count = agree(self.comm.as_ref(), arrays)?;
         let text = format!("{task:?} of {count} arrays");
-        assert_same(self.comm.as_ref(), &[("operator", text)])
+        let sum = format!("{coefficients:08x}");
+        assert_same(self.comm.as_ref(), &[("operator", text), ("coefficients", sum)])
     }
 
     pub(super) fn send_to_neighbours(&mut self) -> Result<(), Error> {
@@ -248,7 +262,7 @@ impl DividedAxis {
         Ok(())
     }
 
-    pub(super) fn forget_means(&mut self) {
+    pub(super) fn clear_means(&mut self) {
         self.means.fill(0.0);
     }
 
