@@ -119,7 +119,8 @@ unsafe fn apply(
         let applied = plan.apply(asked, told, arrays);
         // All ranks have the error of a collective operator.
         let is_known = plan.plan().divides_systems();
-        Ok(if is_known { applied? } else { plan.remember(applied)? })
+        let applied = if is_known { applied } else { plan.remember(applied) };
+        Ok(applied?)
     })
 }
 
