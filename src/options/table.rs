@@ -101,8 +101,8 @@ macro_rules! options_table {
                 /// fast. least: little more than one copy of the data; messages go in rounds, each
                 /// of which ends before the next.
                 Method memory: Memory = Memory::Ample, |memory: fft_core::Memory| memory;
-                /// Results are bitwise identical for any number of ranks and threads, any bricks and
-                /// orders of axes, and any exchange. The axes are transformed in a fixed order,
+                /// Results are bitwise identical for any number of ranks and threads, any bricks
+                /// and orders of axes, and any exchange. The axes are transformed in a fixed order,
                 /// which may cost one more exchange, and all lines of a length use the same
                 /// algorithm. Wires must be lossless, and data must be in host memory.
                 Method reproducible: bool = false, |reproducible: bool| reproducible;

@@ -25,7 +25,8 @@
 //! ```
 //!
 //! Vector fields are batches: the components follow each other in memory, in the order of axes.
-//! Operators allocate nothing, and go over their data once, or more often if ranks divide such systems.
+//! Operators allocate nothing, and go over their data once, or more often if ranks divide such
+//! systems.
 
 mod domain;
 mod fields;
