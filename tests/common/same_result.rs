@@ -122,6 +122,8 @@ pub(crate) fn check_random<const D: usize>(
         case = case.tiling(rng.next());
     }
     if rng.below(8) == 0 {
+        // Exchanges that fall back to another are no candidates.
+        case.exchange = [Exchange::Shared, Exchange::P2p, Exchange::Alltoallv][rng.below(3)];
         case.tuning = Tuning::Measure { budget: Duration::from_millis(2) };
     }
     let threads = if comm.size() == 1 { 1 + rng.below(3) } else { 1 };
