@@ -168,7 +168,7 @@ fn solutions_allocate_nothing() {
     .unwrap();
 }
 
-/// What is wrong on one rank is an error of all, and none waits.
+/// An error on one rank is reported on every rank, and no rank hangs.
 #[test]
 fn failures_are_errors_of_all_ranks() {
     for ranks in [2, 3, 4] {

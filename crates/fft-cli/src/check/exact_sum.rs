@@ -5,7 +5,7 @@ use thriffty::{Comm, Error};
 
 /// Bits of a limb. The others of its 64 bits are for carries.
 const LIMB: usize = 32;
-/// The exponent of the lowest bit of the first limb, below that of the least number.
+/// The exponent of the lowest bit of the first limb. No number has a lower bit.
 const LOWEST: i32 = -1088;
 /// Enough for the largest number, and for carries of many.
 const LIMBS: usize = 70;

@@ -66,8 +66,9 @@ fn lines_at_once<T: Real>(
 /// At most `most` of these lines, so that as few calls as possible transform about as many lines
 /// each: a call for one or two that are left over takes as long as one for many.
 pub(crate) fn lines_per_call(lines: usize, most: usize) -> usize {
-    let calls = lines.max(1).div_ceil(most);
-    lines.max(1).div_ceil(calls).next_multiple_of(MOST_LANES).min(most).min(lines.max(1))
+    let lines = lines.max(1);
+    let each = lines.div_ceil(lines.div_ceil(most));
+    each.next_multiple_of(MOST_LANES).min(most).min(lines)
 }
 
 impl<T: Real> LinePass<T> {

@@ -21,7 +21,8 @@ pub(crate) fn layout(pass: &Pass) -> Layout {
 }
 
 /// Whether columns are copied to a tile, transformed there and copied back: if they are far, so
-/// that memory is read and written in long runs, and if their rows conflict.
+/// that memory is read and written in long runs, and if their rows conflict. Far columns that are
+/// replaced are in cache by then, and are written by the transform.
 pub(crate) fn is_tiled<T>(pass: &Pass, far: bool) -> bool {
     let is_long = pass.inner > 1 && pass.n > FEW_ROWS;
     is_long && (far || rows_conflict::<T>(width(pass) * pass.inner))

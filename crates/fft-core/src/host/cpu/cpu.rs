@@ -69,8 +69,7 @@ impl<T: Real> Cpu<T> {
     pub fn new(options: &TransportOptions, costs: &LineCosts) -> Self {
         let TransportOptions { memory, reproducible, .. } = *options;
         let [tile, scratch] = [const { Vec::new() }; 2];
-        let planner =
-            if reproducible { LinePlanner::reproducible(costs) } else { LinePlanner::new(costs) };
+        let planner = LinePlanner::new(costs, reproducible);
         let (lines, queue) = (Vec::new(), PrefetchQueue::default());
         let fault = None;
         Self { planner, tile, lines, scratch, queue, memory, reproducible, large: false, fault }

@@ -44,20 +44,15 @@ pub struct LinePlanner<T: Real> {
 
 impl<T: Real> Default for LinePlanner<T> {
     fn default() -> Self {
-        Self::new(&LineCosts::default())
+        Self::new(&LineCosts::default(), false)
     }
 }
 
 impl<T: Real> LinePlanner<T> {
-    /// A planner by these costs.
-    pub fn new(costs: &LineCosts) -> Self {
-        Self { planner: T::planner_with(costs), reproducible: false }
-    }
-
-    /// A planner whose lines of one length and kind have the same bits wherever they lie, and
-    /// however many there are.
-    pub(crate) fn reproducible(costs: &LineCosts) -> Self {
-        Self { planner: T::planner_with(costs), reproducible: true }
+    /// A planner by these costs. If it is `reproducible`, lines of one length and kind have the
+    /// same bits wherever they lie, and however many there are.
+    pub fn new(costs: &LineCosts, reproducible: bool) -> Self {
+        Self { planner: T::planner_with(costs), reproducible }
     }
 
     /// Bytes of tables; where planners share some, each counts its part of them.

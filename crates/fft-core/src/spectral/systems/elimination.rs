@@ -84,10 +84,10 @@ impl<'a, const W: usize> Room<'a, W> {
         self.eliminate::<true, false>(rows, 1..last);
     }
 
-    /// Solves some rows by elimination. The values beyond them are 0 if they are `HELD`, and
-    /// otherwise nothing. `COLUMN` also solves for q.
+    /// Solves some rows by elimination. With `DIRICHLET` the values beyond them are 0, and
+    /// otherwise nothing follows or precedes them. `COLUMN` also solves for q.
     #[inline(always)]
-    fn eliminate<const HELD: bool, const COLUMN: bool>(
+    fn eliminate<const DIRICHLET: bool, const COLUMN: bool>(
         &mut self,
         rows: &impl Rows,
         range: Range<usize>,
@@ -98,13 +98,13 @@ impl<'a, const W: usize> Room<'a, W> {
             let Row { excess, lower: mut a, upper: mut c } = rows.row(j);
             let (mut f, mut inverse) = (excess, [0.0; LANES]);
             if j == range.start {
-                if HELD {
+                if DIRICHLET {
                     (0..LANES).for_each(|lane| f[lane] += a[lane]);
                 }
                 a = [0.0; LANES];
             }
             if j + 1 == range.end {
-                if HELD {
+                if DIRICHLET {
                     (0..LANES).for_each(|lane| f[lane] += c[lane]);
                 }
                 c = [0.0; LANES];
