@@ -85,13 +85,13 @@ impl<S, K: Transform, const D: usize, L: Location> Field<S, K, D, L> {
 }
 
 impl<S: Side, K: Transform, const D: usize, L: Location> Field<S, K, D, L> {
-    /// The indices that this rank holds.
+    /// The indices that this rank holds; of a strided layout, the positions.
     pub fn brick(&self) -> Brick<D> {
         self.part.brick().typed()
     }
 
     pub(super) fn indices(&self) -> Indices<D> {
-        Indices::new(self.brick(), self.part.layout().order().array())
+        Indices::new(self.part.layout(), self.part.rank())
     }
 }
 
@@ -117,7 +117,7 @@ impl<S: Side, K: Transform, const D: usize> Field<S, K, D> {
     }
 
     fn position(&self, index: [usize; D]) -> usize {
-        let found = self.indices().position(index);
+        let found = self.indices().place(index);
         found.unwrap_or_else(|| panic!("index {index:?} is not in brick {}", self.brick()))
     }
 }

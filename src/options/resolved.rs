@@ -79,6 +79,8 @@ impl Options {
             ("output_order", self.output_order),
             ("zero_padded", self.zero_padded),
             ("modes", self.modes),
+            ("input_cyclic", self.input_cyclic),
+            ("output_cyclic", self.output_cyclic),
         ] {
             check(name, values.map(|values| values.len()))?;
         }
@@ -89,16 +91,26 @@ impl Options {
         Ok(())
     }
 
-    /// Refuses a brick or an order on a side that is transposed.
+    /// Refuses a brick or an order on a side that is transposed or cyclic.
     pub(crate) fn check_transposed(&self) -> Result<(), Error> {
         let sides = [
             ("transposed_input", self.transposed_input, self.input, self.input_order),
             ("transposed_output", self.transposed_output, self.output, self.output_order),
+            ("input_cyclic", self.input_cyclic.is_some(), self.input, self.input_order),
+            ("output_cyclic", self.output_cyclic.is_some(), self.output, self.output_order),
         ];
         for (name, transposed, brick, order) in sides {
             let is_ordered = order.is_some_and(|order| order != PerAxis::row_major(order.len()));
             if transposed && (brick.is_some() || is_ordered) {
                 return Err(Error::argument(name, "a brick or an order", "neither"));
+            }
+        }
+        for (name, transposed, cyclic) in [
+            ("input_cyclic", self.transposed_input, self.input_cyclic),
+            ("output_cyclic", self.transposed_output, self.output_cyclic),
+        ] {
+            if transposed && cyclic.is_some() {
+                return Err(Error::argument(name, "transposed data", "one of both"));
             }
         }
         Ok(())

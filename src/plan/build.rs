@@ -5,8 +5,8 @@ use std::sync::Once;
 
 use fft_comm::check_messages;
 use fft_core::{
-    Access, DynBrick, Error, ErrorKind, Exchange, Layout, MAX_AXES, Machine, PerAxis, Problem,
-    Recipe, Wire, agree, assert_same, on_any_rank,
+    Access, Division, DynBrick, DynGrid, Error, ErrorKind, Exchange, Factors, Layout, MAX_AXES,
+    Machine, PerAxis, Problem, Recipe, Wire, agree, assert_same, on_any_rank,
 };
 
 #[cfg(feature = "cuda")]
@@ -99,7 +99,7 @@ impl DynDraft<'_> {
     /// The options, once all ranks agree on them, with the machine that they name. Collective.
     pub(super) fn settle(&self) -> Result<Options, Error> {
         let mut options = self.options.clone();
-        let lengths = options.zero_padded.unwrap_or(self.grid.shape());
+        let lengths = self.lengths_of_lines();
         // A rank that has left is noticed here, before anything is gathered.
         agree(self.comm(), self.check().and_then(|()| tables_fit(self.comm().rank(), &lengths)))?;
         // An option set to its default equals one left unset.
@@ -117,6 +117,16 @@ impl DynDraft<'_> {
             options.machine = Some(self.read_machine(name)?.into());
         }
         Ok(options)
+    }
+
+    /// The lengths of the lines that a rank transforms.
+    fn lengths_of_lines(&self) -> PerAxis<usize> {
+        let lengths = self.options.zero_padded.unwrap_or(self.grid.shape());
+        let factors = || Factors::new(lengths[0], self.comm().size(), [Division::BLOCKS; 2]);
+        match lengths.len() {
+            1 if self.comm().size() > 1 => factors().map_or(lengths, |factors| factors.shape()),
+            _ => lengths,
+        }
     }
 
     /// The file for a trace, from the environment.
@@ -194,13 +204,18 @@ impl DynDraft<'_> {
 
     /// The problem of options that all ranks have agreed on. Collective.
     pub(super) fn problem(&self, options: &Options, access: Access) -> Result<Problem, Error> {
-        let [inputs, outputs] = self.gather_bricks(options)?;
         let ranks = self.comm().size();
+        let [inputs, outputs] = self.gather_bricks(options)?;
+        let layout = |grid: DynGrid, bricks: Option<Vec<DynBrick>>| {
+            bricks.map(|bricks| Layout::new(grid, bricks, ranks)).transpose()
+        };
         options.problem(GlobalArrays {
+            grid: self.grid,
+            ranks,
             transform: self.transform,
             precision: self.precision,
-            input: Layout::new(self.grid, inputs, ranks)?,
-            output: Layout::new(self.spectral_grid(), outputs, ranks)?,
+            input: layout(self.grid, inputs)?,
+            output: layout(self.spectral_grid(), outputs)?,
             hosts: (0..ranks).map(|rank| self.comm().host(rank)).collect(),
             access,
         })
@@ -219,9 +234,12 @@ impl DynDraft<'_> {
         assert_same(self.comm(), &entries)
     }
 
-    /// The bricks of all ranks, of input and of output. Collective.
-    fn gather_bricks(&self, options: &Options) -> Result<[Vec<DynBrick>; 2], Error> {
+    /// The bricks of all ranks, of input and of output; `None` if no rank has given one.
+    /// Collective.
+    fn gather_bricks(&self, options: &Options) -> Result<[Option<Vec<DynBrick>>; 2], Error> {
         let (rank, ranks, axes) = (self.comm().rank(), self.comm().size(), self.grid.axes());
+        let given = [options.input.is_some(), options.output.is_some()];
+        let is_any_given = on_any_rank(self.comm(), given)?;
         let input = options.input.unwrap_or_else(|| self.grid.brick(rank, ranks));
         let output = options.output.unwrap_or_else(|| self.spectral_grid().brick(rank, ranks));
         let mut mine = [[[0u64; MAX_AXES]; 2]; 2];
@@ -235,9 +253,10 @@ impl DynDraft<'_> {
         Ok([0, 1].map(|side| {
             let bound =
                 |words: &[u64; MAX_AXES]| PerAxis::from_fn(axes, |axis| words[axis] as usize);
-            all.iter()
-                .map(|words| DynBrick::new(bound(&words[side][0]), bound(&words[side][1])))
-                .collect()
+            let brick = |words: &[[[u64; MAX_AXES]; 2]; 2]| {
+                DynBrick::new(bound(&words[side][0]), bound(&words[side][1]))
+            };
+            is_any_given[side].then(|| all.iter().map(brick).collect())
         }))
     }
 }

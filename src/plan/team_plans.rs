@@ -126,7 +126,7 @@ fn plans(draft: &DynDraft<'_>, mut options: Options) -> Result<Made, Error> {
         1 => threads.min(most_threads(grid, transform, &options)),
         _ => threads,
     };
-    let arrays = RankArrays::new(problem, comm.rank());
+    let arrays = RankArrays::new(problem.as_given().clone(), comm.rank());
     let (input, output) = (Some(arrays.input_brick()), Some(arrays.output_brick()));
     let mut most = [threads as f64];
     comm.allreduce(Reduce::Max, &mut most)?;

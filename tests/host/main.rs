@@ -19,6 +19,7 @@ mod errors;
 mod fields;
 mod large;
 mod least_memory;
+mod line;
 mod local;
 mod numpy;
 #[cfg(feature = "nvtx")]

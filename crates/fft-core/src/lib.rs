@@ -64,11 +64,11 @@ pub use num_complex::Complex;
 pub use planner::cost;
 pub use planner::{BytesMoved, Expected, Layouts, PredictedOperation, Prediction};
 pub use problem::{
-    Access, Chunking, Codecs, Direction, Ends, Epochs, Exchange, GpuTransport, How, Kind, Link,
-    Machine, Memory, Messages, Norm, Pattern, Problem, Quantity, Rate, Scale, TransportOptions,
-    TransportPolicy,
+    Access, Chunking, Codecs, Direction, Division, Ends, Epochs, Exchange, Factors, GpuTransport,
+    How, Kind, Link, Machine, Memory, Messages, Norm, Pattern, Problem, Quantity, Rate, Scale,
+    TransportOptions, TransportPolicy,
 };
-pub use recipe::{LineSide, LocalFft, Loss, Node, Pass, Recipe, Step};
+pub use recipe::{LineSide, LocalFft, Loss, Node, Pass, Recipe, Step, Twiddles};
 pub use redistribute::{
     Chunk, LocalRead, LocalReadBox, Redistribution, TransposedWhenRead, by_host,
 };

@@ -20,6 +20,7 @@ pub use lanes::{BatchFft, Lines, Strides, Trigonometric, TrigonometricType};
 pub use per_process::PerProcess;
 pub use planner::{Planner, RealTransform};
 pub use real_fft::RealFft;
+pub use roots::ManyRoots;
 pub use rustdct::DctNum;
 
 use planners::Planners;

@@ -48,7 +48,7 @@ const fn cos_sin(x: f64) -> [f64; 2] {
 }
 
 /// Any `exp(-2πi k/n)` by one multiplication of two roots from tables of about `√n` each.
-pub(crate) struct ManyRoots {
+pub struct ManyRoots {
     bits: u32,
     /// For multiples of `2^bits`, and for numbers below.
     coarse: Vec<[f64; 2]>,
@@ -56,15 +56,25 @@ pub(crate) struct ManyRoots {
 }
 
 impl ManyRoots {
-    pub(crate) fn new(n: usize) -> Self {
+    /// The tables of the roots of order `n`.
+    ///
+    /// # Panics
+    /// If `n` is 0.
+    pub fn new(n: usize) -> Self {
         let bits = n.ilog2().div_ceil(2);
         let coarse = (0..=n >> bits).map(|k| root(k << bits, n)).collect();
         let fine = (0..1 << bits).map(|k| root(k, n)).collect();
         Self { bits, coarse, fine }
     }
 
-    /// For `k` below `n`.
-    pub(crate) fn get(&self, k: usize) -> [f64; 2] {
+    /// Bytes of both tables.
+    pub fn bytes(&self) -> usize {
+        size_of_val(&*self.coarse) + size_of_val(&*self.fine)
+    }
+
+    /// The real and the imaginary part of a root. Panics unless `k` is below `n`.
+    #[inline]
+    pub fn get(&self, k: usize) -> [f64; 2] {
         let ([a, b], [c, d]) = (self.coarse[k >> self.bits], self.fine[k & ((1 << self.bits) - 1)]);
         [a * c - b * d, a * d + b * c]
     }

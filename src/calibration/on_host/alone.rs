@@ -69,6 +69,7 @@ fn complex_line(n: usize) -> Pass {
         outer: 1,
         inner: 1,
         factor: 1.0,
+        twiddles: None,
     }
 }
 

@@ -9,7 +9,7 @@ use super::brick::DynBrick;
 use super::brick_index::BrickIndex;
 use super::cut::Cut;
 use super::grid::DynGrid;
-use super::per_axis::{MAX_AXES, PerAxis};
+use super::per_axis::{MAX_AXES, PerAxis, times};
 use super::process_grid::ProcGrid;
 use crate::base::Error;
 
@@ -19,10 +19,14 @@ const LISTED: usize = 64;
 /// One brick per rank and the order of axes in memory. The bricks tile the grid.
 ///
 /// Bricks may be empty. Clones share the bricks.
+///
+/// Bricks count *positions* along an axis. They are the indices of its points, unless the layout is
+/// [strided](Layout::strided).
 #[derive(Clone)]
 pub struct Layout {
     grid: DynGrid,
     order: PerAxis<usize>,
+    strides: PerAxis<usize>,
     bricks: Arc<Bricks>,
     /// The name in recipes, if it differs from the name of the bricks.
     name: Option<Arc<str>>,
@@ -132,7 +136,8 @@ impl Layout {
     fn of(grid: DynGrid, ranks: usize, cut: Option<Cut>, of_rank: OnceLock<Vec<DynBrick>>) -> Self {
         let (index, extent) = (OnceLock::new(), OnceLock::new());
         let bricks = Arc::new(Bricks { ranks, cut, of_rank, index, extent });
-        Self { grid, order: PerAxis::row_major(grid.axes()), bricks, name: None }
+        let [order, strides] = [PerAxis::row_major(grid.axes()), PerAxis::splat(grid.axes(), 1)];
+        Self { grid, order, strides, bricks, name: None }
     }
 
     /// The process grid of an even cut in C order on the first ranks.
@@ -167,6 +172,7 @@ impl Layout {
             _ => false,
         };
         self.grid == other.grid
+            && self.strides == other.strides
             && self.ranks() == other.ranks()
             && (same_cut
                 || Arc::ptr_eq(&self.bricks, &other.bricks)
@@ -184,6 +190,55 @@ impl Layout {
             return Err(Error::argument("axis order", format!("{order:?}"), expected));
         }
         Ok(Self { order, ..self })
+    }
+
+    /// The same bricks of positions whose points lie these strides apart: the points of an axis of
+    /// n points with stride s have the indices 0, s, 2s, ..., then 1, s + 1, ..., and so on. If
+    /// each of s ranks has n/s positions, the layout is cyclic.
+    ///
+    /// ```
+    /// use fft_core::*;
+    /// let cyclic = Layout::even(DynGrid::new([12])?, ProcGrid::new([3]), 3).strided([3])?;
+    /// let of_rank_1 = cyclic.brick(1).range(0).map(|position| cyclic.index(0, position));
+    /// assert!(of_rank_1.eq([1, 4, 7, 10]));
+    /// assert_eq!(cyclic.position(0, 7), 6);
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Argument`] unless each stride divides the length of its axis.
+    pub fn strided(self, strides: impl Into<PerAxis<usize>>) -> Result<Self, Error> {
+        let (strides, grid) = (strides.into(), self.grid);
+        if strides.len() != grid.axes() {
+            return Err(Error::argument("axes of strides", strides.len(), grid.axes()));
+        }
+        for (axis, stride) in strides.iter().enumerate() {
+            if *stride == 0 || !grid.len(axis).is_multiple_of(*stride) {
+                let what = format!("stride of points along axis {axis}");
+                let expected = format!("a divisor of {}", grid.len(axis));
+                return Err(Error::argument(what, stride, expected));
+            }
+        }
+        Ok(Self { strides, ..self })
+    }
+
+    /// The distance between the indices of adjacent positions along each axis.
+    pub fn strides(&self) -> PerAxis<usize> {
+        self.strides
+    }
+
+    /// The index of the point at a position along an axis. Panics if there is no such axis.
+    #[inline]
+    pub fn index(&self, axis: usize, position: usize) -> usize {
+        let (stride, each) = (self.strides[axis], self.grid.len(axis) / self.strides[axis]);
+        position / each + stride * (position % each)
+    }
+
+    /// The position of the point with an index along an axis. Panics if there is no such axis.
+    #[inline]
+    pub fn position(&self, axis: usize, index: usize) -> usize {
+        let (stride, each) = (self.strides[axis], self.grid.len(axis) / self.strides[axis]);
+        index / stride + each * (index % stride)
     }
 
     /// The grid.
@@ -417,7 +472,11 @@ impl fmt::Display for Layout {
             (None, Some(cut)) => write!(f, "[{cut}]")?,
             (None, None) => write!(f, "[bricks]")?,
         }
-        f.write_str(&order_name(&self.order))
+        f.write_str(&order_name(&self.order))?;
+        if self.strides.iter().any(|stride| *stride != 1) {
+            write!(f, " strided by {}", times(&self.strides))?;
+        }
+        Ok(())
     }
 }
 

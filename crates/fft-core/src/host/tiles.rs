@@ -24,7 +24,7 @@ pub(crate) type Ffts<T> = Vec<(CpuFft<T>, Range<usize>)>;
 
 #[derive(Default)]
 pub(crate) struct TileFfts<T: Real> {
-    shapes: Vec<PerAxis<usize>>,
+    boxes: Vec<DynBrick>,
     pub(crate) plans: Vec<Ffts<T>>,
 }
 
@@ -44,21 +44,23 @@ impl Lines<'_> {
 }
 
 impl<T: Real> TileFfts<T> {
-    /// The index of the transforms for boxes of this shape.
+    /// The index of the transforms for this box. Boxes of the same shape share them, unless they
+    /// have twiddles, which depend on the place.
     pub(crate) fn plan(
         &mut self,
         lines: Lines<'_>,
         tile: &DynBrick,
         device: &mut Cpu<T>,
     ) -> Result<usize, Error> {
-        let shape = tile.shape();
-        if let Some(known) = self.shapes.iter().position(|known| *known == shape) {
+        let has_twiddles = lines.axes.iter().any(|(_, pass)| pass.twiddles.is_some());
+        let is_same = |known: &DynBrick| !has_twiddles && known.shape() == tile.shape();
+        if let Some(known) = self.boxes.iter().position(is_same) {
             return Ok(known);
         }
         let local = lines.local(tile, T::PRECISION.bytes());
         let plan = |fft: &LocalFft| Ok((device.plan_fft(fft, lines.rank)?, 0..fft.blocks));
         self.plans.push(local.iter().map(plan).collect::<Result<_, Error>>()?);
-        self.shapes.push(shape);
-        Ok(self.shapes.len() - 1)
+        self.boxes.push(*tile);
+        Ok(self.boxes.len() - 1)
     }
 }

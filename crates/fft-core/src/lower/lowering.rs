@@ -4,7 +4,7 @@ use super::capabilities::Capabilities;
 use super::ops::AxisFft;
 use crate::problem::{Direction, Gain, Problem, TransportPolicy};
 use crate::recipe::norm_gain::gain_after;
-use crate::recipe::{Node, Pass, Recipe};
+use crate::recipe::{Node, Pass, Recipe, Twiddles};
 
 /// One direction of a recipe to be lowered.
 #[derive(Clone, Copy)]
@@ -58,6 +58,10 @@ impl<'a> Lowering<'a> {
             outer: 1,
             inner: 1,
             factor: fft.factor,
+            twiddles: problem
+                .line
+                .as_ref()
+                .and_then(|_| Twiddles::before(fft.axis, &problem.grid())),
         };
         (fft.axis, pass)
     }

@@ -235,6 +235,7 @@ mod tests {
             outer: 1,
             inner: 1,
             factor: 1.0,
+            twiddles: None,
         }
     }
 

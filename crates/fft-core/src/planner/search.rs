@@ -191,8 +191,8 @@ impl<'a> Search<'a> {
         width * self.problem.precision.bytes() * self.problem.batch
     }
 
-    /// Whether the transform along `axis` is possible: C2C needs complex data, and a reproducible
-    /// transform has one order of axes.
+    /// Whether the transform along `axis` is possible: C2C needs complex data, and reproducible
+    /// transforms and factors of one axis have one order.
     pub(crate) fn may_transform(&self, axis: usize, state: State) -> bool {
         let done = state.done.0;
         let open = self.goal & !done & (1 << axis) != 0;
@@ -203,7 +203,7 @@ impl<'a> Search<'a> {
         let after = State { done: Reverse(done | 1 << axis), ..state };
         let stays = || !self.problem.is_resized(axis) || is_whole(after);
         let in_order = || {
-            !self.problem.options.reproducible
+            !(self.problem.options.reproducible || self.problem.line.is_some())
                 || self.in_order(self.goal & !done).next() == Some(axis)
         };
         open && in_order()
@@ -321,12 +321,13 @@ impl<'a> Search<'a> {
     }
 
     /// The order of transforms on one layout: the halved axis first, then from the last axis, and
-    /// tridiagonal systems at the end.
+    /// tridiagonal systems at the end. The factors of one axis are transformed from the first.
     fn in_order(&self, axes: AxisSet) -> impl Iterator<Item = usize> {
         let halving = self.halving.filter(|axis| axes & (1 << axis) != 0);
         let last = self.problem.tridiagonal_axis().filter(|axis| axes & (1 << axis) != 0);
-        let others =
-            (0..self.problem.kinds.len()).rev().filter(move |axis| axes & (1 << axis) != 0);
+        let (count, ascends) = (self.problem.kinds.len(), self.problem.line.is_some());
+        let others = (0..count).map(move |place| if ascends { place } else { count - 1 - place });
+        let others = others.filter(move |axis| axes & (1 << axis) != 0);
         let others = others.filter(move |axis| Some(*axis) != halving && Some(*axis) != last);
         halving.into_iter().chain(others).chain(last)
     }

@@ -44,6 +44,8 @@ pub struct Problem {
     pub hosts: Vec<usize>,
     /// The machine of the cost model.
     pub machine: Arc<Machine>,
+    /// The problem of one axis whose factors are the axes of this one ([`Problem::factored`]).
+    pub line: Option<Arc<Problem>>,
 }
 
 impl Problem {
@@ -132,6 +134,7 @@ impl Problem {
             options: TransportOptions::default(),
             hosts: Vec::new(),
             machine: Arc::default(),
+            line: None,
         })
     }
 

@@ -6,6 +6,7 @@
 use crate::base::cache_sizes::BLOCK_BYTES;
 use crate::geometry::{DynBrick, PerAxis};
 use crate::problem::{Direction, Kind};
+use crate::recipe::twiddles::Twiddles;
 
 /// Transforms along one axis of every block.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,6 +29,8 @@ pub struct Pass {
     pub inner: usize,
     /// The scale of the result.
     pub factor: f64,
+    /// The factors of lines before the transform, or after it in the inverse.
+    pub twiddles: Option<Twiddles>,
 }
 
 impl Pass {
@@ -118,7 +121,8 @@ impl LocalFft {
         let mut lens = vec![batch];
         lens.extend(order.into_iter().map(|axis| brick.len(axis)));
         let place = order.iter().position(|a| *a == axis).expect("the order has every axis");
-        Self::new(&lens, place + 1, pass)
+        let twiddles = pass.twiddles.map(|it| it.of_lines(axis, brick, order, batch));
+        Self::new(&lens, place + 1, Pass { twiddles, ..pass })
     }
 
     /// Real numbers of a block before.
@@ -175,6 +179,7 @@ mod tests {
             outer: 1,
             inner: 1,
             factor: 1.0,
+            twiddles: None,
         }
     }
 

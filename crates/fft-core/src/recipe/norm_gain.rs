@@ -71,6 +71,7 @@ mod tests {
             outer: 1,
             inner: 1,
             factor: 1.0,
+            twiddles: None,
         };
         let mut cpu = Cpu::<f64>::default();
         let fft = cpu

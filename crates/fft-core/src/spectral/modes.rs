@@ -83,8 +83,9 @@ pub struct AxisModes {
 impl AxisModes {
     fn new(spectrum: &Spectrum, rank: usize, axis: usize, (length, scheme): (f64, Scheme)) -> Self {
         let (kind, n) = (spectrum.kinds[axis], spectrum.modes[axis]);
-        let range = spectrum.layout.brick(rank).range(axis);
-        let modes: Vec<_> = range.map(|index| kind.mode(n, index)).collect();
+        let positions = spectrum.layout.brick(rank).range(axis);
+        let index = |position| spectrum.layout.index(axis, position);
+        let modes: Vec<_> = positions.map(|position| kind.mode(n, index(position))).collect();
         let k = |mode: &i64| wavenumber(kind, *mode, length);
         let spacing = length / kind.intervals(n);
         let symbols: Vec<_> = modes

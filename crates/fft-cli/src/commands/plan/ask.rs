@@ -113,6 +113,8 @@ impl Ask {
         options.check_axes(grid)?;
         let spectral = options.spectral_grid(grid, transform);
         let mut problem = options.problem(GlobalArrays {
+            grid,
+            ranks: self.ranks,
             transform,
             precision: self.precision(),
             input: self.layout(grid, "--input-grid", self.grids.input_grid.as_ref())?,
@@ -154,12 +156,14 @@ impl Ask {
         }
     }
 
-    fn layout(&self, grid: DynGrid, name: &str, cut: Option<&Shape>) -> Result<Layout, Failure> {
-        let cut = match cut {
-            None => ProcGrid::cubic(grid, self.ranks),
-            Some(ranks) => ranks.proc_grid(name, grid.axes(), self.ranks)?,
-        };
-        Ok(Layout::even(grid, cut, self.ranks))
+    fn layout(
+        &self,
+        grid: DynGrid,
+        name: &str,
+        cut: Option<&Shape>,
+    ) -> Result<Option<Layout>, Failure> {
+        let cut = cut.map(|ranks| ranks.proc_grid(name, grid.axes(), self.ranks)).transpose()?;
+        Ok(cut.map(|cut| Layout::even(grid, cut, self.ranks)))
     }
 }
 

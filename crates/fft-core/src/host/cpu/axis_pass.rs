@@ -10,6 +10,7 @@ use crate::base::cache_sizes::{
     LINES_BYTES,
 };
 use crate::host::cpu::batch_pass::{self, Batch};
+use crate::host::cpu::line_twiddles::LineTwiddles;
 use crate::host::cpu::prefetch::PrefetchQueue;
 use crate::host::cpu::resized_batch::ResizedBatch;
 use crate::host::cpu::resized_line::resized;
@@ -26,6 +27,7 @@ const FEW_LINES: usize = 4;
 
 pub(crate) struct LinePass<T> {
     transform: Transform<T>,
+    twiddles: Option<LineTwiddles>,
     shape: Pass,
     /// Real numbers of a line: the longer of before and after.
     pitch: usize,
@@ -108,7 +110,9 @@ impl<T: Real> LinePass<T> {
                 Transform::OneByOne(resized(line.expect(none), pass))
             }
         };
-        Self { transform, shape: pass.clone(), pitch, at_once: no_more(at_once), far }
+        let (shape, at_once) = (pass.clone(), no_more(at_once));
+        let twiddles = LineTwiddles::of(pass, planner);
+        Self { transform, twiddles, shape, pitch, at_once, far }
     }
 
     /// Bytes of room for lines transformed together, and of the scratch of batches.
@@ -143,8 +147,29 @@ impl<T: Real> LinePass<T> {
         self.shape.outer * self.shape.inner * self.pitch
     }
 
-    /// Transforms a block: `src` into `dst`, or `dst` in place.
-    pub(crate) fn run(&self, src: Option<&[T]>, dst: &mut [T], workspace: &mut Workspace<'_, T>) {
+    /// Transforms blocks from number `first` on: `src` into `dst`, or `dst` in place.
+    pub(crate) fn run(
+        &self,
+        first: usize,
+        src: Option<&[T]>,
+        dst: &mut [T],
+        workspace: &mut Workspace<'_, T>,
+    ) {
+        let first = first * self.shape.outer;
+        match &self.twiddles {
+            Some(twiddles) if twiddles.come_first() => {
+                twiddles.multiply(first, src, dst);
+                self.transform_lines(None, dst, workspace);
+            }
+            Some(twiddles) => {
+                self.transform_lines(src, dst, workspace);
+                twiddles.multiply(first, None, dst);
+            }
+            None => self.transform_lines(src, dst, workspace),
+        }
+    }
+
+    fn transform_lines(&self, src: Option<&[T]>, dst: &mut [T], workspace: &mut Workspace<'_, T>) {
         match &self.transform {
             Transform::OneByOne(line) if self.is_rows() => self.rows(&**line, src, dst, workspace),
             Transform::OneByOne(line) => self.columns(&**line, src, dst, workspace),

@@ -6,7 +6,7 @@ use std::ops::Range;
 use bytemuck::Zeroable;
 use fft_lines::LineCosts;
 
-use crate::base::cache_sizes::{BLOCK_BYTES, FAR_BYTES, STAGE_BYTES};
+use crate::base::cache_sizes::{BLOCK_BYTES, FAR_BYTES, LINES_BYTES, STAGE_BYTES};
 use crate::base::{Error, Real};
 use crate::codec::codec::copy;
 use crate::comm::{SLOT_ALIGN, slot::Line};
@@ -90,7 +90,8 @@ impl<T: Real> Cpu<T> {
     fn ordered<'a>(&self, shape: &'a LocalFft) -> Vec<&'a Pass> {
         let mut passes: Vec<_> = shape.passes.iter().collect();
         let block = shape.block_before().max(shape.block_after()) * size_of::<T>();
-        let may_move = self.memory == Memory::Ample && !self.reproducible;
+        let has_twiddles = passes.iter().any(|pass| pass.twiddles.is_some());
+        let may_move = self.memory == Memory::Ample && !self.reproducible && !has_twiddles;
         if may_move && !shape.cached && block >= FAR_BYTES {
             let kept = usize::from(passes[0].changes_len());
             passes[kept..].sort_by_key(|pass| Reverse(pass.inner));
@@ -130,7 +131,8 @@ impl<T: Real> Cpu<T> {
             return Err(Error::Memory { rank, bytes: 1 });
         }
         // Lines of several blocks are transformed together if there is one pass.
-        let blocks = if shape.passes.len() == 1 { shape.blocks } else { 1 };
+        let group = blocks_at_once::<T>(shape);
+        let blocks = group.min(shape.blocks);
         let mut passes = Vec::with_capacity(shape.passes.len());
         for (number, pass) in self.ordered(shape).into_iter().enumerate() {
             let cached = shape.cached || number > 0;
@@ -150,7 +152,7 @@ impl<T: Real> Cpu<T> {
         let may = self.large && ample && !stays && passes.len() > 1;
         let staged = if may { at_a_time.min(shape.blocks) } else { 0 };
         ensure(&mut self.tile, staged * after, rank)?;
-        Ok(CpuFft { before, after, passes, staged })
+        Ok(CpuFft { before, after, passes, group, staged })
     }
 
     /// Bytes held for all transforms of a plan: the tile, scratch, tables. If plans of this process
@@ -171,14 +173,14 @@ impl<T: Real> Cpu<T> {
         let mut workspace = Workspace { lines, scratch, queue: &mut self.queue };
         let Some(src) = src.filter(|_| fft.staged > 0) else {
             let src = src.map(|src| &src[of(blocks.clone(), fft.before)]);
-            fft.run(src, &mut dst[of(blocks, fft.after)], &mut workspace);
+            fft.run(blocks.start, src, &mut dst[of(blocks, fft.after)], &mut workspace);
             return self.queue.end();
         };
         for first in blocks.clone().step_by(fft.staged) {
             let some = first..blocks.end.min(first + fft.staged);
             let (from, to) = (of(some.clone(), fft.before), of(some, fft.after));
             let tile = &mut self.tile[..to.len()];
-            fft.run(Some(&src[from]), tile, &mut workspace);
+            fft.run(first, Some(&src[from]), tile, &mut workspace);
             fft_stream::copy_past(
                 bytemuck::cast_slice(tile),
                 bytemuck::cast_slice_mut(&mut dst[to]),
@@ -218,6 +220,8 @@ pub struct CpuFft<T> {
     before: usize,
     after: usize,
     passes: Vec<LinePass<T>>,
+    /// Number of blocks that each pass transforms in a call.
+    group: usize,
     /// Number of blocks transformed together in the tile, then written past the caches; 0 for none.
     staged: usize,
 }
@@ -235,18 +239,34 @@ fn ensure<E: Zeroable>(memory: &mut Vec<E>, len: usize, rank: usize) -> Result<(
     Ok(())
 }
 
-impl<T: Real> CpuFft<T> {
-    fn run(&self, src: Option<&[T]>, dst: &mut [T], workspace: &mut Workspace<'_, T>) {
-        if let [pass] = &self.passes[..]
-            && pass.is_rows()
-        {
-            // Lines of several blocks are transformed like lines of one.
-            return pass.run(src, dst, workspace);
+/// The number of blocks that each pass transforms in a call. Contiguous lines of several blocks are
+/// transformed like lines of one; with twiddles, they stay in cache in between.
+fn blocks_at_once<T>(shape: &LocalFft) -> usize {
+    match &shape.passes[..] {
+        [pass] if pass.inner == 1 && pass.twiddles.is_none() => shape.blocks.max(1),
+        [pass] if pass.inner == 1 => {
+            let bytes = shape.block_before().max(shape.block_after()) * size_of::<T>();
+            (LINES_BYTES / bytes.max(1)).max(1)
         }
-        for (block, dst) in dst.chunks_exact_mut(self.after.max(1)).enumerate() {
-            let mut src = src.map(|src| &src[block * self.before..][..self.before]);
+        _ => 1,
+    }
+}
+
+impl<T: Real> CpuFft<T> {
+    /// Transforms blocks from number `first` on.
+    fn run(
+        &self,
+        first: usize,
+        src: Option<&[T]>,
+        dst: &mut [T],
+        workspace: &mut Workspace<'_, T>,
+    ) {
+        let (before, after) = (self.group * self.before, self.group * self.after);
+        for (number, dst) in dst.chunks_mut(after.max(1)).enumerate() {
+            let len = dst.len() / self.after.max(1) * self.before;
+            let mut src = src.map(|src| &src[number * before..][..len]);
             for pass in &self.passes {
-                pass.run(src.take(), dst, workspace);
+                pass.run(first + number * self.group, src.take(), dst, workspace);
             }
         }
     }
@@ -273,6 +293,7 @@ mod tests {
             outer,
             inner,
             factor: 1.0,
+            twiddles: None,
         };
         let order = |memory, cached, passes: &[Pass]| -> Vec<usize> {
             let shape = LocalFft { blocks: 1, passes: passes.to_vec(), cached, to_cache: false };
@@ -305,6 +326,7 @@ mod tests {
                 outer: 20 / inner,
                 inner,
                 factor: 0.5,
+                twiddles: None,
             };
             let shape = LocalFft { blocks: 1, passes: vec![pass], cached: true, to_cache: true };
             let src: Vec<f64> = (0..4000).map(|i| (i * i % 101) as f64 - 50.0).collect();
@@ -346,6 +368,7 @@ mod tests {
             outer,
             inner,
             factor: 0.5,
+            twiddles: None,
         };
         let passes = vec![pass(kind, n, rows, 1), pass(Kind::C2C, rows, 1, kind.spectral_len(n))];
         let shape = LocalFft { blocks, passes, cached: false, to_cache: false };

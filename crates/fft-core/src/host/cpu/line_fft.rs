@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use fft_lines::{
-    BatchFft, ComplexFft, Layout, LineCosts, Planner, RealFft, RealTransform, Strides,
+    BatchFft, ComplexFft, Layout, LineCosts, ManyRoots, Planner, RealFft, RealTransform, Strides,
 };
 use num_complex::Complex;
 
@@ -40,6 +40,8 @@ pub struct LinePlanner<T: Real> {
     planner: Box<dyn Planner<T>>,
     /// Whether single lines are transformed as several are.
     reproducible: bool,
+    /// Roots of unity for twiddles, by their order.
+    roots: Vec<(usize, Arc<ManyRoots>)>,
 }
 
 impl<T: Real> Default for LinePlanner<T> {
@@ -52,12 +54,23 @@ impl<T: Real> LinePlanner<T> {
     /// A planner by these costs. If it is `reproducible`, lines of one length and kind have the
     /// same bits wherever they lie, and however many there are.
     pub fn new(costs: &LineCosts, reproducible: bool) -> Self {
-        Self { planner: T::planner_with(costs), reproducible }
+        Self { planner: T::planner_with(costs), reproducible, roots: Vec::new() }
     }
 
     /// Bytes of tables; where planners share some, each counts its part of them.
     pub(crate) fn table_bytes(&self) -> usize {
-        self.planner.table_bytes()
+        let of_roots = self.roots.iter().map(|(_, roots)| roots.bytes()).sum::<usize>();
+        self.planner.table_bytes() + of_roots
+    }
+
+    /// All roots of unity of an order.
+    pub(crate) fn roots(&mut self, order: usize) -> Arc<ManyRoots> {
+        if let Some((_, known)) = self.roots.iter().find(|(known, _)| *known == order) {
+            return Arc::clone(known);
+        }
+        let roots = Arc::new(ManyRoots::new(order));
+        self.roots.push((order, Arc::clone(&roots)));
+        roots
     }
 
     /// The transform of `n` physical points along an axis of this kind. If `complex`, cosine and

@@ -85,6 +85,7 @@ fn pass(axis: usize, direction: Direction) -> Pass {
         outer: 1,
         inner: 1,
         factor: 1.0,
+        twiddles: None,
     }
 }
 

@@ -21,6 +21,7 @@ fn pass(kind: Kind, direction: Direction, n: usize) -> Pass {
         outer: 1,
         inner: 1,
         factor: 1.0,
+        twiddles: None,
     }
 }
 

@@ -1,0 +1,350 @@
+//! Transforms of one axis over ranks, as transforms of a grid whose axes are factors of its length.
+//!
+//! A transform of one long axis cannot be cut into lines that ranks transform on their own, so that
+//! one rank would have to do it alone. For `n = f0 f1`, number the points `i = i0 f1 + i1` and the
+//! frequencies `k = k0 + f0 k1`. Then (Cooley and Tukey 1965; Bailey 1990 as four steps)
+//!
+//! ```text
+//! X[k0 + f0 k1] = sum over i1 of  w(f1)^(i1 k1)  w(n)^(i1 k0)  sum over i0 of w(f0)^(i0 k0) x[i0 f1 + i1]
+//! ```
+//!
+//! which is a transform of the grid `f0 x f1` with factors between the axes
+//! ([`Twiddles`](crate::Twiddles)), whose spectrum has its axes in reverse. The same holds for more
+//! factors, transformed from the first to the last. So layouts, search, exchanges and wires are
+//! those of any grid:
+//!
+//! ```text
+//! blocks of n         parts of the first factor in the input; of the last factor, with the order
+//!                     of axes reversed, in the output
+//! points P apart      parts of the last factor in the input, of the first factor in the output
+//! ```
+//!
+//! Blocks to blocks take three exchanges, as ranks hold neither factor whole at the ends. Strided
+//! data on one side saves one of them, and on both sides two (Inda and Bisseling 2001): a rank then
+//! has the other factors whole. If the last factor of the input, and the first of the output, are
+//! the number of ranks, these layouts are cyclic.
+//!
+//! A recursive transform with more, shorter factors than ranks need keeps lines in caches. A single
+//! factor for each rank with long lines was rejected, because such lines take as long as the whole
+//! transform of one rank for each of its points.
+
+use std::sync::Arc;
+
+use super::kind::Kind;
+use super::memory::Access;
+use super::problem::Problem;
+use crate::base::Error;
+use crate::geometry::{DynBrick, DynGrid, Layout, PerAxis};
+
+/// Longer factors are divided, because lines of up to this length have the fastest algorithm.
+const LONGEST: usize = 2048;
+/// Shorter factors move data in short runs.
+const SHORT: usize = 16;
+
+/// What one side of a transform demands of the factors of its axis.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Division {
+    /// Whether points of a rank lie apart by the factor that ranks divide, instead of in blocks.
+    pub strided: bool,
+    /// The factor that ranks divide; `None` for any.
+    pub factor: Option<usize>,
+    /// A number that divides the first and last positions of all ranks; 0 for any.
+    pub multiple: usize,
+}
+
+impl Division {
+    /// Blocks that suit the factors.
+    pub const BLOCKS: Self = Self { strided: false, factor: None, multiple: 0 };
+    /// Points that lie as far apart as suits the factors.
+    pub const STRIDED: Self = Self { strided: true, ..Self::BLOCKS };
+
+    /// Points that lie `parts` apart.
+    pub fn cyclic(parts: usize) -> Self {
+        Self { factor: Some(parts), ..Self::STRIDED }
+    }
+
+    /// What a layout of a single axis demands.
+    ///
+    /// # Panics
+    /// If it has more axes.
+    pub fn of(layout: &Layout) -> Self {
+        let [stride] = layout.strides().array();
+        let bounds = layout.bricks().iter().flat_map(|brick| [brick.lo[0], brick.hi[0]]);
+        let multiple = bounds.fold(0, gcd);
+        match stride {
+            1 => Self { multiple, ..Self::BLOCKS },
+            _ => Self { multiple, ..Self::cyclic(stride) },
+        }
+    }
+
+    /// Whether ranks can divide this factor of an axis of `n` points.
+    fn allows(&self, factor: usize, n: usize) -> bool {
+        self.factor.is_none_or(|expected| expected == factor)
+            && self.multiple.is_multiple_of(n / factor)
+    }
+}
+
+/// The factors of an axis over which ranks are to divide its transform.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Factors(PerAxis<usize>);
+
+impl Factors {
+    /// Factors of `n` that suit both sides, physical and spectral, for this number of ranks; `None`
+    /// if there are none. Cost: the square root of the largest prime, and the square of the number
+    /// of divisors.
+    ///
+    /// ```
+    /// use fft_core::{Factors, Division};
+    /// let cyclic = [Division::cyclic(4); 2];
+    /// assert_eq!(Factors::new(4096, 4, cyclic).unwrap().shape()[..], [4, 256, 4]);
+    /// assert!(Factors::new(4097 * 4, 4, cyclic).is_none());
+    /// assert!(Factors::new(7919, 2, [Division::BLOCKS; 2]).is_none());
+    /// ```
+    pub fn new(n: usize, ranks: usize, sides: [Division; 2]) -> Option<Self> {
+        let divisors = divisors(n);
+        let [physical, spectral] = sides;
+        // The factors that ranks divide on each side: the first or the last one.
+        let allowed = |first: usize, last: usize| {
+            let (before, after) = (
+                if physical.strided { last } else { first },
+                if spectral.strided { first } else { last },
+            );
+            physical.allows(before, n) && spectral.allows(after, n)
+        };
+        let mut best: Option<(f64, PerAxis<usize>)> = None;
+        for first in divisors.iter().filter(|first| **first > 1) {
+            for last in divisors.iter().filter(|last| **last > 1) {
+                let rest = n / first;
+                if !rest.is_multiple_of(*last) || !allowed(*first, *last) {
+                    continue;
+                }
+                let factors = with_middle(*first, rest / last, *last, &divisors);
+                let cost = idle(*first, ranks) * idle(*last, ranks) * cost_of_lines(&factors);
+                if best.is_none_or(|(least, _)| cost < least) {
+                    best = Some((cost, factors));
+                }
+            }
+        }
+        best.map(|(_, factors)| Self(factors))
+    }
+
+    /// The error of [`Factors::new`] without factors.
+    pub fn none(n: usize, sides: [Division; 2]) -> Error {
+        if divisors(n).len() < 3 {
+            let expected = "a product of two factors, or one_rank, which lets one rank do it";
+            return Error::argument("length of an axis over several ranks", n, expected);
+        }
+        let text = |side: Division| match side {
+            Division { strided: true, factor, .. } => {
+                let factor = factor.map_or("any factor".into(), |factor| factor.to_string());
+                format!("strided by {factor}")
+            }
+            Division { multiple: 0, .. } => "in any blocks".into(),
+            Division { multiple, .. } => format!("in blocks of multiples of {multiple}"),
+        };
+        let [before, after] = sides.map(text);
+        let expected = "strides f, or blocks of multiples of n/f, for factors f of n on both sides \
+                        whose product divides n, as plans without bricks have them; or one_rank";
+        let found = format!("{before}, then {after}");
+        Error::argument(format!("layouts of {n} points over several ranks"), found, expected)
+    }
+
+    /// The factors, the first one first.
+    pub fn shape(&self) -> PerAxis<usize> {
+        self.0
+    }
+
+    fn points(&self) -> usize {
+        self.0.iter().product()
+    }
+
+    fn last(&self) -> usize {
+        self.0.len() - 1
+    }
+
+    /// The axis of factors that ranks divide.
+    fn divided(&self, is_physical: bool, strided: bool) -> usize {
+        if is_physical == strided { self.last() } else { 0 }
+    }
+
+    /// The even layout of physical or spectral data, in blocks or strided.
+    pub fn layout(&self, is_physical: bool, strided: bool, ranks: usize) -> Layout {
+        let divided = self.0[self.divided(is_physical, strided)];
+        let each = self.points() / divided;
+        let even = |rank: usize| {
+            let bound = |rank: usize| rank * divided / ranks * each;
+            DynBrick::new([bound(rank)], [bound(rank + 1)])
+        };
+        let grid = DynGrid::new([self.points()]).expect("factors of a grid");
+        let layout =
+            Layout::new(grid, (0..ranks).map(even).collect(), ranks).expect("they tile it");
+        let stride = if strided { divided } else { 1 };
+        layout.strided([stride]).expect("a factor divides the number of points")
+    }
+
+    /// The same data as a layout of the grid of factors.
+    fn layout_of_factors(&self, is_physical: bool, line: &Layout) -> Result<Layout, Error> {
+        let axes = self.0.len();
+        let strided = line.strides()[0] != 1;
+        let axis = self.divided(is_physical, strided);
+        let each = self.points() / self.0[axis];
+        let brick = |brick: &DynBrick| {
+            let (mut lo, mut hi) = (PerAxis::splat(axes, 0), self.0);
+            (lo[axis], hi[axis]) = (brick.lo[0] / each, brick.hi[0] / each);
+            DynBrick::new(lo, hi)
+        };
+        // The other factors, slowest in memory first.
+        let mut order: Vec<_> = (0..axes).filter(|other| *other != axis).collect();
+        if !is_physical {
+            order.reverse();
+        }
+        order.insert(0, axis);
+        let bricks = line.bricks().iter().map(brick).collect();
+        let layout = Layout::new(DynGrid::new(self.0)?, bricks, line.ranks())?;
+        layout.ordered(PerAxis::from_fn(axes, |place| order[place]))
+    }
+}
+
+/// The factors with those in the middle: none, one, or two if one would be long.
+fn with_middle(first: usize, middle: usize, last: usize, divisors: &[usize]) -> PerAxis<usize> {
+    if middle == 1 {
+        return PerAxis::from([first, last]);
+    }
+    let of_middle = divisors.iter().filter(|divisor| middle.is_multiple_of(**divisor));
+    let half = of_middle.take_while(|divisor| *divisor * *divisor <= middle).last();
+    match half {
+        Some(half) if middle > LONGEST && *half > 1 => {
+            PerAxis::from([first, middle / half, *half, last])
+        }
+        _ => PerAxis::from([first, middle, last]),
+    }
+}
+
+/// How much longer transforms take because ranks get uneven parts of a factor.
+fn idle(factor: usize, ranks: usize) -> f64 {
+    (factor.div_ceil(ranks) * ranks) as f64 / factor as f64
+}
+
+/// A relative cost: of passes, and of long and short lines.
+fn cost_of_lines(factors: &PerAxis<usize>) -> f64 {
+    let passes = 1.0 + 0.1 * (factors.len() - 2) as f64;
+    let ratio = |n: usize, of: usize| (n as f64 / of as f64).log2().max(0.0);
+    let line = |n: &usize| 1.0 + 0.25 * ratio(*n, LONGEST) + 0.05 * ratio(SHORT, *n);
+    // Among equals, the least sum, so that factors are alike.
+    let sum: f64 = factors.iter().map(|n| *n as f64).sum();
+    passes * factors.iter().map(line).product::<f64>() * (1.0 + 1e-9 * sum.log2())
+}
+
+fn gcd(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// All divisors in ascending order.
+fn divisors(n: usize) -> Vec<usize> {
+    let mut found = vec![1];
+    let (mut rest, mut prime) = (n, 2);
+    while rest > 1 {
+        if prime * prime > rest {
+            prime = rest;
+        }
+        let before = found.clone();
+        let mut power = 1;
+        while rest.is_multiple_of(prime) {
+            (rest, power) = (rest / prime, power * prime);
+            found.extend(before.iter().map(|divisor| divisor * power));
+        }
+        prime += 1;
+    }
+    found.sort_unstable();
+    found
+}
+
+impl Problem {
+    /// Whether ranks can share the transform of a single axis: a complex one, of host memory, which
+    /// need not be the same for any number of ranks.
+    pub fn is_line(&self) -> bool {
+        self.kinds[..] == [Kind::C2C]
+            && self.line.is_none()
+            && self.input.ranks() > 1
+            && !self.is_any_resized()
+            && self.options.access == Access::Cached
+            && !self.options.reproducible
+    }
+
+    /// The problem as the caller has it: of one axis, if the axes of this one are its factors.
+    pub fn as_given(&self) -> &Problem {
+        self.line.as_deref().unwrap_or(self)
+    }
+
+    /// The problem of the grid of factors, if [ranks can share](Problem::is_line) the transform of
+    /// a single axis. If there are no factors, `one_rank` leaves the problem as it is: one rank
+    /// then transforms the whole axis.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for lengths and layouts without factors, unless one rank has all points
+    /// or is to do it; for strided layouts of other transforms.
+    pub fn factored(self, one_rank: bool) -> Result<Self, Error> {
+        let layouts = [&self.input, &self.output];
+        if !self.is_line() {
+            return match layouts.iter().find(|layout| layout.strides().iter().any(|s| *s != 1)) {
+                Some(layout) => {
+                    let expected =
+                        "blocks, unless a complex axis is divided between ranks on hosts";
+                    Err(Error::argument("layout", layout, expected))
+                }
+                None => Ok(self),
+            };
+        }
+        let is_on_one_rank = |layout: &&Layout| layout.most_points() == layout.grid().points();
+        if layouts.iter().all(is_on_one_rank) {
+            return Ok(self);
+        }
+        let (n, ranks) = (self.grid().len(0), self.input.ranks());
+        let sides = layouts.map(Division::of);
+        let Some(factors) = Factors::new(n, ranks, sides) else {
+            let is_strided = sides.iter().any(|side| side.strided);
+            return if one_rank && !is_strided { Ok(self) } else { Err(Factors::none(n, sides)) };
+        };
+        let axes = factors.shape().len();
+        let input = factors.layout_of_factors(true, &self.input)?;
+        let output = factors.layout_of_factors(false, &self.output)?;
+        Ok(Self {
+            kinds: PerAxis::splat(axes, Kind::C2C),
+            zero_padded: factors.shape(),
+            modes: factors.shape(),
+            input,
+            output,
+            line: Some(Arc::new(self.clone())),
+            ..self
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::MAX_AXES;
+
+    #[test]
+    fn divisors_are_complete() {
+        for n in 1..500usize {
+            let all: Vec<_> = (1..=n).filter(|divisor| n.is_multiple_of(*divisor)).collect();
+            assert_eq!(divisors(n), all);
+        }
+        assert_eq!(divisors(1 << 40).len(), 41);
+    }
+
+    #[test]
+    fn factors_suit_both_sides() {
+        let any = Division::BLOCKS;
+        for (n, ranks) in [(1 << 20, 4), (1 << 24, 4), (1000, 3), (30030, 8), (2 * 7919, 2)] {
+            let factors = Factors::new(n, ranks, [any; 2]).unwrap();
+            assert_eq!(factors.points(), n);
+            assert!(factors.shape().len() <= MAX_AXES);
+        }
+        let short = Factors::new(1 << 24, 4, [any; 2]).unwrap();
+        assert!(short.shape().iter().all(|n| *n <= LONGEST), "{short:?}");
+        let wide = Division { multiple: 250, ..any };
+        assert_eq!(Factors::new(1000, 4, [wide; 2]).unwrap().shape()[..], [4, 10, 25]);
+    }
+}
