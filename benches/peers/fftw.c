@@ -1,5 +1,7 @@
 /* FFTW, the competitor in our benchmarks: FFTW-MPI on slabs, or FFTW's threads in one process.
  *
+ * Grids have three axes, or one: N, for c2c. FFTW's transposed order of one axis is scrambled.
+ *
  *   mpirun -n P fftw_peer mpi c2c|r2c N0xN1xN2 REPS [--destroy-input]
  *   mpirun -n P fftw_peer mpi c2c|r2c N0xN1xN2 --serve [--transposed] [--destroy-input]
  *   fftw_peer threads c2c|r2c N0xN1xN2 REPS NTHREADS [--destroy-input]
@@ -48,6 +50,7 @@ typedef double real;
 typedef struct {
     bool mpi;        /* FFTW-MPI; otherwise threads */
     bool r2c;
+    bool line;       /* one axis: n[1] and n[2] are 1 */
     ptrdiff_t n[3];
     bool serve;
     int reps;        /* unless serving */
@@ -74,10 +77,16 @@ static const char *parse(int argc, char **argv, job *j) {
     if (!j->r2c && strcmp(argv[2], "c2c") != 0) return "the kind must be c2c or r2c";
 
     const char *text = argv[3];
-    for (int axis = 0; axis < 3; axis++) {
-        long length;
+    long length;
+    j->n[1] = j->n[2] = 1;
+    j->line = parse_count(text, '\0', LONG_MAX - 1, &length, NULL);
+    if (j->line) {
+        if (j->r2c) return "one axis must be of kind c2c";
+        j->n[0] = length;
+    }
+    for (int axis = 0; axis < 3 && !j->line; axis++) {
         if (!parse_count(text, axis < 2 ? 'x' : '\0', INT_MAX, &length, &text))
-            return "the size must be three positive lengths, like 256x256x256";
+            return "the size must be three positive lengths, like 256x256x256, or one";
         j->n[axis] = length;
     }
 
@@ -175,6 +184,23 @@ static void allocate(const world *w, transform *t, ptrdiff_t in_reals, ptrdiff_t
     if (!t->in || !t->out) die(w, "out of memory");
 }
 
+/* One axis: blocks of natural order, whose first and last are in planes of one point. */
+static void plan_line_mpi(const world *w, const job *j, transform *t) {
+    const MPI_Comm comm = MPI_COMM_WORLD;
+    const unsigned order = effort(j), scrambled = effort(j) | FFTW_MPI_SCRAMBLED_OUT;
+    ptrdiff_t after, first_after;
+    const ptrdiff_t room = FFTW(mpi_local_size_1d)(
+        j->n[0], comm, FFTW_FORWARD, order, &t->planes, &t->first, &after, &first_after);
+    allocate(w, t, 2 * room, room);
+    t->stride = 2;
+    FFTW(complex) *in = (FFTW(complex) *)t->in, *out = t->out;
+    if (wants_forward(j)) t->forward = FFTW(mpi_plan_dft_1d)(j->n[0], in, out, comm, FFTW_FORWARD, order);
+    if (wants_transposed(j))
+        t->transposed = FFTW(mpi_plan_dft_1d)(j->n[0], in, out, comm, FFTW_FORWARD, scrambled);
+    if (wants_backward(j))
+        t->backward = FFTW(mpi_plan_dft_1d)(j->n[0], out, in, comm, FFTW_BACKWARD, order);
+}
+
 static void plan_mpi(const world *w, const job *j, transform *t) {
     const ptrdiff_t n0 = j->n[0], n1 = j->n[1], n2 = j->n[2], last = j->r2c ? n2 / 2 + 1 : n2;
     const unsigned order = effort(j), swapped = effort(j) | FFTW_MPI_TRANSPOSED_OUT;
@@ -219,7 +245,8 @@ static void plan_threads(const world *w, const job *j, transform *t) {
 
 static transform plan(const world *w, const job *j) {
     transform t = {.row = j->r2c ? j->n[2] : 2 * j->n[2]};
-    if (j->mpi) plan_mpi(w, j, &t);
+    if (j->mpi && j->line) plan_line_mpi(w, j, &t);
+    else if (j->mpi) plan_mpi(w, j, &t);
     else plan_threads(w, j, &t);
     if ((wants_forward(j) && !t.forward) || (wants_transposed(j) && !t.transposed) ||
         (wants_backward(j) && !t.backward))

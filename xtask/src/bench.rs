@@ -148,6 +148,12 @@ fn programs(options: &Options, ranks: usize, binaries: &Binaries) -> Vec<(String
             let name = format!("thriffty-mpi-{exchange}");
             add(&name, true, cli, "bench", &way(exchange).join(" "));
         }
+        let is_line = options.size.0.len() == 1;
+        if is_line {
+            let cyclic = format!("--input-cyclic {ranks} --output-cyclic {ranks}");
+            add("thriffty-mpi-transposed", true, cli, "bench", "--transposed-output");
+            add("thriffty-mpi-cyclic", true, cli, "bench", &cyclic);
+        }
         // From four ranks on, even bricks are not FFTW-MPI's slabs.
         let slabs = format!("--input-grid {ranks}x1x1 --output-grid {ranks}x1x1");
         let both = format!("{slabs} --shared-arrays");
@@ -156,7 +162,7 @@ fn programs(options: &Options, ranks: usize, binaries: &Binaries) -> Vec<(String
             ("thriffty-mpi-shared-arrays", 2, "--shared-arrays"),
             ("thriffty-mpi-slabs-shared-arrays", 4, &both),
         ] {
-            if ranks >= least {
+            if ranks >= least && !is_line {
                 add(name, true, cli, "bench", words);
             }
         }

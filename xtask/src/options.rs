@@ -15,9 +15,9 @@ pub(crate) struct Options {
     /// The transform.
     #[arg(long, default_value = "c2c", value_parser = ["c2c", "r2c"])]
     pub(crate) kind: String,
-    /// The grid.
+    /// The grid, of three axes or one.
     #[arg(long, default_value = "256x256x256", value_parser = size, value_name = "N0xN1xN2")]
-    pub(crate) size: [usize; 3],
+    pub(crate) size: Size,
     /// Time cubes of these lengths instead, at one rank and at four unless --ranks says otherwise.
     #[arg(long, value_delimiter = ',', value_parser = count, value_name = "N,...")]
     #[arg(conflicts_with_all = ["size", "net", "exchanges"])]
@@ -74,6 +74,10 @@ pub(crate) struct Options {
     pub(crate) field: Option<String>,
 }
 
+/// The lengths of a grid.
+#[derive(Debug, Clone)]
+pub(crate) struct Size(pub(crate) Vec<usize>);
+
 impl Options {
     /// Whether the program of this name is to be timed.
     pub(crate) fn wants(&self, name: &str) -> bool {
@@ -82,7 +86,7 @@ impl Options {
 
     /// The same for a cube.
     pub(crate) fn cube(&self, n: usize) -> Self {
-        Self { size: [n; 3], ..self.clone() }
+        Self { size: Size(vec![n; 3]), ..self.clone() }
     }
 
     pub(crate) fn patience(&self) -> Duration {
@@ -91,14 +95,14 @@ impl Options {
 
     /// `256x256x256`.
     pub(crate) fn size_text(&self) -> String {
-        self.size.map(|n| n.to_string()).join("x")
+        self.size.0.iter().map(usize::to_string).collect::<Vec<_>>().join("x")
     }
 
     /// Bytes of the input of all ranks.
     pub(crate) fn bytes(&self) -> usize {
         let parts = if self.kind == "r2c" { 1 } else { 2 };
         let per_point = parts * if self.precision == "f32" { 4 } else { 8 };
-        self.size.iter().product::<usize>() * per_point
+        self.size.0.iter().product::<usize>() * per_point
     }
 }
 
@@ -109,9 +113,12 @@ fn count(text: &str) -> Result<usize, String> {
     }
 }
 
-fn size(text: &str) -> Result<[usize; 3], String> {
+fn size(text: &str) -> Result<Size, String> {
     let lengths = text.split('x').map(count).collect::<Result<Vec<_>, _>>()?;
-    lengths.try_into().map_err(|_| "expected three lengths, like 256x256x256".into())
+    match lengths.len() {
+        1 | 3 => Ok(Size(lengths)),
+        _ => Err("expected one length, or three lengths, like 256x256x256".into()),
+    }
 }
 
 #[cfg(test)]

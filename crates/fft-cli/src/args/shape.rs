@@ -79,13 +79,22 @@ impl FromStr for Shape {
             read.map_err(|expected| format!("found length `{length}`, {expected}"))
         };
         let lengths = match text.split_once('^') {
-            Some((base, power)) => vec![number(base)?; number(power)?.min(MAX_AXES + 1)],
+            Some((base, power)) => powers(number(base)?, number(power)?),
             None => text.split('x').map(number).collect::<Result<_, _>>()?,
         };
         match lengths.len() {
             1..=MAX_AXES => Ok(Self(lengths)),
             _ => Err(format!("found more than {MAX_AXES} axes, expected 1 to {MAX_AXES}")),
         }
+    }
+}
+
+/// As many axes of this length as the exponent says or, as a grid has fewer, one axis of the power.
+fn powers(base: usize, exponent: usize) -> Vec<usize> {
+    let power = || u32::try_from(exponent).ok().and_then(|exponent| base.checked_pow(exponent));
+    match exponent {
+        ..=MAX_AXES => vec![base; exponent],
+        _ => vec![power().unwrap_or(usize::MAX)],
     }
 }
 

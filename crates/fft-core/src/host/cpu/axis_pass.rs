@@ -27,6 +27,7 @@ const FEW_LINES: usize = 4;
 
 pub(crate) struct LinePass<T> {
     transform: Transform<T>,
+    /// Unless a batch has them.
     twiddles: Option<LineTwiddles>,
     shape: Pass,
     /// Real numbers of a line: the longer of before and after.
@@ -96,11 +97,12 @@ impl<T: Real> LinePass<T> {
             ..FEW_LINES => None,
             _ => planner.plan_batch(kind, direction, n, complex, layout),
         };
+        let mut twiddles = LineTwiddles::of(pass, planner);
         let transform = match batch {
             Some(fft) => {
                 let at_once = lines_per_call(lines, at_once.next_multiple_of(MOST_LANES));
                 match pass.resized {
-                    None => Transform::Batch(Batch::new(fft, pass, at_once, far)),
+                    None => Transform::Batch(Batch::new(fft, twiddles.take(), pass, at_once, far)),
                     Some(_) => Transform::Resized(ResizedBatch::new(fft, pass, at_once, far)),
                 }
             }
@@ -111,7 +113,6 @@ impl<T: Real> LinePass<T> {
             }
         };
         let (shape, at_once) = (pass.clone(), no_more(at_once));
-        let twiddles = LineTwiddles::of(pass, planner);
         Self { transform, twiddles, shape, pitch, at_once, far }
     }
 
@@ -156,24 +157,12 @@ impl<T: Real> LinePass<T> {
         workspace: &mut Workspace<'_, T>,
     ) {
         let first = first * self.shape.outer;
-        match &self.twiddles {
-            Some(twiddles) if twiddles.come_first() => {
-                twiddles.multiply(first, src, dst);
-                self.transform_lines(None, dst, workspace);
-            }
-            Some(twiddles) => {
-                self.transform_lines(src, dst, workspace);
-                twiddles.multiply(first, None, dst);
-            }
-            None => self.transform_lines(src, dst, workspace),
-        }
-    }
-
-    fn transform_lines(&self, src: Option<&[T]>, dst: &mut [T], workspace: &mut Workspace<'_, T>) {
         match &self.transform {
-            Transform::OneByOne(line) if self.is_rows() => self.rows(&**line, src, dst, workspace),
-            Transform::OneByOne(line) => self.columns(&**line, src, dst, workspace),
-            Transform::Batch(batch) => batch.run(src, dst, workspace),
+            Transform::OneByOne(line) if self.is_rows() => {
+                self.rows(&**line, first, src, dst, workspace);
+            }
+            Transform::OneByOne(line) => self.columns(&**line, first, src, dst, workspace),
+            Transform::Batch(batch) => batch.run(first, src, dst, workspace),
             Transform::Resized(batch) => {
                 let src = src.expect("a pass that changes the length of lines has a source");
                 batch.run(src, dst, workspace);
@@ -185,6 +174,7 @@ impl<T: Real> LinePass<T> {
     fn rows(
         &self,
         line: &dyn LineFft<T>,
+        first: usize,
         src: Option<&[T]>,
         dst: &mut [T],
         workspace: &mut Workspace<'_, T>,
@@ -205,12 +195,12 @@ impl<T: Real> LinePass<T> {
                 if let Some(lines_in) = lines_in {
                     spread(lines_in, before, out, pitch);
                 }
-                self.transform(line, out, scratch, queue);
+                self.transform(line, first + chunk * lines, out, scratch, queue);
             } else {
                 let lines_in = lines_in.expect("a pass that shortens lines has a source");
                 let tile = &mut tile[..lines_here * pitch];
                 spread(lines_in, before, tile, pitch);
-                self.transform(line, tile, scratch, queue);
+                self.transform(line, first + chunk * lines, tile, scratch, queue);
                 spread(tile, pitch, out, after);
             }
         }
@@ -220,6 +210,7 @@ impl<T: Real> LinePass<T> {
     fn columns(
         &self,
         line: &dyn LineFft<T>,
+        first_array: usize,
         src: Option<&[T]>,
         dst: &mut [T],
         workspace: &mut Workspace<'_, T>,
@@ -240,7 +231,8 @@ impl<T: Real> LinePass<T> {
                     true => at.gather(n_before, complex(from), complex_mut(tile), pitch / 2),
                     false => at.gather(n_before, from, tile, pitch),
                 }
-                self.transform(line, tile, scratch, queue);
+                let number = (first_array + array) * inner + first;
+                self.transform(line, number, tile, scratch, queue);
                 let at = Columns { start: array * n_after * inner + first, ..at };
                 match wide_after {
                     true => at.scatter(n_after, complex_mut(tile), pitch / 2, complex_mut(dst)),
@@ -250,14 +242,19 @@ impl<T: Real> LinePass<T> {
         }
     }
 
+    /// Transforms contiguous lines, the first of which has this number.
     fn transform(
         &self,
         line: &dyn LineFft<T>,
+        first: usize,
         tile: &mut [T],
         scratch: &mut [T],
         queue: &mut PrefetchQueue,
     ) {
         let (scratch, factor) = (&mut scratch[..self.scratch_len()], T::of(self.shape.factor));
+        if let Some(twiddles) = self.twiddles.as_ref().filter(|it| it.come_first()) {
+            twiddles.multiply_lines(first, self.shape.n, tile);
+        }
         if queue.is_empty() {
             line.run(tile, scratch, factor);
         } else {
@@ -266,6 +263,9 @@ impl<T: Real> LinePass<T> {
                 queue.step(lines.len());
                 line.run(lines, scratch, factor);
             }
+        }
+        if let Some(twiddles) = self.twiddles.as_ref().filter(|it| !it.come_first()) {
+            twiddles.multiply_lines(first, self.shape.n, tile);
         }
     }
 }

@@ -8,6 +8,7 @@ use fft_lines::{BatchFft, Layout, Lines, Strides};
 use crate::base::Real;
 use crate::base::cache_sizes::{CONFLICT_BYTES, LINE_BYTES};
 use crate::host::cpu::axis_pass::lines_per_call;
+use crate::host::cpu::line_twiddles::LineTwiddles;
 use crate::host::cpu::workspace::Workspace;
 use crate::recipe::Pass;
 
@@ -44,6 +45,7 @@ const NEAR_COLUMNS: usize = 128;
 
 pub(crate) struct Batch<T> {
     fft: Arc<dyn BatchFft<T>>,
+    twiddles: Option<LineTwiddles>,
     shape: Pass,
     width: usize,
     /// Whether columns are copied to a tile, and back.
@@ -57,10 +59,17 @@ pub(crate) struct Batch<T> {
 }
 
 impl<T: Real> Batch<T> {
-    pub(crate) fn new(fft: Arc<dyn BatchFft<T>>, pass: &Pass, at_once: usize, far: bool) -> Self {
+    pub(crate) fn new(
+        fft: Arc<dyn BatchFft<T>>,
+        twiddles: Option<LineTwiddles>,
+        pass: &Pass,
+        at_once: usize,
+        far: bool,
+    ) -> Self {
         let scratch_len = fft.scratch_len().next_multiple_of(Self::CACHE_LINE);
-        let (shape, width, is_tiled) = (pass.clone(), width(pass), is_tiled::<T>(pass, far));
-        Self { fft, shape, width, is_tiled, at_once, far, scratch_len }
+        let is_tiled = is_tiled::<T>(pass, far) || twiddles.is_some() && pass.inner > 1;
+        let (shape, width) = (pass.clone(), width(pass));
+        Self { fft, twiddles, shape, width, is_tiled, at_once, far, scratch_len }
     }
 
     /// Real numbers of a cache line.
@@ -79,13 +88,28 @@ impl<T: Real> Batch<T> {
         self.width * self.at_once + Self::CACHE_LINE
     }
 
-    /// Transforms a block: `src` into `dst`, or `dst` in place.
-    pub(crate) fn run(&self, src: Option<&[T]>, dst: &mut [T], workspace: &mut Workspace<'_, T>) {
+    /// Transforms a block: `src` into `dst`, or `dst` in place. Its first array of lines has this
+    /// number.
+    pub(crate) fn run(
+        &self,
+        first: usize,
+        src: Option<&[T]>,
+        dst: &mut [T],
+        workspace: &mut Workspace<'_, T>,
+    ) {
         if self.shape.inner == 1 {
-            self.rows(src, dst, workspace);
+            self.rows(first, src, dst, workspace);
         } else {
-            self.columns(src, dst, workspace);
+            self.columns(first, src, dst, workspace);
         }
+    }
+
+    fn twiddles_before(&self) -> Option<&LineTwiddles> {
+        self.twiddles.as_ref().filter(|twiddles| twiddles.come_first())
+    }
+
+    fn twiddles_after(&self) -> Option<&LineTwiddles> {
+        self.twiddles.as_ref().filter(|twiddles| !twiddles.come_first())
     }
 
     fn call(&self, lines: Lines<'_, T>, scratch: &mut [T]) {
@@ -93,20 +117,42 @@ impl<T: Real> Batch<T> {
     }
 
     /// Contiguous lines.
-    fn rows(&self, src: Option<&[T]>, dst: &mut [T], workspace: &mut Workspace<'_, T>) {
+    fn rows(
+        &self,
+        first: usize,
+        src: Option<&[T]>,
+        dst: &mut [T],
+        workspace: &mut Workspace<'_, T>,
+    ) {
         let (before, after) = (self.shape.line_before(), self.shape.line_after());
         let [from, to] = [before, after].map(|len| Strides { stride: 1, dist: len / self.width });
         for (chunk, dst) in dst.chunks_mut(self.at_once * after).enumerate() {
             let count = dst.len() / after;
-            let src = src.map(|src| &src[chunk * self.at_once * before..]);
+            let mut src = src.map(|src| &src[chunk * self.at_once * before..]);
+            let (number, n) = (first + chunk * self.at_once, self.shape.n);
             workspace.queue.step(count * before.max(after));
-            let lines = Lines { src, from, dst, to, count, uncached: self.far };
+            if let Some(twiddles) = self.twiddles_before() {
+                if let Some(src) = src.take() {
+                    dst.copy_from_slice(&src[..dst.len()]);
+                }
+                twiddles.multiply_lines(number, n, dst);
+            }
+            let lines = Lines { src, from, dst: &mut *dst, to, count, uncached: self.far };
             self.call(lines, workspace.lines);
+            if let Some(twiddles) = self.twiddles_after() {
+                twiddles.multiply_lines(number, n, dst);
+            }
         }
     }
 
     /// Lines next to each other, in place or in a tile.
-    fn columns(&self, src: Option<&[T]>, dst: &mut [T], workspace: &mut Workspace<'_, T>) {
+    fn columns(
+        &self,
+        first_array: usize,
+        src: Option<&[T]>,
+        dst: &mut [T],
+        workspace: &mut Workspace<'_, T>,
+    ) {
         let Self { shape: Pass { outer, inner, n, .. }, width, .. } = *self;
         let (scratch, tile) = workspace.lines.split_at_mut(self.scratch_len);
         let at = Strides { stride: inner, dist: 1 };
@@ -130,15 +176,29 @@ impl<T: Real> Batch<T> {
                 let past = dst.as_ptr().addr() / size_of::<T>() % Self::CACHE_LINE;
                 let tile = &mut tile[past..];
                 let source = src.map_or(&*dst, |src| &src[start..]);
-                rows().for_each(|[in_tile, row]| tile[in_tile].copy_from_slice(&source[row]));
-                if src.is_none() && !rows_conflict::<T>(width * inner) {
+                let number = first_array + array;
+                for (point, [in_tile, row]) in rows().enumerate() {
+                    let in_tile = &mut tile[in_tile];
+                    in_tile.copy_from_slice(&source[row]);
+                    if let Some(twiddles) = self.twiddles_before() {
+                        twiddles.multiply_row(number, first, point, in_tile);
+                    }
+                }
+                let after = self.twiddles_after();
+                if src.is_none() && after.is_none() && !rows_conflict::<T>(width * inner) {
                     let (src, from, to) = (Some(&*tile), inside, at);
                     self.call(Lines { src, from, dst, to, count, uncached: false }, scratch);
                     continue;
                 }
                 let (src, from, to) = (None, inside, inside);
                 self.call(Lines { src, from, dst: tile, to, count, uncached: false }, scratch);
-                rows().for_each(|[in_tile, row]| dst[row].copy_from_slice(&tile[in_tile]));
+                for (point, [in_tile, row]) in rows().enumerate() {
+                    let row = &mut dst[row];
+                    row.copy_from_slice(&tile[in_tile]);
+                    if let Some(twiddles) = after {
+                        twiddles.multiply_row(number, first, point, row);
+                    }
+                }
             }
         }
     }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use bytemuck::Zeroable;
 use fft_lines::LineCosts;
 
-use crate::base::cache_sizes::{BLOCK_BYTES, FAR_BYTES, LINES_BYTES, STAGE_BYTES};
+use crate::base::cache_sizes::{BLOCK_BYTES, FAR_BYTES, STAGE_BYTES};
 use crate::base::{Error, Real};
 use crate::codec::codec::copy;
 use crate::comm::{SLOT_ALIGN, slot::Line};
@@ -131,8 +131,7 @@ impl<T: Real> Cpu<T> {
             return Err(Error::Memory { rank, bytes: 1 });
         }
         // Lines of several blocks are transformed together if there is one pass.
-        let group = blocks_at_once::<T>(shape);
-        let blocks = group.min(shape.blocks);
+        let blocks = if shape.passes.len() == 1 { shape.blocks } else { 1 };
         let mut passes = Vec::with_capacity(shape.passes.len());
         for (number, pass) in self.ordered(shape).into_iter().enumerate() {
             let cached = shape.cached || number > 0;
@@ -152,7 +151,7 @@ impl<T: Real> Cpu<T> {
         let may = self.large && ample && !stays && passes.len() > 1;
         let staged = if may { at_a_time.min(shape.blocks) } else { 0 };
         ensure(&mut self.tile, staged * after, rank)?;
-        Ok(CpuFft { before, after, passes, group, staged })
+        Ok(CpuFft { before, after, passes, staged })
     }
 
     /// Bytes held for all transforms of a plan: the tile, scratch, tables. If plans of this process
@@ -220,8 +219,6 @@ pub struct CpuFft<T> {
     before: usize,
     after: usize,
     passes: Vec<LinePass<T>>,
-    /// Number of blocks that each pass transforms in a call.
-    group: usize,
     /// Number of blocks transformed together in the tile, then written past the caches; 0 for none.
     staged: usize,
 }
@@ -239,21 +236,8 @@ fn ensure<E: Zeroable>(memory: &mut Vec<E>, len: usize, rank: usize) -> Result<(
     Ok(())
 }
 
-/// The number of blocks that each pass transforms in a call. Contiguous lines of several blocks are
-/// transformed like lines of one; with twiddles, they stay in cache in between.
-fn blocks_at_once<T>(shape: &LocalFft) -> usize {
-    match &shape.passes[..] {
-        [pass] if pass.inner == 1 && pass.twiddles.is_none() => shape.blocks.max(1),
-        [pass] if pass.inner == 1 => {
-            let bytes = shape.block_before().max(shape.block_after()) * size_of::<T>();
-            (LINES_BYTES / bytes.max(1)).max(1)
-        }
-        _ => 1,
-    }
-}
-
 impl<T: Real> CpuFft<T> {
-    /// Transforms blocks from number `first` on.
+    /// Transforms blocks, the first of which has this number.
     fn run(
         &self,
         first: usize,
@@ -261,12 +245,16 @@ impl<T: Real> CpuFft<T> {
         dst: &mut [T],
         workspace: &mut Workspace<'_, T>,
     ) {
-        let (before, after) = (self.group * self.before, self.group * self.after);
-        for (number, dst) in dst.chunks_mut(after.max(1)).enumerate() {
-            let len = dst.len() / self.after.max(1) * self.before;
-            let mut src = src.map(|src| &src[number * before..][..len]);
+        if let [pass] = &self.passes[..]
+            && pass.is_rows()
+        {
+            // Lines of several blocks are transformed like lines of one.
+            return pass.run(first, src, dst, workspace);
+        }
+        for (number, dst) in dst.chunks_exact_mut(self.after.max(1)).enumerate() {
+            let mut src = src.map(|src| &src[number * self.before..][..self.before]);
             for pass in &self.passes {
-                pass.run(first + number * self.group, src.take(), dst, workspace);
+                pass.run(first + number, src.take(), dst, workspace);
             }
         }
     }

@@ -23,9 +23,8 @@ pub(crate) struct LineTwiddles {
     roots: Arc<ManyRoots>,
     order: usize,
     direction: Direction,
-    /// Points of a line, and the distance between them.
-    n: usize,
-    inner: usize,
+    /// Adjacent lines.
+    columns: usize,
     outside: Vec<Indices>,
     inside: Vec<Indices>,
 }
@@ -43,8 +42,7 @@ impl LineTwiddles {
             roots: planner.roots(twiddles.order),
             order: twiddles.order,
             direction: pass.direction,
-            n: pass.n,
-            inner: pass.inner,
+            columns: pass.inner.max(1),
             outside: twiddles.outside.clone(),
             inside: twiddles.inside.clone(),
         })
@@ -55,46 +53,38 @@ impl LineTwiddles {
         self.direction == Direction::Forward
     }
 
-    /// Multiplies lines with the same indices outside, from number `first` on: those of `src` into
-    /// `dst`, or those of `dst` in place.
-    pub(crate) fn multiply<T: Real>(&self, first: usize, src: Option<&[T]>, dst: &mut [T]) {
-        let src: Option<&[Complex<T>]> = src.map(bytemuck::cast_slice);
-        let dst: &mut [Complex<T>] = bytemuck::cast_slice_mut(dst);
-        let (last, slower) = match self.inside.split_last() {
-            Some((last, slower)) => (*last, slower),
-            None => (Indices { first: 0, len: 1, weight: 0 }, &[][..]),
-        };
-        // A run is a line, or a row of adjacent lines.
-        let (run, runs_in_row) = match self.inner {
-            1 => (self.n, 1),
-            inner => (last.len, inner / last.len.max(1)),
-        };
-        for (number, to) in dst.chunks_exact_mut(run.max(1)).enumerate() {
-            if let Some(src) = src {
-                to.copy_from_slice(&src[number * run..][..run]);
-            }
-            let exponents = if self.inner == 1 {
-                Exponents { first: 0, step: self.weighed(&self.outside, first + number) }
-            } else {
-                let (row, in_row) = (number / runs_in_row, number % runs_in_row);
-                let (outside, point) = (first + row / self.n, row % self.n);
-                let slow = self.weighed(&self.outside, outside) + self.weighed(slower, in_row);
-                let start = slow + last.first * last.weight;
-                let times = |of: usize| self.reduced(point as u128 * of as u128);
-                Exponents { first: times(start), step: times(last.weight) }
-            };
-            self.multiply_run(to, exponents);
+    /// Multiplies contiguous lines of `n` points, the first of which has this number.
+    pub(crate) fn multiply_lines<T: Real>(&self, first: usize, n: usize, lines: &mut [T]) {
+        let lines: &mut [Complex<T>] = bytemuck::cast_slice_mut(lines);
+        for (number, line) in lines.chunks_exact_mut(n).enumerate() {
+            let line_number = first + number;
+            let (outside, column) = (line_number / self.columns, line_number % self.columns);
+            let step = weighed(&self.outside, outside) + weighed(&self.inside, column);
+            self.multiply_run(line, Exponents { first: 0, step });
         }
     }
 
-    /// The sum of the weighted indices of an element of nested loops.
-    fn weighed(&self, loops: &[Indices], mut number: usize) -> usize {
-        let mut sum = 0;
-        for along in loops.iter().rev() {
-            sum += (along.first + number % along.len) * along.weight;
-            number /= along.len;
+    /// Multiplies the points of this number in adjacent lines, from a column on.
+    pub(crate) fn multiply_row<T: Real>(
+        &self,
+        outside: usize,
+        column: usize,
+        point: usize,
+        row: &mut [T],
+    ) {
+        let mut rest: &mut [Complex<T>] = bytemuck::cast_slice_mut(row);
+        let Some(last) = self.inside.last() else { return };
+        let outside = weighed(&self.outside, outside);
+        let mut column = column;
+        // Exponents grow by equal steps along the last axis.
+        while !rest.is_empty() {
+            let len = rest.len().min(last.len - column % last.len);
+            let (run, others) = rest.split_at_mut(len);
+            let first = outside + weighed(&self.inside, column);
+            let times = |of: usize| self.reduced(point as u128 * of as u128);
+            self.multiply_run(run, Exponents { first: times(first), step: times(last.weight) });
+            (rest, column) = (others, column + len);
         }
-        sum
     }
 
     fn reduced(&self, exponent: u128) -> usize {
@@ -111,8 +101,13 @@ impl LineTwiddles {
         if first == 0 && step == 0 {
             return;
         }
-        let power = |j: usize| self.root::<T>(self.reduced(step as u128 * j as u128));
-        let powers: [Complex<T>; TOGETHER] = std::array::from_fn(power);
+        let mut powers = [Complex::new(T::of(1.0), T::of(0.0)); TOGETHER];
+        for bit in [1, 2, 4, 8] {
+            powers[bit] = self.root(self.reduced(step as u128 * bit as u128));
+            for below in 1..bit {
+                powers[bit + below] = powers[bit] * powers[below];
+            }
+        }
         let stride = self.reduced(step as u128 * TOGETHER as u128);
         for elements in run.chunks_mut(TOGETHER) {
             let base = self.root::<T>(first);
@@ -125,4 +120,14 @@ impl LineTwiddles {
             }
         }
     }
+}
+
+/// The sum of the weighted indices of an element of nested loops.
+fn weighed(loops: &[Indices], mut number: usize) -> usize {
+    let mut sum = 0;
+    for along in loops.iter().rev() {
+        sum += (along.first + number % along.len) * along.weight;
+        number /= along.len;
+    }
+    sum
 }
