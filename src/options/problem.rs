@@ -102,14 +102,14 @@ impl Options {
         let mut sides = [Division::BLOCKS; 2];
         for (number, (cyclic, transposed, layout)) in wanted.into_iter().enumerate() {
             sides[number] = match cyclic {
-                Some(parts) => Division::cyclic(parts[0]),
+                Some(parts) => Division::cyclic(parts[0], ranks),
                 None if transposed => Division::STRIDED,
                 None if is_given[number] => Division::of(layout),
                 None => Division::BLOCKS,
             };
         }
         let Some(factors) = Factors::new(n, ranks, sides) else {
-            let is_cyclic = |side: &Division| side.strided && side.factor.is_some();
+            let is_cyclic = |side: &Division| side.stride.is_some();
             return if sides.iter().any(is_cyclic) {
                 Err(Factors::none(n, sides))
             } else {
@@ -118,10 +118,10 @@ impl Options {
         };
         let [before, after] = sides;
         if before.strided || !is_given[0] {
-            problem.input = factors.layout(true, before.strided, ranks);
+            problem.input = factors.layout(true, before, ranks);
         }
         if after.strided || !is_given[1] {
-            problem.output = factors.layout(false, after.strided, ranks);
+            problem.output = factors.layout(false, after, ranks);
         }
         Ok(problem)
     }

@@ -65,8 +65,8 @@ pub use planner::cost;
 pub use planner::{BytesMoved, Expected, Layouts, PredictedOperation, Prediction};
 pub use problem::{
     Access, Chunking, Codecs, Direction, Division, Ends, Epochs, Exchange, Factors, GpuTransport,
-    How, Kind, Link, Machine, Memory, Messages, Norm, Pattern, Problem, Quantity, Rate, Scale,
-    TransportOptions, TransportPolicy,
+    How, Kind, Line, Link, Machine, Memory, Messages, Norm, Pattern, Problem, Quantity, Rate,
+    Scale, TransportOptions, TransportPolicy,
 };
 pub use recipe::{LineSide, LocalFft, Loss, Node, Pass, Recipe, Step, Twiddles};
 pub use redistribute::{

@@ -70,6 +70,7 @@ fn complex_line(n: usize) -> Pass {
         inner: 1,
         factor: 1.0,
         twiddles: None,
+        strides: [1; 2],
     }
 }
 

@@ -48,6 +48,7 @@ impl<'a> Lowering<'a> {
     pub(crate) fn pass(&self, fft: &AxisFft) -> (usize, Pass) {
         let [complex_before, complex_after] = self.ends(fft.step).map(|node| node.complex);
         let (problem, resized) = (self.problem(), fft.resized);
+        let line = problem.line.as_ref();
         let pass = Pass {
             kind: fft.kind,
             direction: self.direction,
@@ -58,10 +59,8 @@ impl<'a> Lowering<'a> {
             outer: 1,
             inner: 1,
             factor: fft.factor,
-            twiddles: problem
-                .line
-                .as_ref()
-                .and_then(|_| Twiddles::before(fft.axis, &problem.grid())),
+            twiddles: Twiddles::before(fft.axis, problem),
+            strides: line.map_or([1; 2], |line| line.strides(fft.axis, problem.kinds.len())),
         };
         (fft.axis, pass)
     }

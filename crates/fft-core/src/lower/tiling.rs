@@ -236,6 +236,7 @@ mod tests {
             inner: 1,
             factor: 1.0,
             twiddles: None,
+            strides: [1; 2],
         }
     }
 

@@ -16,7 +16,8 @@
 //! ```text
 //! blocks of n         parts of the first factor in the input; of the last factor, with the order
 //!                     of axes reversed, in the output
-//! points P apart      parts of the last factor in the input, of the first factor in the output
+//! points P apart      parts of the last factor in the input, of the first factor in the output,
+//!                     if their points are P apart as well
 //! ```
 //!
 //! Blocks to blocks take three exchanges, as ranks hold neither factor whole at the ends. Strided
@@ -44,23 +45,26 @@ const SHORT: usize = 16;
 /// What one side of a transform demands of the factors of its axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Division {
-    /// Whether points of a rank lie apart by the factor that ranks divide, instead of in blocks.
+    /// Whether points of a rank lie apart, instead of in blocks.
     pub strided: bool,
-    /// The factor that ranks divide; `None` for any.
-    pub factor: Option<usize>,
+    /// How far they lie apart; `None` for the factor that ranks divide.
+    pub stride: Option<usize>,
+    /// Whether the points of each rank are one stride apart, so that it may be any divisor of the
+    /// factor.
+    pub cyclic: bool,
     /// A number that divides the first and last positions of all ranks; 0 for any.
     pub multiple: usize,
 }
 
 impl Division {
     /// Blocks that suit the factors.
-    pub const BLOCKS: Self = Self { strided: false, factor: None, multiple: 0 };
+    pub const BLOCKS: Self = Self { strided: false, stride: None, cyclic: false, multiple: 0 };
     /// Points that lie as far apart as suits the factors.
     pub const STRIDED: Self = Self { strided: true, ..Self::BLOCKS };
 
-    /// Points that lie `parts` apart.
-    pub fn cyclic(parts: usize) -> Self {
-        Self { factor: Some(parts), ..Self::STRIDED }
+    /// Points that lie `stride` apart, divided evenly between ranks.
+    pub fn cyclic(stride: usize, ranks: usize) -> Self {
+        Self { stride: Some(stride), cyclic: stride <= ranks, ..Self::STRIDED }
     }
 
     /// What a layout of a single axis demands.
@@ -71,16 +75,40 @@ impl Division {
         let [stride] = layout.strides().array();
         let bounds = layout.bricks().iter().flat_map(|brick| [brick.lo[0], brick.hi[0]]);
         let multiple = bounds.fold(0, gcd);
-        match stride {
-            1 => Self { multiple, ..Self::BLOCKS },
-            _ => Self { multiple, ..Self::cyclic(stride) },
+        if stride == 1 {
+            return Self { multiple, ..Self::BLOCKS };
         }
+        let each = layout.grid().len(0) / stride;
+        let is_one = |brick: &DynBrick| {
+            let range = brick.range(0);
+            range.is_empty() || range.start / each == (range.end - 1) / each
+        };
+        let cyclic = layout.bricks().iter().all(is_one);
+        Self { strided: true, stride: Some(stride), cyclic, multiple }
     }
 
     /// Whether ranks can divide this factor of an axis of `n` points.
     fn allows(&self, factor: usize, n: usize) -> bool {
-        self.factor.is_none_or(|expected| expected == factor)
-            && self.multiple.is_multiple_of(n / factor)
+        let fits = |stride| factor == stride || self.cyclic && factor.is_multiple_of(stride);
+        self.stride.is_none_or(fits) && self.multiple.is_multiple_of(n / factor)
+    }
+}
+
+/// A problem of one axis whose factors are the axes of another problem.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Line {
+    /// The problem of one axis.
+    pub given: Arc<Problem>,
+    /// The strides between adjacent points along the last factor before its transform, and along
+    /// the first factor after it, as in [`Layout::strided`].
+    strides: [usize; 2],
+}
+
+impl Line {
+    /// The strides between adjacent points along a factor, in physical and in spectral data.
+    pub(crate) fn strides(&self, axis: usize, axes: usize) -> [usize; 2] {
+        let [before, after] = self.strides;
+        [if axis + 1 == axes { before } else { 1 }, if axis == 0 { after } else { 1 }]
     }
 }
 
@@ -95,8 +123,8 @@ impl Factors {
     ///
     /// ```
     /// use fft_core::{Factors, Division};
-    /// let cyclic = [Division::cyclic(4); 2];
-    /// assert_eq!(Factors::new(4096, 4, cyclic).unwrap().shape()[..], [4, 256, 4]);
+    /// let cyclic = [Division::cyclic(4, 4); 2];
+    /// assert_eq!(Factors::new(4096, 4, cyclic).unwrap().shape()[..], [64, 64]);
     /// assert!(Factors::new(4097 * 4, 4, cyclic).is_none());
     /// assert!(Factors::new(7919, 2, [Division::BLOCKS; 2]).is_none());
     /// ```
@@ -135,9 +163,9 @@ impl Factors {
             return Error::argument("length of an axis over several ranks", n, expected);
         }
         let text = |side: Division| match side {
-            Division { strided: true, factor, .. } => {
-                let factor = factor.map_or("any factor".into(), |factor| factor.to_string());
-                format!("strided by {factor}")
+            Division { strided: true, stride, .. } => {
+                let stride = stride.map_or("any factor".into(), |stride| stride.to_string());
+                format!("strided by {stride}")
             }
             Division { multiple: 0, .. } => "in any blocks".into(),
             Division { multiple, .. } => format!("in blocks of multiples of {multiple}"),
@@ -167,9 +195,11 @@ impl Factors {
         if is_physical == strided { self.last() } else { 0 }
     }
 
-    /// The even layout of physical or spectral data, in blocks or strided.
-    pub fn layout(&self, is_physical: bool, strided: bool, ranks: usize) -> Layout {
-        let divided = self.0[self.divided(is_physical, strided)];
+    /// The even layout of physical or spectral data.
+    pub fn layout(&self, is_physical: bool, division: Division, ranks: usize) -> Layout {
+        let strided = division.strided;
+        let factor = self.0[self.divided(is_physical, strided)];
+        let divided = division.stride.unwrap_or(factor);
         let each = self.points() / divided;
         let even = |rank: usize| {
             let bound = |rank: usize| rank * divided / ranks * each;
@@ -185,20 +215,23 @@ impl Factors {
     /// The same data as a layout of the grid of factors.
     fn layout_of_factors(&self, is_physical: bool, line: &Layout) -> Result<Layout, Error> {
         let axes = self.0.len();
-        let strided = line.strides()[0] != 1;
-        let axis = self.divided(is_physical, strided);
+        let stride = line.strides()[0];
+        let axis = self.divided(is_physical, stride != 1);
         let each = self.points() / self.0[axis];
         let brick = |brick: &DynBrick| {
             let (mut lo, mut hi) = (PerAxis::splat(axes, 0), self.0);
             (lo[axis], hi[axis]) = (brick.lo[0] / each, brick.hi[0] / each);
             DynBrick::new(lo, hi)
         };
-        // The other factors, slowest in memory first.
-        let mut order: Vec<_> = (0..axes).filter(|other| *other != axis).collect();
+        let mut order: Vec<_> = (0..axes).collect();
         if !is_physical {
             order.reverse();
         }
-        order.insert(0, axis);
+        if stride == self.0[axis] {
+            // Each index along the axis has points that are adjacent in memory.
+            order.retain(|other| *other != axis);
+            order.insert(0, axis);
+        }
         let bricks = line.bricks().iter().map(brick).collect();
         let layout = Layout::new(DynGrid::new(self.0)?, bricks, line.ranks())?;
         layout.ordered(PerAxis::from_fn(axes, |place| order[place]))
@@ -273,7 +306,7 @@ impl Problem {
 
     /// The problem as the caller has it: of one axis, if the axes of this one are its factors.
     pub fn as_given(&self) -> &Problem {
-        self.line.as_deref().unwrap_or(self)
+        self.line.as_ref().map_or(self, |line| &line.given)
     }
 
     /// The problem of the grid of factors, if [ranks can share](Problem::is_line) the transform of
@@ -306,6 +339,9 @@ impl Problem {
             return if one_rank && !is_strided { Ok(self) } else { Err(Factors::none(n, sides)) };
         };
         let axes = factors.shape().len();
+        let [before, after] = layouts.map(|layout| layout.strides()[0]);
+        let ends = [(factors.last(), before), (0, after)];
+        let strides = ends.map(|(axis, stride)| if stride == factors.0[axis] { 1 } else { stride });
         let input = factors.layout_of_factors(true, &self.input)?;
         let output = factors.layout_of_factors(false, &self.output)?;
         Ok(Self {
@@ -314,7 +350,7 @@ impl Problem {
             modes: factors.shape(),
             input,
             output,
-            line: Some(Arc::new(self.clone())),
+            line: Some(Line { given: Arc::new(self.clone()), strides }),
             ..self
         })
     }

@@ -22,7 +22,7 @@ pub(crate) use gain::Gain;
 pub use gpu_transport::GpuTransport;
 pub use kind::Kind;
 pub(crate) use kind::Lines;
-pub use line::{Division, Factors};
+pub use line::{Division, Factors, Line};
 pub use link::Link;
 pub use machine::{Codecs, How, Machine, Messages, Quantity, Rate};
 pub use memory::{Access, Memory};

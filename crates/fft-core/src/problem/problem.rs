@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::kind::Kind;
+use super::line::Line;
 use super::machine::Machine;
 use super::memory::Access;
 use super::options::TransportOptions;
@@ -45,7 +46,7 @@ pub struct Problem {
     /// The machine of the cost model.
     pub machine: Arc<Machine>,
     /// The problem of one axis whose factors are the axes of this one ([`Problem::factored`]).
-    pub line: Option<Arc<Problem>>,
+    pub line: Option<Line>,
 }
 
 impl Problem {

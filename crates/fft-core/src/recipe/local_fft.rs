@@ -31,6 +31,9 @@ pub struct Pass {
     pub factor: f64,
     /// The factors of lines before the transform, or after it in the inverse.
     pub twiddles: Option<Twiddles>,
+    /// The strides between adjacent points of a line, in physical and in spectral data, as in
+    /// [`Layout::strided`](crate::Layout::strided).
+    pub strides: [usize; 2],
 }
 
 impl Pass {
@@ -40,6 +43,12 @@ impl Pass {
             Direction::Forward => self.physical_len(),
             Direction::Inverse => self.spectral_len(),
         }
+    }
+
+    /// The stride between adjacent points before, and after.
+    pub fn strides_in_order(&self) -> [usize; 2] {
+        let [physical, spectral] = self.strides;
+        self.direction.choose([physical, spectral], [spectral, physical])
     }
 
     pub(super) fn physical_len(&self) -> usize {
@@ -180,6 +189,7 @@ mod tests {
             inner: 1,
             factor: 1.0,
             twiddles: None,
+            strides: [1; 2],
         }
     }
 

@@ -72,6 +72,7 @@ mod tests {
             inner: 1,
             factor: 1.0,
             twiddles: None,
+            strides: [1; 2],
         };
         let mut cpu = Cpu::<f64>::default();
         let fft = cpu

@@ -11,6 +11,7 @@ use crate::base::cache_sizes::{
 };
 use crate::host::cpu::batch_pass::{self, Batch};
 use crate::host::cpu::line_twiddles::LineTwiddles;
+use crate::host::cpu::point_order::PointOrder;
 use crate::host::cpu::prefetch::PrefetchQueue;
 use crate::host::cpu::resized_batch::ResizedBatch;
 use crate::host::cpu::resized_line::resized;
@@ -29,6 +30,7 @@ pub(crate) struct LinePass<T> {
     transform: Transform<T>,
     /// Unless a batch has them.
     twiddles: Option<LineTwiddles>,
+    order: PointOrder,
     shape: Pass,
     /// Real numbers of a line: the longer of before and after.
     pitch: usize,
@@ -113,7 +115,7 @@ impl<T: Real> LinePass<T> {
             }
         };
         let (shape, at_once) = (pass.clone(), no_more(at_once));
-        Self { transform, twiddles, shape, pitch, at_once, far }
+        Self { transform, twiddles, order: PointOrder::of(pass), shape, pitch, at_once, far }
     }
 
     /// Bytes of room for lines transformed together, and of the scratch of batches.
@@ -129,7 +131,7 @@ impl<T: Real> LinePass<T> {
 
     pub(crate) fn scratch_len(&self) -> usize {
         match &self.transform {
-            Transform::OneByOne(line) => line.scratch_len(),
+            Transform::OneByOne(line) => line.scratch_len() + self.order.scratch_len(),
             Transform::Batch(_) | Transform::Resized(_) => 0,
         }
     }
@@ -251,7 +253,9 @@ impl<T: Real> LinePass<T> {
         scratch: &mut [T],
         queue: &mut PrefetchQueue,
     ) {
-        let (scratch, factor) = (&mut scratch[..self.scratch_len()], T::of(self.shape.factor));
+        let (scratch, points) = scratch[..self.scratch_len()].split_at_mut(line.scratch_len());
+        let factor = T::of(self.shape.factor);
+        self.order.sort_lines(tile, points);
         if let Some(twiddles) = self.twiddles.as_ref().filter(|it| it.come_first()) {
             twiddles.multiply_lines(first, self.shape.n, tile);
         }
@@ -267,6 +271,7 @@ impl<T: Real> LinePass<T> {
         if let Some(twiddles) = self.twiddles.as_ref().filter(|it| !it.come_first()) {
             twiddles.multiply_lines(first, self.shape.n, tile);
         }
+        self.order.stride_lines(tile, points);
     }
 }
 

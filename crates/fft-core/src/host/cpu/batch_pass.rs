@@ -9,6 +9,7 @@ use crate::base::Real;
 use crate::base::cache_sizes::{CONFLICT_BYTES, LINE_BYTES};
 use crate::host::cpu::axis_pass::lines_per_call;
 use crate::host::cpu::line_twiddles::LineTwiddles;
+use crate::host::cpu::point_order::PointOrder;
 use crate::host::cpu::workspace::Workspace;
 use crate::recipe::Pass;
 
@@ -46,6 +47,7 @@ const NEAR_COLUMNS: usize = 128;
 pub(crate) struct Batch<T> {
     fft: Arc<dyn BatchFft<T>>,
     twiddles: Option<LineTwiddles>,
+    order: PointOrder,
     shape: Pass,
     width: usize,
     /// Whether columns are copied to a tile, and back.
@@ -67,9 +69,11 @@ impl<T: Real> Batch<T> {
         far: bool,
     ) -> Self {
         let scratch_len = fft.scratch_len().next_multiple_of(Self::CACHE_LINE);
-        let is_tiled = is_tiled::<T>(pass, far) || twiddles.is_some() && pass.inner > 1;
+        let order = PointOrder::of(pass);
+        let needs_tile = twiddles.is_some() || !order.is_plain();
+        let is_tiled = is_tiled::<T>(pass, far) || needs_tile && pass.inner > 1;
         let (shape, width) = (pass.clone(), width(pass));
-        Self { fft, twiddles, shape, width, is_tiled, at_once, far, scratch_len }
+        Self { fft, twiddles, order, shape, width, is_tiled, at_once, far, scratch_len }
     }
 
     /// Real numbers of a cache line.
@@ -77,8 +81,11 @@ impl<T: Real> Batch<T> {
 
     /// Bytes of the scratch and of the tile.
     pub(crate) fn bytes(&self) -> usize {
-        let tile =
-            if self.is_tiled { self.shape.n * self.tile_row() + Self::CACHE_LINE } else { 0 };
+        let tile = if self.is_tiled {
+            self.shape.n * self.tile_row() + Self::CACHE_LINE
+        } else {
+            self.order.scratch_len()
+        };
         (self.scratch_len + tile) * size_of::<T>()
     }
 
@@ -131,17 +138,22 @@ impl<T: Real> Batch<T> {
             let mut src = src.map(|src| &src[chunk * self.at_once * before..]);
             let (number, n) = (first + chunk * self.at_once, self.shape.n);
             workspace.queue.step(count * before.max(after));
+            let (scratch, line) = workspace.lines.split_at_mut(self.scratch_len);
+            if (self.twiddles_before().is_some() || !self.order.is_plain())
+                && let Some(src) = src.take()
+            {
+                dst.copy_from_slice(&src[..dst.len()]);
+            }
+            self.order.sort_lines(dst, line);
             if let Some(twiddles) = self.twiddles_before() {
-                if let Some(src) = src.take() {
-                    dst.copy_from_slice(&src[..dst.len()]);
-                }
                 twiddles.multiply_lines(number, n, dst);
             }
             let lines = Lines { src, from, dst: &mut *dst, to, count, uncached: self.far };
-            self.call(lines, workspace.lines);
+            self.call(lines, scratch);
             if let Some(twiddles) = self.twiddles_after() {
                 twiddles.multiply_lines(number, n, dst);
             }
+            self.order.stride_lines(dst, line);
         }
     }
 
@@ -171,33 +183,47 @@ impl<T: Real> Batch<T> {
                     self.call(lines, scratch);
                     continue;
                 }
-                let rows = || (0..n).map(|i| [inside, at].map(|at| row(at, i, count, width)));
+                // Rows of the tile, and of memory by the index of their points.
+                let rows = |place: fn(&PointOrder, usize) -> usize| {
+                    (0..n).map(move |i| {
+                        let place = place(&self.order, i);
+                        [row(inside, i, count, width), row(at, place, count, width)]
+                    })
+                };
                 // Columns in the tile have the same offset from a cache line as in the destination.
                 let past = dst.as_ptr().addr() / size_of::<T>() % Self::CACHE_LINE;
                 let tile = &mut tile[past..];
                 let source = src.map_or(&*dst, |src| &src[start..]);
-                let number = first_array + array;
-                for (point, [in_tile, row]) in rows().enumerate() {
-                    let in_tile = &mut tile[in_tile];
-                    in_tile.copy_from_slice(&source[row]);
-                    if let Some(twiddles) = self.twiddles_before() {
-                        twiddles.multiply_row(number, first, point, in_tile);
-                    }
+                for [in_tile, row] in rows(PointOrder::before) {
+                    tile[in_tile].copy_from_slice(&source[row]);
                 }
+                let multiply = |twiddles: Option<&LineTwiddles>, tile: &mut [T]| {
+                    if let Some(twiddles) = twiddles {
+                        let pitch = self.tile_row();
+                        let number = first_array + array;
+                        twiddles.multiply_columns(
+                            number,
+                            first,
+                            count,
+                            &mut tile[..n * pitch],
+                            pitch,
+                        );
+                    }
+                };
+                multiply(self.twiddles_before(), tile);
                 let after = self.twiddles_after();
-                if src.is_none() && after.is_none() && !rows_conflict::<T>(width * inner) {
+                let stays = after.is_none() && self.order.is_plain();
+                if src.is_none() && stays && !rows_conflict::<T>(width * inner) {
                     let (src, from, to) = (Some(&*tile), inside, at);
                     self.call(Lines { src, from, dst, to, count, uncached: false }, scratch);
                     continue;
                 }
                 let (src, from, to) = (None, inside, inside);
-                self.call(Lines { src, from, dst: tile, to, count, uncached: false }, scratch);
-                for (point, [in_tile, row]) in rows().enumerate() {
-                    let row = &mut dst[row];
-                    row.copy_from_slice(&tile[in_tile]);
-                    if let Some(twiddles) = after {
-                        twiddles.multiply_row(number, first, point, row);
-                    }
+                let lines = Lines { src, from, dst: &mut *tile, to, count, uncached: false };
+                self.call(lines, scratch);
+                multiply(after, tile);
+                for [in_tile, row] in rows(PointOrder::after) {
+                    dst[row].copy_from_slice(&tile[in_tile]);
                 }
             }
         }

@@ -282,6 +282,7 @@ mod tests {
             inner,
             factor: 1.0,
             twiddles: None,
+            strides: [1; 2],
         };
         let order = |memory, cached, passes: &[Pass]| -> Vec<usize> {
             let shape = LocalFft { blocks: 1, passes: passes.to_vec(), cached, to_cache: false };
@@ -315,6 +316,7 @@ mod tests {
                 inner,
                 factor: 0.5,
                 twiddles: None,
+                strides: [1; 2],
             };
             let shape = LocalFft { blocks: 1, passes: vec![pass], cached: true, to_cache: true };
             let src: Vec<f64> = (0..4000).map(|i| (i * i % 101) as f64 - 50.0).collect();
@@ -357,6 +359,7 @@ mod tests {
             inner,
             factor: 0.5,
             twiddles: None,
+            strides: [1; 2],
         };
         let passes = vec![pass(kind, n, rows, 1), pass(Kind::C2C, rows, 1, kind.spectral_len(n))];
         let shape = LocalFft { blocks, passes, cached: false, to_cache: false };

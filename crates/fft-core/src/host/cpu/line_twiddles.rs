@@ -29,12 +29,6 @@ pub(crate) struct LineTwiddles {
     inside: Vec<Indices>,
 }
 
-/// The exponents of a run of adjacent elements.
-struct Exponents {
-    first: usize,
-    step: usize,
-}
-
 impl LineTwiddles {
     pub(crate) fn of<T: Real>(pass: &Pass, planner: &mut LinePlanner<T>) -> Option<Self> {
         let twiddles = pass.twiddles.as_ref()?;
@@ -60,35 +54,78 @@ impl LineTwiddles {
             let line_number = first + number;
             let (outside, column) = (line_number / self.columns, line_number % self.columns);
             let step = weighed(&self.outside, outside) + weighed(&self.inside, column);
-            self.multiply_run(line, Exponents { first: 0, step });
+            self.multiply_line(line, step);
         }
     }
 
-    /// Multiplies the points of this number in adjacent lines, from a column on.
-    pub(crate) fn multiply_row<T: Real>(
+    /// Multiplies adjacent lines in a tile with rows of `pitch` real numbers: the lines from this
+    /// column on, as many as a row has.
+    pub(crate) fn multiply_columns<T: Real>(
         &self,
         outside: usize,
         column: usize,
-        point: usize,
-        row: &mut [T],
+        count: usize,
+        tile: &mut [T],
+        pitch: usize,
     ) {
-        let mut rest: &mut [Complex<T>] = bytemuck::cast_slice_mut(row);
-        let Some(last) = self.inside.last() else { return };
         let outside = weighed(&self.outside, outside);
-        let mut column = column;
-        // Exponents grow by equal steps along the last axis.
-        while !rest.is_empty() {
-            let len = rest.len().min(last.len - column % last.len);
-            let (run, others) = rest.split_at_mut(len);
-            let first = outside + weighed(&self.inside, column);
-            let times = |of: usize| self.reduced(point as u128 * of as u128);
-            self.multiply_run(run, Exponents { first: times(first), step: times(last.weight) });
-            (rest, column) = (others, column + len);
+        for first in (0..count).step_by(TOGETHER) {
+            let steps: [usize; TOGETHER] = std::array::from_fn(|c| {
+                let column = column + first + c;
+                if first + c < count { outside + weighed(&self.inside, column) } else { 0 }
+            });
+            let mut powers = [[Complex::new(T::of(1.0), T::of(0.0)); TOGETHER]; TOGETHER];
+            for (c, step) in steps.iter().enumerate() {
+                let of_column: [Complex<T>; TOGETHER] = self.powers(*step);
+                for (row, power) in powers.iter_mut().zip(of_column) {
+                    row[c] = power;
+                }
+            }
+            let strides = steps.map(|step| self.reduced(step as u128 * TOGETHER as u128));
+            let mut exponents = [0; TOGETHER];
+            for rows in tile.chunks_mut(TOGETHER * pitch) {
+                let bases = exponents.map(|exponent| self.root::<T>(exponent));
+                for (row, powers) in rows.chunks_mut(pitch).zip(&powers) {
+                    let row: &mut [Complex<T>] = bytemuck::cast_slice_mut(row);
+                    let end = row.len().min(count);
+                    let factors = bases.iter().zip(powers);
+                    for (element, (base, power)) in row[first.min(end)..end].iter_mut().zip(factors)
+                    {
+                        *element = *element * (base * power);
+                    }
+                }
+                for (exponent, stride) in exponents.iter_mut().zip(strides) {
+                    *exponent = self.sum(*exponent, stride);
+                }
+            }
         }
     }
 
     fn reduced(&self, exponent: u128) -> usize {
-        (exponent % self.order as u128) as usize
+        match usize::try_from(exponent) {
+            Ok(exponent) => exponent % self.order,
+            Err(_) => (exponent % self.order as u128) as usize,
+        }
+    }
+
+    /// The sum of two exponents below the order.
+    fn sum(&self, a: usize, b: usize) -> usize {
+        let sum = a + b;
+        if sum >= self.order { sum - self.order } else { sum }
+    }
+
+    /// The first powers of the root with an exponent. Each is a product of few roots.
+    fn powers<T: Real>(&self, step: usize) -> [Complex<T>; TOGETHER] {
+        let mut powers = [Complex::new(T::of(1.0), T::of(0.0)); TOGETHER];
+        let mut exponent = self.reduced(step as u128);
+        for bit in [1, 2, 4, 8] {
+            powers[bit] = self.root(exponent);
+            for below in 1..bit {
+                powers[bit + below] = powers[bit] * powers[below];
+            }
+            exponent = self.sum(exponent, exponent);
+        }
+        powers
     }
 
     fn root<T: Real>(&self, exponent: usize) -> Complex<T> {
@@ -96,28 +133,19 @@ impl LineTwiddles {
         Complex::new(T::of(re), T::of(self.direction.choose(im, -im)))
     }
 
-    fn multiply_run<T: Real>(&self, run: &mut [Complex<T>], exponents: Exponents) {
-        let Exponents { mut first, step } = exponents;
-        if first == 0 && step == 0 {
+    /// Multiplies a line whose exponents grow by equal steps from 0.
+    fn multiply_line<T: Real>(&self, line: &mut [Complex<T>], step: usize) {
+        if step == 0 {
             return;
         }
-        let mut powers = [Complex::new(T::of(1.0), T::of(0.0)); TOGETHER];
-        for bit in [1, 2, 4, 8] {
-            powers[bit] = self.root(self.reduced(step as u128 * bit as u128));
-            for below in 1..bit {
-                powers[bit + below] = powers[bit] * powers[below];
-            }
-        }
+        let (powers, mut exponent) = (self.powers::<T>(step), 0);
         let stride = self.reduced(step as u128 * TOGETHER as u128);
-        for elements in run.chunks_mut(TOGETHER) {
-            let base = self.root::<T>(first);
+        for elements in line.chunks_mut(TOGETHER) {
+            let base = self.root::<T>(exponent);
             for (element, power) in elements.iter_mut().zip(&powers) {
                 *element = *element * (base * power);
             }
-            first += stride;
-            if first >= self.order {
-                first -= self.order;
-            }
+            exponent = self.sum(exponent, stride);
         }
     }
 }
@@ -126,7 +154,7 @@ impl LineTwiddles {
 fn weighed(loops: &[Indices], mut number: usize) -> usize {
     let mut sum = 0;
     for along in loops.iter().rev() {
-        sum += (along.first + number % along.len) * along.weight;
+        sum += along.weighed(number % along.len);
         number /= along.len;
     }
     sum

@@ -5,6 +5,7 @@ pub(crate) mod batch_pass;
 pub(crate) mod cpu;
 pub(crate) mod line_fft;
 pub(crate) mod line_twiddles;
+pub(crate) mod point_order;
 pub(crate) mod prefetch;
 pub(crate) mod resized_batch;
 pub(crate) mod resized_line;

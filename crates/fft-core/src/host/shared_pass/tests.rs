@@ -86,6 +86,7 @@ fn pass(axis: usize, direction: Direction) -> Pass {
         inner: 1,
         factor: 1.0,
         twiddles: None,
+        strides: [1; 2],
     }
 }
 

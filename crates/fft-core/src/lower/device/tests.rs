@@ -22,6 +22,7 @@ fn pass(kind: Kind, direction: Direction, n: usize) -> Pass {
         inner: 1,
         factor: 1.0,
         twiddles: None,
+        strides: [1; 2],
     }
 }
 
