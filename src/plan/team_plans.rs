@@ -35,9 +35,10 @@ pub(super) struct TeamPlans {
 }
 
 fn refuse_transposed(options: &Options) -> Result<(), Error> {
-    match options.transposed_input || options.transposed_output {
-        true => Err(Error::argument("transposed data", "several threads", "one a process")),
-        false => Ok(()),
+    if options.transposed_input || options.transposed_output {
+        Err(Error::argument("transposed data", "several threads", "one a process"))
+    } else {
+        Ok(())
     }
 }
 

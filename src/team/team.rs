@@ -132,9 +132,12 @@ mod tests {
             let (team, _) = Team::new(&fft_comm::alone(), ranks).unwrap();
             assert_eq!(team.run(Ok).unwrap(), (0..ranks).collect::<Vec<_>>());
             let last = ranks - 1;
-            let fail = |rank| match rank == last {
-                true => Err(Error::argument("rank", rank, "another")),
-                false => Err::<(), _>(Error::Left { gone: last }),
+            let fail = |rank| {
+                if rank == last {
+                    Err(Error::argument("rank", rank, "another"))
+                } else {
+                    Err::<(), _>(Error::Left { gone: last })
+                }
             };
             assert_eq!(team.run(fail), Err(Error::argument("rank", last, "another")));
             let panics = |rank| if rank == last { panic!("as it should") } else { Ok(()) };

@@ -117,11 +117,12 @@ impl MessageHandler for Damaged<'_> {
     fn arrived_all<'m>(&mut self, numbers: Range<usize>, message: &dyn Fn(usize) -> &'m [u8]) {
         let first = numbers.start;
         let all: Vec<_> = numbers.clone().map(|number| self.came(message(number))).collect();
-        match self.together {
-            true => self.handler.arrived_all(numbers, &|number| &all[number - first]),
-            false => numbers.zip(&all).for_each(|(number, message)| {
+        if self.together {
+            self.handler.arrived_all(numbers, &|number| &all[number - first])
+        } else {
+            numbers.zip(&all).for_each(|(number, message)| {
                 self.handler.arrived(number, message);
-            }),
+            })
         }
     }
 

@@ -218,9 +218,12 @@ impl World {
             Some(Err(Error::Left { gone }))
         };
         // All must have left the gathering before this one.
-        self.wait(rank, |state| match state.gathering.open {
-            true => missing(&state.gone, &state.gathering.has_read),
-            false => Some(Ok(())),
+        self.wait(rank, |state| {
+            if state.gathering.open {
+                missing(&state.gone, &state.gathering.has_read)
+            } else {
+                Some(Ok(()))
+            }
         })?;
         let all_came = {
             let gathering = &mut self.state().gathering;
@@ -234,9 +237,12 @@ impl World {
         if all_came {
             self.wake_all();
         }
-        self.wait(rank, |state| match state.gathering.open {
-            true => Some(Ok(())),
-            false => missing(&state.gone, &state.gathering.has_contributed),
+        self.wait(rank, |state| {
+            if state.gathering.open {
+                Some(Ok(()))
+            } else {
+                missing(&state.gone, &state.gathering.has_contributed)
+            }
         })?;
         let mut state = self.state();
         let gathering = &mut state.gathering;

@@ -248,9 +248,10 @@ impl<T: Real, S: Scheme<T>> Codec<T> for Frame<T, S> {
                 }
             }
         }
-        match raw || end == body.len() {
-            true => Ok(()),
-            false => Err(BadMessage::Length { found, expected: HEADER + end }),
+        if raw || end == body.len() {
+            Ok(())
+        } else {
+            Err(BadMessage::Length { found, expected: HEADER + end })
         }
     }
 }

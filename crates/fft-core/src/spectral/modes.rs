@@ -359,27 +359,27 @@ impl Modes {
     fn check_len(&self, what: &'static str, found: usize, expected: usize) -> Result<(), Error> {
         let point = self.width() * self.spectrum.precision.bytes();
         let (found_points, expected_points) = (found.div_ceil(point), expected / point);
-        match found == expected {
-            true => Ok(()),
-            false => Err(Error::Length {
+        if found == expected {
+            Ok(())
+        } else {
+            Err(Error::Length {
                 what,
                 rank: self.rank,
                 found: found_points,
                 expected: expected_points,
-            }),
+            })
         }
     }
 
     /// Checks that an array is aligned for its numbers.
     pub(super) fn check_aligned(&self, array: &[u8]) -> Result<(), Error> {
         let align = self.spectrum.precision.bytes();
-        match array.is_empty() || array.as_ptr().align_offset(align) == 0 {
-            true => Ok(()),
-            false => {
-                let (found, expected) =
-                    (format!("{:p}", array.as_ptr()), format!("a multiple of {align}"));
-                Err(Error::argument("address of a spectrum", found, expected))
-            }
+        if array.is_empty() || array.as_ptr().align_offset(align) == 0 {
+            Ok(())
+        } else {
+            let (found, expected) =
+                (format!("{:p}", array.as_ptr()), format!("a multiple of {align}"));
+            Err(Error::argument("address of a spectrum", found, expected))
         }
     }
 }

@@ -88,9 +88,10 @@ fn across_fft<T: GpuReal>(
     across: &AcrossFft,
 ) -> Result<Option<Op<T>>, Error> {
     let both = program.group(&across.both, device.rank);
-    let (group, source) = match across.last {
-        true => (both.across_last(), both.across_source()),
-        false => (both.across_first(), both.across_whole()),
+    let (group, source) = if across.last {
+        (both.across_last(), both.across_source())
+    } else {
+        (both.across_first(), both.across_whole())
     };
     let plan = plan::<T>(&device.gpu, &group, (&[source], 1), None);
     let plan = plan.map_err(|why| why.on(device.rank))?;
@@ -127,8 +128,9 @@ fn loading<T: GpuReal>(
 ) -> Result<Option<Gathering>, GpuError> {
     let redistribution = device.redistribution(program.recipe().problem(), pass);
     let (pieces, ranks) = (redistribution.pieces(), pass.from.layout.ranks());
-    match group.is_across() {
-        true => plan::<T>(&device.gpu, &group.across_first(), (&swapped(&pieces), ranks), None),
-        false => plan::<T>(&device.gpu, group, (&pieces, ranks), None),
+    if group.is_across() {
+        plan::<T>(&device.gpu, &group.across_first(), (&swapped(&pieces), ranks), None)
+    } else {
+        plan::<T>(&device.gpu, group, (&pieces, ranks), None)
     }
 }

@@ -62,10 +62,8 @@ impl Store {
         let lengths = &mut std::iter::empty();
         let met = exposure_epoch(device, node_memory, (src, dst), lengths, |device, peers, dst| {
             let (stream, area) = device.stream_and_area();
-            let source = |peer: usize| match *fetches {
-                true => peers.source(peer, src),
-                false => RankMemory::own(src),
-            };
+            let source =
+                |peer: usize| if *fetches { peers.source(peer, src) } else { RankMemory::own(src) };
             plan.store(stream, &source, &|peer| peers.target(peer), (dst, src), area)
         });
         timings.exchange += start.elapsed();

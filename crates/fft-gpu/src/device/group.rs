@@ -40,9 +40,12 @@ impl LineLayout {
         // cuFFT can do one of two loops: the longer one, unless that would begin in the middle of a
         // complex number.
         let side_by_side = outer <= inner || group.halved();
-        let spread = |len: usize| match side_by_side {
-            true => Spread { embed: [len], stride, distance: 1 },
-            false => Spread { embed: [len], stride, distance: len * stride },
+        let spread = |len: usize| {
+            if side_by_side {
+                Spread { embed: [len], stride, distance: 1 }
+            } else {
+                Spread { embed: [len], stride, distance: len * stride }
+            }
         };
         let [input, output] = lens.map(|len| Some(spread(len)));
         let (times, batch) = if side_by_side { (outer, inner) } else { (inner, outer) };

@@ -30,16 +30,12 @@ impl<T: GpuReal> DeviceFft<T> {
         let [before, reals] = group.reals();
         let (mut parts, mut factor) = (Vec::new(), 1.0);
         if before.min(reals) > 0 {
-            (parts, factor) = match group.is_trig() {
-                true => Part::trig(device, group)?,
-                false => fastest(device, group)?,
-            };
+            (parts, factor) =
+                if group.is_trig() { Part::trig(device, group)? } else { fastest(device, group)? };
         }
         let work = parts.iter().map(Part::work_bytes).max().unwrap_or(0);
-        let scale = match factor != 1.0 {
-            true => Some((Scaling::new(&device.gpu)?, T::of(factor))),
-            false => None,
-        };
+        let scale =
+            if factor != 1.0 { Some((Scaling::new(&device.gpu)?, T::of(factor))) } else { None };
         Ok((Self { parts, reals, scale, run: fft_run(group) }, work))
     }
 

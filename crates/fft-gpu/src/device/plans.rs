@@ -48,10 +48,7 @@ impl<T: GpuReal> Cuda<T> {
         }
         let like = Block::new(self.gpu.context(), 1).map_err(|why| why.on(self.rank));
         let like = device_buffer(&Arc::new(agree(comm, like)?), self.rank);
-        Ok(match device.reaches(&like)? {
-            true => GpuTransport::GpuDirect,
-            false => GpuTransport::HostStaged,
-        })
+        Ok(if device.reaches(&like)? { GpuTransport::GpuDirect } else { GpuTransport::HostStaged })
     }
 }
 

@@ -72,10 +72,7 @@ fn peer_gets<T: GpuReal>(
     let far = |peer: usize| !device.connections().peers.same_device(peer);
     let mut boxes = Vec::new();
     for read in &redistribution.local_reads {
-        let parts = match far(read.owner) {
-            true => parts(read),
-            false => vec![(*read, all.batches.clone())],
-        };
+        let parts = if far(read.owner) { parts(read) } else { vec![(*read, all.batches.clone())] };
         let taken = parts.into_iter().enumerate().filter_map(|(number, (part, batches))| {
             let wanted = Chunk { batches, ..all.clone() };
             Some((read.owner, number, redistribution.take(&part, &wanted)?))

@@ -167,10 +167,10 @@ mod tests {
     fn copied(parts: &[Transfer], src: &[f64], len: usize, is_complex: bool) -> Vec<f64> {
         let mut dst = vec![0.0; len];
         for part in parts {
-            match is_complex {
-                true => part
-                    .run::<[f64; 2]>(bytemuck::cast_slice(src), bytemuck::cast_slice_mut(&mut dst)),
-                false => part.run(src, &mut dst),
+            if is_complex {
+                part.run::<[f64; 2]>(bytemuck::cast_slice(src), bytemuck::cast_slice_mut(&mut dst))
+            } else {
+                part.run(src, &mut dst)
             }
         }
         dst

@@ -154,9 +154,10 @@ impl<'a> DeviceRules<'a, '_> {
                     return false;
                 };
                 let group = self.group(ffts, rank);
-                match group.is_across() {
-                    true => group.across_first().loads(&swapped(&pieces), self.precision()),
-                    false => group.loads(&pieces, self.precision()),
+                if group.is_across() {
+                    group.across_first().loads(&swapped(&pieces), self.precision())
+                } else {
+                    group.loads(&pieces, self.precision())
                 }
             })
     }

@@ -59,9 +59,10 @@ impl<'a, const W: usize> Room<'a, W> {
     #[inline(always)]
     pub(super) fn solve(&mut self, rows: &impl Rows, periodic: bool) {
         let n = self.values.len();
-        match periodic {
-            true => self.solve_periodic(rows),
-            false => self.eliminate::<false, false>(rows, 0..n),
+        if periodic {
+            self.solve_periodic(rows)
+        } else {
+            self.eliminate::<false, false>(rows, 0..n)
         }
     }
 
