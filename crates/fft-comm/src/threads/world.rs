@@ -53,6 +53,10 @@ pub(crate) trait Remote: Send + Sync {
     fn abort(&self, why: Error) -> !;
 }
 
+/// The most bytes that a rank contributes to a reduction at once. Gatherings have room for them from
+/// the beginning, because transforms reduce but allocate nothing.
+pub(super) const REDUCED_BYTES: usize = 256;
+
 /// Threads that exchange messages: all ranks of a communicator, or the ranks of this process.
 pub(crate) struct World {
     /// All ranks.
@@ -123,7 +127,7 @@ impl World {
             gone: vec![false; threads],
             failed: vec![None; threads],
             gathering: Gathering {
-                contributions: vec![Vec::new(); threads],
+                contributions: (0..threads).map(|_| Vec::with_capacity(REDUCED_BYTES)).collect(),
                 has_contributed: vec![false; threads],
                 open: false,
                 has_read: vec![false; threads],
