@@ -100,7 +100,7 @@ pub(crate) fn bind(
 }
 
 struct DeviceBound<T: GpuReal> {
-    executor: Executor<T, Cuda<T>>,
+    executor: Executor<T, Cuda>,
     queue: DeviceQueue,
     pool: Pool<SharedSlice>,
 }
@@ -147,9 +147,7 @@ impl<T: GpuReal> Bound for DeviceBound<T> {
     fn sees(&self, array: Bytes<'_>) -> bool {
         match array {
             Bytes::Host(_) => false,
-            Bytes::Device(memory) => {
-                memory.is_empty() || self.executor.device().sees(&memory.cast::<T>())
-            }
+            Bytes::Device(memory) => memory.is_empty() || self.executor.device().sees(memory),
         }
     }
 

@@ -57,8 +57,8 @@ pub use geometry::{
 pub use host::{Cpu, CpuCall, CpuFft, HostExecutor, HostOp, HostWork, LineFft, LinePlanner};
 pub use lower::{
     AcrossFft, AxisFft, Capabilities, Chunks, DeviceCapabilities, DeviceLink, DeviceOp, EngineCopy,
-    EngineSide, ExchangePass, FftGroup, MemoryNeeds, MemoryUse, PieceGrid, Program, StorePass,
-    is_large, loads_lines, swapped,
+    EngineSide, ExchangePass, FftGroup, LineRuns, MemoryNeeds, MemoryUse, PieceGrid, Program,
+    StorePass, is_large, loads_lines, swapped,
 };
 pub use num_complex::Complex;
 pub use planner::cost;

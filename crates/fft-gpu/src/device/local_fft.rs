@@ -26,7 +26,7 @@ pub(super) struct DeviceFft<T> {
 
 impl<T: GpuReal> DeviceFft<T> {
     /// Plans a group; also returns the bytes of work area that it needs.
-    pub(super) fn new(device: &Cuda<T>, group: &FftGroup) -> Result<(Self, usize), GpuError> {
+    pub(super) fn new(device: &Cuda, group: &FftGroup) -> Result<(Self, usize), GpuError> {
         let [before, reals] = group.reals();
         let (mut parts, mut factor) = (Vec::new(), 1.0);
         if before.min(reals) > 0 {

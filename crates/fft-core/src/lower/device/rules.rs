@@ -302,7 +302,7 @@ impl FftGroup {
             return false;
         }
         match self.passes[..] {
-            [(place, _)] => self.runs() == 1 && (place != last || grid.straight),
+            [(place, _)] => self.line_runs().runs == 1 && (place != last || grid.straight),
             _ => grid.straight,
         }
     }
