@@ -54,7 +54,9 @@ pub use geometry::{
     Brick, DIMS, DynBrick, DynGrid, Grid, Layout, MAX_AXES, Panel, PerAxis, Placed, ProcGrid,
     Topology, Transfer, View, check_axes,
 };
-pub use host::{Cpu, CpuCall, CpuFft, HostExecutor, HostOp, HostWork, LineFft, LinePlanner};
+pub use host::{
+    Cpu, CpuCall, CpuFft, HostExecutor, HostOp, HostWork, LineFft, LinePlanner, bind_on_host,
+};
 pub use lower::{
     AcrossFft, AxisFft, Capabilities, Chunks, DeviceCapabilities, DeviceLink, DeviceOp, EngineCopy,
     EngineSide, ExchangePass, FftGroup, LineRuns, MemoryNeeds, MemoryUse, PieceGrid, Program,
