@@ -3,12 +3,12 @@
 use std::fmt;
 use std::ops::Deref;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use fft_comm::{bind_copy, checksum};
 use fft_core::{
     Comm, Direction, DividedAxis, Error, Exchange, Precision, Problem, Recipe, Spectrum, Timings,
-    WireError, agree, assert_same, on_all_ranks,
+    WireError, agree, assert_same, locked, on_all_ranks,
 };
 #[cfg(feature = "cuda")]
 use fft_gpu::DeviceMemory;
@@ -191,9 +191,7 @@ impl DynPlan {
     /// Bytes of memory that the plan holds besides input and output: on its device, and on the
     /// host.
     pub fn workspace_bytes(&self) -> usize {
-        let of_divided = |axis: &Arc<Mutex<DividedAxis>>| {
-            axis.lock().unwrap_or_else(PoisonError::into_inner).memory()
-        };
+        let of_divided = |axis: &Arc<Mutex<DividedAxis>>| locked(axis).memory();
         self.bound.executor().memory() + self.divided_axis.as_ref().map_or(0, of_divided)
     }
 

@@ -1,9 +1,9 @@
 //! The ranks of a plan, each on a thread.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
-use fft_core::{Comm, Error, Funnel, agree};
+use fft_core::{Comm, Error, Funnel, agree, locked};
 
 use super::pool::{Job, Reservation};
 
@@ -116,10 +116,6 @@ fn taken<R>(places: Vec<Mutex<Option<R>>>) -> Vec<R> {
     let results = places.into_iter().map(|place| place.into_inner());
     let results = results.map(|result| result.unwrap_or_else(PoisonError::into_inner));
     results.map(|result| result.expect("every rank has run")).collect()
-}
-
-fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
-    lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

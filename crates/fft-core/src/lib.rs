@@ -33,7 +33,7 @@ pub use arrays::{
 pub use base::cache_sizes::BUNDLE_BYTES;
 pub use base::{
     Element, Energy, Error, ErrorKind, Precision, Real, Timings, Tolerance, WireError, escaped,
-    shown,
+    locked, median, shown,
 };
 pub use codec::{BadMessage, Codec, Packed, Wire};
 pub use comm::{

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use fft_core::{Error, Slot};
+use fft_core::{Error, Slot, locked};
 
 use crate::node_memory::SyncFlags;
 
@@ -185,7 +185,7 @@ impl World {
 
     /// The shared state. No rank panics while it holds the lock, so that poisoning is ignored.
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.state)
     }
 
     pub(super) fn wait<R>(&self, rank: usize, mut ready: impl FnMut(&mut State) -> Option<R>) -> R {

@@ -1,14 +1,14 @@
 //! The modes of a rank's part of a spectrum, on a box with physical lengths.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use super::operator::Operator;
 use super::scheme::Scheme;
 use super::systems::{DividedAxis, SystemTask, Systems};
 use super::tridiagonal::Tridiagonal;
 use super::wavenumbers::{is_nyquist, wavenumber};
-use crate::base::{Error, Precision};
+use crate::base::{Error, Precision, locked};
 use crate::geometry::{Layout, PerAxis};
 use crate::problem::{Kind, Problem};
 
@@ -300,7 +300,7 @@ impl Modes {
         operands: impl FnOnce(&C) -> usize,
     ) -> Result<C, Error> {
         let Some(divided) = &self.divided else { return checked };
-        let divided = divided.lock().unwrap_or_else(PoisonError::into_inner);
+        let divided = locked(divided);
         let count = checked.as_ref().map(operands).map_err(Error::clone);
         let coefficients = self.systems.as_ref().map_or(0, Systems::checksum);
         divided.agree(SystemTask::of(operator), count, coefficients)?;

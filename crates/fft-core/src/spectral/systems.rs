@@ -8,13 +8,13 @@ mod elimination;
 
 use std::marker::PhantomData;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use super::apply::Arrays;
 use super::modes::AxisModes;
 use super::operator::Operator;
 use super::tridiagonal::Tridiagonal;
-use crate::base::{Error, Real};
+use crate::base::{Error, Real, locked};
 
 pub use divided::{BindCopy, DividedAxis};
 use elimination::{EndRows, LANES, Lane, Room, Row, Rows};
@@ -67,7 +67,7 @@ impl Systems {
         let (outer, inner) = (squares(&axes[..place]), squares(&axes[place + 1..]));
         let (mut range, mut most) = (0..scheme.len(), scheme.len());
         if let Some(divided) = divided {
-            let divided = divided.lock().unwrap_or_else(PoisonError::into_inner);
+            let divided = locked(divided);
             range = divided.range();
             most = range.len().max(divided.reduced_rows());
         }
@@ -122,7 +122,7 @@ impl Systems {
             self.pass(task, width, arrays, Pass::Whole);
             return Ok(());
         };
-        let mut divided = divided.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut divided = locked(divided);
         let divided = &mut *divided;
         if let SystemTask::Laplacian = task {
             self.pass(task, width, arrays, Pass::Ends(divided));
@@ -160,7 +160,7 @@ impl Systems {
         arrays: &mut impl Arrays<T>,
         pass: Pass<'_>,
     ) {
-        let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut room = locked(&self.room);
         let arch = pulp::Arch::new();
         let (systems, room, reals) = (self, &mut room[..], PhantomData);
         match width {
@@ -170,7 +170,7 @@ impl Systems {
     }
 
     fn solve_reduced(&self, width: usize, divided: &mut DividedAxis) {
-        let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut room = locked(&self.room);
         let arch = pulp::Arch::new();
         match width {
             1 => arch.dispatch(|| divided.solve::<1>(&self.scheme, &mut room)),
