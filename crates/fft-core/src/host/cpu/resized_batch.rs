@@ -50,29 +50,32 @@ impl Side {
         let LineSide { len, whole, kept } = &self.line;
         let (from, to, all) =
             if into_whole { (self.data, self.tile, whole) } else { (self.tile, self.data, len) };
-        // Adjacent in memory are the elements of a line, or an element of all lines.
         let are_rows = self.data.stride == 1;
         let lines = if are_rows { count } else { 1 };
+        let [from_line, to_line] = [from, to].map(|at| self.width * at.dist);
+        let [from_step, to_step] = [from, to].map(|at| self.width * at.stride);
+        // What is adjacent: some elements of a line, or one element of all lines.
         let runs = |elements: usize| {
-            let (runs, adjacent) = if are_rows { (1, elements) } else { (elements, count) };
-            (0..runs).map(move |run| (run, adjacent * self.width))
+            let (many, adjacent) = if are_rows { (1, elements) } else { (elements, count) };
+            (many, adjacent * self.width)
+        };
+        let clear = |dst: &mut [T], gap: Range<usize>| {
+            let (many, reals) = runs(gap.len());
+            for run in 0..many {
+                dst[(gap.start + run) * to_step..][..reals].fill(T::default());
+            }
         };
         for line in 0..lines {
-            let place =
-                |at: Strides, element: usize| self.width * (line * at.dist + element * at.stride);
-            let clear = |dst: &mut [T], gap: Range<usize>| {
-                for (run, reals) in runs(gap.len()) {
-                    dst[place(to, gap.start + run)..][..reals].fill(T::default());
-                }
-            };
+            let (src, dst) = (&src[line * from_line..], &mut dst[line * to_line..]);
             let mut end = 0;
             for (part, in_whole) in kept {
                 let [first, target] =
                     if into_whole { [part.start, *in_whole] } else { [*in_whole, part.start] };
                 clear(dst, end..target);
-                for (run, reals) in runs(part.len()) {
-                    let source = &src[place(from, first + run)..][..reals];
-                    dst[place(to, target + run)..][..reals].copy_from_slice(source);
+                let (many, reals) = runs(part.len());
+                for run in 0..many {
+                    let source = &src[(first + run) * from_step..][..reals];
+                    dst[(target + run) * to_step..][..reals].copy_from_slice(source);
                 }
                 end = target + part.len();
             }
