@@ -47,9 +47,10 @@ impl Found {
 
 fn measure(mut plan: DevicePlan<C2c<f64>, 3>, reps: usize) -> Result<Found, Failure> {
     let (stream, comm) = (plan.stream().clone(), plan.comm().dup()?);
-    let (mut x, mut y) = match plan.recipe().problem().options.shared_arrays {
-        true => (plan.shared_input()?, plan.shared_output()?),
-        false => (plan.input(), plan.output()),
+    let (mut x, mut y) = if plan.recipe().problem().options.shared_arrays {
+        (plan.shared_input()?, plan.shared_output()?)
+    } else {
+        (plan.input(), plan.output())
     };
     stream.memcpy_htod(&noise(2 * plan.input_len(), comm.rank()), &mut x.as_mut_slice()?)?;
     let seconds = seconds(reps, &stream, Some(comm.as_ref()), || {

@@ -81,9 +81,8 @@ impl<T: Target> Solver<T> {
     pub(super) fn solve(&mut self, bunch: &Bunch) -> Result<(Potential<T>, f64), Error> {
         let n = self.n;
         let mut rho = self.plan.input();
-        rho.fill(|index| match index.iter().all(|&i| i < n) {
-            true => bunch.density(bunch.position(n, index)),
-            false => 0.0,
+        rho.fill(|index| {
+            if index.iter().all(|&i| i < n) { bunch.density(bunch.position(n, index)) } else { 0.0 }
         });
         self.plan.comm().barrier()?;
         let start = Instant::now();

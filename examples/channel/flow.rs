@@ -203,9 +203,8 @@ impl<'a> Channel<'a> {
     /// The divergence of what is carried along, of one component.
     fn convected(&self, a: usize, at: Point) -> f64 {
         let (u, flows) = (&self.velocity[a], &self.velocity);
-        let flux = |b: usize, at: Point| match a == b {
-            true => u.mean(at, a).powi(2),
-            false => u.mean(at, b) * flows[b].mean(at, a),
+        let flux = |b: usize, at: Point| {
+            if a == b { u.mean(at, a).powi(2) } else { u.mean(at, b) * flows[b].mean(at, a) }
         };
         let along = |b: usize| {
             let length = if a == b { self.distance(a, at) } else { self.width(b, at) };
@@ -301,9 +300,8 @@ impl<'a> Channel<'a> {
         let mut sum = [0.0];
         for at in &self.indices {
             for a in (0..3).filter(|a| !self.is_wall(*a, *at)) {
-                let lengths = [0, 1, 2].map(|axis| match axis == a {
-                    true => self.distance(axis, *at),
-                    false => self.width(axis, *at),
+                let lengths = [0, 1, 2].map(|axis| {
+                    if axis == a { self.distance(axis, *at) } else { self.width(axis, *at) }
                 });
                 sum[0] += self.velocity[a].at(*at).powi(2) * lengths.iter().product::<f64>();
             }

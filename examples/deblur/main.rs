@@ -248,9 +248,10 @@ fn main() -> ExitCode {
 /// Runs on the processes of an MPI job, or on threads. Only one rank has the text of an error.
 fn run(options: &Options) -> Result<(), Option<Error>> {
     thriffty::run(options.ranks, |world| {
-        let done = match options.is_on_device {
-            false => work(world, &OnHost, options),
-            true => on_device(world).and_then(|target| work(world, &target, options)),
+        let done = if options.is_on_device {
+            on_device(world).and_then(|target| work(world, &target, options))
+        } else {
+            work(world, &OnHost, options)
         };
         done.map_err(|error| (world.rank() == 0).then_some(error))
     })

@@ -76,9 +76,10 @@ impl fmt::Debug for DeviceOptions {
 pub fn device_in_rotation(comm: &dyn Comm) -> usize {
     let rank = comm.rank();
     let ranks_before = (0..rank).filter(|other| comm.host(*other) == comm.host(rank)).count();
-    let devices = match driver_is_present() {
-        true => CudaContext::device_count().unwrap_or(0).max(1) as usize,
-        false => 1,
+    let devices = if driver_is_present() {
+        CudaContext::device_count().unwrap_or(0).max(1) as usize
+    } else {
+        1
     };
     ranks_before % devices
 }
@@ -99,7 +100,7 @@ pub(crate) fn bind(
 }
 
 struct DeviceBound<T: GpuReal> {
-    executor: Executor<T, Cuda<T>>,
+    executor: Executor<T, Cuda>,
     queue: DeviceQueue,
     pool: Pool<SharedSlice>,
 }
@@ -134,9 +135,10 @@ impl<T: GpuReal> Bound for DeviceBound<T> {
             Bytes::Host(_) => Err(misplaced(what, true)),
             Bytes::Device(memory) => {
                 let align = align_of::<T>();
-                match memory.is_empty() || memory.is_aligned(align) {
-                    true => Ok(()),
-                    false => Err(misaligned(what, "another".into(), align)),
+                if memory.is_empty() || memory.is_aligned(align) {
+                    Ok(())
+                } else {
+                    Err(misaligned(what, "another".into(), align))
                 }
             }
         }
@@ -145,9 +147,7 @@ impl<T: GpuReal> Bound for DeviceBound<T> {
     fn sees(&self, array: Bytes<'_>) -> bool {
         match array {
             Bytes::Host(_) => false,
-            Bytes::Device(memory) => {
-                memory.is_empty() || self.executor.device().sees(&memory.cast::<T>())
-            }
+            Bytes::Device(memory) => memory.is_empty() || self.executor.device().sees(memory),
         }
     }
 

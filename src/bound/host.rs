@@ -2,6 +2,7 @@
 
 use fft_core::{
     AnyExecutor, Comm, Direction, Error, HostExecutor, Precision, Recipe, SharedMemory, agree,
+    bind_on_host,
 };
 
 use super::bound::{Bound, check_on_host};
@@ -10,7 +11,7 @@ use crate::field::{Bytes, BytesMut, DynArray, Pool};
 pub(crate) struct HostBound {
     /// Given back before the memory of the host, which the executor has, is dropped.
     pool: Pool<Box<dyn SharedMemory>>,
-    executor: HostExecutor,
+    executor: Box<dyn HostExecutor>,
     precision: Precision,
 }
 
@@ -18,11 +19,11 @@ impl HostBound {
     /// Collective; all ranks have the same recipe.
     ///
     /// # Errors
-    /// The errors of [`HostExecutor::bind`].
+    /// The errors of [`bind_on_host`].
     pub(crate) fn bind(comm: &dyn Comm, recipe: &Recipe) -> Result<Self, Error> {
         let own = agree(comm, comm.dup())?;
         let exchanges = fft_comm::exchanger_in(recipe.problem().options.memory);
-        let executor = HostExecutor::bind(recipe, own, exchanges)?;
+        let executor = bind_on_host(recipe, own, exchanges)?;
         let precision = recipe.problem().precision;
         Ok(Self { pool: Pool::default(), executor, precision })
     }

@@ -64,9 +64,10 @@ impl DeviceArray {
 
     /// Checks that it is on a plan's device.
     pub(crate) fn is_on(&self, context: &CudaContext) -> Result<(), Error> {
-        match **self.gpu.context() == *context {
-            true => Ok(()),
-            false => Err(Error::argument("field", "one on another device", "one on the plan's")),
+        if **self.gpu.context() == *context {
+            Ok(())
+        } else {
+            Err(Error::argument("field", "one on another device", "one on the plan's"))
         }
     }
 
@@ -125,9 +126,10 @@ impl DeviceArray {
     }
 
     pub(crate) fn read(&self, to: &mut [u8]) -> Result<(), Error> {
-        let copied = match to.is_empty() {
-            true => Ok(()),
-            false => self.stream().memcpy_dtoh(&self.slice().slice(0..to.len()), to),
+        let copied = if to.is_empty() {
+            Ok(())
+        } else {
+            self.stream().memcpy_dtoh(&self.slice().slice(0..to.len()), to)
         };
         let copied = copied.and_then(|()| self.stream().synchronize());
         self.done("copying an array to the host", copied)

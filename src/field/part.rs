@@ -146,9 +146,10 @@ impl<S> Part<S> {
             && self.problem.modes == problem.modes
             && self.problem.input == problem.input
             && self.problem.output == problem.output;
-        match fits {
-            true => Ok(()),
-            false => Err(Error::argument("field", "one of another plan", "one made by this plan")),
+        if fits {
+            Ok(())
+        } else {
+            Err(Error::argument("field", "one of another plan", "one made by this plan"))
         }
     }
 

@@ -1,7 +1,9 @@
 //! Memory of fields that a plan keeps for the next field when one is dropped.
 
 use std::ops::{Deref, DerefMut};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
+
+use fft_core::locked;
 
 /// Memory that no field uses at present.
 pub(crate) struct Pool<M>(Arc<Mutex<Vec<M>>>);
@@ -21,12 +23,12 @@ impl<M> Default for Pool<M> {
 
 impl<M> Pool<M> {
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+        locked(&self.0).is_empty()
     }
 
     /// Memory as the last field left it.
     pub(crate) fn take(&self) -> Option<Pooled<M>> {
-        let memory = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop()?;
+        let memory = locked(&self.0).pop()?;
         Some(self.lend(memory))
     }
 
@@ -55,7 +57,7 @@ impl<M> DerefMut for Pooled<M> {
 
 impl<M> Drop for Pooled<M> {
     fn drop(&mut self) {
-        let mut pool = self.pool.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pool = locked(&self.pool.0);
         pool.extend(self.memory.take());
     }
 }

@@ -286,9 +286,10 @@ static NOT_SHARED: Once = Once::new();
 fn default_on_devices(comm: &dyn Comm) -> Exchange {
     let has_several_hosts = comm.topology().hosts() > 1;
     let only_collective = comm.device().is_some_and(|device| !device.has_flights());
-    match !comm.has_messages() || has_several_hosts && only_collective {
-        true => Exchange::Alltoallv,
-        false => Exchange::P2p,
+    if !comm.has_messages() || has_several_hosts && only_collective {
+        Exchange::Alltoallv
+    } else {
+        Exchange::P2p
     }
 }
 

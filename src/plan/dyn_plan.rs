@@ -3,12 +3,12 @@
 use std::fmt;
 use std::ops::Deref;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use fft_comm::{bind_copy, checksum};
 use fft_core::{
     Comm, Direction, DividedAxis, Error, Exchange, Precision, Problem, Recipe, Spectrum, Timings,
-    WireError, agree, assert_same, on_all_ranks,
+    WireError, agree, assert_same, locked, on_all_ranks,
 };
 #[cfg(feature = "cuda")]
 use fft_gpu::DeviceMemory;
@@ -134,6 +134,18 @@ impl DynPlan {
         self.divided_axis.is_some()
     }
 
+    /// Fails in place of an operator, on a rank that cannot apply one, for example because it has no
+    /// arrays. Collective if ranks divide systems ([`DynPlan::divides_systems`]).
+    ///
+    /// # Errors
+    /// `why`; if collective, the error of the lowest failing rank, on every rank.
+    pub fn refuse_operator(&self, why: Error) -> Result<(), Error> {
+        match &self.divided_axis {
+            Some(divided) => locked(divided).refuse(why),
+            None => Err(why),
+        }
+    }
+
     fn domain_of(&self, lengths: &[f64], reversed: bool) -> Result<Domain, Error> {
         let spectrum = Spectrum::of(self.problem());
         let domain = Domain::new(spectrum, self.comm().rank(), lengths, reversed)?;
@@ -191,9 +203,7 @@ impl DynPlan {
     /// Bytes of memory that the plan holds besides input and output: on its device, and on the
     /// host.
     pub fn workspace_bytes(&self) -> usize {
-        let of_divided = |axis: &Arc<Mutex<DividedAxis>>| {
-            axis.lock().unwrap_or_else(PoisonError::into_inner).memory()
-        };
+        let of_divided = |axis: &Arc<Mutex<DividedAxis>>| locked(axis).memory();
         self.bound.executor().memory() + self.divided_axis.as_ref().map_or(0, of_divided)
     }
 

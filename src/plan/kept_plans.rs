@@ -7,9 +7,9 @@
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
-use fft_core::{Comm, Error, ErrorKind, PerProcess};
+use fft_core::{Comm, Error, ErrorKind, PerProcess, locked};
 
 use super::dyn_draft::{DynDraft, Key};
 use super::dyn_plan::DynPlan;
@@ -95,10 +95,6 @@ impl Cache {
         });
         gone
     }
-}
-
-fn locked(cache: &Mutex<Cache>) -> MutexGuard<'_, Cache> {
-    cache.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Drops the plans that calls without a plan have made ([`DynDraft::run_once`],

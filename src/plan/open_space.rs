@@ -141,9 +141,12 @@ fn fill<T: Real>(
         cast_slice_mut(&mut data.bytes_mut()[..points * width * size_of::<T>()]);
     for point in numbers.chunks_exact_mut(width) {
         // Beyond the middle, displacements are negative.
-        let cells = PerAxis::from_fn(axes, |axis| match 2 * index[axis] > lens[axis] {
-            true => index[axis] as f64 - lens[axis] as f64,
-            false => index[axis] as f64,
+        let cells = PerAxis::from_fn(axes, |axis| {
+            if 2 * index[axis] > lens[axis] {
+                index[axis] as f64 - lens[axis] as f64
+            } else {
+                index[axis] as f64
+            }
         });
         point[0] = T::of(integrated(&cells, spacing));
         for axis in (0..axes).rev() {

@@ -1,11 +1,11 @@
 //! The plans of a process's threads, which are one plan of the process.
 
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use fft_core::{
     Access, AnyExecutor, Comm, Direction, DynBrick, DynGrid, Error, Exchange, Kind, Precision,
-    Recipe, Recorder, Reduce, Timings, Unwinding, WireError, agree, on_any_rank,
+    Recipe, Recorder, Reduce, Timings, Unwinding, WireError, agree, locked, on_any_rank,
 };
 
 use super::dyn_draft::DynDraft;
@@ -35,9 +35,10 @@ pub(super) struct TeamPlans {
 }
 
 fn refuse_transposed(options: &Options) -> Result<(), Error> {
-    match options.transposed_input || options.transposed_output {
-        true => Err(Error::argument("transposed data", "several threads", "one a process")),
-        false => Ok(()),
+    if options.transposed_input || options.transposed_output {
+        Err(Error::argument("transposed data", "several threads", "one a process"))
+    } else {
+        Ok(())
     }
 }
 
@@ -78,11 +79,6 @@ fn plans_of_threads(
         };
         DynDraft::new(comm.as_ref(), grid, transform, precision).with(|it| *it = own).build()
     })
-}
-
-/// Locks a mutex, also after a panic of another thread.
-fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
-    lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Input and output of a rank.

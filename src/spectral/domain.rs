@@ -380,9 +380,10 @@ impl Domain {
             return Err(Error::argument("spectra", found, "all on the host or all on its device"));
         }
         let (rank, found) = (self.modes.rank(), array.bytes().len());
-        match bytes <= found {
-            true => Ok(()),
-            false => Err(Error::Length { what: "spectrum", rank, found, expected: bytes }),
+        if bytes <= found {
+            Ok(())
+        } else {
+            Err(Error::Length { what: "spectrum", rank, found, expected: bytes })
         }
     }
 }

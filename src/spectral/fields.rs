@@ -84,9 +84,10 @@ impl Domain {
         let part = field.part();
         let fits =
             part.rank() == self.modes().rank() && self.modes().spectrum().is_of(part.problem());
-        match fits {
-            true => Ok(()),
-            false => Err(Error::argument("spectrum", "one of another domain", "one of this one")),
+        if fits {
+            Ok(())
+        } else {
+            Err(Error::argument("spectrum", "one of another domain", "one of this one"))
         }
     }
 }

@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use fft_core::{Error, PerProcess};
+use fft_core::{Error, PerProcess, locked};
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
 use super::threads::cores;
@@ -150,14 +150,14 @@ impl Drop for Reservation {
 
 impl Pool {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.state)
     }
 
     /// Takes this number of workers, which is at most the number of a reservation. If the system
     /// cannot start more threads, it waits for existing workers, because an error here would leave
     /// the ranks of other processes waiting.
     fn take(&self, count: usize, is_awaited: bool) -> Vec<Arc<ThreadPool>> {
-        let _turn = (!is_awaited).then(|| self.turn.lock().unwrap_or_else(PoisonError::into_inner));
+        let _turn = (!is_awaited).then(|| locked(&self.turn));
         let mut state = self.state();
         while state.idle.len() < count {
             // A job that other processes wait for may itself wait for a job of this process, so its

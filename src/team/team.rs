@@ -1,9 +1,9 @@
 //! The ranks of a plan, each on a thread.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
-use fft_core::{Comm, Error, Funnel, agree};
+use fft_core::{Comm, Error, Funnel, agree, locked};
 
 use super::pool::{Job, Reservation};
 
@@ -118,10 +118,6 @@ fn taken<R>(places: Vec<Mutex<Option<R>>>) -> Vec<R> {
     results.map(|result| result.expect("every rank has run")).collect()
 }
 
-fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
-    lock.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -132,9 +128,12 @@ mod tests {
             let (team, _) = Team::new(&fft_comm::alone(), ranks).unwrap();
             assert_eq!(team.run(Ok).unwrap(), (0..ranks).collect::<Vec<_>>());
             let last = ranks - 1;
-            let fail = |rank| match rank == last {
-                true => Err(Error::argument("rank", rank, "another")),
-                false => Err::<(), _>(Error::Left { gone: last }),
+            let fail = |rank| {
+                if rank == last {
+                    Err(Error::argument("rank", rank, "another"))
+                } else {
+                    Err::<(), _>(Error::Left { gone: last })
+                }
             };
             assert_eq!(team.run(fail), Err(Error::argument("rank", last, "another")));
             let panics = |rank| if rank == last { panic!("as it should") } else { Ok(()) };

@@ -2,7 +2,7 @@
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use fft_core::{Comm, Error};
+use fft_core::{Comm, Error, median};
 
 /// Readings from which the offset between two hosts is taken.
 const ROUNDS: usize = 9;
@@ -32,7 +32,7 @@ impl SharedClock {
         }
         // Ranks of a host have one clock.
         let is_elsewhere = comm.host(comm.rank()) != comm.host(0);
-        let offset = if is_elsewhere { median(offsets) } else { 0.0 };
+        let offset = if is_elsewhere { median(&mut offsets) } else { 0.0 };
         Ok(Self { here: Instant::now(), micros: now() + offset - origin })
     }
 
@@ -51,9 +51,4 @@ impl SharedClock {
 pub(super) fn now() -> f64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0.0, |since| since.as_secs_f64() * 1e6)
-}
-
-fn median(mut values: [f64; ROUNDS]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[ROUNDS / 2]
 }

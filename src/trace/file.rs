@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use fft_core::{Comm, Error, PerProcess, Reduce, agree};
+use fft_core::{Comm, Error, PerProcess, Reduce, agree, locked};
 
 use super::clock::now;
 
@@ -87,7 +87,7 @@ impl TraceFile {
 
 /// Begins the file, unless this process has done so before, and counts the plan.
 fn begin(path: &Path) -> io::Result<StartedTrace> {
-    let mut files = TRACES.get().lock().unwrap_or_else(PoisonError::into_inner);
+    let mut files = locked(TRACES.get());
     if !files.contains_key(path) {
         // The closing bracket is optional in this format, so a trace that breaks off is still
         // valid.

@@ -55,13 +55,12 @@ pub(crate) fn by_clock(
         }
         Ok(Box::new(bound))
     };
-    let lent = match problem.options.shared_arrays {
-        true => None,
+    let lent = if problem.options.shared_arrays {
+        None
+    } else {
         // Made before the clock starts.
-        false => {
-            let own = Sizes::of(problem, comm.rank()).bytes();
-            Some(Arrays::of(comm, problem, own.map(|bytes| DynArray::zeros(bytes, comm.rank())))?)
-        }
+        let own = Sizes::of(problem, comm.rank()).bytes();
+        Some(Arrays::of(comm, problem, own.map(|bytes| DynArray::zeros(bytes, comm.rank())))?)
     };
     let report = time((comm, problem), &all, wanted, budget, lent, bind)?;
     Ok((all, report))
@@ -99,9 +98,10 @@ fn time(
         let arrays = match known {
             Some(arrays) => arrays,
             None => {
-                let arrays = match problem.options.shared_arrays {
-                    true => bytes.map(|bytes| bound.allocate(bytes)),
-                    false => bytes.map(|bytes| bound.zeros(bytes)),
+                let arrays = if problem.options.shared_arrays {
+                    bytes.map(|bytes| bound.allocate(bytes))
+                } else {
+                    bytes.map(|bytes| bound.zeros(bytes))
                 };
                 Arrays::of(bound.executor().comm(), problem, arrays)?
             }

@@ -3,9 +3,9 @@
 use std::fs::{File, Metadata, Permissions};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
-use fft_core::{Error, PerProcess};
+use fft_core::{Error, PerProcess, locked};
 use rustix::fs::{FlockOperation, OFlags, fcntl_lock};
 use rustix::io::retry_on_intr;
 
@@ -28,7 +28,7 @@ impl Lock {
     /// # Errors
     /// [`Error::Argument`] when the empty file cannot be made or locked.
     pub(super) fn of(path: &Path) -> Result<Self, Error> {
-        let process = PROCESS.get().lock().unwrap_or_else(PoisonError::into_inner);
+        let process = locked(PROCESS.get());
         let mut name = std::ffi::OsString::from(".");
         name.push(path.file_name().unwrap_or_default());
         name.push(".lock");

@@ -280,8 +280,5 @@ impl Watch<'_> {
 }
 
 fn median(times: &[f64]) -> Option<f64> {
-    let mut sorted = times.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let last = sorted.len().checked_sub(1)?;
-    Some((sorted[last / 2] + sorted[sorted.len() / 2]) / 2.0)
+    if times.is_empty() { None } else { Some(fft_core::median(&mut times.to_vec())) }
 }

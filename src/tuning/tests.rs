@@ -7,7 +7,7 @@ use std::time::Duration;
 use fft_comm::{exchanger_in, threads, threads_on};
 use fft_core::{
     Comm, Direction, Epochs, Error, Exchange, Grid, HostExecutor, How, Kind, Layout, Precision,
-    Problem, ProcGrid, Recipe, Tolerance, Wire,
+    Problem, ProcGrid, Recipe, Tolerance, Wire, bind_on_host,
 };
 
 use super::candidates::{Candidate, Choice, Favourite, candidates, favourite, shortlist};
@@ -197,7 +197,7 @@ fn a_problem_that_cannot_be_is_refused_and_so_is_nothing_to_choose_from() {
 }
 
 /// A recipe bound on the host, with arrays of its own.
-struct Bound(HostExecutor, [Vec<f64>; 2]);
+struct Bound(Box<dyn HostExecutor>, [Vec<f64>; 2]);
 
 impl Trial for Bound {
     fn run(&mut self) -> Result<(), Error> {
@@ -217,7 +217,7 @@ fn tune_on_host(
     let mut make = |candidate: &Candidate| -> Result<Box<dyn Trial>, Error> {
         let (recipe, problem) = (&candidate.recipe, candidate.recipe.problem());
         let make = exchanger_in(problem.options.memory);
-        let executor = HostExecutor::bind(recipe, comm.dup()?, make)?;
+        let executor = bind_on_host(recipe, comm.dup()?, make)?;
         let (found, asked) =
             (executor.exchange(problem.options.exchange), problem.options.exchange);
         if found != asked {

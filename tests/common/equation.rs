@@ -120,12 +120,11 @@ impl Equation {
         operator: Operator,
         data: &[f64],
     ) -> Vec<f64> {
-        let parts = thriffty::threads(ranks, |comm| match self.asked().contains(&Ends::Periodic) {
-            true => {
+        let parts = thriffty::threads(ranks, |comm| {
+            if self.asked().contains(&Ends::Periodic) {
                 let draft = thriffty::r2c(&comm, self.shape).ends(self.asked());
                 plans.apply(self.placed(draft, &comm), self, (operator, data))
-            }
-            false => {
+            } else {
                 let draft = thriffty::r2r(&comm, self.shape, self.asked().map(Ends::kind));
                 plans.apply(self.placed(draft, &comm), self, (operator, data))
             }

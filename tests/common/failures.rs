@@ -99,9 +99,12 @@ pub(crate) fn lengths(comm: &dyn Comm) -> Done {
     let (real, complex, both) = (plan.input_len(), plan.output_len(), plan.in_place_len());
     for culprit in culprits(comm) {
         for change in [-1, 1] {
-            let len = |right: usize, wrong: bool| match wrong && comm.rank() == culprit {
-                true => right.saturating_add_signed(change),
-                false => right,
+            let len = |right: usize, wrong: bool| {
+                if wrong && comm.rank() == culprit {
+                    right.saturating_add_signed(change)
+                } else {
+                    right
+                }
             };
             for (what, wrong) in [("input", [true, false]), ("output", [false, true])] {
                 let mut x = vec![1.0; len(real, wrong[0])];
@@ -123,9 +126,10 @@ pub(crate) fn lengths(comm: &dyn Comm) -> Done {
     let mut spectrum = vec![C64::default(); complex];
     // A rank that has no arrays at all reports an error while others transform.
     for culprit in culprits(comm) {
-        let result = match comm.rank() == culprit {
-            true => plan.agree(Err(Error::argument("input", "none", "an array"))),
-            false => plan.forward_into(&vec![1.0; real], &mut spectrum),
+        let result = if comm.rank() == culprit {
+            plan.agree(Err(Error::argument("input", "none", "an array")))
+        } else {
+            plan.forward_into(&vec![1.0; real], &mut spectrum)
         };
         let error = everywhere(comm, "no array", result)?;
         assert!(error.to_string().starts_with(&format!("rank {culprit}: ")), "{error}");
@@ -193,19 +197,22 @@ pub(crate) fn options(comm: &dyn Comm) -> Done {
         differs("inverse_scale", or(draft(), draft().inverse_scale(Scale::None)))?;
         differs("exchange", or(draft(), draft().exchange(exchange)))?;
         differs("shared_arrays", or(draft(), draft().shared_arrays(true)))?;
-        let result = match other {
-            true => Plan::<C2c<f32>, 2>::c2c(comm, grid).build().map(drop),
-            false => draft().build().map(drop),
+        let result = if other {
+            Plan::<C2c<f32>, 2>::c2c(comm, grid).build().map(drop)
+        } else {
+            draft().build().map(drop)
         };
         differs("precision in bytes", result)?;
-        let result = match other {
-            true => Plan::<R2r, 2>::r2r(comm, grid).build().map(drop),
-            false => draft().build().map(drop),
+        let result = if other {
+            Plan::<R2r, 2>::r2r(comm, grid).build().map(drop)
+        } else {
+            draft().build().map(drop)
         };
         differs("numbers per point", result)?;
-        let result = match other {
-            true => Plan::<C2c, 4>::c2c(comm, Grid::new([12, 10, 2, 2])?).build().map(drop),
-            false => draft().build().map(drop),
+        let result = if other {
+            Plan::<C2c, 4>::c2c(comm, Grid::new([12, 10, 2, 2])?).build().map(drop)
+        } else {
+            draft().build().map(drop)
         };
         differs("number of axes", result)?;
     }

@@ -1,10 +1,10 @@
 //! Failures injected into the device of one rank, through interfaces that the library has anyway.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use fft_comm::exchanger_in;
-use fft_core::{AnyExecutor, Cpu, Executor, Layout, MakeExchanger};
+use fft_core::{AnyExecutor, Cpu, Executor, Layout, MakeExchanger, locked};
 use thriffty::planning::{Direction, Exchange, Memory, Precision, Problem, ProcGrid, Recipe};
 use thriffty::{Brick, Comm, Error, ErrorKind, Grid, Kind};
 
@@ -88,7 +88,7 @@ static RECIPES: Mutex<BTreeMap<String, Recipe>> = Mutex::new(BTreeMap::new());
 fn recipe(comm: &dyn Comm, setup: Setup) -> Result<Recipe, Error> {
     let problem = setup.problem(comm)?;
     let key = format!("{setup:?} on {:?}", problem.hosts);
-    let mut recipes = RECIPES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut recipes = locked(&RECIPES);
     if let Some(recipe) = recipes.get(&key) {
         return Ok(recipe.clone());
     }

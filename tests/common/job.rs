@@ -1,8 +1,10 @@
 //! Tests that start their own program again under `mpirun`.
 
 use std::process::{Command, ExitStatus, Stdio};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
+
+use fft_core::locked;
 
 use thriffty::mpi;
 
@@ -39,7 +41,7 @@ pub(crate) fn run(ranks: usize, test: &str) -> Option<ExitStatus> {
 
 /// The same, with a text for the test to read by [`told`].
 pub(crate) fn run_told(ranks: usize, test: &str, what: &str) -> Option<ExitStatus> {
-    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = locked(&ONE_AT_A_TIME);
     let mut command = again::under_mpirun(ranks, test);
     command.env(EXPECTED, ranks.to_string()).env(TOLD, what).stdin(Stdio::null());
     let mut job = match command.spawn() {

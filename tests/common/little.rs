@@ -86,9 +86,10 @@ fn chunk_and_round<K: Transform>(plan: &Plan<K, 3>) -> [usize; 2] {
 fn within<K: Make>(comm: &dyn Comm, case: &Case<3>, tolerance: bool) -> Done {
     let plan = |memory| {
         let draft = case.clone().memory(memory).draft::<K>(comm)?;
-        match tolerance {
-            true => draft.ignore_shared_memory(true).tolerance(Tolerance::relative(1e-6)?).build(),
-            false => draft.build(),
+        if tolerance {
+            draft.ignore_shared_memory(true).tolerance(Tolerance::relative(1e-6)?).build()
+        } else {
+            draft.build()
         }
     };
     let least = plan(Memory::Least)?;

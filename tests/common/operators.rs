@@ -137,10 +137,8 @@ pub(crate) fn check<K: Make, const D: usize>(
 ) -> Result<(), Error> {
     let lengths = lengths();
     let draft = K::draft(comm, case.grids()?[0]).kinds(case.kinds);
-    let plan = match transposed {
-        true => draft.transposed_output(true).build()?,
-        false => case.plan::<K>(comm)?,
-    };
+    let plan =
+        if transposed { draft.transposed_output(true).build()? } else { case.plan::<K>(comm)? };
     let domain = plan.domain(lengths)?;
     let Ok([before, after]) = operator.components(domain.dimensions()) else { return Ok(()) };
     let of = |components: usize| {
@@ -219,9 +217,10 @@ pub(crate) fn convolution<K: Make, const D: usize>(
     let (a, b) = (widen(&whole[0]), widen(&whole[1]));
     for conjugate in [false, true] {
         let mut product = two.forward(data.clone())?;
-        match conjugate {
-            false => domain.convolve(&kernel, &mut product),
-            true => domain.correlate(&kernel, &mut product),
+        if conjugate {
+            domain.correlate(&kernel, &mut product)
+        } else {
+            domain.convolve(&kernel, &mut product)
         }
         let found = two.inverse(product)?;
         let sum = |item: usize, at: usize| -> C64 {
@@ -231,9 +230,10 @@ pub(crate) fn convolution<K: Make, const D: usize>(
                 let behind = place(shape, std::array::from_fn(shift));
                 let ahead =
                     place(shape, std::array::from_fn(|axis| (i[axis] + j[axis]) % shape[axis]));
-                match conjugate {
-                    false => a[from] * b[item * points + behind],
-                    true => a[from].conj() * b[item * points + ahead],
+                if conjugate {
+                    a[from].conj() * b[item * points + ahead]
+                } else {
+                    a[from] * b[item * points + behind]
                 }
             };
             (0..points).map(term).sum()

@@ -4,7 +4,9 @@
 //! library.
 
 use std::f64::consts::PI;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use fft_core::locked;
 
 use thriffty::planning::Direction;
 use thriffty::{Complex, Kind};
@@ -137,7 +139,7 @@ pub(crate) fn transform<const D: usize>(
             && axes.eq(shape.into_iter().zip(kinds))
             && known.arrays == arrays
     };
-    let mut all = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut all = locked(&KNOWN);
     let known = all.iter().rev().find(same).cloned().unwrap_or_else(|| {
         let axes = shape.into_iter().zip(kinds).collect();
         let arrays = arrays.to_vec();

@@ -17,9 +17,10 @@ pub(crate) const CONDITIONS: [Ends; 9] = {
 /// The length of an axis of `n` points whose spacing is 1.
 pub(crate) fn length(ends: Ends, n: usize) -> f64 {
     let beyond = |slope: &bool| if *slope { -0.5 } else { 0.5 };
-    match ends.is_at_faces() {
-        true => n as f64 + ends.slopes().iter().map(beyond).sum::<f64>(),
-        false => n as f64,
+    if ends.is_at_faces() {
+        n as f64 + ends.slopes().iter().map(beyond).sum::<f64>()
+    } else {
+        n as f64
     }
 }
 
@@ -31,9 +32,10 @@ fn image(ends: Ends, n: usize, mut at: i64) -> Option<(usize, f64)> {
     }
     let [first, last] = ends.slopes();
     // The sum of the indices of a point and its image, below and above.
-    let (below, above) = match ends.is_at_faces() {
-        false => (-1, 2 * n - 1),
-        true => (if first { 0 } else { -2 }, if last { 2 * n - 2 } else { 2 * n }),
+    let (below, above) = if ends.is_at_faces() {
+        (if first { 0 } else { -2 }, if last { 2 * n - 2 } else { 2 * n })
+    } else {
+        (-1, 2 * n - 1)
     };
     let mut sign = 1.0;
     while !(0..n).contains(&at) {

@@ -29,9 +29,10 @@ fn check(
         None => draft,
         Some(exchange) => draft.exchange(exchange),
     };
-    let draft = match tolerance {
-        false => draft,
-        true => draft.ignore_shared_memory(true).tolerance(Tolerance::relative(1e-6)?),
+    let draft = if tolerance {
+        draft.ignore_shared_memory(true).tolerance(Tolerance::relative(1e-6)?)
+    } else {
+        draft
     };
     let mut plan = draft.on(gpu).build()?;
     let report = plan.report();

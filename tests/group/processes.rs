@@ -2,8 +2,10 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
+
+use fft_core::locked;
 
 use crate::common::again;
 use crate::sockets::SocketGroup;
@@ -30,7 +32,7 @@ pub(crate) fn must_succeed(ranks: usize, test: &str, told: &str) {
 
 /// Runs the ignored test of this name as `ranks` processes, which must end.
 pub(crate) fn run(ranks: usize, test: &str, told: &str) -> Vec<ExitStatus> {
-    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = locked(&ONE_AT_A_TIME);
     let folder = tempfile::tempdir().expect("a temporary folder");
     let start = |rank: usize| started(rank, ranks, test, told, folder.path());
     let mut children: Vec<Child> = (0..ranks).map(start).collect();

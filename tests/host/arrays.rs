@@ -53,9 +53,8 @@ fn transforms<K: Make, const D: usize>(ranks: usize, seed: u64) {
     let spectral: [usize; D] =
         thriffty::threads(1, |comm| Ok::<_, Error>(K::draft(&comm, grid).spectral_grid().shape()))
             .unwrap()[0];
-    let kinds = std::array::from_fn(|axis| match K::DYN.is_complex() || axis + 1 < D {
-        true => thriffty::Kind::C2C,
-        false => thriffty::Kind::R2C,
+    let kinds = std::array::from_fn(|axis| {
+        if K::DYN.is_complex() || axis + 1 < D { thriffty::Kind::C2C } else { thriffty::Kind::R2C }
     });
     let expected: Vec<_> = widen(&x)
         .chunks(whole)

@@ -165,9 +165,10 @@ fn an_exchange_that_one_rank_cannot_make_is_an_error_for_all() {
             let found = answers("no exchange", ranks, move |comm| {
                 let make = |exchange, comm: &dyn Comm| {
                     let made = fft_comm::exchanger(exchange, comm)?;
-                    match comm.rank() == culprit {
-                        true => Err(Error::Memory { rank: culprit, bytes: 12 }),
-                        false => Ok(made),
+                    if comm.rank() == culprit {
+                        Err(Error::Memory { rank: culprit, bytes: 12 })
+                    } else {
+                        Ok(made)
                     }
                 };
                 let setup = Setup::new(Exchange::P2p, Memory::Ample);

@@ -29,9 +29,10 @@ impl<const D: usize> Lens<D> {
     fn mode(&self, axis: usize, index: usize) -> Option<usize> {
         let (n, modes) = (self.transform[axis], self.modes[axis]);
         let negative = self.kinds[axis] == Kind::C2C && index >= modes.div_ceil(2);
-        match modes < n && 2 * index == modes {
-            true => None,
-            false => Some(if negative { index + n - modes } else { index }),
+        if modes < n && 2 * index == modes {
+            None
+        } else {
+            Some(if negative { index + n - modes } else { index })
         }
     }
 }
@@ -148,9 +149,8 @@ fn case<K: Make, const D: usize>(ranks: usize, seed: u64) {
     let points: [usize; D] = std::array::from_fn(|_| 1 + rng.below(6));
     let transform = std::array::from_fn(|axis| points[axis] + rng.below(3) * rng.below(6));
     let halved = rng.below(D);
-    let kinds = std::array::from_fn(|axis| match K::DYN.is_complex() {
-        false if axis == halved => Kind::R2C,
-        _ => Kind::C2C,
+    let kinds = std::array::from_fn(|axis| {
+        if !K::DYN.is_complex() && axis == halved { Kind::R2C } else { Kind::C2C }
     });
     let modes = std::array::from_fn(|axis: usize| match rng.below(2) {
         0 => transform[axis],

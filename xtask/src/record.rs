@@ -114,9 +114,10 @@ pub(crate) fn with_problem(options: &Options, machine: &Description, mut record:
 
 /// `c2c-256x256x256`, or the kind alone of several sizes.
 fn problem(options: &Options) -> String {
-    match options.sizes.is_empty() && !options.gpu {
-        true => format!("{}-{}", options.kind, options.size_text()),
-        false => options.kind.clone(),
+    if options.sizes.is_empty() && !options.gpu {
+        format!("{}-{}", options.kind, options.size_text())
+    } else {
+        options.kind.clone()
     }
 }
 
@@ -133,9 +134,10 @@ pub(crate) fn all_rounded(values: &[f64]) -> Vec<f64> {
 pub(crate) fn write(options: &Options, name: &str, mut record: Value) -> Result {
     let date = tools::output(command("date").args(["-u", "+%F"]))?;
     record["date"] = date.as_str().into();
-    let folder = match options.record {
-        true => Path::new("benches/records").to_path_buf(),
-        false => tools::target_dir(),
+    let folder = if options.record {
+        Path::new("benches/records").to_path_buf()
+    } else {
+        tools::target_dir()
     };
     tools::make_folder(&folder)?;
     let name = format!("{date}-{}-{}{name}.json", machine::short_id(), problem(options));

@@ -24,11 +24,10 @@ pub(crate) fn prepare(further: &[&Need]) -> Ready {
     }
     packages::ensure(&needs);
 
-    let python = match venv::ready() || (PYTHON.present)() {
-        true => {
-            venv::ensure().inspect_err(|why| println!("not available: NumPy, SciPy: {why}")).ok()
-        }
-        false => None,
+    let python = if venv::ready() || (PYTHON.present)() {
+        venv::ensure().inspect_err(|why| println!("not available: NumPy, SciPy: {why}")).ok()
+    } else {
+        None
     };
     let component = |name: &str| {
         let there = tools::succeeds(cargo().args([name, "--version"]));

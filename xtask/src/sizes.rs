@@ -31,9 +31,10 @@ pub(crate) fn run(options: &Options) -> Result {
 
 /// By default only MPI and threads, ours and FFTW's.
 fn is_timed(options: &Options, name: &str) -> bool {
-    match options.only.is_empty() {
-        true => ["fftw-mpi", "fftw-threads", "thriffty-mpi", "thriffty-threads"].contains(&name),
-        false => options.wants(name),
+    if options.only.is_empty() {
+        ["fftw-mpi", "fftw-threads", "thriffty-mpi", "thriffty-threads"].contains(&name)
+    } else {
+        options.wants(name)
     }
 }
 

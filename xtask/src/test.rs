@@ -25,9 +25,10 @@ const SLOW: &str = "--skip least_memory:: --skip large:: --skip properties:: \
 
 /// Runs all checks, or the quick ones. A check that fails does not keep later ones from running.
 pub(crate) fn run(quick: bool) -> Result {
-    let ready = match quick {
-        true => setup::prepare(&[]),
-        false => setup::prepare(&COMPILERS.iter().collect::<Vec<_>>()),
+    let ready = if quick {
+        setup::prepare(&[])
+    } else {
+        setup::prepare(&COMPILERS.iter().collect::<Vec<_>>())
     };
     let (start, mut results) = (Instant::now(), Results::default());
     let (mut times, mut failed) = (Vec::new(), 0);

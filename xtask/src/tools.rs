@@ -94,10 +94,7 @@ fn not_started(command: &Command, why: &std::io::Error) -> String {
 
 /// An error that names the command unless it succeeded.
 fn judged(command: &Command, status: ExitStatus) -> Result {
-    match status.success() {
-        true => Ok(()),
-        false => Err(format!("`{}` failed: {status}", shown(command))),
-    }
+    if status.success() { Ok(()) } else { Err(format!("`{}` failed: {status}", shown(command))) }
 }
 
 /// Runs a command, with our output.

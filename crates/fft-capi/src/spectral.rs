@@ -59,17 +59,19 @@ impl AskedOperator {
 
     /// An operator that has no parameter, for which 0 is none, too.
     fn without_parameter(self, operator: Operator) -> Result<Operator, Error> {
-        match self.parameter.is_nan() || self.parameter == 0.0 {
-            true => Ok(operator),
-            false => Err(Error::argument("parameter of the operator", self.parameter, "none")),
+        if self.parameter.is_nan() || self.parameter == 0.0 {
+            Ok(operator)
+        } else {
+            Err(Error::argument("parameter of the operator", self.parameter, "none"))
         }
     }
 
     /// The parameter of an operator that has one.
     fn given(self, expected: &str) -> Result<f64, Error> {
-        match self.parameter.is_nan() {
-            true => Err(Error::argument("parameter of the operator", "none", expected)),
-            false => Ok(self.parameter),
+        if self.parameter.is_nan() {
+            Err(Error::argument("parameter of the operator", "none", expected))
+        } else {
+            Ok(self.parameter)
         }
     }
 
@@ -119,9 +121,10 @@ impl Held {
         let is_same = |found: &KnownDomain| found.lengths == asked && found.reversed == reversed;
         if !self.domain.as_ref().is_some_and(is_same) {
             let of = &asked[..axes];
-            let domain = self.discretised(match reversed {
-                false => self.plan().domain(of),
-                true => self.plan().reversed_domain(of),
+            let domain = self.discretised(if reversed {
+                self.plan().reversed_domain(of)
+            } else {
+                self.plan().domain(of)
             }?)?;
             self.domain = Some(KnownDomain { lengths: asked, reversed, domain });
         }
@@ -201,11 +204,12 @@ impl Held {
     ) -> Result<(), Error> {
         let known = self.domain(lengths, asked.reversed).map(drop);
         let mine = known.and(asked.operator(self.axes())).and_then(|it| Ok((it, arrays?)));
-        let (operator, (input, output)) = match self.plan().divides_systems() {
-            true => self.agree_with_all(mine)?,
-            false => mine?,
-        };
-        self.known_domain()?.apply_bytes(operator, input, output)
+        match mine {
+            Ok((operator, (input, output))) => {
+                self.known_domain()?.apply_bytes(operator, input, output)
+            }
+            Err(why) => self.plan().refuse_operator(why),
+        }
     }
 
     /// As [`Held::apply`], with arrays on the plan's device.
@@ -295,9 +299,10 @@ impl Held {
         let (mut asked, axes) = ([1.0; MAX_AXES], self.axes());
         let ready = spacing(&mut asked[..axes]).and_then(|()| {
             let ((found, kernel), expected) = (kernel?, self.plan().output_bytes());
-            match found >= expected {
-                true => Ok(kernel),
-                false => Err(Error::argument("bytes of the kernel", found, expected)),
+            if found >= expected {
+                Ok(kernel)
+            } else {
+                Err(Error::argument("bytes of the kernel", found, expected))
             }
         });
         let kernel = self.agree_with_all(ready)?;

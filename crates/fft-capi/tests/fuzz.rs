@@ -221,16 +221,18 @@ impl Fuzz {
                     let apart = self.rng.u8(..9) > 0;
                     let (input, output) = (self.array(false), self.array(apart));
                     let (from, to) = (self.bytes(), self.bytes());
-                    match self.rng.bool() {
-                        true => thriffty_forward(plan, input, from, output, to),
-                        false => thriffty_inverse(plan, input, from, output, to),
+                    if self.rng.bool() {
+                        thriffty_forward(plan, input, from, output, to)
+                    } else {
+                        thriffty_inverse(plan, input, from, output, to)
                     }
                 }
                 11..14 => {
                     let (data, bytes) = (self.array(true), self.bytes());
-                    match self.rng.bool() {
-                        true => thriffty_forward_in_place(plan, data, bytes),
-                        false => thriffty_inverse_in_place(plan, data, bytes),
+                    if self.rng.bool() {
+                        thriffty_forward_in_place(plan, data, bytes)
+                    } else {
+                        thriffty_inverse_in_place(plan, data, bytes)
                     }
                 }
                 14..16 => {
@@ -252,9 +254,10 @@ impl Fuzz {
                     let mut text = [1; 300];
                     let room = self.one_of(&[0, 1, 7, 300]);
                     let place = if self.rng.bool() { text.as_mut_ptr() } else { null_mut() };
-                    let length = match self.rng.bool() {
-                        true => thriffty_plan_recipe(plan, place, room),
-                        false => thriffty_plan_report(plan, place, room),
+                    let length = if self.rng.bool() {
+                        thriffty_plan_recipe(plan, place, room)
+                    } else {
+                        thriffty_plan_report(plan, place, room)
                     };
                     assert!(
                         text[room..].iter().all(|byte| *byte == 1),

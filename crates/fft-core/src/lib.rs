@@ -33,7 +33,7 @@ pub use arrays::{
 pub use base::cache_sizes::BUNDLE_BYTES;
 pub use base::{
     Element, Energy, Error, ErrorKind, Precision, Real, Timings, Tolerance, WireError, escaped,
-    shown,
+    locked, median, shown,
 };
 pub use codec::{BadMessage, Codec, Packed, Wire};
 pub use comm::{
@@ -54,11 +54,13 @@ pub use geometry::{
     Brick, DIMS, DynBrick, DynGrid, Grid, Layout, MAX_AXES, Panel, PerAxis, Placed, ProcGrid,
     Topology, Transfer, View, check_axes,
 };
-pub use host::{Cpu, CpuCall, CpuFft, HostExecutor, HostOp, HostWork, LineFft, LinePlanner};
+pub use host::{
+    Cpu, CpuCall, CpuFft, HostExecutor, HostOp, HostWork, LineFft, LinePlanner, bind_on_host,
+};
 pub use lower::{
     AcrossFft, AxisFft, Capabilities, Chunks, DeviceCapabilities, DeviceLink, DeviceOp, EngineCopy,
-    EngineSide, ExchangePass, FftGroup, MemoryNeeds, MemoryUse, PieceGrid, Program, StorePass,
-    is_large, loads_lines, swapped,
+    EngineSide, ExchangePass, FftGroup, LineRuns, MemoryNeeds, MemoryUse, PieceGrid, Program,
+    StorePass, is_large, loads_lines, swapped,
 };
 pub use num_complex::Complex;
 pub use planner::cost;

@@ -121,13 +121,12 @@ unsafe fn create(
     if !BACKENDS.contains(&backend) {
         return UNKNOWN_BACKEND;
     }
-    let place = match plan.is_null() {
-        true => Err(Error::argument("plan", "NULL", "a pointer")),
-        false => {
-            // SAFETY: the caller has room for a pointer there.
-            unsafe { plan.write(std::ptr::null_mut()) };
-            Ok(plan)
-        }
+    let place = if plan.is_null() {
+        Err(Error::argument("plan", "NULL", "a pointer"))
+    } else {
+        // SAFETY: the caller has room for a pointer there.
+        unsafe { plan.write(std::ptr::null_mut()) };
+        Ok(plan)
     };
     let mut first = true;
     thriffty::warnings::show(NAME);

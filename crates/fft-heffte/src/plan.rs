@@ -99,10 +99,8 @@ impl Transformer {
 
     /// Numbers of input and output on this rank; no complex numbers if data is real.
     pub(crate) fn lens<A: Element, B: Element>(&self, direction: Direction) -> [usize; 2] {
-        let physical = |width| match width == 2 && !self.is_complex {
-            true => 0,
-            false => self.plan.input_len(),
-        };
+        let physical =
+            |width| if width == 2 && !self.is_complex { 0 } else { self.plan.input_len() };
         let spectral = self.plan.output_len();
         direction.choose([physical(A::WIDTH), spectral], [spectral, physical(B::WIDTH)])
     }

@@ -38,12 +38,11 @@ pub(crate) fn inner_len(n: usize) -> usize {
 pub(crate) fn real_fft<T: DctNum + Real>(n: usize, fft: Arc<dyn Fft<T>>) -> RealFft<T> {
     // -i w^k / 2.
     let factor = |[c, s]: [f64; 2]| Complex::new(T::rounded(0.5 * s), T::rounded(-0.5 * c));
-    let factors = match n.is_multiple_of(2) {
-        true => {
-            let roots = ManyRoots::new(n);
-            (1..n.div_ceil(4)).map(|k| factor(roots.get(k))).collect()
-        }
-        false => Vec::new(),
+    let factors = if n.is_multiple_of(2) {
+        let roots = ManyRoots::new(n);
+        (1..n.div_ceil(4)).map(|k| factor(roots.get(k))).collect()
+    } else {
+        Vec::new()
     };
     RealFft { n, fft, factors }
 }
@@ -72,9 +71,10 @@ impl<T: DctNum> RealFft<T> {
     /// Complex numbers of scratch.
     pub fn scratch_len(&self) -> usize {
         self.fft.len()
-            + match self.n.is_multiple_of(2) {
-                true => self.fft.get_outofplace_scratch_len(),
-                false => self.fft.get_inplace_scratch_len(),
+            + if self.n.is_multiple_of(2) {
+                self.fft.get_outofplace_scratch_len()
+            } else {
+                self.fft.get_inplace_scratch_len()
             }
     }
 

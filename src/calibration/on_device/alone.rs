@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use fft_core::{
     Codecs, Direction, DynGrid, Error, How, Kind, Machine, PerAxis, Precision, Quantity, Rate,
-    Transfer, Wire,
+    Transfer, Wire, median,
 };
 use fft_gpu::cudarc::driver::{
     CudaSlice, CudaStream, DevicePtrMut, DeviceRepr, DriverError, ValidAsZeroBits,
@@ -56,8 +56,7 @@ pub(super) fn time(
         wait()?;
         *seconds = start.elapsed().as_secs_f64() / runs as f64;
     }
-    turns.sort_by(f64::total_cmp);
-    Ok(turns[TURNS / 2])
+    Ok(median(&mut turns))
 }
 
 /// Waits for a stream.

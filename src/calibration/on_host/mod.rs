@@ -16,12 +16,12 @@ use std::time::Instant;
 use fft_comm::Signature;
 use fft_core::{
     Codecs, Comm, Error, Expose, How, LineCosts, Machine, Messages, Quantity, Rate, Reduce, Wire,
-    agree,
+    agree, median,
 };
 
 use alone::Copying;
 use links::Links;
-use rates::{ALONE, REPEATS, TOGETHER, least, median};
+use rates::{ALONE, REPEATS, TOGETHER, least};
 
 /// Lengths of lines whose transforms are timed.
 const LENGTHS: [usize; 7] = [16, 32, 64, 128, 256, 512, 1024];

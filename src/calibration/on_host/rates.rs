@@ -36,12 +36,6 @@ pub(super) fn rate(window: Window, mut work: impl FnMut() -> f64) -> f64 {
     best
 }
 
-/// The median; for an even number of values, the larger of the middle two.
-pub(super) fn median(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
-}
-
 pub(super) fn least(seconds: &[f64]) -> f64 {
     seconds.iter().copied().fold(f64::INFINITY, f64::min)
 }

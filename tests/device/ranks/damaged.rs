@@ -117,11 +117,12 @@ impl MessageHandler for Damaged<'_> {
     fn arrived_all<'m>(&mut self, numbers: Range<usize>, message: &dyn Fn(usize) -> &'m [u8]) {
         let first = numbers.start;
         let all: Vec<_> = numbers.clone().map(|number| self.came(message(number))).collect();
-        match self.together {
-            true => self.handler.arrived_all(numbers, &|number| &all[number - first]),
-            false => numbers.zip(&all).for_each(|(number, message)| {
+        if self.together {
+            self.handler.arrived_all(numbers, &|number| &all[number - first])
+        } else {
+            numbers.zip(&all).for_each(|(number, message)| {
                 self.handler.arrived(number, message);
-            }),
+            })
         }
     }
 
@@ -142,7 +143,7 @@ impl MessageHandler for Damaged<'_> {
 
 /// A plan whose input is ones.
 struct Ones {
-    plan: Executor<f64, Cuda<f64>>,
+    plan: Executor<f64, Cuda>,
     stream: Arc<CudaStream>,
     x: Array<f64>,
     y: Array<f64>,
@@ -167,7 +168,7 @@ impl Ones {
         make: MakeExchanger<'_>,
     ) -> Result<Self, Error> {
         let stream = gpu.new_stream().unwrap();
-        let device = Cuda::<f64>::new(gpu, stream.clone()).unwrap().transport(transport);
+        let device = Cuda::new(gpu, stream.clone()).unwrap().transport(transport);
         let plan = Executor::bind(recipe, comm.dup()?, device, make)?;
         let problem = recipe.problem();
         let [input, output] = [&problem.input, &problem.output].map(|all| all.brick(comm.rank()));

@@ -29,9 +29,10 @@ impl Bench {
             let mut compile = self.command("mpif90");
             compile.args(["-std=f2008", "-Wall", "-Werror"]).args(long.then_some(LONG));
             compile.arg(source).arg("-o").arg(&program);
-            match is_installed {
-                true => compile.args(&installed),
-                false => compile.arg("-I").arg(&own).args(&objects).args(&library),
+            if is_installed {
+                compile.args(&installed)
+            } else {
+                compile.arg("-I").arg(&own).args(&objects).args(&library)
             };
             run(&mut compile)?;
             ["1", "2", "4"].iter().try_for_each(|ranks| self.mpirun(ranks, &[&program]))?;

@@ -142,9 +142,10 @@ impl Bench {
         let expected = "ERROR: observed error after heFFTe benchmark exceeds the tolerance";
         let mut is_reported = false;
         let outcome = tools::run_by_line(&mut lossy, |line| is_reported |= line == expected);
-        match outcome.is_err() && is_reported {
-            true => Ok(()),
-            false => Err("a tolerance of 1e-6 goes unnoticed".into()),
+        if outcome.is_err() && is_reported {
+            Ok(())
+        } else {
+            Err("a tolerance of 1e-6 goes unnoticed".into())
         }
     }
 }

@@ -232,9 +232,10 @@ unsafe fn run(
     let read = held.bytes(ArrayRole::Source);
     // A rank without sources may have no list of them.
     let in_place = sources.is_null() && !read.is_empty();
-    let (read, written, list, what) = match in_place {
-        true => (Vec::new(), held.bytes(ArrayRole::Both), "arrays", "array"),
-        false => (read, held.bytes(ArrayRole::Target), "targets", "target"),
+    let (read, written, list, what) = if in_place {
+        (Vec::new(), held.bytes(ArrayRole::Both), "arrays", "array")
+    } else {
+        (read, held.bytes(ArrayRole::Target), "targets", "target")
     };
     // SAFETY: the caller vouches for the lists.
     let found = || unsafe {
@@ -255,9 +256,10 @@ unsafe fn run(
                 Ok((from.collect::<Result<Vec<_>, _>>()?, to.collect::<Result<Vec<_>, _>>()?))
             };
             let (known, (from, mut to)) = split(arrays());
-            match in_place {
-                true => copy.run_in_place_after(mine.and(known), &mut to),
-                false => copy.run_after(mine.and(known), &from, &mut to),
+            if in_place {
+                copy.run_in_place_after(mine.and(known), &mut to)
+            } else {
+                copy.run_after(mine.and(known), &from, &mut to)
             }
         }
         #[cfg(feature = "cuda")]
@@ -272,9 +274,10 @@ unsafe fn run(
             let (known, (from, mut to)) = split(arrays());
             let from: Vec<_> = from.iter().collect();
             let mut to: Vec<_> = to.iter_mut().collect();
-            match in_place {
-                true => copy.run_in_place_after(mine.and(known), &mut to),
-                false => copy.run_after(mine.and(known), &from, &mut to),
+            if in_place {
+                copy.run_in_place_after(mine.and(known), &mut to)
+            } else {
+                copy.run_after(mine.and(known), &from, &mut to)
             }
         }),
     }

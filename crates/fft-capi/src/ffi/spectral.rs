@@ -94,15 +94,13 @@ unsafe fn apply(
             return keeping_context(|| {
                 let place = (rank, &stream);
                 // SAFETY: the caller vouches for the arrays.
-                let arrays =
-                    unsafe {
-                        match in_place {
-                            true => device::array(place, "output", output.0, output.1)
-                                .map(|to| (None, to)),
-                            false => device::arrays(place, input, output)
-                                .map(|(from, to)| (Some(from), to)),
-                        }
-                    };
+                let arrays = unsafe {
+                    if in_place {
+                        device::array(place, "output", output.0, output.1).map(|to| (None, to))
+                    } else {
+                        device::arrays(place, input, output).map(|(from, to)| (Some(from), to))
+                    }
+                };
                 let applied = arrays.and_then(|(from, mut to)| {
                     plan.apply_on_device(asked, told, from.as_ref(), &mut to)
                 });
@@ -111,9 +109,10 @@ unsafe fn apply(
         }
         // SAFETY: the caller vouches for the arrays.
         let arrays = unsafe {
-            match in_place {
-                true => bytes_mut("output", output.0, output.1).map(|to| (None, to)),
-                false => arrays(input, output).map(|(from, to)| (Some(from), to)),
+            if in_place {
+                bytes_mut("output", output.0, output.1).map(|to| (None, to))
+            } else {
+                arrays(input, output).map(|(from, to)| (Some(from), to))
             }
         };
         let applied = plan.apply(asked, told, arrays);
@@ -260,8 +259,5 @@ pub unsafe extern "C" fn thriffty_wavenumbers(
 /// and 5. 0 if there is none.
 #[unsafe(no_mangle)]
 pub extern "C" fn thriffty_next_fast_len(n: usize) -> usize {
-    match n > usize::MAX / 2 {
-        true => 0,
-        false => thriffty::spectral::next_fast_len(n),
-    }
+    if n > usize::MAX / 2 { 0 } else { thriffty::spectral::next_fast_len(n) }
 }

@@ -103,11 +103,10 @@ impl Errors {
         if let Some(lost) = self.lost {
             all.push(("error by the wire, beyond its bound", lost.error, there + grain));
             if let Some(tolerance) = lost.tolerance {
-                let what = match tolerance.is_strict() {
-                    true => "error by the wire, beyond the strict tolerance",
-                    _ => {
-                        "error by the wire, beyond the tolerance (a strict one holds for any data)"
-                    }
+                let what = if tolerance.is_strict() {
+                    "error by the wire, beyond the strict tolerance"
+                } else {
+                    "error by the wire, beyond the tolerance (a strict one holds for any data)"
                 };
                 all.push((what, lost.error, tolerance.value() + grain));
             }

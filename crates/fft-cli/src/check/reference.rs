@@ -152,9 +152,10 @@ fn samples(layout: &Layout, batch: usize) -> Vec<(usize, PerAxis<usize>)> {
         }
         (rest, index)
     };
-    match all <= SAMPLES {
-        true => (0..all).map(nth).collect(),
-        false => (0..SAMPLES as u64).map(|i| nth((scramble(i) % all as u64) as usize)).collect(),
+    if all <= SAMPLES {
+        (0..all).map(nth).collect()
+    } else {
+        (0..SAMPLES as u64).map(|i| nth((scramble(i) % all as u64) as usize)).collect()
     }
 }
 

@@ -241,16 +241,15 @@ impl<K: Transform> Prepared<K> {
         let Self { plan, source, physical, spectral, .. } = self;
         // The reference is compared with the transform without a wire.
         let exact = lost.as_ref().map_or(&spectral[..], |(_, exact)| exact);
-        let forward = match options.check {
-            true => Some(reference::error::<K>(plan, physical, exact)?),
-            false => None,
-        };
+        let forward =
+            if options.check { Some(reference::error::<K>(plan, physical, exact)?) } else { None };
         plan.run(Direction::Inverse, cast_slice(spectral), cast_slice_mut(physical))?;
         let inverse = plan.wire_error().unwrap_or_default();
         let lost = lost.map(|(lost, _)| Lost { inverse, ..lost });
-        let (round_trip, inverse) = match gives_back_its_input(plan.problem()) {
-            true => (Some(RoundTrip::after(plan, source, &physical[..])?), None),
-            false => (None, Some(reference::inverse_error::<K>(plan, spectral, physical)?)),
+        let (round_trip, inverse) = if gives_back_its_input(plan.problem()) {
+            (Some(RoundTrip::after(plan, source, &physical[..])?), None)
+        } else {
+            (None, Some(reference::inverse_error::<K>(plan, spectral, physical)?))
         };
         Ok(Errors { round_trip, inverse, forward, lost, grain })
     }

@@ -90,12 +90,10 @@ fn run_as<K: Transform>(plan: DynPlan, options: &Options) -> Result<(), Failure>
     let comm = plan.comm().dup()?;
     let mut solver = Solver::<K>::new(plan, options)?;
     let report = solver.report(options)?;
-    let text = match options.json {
-        true => {
-            serde_json::to_string(&report).map_err(|why| Error::argument("report", why, "JSON"))?
-                + "\n"
-        }
-        false => format!(
+    let text = if options.json {
+        serde_json::to_string(&report).map_err(|why| Error::argument("report", why, "JSON"))? + "\n"
+    } else {
+        format!(
             "{} {}\n{}\nsolve     {}\noperator  {}\nresidual  {:.1e}\n",
             options.shape,
             report.ends,
@@ -103,7 +101,7 @@ fn run_as<K: Transform>(plan: DynPlan, options: &Options) -> Result<(), Failure>
             time(report.seconds.median),
             time(report.operator.median),
             report.residual
-        ),
+        )
     };
     print(comm.as_ref(), &text)
 }
@@ -142,13 +140,12 @@ impl<K: Transform> Solver<K> {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             *real = thriffty::planning::Real::of((state >> 40) as f64 / (1u64 << 23) as f64 - 1.0);
         }
-        let [mut rho, phi, modes] = match plan.problem().options.shared_arrays {
-            true => [plan.shared_zeros()?, plan.shared_zeros()?, plan.shared_zeros()?],
-            false => {
-                let zeros = [plan.zeros(), plan.zeros(), plan.zeros()];
-                let [rho, phi, modes] = zeros.map(|array| plan.agree(array));
-                [rho?, phi?, modes?]
-            }
+        let [mut rho, phi, modes] = if plan.problem().options.shared_arrays {
+            [plan.shared_zeros()?, plan.shared_zeros()?, plan.shared_zeros()?]
+        } else {
+            let zeros = [plan.zeros(), plan.zeros(), plan.zeros()];
+            let [rho, phi, modes] = zeros.map(|array| plan.agree(array));
+            [rho?, phi?, modes?]
         };
         let written = rho.write(cast_slice(&noise));
         plan.agree(written)?;

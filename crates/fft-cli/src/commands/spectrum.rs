@@ -96,10 +96,8 @@ fn energy<T: Real + Element<Real = T>>(
     headers: &[Header],
 ) -> Result<Energy, Failure> {
     let header = &headers[0];
-    let (in_file, shape) = match options.vector {
-        true => (header.shape[0], &header.shape[1..]),
-        false => (1, &header.shape[..]),
-    };
+    let (in_file, shape) =
+        if options.vector { (header.shape[0], &header.shape[1..]) } else { (1, &header.shape[..]) };
     let grid = shape::grid(shape)?;
     let order = order(grid.axes(), header.fortran_order);
     let mut draft = kinds::draft(comm, grid, Kind::R2C, T::PRECISION);

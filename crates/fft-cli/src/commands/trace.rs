@@ -161,9 +161,10 @@ impl Summary {
                 operation.runs.pop_first();
             }
         }
-        match summary.operations.is_empty() {
-            true => Err("found no operations, expected a trace that a plan has written".into()),
-            false => Ok(summary),
+        if summary.operations.is_empty() {
+            Err("found no operations, expected a trace that a plan has written".into())
+        } else {
+            Ok(summary)
         }
     }
 
@@ -226,16 +227,13 @@ impl Operation {
             ));
         }
         if self.model > 0.0 && *slowest > 2.0 * self.model {
-            let cause = match *waited > slowest / 2.0 {
-                true => {
-                    "ranks wait for messages or each other: are there as many cores as ranks, \
-                     do messages take the fast network, and is the machine of the model this one \
-                     (fft-cli calibrate)?"
-                }
-                false => {
-                    "are ranks bound to cores, and is the machine of the model this one \
-                          (fft-cli calibrate)?"
-                }
+            let cause = if *waited > slowest / 2.0 {
+                "ranks wait for messages or each other: are there as many cores as ranks, \
+                 do messages take the fast network, and is the machine of the model this one \
+                 (fft-cli calibrate)?"
+            } else {
+                "are ranks bound to cores, and is the machine of the model this one \
+                 (fft-cli calibrate)?"
             };
             return Some(format!("twice as slow as the model expects: {cause}"));
         }

@@ -219,8 +219,8 @@ impl FileTransform<'_> {
         let planning::Options { zero_padded, modes, .. } = &options.choices.options;
         let (ranks, communicator) = (comm.size(), comm.name());
         let inverse = if options.inverse { " inverse" } else { "" };
-        let text = match options.json {
-            true => json!({
+        let text = if options.json {
+            json!({
                 "kind": kind,
                 "inverse": options.inverse,
                 "zero_padded": zero_padded.as_deref(),
@@ -233,8 +233,9 @@ impl FileTransform<'_> {
                 "seconds": { "plan": plan, "read": read, "transform": transform, "write": write },
                 "version": env!("CARGO_PKG_VERSION"),
             })
-            .to_string(),
-            false => format!(
+            .to_string()
+        } else {
+            format!(
                 "{kind}{}{inverse} {} -> {}, {ranks} ranks ({communicator}): \
                  plan {}, read {}, transform {}, write {}",
                 lengths(&options.choices.options),
@@ -244,7 +245,7 @@ impl FileTransform<'_> {
                 time(read),
                 time(transform),
                 time(write)
-            ),
+            )
         };
         mention(*comm, &(text + "\n"));
     }

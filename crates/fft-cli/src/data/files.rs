@@ -42,13 +42,14 @@ pub(crate) fn open(comm: &dyn Comm, path: &Path) -> Result<Header, Failure> {
     let header = agree(comm, at(path, Header::open(path)))?;
     let mine = format!("{header:?}");
     let first = share(comm, mine.as_bytes())?;
-    let same = match first == mine.as_bytes() {
-        true => Ok(header),
-        false => Err(format!(
+    let same = if first == mine.as_bytes() {
+        Ok(header)
+    } else {
+        Err(format!(
             "{}: found {mine}, but rank 0 found {}",
             path.display(),
             String::from_utf8_lossy(&first)
-        )),
+        ))
     };
     agree(comm, same)
 }

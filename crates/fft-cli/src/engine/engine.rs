@@ -165,9 +165,10 @@ impl Engine {
     /// A plan on a device with arrays there. Collective.
     #[cfg(feature = "cuda")]
     fn with_arrays(gpu: thriffty::gpu::Gpu, mut plan: DynPlan) -> Result<Self, Failure> {
-        let [physical, spectral] = match plan.problem().options.shared_arrays {
-            true => [Ok(plan.shared_zeros()?), Ok(plan.shared_zeros()?)],
-            false => [plan.zeros(), plan.zeros()],
+        let [physical, spectral] = if plan.problem().options.shared_arrays {
+            [Ok(plan.shared_zeros()?), Ok(plan.shared_zeros()?)]
+        } else {
+            [plan.zeros(), plan.zeros()]
         };
         let both = physical.and_then(|physical| Ok([physical, spectral?]));
         let on_device = Some(plan.agree(both)?);

@@ -84,10 +84,8 @@ impl Alltoallv {
         let sides = || Ok([side(0)?, side(0)?, side(words)?, side(words)?]);
         let [send, recv, out, come] = agree(comm, sides())?;
         let sizes = Sizes { packed: Vec::new(), send: out, recv: come };
-        let pairs = match comm.has_messages() {
-            true => Some(P2p::new(Exchange::Alltoallv, comm)?),
-            false => None,
-        };
+        let pairs =
+            if comm.has_messages() { Some(P2p::new(Exchange::Alltoallv, comm)?) } else { None };
         Ok(Self { comm: agree(comm, comm.dup())?, send, recv, pairs, sizes, pins: None, held: 0 })
     }
 

@@ -62,8 +62,5 @@ pub(crate) fn pairwise(
 }
 
 fn check(rank: usize, from: usize, found: usize, expected: usize) -> Result<(), Error> {
-    match found == expected {
-        true => Ok(()),
-        false => Err(Error::Message { rank, from, found, expected }),
-    }
+    if found == expected { Ok(()) } else { Err(Error::Message { rank, from, found, expected }) }
 }

@@ -3,9 +3,9 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
-use fft_core::{Arrival, DeviceBuffer, Error, Parts, Slot, SlotPool};
+use fft_core::{Arrival, DeviceBuffer, Error, Parts, Slot, SlotPool, locked};
 
 use super::board::Board;
 use super::process_group::{GroupError, Messages, ProcessGroup, Request};
@@ -36,7 +36,7 @@ impl Far {
     }
 
     fn group(&self) -> MutexGuard<'_, Box<dyn ProcessGroup>> {
-        self.group.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.group)
     }
 
     pub(super) fn host(&self) -> String {

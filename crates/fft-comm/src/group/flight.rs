@@ -112,9 +112,10 @@ impl GroupFlight {
         let mut moved = false;
         while let Some(Outgoing { message, written }) = outgoing.front_mut() {
             let header = message.len().to_le_bytes();
-            let rest = match *written < HEADER {
-                true => &header[*written..],
-                false => &message.bytes()[*written - HEADER..],
+            let rest = if *written < HEADER {
+                &header[*written..]
+            } else {
+                &message.bytes()[*written - HEADER..]
             };
             let bytes = ring.write(rest);
             *written += bytes;
@@ -286,14 +287,13 @@ impl Flight for GroupFlight {
     }
 
     fn send(&mut self, to: usize, _bound: usize, message: Slot) -> Result<(), Error> {
-        let message = match message.is_opaque() {
+        let message = if message.is_opaque() {
             // Memory that others share or that this process cannot address.
-            true => {
-                let mut own = self.slot(message.len())?;
-                message.copy_to(own.bytes_mut())?;
-                own
-            }
-            false => message,
+            let mut own = self.slot(message.len())?;
+            message.copy_to(own.bytes_mut())?;
+            own
+        } else {
+            message
         };
         match self.near(to) {
             Some(i) => {

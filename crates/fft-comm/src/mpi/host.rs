@@ -2,9 +2,9 @@
 #![allow(unsafe_code)]
 
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, Once, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Once, Weak};
 
-use fft_core::{Error, Reduce, SharedMemory};
+use fft_core::{Error, Reduce, SharedMemory, locked};
 
 use super::ffi::{RawComm, SharedWindow, is_running, when_finalized};
 use crate::node_memory::{AddressSpace, Freed, SyncFlags};
@@ -37,7 +37,7 @@ static WINDOWS: Mutex<Vec<Weak<SharedWindow>>> = Mutex::new(Vec::new());
 /// Marks this rank as gone in all flags: MPI is about to be finalised, and no epoch will be entered
 /// any more.
 fn leave_all() {
-    let windows = WINDOWS.lock().unwrap_or_else(PoisonError::into_inner);
+    let windows = locked(&WINDOWS);
     for window in windows.iter().filter_map(Weak::upgrade) {
         // SAFETY: MPI is still there.
         let own = unsafe { flags(&window, window.comm.rank) };
@@ -69,7 +69,7 @@ impl Host {
     pub(super) fn new(comm: RawComm) -> Result<Self, Error> {
         let flags = Arc::new(SharedWindow::allocate(&comm, size_of::<SyncFlags>())?);
         when_finalized(leave_all);
-        let mut all = WINDOWS.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = locked(&WINDOWS);
         all.retain(|window| window.strong_count() > 0);
         all.push(Arc::downgrade(&flags));
         Ok(Self { flags, windows: Vec::new(), comm })

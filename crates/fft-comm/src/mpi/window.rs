@@ -79,9 +79,10 @@ impl Rma {
 
     /// A hint for the warning that ranks cannot put, if there is one.
     pub(super) fn remedy() -> &'static str {
-        match library().starts_with("Open MPI v4") {
-            true => " OMPI_MCA_osc=^ucx in the environment (mpirun --mca osc ^ucx) may repair it.",
-            false => "",
+        if library().starts_with("Open MPI v4") {
+            " OMPI_MCA_osc=^ucx in the environment (mpirun --mca osc ^ucx) may repair it."
+        } else {
+            ""
         }
     }
 

@@ -72,9 +72,10 @@ pub(crate) unsafe fn store(
 unsafe fn fetch_run(from: *const u8, to: *mut u8, bytes: usize) {
     // SAFETY: the caller's.
     unsafe {
-        match bytes >= fft_stream::LONG_BYTES {
-            true => fft_stream::near(from, to, bytes),
-            false => from.copy_to_nonoverlapping(to, bytes),
+        if bytes >= fft_stream::LONG_BYTES {
+            fft_stream::near(from, to, bytes)
+        } else {
+            from.copy_to_nonoverlapping(to, bytes)
         }
     }
 }

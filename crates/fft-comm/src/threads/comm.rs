@@ -10,7 +10,7 @@ use fft_core::{
 };
 
 use super::flight::ThreadFlight;
-use super::world::{FlagsOf, Member, State, World};
+use super::world::{FlagsOf, Member, REDUCED_BYTES, State, World};
 use crate::exchange::{pairwise, reserve_pairwise};
 use crate::node_memory::{HostMessageSlots, HostNodeMemory, OneProcess};
 
@@ -152,7 +152,7 @@ impl Comm for ThreadComm {
     }
 
     fn allreduce(&self, how: Reduce, values: &mut [f64]) -> Result<(), Error> {
-        let mut bytes = [0; 256];
+        let mut bytes = [0; REDUCED_BYTES];
         for values in values.chunks_mut(bytes.len() / size_of::<f64>()) {
             let mine = &mut bytes[..size_of_val(values)];
             for (place, value) in mine.chunks_exact_mut(8).zip(values.iter()) {

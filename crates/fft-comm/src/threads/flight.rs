@@ -47,10 +47,7 @@ impl ThreadFlight {
                 let any = |&(from, came): &(usize, bool)| !came && there(from);
                 !state.received[*rank].is_empty() || expected.iter().any(any)
             };
-            match lent.len() <= most {
-                true => Some(true),
-                false => (read && any()).then_some(false),
-            }
+            if lent.len() <= most { Some(true) } else { (read && any()).then_some(false) }
         })
     }
 }

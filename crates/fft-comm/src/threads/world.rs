@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use fft_core::{Error, Slot};
+use fft_core::{Error, Slot, locked};
 
 use crate::node_memory::SyncFlags;
 
@@ -52,6 +52,10 @@ pub(crate) trait Remote: Send + Sync {
     /// Ends the job, because other ranks wait for the call that failed here and would wait forever.
     fn abort(&self, why: Error) -> !;
 }
+
+/// The most bytes that a rank contributes to a reduction at once. Gatherings have room for them from
+/// the beginning, because transforms reduce but allocate nothing.
+pub(super) const REDUCED_BYTES: usize = 256;
 
 /// Threads that exchange messages: all ranks of a communicator, or the ranks of this process.
 pub(crate) struct World {
@@ -123,7 +127,7 @@ impl World {
             gone: vec![false; threads],
             failed: vec![None; threads],
             gathering: Gathering {
-                contributions: vec![Vec::new(); threads],
+                contributions: (0..threads).map(|_| Vec::with_capacity(REDUCED_BYTES)).collect(),
                 has_contributed: vec![false; threads],
                 open: false,
                 has_read: vec![false; threads],
@@ -181,7 +185,7 @@ impl World {
 
     /// The shared state. No rank panics while it holds the lock, so that poisoning is ignored.
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.state)
     }
 
     pub(super) fn wait<R>(&self, rank: usize, mut ready: impl FnMut(&mut State) -> Option<R>) -> R {
@@ -218,9 +222,12 @@ impl World {
             Some(Err(Error::Left { gone }))
         };
         // All must have left the gathering before this one.
-        self.wait(rank, |state| match state.gathering.open {
-            true => missing(&state.gone, &state.gathering.has_read),
-            false => Some(Ok(())),
+        self.wait(rank, |state| {
+            if state.gathering.open {
+                missing(&state.gone, &state.gathering.has_read)
+            } else {
+                Some(Ok(()))
+            }
         })?;
         let all_came = {
             let gathering = &mut self.state().gathering;
@@ -234,9 +241,12 @@ impl World {
         if all_came {
             self.wake_all();
         }
-        self.wait(rank, |state| match state.gathering.open {
-            true => Some(Ok(())),
-            false => missing(&state.gone, &state.gathering.has_contributed),
+        self.wait(rank, |state| {
+            if state.gathering.open {
+                Some(Ok(()))
+            } else {
+                missing(&state.gone, &state.gathering.has_contributed)
+            }
         })?;
         let mut state = self.state();
         let gathering = &mut state.gathering;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use fft_comm::{exchanger_in, threads_on};
 use fft_core::{
     Access, Capabilities, Comm, DeviceCapabilities, DeviceOp, Direction, Exchange, Executor, Grid,
-    HostExecutor, Kind, Layout, Machine, Precision, Problem, ProcGrid, Recipe,
+    Kind, Layout, Machine, Precision, Problem, ProcGrid, Recipe, bind_on_host,
 };
 
 use crate::emulator::{Board, Emulator, board};
@@ -114,7 +114,7 @@ fn reals(recipe: &Recipe, rank: usize) -> [usize; 2] {
 fn on_host(recipe: &Recipe, comm: impl Comm + 'static) -> Vec<Vec<f64>> {
     let rank = comm.rank();
     let memory = recipe.problem().options.memory;
-    let mut executor = HostExecutor::bind(recipe, Box::new(comm), exchanger_in(memory)).unwrap();
+    let mut executor = bind_on_host(recipe, Box::new(comm), exchanger_in(memory)).unwrap();
     let run = |direction: Direction| {
         let [physical, spectral] = reals(recipe, rank);
         let [from, to] = direction.choose([physical, spectral], [spectral, physical]);

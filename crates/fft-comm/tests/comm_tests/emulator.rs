@@ -242,9 +242,10 @@ impl EmulatedOp {
             DeviceOp::Exchange(pass) => {
                 let group = program.group(&pass.fuse_after, rank);
                 let pieces = pieces(pass);
-                let (group, pieces) = match group.is_across() {
-                    true => (group.across_first(), swapped(&pieces)),
-                    false => (group, pieces),
+                let (group, pieces) = if group.is_across() {
+                    (group.across_first(), swapped(&pieces))
+                } else {
+                    (group, pieces)
                 };
                 let ffts = Transforms::new(&group, &mut device.cpu)?;
                 Self::Loads { pieces, reads_peers: true, ffts }

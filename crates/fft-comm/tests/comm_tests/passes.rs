@@ -3,8 +3,8 @@
 
 use fft_comm::{exchanger_in, threads_on};
 use fft_core::{
-    Access, Capabilities, Direction, Exchange, Grid, HostExecutor, Kind, Layout, Layouts,
-    Precision, Problem, Program, Recipe, Wire,
+    Access, Capabilities, Direction, Exchange, Grid, Kind, Layout, Layouts, Precision, Problem,
+    Program, Recipe, Wire, bind_on_host,
 };
 
 use crate::options::options;
@@ -125,8 +125,7 @@ fn bound(recipe: &Recipe) -> Vec<[usize; 2]> {
     let Problem { hosts, options, input, .. } = recipe.problem();
     let hosts = if hosts.is_empty() { vec![0; input.ranks()] } else { hosts.clone() };
     threads_on(&hosts, |comm| {
-        let executor =
-            HostExecutor::bind(recipe, Box::new(comm), exchanger_in(options.memory)).unwrap();
+        let executor = bind_on_host(recipe, Box::new(comm), exchanger_in(options.memory)).unwrap();
         DIRECTIONS.map(|direction| executor.operations(direction))
     })
 }

@@ -58,9 +58,12 @@ pub(super) fn copy_elements(transfer: &Transfer, bytes: usize, src: &[u8], dst: 
 /// Copies elements of an array to other elements of it, which are not copied themselves.
 fn copy_within(transfer: &Transfer, bytes: usize, array: &mut [u8]) {
     fn copy<E: Pod>(transfer: &Transfer, array: &mut [E]) {
-        transfer.runs(|from, to, len| match len * size_of::<E>() <= SHORT_RUN_BYTES {
-            true => (0..len).for_each(|i| array[to + i] = array[from + i]),
-            false => array.copy_within(from..from + len, to),
+        transfer.runs(|from, to, len| {
+            if len * size_of::<E>() <= SHORT_RUN_BYTES {
+                (0..len).for_each(|i| array[to + i] = array[from + i])
+            } else {
+                array.copy_within(from..from + len, to)
+            }
         });
     }
     match bytes {

@@ -2,6 +2,8 @@
 
 pub(crate) mod cache_sizes;
 pub(crate) mod error;
+pub(crate) mod locked;
+pub(crate) mod median;
 pub(crate) mod named;
 pub(crate) mod real;
 pub(crate) mod text;
@@ -9,6 +11,8 @@ pub(crate) mod timings;
 pub(crate) mod tolerance;
 
 pub use error::{Error, ErrorKind};
+pub use locked::locked;
+pub use median::median;
 pub use real::{Element, Precision, Real};
 pub use text::{escaped, shown};
 pub use timings::Timings;

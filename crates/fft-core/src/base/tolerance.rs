@@ -22,9 +22,10 @@ impl Tolerance {
     /// # Errors
     /// [`Error::Argument`] unless it is above 0 and at most 1.
     pub fn relative(error: f64) -> Result<Self, Error> {
-        match error > 0.0 && error <= 1.0 {
-            true => Ok(Self { relative: error, strict: false }),
-            false => Err(Error::argument("tolerance", error, "above 0 and at most 1")),
+        if error > 0.0 && error <= 1.0 {
+            Ok(Self { relative: error, strict: false })
+        } else {
+            Err(Error::argument("tolerance", error, "above 0 and at most 1"))
         }
     }
 

@@ -1,13 +1,13 @@
 //! Codecs of all wires with a header: gathering, scattering, and the raw fallback.
 
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use super::codec::{BadMessage, Codec, Packed, pairs, pairs_mut};
 use super::codes::BLOCK;
 use super::header::{self, HEADER, Known};
 use super::number::{from_word, word};
-use crate::base::Real;
+use crate::base::{Real, locked};
 use crate::geometry::Transfer;
 
 /// The number of elements of a message.
@@ -119,7 +119,7 @@ impl<T: Real, S: Scheme<T>> Frame<T, S> {
         let mut end = self.scheme.fixed(shape);
         let (head, body) = message.split_at_mut(HEADER);
         header::write(self.known(shape), head);
-        let mut scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut scratch = locked(&self.scratch);
         let mut squared_error = 0.0;
         for (part, piece) in pieces::<T, S>(shape, step) {
             let len = part.len() * shape.width;
@@ -181,7 +181,7 @@ impl<T: Real, S: Scheme<T>> Codec<T> for Frame<T, S> {
     }
 
     fn memory(&self) -> usize {
-        let scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
+        let scratch = locked(&self.scratch);
         size_of_val(&**scratch) + self.scheme.memory()
     }
 
@@ -199,7 +199,7 @@ impl<T: Real, S: Scheme<T>> Codec<T> for Frame<T, S> {
         if let Some(packed) = self.encode(gather, shape, step, src, message) {
             return packed;
         }
-        let mut scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut scratch = locked(&self.scratch);
         for (part, piece) in pieces::<T, S>(shape, step) {
             let reals = &mut scratch[..part.len() * width];
             gather_part(gather, width, part, src, reals);
@@ -228,7 +228,7 @@ impl<T: Real, S: Scheme<T>> Codec<T> for Frame<T, S> {
         if found < least || exact.is_some_and(|exact| found > exact) {
             return Err(BadMessage::Length { found, expected: least });
         }
-        let mut scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut scratch = locked(&self.scratch);
         for (part, piece) in pieces::<T, S>(shape, 0.0) {
             let len = part.len() * width;
             let mut read = |reals: &mut [T]| {
@@ -248,9 +248,10 @@ impl<T: Real, S: Scheme<T>> Codec<T> for Frame<T, S> {
                 }
             }
         }
-        match raw || end == body.len() {
-            true => Ok(()),
-            false => Err(BadMessage::Length { found, expected: HEADER + end }),
+        if raw || end == body.len() {
+            Ok(())
+        } else {
+            Err(BadMessage::Length { found, expected: HEADER + end })
         }
     }
 }

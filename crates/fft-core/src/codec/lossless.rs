@@ -1,6 +1,6 @@
 //! [`Wire::Lossless`](super::Wire::Lossless): bytes of equal significance, compressed by Zstandard.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use zstd::bulk::{Compressor, Decompressor};
 use zstd::zstd_safe::DCtx;
@@ -8,7 +8,7 @@ use zstd::zstd_safe::DCtx;
 use super::codec::BadMessage;
 use super::frame::{Piece, Scheme, Shape};
 use super::number::{from_word, word};
-use crate::base::Real;
+use crate::base::{Real, locked};
 
 /// Elements that are compressed together.
 const SPAN: usize = 4096;
@@ -41,7 +41,7 @@ impl<T: Real> Scheme<T> for Lossless {
     }
 
     fn memory(&self) -> usize {
-        let mut contexts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut contexts = locked(&self.0);
         let Contexts { compressor, plane, .. } = &mut *contexts;
         // The decompressor is as large as any.
         compressor.context_mut().sizeof() + DCtx::create().sizeof() + size_of_val(&**plane)
@@ -53,7 +53,7 @@ impl<T: Real> Scheme<T> for Lossless {
 
     #[inline(always)]
     fn encode(&self, piece: Piece, reals: &[T], body: &mut [u8], end: &mut usize) -> Option<f64> {
-        let mut contexts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut contexts = locked(&self.0);
         let Contexts { compressor, plane, .. } = &mut *contexts;
         let plane = &mut plane[..reals.len()];
         for byte in 0..size_of::<T>() {
@@ -85,7 +85,7 @@ impl<T: Real> Scheme<T> for Lossless {
         end: &mut usize,
         reals: &mut [T],
     ) -> Result<(), BadMessage> {
-        let mut contexts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut contexts = locked(&self.0);
         let Contexts { decompressor, plane, .. } = &mut *contexts;
         let plane = &mut plane[..reals.len()];
         reals.fill(T::default());

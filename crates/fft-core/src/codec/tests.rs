@@ -77,9 +77,10 @@ proptest! {
         prop_assume!(!part.is_empty());
         let from = Placed::new(a, oa, batch);
         let to = Placed::new(b, ob, batch);
-        match single {
-            true => through::<f32>((wire, width), &part, &from, &to)?,
-            false => through::<f64>((wire, width), &part, &from, &to)?,
+        if single {
+            through::<f32>((wire, width), &part, &from, &to)?;
+        } else {
+            through::<f64>((wire, width), &part, &from, &to)?;
         }
     }
 }

@@ -101,10 +101,8 @@ fn lowest_error(
             Error::OnRank { rank, message, .. } => (*rank, message.clone()),
             other => (own, other.to_string()),
         };
-        let said = match said.len() > TEXT - 11 {
-            true => format!("{}...", prefix(&said, TEXT - 14)),
-            false => said,
-        };
+        let said =
+            if said.len() > TEXT - 11 { format!("{}...", prefix(&said, TEXT - 14)) } else { said };
         let bytes = said.as_bytes();
         text[0] = error.kind() as u8;
         text[1..3].copy_from_slice(&(bytes.len() as u16).to_le_bytes());

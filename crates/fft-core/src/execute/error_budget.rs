@@ -120,12 +120,11 @@ impl Budget {
         // The finer step bounds errors that are maximal and equal in every reshape.
         let finer = step / (3.0 * common().count() as f64).sqrt();
         for (op, loss) in common() {
-            match tolerance.is_strict() {
-                false => {
-                    let gain = loss.gain.typical;
-                    ops[*op].set_step(step / gain, Some(finer / gain));
-                }
-                true => ops[*op].set_step(step / loss.gain.most, None),
+            if tolerance.is_strict() {
+                ops[*op].set_step(step / loss.gain.most, None)
+            } else {
+                let gain = loss.gain.typical;
+                ops[*op].set_step(step / gain, Some(finer / gain));
             }
         }
         Ok(())
@@ -133,9 +132,10 @@ impl Budget {
 
     fn energy<T: Real, Dev: Device<T>>(&mut self, device: &mut Dev) -> Energy {
         device.energy_queued(&mut self.energies);
-        match self.halved {
-            true => self.energies[0].times(2.0, self.energies[1..].iter().copied().sum()),
-            false => self.energies[0],
+        if self.halved {
+            self.energies[0].times(2.0, self.energies[1..].iter().copied().sum())
+        } else {
+            self.energies[0]
         }
     }
 
@@ -145,10 +145,11 @@ impl Budget {
         let common = || self.losses.iter().filter(|(_, loss)| loss.common);
         let roots = || common().map(|(_, loss)| loss.reals.sqrt()).sum::<f64>();
         let reals = || common().map(|(_, loss)| loss.reals).sum::<f64>();
-        let step = match tolerance.is_strict() {
+        let step = if tolerance.is_strict() {
+            2.0 * (tolerance.value() * least - self.rounding * most) / roots()
+        } else {
             // The root of the mean of n squares scatters by less than 1/√n.
-            false => MARGIN * tolerance.value() * least * 12f64.sqrt() / (reals().sqrt() + 2.0),
-            true => 2.0 * (tolerance.value() * least - self.rounding * most) / roots(),
+            MARGIN * tolerance.value() * least * 12f64.sqrt() / (reals().sqrt() + 2.0)
         };
         // Step 0 sends data exactly: data without a finite norm.
         match (most, step.is_finite()) {
@@ -189,9 +190,10 @@ impl Budget {
         let estimate = squares.sqrt() / typical;
         let bound = (sum + self.rounding * most) / least;
         // Outside this range, squares of errors overflow or underflow.
-        match (LARGE.recip()..LARGE).contains(&self.norm) {
-            true => Ok(WireError { estimate, bound }),
-            false => Ok(WireError { estimate: f64::NAN, bound: f64::NAN }),
+        if (LARGE.recip()..LARGE).contains(&self.norm) {
+            Ok(WireError { estimate, bound })
+        } else {
+            Ok(WireError { estimate: f64::NAN, bound: f64::NAN })
         }
     }
 }

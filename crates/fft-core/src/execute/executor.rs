@@ -173,13 +173,13 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
     }
 
     /// Memory of the ranks of this host, if they share it.
-    pub(crate) fn node_memory(&mut self) -> Option<&mut Box<dyn NodeMemory>> {
-        self.context.node_memory.as_mut()
+    pub(crate) fn node_memory(&self) -> Option<&dyn NodeMemory> {
+        self.context.node_memory.as_deref()
     }
 
-    /// Whether other ranks of the host, if any, can access this memory.
-    pub(crate) fn sees(&self, memory: &[u8]) -> bool {
-        self.context.node_memory.as_ref().is_none_or(|node_memory| node_memory.sees(memory))
+    /// The same, mutable.
+    pub(crate) fn node_memory_mut(&mut self) -> Option<&mut Box<dyn NodeMemory>> {
+        self.context.node_memory.as_mut()
     }
 
     /// The device.

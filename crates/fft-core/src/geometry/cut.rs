@@ -78,9 +78,10 @@ impl Cut {
     pub(crate) fn plain(parts: ProcGrid, ranks: usize) -> Self {
         let first = Self::first(parts, ranks);
         // A single part has the same place in both.
-        match (2..ranks).contains(&parts.ranks()) {
-            true => Self { places: Places::Spread, ..first },
-            false => first,
+        if (2..ranks).contains(&parts.ranks()) {
+            Self { places: Places::Spread, ..first }
+        } else {
+            first
         }
     }
 
@@ -185,10 +186,13 @@ impl Cut {
     /// The number of ranks that hold points of a box.
     pub(crate) fn count(&self, grid: &DynGrid, query: &DynBrick) -> usize {
         let touched = self.touched(grid, query);
-        let along = |axis: usize| match self.parts.shape()[axis] > grid.len(axis) {
-            // Every point is a part of its own, between empty ones.
-            true => query.len(axis),
-            false => touched[axis].1 - touched[axis].0,
+        let along = |axis: usize| {
+            if self.parts.shape()[axis] > grid.len(axis) {
+                // Every point is a part of its own, between empty ones.
+                query.len(axis)
+            } else {
+                touched[axis].1 - touched[axis].0
+            }
         };
         (0..grid.axes()).map(along).product()
     }

@@ -158,9 +158,10 @@ impl Layout {
     /// The same layout without its name, which means nothing in another recipe.
     pub(crate) fn uncalled(&self) -> Self {
         let placed = self.bricks.cut.as_ref().is_some_and(|cut| !cut.is_first());
-        let bricks = match placed {
-            true => Self::of(self.grid, self.ranks(), None, self.bricks().to_vec().into()).bricks,
-            false => Arc::clone(&self.bricks),
+        let bricks = if placed {
+            Self::of(self.grid, self.ranks(), None, self.bricks().to_vec().into()).bricks
+        } else {
+            Arc::clone(&self.bricks)
         };
         Self { name: None, bricks, ..self.clone() }
     }

@@ -369,9 +369,10 @@ impl Transfer {
             for row in 0..count {
                 let (from, to) =
                     (&src[from + row * jump..][..n], &mut dst[to + row * pitch..][..n]);
-                match n * size_of::<E>() <= SHORT_RUN_BYTES {
-                    true => to.iter_mut().zip(from).for_each(|(to, from)| *to = *from),
-                    false => to.copy_from_slice(from),
+                if n * size_of::<E>() <= SHORT_RUN_BYTES {
+                    to.iter_mut().zip(from).for_each(|(to, from)| *to = *from)
+                } else {
+                    to.copy_from_slice(from)
                 }
             }
         });

@@ -13,5 +13,5 @@ pub(crate) mod tiles;
 
 pub use cpu::{Cpu, CpuCall, CpuFft, LineFft, LinePlanner};
 pub use device::HostWork;
-pub use host_executor::HostExecutor;
+pub use host_executor::{HostExecutor, bind_on_host};
 pub use op::HostOp;

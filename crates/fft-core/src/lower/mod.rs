@@ -16,7 +16,7 @@ pub(crate) mod tiling;
 pub use allocate::{MemoryNeeds, MemoryUse};
 pub use capabilities::Capabilities;
 pub use device::{
-    Chunks, DeviceCapabilities, DeviceLink, EngineCopy, EngineSide, FftGroup, PieceGrid,
+    Chunks, DeviceCapabilities, DeviceLink, EngineCopy, EngineSide, FftGroup, LineRuns, PieceGrid,
     device_chunks, is_large, loads_lines, swapped,
 };
 pub use ops::{AcrossFft, AxisFft, ExchangePass, StorePass};

@@ -109,9 +109,10 @@ impl Tiling<'_> {
                 continue;
             }
             let bytes = step.iter().product::<usize>() * self.batch * element;
-            let (least, most) = match place + 1 == order.len() {
-                true => (LINE_BYTES / element, RUN_BYTES / element),
-                false => (1, brick.len(axis)),
+            let (least, most) = if place + 1 == order.len() {
+                (LINE_BYTES / element, RUN_BYTES / element)
+            } else {
+                (1, brick.len(axis))
             };
             let wanted = (TILE_BYTES / bytes).min(most).max(least).max(1);
             // Equal parts, because a short one would have short runs.

@@ -81,12 +81,11 @@ impl Candidates {
             });
             for parts in cuts {
                 let last = (0..problem.kinds.len()).filter(|axis| whole & goal & (1 << axis) != 0);
-                let orders: Vec<_> = match kept {
+                let orders: Vec<_> = if kept {
                     // With peer reads, orders follow from the steps (`peer_read_order.rs`).
-                    true => vec![problem.output.order()],
-                    false => {
-                        last.map(|axis| whole_last(problem.kinds.len(), whole, axis)).collect()
-                    }
+                    vec![problem.output.order()]
+                } else {
+                    last.map(|axis| whole_last(problem.kinds.len(), whole, axis)).collect()
                 };
                 for cut in placed(problem, parts, hosts, layouts) {
                     found.add(lengths.place_of(&cut), orders.iter().copied());
@@ -107,17 +106,19 @@ impl Candidates {
 fn ends(problem: &Problem) -> [Layout; 2] {
     let [input, output] = [&problem.input, &problem.output].map(Layout::uncalled);
     let is_even = |layout: &Layout| layout.plain_cut().is_some();
-    match is_even(&input) || is_even(&output) || input.has_bricks_of(&output) {
-        true => [input, output],
-        false => [input.called("bricks~in"), output],
+    if is_even(&input) || is_even(&output) || input.has_bricks_of(&output) {
+        [input, output]
+    } else {
+        [input.called("bricks~in"), output]
     }
 }
 
 /// Minimum adjacent bytes of strided lines gathered in tiles; `None` without tiles.
 pub(crate) fn tiles(policy: &TransportPolicy, ranks: usize) -> Option<usize> {
-    match policy.all_near && ranks > 1 {
-        true => Some(LINE_BYTES),
-        false => policy.pipelined.then_some(CHUNK_RUN_BYTES),
+    if policy.all_near && ranks > 1 {
+        Some(LINE_BYTES)
+    } else {
+        policy.pipelined.then_some(CHUNK_RUN_BYTES)
     }
 }
 
@@ -316,9 +317,10 @@ fn most_cuts(axes: usize) -> usize {
 /// If there are many cuts into many parts, some of them, evenly chosen, with the first and the
 /// last.
 fn few_of(cuts: Vec<ProcGrid>, axes: usize, parts: usize) -> Vec<ProcGrid> {
-    match parts > MANY_RANKS {
-        true => volume::some(cuts.len(), most_cuts(axes)).map(|at| cuts[at]).collect(),
-        false => cuts,
+    if parts > MANY_RANKS {
+        volume::some(cuts.len(), most_cuts(axes)).map(|at| cuts[at]).collect()
+    } else {
+        cuts
     }
 }
 

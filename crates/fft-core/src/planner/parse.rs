@@ -118,9 +118,12 @@ impl Search<'_> {
         let all = (first..self.candidates.all.len()).chain(0..first);
         let mut states = all.map(|candidate| State { candidate, ..here });
         // With peer reads, orders follow from the steps; the caller compares the whole text.
-        let known = |name: &str| match self.problem().fetches() {
-            true => name.trim_end_matches(char::is_alphabetic).to_string(),
-            false => name.to_string(),
+        let known = |name: &str| {
+            if self.problem().fetches() {
+                name.trim_end_matches(char::is_alphabetic).to_string()
+            } else {
+                name.to_string()
+            }
         };
         let name = known(name);
         states

@@ -343,9 +343,10 @@ impl Predictor<'_> {
 fn at_home(work: &Layout, input: &Layout) -> Option<Layout> {
     (0..input.grid().axes()).try_fold(input.clone(), |home, axis| {
         let n = work.grid().len(axis);
-        match n == home.grid().len(axis) {
-            true => Some(home),
-            false => home.is_whole(axis).then(|| home.with_len(axis, n)),
+        if n == home.grid().len(axis) {
+            Some(home)
+        } else {
+            home.is_whole(axis).then(|| home.with_len(axis, n))
         }
     })
 }

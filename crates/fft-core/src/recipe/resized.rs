@@ -33,9 +33,10 @@ impl Pass {
         };
         let (len, whole) = (self.spectral_len(), self.kind.spectral_len(self.n));
         let [positive, negative] = self.kept_modes();
-        let kept = match positive == whole {
-            true => vec![(0..whole, 0)],
-            false => vec![(0..positive, 0), (len - negative..len, whole - negative)],
+        let kept = if positive == whole {
+            vec![(0..whole, 0)]
+        } else {
+            vec![(0..positive, 0), (len - negative..len, whole - negative)]
         };
         let spectral = LineSide { len, whole, kept };
         match self.direction {

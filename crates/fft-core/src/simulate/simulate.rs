@@ -192,9 +192,10 @@ impl Stage<'_> {
         if bundles {
             average_over_hosts(self.hosts, &mut unpack, |sum, count| sum / count as Time);
         }
-        let timeline = match schedule.messages().is_empty() {
-            true => Timeline::at(&self.clocks),
-            false => self.exchange(&work, &unpack, order, pattern, rounds),
+        let timeline = if schedule.messages().is_empty() {
+            Timeline::at(&self.clocks)
+        } else {
+            self.exchange(&work, &unpack, order, pattern, rounds)
         };
         for rank in 0..schedule.ranks() {
             // Local data is moved once everything is packed, while messages are in flight.

@@ -1,14 +1,14 @@
 //! The modes of a rank's part of a spectrum, on a box with physical lengths.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use super::operator::Operator;
 use super::scheme::Scheme;
 use super::systems::{DividedAxis, SystemTask, Systems};
 use super::tridiagonal::Tridiagonal;
 use super::wavenumbers::{is_nyquist, wavenumber};
-use crate::base::{Error, Precision};
+use crate::base::{Error, Precision, locked};
 use crate::geometry::{Layout, PerAxis};
 use crate::problem::{Kind, Problem};
 
@@ -301,7 +301,7 @@ impl Modes {
         operands: impl FnOnce(&C) -> usize,
     ) -> Result<C, Error> {
         let Some(divided) = &self.divided else { return checked };
-        let divided = divided.lock().unwrap_or_else(PoisonError::into_inner);
+        let divided = locked(divided);
         let count = checked.as_ref().map(operands).map_err(Error::clone);
         let coefficients = self.systems.as_ref().map_or(0, Systems::checksum);
         divided.agree(SystemTask::of(operator), count, coefficients)?;
@@ -360,27 +360,27 @@ impl Modes {
     fn check_len(&self, what: &'static str, found: usize, expected: usize) -> Result<(), Error> {
         let point = self.width() * self.spectrum.precision.bytes();
         let (found_points, expected_points) = (found.div_ceil(point), expected / point);
-        match found == expected {
-            true => Ok(()),
-            false => Err(Error::Length {
+        if found == expected {
+            Ok(())
+        } else {
+            Err(Error::Length {
                 what,
                 rank: self.rank,
                 found: found_points,
                 expected: expected_points,
-            }),
+            })
         }
     }
 
     /// Checks that an array is aligned for its numbers.
     pub(super) fn check_aligned(&self, array: &[u8]) -> Result<(), Error> {
         let align = self.spectrum.precision.bytes();
-        match array.is_empty() || array.as_ptr().align_offset(align) == 0 {
-            true => Ok(()),
-            false => {
-                let (found, expected) =
-                    (format!("{:p}", array.as_ptr()), format!("a multiple of {align}"));
-                Err(Error::argument("address of a spectrum", found, expected))
-            }
+        if array.is_empty() || array.as_ptr().align_offset(align) == 0 {
+            Ok(())
+        } else {
+            let (found, expected) =
+                (format!("{:p}", array.as_ptr()), format!("a multiple of {align}"));
+            Err(Error::argument("address of a spectrum", found, expected))
         }
     }
 }

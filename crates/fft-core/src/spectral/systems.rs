@@ -8,13 +8,13 @@ mod elimination;
 
 use std::marker::PhantomData;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use super::apply::Arrays;
 use super::modes::AxisModes;
 use super::operator::Operator;
 use super::tridiagonal::Tridiagonal;
-use crate::base::{Error, Real};
+use crate::base::{Error, Real, locked};
 
 pub use divided::{BindCopy, DividedAxis};
 use elimination::{EndRows, LANES, Lane, Room, Row, Rows};
@@ -67,7 +67,7 @@ impl Systems {
         let (outer, inner) = (squares(&axes[..place]), squares(&axes[place + 1..]));
         let (mut range, mut most) = (0..scheme.len(), scheme.len());
         if let Some(divided) = divided {
-            let divided = divided.lock().unwrap_or_else(PoisonError::into_inner);
+            let divided = locked(divided);
             range = divided.range();
             most = range.len().max(divided.reduced_rows());
         }
@@ -122,7 +122,7 @@ impl Systems {
             self.pass(task, width, arrays, Pass::Whole);
             return Ok(());
         };
-        let mut divided = divided.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut divided = locked(divided);
         let divided = &mut *divided;
         if let SystemTask::Laplacian = task {
             self.pass(task, width, arrays, Pass::Ends(divided));
@@ -160,7 +160,7 @@ impl Systems {
         arrays: &mut impl Arrays<T>,
         pass: Pass<'_>,
     ) {
-        let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut room = locked(&self.room);
         let arch = pulp::Arch::new();
         let (systems, room, reals) = (self, &mut room[..], PhantomData);
         match width {
@@ -170,7 +170,7 @@ impl Systems {
     }
 
     fn solve_reduced(&self, width: usize, divided: &mut DividedAxis) {
-        let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut room = locked(&self.room);
         let arch = pulp::Arch::new();
         match width {
             1 => arch.dispatch(|| divided.solve::<1>(&self.scheme, &mut room)),
@@ -288,8 +288,8 @@ impl<T: Real, A: Arrays<T>, const W: usize> Run<'_, '_, T, A, W> {
                 let span = self.systems.span(lanes) * W;
                 let line = self.arrays.write(lanes.first[lane] * W, span);
                 for point in line.chunks_mut(lanes.stride * W) {
-                    for part in 0..W {
-                        point[part] = T::of(point[part].as_f64() - means[part]);
+                    for component in 0..W {
+                        point[component] = T::of(point[component].as_f64() - means[component]);
                     }
                 }
             });
@@ -360,8 +360,8 @@ impl<T: Real, A: Arrays<T>, const W: usize> Run<'_, '_, T, A, W> {
             for (j, row) in values.iter_mut().enumerate().step_by(step) {
                 let found = self.arrays.read((lanes.first[0] + j * lanes.stride) * W, LANES * W);
                 for (lane, point) in found.chunks_exact(W).enumerate().take(LANES) {
-                    for part in 0..W {
-                        row[part][lane] = point[part].as_f64();
+                    for component in 0..W {
+                        row[component][lane] = point[component].as_f64();
                     }
                 }
             }
@@ -371,8 +371,8 @@ impl<T: Real, A: Arrays<T>, const W: usize> Run<'_, '_, T, A, W> {
             let line = self.arrays.read(lanes.first[lane] * W, span);
             let points = line.chunks(lanes.stride * W);
             for (row, point) in values.iter_mut().zip(points).step_by(step) {
-                for part in 0..W {
-                    row[part][lane] = point[part].as_f64();
+                for component in 0..W {
+                    row[component][lane] = point[component].as_f64();
                 }
             }
         }
@@ -387,8 +387,8 @@ impl<T: Real, A: Arrays<T>, const W: usize> Run<'_, '_, T, A, W> {
                 let at = (lanes.first[0] + j * lanes.stride) * W;
                 let place = self.arrays.write(at, LANES * W).chunks_exact_mut(W);
                 for (lane, point) in place.enumerate().take(LANES) {
-                    for part in 0..W {
-                        point[part] = T::of(row[part][lane]);
+                    for component in 0..W {
+                        point[component] = T::of(row[component][lane]);
                     }
                 }
             }
@@ -397,8 +397,8 @@ impl<T: Real, A: Arrays<T>, const W: usize> Run<'_, '_, T, A, W> {
         for lane in 0..lanes.count {
             let line = self.arrays.write(lanes.first[lane] * W, span);
             for (row, point) in values.iter().zip(line.chunks_mut(lanes.stride * W)) {
-                for part in 0..W {
-                    point[part] = T::of(row[part][lane]);
+                for component in 0..W {
+                    point[component] = T::of(row[component][lane]);
                 }
             }
         }
@@ -417,12 +417,12 @@ fn differentiate<const W: usize>(
         let Row { excess, lower, upper } = rows.row(j);
         let here = values[j];
         let after = if j + 1 < n { values[j + 1] } else { last };
-        for part in 0..W {
+        for component in 0..W {
             for lane in 0..LANES {
-                let x = here[part][lane];
-                let below = lower[lane] * (before[part][lane] - x);
-                let above = upper[lane] * (after[part][lane] - x);
-                values[j][part][lane] = below + above - excess[lane] * x;
+                let x = here[component][lane];
+                let below = lower[lane] * (before[component][lane] - x);
+                let above = upper[lane] * (after[component][lane] - x);
+                values[j][component][lane] = below + above - excess[lane] * x;
             }
         }
         before = here;
@@ -433,11 +433,22 @@ fn differentiate<const W: usize>(
 #[inline(never)]
 fn subtract_means<const W: usize>(values: &mut [[Lane; W]], weights: &[f64], shift: &Lane) {
     for lane in (0..LANES).filter(|lane| shift[*lane] == 0.0) {
-        for part in 0..W {
-            let terms = values.iter().zip(weights).map(|(row, weight)| row[part][lane] * weight);
-            let mean: f64 = terms.sum();
-            values.iter_mut().for_each(|row| row[part][lane] -= mean);
-        }
+        let means = weighted_sums(values, weights, lane);
+        subtract(values, lane, means);
+    }
+}
+
+/// Weighted sums of a lane's values, by component.
+fn weighted_sums<const W: usize>(values: &[[Lane; W]], weights: &[f64], lane: usize) -> [f64; W] {
+    std::array::from_fn(|component| {
+        values.iter().zip(weights).map(|(row, weight)| row[component][lane] * weight).sum()
+    })
+}
+
+/// Subtracts numbers from a lane's values, by component.
+fn subtract<const W: usize>(values: &mut [[Lane; W]], lane: usize, numbers: [f64; W]) {
+    for row in values {
+        (0..W).for_each(|component| row[component][lane] -= numbers[component]);
     }
 }
 

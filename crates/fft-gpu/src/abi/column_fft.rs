@@ -113,9 +113,10 @@ fn with_tables(radix: usize, found: &mut BTreeSet<usize>) {
 
 /// As in the kernel.
 fn factor_of(radix: usize) -> usize {
-    match radix.is_multiple_of(4) && radix > 4 {
-        true => 4,
-        false => (2..radix).find(|p| radix.is_multiple_of(*p)).unwrap_or(radix),
+    if radix.is_multiple_of(4) && radix > 4 {
+        4
+    } else {
+        (2..radix).find(|p| radix.is_multiple_of(*p)).unwrap_or(radix)
     }
 }
 

@@ -100,9 +100,12 @@ mod tests {
             Transfer::new(&brick, 0..1, from, to)
         };
         let parts: Vec<_> = (0..4).map(part).collect();
-        let moves = parts.iter().enumerate().map(|(i, transfer)| match unpacks {
-            true => Move { transfer, from: many * i, to: 0 },
-            false => Move { transfer, from: 0, to: many * i },
+        let moves = parts.iter().enumerate().map(|(i, transfer)| {
+            if unpacks {
+                Move { transfer, from: many * i, to: 0 }
+            } else {
+                Move { transfer, from: 0, to: many * i }
+            }
         });
         TiledCopies::new(16, &moves.collect::<Vec<_>>()).unwrap()
     }

@@ -133,9 +133,10 @@ impl Placement {
         let wide = 16 / bytes;
         let even = 1 << self.shape[DIMS - 1].trailing_zeros();
         let run = cols.min(UNITS * wide).min(even);
-        match self.runs_of(view, wide) && cols / run <= PLACES {
-            true => (run / wide).trailing_zeros(),
-            false => APART,
+        if self.runs_of(view, wide) && cols / run <= PLACES {
+            (run / wide).trailing_zeros()
+        } else {
+            APART
         }
     }
 

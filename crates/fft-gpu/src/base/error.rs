@@ -118,25 +118,24 @@ impl GpuError {
 
     /// Fails if `found` is more than `most`.
     pub(crate) fn at_most(what: &'static str, found: usize, most: usize) -> Result<(), Self> {
-        match found <= most {
-            true => Ok(()),
-            false => Err(Self::argument(what, found, format!("at most {most}"))),
+        if found <= most {
+            Ok(())
+        } else {
+            Err(Self::argument(what, found, format!("at most {most}")))
         }
     }
 
     /// Fails if `found` is less than `expected` bytes.
     pub(crate) fn at_least(what: &'static str, found: usize, expected: usize) -> Result<(), Self> {
-        match found >= expected {
-            true => Ok(()),
-            false => Err(Self::Short { what, found, expected }),
-        }
+        if found >= expected { Ok(()) } else { Err(Self::Short { what, found, expected }) }
     }
 
     /// Fails if an address is not a multiple of `align`.
     pub(crate) fn aligned(what: &'static str, at: u64, align: usize) -> Result<(), Self> {
-        match at.is_multiple_of(align as u64) {
-            true => Ok(()),
-            false => Err(Self::argument(what, at, format!("a multiple of {align} bytes"))),
+        if at.is_multiple_of(align as u64) {
+            Ok(())
+        } else {
+            Err(Self::argument(what, at, format!("a multiple of {align} bytes")))
         }
     }
 

@@ -1,7 +1,9 @@
 //! The kernels' binaries, loaded, and the grids that kernels are launched with.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
+
+use fft_core::locked;
 
 use cudarc::driver::{CudaContext, CudaFunction, CudaModule, DriverError, LaunchConfig, sys};
 use cudarc::nvrtc::Ptx;
@@ -130,7 +132,7 @@ impl Modules {
         source: &str,
         compile: impl FnOnce() -> Result<Ptx, GpuError>,
     ) -> Result<Arc<CudaModule>, GpuError> {
-        let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut compiled = locked(&self.compiled);
         if let Some(found) = compiled.get(source) {
             return Ok(found.clone());
         }
@@ -146,7 +148,7 @@ impl Modules {
         measure: impl FnOnce() -> Result<usize, GpuError>,
     ) -> Result<usize, GpuError> {
         let found = |map: &HashMap<_, _>| map.get(&what).copied();
-        let lock = || self.fastest.lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = || locked(&self.fastest);
         if let Some(known) = found(&lock()) {
             return Ok(known);
         }

@@ -31,7 +31,7 @@ pub(super) struct Refused {
 
 /// Binds the operations of a direction.
 pub(super) fn bind<T: GpuReal>(
-    device: &mut Cuda<T>,
+    device: &mut Cuda,
     program: &Program<'_>,
 ) -> Result<Bound<T>, Error> {
     let mut bound = Bound { ops: Vec::new(), refused: Refused::default() };
@@ -41,7 +41,7 @@ pub(super) fn bind<T: GpuReal>(
             DeviceOp::Across(across) => across_fft(device, program, across)?,
             DeviceOp::Exchange(pass) => exchange(device, program, pass)?,
             DeviceOp::Store(pass) => {
-                let store = Store::new(device, program, pass)?;
+                let store = Store::new::<T>(device, program, pass)?;
                 bound.refused.stores |= store.is_none();
                 bound.ops.extend(store.map(|store| CudaOp(Op::Store(Box::new(store)))));
                 continue;
@@ -55,7 +55,7 @@ pub(super) fn bind<T: GpuReal>(
 
 /// Local transforms, in the chunks of the exchange after them if this rank's can be divided so.
 fn local_fft<T: GpuReal>(
-    device: &mut Cuda<T>,
+    device: &mut Cuda,
     program: &Program<'_>,
     ffts: &[AxisFft],
     chunks: Option<Chunks>,
@@ -83,14 +83,15 @@ fn local_fft<T: GpuReal>(
 
 /// One of two transforms across; `None` if cuFFT has no such plan.
 fn across_fft<T: GpuReal>(
-    device: &mut Cuda<T>,
+    device: &mut Cuda,
     program: &Program<'_>,
     across: &AcrossFft,
 ) -> Result<Option<Op<T>>, Error> {
     let both = program.group(&across.both, device.rank);
-    let (group, source) = match across.last {
-        true => (both.across_last(), both.across_source()),
-        false => (both.across_first(), both.across_whole()),
+    let (group, source) = if across.last {
+        (both.across_last(), both.across_source())
+    } else {
+        (both.across_first(), both.across_whole())
     };
     let plan = plan::<T>(&device.gpu, &group, (&[source], 1), None);
     let plan = plan.map_err(|why| why.on(device.rank))?;
@@ -102,14 +103,15 @@ fn across_fft<T: GpuReal>(
 
 /// An exchange, or the transforms that do it; `None` if cuFFT has no plan for them.
 fn exchange<T: GpuReal>(
-    device: &mut Cuda<T>,
+    device: &mut Cuda,
     program: &Program<'_>,
     pass: &ExchangePass<'_>,
 ) -> Result<Option<Op<T>>, Error> {
     let mut loads = None;
     if !pass.fuse_after.is_empty() {
         let group = program.group(&pass.fuse_after, device.rank);
-        let plan = loading(device, program, pass, &group).map_err(|why| why.on(device.rank))?;
+        let plan =
+            loading::<T>(device, program, pass, &group).map_err(|why| why.on(device.rank))?;
         let Some(plan) = plan else { return Ok(None) };
         device.area_bytes = device.area_bytes.max(plan.work_bytes());
         loads = Some(plan);
@@ -120,15 +122,16 @@ fn exchange<T: GpuReal>(
 
 /// Transforms that load the data of an exchange.
 fn loading<T: GpuReal>(
-    device: &Cuda<T>,
+    device: &Cuda,
     program: &Program<'_>,
     pass: &ExchangePass<'_>,
     group: &FftGroup,
 ) -> Result<Option<Gathering>, GpuError> {
-    let redistribution = device.redistribution(program.recipe().problem(), pass);
+    let redistribution = device.redistribution::<T>(program.recipe().problem(), pass);
     let (pieces, ranks) = (redistribution.pieces(), pass.from.layout.ranks());
-    match group.is_across() {
-        true => plan::<T>(&device.gpu, &group.across_first(), (&swapped(&pieces), ranks), None),
-        false => plan::<T>(&device.gpu, group, (&pieces, ranks), None),
+    if group.is_across() {
+        plan::<T>(&device.gpu, &group.across_first(), (&swapped(&pieces), ranks), None)
+    } else {
+        plan::<T>(&device.gpu, group, (&pieces, ranks), None)
     }
 }

@@ -93,7 +93,7 @@ impl<T: GpuReal> ChunkedFft<T> {
     /// Plans a group in chunks; also returns the bytes of work area that it needs. `None` if
     /// another axis would be divided, chunks are not aligned, or their factor would take a pass.
     pub(super) fn new(
-        device: &Cuda<T>,
+        device: &Cuda,
         group: &FftGroup,
         order: &[usize],
         division: Chunks,
@@ -126,7 +126,7 @@ impl<T: GpuReal> ChunkedFft<T> {
     /// Queues the transforms, and an event after each chunk.
     pub(super) fn run(
         &mut self,
-        device: &mut Cuda<T>,
+        device: &mut Cuda,
         src: Option<&DeviceMemory<T>>,
         dst: &mut DeviceMemory<T>,
     ) -> Result<(), GpuError> {

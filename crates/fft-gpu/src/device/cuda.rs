@@ -9,16 +9,16 @@ use fft_core::{DeviceCapabilities, Error, Problem, agree};
 
 use super::connections::Connections;
 use super::energy::Squares;
-use crate::base::{Gpu, GpuError, GpuReal, GpuTransport};
+use crate::base::{Gpu, GpuError, GpuTransport};
 use crate::ffi::{Block, CudaEvent, DeviceMemory, Owned, SharedSlice};
 
 /// A CUDA device and a stream, for one plan.
-pub struct Cuda<T> {
+pub struct Cuda {
     pub(super) gpu: Gpu,
     pub(super) stream: Arc<CudaStream>,
     pub(super) rank: usize,
     /// The sums of squares, if messages may be lossy.
-    pub(super) squares: Option<Squares<T>>,
+    pub(super) squares: Option<Squares>,
     /// The work area of transforms, and the bytes that it needs.
     pub(super) area: Option<Owned<u8>>,
     pub(super) area_bytes: usize,
@@ -48,7 +48,7 @@ pub struct Cuda<T> {
     marked: usize,
 }
 
-impl<T: GpuReal> Cuda<T> {
+impl Cuda {
     /// A device for one plan, which queues everything on this stream.
     ///
     /// # Errors
@@ -111,6 +111,12 @@ impl<T: GpuReal> Cuda<T> {
             let waited = self.done.record(&self.stream).and_then(|()| self.done.wait());
             self.record_error(waited);
         }
+    }
+
+    /// Waits for the stream if the host needs an outcome, and takes the first failure.
+    pub(super) fn take_failure(&mut self) -> Result<(), Error> {
+        self.synchronize();
+        std::mem::replace(&mut self.failed, Ok(()))
     }
 
     /// Records one more mark on the stream.
@@ -177,13 +183,13 @@ impl<T: GpuReal> Cuda<T> {
     }
 
     /// Whether all ranks of the host that need this memory can access it.
-    pub fn sees(&self, memory: &DeviceMemory<T>) -> bool {
+    pub fn sees<T>(&self, memory: &DeviceMemory<T>) -> bool {
         let Connections { peers, shared_arrays, .. } = self.connections();
         peers.exposes_all || shared_arrays.number(memory.address()).is_some()
     }
 }
 
-impl<T> Drop for Cuda<T> {
+impl Drop for Cuda {
     fn drop(&mut self) {
         if let Some(connections) = &mut self.connections {
             connections.leave();

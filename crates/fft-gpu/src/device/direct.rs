@@ -133,7 +133,7 @@ impl<T: GpuReal> DirectMessages<T> {
     }
 
     /// Prepares the launches, with the places of all ranks' messages.
-    pub(super) fn reserve(&mut self, device: &Cuda<T>, all: &[u64]) -> Result<(), GpuError> {
+    pub(super) fn reserve(&mut self, device: &Cuda, all: &[u64]) -> Result<(), GpuError> {
         let Self { wire, width, sends, bytes, .. } = self;
         let (gpu, stream, own) = (&device.gpu, &device.stream, device.rank);
         let exports = &device.connections().exports;
@@ -162,7 +162,7 @@ impl<T: GpuReal> DirectMessages<T> {
     /// Queues the packing of messages; if lengths vary, the host waits for them.
     pub(super) fn pack(
         &mut self,
-        device: &mut Cuda<T>,
+        device: &mut Cuda,
         src: &DeviceMemory<T>,
         (step, finer): (f64, Option<f64>),
         timings: &mut Timings,
@@ -203,7 +203,7 @@ impl<T: GpuReal> IncomingMessages<T> {
     /// Queues the reading of messages.
     pub(super) fn unpack(
         &mut self,
-        device: &mut Cuda<T>,
+        device: &mut Cuda,
         peers: EpochPeers<'_>,
         dst: &mut DeviceMemory<T>,
     ) -> Result<(), GpuError> {

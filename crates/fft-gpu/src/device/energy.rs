@@ -1,6 +1,5 @@
 //! Sums of squares.
 
-use std::marker::PhantomData;
 use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
@@ -15,20 +14,19 @@ const PARTS: usize = 3;
 const BLOCK: usize = size_of::<[f64; 3]>();
 
 /// Sums of squares on the device.
-pub(super) struct Squares<T> {
+pub(super) struct Squares {
     kernel: Kernel,
     sums: Pinned,
     /// The first block of each part, and the end.
     ends: [usize; PARTS + 1],
     parts: usize,
-    real: PhantomData<T>,
 }
 
-impl<T: GpuReal> Squares<T> {
-    pub(super) fn new(gpu: &Gpu) -> Result<Self, GpuError> {
+impl Squares {
+    pub(super) fn new<T: GpuReal>(gpu: &Gpu) -> Result<Self, GpuError> {
         let kernel = gpu.kernel(Source::Energy, &format!("energy_{}", T::NAME))?;
         let sums = Pinned::new(gpu.context(), PARTS * kernel.resident() * BLOCK)?;
-        Ok(Self { kernel, sums, ends: [0; PARTS + 1], parts: 0, real: PhantomData })
+        Ok(Self { kernel, sums, ends: [0; PARTS + 1], parts: 0 })
     }
 
     pub(super) fn memory(&self) -> usize {
@@ -36,7 +34,7 @@ impl<T: GpuReal> Squares<T> {
     }
 
     /// Queues the sums over the transfers' sources, one launch each.
-    pub(super) fn add(
+    pub(super) fn add<T: GpuReal>(
         &mut self,
         stream: &Arc<CudaStream>,
         parts: &[Transfer],

@@ -61,11 +61,11 @@ impl<'v> EpochPeers<'v> {
 /// writes, and announces the `lengths` of its messages. `work` is queued after the work that the
 /// others have queued. This rank's stream continues when all of it is done.
 pub(super) fn exposure_epoch<T: GpuReal>(
-    device: &mut Cuda<T>,
+    device: &mut Cuda,
     node_memory: &mut dyn NodeMemory,
     (src, dst): (&DeviceMemory<T>, &mut DeviceMemory<T>),
     lengths: &mut dyn Iterator<Item = (usize, usize)>,
-    mut work: impl FnMut(&mut Cuda<T>, EpochPeers<'_>, &mut DeviceMemory<T>) -> Result<(), GpuError>,
+    mut work: impl FnMut(&mut Cuda, EpochPeers<'_>, &mut DeviceMemory<T>) -> Result<(), GpuError>,
 ) -> Result<(), Error> {
     // `work` borrows the connections apart from the rest of the device.
     let mut all = device.connections.take().expect("ranks connect first");

@@ -22,7 +22,7 @@ const RUNS: usize = 4;
 /// The fastest parts for a group: by cuFFT, or with columns by thriffty's kernels. Also returns the
 /// part of the factor that remains to be applied.
 pub(super) fn fastest<T: GpuReal>(
-    device: &Cuda<T>,
+    device: &Cuda,
     group: &FftGroup,
 ) -> Result<(Vec<Part<T>>, f64), GpuError> {
     let bytes = bytes::<T>(group).into_iter().max().unwrap_or(0);
@@ -33,7 +33,7 @@ pub(super) fn fastest<T: GpuReal>(
     let pass = |(place, pass): &(usize, Pass)| format!("{place} {} {}", pass.kind, pass.n);
     let passes: Vec<_> = less.passes.iter().map(pass).collect();
     let what = format!("{} {:?} {passes:?} {:?}", T::NAME, less.lens, fft_run(&less));
-    let rows = match device.gpu.modules().fastest(what, || measure(device, &less)) {
+    let rows = match device.gpu.modules().fastest(what, || measure::<T>(device, &less)) {
         Ok(way) => way.checked_sub(1).map(|way| ColumnFft::<T>::ROWS[way]),
         // If there is no memory for measuring, cuFFT is used.
         Err(GpuError::Memory { .. }) => None,
@@ -67,7 +67,7 @@ fn smaller(group: &FftGroup, times: usize) -> FftGroup {
 }
 
 /// The number of the fastest way: 0 for cuFFT, then the ways of [`ColumnFft::ROWS`].
-fn measure<T: GpuReal>(device: &Cuda<T>, group: &FftGroup) -> Result<usize, GpuError> {
+fn measure<T: GpuReal>(device: &Cuda, group: &FftGroup) -> Result<usize, GpuError> {
     let (stream, context) = (&device.stream, device.gpu.context());
     let mut ways = vec![Some(Part::by_cufft(device, group)?.0)];
     for rows in ColumnFft::<T>::ROWS {

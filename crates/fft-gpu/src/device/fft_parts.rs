@@ -44,7 +44,7 @@ struct AlignedCopy<T> {
 
 impl<T: GpuReal> AlignedCopy<T> {
     /// A copy of `times` arrays of `reals` numbers, before a transform or of its result.
-    fn new(device: &Cuda<T>, times: usize, reals: usize, before: bool) -> Result<Self, GpuError> {
+    fn new(device: &Cuda, times: usize, reals: usize, before: bool) -> Result<Self, GpuError> {
         let (gpu, stream) = (&device.gpu, &device.stream);
         let placed = |reals| Placed {
             brick: DynBrick::new([0; 2], [times, reals]),
@@ -64,7 +64,7 @@ impl<T: GpuReal> AlignedCopy<T> {
 
 impl<T: GpuReal> PlannedLines<T> {
     /// Plans a group; also returns the part of its factor that remains to be applied.
-    fn new(device: &Cuda<T>, group: &FftGroup) -> Result<(Self, f64), GpuError> {
+    fn new(device: &Cuda, group: &FftGroup) -> Result<(Self, f64), GpuError> {
         let [_] = &group.passes[..] else { return Self::planes(device, group) };
         let lines = LineLayout::new(group);
         let [before, after] = group.widths();
@@ -80,7 +80,7 @@ impl<T: GpuReal> PlannedLines<T> {
     }
 
     /// Both last axes in one run.
-    fn planes(device: &Cuda<T>, group: &FftGroup) -> Result<(Self, f64), GpuError> {
+    fn planes(device: &Cuda, group: &FftGroup) -> Result<(Self, f64), GpuError> {
         let n = |place: usize| {
             let pass = group.passes.iter().find(|(at, _)| *at == place);
             pass.expect("both last axes").1.n
@@ -128,7 +128,7 @@ impl<T: GpuReal> PlannedLines<T> {
 
 /// Plans transforms with a group's factor if cuFFT supports it; also returns the part that remains.
 fn planned<T: GpuReal, const D: usize>(
-    device: &Cuda<T>,
+    device: &Cuda,
     group: &FftGroup,
     fft: &Fft<D>,
 ) -> Result<(FftPlan<T>, f64), GpuError> {
@@ -145,10 +145,7 @@ fn planned<T: GpuReal, const D: usize>(
 
 impl<T: GpuReal> Part<T> {
     /// cuFFT's plan of a group; also returns the part of its factor that remains to be applied.
-    pub(super) fn by_cufft(
-        device: &Cuda<T>,
-        group: &FftGroup,
-    ) -> Result<(Vec<Self>, f64), GpuError> {
+    pub(super) fn by_cufft(device: &Cuda, group: &FftGroup) -> Result<(Vec<Self>, f64), GpuError> {
         let (lines, factor) = PlannedLines::new(device, group)?;
         Ok((vec![Self::CuFft(Box::new(lines))], factor))
     }
@@ -156,7 +153,7 @@ impl<T: GpuReal> Part<T> {
     /// The same with columns by a kernel of thriffty: the group's columns, or the columns of its
     /// planes after cuFFT's rows. `None` if there is no such kernel.
     pub(super) fn with_columns(
-        device: &Cuda<T>,
+        device: &Cuda,
         group: &FftGroup,
         row_bytes: usize,
     ) -> Result<Option<Vec<Self>>, GpuError> {
@@ -178,7 +175,7 @@ impl<T: GpuReal> Part<T> {
     }
 
     /// Cosine and sine transforms; also returns the part of the group's factor that remains.
-    pub(super) fn trig(device: &Cuda<T>, group: &FftGroup) -> Result<(Vec<Self>, f64), GpuError> {
+    pub(super) fn trig(device: &Cuda, group: &FftGroup) -> Result<(Vec<Self>, f64), GpuError> {
         let passes = group.clone().apart().into_iter();
         let part = |pass| Ok(Self::Trig(Box::new(Trig::new(&device.gpu, &pass)?)));
         Ok((passes.map(part).collect::<Result<_, GpuError>>()?, 1.0))

@@ -53,9 +53,10 @@ pub(super) fn plan<T: GpuReal>(
         [(place, _)] => {
             let lines = LineLayout::new(group);
             let across = *place != last;
-            match lines.times == 1 && (across || from.straight) {
-                true => Gathering::new::<T, 1>(gpu, &lines.fft.many(run)?, from, to),
-                false => Ok(None),
+            if lines.times == 1 && (across || from.straight) {
+                Gathering::new::<T, 1>(gpu, &lines.fft.many(run)?, from, to)
+            } else {
+                Ok(None)
             }
         }
         _ if from.straight => {

@@ -22,19 +22,19 @@ impl Store {
     /// Prepares the last exchange with the transforms before it, perhaps with the exchange before
     /// those. `None` if cuFFT has no such plan.
     pub(super) fn new<T: GpuReal>(
-        device: &mut Cuda<T>,
+        device: &mut Cuda,
         program: &Program<'_>,
         pass: &StorePass<'_>,
     ) -> Result<Option<Self>, Error> {
         let (rank, problem) = (device.rank, program.recipe().problem());
         let ranks = pass.exchange.from.layout.ranks();
         let group = program.group(&pass.ffts, rank);
-        let to = device.redistribution(problem, &pass.way_back()).pieces();
+        let to = device.redistribution::<T>(problem, &pass.way_back()).pieces();
         let to = Some((&to[..], ranks));
         let gpu = &device.gpu;
         let plan = match &pass.loads {
             Some(loads) => {
-                let from = device.redistribution(problem, loads).pieces();
+                let from = device.redistribution::<T>(problem, loads).pieces();
                 plan::<T>(gpu, &group, (&from, ranks), to)
             }
             None => plan::<T>(gpu, &group.across_last(), (&[group.across_source()], 1), to),
@@ -51,7 +51,7 @@ impl Store {
     /// Transforms, and moves the data. Collective.
     pub(super) fn run<T: GpuReal>(
         &mut self,
-        context: &mut RunContext<Cuda<T>>,
+        context: &mut RunContext<Cuda>,
         src: &DeviceMemory<T>,
         dst: &mut DeviceMemory<T>,
     ) -> Result<(), Error> {
@@ -62,10 +62,8 @@ impl Store {
         let lengths = &mut std::iter::empty();
         let met = exposure_epoch(device, node_memory, (src, dst), lengths, |device, peers, dst| {
             let (stream, area) = device.stream_and_area();
-            let source = |peer: usize| match *fetches {
-                true => peers.source(peer, src),
-                false => RankMemory::own(src),
-            };
+            let source =
+                |peer: usize| if *fetches { peers.source(peer, src) } else { RankMemory::own(src) };
             plan.store(stream, &source, &|peer| peers.target(peer), (dst, src), area)
         });
         timings.exchange += start.elapsed();

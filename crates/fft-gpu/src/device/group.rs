@@ -1,6 +1,6 @@
 //! The properties of transforms that cuFFT's plans depend on.
 
-use fft_core::{Direction, FftGroup};
+use fft_core::{Direction, FftGroup, LineRuns};
 
 use crate::abi::{Fft, FftRun, Spread};
 
@@ -29,25 +29,17 @@ pub(super) struct LineLayout {
 impl LineLayout {
     /// The layout of a group's first pass.
     pub(super) fn new(group: &FftGroup) -> Self {
-        let (place, pass) = &group.passes[0];
-        let outer = product(&group.lens[0][..*place]);
-        let inner = product(&group.lens[0][place + 1..]);
-        let lens = [pass.len_before(), pass.len_after()];
-        let stride = group.pitch.unwrap_or(inner);
+        let (_, pass) = &group.passes[0];
+        let LineRuns { runs, lines, stride, are_columns } = group.line_runs();
         if stride == 1 {
-            return Self { fft: Fft::rows([pass.n], outer), times: 1, steps: [0; 2] };
+            return Self { fft: Fft::rows([pass.n], lines), times: runs, steps: [0; 2] };
         }
-        // cuFFT can do one of two loops: the longer one, unless that would begin in the middle of a
-        // complex number.
-        let side_by_side = outer <= inner || group.halved();
-        let spread = |len: usize| match side_by_side {
-            true => Spread { embed: [len], stride, distance: 1 },
-            false => Spread { embed: [len], stride, distance: len * stride },
-        };
-        let [input, output] = lens.map(|len| Some(spread(len)));
-        let (times, batch) = if side_by_side { (outer, inner) } else { (inner, outer) };
-        let steps = lens.map(|len| if side_by_side { len * stride } else { 1 });
-        Self { fft: Fft { n: [pass.n], batch, input, output }, times, steps }
+        let lens = [pass.len_before(), pass.len_after()];
+        let distance = |len: usize| if are_columns { 1 } else { len * stride };
+        let steps = lens.map(|len| if are_columns { len * stride } else { 1 });
+        let spread = |len| Some(Spread { embed: [len], stride, distance: distance(len) });
+        let [input, output] = lens.map(spread);
+        Self { fft: Fft { n: [pass.n], batch: lines, input, output }, times: runs, steps }
     }
 }
 

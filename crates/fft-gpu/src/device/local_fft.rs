@@ -26,20 +26,16 @@ pub(super) struct DeviceFft<T> {
 
 impl<T: GpuReal> DeviceFft<T> {
     /// Plans a group; also returns the bytes of work area that it needs.
-    pub(super) fn new(device: &Cuda<T>, group: &FftGroup) -> Result<(Self, usize), GpuError> {
+    pub(super) fn new(device: &Cuda, group: &FftGroup) -> Result<(Self, usize), GpuError> {
         let [before, reals] = group.reals();
         let (mut parts, mut factor) = (Vec::new(), 1.0);
         if before.min(reals) > 0 {
-            (parts, factor) = match group.is_trig() {
-                true => Part::trig(device, group)?,
-                false => fastest(device, group)?,
-            };
+            (parts, factor) =
+                if group.is_trig() { Part::trig(device, group)? } else { fastest(device, group)? };
         }
         let work = parts.iter().map(Part::work_bytes).max().unwrap_or(0);
-        let scale = match factor != 1.0 {
-            true => Some((Scaling::new(&device.gpu)?, T::of(factor))),
-            false => None,
-        };
+        let scale =
+            if factor != 1.0 { Some((Scaling::new(&device.gpu)?, T::of(factor))) } else { None };
         Ok((Self { parts, reals, scale, run: fft_run(group) }, work))
     }
 

@@ -35,7 +35,7 @@ impl<T: GpuReal> CudaOp<T> {
     }
 }
 
-impl<T: GpuReal> Operation<T, Cuda<T>> for CudaOp<T> {
+impl<T: GpuReal> Operation<T, Cuda> for CudaOp<T> {
     fn loss(&self) -> Option<Loss> {
         self.reshape().and_then(|reshape| reshape.loss)
     }
@@ -58,7 +58,7 @@ impl<T: GpuReal> Operation<T, Cuda<T>> for CudaOp<T> {
         self.reshape().and_then(Reshape::message_plan)
     }
 
-    fn reserve(&mut self, context: &mut RunContext<Cuda<T>>) -> Result<(), Error> {
+    fn reserve(&mut self, context: &mut RunContext<Cuda>) -> Result<(), Error> {
         match &mut self.0 {
             Op::Reshape(reshape) => reshape.reserve(context),
             _ => Ok(()),
@@ -78,7 +78,7 @@ impl<T: GpuReal> Operation<T, Cuda<T>> for CudaOp<T> {
 
     fn run(
         &mut self,
-        context: &mut RunContext<Cuda<T>>,
+        context: &mut RunContext<Cuda>,
         buffers: OpBuffers<'_, DeviceMemory<T>>,
     ) -> Result<(), Error> {
         let OpBuffers { src, dst, .. } = buffers;

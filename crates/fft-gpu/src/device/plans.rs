@@ -25,10 +25,10 @@ pub struct CudaWork<T> {
     pub(super) buffers: [Owned<T>; 2],
 }
 
-impl<T: GpuReal> Cuda<T> {
+impl Cuda {
     /// The transport to the ranks that are hardest to reach. `by_host` is whether the host codes
     /// messages.
-    fn transport_to(
+    fn transport_to<T: GpuReal>(
         &self,
         comm: &dyn Comm,
         recipe: &Recipe,
@@ -48,10 +48,7 @@ impl<T: GpuReal> Cuda<T> {
         }
         let like = Block::new(self.gpu.context(), 1).map_err(|why| why.on(self.rank));
         let like = device_buffer(&Arc::new(agree(comm, like)?), self.rank);
-        Ok(match device.reaches(&like)? {
-            true => GpuTransport::GpuDirect,
-            false => GpuTransport::HostStaged,
-        })
+        Ok(if device.reaches(&like)? { GpuTransport::GpuDirect } else { GpuTransport::HostStaged })
     }
 }
 
@@ -65,7 +62,7 @@ fn goes_by_alltoallv<T: GpuReal>(step: &Step) -> bool {
     }
 }
 
-impl<T: GpuReal> Cuda<T> {
+impl Cuda {
     /// Determines which ranks reach each other's memory. Collective.
     pub(super) fn connect_ranks(
         &mut self,
@@ -94,7 +91,7 @@ impl<T: GpuReal> Cuda<T> {
     }
 }
 
-impl<T: GpuReal> Device<T> for Cuda<T> {
+impl<T: GpuReal> Device<T> for Cuda {
     type Memory = DeviceMemory<T>;
     type Work = CudaWork<T>;
     type Op = CudaOp<T>;
@@ -108,7 +105,7 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
         check_kinds(recipe.problem())?;
         let lossy = |step: &Step| matches!(step, Step::Reshape { wire, .. } if wire.is_lossy());
         if recipe.steps().iter().any(lossy) {
-            let squares = Squares::new(&self.gpu).map_err(|why| why.on(self.rank));
+            let squares = Squares::new::<T>(&self.gpu).map_err(|why| why.on(self.rank));
             self.squares = Some(agree(comm, squares)?);
         }
         let by_host =
@@ -123,7 +120,7 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
         };
         let node_memory = self.connect_ranks(comm, wanted)?;
         let peers = &self.connections().peers;
-        self.taken = self.transport_to(comm, recipe, wanted, peers, by_host)?;
+        self.taken = self.transport_to::<T>(comm, recipe, wanted, peers, by_host)?;
         Ok(node_memory)
     }
 
@@ -227,8 +224,7 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
     }
 
     fn finish(&mut self) -> Result<(), Error> {
-        self.synchronize();
-        std::mem::replace(&mut self.failed, Ok(()))
+        self.take_failure()
     }
 
     fn mark(&mut self) {

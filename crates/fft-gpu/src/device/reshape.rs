@@ -46,7 +46,7 @@ impl LocalReads {
 
     fn run<'v, T: GpuReal>(
         &mut self,
-        device: &mut Cuda<T>,
+        device: &mut Cuda,
         source: &dyn Fn(usize) -> RankMemory<'v>,
         dst: &mut DeviceMemory<T>,
         chunks: Option<&ChunkEvents<'_>>,
@@ -63,7 +63,7 @@ impl LocalReads {
 
 /// Copies of local reads: each whole, or in parts of several arrays, which are numbered as chunks.
 fn peer_gets<T: GpuReal>(
-    device: &Cuda<T>,
+    device: &Cuda,
     redistribution: &Redistribution,
     ranks: usize,
     parts: impl Fn(&LocalRead) -> Vec<(LocalRead, Range<usize>)>,
@@ -72,10 +72,7 @@ fn peer_gets<T: GpuReal>(
     let far = |peer: usize| !device.connections().peers.same_device(peer);
     let mut boxes = Vec::new();
     for read in &redistribution.local_reads {
-        let parts = match far(read.owner) {
-            true => parts(read),
-            false => vec![(*read, all.batches.clone())],
-        };
+        let parts = if far(read.owner) { parts(read) } else { vec![(*read, all.batches.clone())] };
         let taken = parts.into_iter().enumerate().filter_map(|(number, (part, batches))| {
             let wanted = Chunk { batches, ..all.clone() };
             Some((read.owner, number, redistribution.take(&part, &wanted)?))
@@ -103,9 +100,9 @@ pub(super) struct Reshape<T> {
     staged: Option<HostStaged<T>>,
 }
 
-impl<T: GpuReal> Cuda<T> {
+impl Cuda {
     /// The boxes of a reshape, and which messages their readers transpose.
-    pub(super) fn redistribution(
+    pub(super) fn redistribution<T: GpuReal>(
         &self,
         problem: &Problem,
         pass: &ExchangePass<'_>,
@@ -124,7 +121,7 @@ impl<T: GpuReal> Cuda<T> {
 impl<T: GpuReal> Reshape<T> {
     /// Prepares a reshape, or the transforms after it, if they load its data.
     pub(super) fn new(
-        device: &mut Cuda<T>,
+        device: &mut Cuda,
         program: &Program<'_>,
         pass: &ExchangePass<'_>,
         loads: Option<Gathering>,
@@ -133,7 +130,7 @@ impl<T: GpuReal> Reshape<T> {
         let ExchangePass { wire, exchange, .. } = *pass;
         let (peers, ranks) = (&device.connections().peers, pass.from.layout.ranks());
         let raw = |peer: usize| wire == Wire::Raw || problem.is_raw_link(rank, peer);
-        let all = device.redistribution(problem, pass);
+        let all = device.redistribution::<T>(problem, pass);
         let failed = |why: GpuError| why.on(rank);
         let local_reads = match loads {
             Some(loads) => LocalReads::Fused(Box::new(loads)),
@@ -143,7 +140,7 @@ impl<T: GpuReal> Reshape<T> {
                     Some(chunks) => chunks.of_read(read, &layout.brick(read.owner), problem.batch),
                     None => vec![(*read, all.all().batches)],
                 };
-                let gets = peer_gets(device, &all, ranks, parts).map_err(failed)?;
+                let gets = peer_gets::<T>(device, &all, ranks, parts).map_err(failed)?;
                 LocalReads::Copied(Box::new(gets))
             }
         };
@@ -191,7 +188,7 @@ impl<T: GpuReal> Reshape<T> {
 
     /// Exchanges the places of messages with the other ranks, and prepares the launches.
     /// Collective.
-    pub(super) fn reserve(&mut self, context: &mut RunContext<Cuda<T>>) -> Result<(), Error> {
+    pub(super) fn reserve(&mut self, context: &mut RunContext<Cuda>) -> Result<(), Error> {
         let RunParts { device, exchange, .. } = context.split(self.exchange);
         let places = self.direct.gather_places(device.connections().comm.as_ref())?;
         let direct = self.direct.reserve(device, &places).map_err(|why| why.on(self.rank));
@@ -205,7 +202,7 @@ impl<T: GpuReal> Reshape<T> {
     /// Moves the data. Collective.
     pub(super) fn run(
         &mut self,
-        context: &mut RunContext<Cuda<T>>,
+        context: &mut RunContext<Cuda>,
         src: &DeviceMemory<T>,
         dst: &mut DeviceMemory<T>,
     ) -> Result<(), Error> {
@@ -227,7 +224,7 @@ impl<T: GpuReal> Reshape<T> {
                 let (mut lengths, incoming) = direct.sides();
                 let memory = (src, &mut *dst);
                 let begun = device.begun.clone();
-                let work = |device: &mut Cuda<T>, peers: EpochPeers<'_>, dst: &mut _| {
+                let work = |device: &mut Cuda, peers: EpochPeers<'_>, dst: &mut _| {
                     let ready = |peer, number| peers.chunk(peer, number);
                     let chunks = ChunkEvents { begun: &begun, ready: &ready };
                     let chunks = has_chunks.then_some(&chunks);
@@ -254,7 +251,7 @@ impl<T: GpuReal> Reshape<T> {
 
 /// Records when copies of chunks may begin: with the transforms before, unless these read the
 /// destination. Without transforms in chunks also records the events of all chunks.
-fn begin_chunks<T: GpuReal>(device: &mut Cuda<T>, dst: &DeviceMemory<T>) -> Result<(), GpuError> {
+fn begin_chunks<T: GpuReal>(device: &mut Cuda, dst: &DeviceMemory<T>) -> Result<(), GpuError> {
     let read = device.chunks_of.take();
     if read.is_none() {
         let own = device.connections().own.as_ref().expect("made with the plan's memory");

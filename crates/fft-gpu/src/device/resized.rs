@@ -60,7 +60,7 @@ fn kept(side: &LineSide, outer: usize, inner: usize, into_whole: bool) -> Vec<Tr
 impl ResizedCopy {
     /// The copy before or after a group; `None` if there is nothing to leave out.
     fn new<T: GpuReal>(
-        device: &Cuda<T>,
+        device: &Cuda,
         group: &FftGroup,
         after: bool,
     ) -> Result<Option<Self>, GpuError> {
@@ -98,11 +98,11 @@ impl ResizedCopy {
 
 impl<T: GpuReal> Resized<T> {
     /// Plans the one pass of a group; also returns the bytes of work area that it needs.
-    pub(super) fn new(device: &Cuda<T>, group: &FftGroup) -> Result<(Self, usize), GpuError> {
+    pub(super) fn new(device: &Cuda, group: &FftGroup) -> Result<(Self, usize), GpuError> {
         let whole = group.whole();
         let (fft, work) = DeviceFft::new(device, &whole)?;
-        let load = ResizedCopy::new(device, group, false)?;
-        let store = ResizedCopy::new(device, group, true)?;
+        let load = ResizedCopy::new::<T>(device, group, false)?;
+        let store = ResizedCopy::new::<T>(device, group, true)?;
         let sizes = whole.reals().map(|reals| (reals * size_of::<T>()).next_multiple_of(ALIGN));
         // cuFFT refuses an array in place that begins where its work area does, even if unused.
         let work = work.max(1).next_multiple_of(ALIGN);
@@ -167,10 +167,10 @@ mod tests {
     fn copied(parts: &[Transfer], src: &[f64], len: usize, is_complex: bool) -> Vec<f64> {
         let mut dst = vec![0.0; len];
         for part in parts {
-            match is_complex {
-                true => part
-                    .run::<[f64; 2]>(bytemuck::cast_slice(src), bytemuck::cast_slice_mut(&mut dst)),
-                false => part.run(src, &mut dst),
+            if is_complex {
+                part.run::<[f64; 2]>(bytemuck::cast_slice(src), bytemuck::cast_slice_mut(&mut dst))
+            } else {
+                part.run(src, &mut dst)
             }
         }
         dst

@@ -161,9 +161,10 @@ impl<T: GpuReal> Trig<T> {
         let pitch = group.pitch.map_or(inner, |pitch| pitch * width);
         let (sides, complex) = (inside.sides(), inside.run == FftRun::Forward);
         let rows = inside.are_rows(outer, inner, size_of::<T>());
-        let lines = LineLayout::new(&match rows {
-            true => inside.group(pass, outer * inner, 1),
-            false => inside.group(pass, outer, inner),
+        let lines = LineLayout::new(&if rows {
+            inside.group(pass, outer * inner, 1)
+        } else {
+            inside.group(pass, outer, inner)
         });
         let plan = FftPlan::new(gpu, inside.run, &lines.fft)?;
         // cuFFT requires that each real array begins where a complex number may.
@@ -172,10 +173,8 @@ impl<T: GpuReal> Trig<T> {
             let reals = length * inner * width;
             if apart { reals.next_multiple_of(2) } else { reals }
         });
-        let steps = match apart {
-            true => arrays,
-            false => [lines.steps[0] * sides[0].1, lines.steps[1] * sides[1].1],
-        };
+        let steps =
+            if apart { arrays } else { [lines.steps[0] * sides[0].1, lines.steps[1] * sides[1].1] };
         let size = |reals: usize| (outer * reals * size_of::<T>()).next_multiple_of(ALIGN);
         let after = if complex { 0 } else { size(arrays[1]) };
         // cuFFT refuses an array in place that begins where its work area does, even if unused.

@@ -100,15 +100,16 @@ impl PeerGets {
         let batch = Batch::new(stream, &all, (reads, writes))?;
         let kernel = gpu.kernel(Source::Transfer, &format!("transfer_{unit}"))?;
         let (unit, sources, items) = (unit as u64, RankAddresses::new(reaches), all.items);
-        let engines = match copies.is_empty() {
-            true => None,
-            false => Some(Engines {
+        let engines = if copies.is_empty() {
+            None
+        } else {
+            Some(Engines {
                 copies,
                 writes: engine_writes,
                 stream: gpu.new_stream()?,
                 begun: CudaEvent::new(gpu.context())?,
                 done: CudaEvent::new(gpu.context())?,
-            }),
+            })
         };
         Ok(Self { kernel, batch, items, offsets, unit, sources, engines })
     }

@@ -206,9 +206,8 @@ pub(crate) fn connect(gpu: &Gpu, comm: &dyn Comm) -> Result<Peers, Error> {
     let mut all = vec![Hello::zeroed(); size];
     comm.allgather(bytemuck::bytes_of(&hello), bytemuck::cast_slice_mut(&mut all))?;
     let on_host = |peer: &usize| comm.host(*peer) == comm.host(rank);
-    let link = |(peer, other): (usize, &Hello)| match on_host(&peer) {
-        true => link(gpu, &hello, other) as u8,
-        false => DeviceLink::Apart as u8,
+    let link = |(peer, other): (usize, &Hello)| {
+        if on_host(&peer) { link(gpu, &hello, other) as u8 } else { DeviceLink::Apart as u8 }
     };
     let row: Vec<u8> = all.iter().enumerate().map(link).collect();
     let mut rows = vec![0; size * size];
@@ -231,9 +230,10 @@ pub(crate) fn connect(gpu: &Gpu, comm: &dyn Comm) -> Result<Peers, Error> {
 /// The link to another rank of this host.
 fn link(gpu: &Gpu, mine: &Hello, other: &Hello) -> DeviceLink {
     let (context, same_device) = (gpu.context(), other.device == mine.device);
-    let reached = match other.process == mine.process {
-        true => same_device || enable(gpu, other),
-        false => mine.exports == 1 && other.exports == 1 && maps(context, other),
+    let reached = if other.process == mine.process {
+        same_device || enable(gpu, other)
+    } else {
+        mine.exports == 1 && other.exports == 1 && maps(context, other)
     };
     match reached {
         true if same_device => DeviceLink::SameDevice,

@@ -43,9 +43,12 @@ impl RankExports {
         let block = |bytes| Ok::<_, GpuError>(Arc::new(Block::new(gpu.context(), bytes)?));
         let [a, b, window] = bytes;
         let blocks = [block(a)?, block(b)?, block(window)?];
-        let event = || match foreign {
-            true => CudaEvent::interprocess(gpu.context()),
-            false => CudaEvent::new(gpu.context()),
+        let event = || {
+            if foreign {
+                CudaEvent::interprocess(gpu.context())
+            } else {
+                CudaEvent::new(gpu.context())
+            }
         };
         let [ready, accessed] = [event()?, event()?];
         let chunks = (0..chunks.min(MOST_CHUNKS)).map(|_| event()).collect::<Result<_, _>>()?;

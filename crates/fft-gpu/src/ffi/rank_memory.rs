@@ -59,10 +59,8 @@ impl RankAddresses {
         memory: &dyn Fn(usize) -> RankMemory<'v>,
         update: impl FnOnce(&[u64]) -> Result<(), GpuError>,
     ) -> Result<(), GpuError> {
-        let updated = self.locate(memory).and_then(|moved| match moved {
-            true => update(&self.bases),
-            false => Ok(()),
-        });
+        let updated =
+            self.locate(memory).and_then(|moved| if moved { update(&self.bases) } else { Ok(()) });
         if updated.is_err() {
             // The descriptors no longer have these addresses.
             self.bases.fill(0);

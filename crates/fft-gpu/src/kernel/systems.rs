@@ -1,9 +1,9 @@
 //! Tridiagonal systems of the modes of a spectrum.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use cudarc::driver::CudaStream;
-use fft_core::{Precision, SystemTask, Systems};
+use fft_core::{Precision, SystemTask, Systems, locked};
 
 use crate::abi::systems::{SystemTables, SystemsRecord, room_of_thread};
 use crate::base::{Gpu, GpuError, Source, tried};
@@ -59,7 +59,7 @@ impl DeviceSystems {
             SystemTask::Laplacian => (&self.differences, 0.0),
             SystemTask::Solve(shift) => (&self.solve, shift),
         };
-        let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut memory = locked(&self.memory);
         let how = (more, self.width as u32);
         ffi::run_systems((stream, kernel), &self.record, &mut memory, how, arrays)
     }

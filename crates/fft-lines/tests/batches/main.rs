@@ -109,9 +109,10 @@ fn complex_lines<T: Convert>(
 ) {
     let layout = if contiguous { Layout::Rows } else { Layout::Columns };
     let Some(fft) = T::planner().complex_batch(n, forward, layout) else { return };
-    let at = match contiguous {
-        true => Strides { stride: 1, dist: n + slack },
-        false => Strides { stride: count + slack, dist: 1 },
+    let at = if contiguous {
+        Strides { stride: 1, dist: n + slack }
+    } else {
+        Strides { stride: count + slack, dist: 1 }
     };
     let len = 2 * ((n - 1) * at.stride + (count - 1) * at.dist + 1);
     let src: Vec<T> = numbers(len, n + count).into_iter().map(T::of).collect();
@@ -132,10 +133,8 @@ fn real_lines<T: Convert>([n, count]: [usize; 2], forward: bool, bound: f64) {
     let contiguous = |dist| Strides { stride: 1, dist };
     let (real, spectrum) = (contiguous(half), contiguous(half + 1));
     let (from, to) = if forward { (real, spectrum) } else { (spectrum, real) };
-    let fft = match forward {
-        true => planner.real_to_complex_batch(n),
-        false => planner.complex_to_real_batch(n),
-    };
+    let fft =
+        if forward { planner.real_to_complex_batch(n) } else { planner.complex_to_real_batch(n) };
     let Some(fft) = fft else { return };
     let src: Vec<T> = numbers(2 * from.dist * count, n).into_iter().map(T::of).collect();
     let found = run(&*fft, &src, [from, to], [0, to.dist, count], false);
@@ -146,9 +145,10 @@ fn real_lines<T: Convert>([n, count]: [usize; 2], forward: bool, bound: f64) {
         let mut expected: Vec<_> =
             input.chunks(2).map(|x| Complex { re: x[0], im: x[1] }).collect();
         expected.resize(half + 1, Complex::default());
-        match forward {
-            true => one.forward(&mut expected, &mut scratch, 0.5),
-            false => one.inverse(&mut expected, &mut scratch, 0.5),
+        if forward {
+            one.forward(&mut expected, &mut scratch, 0.5)
+        } else {
+            one.inverse(&mut expected, &mut scratch, 0.5)
         }
         let expected = expected.into_iter().take(to.dist).flat_map(|x| [x.re, x.im]);
         let expected: Vec<f64> = expected.collect();

@@ -42,9 +42,10 @@ impl Batch {
     }
 
     fn strides(&self) -> Strides {
-        match self.contiguous {
-            true => Strides { stride: 1, dist: self.n + self.slack },
-            false => Strides { stride: self.count + self.slack, dist: 1 },
+        if self.contiguous {
+            Strides { stride: 1, dist: self.n + self.slack }
+        } else {
+            Strides { stride: self.count + self.slack, dist: 1 }
         }
     }
 

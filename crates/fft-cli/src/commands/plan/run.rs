@@ -15,8 +15,9 @@ pub(crate) fn run(options: &Options, ranks: Option<NonZeroUsize>) -> Result<(), 
     };
     let ask = Ask { grids: options.grids.clone(), ..Ask::new(&options.place, ranks.get())? };
     let forecast = forecast::whole(&ask)?;
-    match options.json {
-        true => say(&format!("{}\n", show::json(&ask, &forecast))),
-        false => say(&show::text(&ask, &forecast)),
+    if options.json {
+        say(&format!("{}\n", show::json(&ask, &forecast)))
+    } else {
+        say(&show::text(&ask, &forecast))
     }
 }

@@ -119,9 +119,12 @@ impl Source {
                 gaussian(key) * 10f64.powf(-12.0 * depth)
             }
             Field::Smooth => {
-                let [x, y, z] = [0, 1, 2].map(|axis| match axis < shape.len() {
-                    true => TAU * index[axis] as f64 / shape[axis] as f64,
-                    false => 0.0,
+                let [x, y, z] = [0, 1, 2].map(|axis| {
+                    if axis < shape.len() {
+                        TAU * index[axis] as f64 / shape[axis] as f64
+                    } else {
+                        0.0
+                    }
                 });
                 x.sin() * (2.0 * y).cos()
                     + 0.5 * (3.0 * z + x).cos()
@@ -129,18 +132,22 @@ impl Source {
                     + 0.1 * (7.0 * y + 4.0 * z).cos()
                     + 1e-6 * gaussian(key)
             }
-            Field::Spike => match (0..shape.len()).all(|axis| index[axis] == shape[axis] / 3) {
-                true => 1e12,
-                false => 0.0,
-            },
+            Field::Spike => {
+                if (0..shape.len()).all(|axis| index[axis] == shape[axis] / 3) {
+                    1e12
+                } else {
+                    0.0
+                }
+            }
             Field::Constant => 3.25,
             Field::Checkerboard => [-1.0, 1.0][usize::from(even)],
             Field::Extremes => 2.0 * value(key) * self.extremes()[usize::from(!even)],
             Field::Subnormal => 2.0 * value(key) * self.subnormal(),
             Field::Delta => {
-                match (0..shape.len()).all(|axis| index[axis] < shape[axis].div_ceil(8)) {
-                    true => 2.0 * value(key),
-                    false => 0.0,
+                if (0..shape.len()).all(|axis| index[axis] < shape[axis].div_ceil(8)) {
+                    2.0 * value(key)
+                } else {
+                    0.0
                 }
             }
         }

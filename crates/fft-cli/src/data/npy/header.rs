@@ -112,9 +112,10 @@ impl Header {
             return Err(format!("found an array of {axes} axes, expected 1 to {MAX_AXES}"));
         }
         let times = |product: u64, &n: &usize| product.checked_mul(n as u64);
-        let bytes = match shape.contains(&0) {
-            true => Some(0),
-            false => shape.iter().try_fold(item.bytes() as u64, times),
+        let bytes = if shape.contains(&0) {
+            Some(0)
+        } else {
+            shape.iter().try_fold(item.bytes() as u64, times)
         };
         let length = bytes.and_then(|bytes| bytes.checked_add(self.data_offset));
         length.filter(|&length| length <= MAX_FILE).ok_or_else(|| {

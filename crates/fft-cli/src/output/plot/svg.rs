@@ -147,15 +147,14 @@ impl Drawing {
         let vertical = x_ticks.iter().map(|tick| (true, tick));
         for (vertical, tick) in vertical.chain(y_ticks.iter().map(|tick| (false, tick))) {
             let (x, y) = (self.x(tick.at), self.y(tick.at));
-            let line = match vertical {
-                true => format!("M{x:.1} {top:.1}V{bottom:.1}"),
-                false => format!("M{left:.1} {y:.1}H{right:.1}"),
+            let line = if vertical {
+                format!("M{x:.1} {top:.1}V{bottom:.1}")
+            } else {
+                format!("M{left:.1} {y:.1}H{right:.1}")
             };
             grid[usize::from(tick.label.is_some())] += &line;
-            let (x, y, anchor) = match vertical {
-                true => (x, bottom + 20.0, "middle"),
-                false => (left - 9.0, y + 4.5, "end"),
-            };
+            let (x, y, anchor) =
+                if vertical { (x, bottom + 20.0, "middle") } else { (left - 9.0, y + 4.5, "end") };
             if let Some(label) = &tick.label {
                 writeln!(
                     labels,

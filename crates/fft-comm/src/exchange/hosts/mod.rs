@@ -195,12 +195,11 @@ impl Run<'_> {
             if is_done && !came.contains(&false) && !unpacked.contains(&false) {
                 break;
             }
-            match moved {
-                true => idle = Idle::default(),
-                false => {
-                    self.slots.progress();
-                    idle.wait();
-                }
+            if moved {
+                idle = Idle::default();
+            } else {
+                self.slots.progress();
+                idle.wait();
             }
         }
         let Self { bundles, slots, handler, .. } = self;
@@ -216,9 +215,10 @@ impl Run<'_> {
     fn post_recvs(&mut self) -> Result<(), Error> {
         for led in &self.bundles.received {
             let (bytes, peer) = (self.bundles.slots[led.slot].bytes, led.peer.expect("a host"));
-            match self.flight.receives_into_slots() {
-                true => self.flight.post_recv_into(peer, self.slots.lend(led.slot, bytes))?,
-                false => self.flight.post_recv(peer, bytes)?,
+            if self.flight.receives_into_slots() {
+                self.flight.post_recv_into(peer, self.slots.lend(led.slot, bytes))?
+            } else {
+                self.flight.post_recv(peer, bytes)?
             }
         }
         Ok(())
@@ -275,9 +275,10 @@ impl Run<'_> {
         while let Some(arrival) = self.flight.test_any()? {
             let (number, bytes) = (arrival.number, arrival.message.len());
             let slot = self.bundles.received[number].slot;
-            let copied = match self.flight.receives_into_slots() {
-                true => Ok(()),
-                false => self.slots.copy(slot, &arrival.message),
+            let copied = if self.flight.receives_into_slots() {
+                Ok(())
+            } else {
+                self.slots.copy(slot, &arrival.message)
             };
             self.flight.recycle(arrival);
             self.slots.publish(slot, if copied.is_ok() { bytes } else { 0 });

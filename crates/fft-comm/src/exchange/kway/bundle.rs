@@ -77,9 +77,10 @@ pub(super) fn open(
         *span = len.map(|len| (at + HEADER, len));
         at += room(len.unwrap_or(0));
     }
-    match bytes.len() == at {
-        true => Ok(()),
-        false => Err(Wrong { found: format!("{} bytes", bytes.len()), expected: at.to_string() }),
+    if bytes.len() == at {
+        Ok(())
+    } else {
+        Err(Wrong { found: format!("{} bytes", bytes.len()), expected: at.to_string() })
     }
 }
 
@@ -104,9 +105,10 @@ fn header(bytes: &[u8], at: usize, label: &Label) -> Result<Option<usize>, Wrong
     }
     // At most the bound, so that it fits.
     let len = if lost { None } else { Some(announced as usize) };
-    match rest.len() >= len.unwrap_or(0).next_multiple_of(HEADER) {
-        true => Ok(len),
-        false => Err(ends(at + room(len.unwrap_or(0)))),
+    if rest.len() >= len.unwrap_or(0).next_multiple_of(HEADER) {
+        Ok(len)
+    } else {
+        Err(ends(at + room(len.unwrap_or(0))))
     }
 }
 

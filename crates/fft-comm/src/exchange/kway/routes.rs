@@ -151,9 +151,12 @@ impl Routes {
         let held: HashMap<(usize, usize), usize> = (incoming.iter().enumerate())
             .map(|(at, item)| ((item.label.origin, item.label.destination), at))
             .collect();
-        let source = |label: &Label| match label.origin == rank {
-            true => Source::Own(own[&label.destination]),
-            false => Source::Held(held[&(label.origin, label.destination)]),
+        let source = |label: &Label| {
+            if label.origin == rank {
+                Source::Own(own[&label.destination])
+            } else {
+                Source::Held(held[&(label.origin, label.destination)])
+            }
         };
         let outgoing =
             outgoing.into_iter().map(|label| Outgoing { source: source(&label), label }).collect();

@@ -23,9 +23,10 @@ fn describe(code: c_int) -> String {
 }
 
 pub(super) fn checked(rank: usize, call: &'static str, code: c_int) -> Result<(), Error> {
-    match code == ffi::MPI_SUCCESS as c_int {
-        true => Ok(()),
-        false => Err(Error::Transport { rank, call, text: describe(code) }),
+    if code == ffi::MPI_SUCCESS as c_int {
+        Ok(())
+    } else {
+        Err(Error::Transport { rank, call, text: describe(code) })
     }
 }
 

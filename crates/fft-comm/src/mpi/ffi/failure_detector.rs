@@ -10,11 +10,11 @@
 //! wait for other ranks, as in Open MPI and MPICH.
 
 use std::ptr::NonNull;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError};
 
 use std::ffi::{c_int, c_void};
 
-use fft_core::Error;
+use fft_core::{Error, locked};
 use mpi::ffi;
 
 use super::calls::{checked, vital, world_rank};
@@ -67,12 +67,7 @@ unsafe impl Send for State {}
 /// All detectors of this process that have, or may yet start, an active call.
 static DETECTORS: Mutex<Vec<Arc<Mutex<State>>>> = Mutex::new(Vec::new());
 
-/// Poisoning is ignored: no state is changed in several steps.
-fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The same, or `None` while it is locked.
+/// As [`locked`], or `None` while it is locked.
 fn try_lock<T: ?Sized>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     match mutex.try_lock() {
         Ok(guard) => Some(guard),
@@ -153,20 +148,20 @@ impl FailureDetector {
         let rank = comm.rank;
         let state = State { comm, numbers: Numbers::new(), request, has_ended: false, rank };
         let state = Arc::new(Mutex::new(state));
-        lock(&DETECTORS).push(state.clone());
+        locked(&DETECTORS).push(state.clone());
         Ok(Self(state))
     }
 
     /// Sets the rank that this process reports when it exits, if ranks have other numbers than
     /// processes.
     pub(in crate::mpi) fn set_rank(&self, rank: usize) {
-        lock(&self.0).rank = rank;
+        locked(&self.0).rank = rank;
     }
 }
 
 impl fft_core::FailureDetector for FailureDetector {
     fn sync(&self, succeeded: bool) -> Result<bool, Error> {
-        let state = &mut *lock(&self.0);
+        let state = &mut *locked(&self.0);
         state.comm.ready("MPI_Iallreduce")?;
         if !state.has_ended {
             state.start(if succeeded { SUCCESS } else { FAILURE })?;
@@ -185,7 +180,7 @@ impl fft_core::FailureDetector for FailureDetector {
 
 impl Drop for FailureDetector {
     fn drop(&mut self) {
-        lock(&self.0).announce_exit();
+        locked(&self.0).announce_exit();
         forget_done();
     }
 }
@@ -194,7 +189,7 @@ impl Drop for FailureDetector {
 fn forget_done() {
     // Collected first, so that communicators are freed without the lock.
     let done: Vec<_> = {
-        let detectors = &mut *lock(&DETECTORS);
+        let detectors = &mut *locked(&DETECTORS);
         // A locked one is in use, so it has not ended.
         let is_done = |state: &mut Arc<Mutex<State>>| {
             try_lock(state).is_some_and(|mut state| state.is_done())
@@ -211,7 +206,7 @@ pub(in crate::mpi) fn complete_calls() {
         forget_done();
         let waits =
             |state: &Arc<Mutex<State>>| try_lock(state).is_some_and(|state| state.has_ended);
-        if !lock(&DETECTORS).iter().any(waits) {
+        if !locked(&DETECTORS).iter().any(waits) {
             return;
         }
         idle.wait();
@@ -274,7 +269,7 @@ unsafe extern "C" fn finalised(
     if let Some(leave) = BEFORE_FINALIZE.get() {
         leave();
     }
-    lock(&DETECTORS).iter().for_each(|state| lock(state).announce_exit());
+    locked(&DETECTORS).iter().for_each(|state| locked(state).announce_exit());
     complete_calls();
     ffi::MPI_SUCCESS as c_int
 }

@@ -195,12 +195,11 @@ impl Requests {
         }
         let mut slot = entry.slot.take().expect("an open entry has its slot");
         let name = entry.name;
-        Ok(Some(match entry.is_received {
-            false => Done::Sent { name, slot },
-            true => {
-                slot.set_len(entry.bytes);
-                Done::Received { name, slot }
-            }
+        Ok(Some(if entry.is_received {
+            slot.set_len(entry.bytes);
+            Done::Received { name, slot }
+        } else {
+            Done::Sent { name, slot }
         }))
     }
 }

@@ -237,9 +237,10 @@ impl RawWindow {
         }
         // SAFETY: the window is live and no epoch is open; locks and unlocks alternate.
         let (call, code) = unsafe {
-            match wanted {
-                true => ("MPI_Win_lock_all", ffi::MPI_Win_lock_all(0, self.handle)),
-                false => ("MPI_Win_unlock_all", ffi::MPI_Win_unlock_all(self.handle)),
+            if wanted {
+                ("MPI_Win_lock_all", ffi::MPI_Win_lock_all(0, self.handle))
+            } else {
+                ("MPI_Win_unlock_all", ffi::MPI_Win_unlock_all(self.handle))
             }
         };
         checked(rank, call, code).map(|()| self.locked = wanted)

@@ -1,8 +1,8 @@
 //! Operations of all threads of a process, which MPI does once for all of them.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
-use fft_core::{Comm, Error, Reduce};
+use fft_core::{Comm, Error, Reduce, locked};
 
 use crate::mpi::mpi_comm::MpiComm;
 use crate::node_memory::on_rank_of;
@@ -89,7 +89,7 @@ impl ProcessComm {
 
     /// Poisoning is ignored: threads that panic do not hold the lock.
     pub(super) fn operation(&self) -> MutexGuard<'_, Operation> {
-        self.operation.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.operation)
     }
 
     /// Waits until the operation is done, whose result was emptied before.

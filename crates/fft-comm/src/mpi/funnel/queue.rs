@@ -1,10 +1,10 @@
 //! The requests of threads to the thread that calls MPI.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
-use fft_core::{Error, Slot};
+use fft_core::{Error, Slot, locked};
 
 use super::operation::ProcessComm;
 
@@ -54,7 +54,7 @@ impl Drop for Working {
 
 impl Queue {
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.state)
     }
 
     pub(super) fn push(&self, request: Request) {

@@ -229,16 +229,18 @@ impl<T: Real> LinePass<T> {
                 let start = array * n_before * inner + first;
                 let at = Columns { start, inner, columns, far: self.far };
                 let from = src.unwrap_or(&*dst);
-                match wide_before {
-                    true => at.gather(n_before, complex(from), complex_mut(tile), pitch / 2),
-                    false => at.gather(n_before, from, tile, pitch),
+                if wide_before {
+                    at.gather(n_before, complex(from), complex_mut(tile), pitch / 2)
+                } else {
+                    at.gather(n_before, from, tile, pitch)
                 }
                 let number = (first_array + array) * inner + first;
                 self.transform(line, number, tile, scratch, queue);
                 let at = Columns { start: array * n_after * inner + first, ..at };
-                match wide_after {
-                    true => at.scatter(n_after, complex_mut(tile), pitch / 2, complex_mut(dst)),
-                    false => at.scatter(n_after, tile, pitch, dst),
+                if wide_after {
+                    at.scatter(n_after, complex_mut(tile), pitch / 2, complex_mut(dst))
+                } else {
+                    at.scatter(n_after, tile, pitch, dst)
                 }
             }
         }

@@ -21,6 +21,7 @@ use crate::recipe::{LineSide, Pass};
 pub(crate) struct ResizedBatch<T> {
     fft: Arc<dyn BatchFft<T>>,
     shape: Pass,
+    /// Before and after the transform.
     sides: [Side; 2],
     at_once: usize,
     scratch_len: usize,
@@ -28,41 +29,58 @@ pub(crate) struct ResizedBatch<T> {
 
 /// Lines before or after the transform.
 struct Side {
-    /// Numbers of the data and of the transform.
-    len: usize,
-    whole: usize,
-    /// Real numbers of each.
+    line: LineSide,
+    /// Real numbers of an element.
     width: usize,
-    /// Ranges of the data, and their places in the transform. The rest of both is 0.
-    kept: Vec<(Range<usize>, usize)>,
-    /// Whether lines go through a tile.
-    is_tiled: bool,
+    /// Where lines are in the data, and where whole lines are in the tile, in elements.
+    data: Strides,
+    tile: Strides,
+    /// Real numbers of the tile; `None` if lines do not go through it.
+    tile_len: Option<usize>,
 }
 
 impl Side {
-    /// `copied`: whether whole lines go through a tile, too.
-    fn new(line: LineSide, is_complex: bool, copied: bool) -> Self {
-        let is_tiled = copied || !line.is_whole();
-        let LineSide { len, whole, kept } = line;
-        Self { len, whole, width: if is_complex { 2 } else { 1 }, kept, is_tiled }
+    /// Where lines are for the transform, whose elements are complex.
+    fn complex(&self, at: Strides) -> Strides {
+        Strides { dist: at.dist * self.width / 2, ..at }
     }
 
-    /// Calls `copy(from, to, count)` for each kept range, from the data into whole lines or back,
-    /// and `clear` with the other ranges of the destination.
-    fn visit(
-        &self,
-        into_whole: bool,
-        mut copy: impl FnMut(usize, usize, usize),
-        mut clear: impl FnMut(Range<usize>),
-    ) {
-        let mut end = 0;
-        for (part, place) in &self.kept {
-            let (from, to) = if into_whole { (part.start, *place) } else { (*place, part.start) };
-            clear(end..to);
-            copy(from, to, part.len());
-            end = to + part.len();
+    /// Copies lines from the data into whole ones, or back, with zeros for the missing elements.
+    fn copy<T: Real>(&self, into_whole: bool, src: &[T], dst: &mut [T], count: usize) {
+        let LineSide { len, whole, kept } = &self.line;
+        let (from, to, all) =
+            if into_whole { (self.data, self.tile, whole) } else { (self.tile, self.data, len) };
+        let are_rows = self.data.stride == 1;
+        let lines = if are_rows { count } else { 1 };
+        let [from_line, to_line] = [from, to].map(|at| self.width * at.dist);
+        let [from_step, to_step] = [from, to].map(|at| self.width * at.stride);
+        // What is adjacent: some elements of a line, or one element of all lines.
+        let runs = |elements: usize| {
+            let (many, adjacent) = if are_rows { (1, elements) } else { (elements, count) };
+            (many, adjacent * self.width)
+        };
+        let clear = |dst: &mut [T], gap: Range<usize>| {
+            let (many, reals) = runs(gap.len());
+            for run in 0..many {
+                dst[(gap.start + run) * to_step..][..reals].fill(T::default());
+            }
+        };
+        for line in 0..lines {
+            let (src, dst) = (&src[line * from_line..], &mut dst[line * to_line..]);
+            let mut end = 0;
+            for (part, in_whole) in kept {
+                let [first, target] =
+                    if into_whole { [part.start, *in_whole] } else { [*in_whole, part.start] };
+                clear(dst, end..target);
+                let (many, reals) = runs(part.len());
+                for run in 0..many {
+                    let source = &src[(first + run) * from_step..][..reals];
+                    dst[(target + run) * to_step..][..reals].copy_from_slice(source);
+                }
+                end = target + part.len();
+            }
+            clear(dst, end..*all);
         }
-        clear(end..if into_whole { self.whole } else { self.len });
     }
 }
 
@@ -72,139 +90,68 @@ impl<T: Real> ResizedBatch<T> {
 
     pub(crate) fn new(fft: Arc<dyn BatchFft<T>>, pass: &Pass, at_once: usize, far: bool) -> Self {
         let [before, after] = pass.line_sides();
-        let is_tiled = is_tiled::<T>(pass, far);
-        let sides = [
-            Side::new(before, pass.complex_before, is_tiled),
-            Side::new(after, pass.complex_after, is_tiled),
-        ];
+        let (inner, all_tiled) = (pass.inner, is_tiled::<T>(pass, far));
+        let side = |line: LineSide, is_complex: bool| {
+            let width = if is_complex { 2 } else { 1 };
+            let is_tiled = all_tiled || !line.is_whole();
+            let (data, tile, tile_len) = if inner == 1 {
+                let [data, tile] = [line.len, line.whole].map(|dist| Strides { stride: 1, dist });
+                (data, tile, at_once * line.whole * width)
+            } else {
+                let row = 2 * at_once + Self::CACHE_LINE;
+                let [data, tile] = [inner, row / 2].map(|stride| Strides { stride, dist: 1 });
+                (data, tile, line.whole * row)
+            };
+            Side { line, width, data, tile, tile_len: is_tiled.then_some(tile_len) }
+        };
+        let sides = [side(before, pass.complex_before), side(after, pass.complex_after)];
         let scratch_len = fft.scratch_len().next_multiple_of(Self::CACHE_LINE);
         Self { fft, shape: pass.clone(), sides, at_once, scratch_len }
     }
 
-    /// Real numbers between the rows of a tile of columns.
-    fn row(&self) -> usize {
-        2 * self.at_once + Self::CACHE_LINE
-    }
-
-    /// Real numbers of the tiles before and after.
-    fn tiles(&self) -> [usize; 2] {
-        [0, 1].map(|side| match (&self.sides[side], self.shape.inner) {
-            (side, _) if !side.is_tiled => 0,
-            (side, 1) => self.at_once * side.whole * side.width,
-            (side, _) => side.whole * self.row(),
-        })
-    }
-
     /// Bytes of the scratch and of the tiles.
     pub(crate) fn bytes(&self) -> usize {
-        (self.scratch_len + self.tiles().iter().sum::<usize>()) * size_of::<T>()
+        let tiles = self.sides.iter().filter_map(|side| side.tile_len);
+        (self.scratch_len + tiles.sum::<usize>()) * size_of::<T>()
     }
 
     /// Transforms a block: `src` into `dst`.
     pub(crate) fn run(&self, src: &[T], dst: &mut [T], workspace: &mut Workspace<'_, T>) {
         workspace.queue.step(src.len().max(dst.len()));
+        let [source, result] = &self.sides;
         let (scratch, tiles) = workspace.lines.split_at_mut(self.scratch_len);
-        let (before, after) = tiles.split_at_mut(self.tiles()[0]);
-        match self.shape.inner {
-            1 => self.rows(src, dst, scratch, [before, after]),
-            _ => self.columns(src, dst, scratch, [before, after]),
-        }
-    }
-
-    /// Contiguous lines.
-    fn rows(&self, src: &[T], dst: &mut [T], scratch: &mut [T], [before, after]: [&mut [T]; 2]) {
-        let [source, result] = &self.sides;
-        let [from, to] =
-            [source, result].map(|side| Strides { stride: 1, dist: side.whole * side.width / 2 });
-        let lens = [source, result].map(|side| side.len * side.width);
-        let wholes = [source, result].map(|side| side.whole * side.width);
-        let chunks = src.chunks(self.at_once * lens[0]).zip(dst.chunks_mut(self.at_once * lens[1]));
-        for (src, dst) in chunks {
-            let count = src.len() / lens[0];
-            if source.is_tiled {
-                for (line, whole) in src.chunks(lens[0]).zip(before.chunks_mut(wholes[0])) {
-                    spread(source, line, whole, true);
-                }
-            }
-            let src = if source.is_tiled { &before[..count * wholes[0]] } else { src };
-            if !result.is_tiled {
-                self.call(Lines { src: Some(src), from, dst, to, count, uncached: false }, scratch);
-                continue;
-            }
-            let tile = &mut after[..count * wholes[1]];
-            let lines = Lines { src: Some(src), from, dst: tile, to, count, uncached: false };
-            self.call(lines, scratch);
-            for (whole, line) in after.chunks(wholes[1]).zip(dst.chunks_mut(lens[1])) {
-                spread(result, whole, line, false);
-            }
-        }
-    }
-
-    /// Complex lines that lie side by side.
-    fn columns(&self, src: &[T], dst: &mut [T], scratch: &mut [T], [before, after]: [&mut [T]; 2]) {
-        let Pass { outer, inner, .. } = self.shape;
-        let [source, result] = &self.sides;
-        let inside = Strides { stride: self.row() / 2, dist: 1 };
-        let beside = Strides { stride: inner, dist: 1 };
-        for array in 0..outer {
-            for first in (0..inner).step_by(self.at_once) {
-                let count = self.at_once.min(inner - first);
-                let start = |side: &Side| 2 * (array * side.len * inner + first);
+        let (before, after) = tiles.split_at_mut(source.tile_len.unwrap_or(0));
+        let Pass { outer, inner, factor, .. } = self.shape;
+        // Contiguous lines may be those of several blocks.
+        let (arrays, lines) = match inner {
+            1 => (1, src.len() / (source.line.len * source.width)),
+            _ => (outer, inner),
+        };
+        for array in 0..arrays {
+            for first in (0..lines).step_by(self.at_once) {
+                let count = self.at_once.min(lines - first);
+                let start = |side: &Side| {
+                    side.width * (array * side.line.len * inner + first * side.data.dist)
+                };
                 let (src, dst) = (&src[start(source)..], &mut dst[start(result)..]);
-                let row = |stride: usize, i: usize| i * stride..i * stride + 2 * count;
-                let (data, tile) = (2 * inner, self.row());
-                if source.is_tiled {
-                    let copy = |from: usize, to: usize, rows: usize| {
-                        for i in 0..rows {
-                            before[row(tile, to + i)].copy_from_slice(&src[row(data, from + i)]);
-                        }
-                    };
-                    source.visit(true, copy, |_| {});
-                    let clear = |rows: Range<usize>| {
-                        rows.for_each(|i| before[row(tile, i)].fill(T::default()));
-                    };
-                    source.visit(true, |_, _, _| {}, clear);
+                let (src, from) = if source.tile_len.is_some() {
+                    source.copy(true, src, before, count);
+                    (&*before, source.tile)
+                } else {
+                    (src, source.data)
+                };
+                let (whole, to) = if result.tile_len.is_some() {
+                    (&mut *after, result.tile)
+                } else {
+                    (&mut *dst, result.data)
+                };
+                let (from, to) = (source.complex(from), result.complex(to));
+                let lines = Lines { src: Some(src), from, dst: whole, to, count, uncached: false };
+                self.fft.run(lines, T::of(factor), scratch);
+                if result.tile_len.is_some() {
+                    result.copy(false, after, dst, count);
                 }
-                let (src, from) = if source.is_tiled { (&*before, inside) } else { (src, beside) };
-                if !result.is_tiled {
-                    let to = beside;
-                    let lines = Lines { src: Some(src), from, dst, to, count, uncached: false };
-                    self.call(lines, scratch);
-                    continue;
-                }
-                let (to, src) = (inside, Some(src));
-                let lines = Lines { src, from, dst: &mut *after, to, count, uncached: false };
-                self.call(lines, scratch);
-                result.visit(
-                    false,
-                    |from, to, rows| {
-                        for i in 0..rows {
-                            dst[row(data, to + i)].copy_from_slice(&after[row(tile, from + i)]);
-                        }
-                    },
-                    |_| {},
-                );
-                let clear =
-                    |rows: Range<usize>| rows.for_each(|i| dst[row(data, i)].fill(T::default()));
-                result.visit(false, |_, _, _| {}, clear);
             }
         }
     }
-
-    fn call(&self, lines: Lines<'_, T>, scratch: &mut [T]) {
-        self.fft.run(lines, T::of(self.shape.factor), scratch);
-    }
-}
-
-/// Copies a contiguous line to a whole one, or back, with zeros for the missing elements.
-fn spread<T: Real>(side: &Side, from: &[T], to: &mut [T], into_whole: bool) {
-    let reals = |range: Range<usize>| range.start * side.width..range.end * side.width;
-    side.visit(
-        into_whole,
-        |first, place, count| {
-            to[reals(place..place + count)].copy_from_slice(&from[reals(first..first + count)]);
-        },
-        |_| {},
-    );
-    side.visit(into_whole, |_, _, _| {}, |gap| to[reals(gap)].fill(T::default()));
 }

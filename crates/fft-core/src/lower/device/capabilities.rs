@@ -83,9 +83,10 @@ impl DeviceCapabilities {
 
     /// A device for each rank of a problem, as [`DeviceCapabilities::on_hosts`].
     pub fn of_ranks(problem: &Problem) -> Self {
-        match problem.hosts.is_empty() {
-            true => Self::on_hosts(&(0..problem.input.ranks()).collect::<Vec<_>>()),
-            false => Self::on_hosts(&problem.hosts),
+        if problem.hosts.is_empty() {
+            Self::on_hosts(&(0..problem.input.ranks()).collect::<Vec<_>>())
+        } else {
+            Self::on_hosts(&problem.hosts)
         }
     }
 

@@ -57,9 +57,8 @@ impl Chunks {
 
     /// The indices of a chunk along an axis of this length.
     pub fn range(&self, len: usize, number: usize) -> Range<usize> {
-        let begin = |number: usize| match number == self.count {
-            true => len,
-            false => len * number / self.count / STEP * STEP,
+        let begin = |number: usize| {
+            if number == self.count { len } else { len * number / self.count / STEP * STEP }
         };
         let number = number % self.count;
         begin(number)..begin(number + 1)

@@ -26,6 +26,19 @@ pub struct FftGroup {
     pub pitch: Option<usize>,
 }
 
+/// Lines along one axis, as several runs of a plan.
+#[derive(Clone, Copy, Debug)]
+pub struct LineRuns {
+    /// The number of runs.
+    pub runs: usize,
+    /// The number of lines of a run.
+    pub lines: usize,
+    /// Elements between the points of a line.
+    pub stride: usize,
+    /// Whether the lines of a run are adjacent columns; otherwise each follows the previous one.
+    pub are_columns: bool,
+}
+
 impl FftGroup {
     /// Whether another pass, which follows, fits into one operation. Both are on the last two axes
     /// of memory, where the halved one must be the last, and of whole lines; cosine and sine
@@ -62,18 +75,16 @@ impl FftGroup {
         is_large(self.reals()[1].saturating_mul(precision.bytes()))
     }
 
-    /// Runs of one plan for lines along one axis: the lines before and after that axis in memory
-    /// are two loops, and a plan has one.
-    pub(crate) fn runs(&self) -> usize {
+    /// The lines of the first pass as runs of one plan. The lines before and after the axis in
+    /// memory are two loops, and a plan has one: the longer one, unless that would begin in the
+    /// middle of a complex number.
+    pub fn line_runs(&self) -> LineRuns {
         let (place, _) = self.passes[0];
         let [outer, inner] = [product(&self.lens[0][..place]), product(&self.lens[0][place + 1..])];
-        if inner == 1 {
-            1
-        } else if outer <= inner || self.halved() {
-            outer
-        } else {
-            inner
-        }
+        let stride = self.pitch.unwrap_or(inner);
+        let are_columns = stride > 1 && (outer <= inner || self.halved());
+        let (runs, lines) = if are_columns { (outer, inner) } else { (inner, outer) };
+        LineRuns { runs, lines, stride, are_columns }
     }
 
     /// Each pass in a group of its own, the last with the factor.

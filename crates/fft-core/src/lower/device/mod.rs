@@ -11,7 +11,7 @@ pub(crate) mod rules;
 pub use capabilities::{DeviceCapabilities, DeviceLink};
 pub use chunks::{Chunks, device_chunks};
 pub use engine_copy::{EngineCopy, EngineSide};
-pub use group::{FftGroup, is_large};
+pub use group::{FftGroup, LineRuns, is_large};
 pub use pieces::PieceGrid;
 pub use rules::{loads_lines, swapped};
 

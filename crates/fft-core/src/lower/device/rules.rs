@@ -154,9 +154,10 @@ impl<'a> DeviceRules<'a, '_> {
                     return false;
                 };
                 let group = self.group(ffts, rank);
-                match group.is_across() {
-                    true => group.across_first().loads(&swapped(&pieces), self.precision()),
-                    false => group.loads(&pieces, self.precision()),
+                if group.is_across() {
+                    group.across_first().loads(&swapped(&pieces), self.precision())
+                } else {
+                    group.loads(&pieces, self.precision())
                 }
             })
     }
@@ -301,7 +302,7 @@ impl FftGroup {
             return false;
         }
         match self.passes[..] {
-            [(place, _)] => self.runs() == 1 && (place != last || grid.straight),
+            [(place, _)] => self.line_runs().runs == 1 && (place != last || grid.straight),
             _ => grid.straight,
         }
     }

@@ -86,14 +86,15 @@ impl<'a> Costs<'a> {
         let (search, model) = (self.search, self.model);
         let (mut state, mut arithmetic, mut passes) = (here, 0.0, Vec::new());
         let mut systems = 0.0;
-        let scattered = |state: State, layout: &Layout, axes: AxisSet| match search.all_near {
-            true if search.tiles.is_some() => {
+        let scattered = |state: State, layout: &Layout, axes: AxisSet| {
+            if search.all_near && search.tiles.is_some() {
                 let (batch, home) = (search.problem.batch, State { candidate: INPUT, ..state });
                 let element = search.element(state.done.0) as f64 / batch as f64;
                 let (home, order) = (search.row_major(home), search.order(state));
                 model.scattered(adjacent_bytes(home, layout, &order, axes, element, batch))
+            } else {
+                1.0
             }
-            _ => 1.0,
         };
         for axis in search.in_order(axes) {
             if !search.may_transform(axis, state) {
@@ -120,12 +121,11 @@ impl<'a> Costs<'a> {
             passes.push([memory, memory * one]);
         }
         let axes = axes & search.transforms;
-        let mut memory = match search.is_one_pass(state, axes) {
-            true => {
-                let together = scattered(state, search.row_major(state)?, axes);
-                passes.into_iter().map(|[memory, _]| memory * together).fold(0.0, f64::max)
-            }
-            false => passes.into_iter().map(|[_, memory]| memory).sum(),
+        let mut memory = if search.is_one_pass(state, axes) {
+            let together = scattered(state, search.row_major(state)?, axes);
+            passes.into_iter().map(|[memory, _]| memory * together).fold(0.0, f64::max)
+        } else {
+            passes.into_iter().map(|[_, memory]| memory).sum()
         };
         let halves = search.halving.is_some_and(|axis| axes & (1 << axis) != 0);
         if search.all_near && halves && here.candidate != INPUT {

@@ -14,9 +14,10 @@ impl Schedule {
             let Message { from, to, chunk, bytes, wire } = *message;
             let [here, there] = [from, to].map(|rank| hosts.host_of(rank as usize));
             let leader = |host, other| number(hosts.leader(host, other, chunk as usize));
-            let (from, to) = match self.is_far(message) {
-                true => (leader(here, there), leader(there, here)),
-                false => (from, to),
+            let (from, to) = if self.is_far(message) {
+                (leader(here, there), leader(there, here))
+            } else {
+                (from, to)
             };
             // Each host begins with another, and packs what stays on it last.
             let distance = number((there + self.hosts - here - 1) % self.hosts);

@@ -1,4 +1,5 @@
-//! Reduced systems of ranks that divide the axis of tridiagonal systems.
+//! Reduced systems of ranks that divide the axis of tridiagonal systems: the partition method of
+//! Wang (1981), "A parallel method for tridiagonal equations", ACM TOMS 7.
 //!
 //! A group of ranks has the same modes, and each rank an interval of the axis. It eliminates the
 //! points within, which leaves two rows for each mode. The ranks of a group divide their modes, and
@@ -10,7 +11,7 @@ use std::fmt;
 use std::ops::Range;
 
 use super::elimination::{EndRows, LANES, Lane, Room, Row, Rows};
-use super::{Lanes, SystemTask};
+use super::{Lanes, SystemTask, subtract, weighted_sums};
 use crate::arrays::{CopyPlan, GridData, ParallelCopy, Subarray};
 use crate::base::Error;
 use crate::comm::{Comm, Reduce, agree, assert_same};
@@ -28,7 +29,7 @@ pub struct DividedAxis {
     comm: Box<dyn Comm>,
     intervals: Vec<Range<usize>>,
     /// The interval of this rank.
-    part: usize,
+    interval: usize,
     modes: usize,
     /// Modes whose reduced systems this rank solves.
     solved: usize,
@@ -38,7 +39,7 @@ pub struct DividedAxis {
     from_owners: ParallelCopy,
     to_neighbours: ParallelCopy,
     to_group: ParallelCopy,
-    /// An array over the modes for each part at the first end, then at the last, and then for each
+    /// An array over the modes for each component at the first end, then at the last, and then for each
     /// coefficient of the rows of both ends.
     ends: Vec<f64>,
     /// The same of all intervals, for the modes that this rank solves.
@@ -47,7 +48,7 @@ pub struct DividedAxis {
     neighbours: [Vec<f64>; 2],
     /// The modes that may be singular, ascending.
     mean_modes: Vec<usize>,
-    /// Sums of these modes, by part.
+    /// Sums of these modes, by component.
     sums: Vec<f64>,
     /// Sums of all intervals.
     all_sums: Vec<f64>,
@@ -77,16 +78,16 @@ impl Places {
 
     /// The modes whose reduced systems the rank of an interval solves: a share along the longest
     /// axis.
-    fn share(&self, part: usize, parts: usize) -> DynBrick {
+    fn share(&self, interval: usize, count: usize) -> DynBrick {
         let mut share = self.modes;
         let others = (0..share.axes()).filter(|axis| *axis != self.axis);
         match others.max_by_key(|axis| share.len(*axis)) {
             Some(axis) => {
                 let (first, len) = (share.lo[axis], share.len(axis));
-                share.lo[axis] = first + len * part / parts;
-                share.hi[axis] = first + len * (part + 1) / parts;
+                share.lo[axis] = first + len * interval / count;
+                share.hi[axis] = first + len * (interval + 1) / count;
             }
-            None if part > 0 => share.hi[self.axis] = 0,
+            None if interval > 0 => share.hi[self.axis] = 0,
             None => {}
         }
         share
@@ -127,27 +128,27 @@ impl DividedAxis {
             |axis: &usize| kinds[*axis] == Kind::Tridiagonal && !layout.is_whole(*axis);
         let Some(axis) = (0..kinds.len()).find(is_divided) else { return Ok(None) };
         let Some(intervals) = layout.intervals(axis) else { return Ok(None) };
-        let (brick, parts) = (layout.brick(comm.rank()), intervals.len());
-        let part = intervals.partition_point(|interval| interval.start < brick.lo[axis]);
+        let (brick, count) = (layout.brick(comm.rank()), intervals.len());
+        let interval = intervals.partition_point(|other| other.start < brick.lo[axis]);
         let mut order = layout.order();
         order.sort_by_key(|other| *other != axis);
         let mut modes = brick;
         (modes.lo[axis], modes.hi[axis]) = (0, 1);
         let places = Places { axis, order, modes };
-        let (share, means) = (places.share(part, parts), places.means(kinds));
+        let (share, means) = (places.share(interval, count), places.means(kinds));
         let width = if *complex { 2 } else { 1 };
-        let grid = layout.grid().with_len(axis, parts);
+        let grid = layout.grid().with_len(axis, count);
         let copy = |numbers: usize, sources: &[Subarray], targets: &[Subarray]| {
             let data = GridData::of::<f64>(grid).batch(numbers);
             bind(CopyPlan::new(comm, data, sources, targets)?)
         };
-        let own = places.array(modes, part..part + 1);
-        let solved = places.array(share, 0..parts);
-        let before = (part + parts - 1) % parts;
-        let after = (part + 1) % parts;
-        let [before, after] = [before, after].map(|part| places.array(modes, part..part + 1));
-        let one = places.array(means, part..part + 1);
-        let all = places.array(means, 0..parts);
+        let own = places.array(modes, interval..interval + 1);
+        let solved = places.array(share, 0..count);
+        let before = (interval + count - 1) % count;
+        let after = (interval + 1) % count;
+        let [before, after] = [before, after].map(|other| places.array(modes, other..other + 1));
+        let one = places.array(means, interval..interval + 1);
+        let all = places.array(means, 0..count);
         let to_owners = copy(2 * width + COEFFICIENTS, &[own], &[solved])?;
         let from_owners = copy(2 * width, &[solved], &[own])?;
         let to_neighbours = copy(2 * width, &[own], &[before, after.in_array(1)])?;
@@ -159,7 +160,7 @@ impl DividedAxis {
             |kind: &Kind| !kind.is_transform() || wavenumber(*kind, kind.mode(2, 0), 1.0) == 0.0;
         Ok(Some(Self {
             comm: agree(comm, comm.dup())?,
-            part,
+            interval,
             modes,
             solved,
             width,
@@ -168,10 +169,10 @@ impl DividedAxis {
             to_neighbours,
             to_group,
             ends: array(2 * width + COEFFICIENTS, modes),
-            reduced: array(2 * width + COEFFICIENTS, solved * parts),
+            reduced: array(2 * width + COEFFICIENTS, solved * count),
             neighbours: [array(2 * width, modes), array(2 * width, modes)],
             sums: vec![0.0; width * mean_modes.len()],
-            all_sums: vec![0.0; width * mean_modes.len() * parts],
+            all_sums: vec![0.0; width * mean_modes.len() * count],
             means: vec![0.0; width * mean_modes.len()],
             mean_modes,
             intervals,
@@ -190,7 +191,7 @@ impl DividedAxis {
 
     /// The points of this rank along the axis.
     pub(super) fn range(&self) -> Range<usize> {
-        self.intervals[self.part].clone()
+        self.intervals[self.interval].clone()
     }
 
     /// Rows of a reduced system.
@@ -237,6 +238,14 @@ impl DividedAxis {
         assert_same(self.comm.as_ref(), &[("operator", text), ("coefficients", sum)])
     }
 
+    /// Fails in place of an operator, with this rank's error. Collective.
+    ///
+    /// # Errors
+    /// The error of the lowest failing rank.
+    pub fn refuse(&self, why: Error) -> Result<(), Error> {
+        self.agree(None, Err(why), 0)
+    }
+
     pub(super) fn send_to_neighbours(&mut self) -> Result<(), Error> {
         let [before, after] = &mut self.neighbours;
         self.to_neighbours.run(&[&self.ends[..]], &mut [before, after])
@@ -255,8 +264,8 @@ impl DividedAxis {
         self.to_group.run(&[&self.sums[..]], &mut [&mut self.all_sums])?;
         let modes = self.mean_modes.len();
         for (number, mean) in self.means.iter_mut().enumerate() {
-            let (part, mode) = (number / modes, number % modes);
-            let sums = &self.all_sums[part * modes * self.intervals.len()..];
+            let (component, mode) = (number / modes, number % modes);
+            let sums = &self.all_sums[component * modes * self.intervals.len()..];
             *mean = (0..self.intervals.len()).map(|interval| sums[interval * modes + mode]).sum();
         }
         Ok(())
@@ -284,9 +293,8 @@ impl DividedAxis {
     ) {
         let mut sums = std::mem::take(&mut self.sums);
         for (lane, number) in self.singular(lanes) {
-            for part in 0..W {
-                let terms = values.iter().zip(weights).map(|(row, w)| row[part][lane] * w);
-                sums[part * self.mean_modes.len() + number] = terms.sum();
+            for (component, sum) in weighted_sums(values, weights, lane).into_iter().enumerate() {
+                sums[component * self.mean_modes.len() + number] = sum;
             }
         }
         self.sums = sums;
@@ -299,7 +307,7 @@ impl DividedAxis {
         mut body: impl FnMut(usize, [f64; W]),
     ) {
         for (lane, number) in self.singular(lanes) {
-            let mean = |part| self.means[part * self.mean_modes.len() + number];
+            let mean = |component| self.means[component * self.mean_modes.len() + number];
             body(lane, std::array::from_fn(mean));
         }
     }
@@ -307,11 +315,7 @@ impl DividedAxis {
     /// Subtracts means in the lanes without a shift.
     #[inline(never)]
     pub(super) fn subtract_means<const W: usize>(&self, lanes: &Lanes, values: &mut [[Lane; W]]) {
-        self.each_mean(lanes, |lane, means: [f64; W]| {
-            for row in &mut *values {
-                (0..W).for_each(|part| row[part][lane] -= means[part]);
-            }
-        });
+        self.each_mean(lanes, |lane, means| subtract(values, lane, means));
     }
 
     /// Notes values at both ends.
@@ -337,7 +341,7 @@ impl DividedAxis {
     #[inline(always)]
     pub(super) fn ends<const W: usize>(&self, lanes: &Lanes) -> [[Lane; W]; 2] {
         let lane = |number: usize| lane_at(&self.ends, number * self.modes + lanes.start);
-        std::array::from_fn(|end| std::array::from_fn(|part| lane(end * W + part)))
+        std::array::from_fn(|end| std::array::from_fn(|component| lane(end * W + component)))
     }
 
     /// The last values of the previous interval, and the first of the next one.
@@ -348,7 +352,7 @@ impl DividedAxis {
         };
         std::array::from_fn(|side| {
             let first = if side == 0 { W } else { 0 };
-            std::array::from_fn(|part| lane(side, first + part))
+            std::array::from_fn(|component| lane(side, first + component))
         })
     }
 
@@ -356,21 +360,21 @@ impl DividedAxis {
     #[inline(always)]
     pub(super) fn solve<const W: usize>(&mut self, scheme: &Tridiagonal, room: &mut [Lane]) {
         debug_assert_eq!(W, self.width);
-        let (parts, modes) = (self.intervals.len(), self.solved);
-        let mut room = Room::<W>::new(room, 2 * parts);
+        let (count, modes) = (self.intervals.len(), self.solved);
+        let mut room = Room::<W>::new(room, 2 * count);
         for start in (0..modes).step_by(LANES) {
-            let at = |number: usize, part: usize| (number * parts + part) * modes + start;
+            let at = |number: usize, interval: usize| (number * count + interval) * modes + start;
             for (row, values) in room.values.iter_mut().enumerate() {
-                for (part, values) in values.iter_mut().enumerate() {
-                    *values = lane_at(&self.reduced, at(row % 2 * W + part, row / 2));
+                for (component, values) in values.iter_mut().enumerate() {
+                    *values = lane_at(&self.reduced, at(row % 2 * W + component, row / 2));
                 }
             }
             let rows = ReducedRows { axis: self, scheme, start };
             room.solve(&rows, scheme.is_periodic());
             let count = LANES.min(modes - start);
             for (row, values) in room.values.iter().enumerate() {
-                for (part, values) in values.iter().enumerate() {
-                    let at = at(row % 2 * W + part, row / 2);
+                for (component, values) in values.iter().enumerate() {
+                    let at = at(row % 2 * W + component, row / 2);
                     self.reduced[at..at + count].copy_from_slice(&values[..count]);
                 }
             }
@@ -389,13 +393,13 @@ impl Rows for ReducedRows<'_> {
     #[inline(always)]
     fn row(&self, j: usize) -> Row {
         let Self { axis, scheme, start } = self;
-        let (part, end) = (j / 2, j % 2);
+        let (interval, end) = (j / 2, j % 2);
         let lane = |coefficient: usize| {
             let number = 2 * axis.width + coefficient;
-            lane_at(&axis.reduced, (number * axis.intervals.len() + part) * axis.solved + start)
+            lane_at(&axis.reduced, (number * axis.intervals.len() + interval) * axis.solved + start)
         };
         let (excess, coupling) = (lane(end), lane(2 + end));
-        let Range { start: first, end: beyond } = axis.intervals[part];
+        let Range { start: first, end: beyond } = axis.intervals[interval];
         match end {
             0 => Row { excess, lower: [scheme.lower[first]; LANES], upper: coupling },
             _ => Row { excess, lower: coupling, upper: [scheme.upper[beyond - 1]; LANES] },
@@ -411,6 +415,6 @@ fn lane_at(values: &[f64], at: usize) -> Lane {
 
 impl fmt::Debug for DividedAxis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "DividedAxis({} of {} intervals)", self.part, self.intervals.len())
+        write!(f, "DividedAxis({} of {} intervals)", self.interval, self.intervals.len())
     }
 }

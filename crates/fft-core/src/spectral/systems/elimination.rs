@@ -35,7 +35,7 @@ pub(super) trait Rows {
 
 /// Memory for the systems of some lanes.
 pub(super) struct Room<'a, const W: usize> {
-    /// Right-hand sides, then solutions, by row and part.
+    /// Right-hand sides, then solutions, by row and component.
     pub(super) values: &'a mut [[Lane; W]],
     upper: &'a mut [Lane],
     column: &'a mut [Lane],
@@ -59,9 +59,10 @@ impl<'a, const W: usize> Room<'a, W> {
     #[inline(always)]
     pub(super) fn solve(&mut self, rows: &impl Rows, periodic: bool) {
         let n = self.values.len();
-        match periodic {
-            true => self.solve_periodic(rows),
-            false => self.eliminate::<false, false>(rows, 0..n),
+        if periodic {
+            self.solve_periodic(rows)
+        } else {
+            self.eliminate::<false, false>(rows, 0..n)
         }
     }
 
@@ -75,9 +76,10 @@ impl<'a, const W: usize> Room<'a, W> {
         for (end, inner) in [(0, 1), (last, last - 1)] {
             let Row { lower, upper, .. } = rows.row(inner);
             let known = if end == 0 { lower } else { upper };
-            for part in 0..W {
+            for component in 0..W {
                 for lane in 0..LANES {
-                    self.values[inner][part][lane] += known[lane] * self.values[end][part][lane];
+                    self.values[inner][component][lane] +=
+                        known[lane] * self.values[end][component][lane];
                 }
             }
         }
@@ -115,10 +117,10 @@ impl<'a, const W: usize> Room<'a, W> {
                 ratio[lane] = f[lane] * inverse[lane];
                 upper[j][lane] = c[lane] * inverse[lane];
             }
-            for part in 0..W {
+            for component in 0..W {
                 for lane in 0..LANES {
-                    let right = values[j][part][lane] + a[lane] * before[part][lane];
-                    before[part][lane] = right * inverse[lane];
+                    let right = values[j][component][lane] + a[lane] * before[component][lane];
+                    before[component][lane] = right * inverse[lane];
                 }
             }
             values[j] = before;
@@ -130,10 +132,10 @@ impl<'a, const W: usize> Room<'a, W> {
             }
         }
         for j in range.rev().skip(1) {
-            for part in 0..W {
+            for component in 0..W {
                 for lane in 0..LANES {
-                    before[part][lane] =
-                        values[j][part][lane] + upper[j][lane] * before[part][lane];
+                    before[component][lane] =
+                        values[j][component][lane] + upper[j][lane] * before[component][lane];
                 }
             }
             values[j] = before;
@@ -159,17 +161,18 @@ impl<'a, const W: usize> Room<'a, W> {
         }
         let (first, below) = (values[0], values[last - 1]);
         let mut end = values[last];
-        for part in 0..W {
+        for component in 0..W {
             for lane in 0..LANES {
-                let ends = lower[lane] * below[part][lane] + upper[lane] * first[part][lane];
-                end[part][lane] = (end[part][lane] + ends) * inverse[lane];
+                let ends =
+                    lower[lane] * below[component][lane] + upper[lane] * first[component][lane];
+                end[component][lane] = (end[component][lane] + ends) * inverse[lane];
             }
         }
         values[last] = end;
         for (row, q) in values[..last].iter_mut().zip(column.iter()) {
-            for part in 0..W {
+            for component in 0..W {
                 for lane in 0..LANES {
-                    row[part][lane] += (1.0 - q[lane]) * end[part][lane];
+                    row[component][lane] += (1.0 - q[lane]) * end[component][lane];
                 }
             }
         }
@@ -179,7 +182,7 @@ impl<'a, const W: usize> Room<'a, W> {
 /// The rows of the first and the last point that are left when the points between them are
 /// eliminated. They have the same form: each has the other point as its neighbour.
 pub(super) struct EndRows<const W: usize> {
-    /// What is on the right, by end and part.
+    /// What is on the right, by end and component.
     pub(super) right: [[Lane; W]; 2],
     pub(super) excess: [Lane; 2],
     /// The upper coefficient of the first row, and the lower one of the last.
@@ -208,11 +211,11 @@ impl<const W: usize> EndRows<W> {
                 coupling[0][lane] = up * c[lane];
                 coupling[1][lane] *= down;
             }
-            for part in 0..W {
+            for component in 0..W {
                 for lane in 0..LANES {
-                    let gone = right[1][part][lane];
-                    right[0][part][lane] += shares[0][lane] * gone;
-                    right[1][part][lane] = values[j][part][lane] + shares[1][lane] * gone;
+                    let gone = right[1][component][lane];
+                    right[0][component][lane] += shares[0][lane] * gone;
+                    right[1][component][lane] = values[j][component][lane] + shares[1][lane] * gone;
                 }
             }
             c = upper;

@@ -127,9 +127,10 @@ pub(crate) fn decode<T: Real>(message: &[u8], reals: usize) -> Vec<u64> {
                 for byte in 0..size {
                     let len = read.at(8 + 2 * (span * size + byte), 2) as usize;
                     let from = &message[place..place + len];
-                    let plane = match len == here {
-                        true => from.to_vec(),
-                        false => zstd::bulk::decompress(from, here).expect("a frame"),
+                    let plane = if len == here {
+                        from.to_vec()
+                    } else {
+                        zstd::bulk::decompress(from, here).expect("a frame")
                     };
                     assert_eq!(plane.len(), here);
                     for (i, part) in plane.into_iter().enumerate() {

@@ -104,10 +104,7 @@ fn is_near<T: Real>() {
         let decoded = unpack(&*codec, &message, x.len(), width).unwrap();
         // Blocks are spans of 256 reals, or 64 in one plane.
         let spans = matches!(wire, Wire::F32 | Wire::F16 | Wire::Bf16);
-        let block_of = |i: usize| match spans {
-            true => (i / 256, 0),
-            false => (i / width / 64, i % width),
-        };
+        let block_of = |i: usize| if spans { (i / 256, 0) } else { (i / width / 64, i % width) };
         let mut blocks = std::collections::HashMap::<_, Vec<f64>>::new();
         for (i, x) in x.iter().enumerate() {
             blocks.entry(block_of(i)).or_default().push(x.as_f64());

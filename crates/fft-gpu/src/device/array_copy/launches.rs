@@ -13,7 +13,7 @@ pub(super) type OfArray<L, A = usize> = (A, L);
 
 /// Prepares launches.
 pub(super) struct Launches<'a> {
-    pub(super) device: &'a Cuda<f32>,
+    pub(super) device: &'a Cuda,
     pub(super) plan: &'a CopyPlan,
 }
 

@@ -37,7 +37,7 @@ const ALIGN: usize = 128;
 pub struct DeviceCopy {
     /// Dropped first, so that waiting ranks are notified.
     comm: Box<dyn Comm>,
-    device: Cuda<f32>,
+    device: Cuda,
     node_memory: Option<Box<dyn NodeMemory>>,
     plan: CopyPlan,
     /// Outgoing messages; the second buffer is empty.
@@ -79,7 +79,7 @@ impl DeviceCopy {
         plan: CopyPlan,
     ) -> Result<Self, Error> {
         let (own, rank) = (comm.as_ref(), comm.rank());
-        let device = Cuda::<f32>::new(gpu, stream.clone()).map_err(|why| why.on(rank));
+        let device = Cuda::new(gpu, stream.clone()).map_err(|why| why.on(rank));
         let mut device = agree(own, device)?;
         let node_memory = device.connect_ranks(own, transport)?;
         let reached: Vec<_> =
@@ -261,7 +261,7 @@ impl DeviceCopy {
             Some(staged) => staged.run(device, targets),
             None => Ok(()),
         };
-        let done = met.and(sent).and(device.finish());
+        let done = met.and(sent).and(device.take_failure());
         agree_by_memory(comm.as_ref(), node_memory.as_deref_mut().filter(|_| all_near), done)
     }
 }

@@ -41,7 +41,7 @@ impl Staged {
     /// Exchanges messages through the host, and queues their unpacking. Collective.
     pub(super) fn run(
         &mut self,
-        device: &mut Cuda<f32>,
+        device: &mut Cuda,
         targets: &mut [impl DerefMut<Target = DeviceMemory<u8>>],
     ) -> Result<(), Error> {
         let Self { exchange, message_plan, outgoing, incoming, places, unpacks } = self;
@@ -60,7 +60,7 @@ impl Staged {
 
 /// Copies messages between the device and the host.
 struct Handler<'a> {
-    device: &'a mut Cuda<f32>,
+    device: &'a mut Cuda,
     message_plan: &'a MessagePlan,
     /// Outgoing and incoming messages on the device.
     blocks: [&'a Block; 2],

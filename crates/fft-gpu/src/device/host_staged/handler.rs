@@ -24,7 +24,7 @@ pub(super) struct StagedHandler<'a, T> {
     pub(super) packed_by: &'a [[usize; 3]],
     pub(super) lengths: &'a mut [usize],
     pub(super) host_codec: &'a mut Option<HostCodec<T>>,
-    pub(super) device: &'a mut Cuda<T>,
+    pub(super) device: &'a mut Cuda,
     pub(super) src: &'a DeviceMemory<T>,
     pub(super) dst: &'a mut DeviceMemory<T>,
     pub(super) step: (f64, Option<f64>),

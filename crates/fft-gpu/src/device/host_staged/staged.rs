@@ -180,7 +180,7 @@ impl<T: GpuReal> HostStaged<T> {
     /// Prepares launches and buffers. Collective.
     pub(crate) fn reserve(
         &mut self,
-        device: &mut Cuda<T>,
+        device: &mut Cuda,
         exchange: &mut dyn Exchanger,
     ) -> Result<(), Error> {
         let boxes = self.make_host_codec().and_then(|()| self.boxes(device));
@@ -212,7 +212,7 @@ impl<T: GpuReal> HostStaged<T> {
         Ok(())
     }
 
-    fn boxes(&mut self, device: &Cuda<T>) -> Result<(), GpuError> {
+    fn boxes(&mut self, device: &Cuda) -> Result<(), GpuError> {
         let (gpu, stream, width) = (&device.gpu, &device.stream, self.width);
         let [out, come] = device.staging.each_ref().map(Option::as_ref);
         for range in chunks(&self.message_plan.sends) {
@@ -243,7 +243,7 @@ impl<T: GpuReal> HostStaged<T> {
     /// Queues the packing of all messages.
     pub(crate) fn pack(
         &mut self,
-        device: &mut Cuda<T>,
+        device: &mut Cuda,
         src: &DeviceMemory<T>,
         step: f64,
     ) -> Result<(), GpuError> {
@@ -259,7 +259,7 @@ impl<T: GpuReal> HostStaged<T> {
     /// Exchanges the messages. Collective over all ranks.
     pub(crate) fn exchange(
         &mut self,
-        device: &mut Cuda<T>,
+        device: &mut Cuda,
         exchange: &mut dyn Exchanger,
         (src, dst): (&DeviceMemory<T>, &mut DeviceMemory<T>),
         step: (f64, Option<f64>),

@@ -23,9 +23,10 @@ fn check(gpu: &Gpu, run: FftRun, n: usize, across: bool) -> bool {
     let all = a * b * c;
     let spread = Spread { embed: [n], stride: b * c, distance: 1 };
     let lines = across.then_some(spread);
-    let fft = match across {
-        true => Fft { n: [n], batch: b * c, input: lines, output: lines },
-        false => Fft::rows([n], a * b),
+    let fft = if across {
+        Fft { n: [n], batch: b * c, input: lines, output: lines }
+    } else {
+        Fft::rows([n], a * b)
     };
     let from = Pieces::new(&[planes(0, 0..a, lens)], 2, 16, 0.5).unwrap();
     let halves = [planes(0, 0..a / 2, lens), planes(1, a / 2..a, lens)];
