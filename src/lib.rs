@@ -115,11 +115,12 @@ pub mod planning {
     pub use crate::plan::{DynDraft, DynPlan, PlanCache};
     pub use crate::spectral::Wavenumbers;
     pub use fft_core::{
-        Access, BytesMoved, Capabilities, DeviceCapabilities, Direction, DynBrick, DynGrid,
-        Element, Epochs, Exchange, Expected, Flight, GpuTransport, Layout, Layouts, MAX_AXES,
-        Memory, Message, Node, Norm, Order, Pattern, PerAxis, Precision, Prediction, Problem,
-        ProcGrid, Program, Real, Recipe, Reduce, Schedule, SimulatedStep, Simulation, Simulator,
-        Step, Summary, Timings, WireError, agree, assert_same, on_all_ranks, on_any_rank,
+        Access, BytesMoved, Capabilities, DeviceCapabilities, Direction, Division, DynBrick,
+        DynGrid, Element, Epochs, Exchange, Expected, Factors, Flight, GpuTransport, Layout,
+        Layouts, MAX_AXES, Memory, Message, Node, Norm, Order, Pattern, PerAxis, Precision,
+        Prediction, Problem, ProcGrid, Program, Real, Recipe, Reduce, Schedule, SimulatedStep,
+        Simulation, Simulator, Step, Summary, Timings, WireError, agree, assert_same, on_all_ranks,
+        on_any_rank,
     };
 }
 

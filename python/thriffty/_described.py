@@ -41,6 +41,10 @@ class Described:
         self._lengths, self._modes = request.lengths, request.modes
         self._input_order = tuple(sizes.input_order[:axes])
         self._output_order = tuple(sizes.output_order[:axes])
+        self._strides = (
+            tuple(sizes.input_strides[:axes]),
+            tuple(sizes.output_strides[:axes]),
+        )
         orders = (self._input_order, self._output_order)
         self._orders: tuple[tuple[int, ...], ...] = orders
         if batches:
@@ -67,6 +71,34 @@ class Described:
     def output_slices(self) -> tuple[slice, ...]:
         """This rank's brick of the spectral grid."""
         return self._slices[1]
+
+    @property
+    def input_strides(self) -> tuple[int, ...]:
+        """The strides between adjacent points of physical data along each axis.
+
+        All are 1, and slices are those of indices, unless data of a single axis is cyclic or
+        transposed. Slices then count positions, and `input_indices` has the indices.
+        """
+        return self._strides[0]
+
+    @property
+    def output_strides(self) -> tuple[int, ...]:
+        """The strides between adjacent points of spectral data along each axis."""
+        return self._strides[1]
+
+    def input_indices(self, axis: int = 0) -> np.ndarray:
+        """The global indices along an axis of this rank's physical data."""
+        return self._indices(0, axis)
+
+    def output_indices(self, axis: int = 0) -> np.ndarray:
+        """The global indices along an axis of this rank's spectral data."""
+        return self._indices(1, axis)
+
+    def _indices(self, side: int, axis: int) -> np.ndarray:
+        positions, stride = self._slices[side][axis], self._strides[side][axis]
+        each = self._global_shapes[side][axis] // stride
+        column, row = np.divmod(np.arange(positions.start, positions.stop), each)
+        return column + stride * row
 
     @property
     def input_order(self) -> tuple[int, ...]:

@@ -99,6 +99,8 @@ class Sizes(Structure):
         ("workspace_bytes", c_size_t),
         ("input_order", c_int32 * AXES),
         ("output_order", c_int32 * AXES),
+        ("input_strides", c_int64 * AXES),
+        ("output_strides", c_int64 * AXES),
     ]
 
 

@@ -55,9 +55,22 @@ impl<K: Transform, const D: usize, L: Location> FieldCopy<Spectral, K, D, L> {
     }
 }
 
+/// Checks that points of a layout are in the order of the grid.
+///
+/// # Errors
+/// [`Error::Argument`] for strided layouts, the same on all ranks.
+pub fn check_in_order(layout: &Layout) -> Result<(), Error> {
+    if layout.strides().iter().any(|stride| *stride != 1) {
+        let expected = "points in order, and not a cyclic or transposed line";
+        return Err(Error::argument("layout of copies", layout, expected));
+    }
+    Ok(())
+}
+
 impl<S: Side, K: Transform, const D: usize, L: Location> FieldCopy<S, K, D, L> {
     fn new(plan: &Plan<K, D, L>, arrays: &[Subarray]) -> Result<Self, Error> {
         let (rank, problem) = (plan.comm().rank(), plan.problem());
+        check_in_order(S::layout(problem))?;
         let (layout, batch) = (S::layout(problem), problem.batch);
         let data = GridData::of::<S::Element<K>>(layout.grid()).batch(batch);
         let own = [whole(layout, rank)];

@@ -41,7 +41,7 @@ pub use fft_core::{
 };
 #[cfg(feature = "cuda")]
 pub use fft_gpu::DeviceCopy;
-pub use field_copy::FieldCopy;
+pub use field_copy::{FieldCopy, check_in_order};
 #[cfg(feature = "cuda")]
 pub use on_device::bind_on_device;
 

@@ -2,9 +2,13 @@
 
 use std::sync::Arc;
 
-use fft_core::{DynBrick, PerAxis, Problem};
+use fft_core::{DynBrick, Layout, PerAxis, Problem};
 
 use super::part::Sizes;
+
+fn indices(layout: &Layout, rank: usize, axis: usize) -> impl Iterator<Item = usize> + '_ {
+    layout.brick(rank).range(axis).map(move |position| layout.index(axis, position))
+}
 
 /// The arrays that a plan transforms on this rank: bricks, orders of axes, and sizes. A plan
 /// derefs to them.
@@ -44,6 +48,43 @@ impl RankArrays {
     /// The order of axes in memory of spectral data, slowest first.
     pub fn output_order(&self) -> PerAxis<usize> {
         self.problem.output.order()
+    }
+
+    /// The strides between adjacent points of physical data along each axis: 1, unless ranks share
+    /// the transform of a single axis and its data is cyclic or transposed.
+    pub fn input_strides(&self) -> PerAxis<usize> {
+        self.problem.input.strides()
+    }
+
+    /// The strides between adjacent points of spectral data along each axis.
+    pub fn output_strides(&self) -> PerAxis<usize> {
+        self.problem.output.strides()
+    }
+
+    /// The global indices along an axis of this rank's physical data, in the order of memory.
+    ///
+    /// ```
+    /// thriffty::threads(2, |world| {
+    ///     let plan = thriffty::c2c(&world, [16]).input_cyclic([2]).build()?;
+    ///     let rank = plan.comm().rank();
+    ///     assert!(plan.input_indices(0).eq((rank..16).step_by(2)));
+    ///     Ok::<(), thriffty::Error>(())
+    /// })?;
+    /// # Ok::<(), thriffty::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    /// If there is no such axis.
+    pub fn input_indices(&self, axis: usize) -> impl Iterator<Item = usize> + '_ {
+        indices(&self.problem.input, self.rank, axis)
+    }
+
+    /// The global indices along an axis of this rank's spectral data, in the order of memory.
+    ///
+    /// # Panics
+    /// If there is no such axis.
+    pub fn output_indices(&self, axis: usize) -> impl Iterator<Item = usize> + '_ {
+        indices(&self.problem.output, self.rank, axis)
     }
 
     /// Points of physical data on this rank, all batches together.

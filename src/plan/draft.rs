@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use bytemuck::{cast_slice, cast_slice_mut};
 use fft_core::{
-    Brick, Comm, Complex, Direction, Element, Ends, Error, Grid, Kind, Norm, Real, Recipe,
+    Brick, Comm, Complex, Direction, Element, Ends, Error, Grid, Kind, Norm, PerAxis, Real, Recipe,
     check_axes,
 };
 
@@ -272,10 +272,16 @@ impl<'a, K: Transform, const D: usize, L: Location> Draft<'a, K, D, L> {
     /// and modes, so that spectra of both plans have the same layout.
     pub fn like(self, plan: &DynPlan) -> Self {
         self.with(|options| {
-            options.input = Some(plan.input_brick());
-            options.output = Some(plan.output_brick());
-            options.input_order = Some(plan.input_order());
-            options.output_order = Some(plan.output_order());
+            // Strided layouts are even.
+            let strides = [plan.input_strides(), plan.output_strides()];
+            let cyclic = |strides: PerAxis<usize>| strides.iter().any(|stride| *stride != 1);
+            let [before, after] = strides.map(|strides| cyclic(strides).then_some(strides));
+            let arrays = plan.problem();
+            (options.input_cyclic, options.output_cyclic) = (before, after);
+            options.input = before.is_none().then(|| plan.input_brick());
+            options.output = after.is_none().then(|| plan.output_brick());
+            options.input_order = Some(arrays.input.order());
+            options.output_order = Some(arrays.output.order());
             (options.transposed_input, options.transposed_output) = (false, false);
             let problem = plan.problem();
             (options.zero_padded, options.modes) = (Some(problem.zero_padded), Some(problem.modes));

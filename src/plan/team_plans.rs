@@ -4,8 +4,9 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use fft_core::{
-    Access, AnyExecutor, Comm, Direction, DynBrick, DynGrid, Error, Exchange, Kind, Precision,
-    Recipe, Recorder, Reduce, Timings, Unwinding, WireError, agree, locked, on_any_rank,
+    Access, AnyExecutor, Comm, Direction, Division, DynBrick, DynGrid, Error, Exchange, Factors,
+    Kind, Precision, Recipe, Recorder, Reduce, Timings, Unwinding, WireError, agree, locked,
+    on_any_rank,
 };
 
 use super::dyn_draft::DynDraft;
@@ -42,6 +43,21 @@ fn refuse_transposed(options: &Options) -> Result<(), Error> {
     }
 }
 
+/// Whether this number of threads can share the transform of a single axis.
+fn can_share_line(
+    grid: DynGrid,
+    transform: DynTransform,
+    options: &Options,
+    threads: usize,
+) -> bool {
+    let axes = grid.axes();
+    axes == 1
+        && options.kinds_of(transform, axes)[..] == [Kind::C2C]
+        && options.lengths(grid) == [grid.shape(); 2]
+        && !options.reproducible
+        && Factors::new(grid.len(0), threads, [Division::BLOCKS; 2]).is_some()
+}
+
 /// The most threads that have work if one process has the whole grid: as many as the slowest axis
 /// has points, on the shorter side, or as there are arrays.
 fn most_threads(grid: DynGrid, transform: DynTransform, options: &Options) -> usize {
@@ -49,7 +65,7 @@ fn most_threads(grid: DynGrid, transform: DynTransform, options: &Options) -> us
     let spectral = options.spectral_grid(grid, transform);
     let before = grid.shape()[options.input_order_of(axes)[0]];
     let after = spectral.shape()[options.output_order_of(axes)[0]];
-    // A single axis is not cut. If there are many arrays, threads get whole ones.
+    // A single axis is cut only by its factors. If there are many arrays, threads get whole ones.
     let cut = if axes == 1 { 1 } else { before.min(after) };
     cut.max(options.batch)
 }
@@ -118,12 +134,19 @@ fn plans(draft: &DynDraft<'_>, mut options: Options) -> Result<Made, Error> {
     for grid in [problem.input.grid(), problem.output.grid()] {
         grid.checked_points(options.batch)?;
     }
-    let threads = match comm.size() {
-        1 => threads.min(most_threads(grid, transform, &options)),
-        _ => threads,
+    let is_alone = comm.size() == 1;
+    let shares_line = is_alone
+        && options.batch < threads.max(2)
+        && can_share_line(grid, transform, &options, threads);
+    let threads = if is_alone && !shares_line {
+        threads.min(most_threads(grid, transform, &options))
+    } else {
+        threads
     };
     let arrays = RankArrays::new(problem.as_given().clone(), comm.rank());
-    let (input, output) = (Some(arrays.input_brick()), Some(arrays.output_brick()));
+    // Threads that share a line take the parts that suit its factors.
+    let given = |brick: DynBrick| (!shares_line).then_some(brick);
+    let (input, output) = (given(arrays.input_brick()), given(arrays.output_brick()));
     let mut most = [threads as f64];
     comm.allreduce(Reduce::Max, &mut most)?;
     // Threads divide lines that the process has whole, so the team does not solve systems along

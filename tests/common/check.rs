@@ -132,7 +132,8 @@ impl<const D: usize> Case<D> {
             .exchange(self.exchange)
             .tuning(self.tuning.clone())
             .memory(self.memory)
-            .reproducible(self.reproducible))
+            .reproducible(self.reproducible)
+            .one_rank(D == 1))
     }
 
     /// The factor of results, from the definition of the logical length.

@@ -15,6 +15,7 @@ pub(crate) mod injected;
 #[cfg(feature = "mpi")]
 pub(crate) mod job;
 pub(crate) mod leaving;
+pub(crate) mod line;
 pub(crate) mod little;
 pub(crate) mod lossy;
 pub(crate) mod message_buffers;

@@ -138,7 +138,7 @@ pub(crate) fn check_random<const D: usize>(
 }
 
 /// Whether ranks may use this exchange.
-fn suits(comm: &dyn Comm, exchange: Exchange) -> bool {
+pub(crate) fn suits(comm: &dyn Comm, exchange: Exchange) -> bool {
     comm.name() != "threads" || exchange != Exchange::Ring(Epochs::Flush)
 }
 

@@ -4,6 +4,8 @@ use std::f64::consts::TAU;
 
 use thriffty::{Complex, Error};
 
+use crate::common::line::check_random;
+
 fn point(i: usize) -> Complex<f64> {
     let x = (i * i % 1009) as f64;
     Complex::new((x * 0.37).sin(), (x * 0.61).cos())
@@ -38,13 +40,6 @@ fn a_line_over_ranks_is_the_definition() {
                     _ => return Ok::<_, Error>(()),
                 };
                 let mut plan = draft.build()?;
-                if world_rank(&plan) == 0 {
-                    println!("{n} {ranks} {layout} {}", plan.recipe());
-                    println!(
-                        "{}",
-                        plan.operations(thriffty::planning::Direction::Forward).join("\n")
-                    );
-                }
                 let mut field = plan.input();
                 for ([i], value) in field.iter_mut() {
                     *value = point(i);
@@ -66,6 +61,12 @@ fn a_line_over_ranks_is_the_definition() {
     }
 }
 
-fn world_rank(plan: &thriffty::planning::DynPlan) -> usize {
-    plan.comm().rank()
+/// Random lengths, layouts, exchanges and ranks; `THRIFFTY_CASES` of them.
+#[test]
+fn random_lines_are_those_of_one_rank() {
+    let cases: u64 = std::env::var("THRIFFTY_CASES").map_or(120, |cases| cases.parse().unwrap());
+    for seed in 0..cases {
+        let (ranks, longest) = (2 + seed as usize % 7, if seed % 8 == 0 { 20_000 } else { 3000 });
+        thriffty::threads(ranks, |comm| check_random(&comm, seed, longest)).unwrap();
+    }
 }

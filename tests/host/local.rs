@@ -68,7 +68,10 @@ fn check(
         let bytes = &mut bytemuck::cast_slice_mut(&mut data)[..team.in_place_bytes()];
         bytes[..from].copy_from_slice(input);
         team.run_in_place(direction, bytes)?;
-        assert!(bytes[..to] == bytemuck::cast_slice(&found_words)[..to], "{direction:?} in place");
+        assert!(
+            bytes[..to] == bytemuck::cast_slice::<_, u8>(&found_words)[..to],
+            "{direction:?} in place"
+        );
         assert!(off < bound, "{direction:?}: {off:e} of {grid:?} on {threads} threads");
     }
     Ok(())

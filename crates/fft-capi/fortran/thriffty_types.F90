@@ -29,13 +29,16 @@ module thriffty_types
     end type
 
     !> What a plan needs of this rank, all arrays of a batch together. Orders of axes are
-    !> fastest first, with axes from 1 on.
+    !> fastest first, with axes from 1 on. Strides are those between adjacent points: position p
+    !> of n points, both from 1 on, has the index 1 + (p-1)/(n/s) + s mod(p-1, n/s). They are 1,
+    !> unless data of a single axis is cyclic or transposed.
     type, bind(C) :: thriffty_sizes
         integer(c_size_t) :: struct_size = 0
         type(thriffty_brick) :: input, output
         integer(c_size_t) :: input_len = 0, output_len = 0, input_bytes = 0, output_bytes = 0
         integer(c_size_t) :: in_place_bytes = 0, workspace_bytes = 0
         integer(c_int32_t) :: input_order(4) = 0, output_order(4) = 0
+        integer(c_int64_t) :: input_strides(4) = 1, output_strides(4) = 1
     end type
 
     !> Where the time of a plan went on this rank, in seconds, and what it sent.

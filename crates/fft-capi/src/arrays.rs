@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use thriffty::arrays::{ArrayRole, BoundCopy, CopyPlan, Ghosts, GridData, Subarray};
+use thriffty::arrays::{
+    ArrayRole, BoundCopy, CopyPlan, Ghosts, GridData, Subarray, check_in_order,
+};
 use thriffty::planning::{MAX_AXES, PerAxis};
 use thriffty::{Comm, Error};
 
@@ -33,11 +35,12 @@ pub(crate) fn side(found: i32) -> Result<usize, Error> {
 
 impl Held {
     /// The data of a side of its transform.
-    fn grid_data(&self, side: usize) -> GridData {
+    fn grid_data(&self, side: usize) -> Result<GridData, Error> {
         let problem = self.plan().problem();
-        let grid = [problem.input.grid(), problem.output.grid()][side];
+        let layout = [&problem.input, &problem.output][side];
+        check_in_order(layout)?;
         let bytes = problem.widths()[side] * problem.precision.bytes();
-        GridData { grid, bytes, batch: problem.batch }
+        Ok(GridData { grid: layout.grid(), bytes, batch: problem.batch })
     }
 
     /// Plans something with the communicator of this plan, if all ranks request it. Collective.
@@ -59,7 +62,7 @@ impl Held {
         asked: Result<(usize, [Vec<values::Subarray>; 2]), Error>,
     ) -> Result<Copies, Error> {
         let asked = asked.and_then(|(side, [sources, targets])| {
-            let data = self.grid_data(side);
+            let data = self.grid_data(side)?;
             let axes = data.grid.axes();
             Ok((data, subarrays(&sources, axes)?, subarrays(&targets, axes)?))
         });
@@ -74,7 +77,7 @@ impl Held {
         asked: Result<(usize, Around, Vec<values::Subarray>), Error>,
     ) -> Result<Copies, Error> {
         let asked = asked.and_then(|(side, around, arrays)| {
-            let data = self.grid_data(side);
+            let data = self.grid_data(side)?;
             let axes = data.grid.axes();
             let Around { lower, upper, periodic } = around;
             let ghosts = Ghosts {

@@ -178,6 +178,9 @@ impl Held {
         let order = |order: PerAxis<usize>| {
             std::array::from_fn(|at| order.get(at).map_or(at, |axis| *axis) as i32)
         };
+        let strides = |strides: PerAxis<usize>| {
+            std::array::from_fn(|axis| strides.get(axis).map_or(1, |stride| *stride as i64))
+        };
         Sizes {
             struct_size: size_of::<Sizes>(),
             input: told(plan.input_brick()),
@@ -190,6 +193,8 @@ impl Held {
             workspace_bytes: plan.workspace_bytes(),
             input_order: order(plan.input_order()),
             output_order: order(plan.output_order()),
+            input_strides: strides(plan.input_strides()),
+            output_strides: strides(plan.output_strides()),
         }
     }
 

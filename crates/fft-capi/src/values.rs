@@ -227,6 +227,12 @@ pub struct Sizes {
     pub input_order: [i32; 4],
     /// The same of spectral data.
     pub output_order: [i32; 4],
+    /// The strides between adjacent points of physical data along each axis, where bricks count
+    /// positions: of n points, position p has the index p / (n/s) + s (p mod n/s). All are 1,
+    /// unless data of a single axis is cyclic or transposed.
+    pub input_strides: [i64; 4],
+    /// The same of spectral data.
+    pub output_strides: [i64; 4],
 }
 
 /// Where the time of a plan went on this rank, in seconds, since the plan was made or

@@ -62,6 +62,8 @@ struct Side<'a, E: Element> {
 impl<E: Element> Side<'_, E> {
     /// A point of a batch; 0 if another rank has it.
     fn at(&self, item: usize, index: PerAxis<usize>) -> C {
+        let position = |axis| self.layout.position(axis, index[axis]);
+        let index = PerAxis::from_fn(index.len(), position);
         if !holds(&self.brick, index) {
             return C::default();
         }
@@ -169,7 +171,10 @@ fn direct<E: Element>(
 ) -> C {
     let (brick, order) = (&input.brick, input.layout.order());
     let weight_of = |axis: usize| -> Vec<C> {
-        let weight = |point| along(problem, direction, axis, [point, index[axis]]);
+        let weight = |position| {
+            let point = input.layout.index(axis, position);
+            along(problem, direction, axis, [point, index[axis]])
+        };
         brick.range(axis).map(weight).collect()
     };
     let weights: Vec<_> = (0..order.len()).map(weight_of).collect();
