@@ -306,6 +306,16 @@ typedef struct thriffty_sizes {
      * The same of spectral data.
      */
     int32_t output_order[4];
+    /**
+     * The strides between adjacent points of physical data along each axis, where bricks count
+     * positions: of n points, position p has the index p / (n/s) + s (p mod n/s). All are 1,
+     * unless data of a single axis is cyclic or transposed.
+     */
+    int64_t input_strides[4];
+    /**
+     * The same of spectral data.
+     */
+    int64_t output_strides[4];
 } thriffty_sizes;
 
 /**

@@ -136,6 +136,17 @@ class Plan(Spectra, _library.Uncopied):
         Leaves spectral data in the bricks and the order of axes that cost least, for programs that
         work on spectra mode by mode. The plan has properties for them. A brick or an order of the
         output is refused with it, and one process with several threads ignores it.
+    input_cyclic : int or sequence of int, optional
+        Takes physical data in a cyclic layout, as do Koopman and Bisseling: along each axis, which
+        has this number of ranks, rank r has the points r, r + p, r + 2p and so on. For transforms
+        of one axis, whose length this number divides; cyclic to cyclic takes one exchange, and
+        then its square divides the length.
+    output_cyclic : int or sequence of int, optional
+        Leaves spectral data in a cyclic layout, as input_cyclic.
+    one_rank : bool
+        Lets one rank do the complex transform of a single axis, where its length or the bricks do
+        not allow several ranks to share it. By default this is an error, because that rank needs
+        memory for all of the data.
     threads : int, optional
         The threads of this process that share its work. By default a process without a
         communicator has as many as THRIFFTY_THREADS or OMP_NUM_THREADS say, or as there are cores;
@@ -202,6 +213,9 @@ class Plan(Spectra, _library.Uncopied):
         shared_arrays: bool = False,
         transposed_input: bool = False,
         transposed_output: bool = False,
+        input_cyclic: int | Sequence[int] | None = None,
+        output_cyclic: int | Sequence[int] | None = None,
+        one_rank: bool = False,
         threads: int | None = None,
         device: str | int = "host",
         transport: str = "peer_to_peer",
@@ -229,6 +243,9 @@ class Plan(Spectra, _library.Uncopied):
             "shared_arrays": shared_arrays,
             "transposed_input": transposed_input,
             "transposed_output": transposed_output,
+            "input_cyclic": input_cyclic,
+            "output_cyclic": output_cyclic,
+            "one_rank": one_rank,
             "threads": threads,
             "device": device,
             "transport": transport,

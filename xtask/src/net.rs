@@ -200,11 +200,12 @@ fn account(server: &mut Server, series: Series, options: &Options) -> Result<Fou
 
 /// Bytes that a rank sends in transpositions of equal slabs.
 fn slab_bytes(options: &Options, transpositions: usize) -> f64 {
-    let [n0, n1, n2] = options.size.0[..] else {
-        return Err("--net needs a --size of three lengths".into());
-    };
-    let last = if options.kind == "r2c" { n2 / 2 + 1 } else { n2 };
-    let slab = (n0.div_ceil(options.hosts) * n1 * last * 16) as f64;
+    let mut lengths = options.size.0.clone();
+    lengths[0] = lengths[0].div_ceil(options.hosts);
+    if let ("r2c", Some(last)) = (options.kind.as_str(), lengths.last_mut()) {
+        *last = *last / 2 + 1;
+    }
+    let slab = (lengths.iter().product::<usize>() * 16) as f64;
     slab * transpositions as f64 * (options.hosts - 1) as f64 / options.hosts as f64
 }
 

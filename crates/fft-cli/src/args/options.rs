@@ -16,7 +16,7 @@ pub(crate) struct TransformArgs<O: Offer = Every> {
     /// complex for c2c, real before and complex after for r2c, real for all others.
     #[arg(value_parser = kind())]
     pub(crate) kind: Kind,
-    /// Points along each of 1 to 4 axes: 256x256x256, or 256^3.
+    /// Points along each of 1 to 4 axes: 256x256x256, or 256^3; 2^28 is one axis.
     pub(crate) shape: Shape,
     #[command(flatten)]
     pub(crate) choices: Choices<O>,

@@ -79,7 +79,10 @@ impl FromStr for Shape {
             read.map_err(|expected| format!("found length `{length}`, {expected}"))
         };
         let lengths = match text.split_once('^') {
-            Some((base, power)) => powers(number(base)?, number(power)?),
+            Some((base, exponent)) => {
+                let (base, exponent) = (number(base)?, number(exponent)?);
+                powers(base, exponent).ok_or(format!("found {text}, which has too many points"))?
+            }
             None => text.split('x').map(number).collect::<Result<_, _>>()?,
         };
         match lengths.len() {
@@ -90,12 +93,12 @@ impl FromStr for Shape {
 }
 
 /// As many axes of this length as the exponent says or, as a grid has fewer, one axis of the power.
-fn powers(base: usize, exponent: usize) -> Vec<usize> {
-    let power = || u32::try_from(exponent).ok().and_then(|exponent| base.checked_pow(exponent));
-    match exponent {
-        ..=MAX_AXES => vec![base; exponent],
-        _ => vec![power().unwrap_or(usize::MAX)],
+fn powers(base: usize, exponent: usize) -> Option<Vec<usize>> {
+    if exponent <= MAX_AXES {
+        return Some(vec![base; exponent]);
     }
+    let points = base.checked_pow(u32::try_from(exponent).ok()?)?;
+    Some(vec![points])
 }
 
 impl fmt::Display for Shape {
@@ -123,9 +126,12 @@ mod tests {
 
     #[test]
     fn reads_products_and_powers() {
-        for (text, lengths) in
-            [("7", vec![7]), ("1x2x3x4", vec![1, 2, 3, 4]), ("16^3", vec![16; 3])]
-        {
+        for (text, lengths) in [
+            ("7", vec![7]),
+            ("1x2x3x4", vec![1, 2, 3, 4]),
+            ("16^3", vec![16; 3]),
+            ("2^28", vec![1 << 28]),
+        ] {
             assert_eq!(text.parse(), Ok(Shape(lengths)));
         }
         assert_eq!("16^3".parse::<Shape>().unwrap().to_string(), "16x16x16");
@@ -134,7 +140,7 @@ mod tests {
 
     #[test]
     fn refuses_everything_else() {
-        let wrong = ["", "x", "4x", "0", "4x0", "-1", "4^0", "2^9", "1x1x1x1x1", "4X4", "2^2^2"];
+        let wrong = ["", "x", "4x", "0", "4x0", "-1", "4^0", "2^64", "1x1x1x1x1", "4X4", "2^2^2"];
         for text in wrong.into_iter().chain(["99999999999999999999", "1^99999999999"]) {
             assert!(text.parse::<Shape>().is_err(), "{text}");
         }

@@ -196,6 +196,9 @@ impl Factors {
     }
 
     /// The even layout of physical or spectral data.
+    ///
+    /// # Panics
+    /// If the division's stride does not divide the number of points.
     pub fn layout(&self, is_physical: bool, division: Division, ranks: usize) -> Layout {
         let strided = division.strided;
         let factor = self.0[self.divided(is_physical, strided)];

@@ -62,6 +62,8 @@ pub(super) mod tests {
             outer: 1,
             inner: 1,
             factor: 1.0,
+            twiddles: None,
+            strides: [1; 2],
         }
     }
 

@@ -217,6 +217,8 @@ mod tests {
                     outer,
                     inner,
                     factor,
+                    twiddles: None,
+                    strides: [1; 2],
                 };
                 let src: Vec<_> =
                     (0..group(&pass).reals()[0]).map(|i| (0.7 * i as f64).sin()).collect();

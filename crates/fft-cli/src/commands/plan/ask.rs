@@ -6,7 +6,7 @@ use thriffty::Kind;
 use thriffty::machine::{How, Machine, Quantity};
 use thriffty::planning::{
     Access, DeviceChoice, DynGrid, DynTransform, Exchange, GlobalArrays, Layout, MachineChoice,
-    Options, Precision, Problem, ProcGrid,
+    Options, Precision, Problem,
 };
 
 use super::options::{Forecast, Where};
