@@ -63,6 +63,10 @@ struct SpectralGuide;
 struct ArraysGuide;
 
 #[cfg(doctest)]
+#[doc = include_str!("../docs/one-axis.md")]
+struct OneAxisGuide;
+
+#[cfg(doctest)]
 #[doc = include_str!("../docs/types.md")]
 struct Types;
 

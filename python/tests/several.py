@@ -296,8 +296,32 @@ def check_ghost_points(world):
     assert world.all_true(np.array_equal(u, whole[around]))
 
 
+def check_lines(world):
+    """A single axis that ranks share: random data in blocks, transposed and cyclic."""
+    n = 4 * 9 * world.size**2
+    rng = np.random.default_rng(11)
+    whole = rng.standard_normal(n) + 1j * rng.standard_normal(n)
+    expected = np.fft.fft(whole)
+    cyclic = {"input_cyclic": (world.size,), "output_cyclic": (world.size,)}
+    for options in ({}, {"transposed_output": True}, {"transposed_input": True}, cyclic):
+        with thriffty.Plan((n,), complex, comm=world.comm, **options) as plan:
+            x, modes = whole[plan.input_indices()], plan.output_indices()
+            y = plan.forward(x)
+            assert world.all_true(np.allclose(y, expected[modes], atol=1e-12 * n, rtol=0))
+            assert world.all_true(np.allclose(plan.inverse(y), x, atol=1e-13, rtol=0))
+            assert sorted(sum(map(list, world.gather(modes)), [])) == list(range(n))
+            if options is cyclic:
+                assert plan.input_strides == plan.output_strides == (world.size,)
+    if world.size > 1:
+        prime = lambda: thriffty.Plan((10007,), complex, comm=world.comm)
+        world.same_error(prime, "10007", "one_rank")
+        with thriffty.Plan((10007,), complex, comm=world.comm, one_rank=True) as plan:
+            plan.forward(np.zeros(plan.input_shape, complex))
+
+
 CHECKS = [
     check_bricks,
+    check_lines,
     check_refusals,
     check_tolerance,
     check_shared_arrays,

@@ -29,9 +29,9 @@ module thriffty_types
     end type
 
     !> What a plan needs of this rank, all arrays of a batch together. Orders of axes are
-    !> fastest first, with axes from 1 on. Strides are those between adjacent points: position p
-    !> of n points, both from 1 on, has the index 1 + (p-1)/(n/s) + s mod(p-1, n/s). They are 1,
-    !> unless data of a single axis is cyclic or transposed.
+    !> fastest first, with axes from 1 on. Where strides are not 1, bricks count positions: of n
+    !> points with stride s, position p has the index p/(n/s) + s mod(p, n/s), both from 0 on. Only
+    !> cyclic and transposed data of a single axis has such strides.
     type, bind(C) :: thriffty_sizes
         integer(c_size_t) :: struct_size = 0
         type(thriffty_brick) :: input, output

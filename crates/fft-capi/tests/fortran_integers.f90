@@ -20,6 +20,7 @@ program integers
     call MPI_Init()
     call alone()
     call over_ranks()
+    call line()
     call copies()
     call settings()
     if (thriffty_next_fast_len(97) /= 100) call fail("the next fast length")
@@ -27,6 +28,34 @@ program integers
     call MPI_Finalize()
 
 contains
+
+    !> A single axis that ranks share, cyclic on both sides: a constant has one mode.
+    subroutine line()
+        complex(c_double_complex), target :: x(144), y(144)
+        integer(int64) :: points, position, each, k
+        integer(int32) :: ranks
+        type(thriffty_options) :: cyclic
+
+        call MPI_Comm_size(MPI_COMM_WORLD, ranks)
+        call cyclic%set("input_cyclic", [ranks])
+        call cyclic%set("output_cyclic", [ranks])
+        call thriffty_plan_create(plan, MPI_COMM_WORLD, THRIFFTY_TRANSFORM_C2C, [144], options=cyclic, status=status)
+        call check(status)
+        call thriffty_plan_sizes(plan, sizes, status)
+        call check(status)
+        if (any(sizes%input_strides(:1) /= ranks)) call fail("strides of a cyclic layout")
+        x = 1
+        call thriffty_forward(plan, c_loc(x), sizes%input_bytes, c_loc(y), sizes%output_bytes, status)
+        call check(status)
+        each = 144 / sizes%output_strides(1)
+        do points = 1, sizes%output_len
+            position = sizes%output%lo(1) + points - 1
+            k = position / each + sizes%output_strides(1) * modulo(position, each)
+            if (abs(y(points) - merge(144, 0, k == 0)) > 1e-10_c_double) call fail("a cyclic transform")
+        end do
+        call thriffty_plan_destroy(plan, status)
+        call check(status)
+    end subroutine
 
     !> A plan of one process, and operators on its spectrum.
     subroutine alone()

@@ -130,6 +130,44 @@ static void lives(struct group *group) {
     expect(thriffty_comm_destroy(other), OK);
 }
 
+/* The index of the point at a position of this rank. */
+static int64_t index_at(const thriffty_brick *brick, int64_t n, int64_t stride, size_t at) {
+    const int64_t position = brick->lo[0] + (int64_t)at, each = n / stride;
+    return position / each + stride * (position % each);
+}
+
+/* A line that ranks share: a wave in blocks, transposed and cyclic. */
+static void lines(struct group *group) {
+    enum { N = 144, WAVE = 29 };
+    static const char *const NAMES[] = {"batch", "transposed_output", "output_cyclic"};
+    static double x[2 * N], y[2 * N];
+    const int64_t n[] = {N};
+    const double turn = 2 * 3.14159265358979323846 / N;
+    thriffty_comm *comm = made(group);
+    for (size_t layout = 0; layout < 3; layout++) {
+        const char count[] = {(char)('0' + ranks), '\0'}, *const values[] = {"1", "true", count};
+        thriffty_options *options = options_with(NAMES[layout], values[layout]);
+        thriffty_plan *plan;
+        thriffty_sizes sizes;
+        if (layout == 2) expect(thriffty_options_set(options, "input_cyclic", count), OK);
+        expect(thriffty_plan_create_group(&plan, comm, THRIFFTY_TRANSFORM_C2C, 1, n, NULL, NULL, options), OK);
+        expect(thriffty_options_destroy(options), OK);
+        expect(thriffty_plan_sizes(plan, &sizes, sizeof sizes), OK);
+        that(layout < 2 || (sizes.input_strides[0] == ranks && sizes.output_strides[0] == ranks));
+        for (size_t at = 0; at < sizes.input_len; at++) {
+            const double phase = turn * (double)(WAVE * index_at(&sizes.input, N, sizes.input_strides[0], at) % N);
+            x[2 * at] = cos(phase), x[2 * at + 1] = sin(phase);
+        }
+        expect(thriffty_forward(plan, x, sizes.input_bytes, y, sizes.output_bytes), OK);
+        for (size_t at = 0; at < sizes.output_len; at++) {
+            const int64_t k = index_at(&sizes.output, N, sizes.output_strides[0], at);
+            that(fabs(y[2 * at] - (k == WAVE ? N : 0)) < 1e-12 * N && fabs(y[2 * at + 1]) < 1e-12 * N);
+        }
+        expect(thriffty_plan_destroy(plan), OK);
+    }
+    expect(thriffty_comm_destroy(comm), OK);
+}
+
 static void errors_on_one_rank(struct group *group) {
     const int last = ranks - 1, mine = rank == last;
     thriffty_comm *comm = made(group);
@@ -306,7 +344,7 @@ static int run(void (*body)(struct group *), int size, int dies) {
 }
 
 int main(void) {
-    static void (*const BODIES[])(struct group *) = {lives, errors_on_one_rank, forked, on_hosts};
+    static void (*const BODIES[])(struct group *) = {lives, lines, errors_on_one_rank, forked, on_hosts};
     for (int size = 1; size <= 4; size++)
         for (size_t at = 0; at < sizeof BODIES / sizeof *BODIES; at++)
             if (!run(BODIES[at], size, -1)) return 1;

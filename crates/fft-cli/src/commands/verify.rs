@@ -13,7 +13,7 @@ use crate::data::fields::{Field, Source};
 use crate::ranks::world::{Failure, print, refused, zeros};
 
 /// Even and uneven division, primes, axes of one point, fewer points than ranks.
-const QUICK: [&str; 5] = ["13", "12x10", "1x7", "9x8x5", "3x4x2x5"];
+const QUICK: [&str; 6] = ["13", "36", "12x10", "1x7", "9x8x5", "3x4x2x5"];
 const MORE: [&str; 11] = [
     "1", "2", "1024", "997", "64x48", "31x37", "16x1x16", "17x13x11", "32x32x32", "64x2x30",
     "7x6x5x8",
@@ -37,7 +37,11 @@ pub(super) fn run(comm: &dyn Comm, options: &Options) -> Result<(), Failure> {
         let shape: Shape = shape.parse().expect("a shape of ours");
         for (kind, precision, exchange) in problems(&shape) {
             let draft = kinds::draft(comm, shape.grid()?, kind, precision);
-            let draft = draft.with(|options| options.exchange = Some(exchange));
+            let draft = draft.with(|options| {
+                options.exchange = Some(exchange);
+                // Some lengths have no factors.
+                options.one_rank = true;
+            });
             let (ok, found) = match dispatch!(kind, precision, check(draft)) {
                 Ok((error, bound)) => {
                     (error <= bound, format!("error {error:.1e} (bound {bound:.1e})"))

@@ -29,6 +29,7 @@
 //! factor for each rank with long lines was rejected, because such lines take as long as the whole
 //! transform of one rank for each of its points.
 
+use std::fmt;
 use std::sync::Arc;
 
 use super::kind::Kind;
@@ -102,6 +103,18 @@ pub struct Line {
     /// The strides between adjacent points along the last factor before its transform, and along
     /// the first factor after it, as in [`Layout::strided`].
     strides: [usize; 2],
+}
+
+/// The number of points, and the strides if there are any: `4096` or `4096/4/4`.
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [before, after] = self.strides;
+        write!(f, "{}", self.given.grid().points())?;
+        if self.strides != [1; 2] {
+            write!(f, "/{before}/{after}")?;
+        }
+        Ok(())
+    }
 }
 
 impl Line {

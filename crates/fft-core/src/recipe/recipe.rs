@@ -160,7 +160,11 @@ impl fmt::Display for Recipe {
             (false, _) if plain_r2c(kinds) => "r2c".into(),
             _ => kinds.map(Kind::name).join(","),
         };
-        write!(f, "({name} {} {precision}", times(&input.grid().shape()))?;
+        write!(f, "({name} ")?;
+        if let Some(line) = &self.problem.line {
+            write!(f, "{line}=")?;
+        }
+        write!(f, "{} {precision}", times(&input.grid().shape()))?;
         for (what, lens) in
             [("zero_padded", self.problem.zero_padded), ("modes", self.problem.modes)]
         {
