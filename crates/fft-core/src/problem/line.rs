@@ -396,7 +396,8 @@ mod tests {
         }
         let short = Factors::new(1 << 24, 4, [any; 2]).unwrap();
         assert!(short.shape().iter().all(|n| *n <= LONGEST), "{short:?}");
-        let wide = Division { multiple: 250, ..any };
-        assert_eq!(Factors::new(1000, 4, [wide; 2]).unwrap().shape()[..], [4, 10, 25]);
+        let wide = |multiple| [Division { multiple, ..any }; 2];
+        assert_eq!(Factors::new(1000, 4, wide(100)).unwrap().shape()[..], [10, 10, 10]);
+        assert_eq!(Factors::new(1000, 4, wide(250)), None);
     }
 }
