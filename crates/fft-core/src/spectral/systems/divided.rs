@@ -238,14 +238,6 @@ impl DividedAxis {
         assert_same(self.comm.as_ref(), &[("operator", text), ("coefficients", sum)])
     }
 
-    /// Fails in place of an operator, with this rank's error. Collective.
-    ///
-    /// # Errors
-    /// The error of the lowest failing rank.
-    pub fn refuse(&self, why: Error) -> Result<(), Error> {
-        self.agree(None, Err(why), 0)
-    }
-
     pub(super) fn send_to_neighbours(&mut self) -> Result<(), Error> {
         let [before, after] = &mut self.neighbours;
         self.to_neighbours.run(&[&self.ends[..]], &mut [before, after])
