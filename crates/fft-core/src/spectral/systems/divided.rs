@@ -39,8 +39,8 @@ pub struct DividedAxis {
     from_owners: ParallelCopy,
     to_neighbours: ParallelCopy,
     to_group: ParallelCopy,
-    /// An array over the modes for each component at the first end, then at the last, and then for each
-    /// coefficient of the rows of both ends.
+    /// An array over the modes for each component at the first end, then at the last, and then for
+    /// each coefficient of the rows of both ends.
     ends: Vec<f64>,
     /// The same of all intervals, for the modes that this rank solves.
     reduced: Vec<f64>,
