@@ -4,7 +4,7 @@ use fft_comm::{exchanger, usual_exchange};
 use fft_core::{Comm, CopyPlan, Error, agree};
 use fft_gpu::DeviceCopy;
 
-use crate::bound::{DeviceOptions, DeviceQueue};
+use crate::bound::DeviceOptions;
 
 /// Binds a plan to devices, each rank's arrays on its own. Collective, over the same ranks.
 ///
@@ -18,8 +18,8 @@ pub fn bind_on_device(
     device: impl Into<DeviceOptions>,
     plan: CopyPlan,
 ) -> Result<DeviceCopy, Error> {
-    let DeviceQueue { gpu, stream, transport } = device.into().settle(comm, Ok(()))?;
+    let queue = device.into().settle(comm, Ok(()))?;
     let own = agree(comm, comm.dup())?;
     let exchange = agree(comm, exchanger(usual_exchange(comm), own.as_ref()))?;
-    DeviceCopy::new((&gpu, &stream, transport), own, exchange, plan)
+    DeviceCopy::new(&queue, own, exchange, plan)
 }

@@ -4,10 +4,7 @@ use std::path::Path;
 
 use fft_core::{AnyExecutor, Direction, Error, Precision};
 #[cfg(feature = "cuda")]
-use fft_gpu::GpuTransport;
-
-#[cfg(feature = "cuda")]
-use super::device::DeviceQueue;
+use fft_gpu::{DeviceQueue, GpuTransport};
 
 use crate::field::{Bytes, BytesMut, DynArray};
 

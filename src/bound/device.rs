@@ -7,7 +7,9 @@ use fft_core::{
     AnyExecutor, Comm, Direction, Error, Executor, Precision, Recipe, agree, assert_same,
 };
 use fft_gpu::cudarc::driver::{CudaContext, CudaStream, DeviceSlice};
-use fft_gpu::{Cuda, DeviceMemory, Gpu, GpuReal, GpuTransport, SharedSlice, driver_is_present};
+use fft_gpu::{
+    Cuda, DeviceMemory, DeviceQueue, Gpu, GpuReal, GpuTransport, SharedSlice, driver_is_present,
+};
 
 use super::bound::{Bound, OnDevice, misaligned, misplaced};
 use crate::field::{Bytes, BytesMut, DeviceArray, DynArray, Pool, Pooled};
@@ -23,14 +25,6 @@ pub struct DeviceOptions {
     pub stream: Option<Arc<CudaStream>>,
     /// How data gets to other ranks; the same on all of them.
     pub transport: GpuTransport,
-}
-
-/// A device, the stream that work is queued on, and how data gets to other ranks.
-#[derive(Clone)]
-pub(crate) struct DeviceQueue {
-    pub(crate) gpu: Gpu,
-    pub(crate) stream: Arc<CudaStream>,
-    pub(crate) transport: GpuTransport,
 }
 
 impl DeviceOptions {
@@ -107,12 +101,10 @@ struct DeviceBound<T: GpuReal> {
 
 impl<T: GpuReal> DeviceBound<T> {
     fn new(comm: &dyn Comm, recipe: &Recipe, queue: &DeviceQueue) -> Result<Self, Error> {
-        let queue = queue.clone();
-        let made = Cuda::new(&queue.gpu, queue.stream.clone()).map_err(|why| why.on(comm.rank()));
-        let device = agree(comm, made)?.transport(queue.transport);
+        let device = agree(comm, Cuda::new(queue).map_err(|why| why.on(comm.rank())))?;
         let own = agree(comm, comm.dup())?;
         let executor = Executor::bind(recipe, own, device, &fft_comm::exchanger)?;
-        Ok(Self { executor, queue, pool: Pool::default() })
+        Ok(Self { executor, queue: queue.clone(), pool: Pool::default() })
     }
 
     fn array(&self, memory: Pooled<SharedSlice>) -> DynArray {

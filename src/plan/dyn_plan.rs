@@ -134,18 +134,6 @@ impl DynPlan {
         self.divided_axis.is_some()
     }
 
-    /// Fails in place of an operator, on a rank that cannot apply one, for example because it has no
-    /// arrays. Collective if ranks divide systems ([`DynPlan::divides_systems`]).
-    ///
-    /// # Errors
-    /// `why`; if collective, the error of the lowest failing rank, on every rank.
-    pub fn refuse_operator(&self, why: Error) -> Result<(), Error> {
-        match &self.divided_axis {
-            Some(divided) => locked(divided).refuse(why),
-            None => Err(why),
-        }
-    }
-
     fn domain_of(&self, lengths: &[f64], reversed: bool) -> Result<Domain, Error> {
         let spectrum = Spectrum::of(self.problem());
         let domain = Domain::new(spectrum, self.comm().rank(), lengths, reversed)?;

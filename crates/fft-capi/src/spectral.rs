@@ -204,12 +204,10 @@ impl Held {
     ) -> Result<(), Error> {
         let known = self.domain(lengths, asked.reversed).map(drop);
         let mine = known.and(asked.operator(self.axes())).and_then(|it| Ok((it, arrays?)));
-        match mine {
-            Ok((operator, (input, output))) => {
-                self.known_domain()?.apply_bytes(operator, input, output)
-            }
-            Err(why) => self.plan().refuse_operator(why),
-        }
+        // By the plan's own agreement, because a rank may refuse (`thriffty_plan_refuse`) instead.
+        let (operator, (input, output)) =
+            if self.plan().divides_systems() { self.agree_with_all(mine)? } else { mine? };
+        self.known_domain()?.apply_bytes(operator, input, output)
     }
 
     /// As [`Held::apply`], with arrays on the plan's device.

@@ -22,7 +22,7 @@ mod on_cpu;
 pub use cudarc;
 pub use {
     abi::{Fft, FftRun, Move, PlacedTransfer, Spread, transposed_when_read},
-    base::{Gpu, GpuError, GpuReal, GpuTransport, NoGpu},
+    base::{DeviceQueue, Gpu, GpuError, GpuReal, GpuTransport, NoGpu},
     device::{
         Cuda, DeviceCopy, DeviceFacts, WholeTransform, can_load, has_columns, identity, joined,
     },

@@ -11,7 +11,7 @@ use fft_core::{
     Exchanger, Executor, MakeExchanger, MessageHandler, MessagePlan, PackRequest, PinnedMemory,
     Recipe,
 };
-use thriffty::gpu::{Cuda, lend, lend_mut};
+use thriffty::gpu::{Cuda, DeviceQueue, lend, lend_mut};
 
 use super::*;
 
@@ -168,7 +168,8 @@ impl Ones {
         make: MakeExchanger<'_>,
     ) -> Result<Self, Error> {
         let stream = gpu.new_stream().unwrap();
-        let device = Cuda::new(gpu, stream.clone()).unwrap().transport(transport);
+        let queue = DeviceQueue { gpu: gpu.clone(), stream: stream.clone(), transport };
+        let device = Cuda::new(&queue).unwrap();
         let plan = Executor::bind(recipe, comm.dup()?, device, make)?;
         let problem = recipe.problem();
         let [input, output] = [&problem.input, &problem.output].map(|all| all.brick(comm.rank()));

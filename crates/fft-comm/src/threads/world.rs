@@ -53,8 +53,8 @@ pub(crate) trait Remote: Send + Sync {
     fn abort(&self, why: Error) -> !;
 }
 
-/// The most bytes that a rank contributes to a reduction at once. Gatherings have room for them from
-/// the beginning, because transforms reduce but allocate nothing.
+/// The most bytes that a rank contributes to a reduction at once. Gatherings have room for them
+/// from the beginning, because transforms reduce but allocate nothing.
 pub(super) const REDUCED_BYTES: usize = 256;
 
 /// Threads that exchange messages: all ranks of a communicator, or the ranks of this process.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaStream, DeviceRepr, ValidAsZeroBits};
-use fft_core::Real;
+use fft_core::{GpuTransport, Real};
 
 use super::error::{GpuError, tried};
 use super::modules::{Kernel, Modules, Source};
@@ -13,6 +13,17 @@ use super::modules::{Kernel, Modules, Source};
 pub struct Gpu {
     context: Arc<CudaContext>,
     modules: Arc<Modules>,
+}
+
+/// A device, the stream that work is queued on, and how data gets to other ranks.
+#[derive(Clone)]
+pub struct DeviceQueue {
+    /// The device.
+    pub gpu: Gpu,
+    /// The stream.
+    pub stream: Arc<CudaStream>,
+    /// The transport to other ranks.
+    pub transport: GpuTransport,
 }
 
 /// `f32` or `f64` on devices.

@@ -7,5 +7,5 @@ pub(crate) mod modules;
 pub(crate) use error::tried;
 pub use error::{GpuError, NoGpu};
 pub use fft_core::GpuTransport;
-pub use gpu::{Gpu, GpuReal};
+pub use gpu::{DeviceQueue, Gpu, GpuReal};
 pub(crate) use modules::{Kernel, Modules, Source, THREADS};

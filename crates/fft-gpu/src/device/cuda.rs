@@ -9,7 +9,7 @@ use fft_core::{DeviceCapabilities, Error, Problem, agree};
 
 use super::connections::Connections;
 use super::energy::Squares;
-use crate::base::{Gpu, GpuError, GpuTransport};
+use crate::base::{DeviceQueue, Gpu, GpuError, GpuTransport};
 use crate::ffi::{Block, CudaEvent, DeviceMemory, Owned, SharedSlice};
 
 /// A CUDA device and a stream, for one plan.
@@ -49,20 +49,20 @@ pub struct Cuda {
 }
 
 impl Cuda {
-    /// A device for one plan, which queues everything on this stream.
+    /// A device for one plan, which queues everything on this stream. The transport is the same on
+    /// all ranks.
     ///
     /// # Errors
     /// [`GpuError::Driver`].
-    pub fn new(gpu: &Gpu, stream: Arc<CudaStream>) -> Result<Self, GpuError> {
+    pub fn new(queue: &DeviceQueue) -> Result<Self, GpuError> {
+        let DeviceQueue { gpu, stream, transport } = queue.clone();
         let done = CudaEvent::new(gpu.context())?;
         Ok(Self {
-            gpu: gpu.clone(),
-            stream,
             rank: 0,
             squares: None,
             area: None,
             area_bytes: 0,
-            wanted: GpuTransport::default(),
+            wanted: transport,
             taken: GpuTransport::default(),
             window_bytes: 0,
             staging_bytes: [0; 2],
@@ -78,13 +78,9 @@ impl Cuda {
             chunks_of: None,
             marks: Vec::new(),
             marked: 0,
+            gpu,
+            stream,
         })
-    }
-
-    /// Sets the transport: the same on all ranks.
-    pub fn transport(mut self, wanted: GpuTransport) -> Self {
-        self.wanted = wanted;
-        self
     }
 
     /// The transport to the ranks that are hardest to reach; available once a plan is made.

@@ -39,8 +39,8 @@ pub struct DividedAxis {
     from_owners: ParallelCopy,
     to_neighbours: ParallelCopy,
     to_group: ParallelCopy,
-    /// An array over the modes for each component at the first end, then at the last, and then for each
-    /// coefficient of the rows of both ends.
+    /// An array over the modes for each component at the first end, then at the last, and then for
+    /// each coefficient of the rows of both ends.
     ends: Vec<f64>,
     /// The same of all intervals, for the modes that this rank solves.
     reduced: Vec<f64>,
@@ -236,14 +236,6 @@ impl DividedAxis {
         let text = format!("{task:?} of {count} arrays");
         let sum = format!("{coefficients:08x}");
         assert_same(self.comm.as_ref(), &[("operator", text), ("coefficients", sum)])
-    }
-
-    /// Fails in place of an operator, with this rank's error. Collective.
-    ///
-    /// # Errors
-    /// The error of the lowest failing rank.
-    pub fn refuse(&self, why: Error) -> Result<(), Error> {
-        self.agree(None, Err(why), 0)
     }
 
     pub(super) fn send_to_neighbours(&mut self) -> Result<(), Error> {

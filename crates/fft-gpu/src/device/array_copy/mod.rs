@@ -24,7 +24,7 @@ use fft_core::{
 use super::cuda::Cuda;
 use super::direct::gather_places;
 use super::epoch::exposure_epoch;
-use crate::base::{Gpu, GpuError, GpuTransport};
+use crate::base::{DeviceQueue, GpuError};
 use crate::ffi::{DeviceMemory, Owned, PeerGets, lend, lend_mut};
 use crate::kernel::Transfers;
 use launches::{Launches, OfArray};
@@ -73,15 +73,14 @@ impl DeviceCopy {
     /// On every rank: the errors of the exchange; [`Error::OnRank`] when the driver fails, or there
     /// is no memory.
     pub fn new(
-        (gpu, stream, transport): (&Gpu, &Arc<CudaStream>, GpuTransport),
+        queue: &DeviceQueue,
         comm: Box<dyn Comm>,
         exchange: Box<dyn Exchanger>,
         plan: CopyPlan,
     ) -> Result<Self, Error> {
         let (own, rank) = (comm.as_ref(), comm.rank());
-        let device = Cuda::new(gpu, stream.clone()).map_err(|why| why.on(rank));
-        let mut device = agree(own, device)?;
-        let node_memory = device.connect_ranks(own, transport)?;
+        let mut device = agree(own, Cuda::new(queue).map_err(|why| why.on(rank)))?;
+        let node_memory = device.connect_ranks(own, queue.transport)?;
         let reached: Vec<_> =
             (0..own.size()).map(|peer| device.connections().peers.reached(peer)).collect();
         let far = |message: &CopyMessage| !reached[message.spec.peer];
@@ -112,12 +111,12 @@ impl DeviceCopy {
                 message_plan: plan.message_plan(&|peer| !reached[peer]),
                 places: [sent.collect(), come],
                 outgoing: messages[0].block().clone(),
-                incoming: Owned::new(incoming, stream),
+                incoming: Owned::new(incoming, &queue.stream),
                 unpacks,
             }
         });
         if let Some(staged) = &mut staged {
-            staged.reserve(gpu, own)?;
+            staged.reserve(&queue.gpu, own)?;
         }
         Ok(Self { comm, device, node_memory, plan, messages, packs, kept, gets, staged })
     }
