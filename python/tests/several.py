@@ -313,7 +313,10 @@ def check_lines(world):
             if options is cyclic:
                 assert plan.input_strides == plan.output_strides == (world.size,)
     if world.size > 1:
-        prime = lambda: thriffty.Plan((10007,), complex, comm=world.comm)
+
+        def prime():
+            thriffty.Plan((10007,), complex, comm=world.comm)
+
         world.same_error(prime, "10007", "one_rank")
         with thriffty.Plan((10007,), complex, comm=world.comm, one_rank=True) as plan:
             plan.forward(np.zeros(plan.input_shape, complex))

@@ -150,9 +150,9 @@ class Plan(Spectra, _library.Uncopied):
     threads : int, optional
         The threads of this process that share its work. By default a process without a
         communicator has as many as THRIFFTY_THREADS or OMP_NUM_THREADS say, or as there are cores;
-        with a communicator it has one. Plans of a process share their threads. A single axis of
-        one process has one thread. With MPI, the thread that makes the plan sends for the others,
-        so that MPI_THREAD_FUNNELED is enough; transposed data is refused there.
+        with a communicator it has one. Plans of a process share their threads. A single axis has
+        one thread, unless its transform is complex. With MPI, the thread that makes the plan sends
+        for the others, so that MPI_THREAD_FUNNELED is enough; transposed data is refused there.
     device : {"host", "cuda"} or int
         Where the data is: host; the number of a CUDA device, which ranks may share; or cuda, the
         host's CUDA devices, which its ranks use in rotation.

@@ -17,8 +17,9 @@ define_options! {
         /// The threads of this process that share its work. By default a process without a
         /// communicator has as many as THRIFFTY_THREADS or OMP_NUM_THREADS say, or as there are
         /// cores; with a communicator it has one. Plans of a process share their threads. A single
-        /// axis has one thread, unless its transform is complex. With MPI, the thread that makes the plan sends for
-        /// the others, so that MPI_THREAD_FUNNELED is enough; transposed data is refused there.
+        /// axis has one thread, unless its transform is complex. With MPI, the thread that makes
+        /// the plan sends for the others, so that MPI_THREAD_FUNNELED is enough; transposed data is
+        /// refused there.
         Placement threads: Option<usize> = None, |threads: usize| Some(threads);
         /// Where the data is: host; the number of a CUDA device, which ranks may share; or cuda,
         /// the host's CUDA devices, which its ranks use in rotation.

@@ -279,6 +279,7 @@ impl<'a, K: Transform, const D: usize, L: Location> Draft<'a, K, D, L> {
             let [before, after] = strides.map(|strides| cyclic(strides).then_some(strides));
             let arrays = plan.problem();
             (options.input_cyclic, options.output_cyclic) = (before, after);
+            options.one_rank |= plan.recipe().problem().line.is_none();
             options.input = before.is_none().then(|| plan.input_brick());
             options.output = after.is_none().then(|| plan.output_brick());
             options.input_order = Some(arrays.input.order());

@@ -136,7 +136,7 @@ pub(crate) fn check<K: Make, const D: usize>(
     (operator, operands): (Operator, usize),
 ) -> Result<(), Error> {
     let lengths = lengths();
-    let draft = K::draft(comm, case.grids()?[0]).kinds(case.kinds);
+    let draft = K::draft(comm, case.grids()?[0]).kinds(case.kinds).one_rank(true);
     let plan =
         if transposed { draft.transposed_output(true).build()? } else { case.plan::<K>(comm)? };
     let domain = plan.domain(lengths)?;

@@ -99,6 +99,7 @@ fn check<K: Make, const D: usize>(
         .output_order(orders[1])
         .exchange(exchange)
         .memory(memory)
+        .one_rank(true)
         .build()?;
     let points = |shape: [usize; D]| batch * shape.iter().product::<usize>();
     let x: Vec<K::Physical> = random(points(lens.points), seed);

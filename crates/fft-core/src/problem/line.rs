@@ -1,33 +1,34 @@
 //! Transforms of one axis over ranks, as transforms of a grid whose axes are factors of its length.
 //!
-//! A transform of one long axis cannot be cut into lines that ranks transform on their own, so that
-//! one rank would have to do it alone. For `n = f0 f1`, number the points `i = i0 f1 + i1` and the
-//! frequencies `k = k0 + f0 k1`. Then (Cooley and Tukey 1965; Bailey 1990 as four steps)
+//! A transform of one long axis cannot be cut into lines that ranks transform on their own. But for
+//! `n = f0 f1`, number the points `i = i0 f1 + i1` and the frequencies `k = k0 + f0 k1`. With
+//! `w(m) = exp(-2πi/m)`, the transform is (Cooley and Tukey, 1965)
 //!
 //! ```text
-//! X[k0 + f0 k1] = sum over i1 of  w(f1)^(i1 k1)  w(n)^(i1 k0)  sum over i0 of w(f0)^(i0 k0) x[i0 f1 + i1]
+//! for each i1:    y[k0, i1] = sum over i0 of w(f0)^(i0 k0) x[i0 f1 + i1]
+//! everywhere:     y[k0, i1] is multiplied by w(n)^(i1 k0)
+//! for each k0:    X[k0 + f0 k1] = sum over i1 of w(f1)^(i1 k1) y[k0, i1]
 //! ```
 //!
-//! which is a transform of the grid `f0 x f1` with factors between the axes
-//! ([`Twiddles`](crate::Twiddles)), whose spectrum has its axes in reverse. The same holds for more
-//! factors, transformed from the first to the last. So layouts, search, exchanges and wires are
+//! This is a transform of the grid `f0 x f1` with factors between its axes
+//! ([`Twiddles`](crate::Twiddles)), and the spectrum has the axes in reverse. More factors are
+//! transformed one after the other in the same way. So layouts, search, exchanges and wires are
 //! those of any grid:
 //!
 //! ```text
-//! blocks of n         parts of the first factor in the input; of the last factor, with the order
-//!                     of axes reversed, in the output
-//! points P apart      parts of the last factor in the input, of the first factor in the output,
-//!                     if their points are P apart as well
+//! blocks of n        ranks divide the first factor of the input, and the last one of the output,
+//!                    whose axes are in reverse
+//! points apart       ranks divide the last factor of the input, and the first one of the output
 //! ```
 //!
-//! Blocks to blocks take three exchanges, as ranks hold neither factor whole at the ends. Strided
-//! data on one side saves one of them, and on both sides two (Inda and Bisseling 2001): a rank then
-//! has the other factors whole. If the last factor of the input, and the first of the output, are
-//! the number of ranks, these layouts are cyclic.
+//! From blocks to blocks ranks exchange data three times, as at the ends they hold neither factor
+//! whole. Strided data on one side saves one exchange, and on both sides two (Inda and Bisseling,
+//! 2001). In a cyclic layout, ranks divide a factor by the remainders of its indices, so that its
+//! points are not in order ([`Layout::strided`]).
 //!
-//! A recursive transform with more, shorter factors than ranks need keeps lines in caches. A single
-//! factor for each rank with long lines was rejected, because such lines take as long as the whole
-//! transform of one rank for each of its points.
+//! Two factors would do. But lines of some thousand points do not stay in the first-level cache, so
+//! that longer factors are divided again. One factor for each rank, and lines of n/ranks points,
+//! was rejected for this reason.
 
 use std::fmt;
 use std::sync::Arc;
