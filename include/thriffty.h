@@ -507,7 +507,8 @@ thriffty_status thriffty_plan_create_serial(struct thriffty_plan **plan,
  *
  * `transform` is `THRIFFTY_TRANSFORM_C2C` or another, `axes` is 1 to 4, and `shape` has the points
  * along each axis; the last axis is contiguous. `input` and `output` are this rank's bricks of
- * physical and of spectral data; NULL is an even cut. The bricks of all ranks tile the grid. The
+ * physical and of spectral data; NULL is an even cut or, where ranks share a single axis, a block
+ * that suits its factors (see `thriffty_plan_sizes`). The bricks of all ranks tile the grid. The
  * spectral grid has n/2 + 1 points along an axis of kind r2c. `options` may be NULL. On failure
  * `*plan` is NULL.
  *

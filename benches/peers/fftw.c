@@ -82,6 +82,7 @@ static const char *parse(int argc, char **argv, job *j) {
     j->line = parse_count(text, '\0', LONG_MAX - 1, &length, NULL);
     if (j->line) {
         if (j->r2c) return "one axis must be of kind c2c";
+        if (!j->mpi && length > INT_MAX) return "threads transform at most 2147483647 points";
         j->n[0] = length;
     }
     for (int axis = 0; axis < 3 && !j->line; axis++) {
@@ -188,9 +189,19 @@ static void allocate(const world *w, transform *t, ptrdiff_t in_reals, ptrdiff_t
 static void plan_line_mpi(const world *w, const job *j, transform *t) {
     const MPI_Comm comm = MPI_COMM_WORLD;
     const unsigned order = effort(j), scrambled = effort(j) | FFTW_MPI_SCRAMBLED_OUT;
-    ptrdiff_t after, first_after;
-    const ptrdiff_t room = FFTW(mpi_local_size_1d)(
-        j->n[0], comm, FFTW_FORWARD, order, &t->planes, &t->first, &after, &first_after);
+    /* Each plan may need room and blocks of its own. */
+    const unsigned flags[] = {order, scrambled, order};
+    const int signs[] = {FFTW_FORWARD, FFTW_FORWARD, FFTW_BACKWARD};
+    ptrdiff_t room = 0, before[3], first[3], after[3], first_after[3];
+    for (int p = 0; p < 3; p++) {
+        const ptrdiff_t of_plan = FFTW(mpi_local_size_1d)(
+            j->n[0], comm, signs[p], flags[p], &before[p], &first[p], &after[p], &first_after[p]);
+        if (of_plan > room) room = of_plan;
+    }
+    if (before[0] != before[1] || first[0] != first[1] || after[0] != before[2] || before[0] != after[2])
+        die(w, "FFTW's plans of this length have different blocks");
+    t->planes = before[0];
+    t->first = first[0];
     allocate(w, t, 2 * room, room);
     t->stride = 2;
     FFTW(complex) *in = (FFTW(complex) *)t->in, *out = t->out;
@@ -399,7 +410,8 @@ int main(int argc, char **argv) {
     else if (w.rank == 0)
         fprintf(stderr,
                 "fftw_peer: %s\n"
-                "usage: fftw_peer mpi     c2c|r2c N0xN1xN2 REPS [--destroy-input]\n"
+                "usage, for N0xN1xN2 or N:\n"
+                "       fftw_peer mpi     c2c|r2c N0xN1xN2 REPS [--destroy-input]\n"
                 "       fftw_peer mpi     c2c|r2c N0xN1xN2 --serve [--transposed] [--destroy-input]\n"
                 "       fftw_peer threads c2c|r2c N0xN1xN2 REPS NTHREADS [--destroy-input]\n"
                 "       fftw_peer threads c2c|r2c N0xN1xN2 --serve NTHREADS [--destroy-input]\n",

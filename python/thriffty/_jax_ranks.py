@@ -82,7 +82,9 @@ class _Ranks:
             )[first:]
             for sharding, shape in sides
         ]
-        return dict(comm=_group(processes_of(mesh)), input=bricks[0], output=bricks[1])
+        # Parts of a single axis are those of the mesh.
+        group = _group(processes_of(mesh))
+        return dict(comm=group, input=bricks[0], output=bricks[1], one_rank=True)
 
 
 def ranks(mesh: Any, *asked: Any) -> Callable[[], dict[str, Any]]:

@@ -137,16 +137,15 @@ class Plan(Spectra, _library.Uncopied):
         work on spectra mode by mode. The plan has properties for them. A brick or an order of the
         output is refused with it, and one process with several threads ignores it.
     input_cyclic : int or sequence of int, optional
-        Takes physical data in a cyclic layout, as do Koopman and Bisseling: along each axis, which
-        has this number of ranks, rank r has the points r, r + p, r + 2p and so on. For transforms
-        of one axis, whose length this number divides; cyclic to cyclic takes one exchange, and
-        then its square divides the length.
+        Takes physical data of a single axis in a cyclic layout: of p ranks, rank r has the points
+        r, r + p, r + 2p and so on. p must divide the number of points, and its square must if both
+        sides are cyclic. Cyclic to cyclic takes one exchange.
     output_cyclic : int or sequence of int, optional
-        Leaves spectral data in a cyclic layout, as input_cyclic.
+        Leaves spectral data of a single axis in a cyclic layout, as input_cyclic.
     one_rank : bool
-        Lets one rank do the complex transform of a single axis, where its length or the bricks do
-        not allow several ranks to share it. By default this is an error, because that rank needs
-        memory for all of the data.
+        Lets one rank do the complex transform of a single axis if its length or bricks have no
+        suitable factors. By default this is an error, because that rank needs memory for all of
+        the data.
     threads : int, optional
         The threads of this process that share its work. By default a process without a
         communicator has as many as THRIFFTY_THREADS or OMP_NUM_THREADS say, or as there are cores;

@@ -118,6 +118,8 @@ def _planned(
         input=sides[1 if inverse else 0],
         output=sides[0 if inverse else 1],
         kinds=tuple(named.get(axis, "none") for axis in every),
+        # Parts of a single axis are those of the mesh.
+        one_rank=True,
         batch=batch,
         norm=norm,
         zero_padded=padded if padded != tuple(physical[first:]) else None,

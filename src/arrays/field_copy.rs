@@ -60,7 +60,7 @@ impl<K: Transform, const D: usize, L: Location> FieldCopy<Spectral, K, D, L> {
 /// # Errors
 /// [`Error::Argument`] for strided layouts, the same on all ranks.
 pub fn check_in_order(layout: &Layout) -> Result<(), Error> {
-    if layout.strides().iter().any(|stride| *stride != 1) {
+    if layout.is_strided() {
         let expected = "points in order, and not a cyclic or transposed line";
         return Err(Error::argument("layout of copies", layout, expected));
     }

@@ -17,7 +17,7 @@ pub(super) struct Indices<const D: usize> {
 impl<const D: usize> Indices<D> {
     pub(super) fn new(layout: &Layout, rank: usize) -> Self {
         let brick: Brick<D> = layout.brick(rank).typed();
-        let is_plain = layout.strides().iter().all(|stride| *stride == 1);
+        let is_plain = !layout.is_strided();
         let (layout, order) = (layout.clone(), layout.order().array());
         Self { layout, brick, order, next: brick.lo, is_plain }
     }

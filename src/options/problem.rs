@@ -40,6 +40,7 @@ impl Options {
             arrays;
         let kinds = self.kinds_of(transform, grid.axes());
         let is_given = [input.is_some(), output.is_some()];
+        self.check_transposed(is_given)?;
         let even = |grid: DynGrid| Layout::even(grid, ProcGrid::cubic(grid, ranks), ranks);
         let input = input.unwrap_or_else(|| even(grid));
         let output = output.unwrap_or_else(|| even(self.spectral_grid(grid, transform)));
@@ -71,7 +72,7 @@ impl Options {
         if !self.ignore_shared_memory {
             problem.hosts = hosts;
         }
-        if problem.is_line() {
+        if problem.can_share_axis() {
             let problem = self.with_factors(problem, is_given)?;
             return problem.factored(self.one_rank);
         }
@@ -109,18 +110,15 @@ impl Options {
             };
         }
         let Some(factors) = Factors::new(n, ranks, sides) else {
-            let is_cyclic = |side: &Division| side.stride.is_some();
-            return if sides.iter().any(is_cyclic) {
-                Err(Factors::none(n, sides))
-            } else {
-                Ok(problem)
-            };
+            let is_cyclic = sides.iter().any(|side| side.stride.is_some());
+            let may_be_alone = self.one_rank && !is_cyclic;
+            return if may_be_alone { Ok(problem) } else { Err(Factors::none(n, sides)) };
         };
         let [before, after] = sides;
-        if before.strided || !is_given[0] {
+        if !is_given[0] || self.input_cyclic.is_some() || self.transposed_input {
             problem.input = factors.layout(true, before, ranks);
         }
-        if after.strided || !is_given[1] {
+        if !is_given[1] || self.output_cyclic.is_some() || self.transposed_output {
             problem.output = factors.layout(false, after, ranks);
         }
         Ok(problem)

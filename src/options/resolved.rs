@@ -91,17 +91,18 @@ impl Options {
         Ok(())
     }
 
-    /// Refuses a brick or an order on a side that is transposed or cyclic.
-    pub(crate) fn check_transposed(&self) -> Result<(), Error> {
+    /// Refuses a brick, which input and output may have, or an order on a side that is transposed
+    /// or cyclic.
+    pub(crate) fn check_transposed(&self, [input, output]: [bool; 2]) -> Result<(), Error> {
         let sides = [
-            ("transposed_input", self.transposed_input, self.input, self.input_order),
-            ("transposed_output", self.transposed_output, self.output, self.output_order),
-            ("input_cyclic", self.input_cyclic.is_some(), self.input, self.input_order),
-            ("output_cyclic", self.output_cyclic.is_some(), self.output, self.output_order),
+            ("transposed_input", self.transposed_input, input, self.input_order),
+            ("transposed_output", self.transposed_output, output, self.output_order),
+            ("input_cyclic", self.input_cyclic.is_some(), input, self.input_order),
+            ("output_cyclic", self.output_cyclic.is_some(), output, self.output_order),
         ];
-        for (name, transposed, brick, order) in sides {
+        for (name, transposed, has_brick, order) in sides {
             let is_ordered = order.is_some_and(|order| order != PerAxis::row_major(order.len()));
-            if transposed && (brick.is_some() || is_ordered) {
+            if transposed && (has_brick || is_ordered) {
                 return Err(Error::argument(name, "a brick or an order", "neither"));
             }
         }

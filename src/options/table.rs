@@ -119,21 +119,21 @@ macro_rules! options_table {
                 /// brick or an order of the output is refused with it, and one process with several
                 /// threads ignores it.
                 Problem transposed_output: bool = false, |transposed: bool| transposed;
-                /// Takes physical data in a cyclic layout, as do Koopman and Bisseling: along each
-                /// axis, which has this number of ranks, rank r has the points r, r + p, r + 2p and
-                /// so on. For transforms of one axis, whose length this number divides; cyclic to
-                /// cyclic takes one exchange, and then its square divides the length.
+                /// Takes physical data of a single axis in a cyclic layout: of p ranks, rank r has
+                /// the points r, r + p, r + 2p and so on. p must divide the number of points, and
+                /// its square must if both sides are cyclic. Cyclic to cyclic takes one exchange.
                 Problem input_cyclic: Option<PerAxis<usize>> = None, |parts: [usize; D]| Some(parts.into());
-                /// Leaves spectral data in a cyclic layout, as input_cyclic.
+                /// Leaves spectral data of a single axis in a cyclic layout, as input_cyclic.
                 Problem output_cyclic: Option<PerAxis<usize>> = None, |parts: [usize; D]| Some(parts.into());
-                /// Lets one rank do the complex transform of a single axis, where its length or the
-                /// bricks do not allow several ranks to share it. By default this is an error,
-                /// because that rank needs memory for all of the data.
+                /// Lets one rank do the complex transform of a single axis if its length or bricks
+                /// have no suitable factors. By default this is an error, because that rank needs
+                /// memory for all of the data.
                 Problem one_rank: bool = false, |one_rank: bool| one_rank;
             }
-            /// This rank's part of physical data; by default an even cut.
+            /// This rank's part of physical data; by default an even cut, or where ranks share a
+            /// single axis, a block that suits its factors.
             input: Option<DynBrick>;
-            /// This rank's part of spectral data; by default an even cut.
+            /// This rank's part of spectral data, by default as that of physical data.
             output: Option<DynBrick>;
         }
     };

@@ -5,8 +5,8 @@ use std::sync::Once;
 
 use fft_comm::check_messages;
 use fft_core::{
-    Access, Division, DynBrick, DynGrid, Error, ErrorKind, Exchange, Factors, Layout, MAX_AXES,
-    Machine, PerAxis, Problem, Recipe, Wire, agree, assert_same, on_any_rank,
+    Access, DynBrick, DynGrid, Error, ErrorKind, Exchange, Layout, MAX_AXES, Machine, PerAxis,
+    Problem, Recipe, Wire, agree, assert_same, on_any_rank,
 };
 
 #[cfg(feature = "cuda")]
@@ -122,11 +122,28 @@ impl DynDraft<'_> {
     /// The lengths of the lines that a rank transforms.
     fn lengths_of_lines(&self) -> PerAxis<usize> {
         let lengths = self.options.zero_padded.unwrap_or(self.grid.shape());
-        let factors = || Factors::new(lengths[0], self.comm().size(), [Division::BLOCKS; 2]);
-        match lengths.len() {
-            1 if self.comm().size() > 1 => factors().map_or(lengths, |factors| factors.shape()),
-            _ => lengths,
+        let (ranks, threads) = (self.comm().size(), self.threads.unwrap_or(1));
+        self.factors(&self.options, ranks.max(threads)).unwrap_or(lengths)
+    }
+
+    /// The factors of a single axis that this number of ranks would share in even parts.
+    pub(super) fn factors(&self, options: &Options, ranks: usize) -> Option<PerAxis<usize>> {
+        if self.grid.axes() > 1 || !self.is_on_host() {
+            return None;
         }
+        let options = Options { machine: None, ..options.clone() };
+        let problem = options.problem(GlobalArrays {
+            grid: self.grid,
+            ranks,
+            transform: self.transform,
+            precision: self.precision,
+            input: None,
+            output: None,
+            hosts: vec![0; ranks],
+            access: Access::default(),
+        });
+        let problem = problem.ok().filter(|problem| problem.one_axis.is_some())?;
+        Some(problem.grid().shape())
     }
 
     /// The file for a trace, from the environment.
@@ -190,7 +207,8 @@ impl DynDraft<'_> {
     /// Checks the grid, that options have as many axes, and the number of threads.
     pub(super) fn check(&self) -> Result<(), Error> {
         let error = self.error.clone().map_or(Ok(()), Err);
-        error.and(self.options.check_axes(self.grid)).and(self.options.check_transposed())?;
+        let given = [self.options.input.is_some(), self.options.output.is_some()];
+        error.and(self.options.check_axes(self.grid)).and(self.options.check_transposed(given))?;
         match self.threads {
             Some(0) => return Err(Error::argument("threads", 0, "at least 1")),
             Some(threads) if threads > 1 && !self.is_on_host() => {

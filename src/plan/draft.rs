@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use bytemuck::{cast_slice, cast_slice_mut};
 use fft_core::{
-    Brick, Comm, Complex, Direction, Element, Ends, Error, Grid, Kind, Norm, PerAxis, Real, Recipe,
+    Brick, Comm, Complex, Direction, Element, Ends, Error, Grid, Kind, Layout, Norm, Real, Recipe,
     check_axes,
 };
 
@@ -257,14 +257,15 @@ impl<'a, K: Transform, const D: usize, L: Location> Draft<'a, K, D, L> {
         &self.draft.options
     }
 
-    /// Sets the part of physical data that this rank holds; [`Grid::brick`] by default. The bricks
-    /// of all ranks must tile the grid; [`Brick::EMPTY`] holds nothing.
+    /// Sets the part of physical data that this rank holds; by default [`Grid::brick`] or, where
+    /// ranks share a single axis, a block that suits its factors. The bricks of all ranks must tile
+    /// the grid; [`Brick::EMPTY`] holds nothing.
     pub fn input_brick(self, brick: Brick<D>) -> Self {
         self.with(|options| options.input = Some(brick.into()))
     }
 
-    /// Sets the part of spectral data that this rank gets; [`Grid::brick`] of
-    /// [`Draft::spectral_grid`] by default.
+    /// Sets the part of spectral data that this rank gets; by default [`Grid::brick`] of
+    /// [`Draft::spectral_grid`], or a block as for physical data.
     pub fn output_brick(self, brick: Brick<D>) -> Self {
         self.with(|options| options.output = Some(brick.into()))
     }
@@ -273,19 +274,17 @@ impl<'a, K: Transform, const D: usize, L: Location> Draft<'a, K, D, L> {
     /// and modes, so that spectra of both plans have the same layout.
     pub fn like(self, plan: &DynPlan) -> Self {
         self.with(|options| {
-            // Strided layouts are even.
-            let strides = [plan.input_strides(), plan.output_strides()];
-            let cyclic = |strides: PerAxis<usize>| strides.iter().any(|stride| *stride != 1);
-            let [before, after] = strides.map(|strides| cyclic(strides).then_some(strides));
-            let arrays = plan.problem();
-            (options.input_cyclic, options.output_cyclic) = (before, after);
-            options.one_rank |= plan.recipe().problem().line.is_none();
-            options.input = before.is_none().then(|| plan.input_brick());
-            options.output = after.is_none().then(|| plan.output_brick());
-            options.input_order = Some(arrays.input.order());
-            options.output_order = Some(arrays.output.order());
-            (options.transposed_input, options.transposed_output) = (false, false);
             let problem = plan.problem();
+            // Strided layouts are even.
+            let cyclic = |layout: &Layout| layout.is_strided().then(|| layout.strides());
+            options.input_cyclic = cyclic(&problem.input);
+            options.output_cyclic = cyclic(&problem.output);
+            options.one_rank |= plan.recipe().problem().one_axis.is_none();
+            options.input = (!problem.input.is_strided()).then(|| plan.input_brick());
+            options.output = (!problem.output.is_strided()).then(|| plan.output_brick());
+            options.input_order = Some(plan.input_order());
+            options.output_order = Some(plan.output_order());
+            (options.transposed_input, options.transposed_output) = (false, false);
             (options.zero_padded, options.modes) = (Some(problem.zero_padded), Some(problem.modes));
         })
     }

@@ -72,7 +72,7 @@ impl DynPlan {
         assert_same(comm, &[("recipe", identity(&recipe))])?;
         let mut bound = bind(&recipe)?;
         attach_profiler(bound.as_mut());
-        let arrays = RankArrays::new(recipe.problem().as_given().clone(), comm.rank());
+        let arrays = RankArrays::new(recipe.problem().as_given(), comm.rank());
         let divided_axis = divided_axis(comm, arrays.problem())?;
         Ok(Self { bound, recipe, report, key, arrays, divided_axis, tracer: None })
     }

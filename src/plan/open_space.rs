@@ -90,6 +90,8 @@ fn green_function(comm: &dyn Comm, problem: &Problem, spacing: &[f64]) -> Result
         options.kinds = Some(problem.kinds);
         options.output = Some(problem.output.brick(comm.rank()));
         options.output_order = Some(problem.output.order());
+        // The bricks of a padded axis need not suit its factors.
+        options.one_rank = true;
     });
     let mut whole = draft.build()?;
     let made = DynArray::zeros(whole.in_place_bytes(), comm.rank());

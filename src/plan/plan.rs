@@ -44,7 +44,7 @@ impl<K: Transform, const D: usize> Plan<K, D> {
     /// [`Error::OnRank`] when the recipe is for other types, axes or ranks, a rank lacks memory, or
     /// the transport fails.
     pub fn bind(comm: &dyn Comm, recipe: Recipe) -> Result<Self, Error> {
-        let axes = recipe.problem().kinds.len();
+        let axes = recipe.problem().as_given().kinds.len();
         let fits = if axes != D {
             Err(Error::argument("axes of the recipe", axes, D))
         } else if types_of(recipe.problem()) != (K::DYN, K::Real::PRECISION) {

@@ -4,9 +4,8 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use fft_core::{
-    Access, AnyExecutor, Comm, Direction, Division, DynBrick, DynGrid, Error, Exchange, Factors,
-    Kind, Precision, Recipe, Recorder, Reduce, Timings, Unwinding, WireError, agree, locked,
-    on_any_rank,
+    Access, AnyExecutor, Comm, Direction, DynBrick, DynGrid, Error, Exchange, Kind, Precision,
+    Recipe, Recorder, Reduce, Timings, Unwinding, WireError, agree, locked, on_any_rank,
 };
 
 use super::dyn_draft::DynDraft;
@@ -37,25 +36,12 @@ pub(super) struct TeamPlans {
 
 fn refuse_transposed(options: &Options) -> Result<(), Error> {
     if options.transposed_input || options.transposed_output {
-        Err(Error::argument("transposed data", "several threads", "one a process"))
-    } else {
-        Ok(())
+        return Err(Error::argument("transposed data", "several threads", "one a process"));
     }
-}
-
-/// Whether this number of threads can share the transform of a single axis.
-fn can_share_line(
-    grid: DynGrid,
-    transform: DynTransform,
-    options: &Options,
-    threads: usize,
-) -> bool {
-    let axes = grid.axes();
-    axes == 1
-        && options.kinds_of(transform, axes)[..] == [Kind::C2C]
-        && options.lengths(grid) == [grid.shape(); 2]
-        && !options.reproducible
-        && Factors::new(grid.len(0), threads, [Division::BLOCKS; 2]).is_some()
+    if options.input_cyclic.is_some() || options.output_cyclic.is_some() {
+        return Err(Error::argument("cyclic data", "several threads", "one a process"));
+    }
+    Ok(())
 }
 
 /// The most threads that have work if one process has the whole grid: as many as the slowest axis
@@ -134,18 +120,23 @@ fn plans(draft: &DynDraft<'_>, mut options: Options) -> Result<Made, Error> {
     for grid in [problem.input.grid(), problem.output.grid()] {
         grid.checked_points(options.batch)?;
     }
+    // One process has all points in order.
+    (options.input_cyclic, options.output_cyclic) = (None, None);
     let is_alone = comm.size() == 1;
-    let shares_line = is_alone
-        && options.batch < threads.max(2)
-        && can_share_line(grid, transform, &options, threads);
-    let threads = if is_alone && !shares_line {
-        threads.min(most_threads(grid, transform, &options))
-    } else {
-        threads
+    let factors = if is_alone { draft.factors(&options, threads) } else { None };
+    let sharing = factors.map(|factors| threads.min(factors[0].max(factors[factors.len() - 1])));
+    // If there are many arrays, threads get whole ones.
+    let sharing = sharing.filter(|threads| options.batch < (*threads).max(2));
+    let threads = match sharing {
+        Some(threads) => threads,
+        None if is_alone => threads.min(most_threads(grid, transform, &options)),
+        None => threads,
     };
-    let arrays = RankArrays::new(problem.as_given().clone(), comm.rank());
+    // Threads cut the blocks of several processes anywhere.
+    options.one_rank |= problem.one_axis.is_some();
+    let arrays = RankArrays::new(problem.as_given(), comm.rank());
     // Threads that share a line take the parts that suit its factors.
-    let given = |brick: DynBrick| (!shares_line).then_some(brick);
+    let given = |brick: DynBrick| sharing.is_none().then_some(brick);
     let (input, output) = (given(arrays.input_brick()), given(arrays.output_brick()));
     let mut most = [threads as f64];
     comm.allreduce(Reduce::Max, &mut most)?;

@@ -121,8 +121,8 @@ fn key(problem: &Problem, wanted: &Wanted<'_>) -> String {
     });
     let scales = (problem.forward_scale as u8, problem.inverse_scale as u8);
     let lengths = [problem.zero_padded, problem.modes];
-    let line = problem.line.as_ref().map(ToString::to_string);
-    let rest = checksum(format!("{:?}", (layouts, scales, hosts, lengths, line)).as_bytes());
+    let one_axis = problem.one_axis.as_ref().map(ToString::to_string);
+    let rest = checksum(format!("{:?}", (layouts, scales, hosts, lengths, one_axis)).as_bytes());
     let numbers = if problem.complex { "complex" } else { "real" };
     let (grid, ranks, options) = (problem.grid(), input.ranks(), wanted.options.in_wisdom());
     let device = wanted.device.map_or_else(String::new, |device| format!(" on {device}"));

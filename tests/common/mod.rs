@@ -15,10 +15,10 @@ pub(crate) mod injected;
 #[cfg(feature = "mpi")]
 pub(crate) mod job;
 pub(crate) mod leaving;
-pub(crate) mod line;
 pub(crate) mod little;
 pub(crate) mod lossy;
 pub(crate) mod message_buffers;
+pub(crate) mod one_axis;
 pub(crate) mod operators;
 pub(crate) mod oracle;
 pub(crate) mod plan_cache;

@@ -19,11 +19,11 @@ mod errors;
 mod fields;
 mod large;
 mod least_memory;
-mod line;
 mod local;
 mod numpy;
 #[cfg(feature = "nvtx")]
 mod nvtx;
+mod one_axis;
 mod operators;
 mod oracle;
 mod plan_cache;

@@ -8,7 +8,7 @@ use thriffty::{C2c, Comm, Error, Kind, R2c};
 
 use crate::common::check::{Case, check};
 use crate::common::{
-    arrays, beyond, cases, failures, job, leaving, line, little, lossy, plan_cache, plans,
+    arrays, beyond, cases, failures, job, leaving, little, lossy, one_axis, plan_cache, plans,
     same_result,
 };
 use crate::{as_rank, buffers, together, windows};
@@ -100,7 +100,9 @@ fn body() {
             ("large planes", cases::large_planes),
             ("more than caches hold", beyond::all),
             ("random tilings", cases::random_tilings),
-            ("lines", |comm| (0..12).try_for_each(|seed| line::check_random(comm, seed, 3000))),
+            ("one axis that ranks share", |comm| {
+                (0..12).try_for_each(|seed| one_axis::check_random(comm, seed, 3000))
+            }),
             ("the same bits", |comm| same_result::check_some(comm, 1000..1016)),
             ("sub-communicators", sub_communicators),
             ("communicators of others", communicators_of_others),

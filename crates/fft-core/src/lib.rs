@@ -67,7 +67,7 @@ pub use planner::cost;
 pub use planner::{BytesMoved, Expected, Layouts, PredictedOperation, Prediction};
 pub use problem::{
     Access, Chunking, Codecs, Direction, Division, Ends, Epochs, Exchange, Factors, GpuTransport,
-    How, Kind, Line, Link, Machine, Memory, Messages, Norm, Pattern, Problem, Quantity, Rate,
+    How, Kind, Link, Machine, Memory, Messages, Norm, OneAxis, Pattern, Problem, Quantity, Rate,
     Scale, TransportOptions, TransportPolicy,
 };
 pub use recipe::{LineSide, LocalFft, Loss, Node, Pass, Recipe, Step, Twiddles};

@@ -7,9 +7,7 @@ use std::time::Instant;
 use bytemuck::{cast_slice, cast_slice_mut};
 use clap::Args;
 use serde_json::json;
-use thriffty::planning::{
-    self, Direction, DynDraft, DynGrid, Layout, PerAxis, Precision, Transform,
-};
+use thriffty::planning::{self, Direction, DynDraft, DynGrid, PerAxis, Precision, Transform};
 use thriffty::{Comm, Kind};
 
 use crate::args::choices::{Choices, Offer};
@@ -114,9 +112,8 @@ fn run_as<K: Transform>(transform: &FileTransform<'_>) -> Result<(), Failure> {
     let (physical, spectral) = (plan.input_len(), plan.output_len());
     let (physical_brick, spectral_brick) = (plan.input_brick(), plan.output_brick());
     let problem = plan.problem();
-    let is_strided = |layout: &Layout| layout.strides().iter().any(|stride| *stride != 1);
-    if is_strided(&problem.input) || is_strided(&problem.output) {
-        return refused("files have points in order, and not a cyclic or a transposed line");
+    if problem.input.is_strided() || problem.output.is_strided() {
+        return refused("files have points in order, and not a cyclic or a transposed axis");
     }
     let fortran = header.fortran_order;
     // A full disk is found here, before the computation.

@@ -141,7 +141,7 @@ impl Engine {
         let mut draft = draft::draft(comm, problem)?.with(without_encoding);
         draft.options.machine = Some(MachineChoice::Given(asked.machine.clone()));
         // Recipes of threads are for other problems.
-        if self.on_device.is_none() && asked == self.problem() {
+        if self.on_device.is_none() && asked.as_given() == *self.problem() {
             draft.options.tuning = Tuning::Recipe(raw(recipe));
         }
         #[cfg(feature = "cuda")]

@@ -24,9 +24,9 @@ const LISTED: usize = 64;
 /// [strided](Layout::strided).
 #[derive(Clone)]
 pub struct Layout {
-    grid: DynGrid,
+    pub(super) grid: DynGrid,
     order: PerAxis<usize>,
-    strides: PerAxis<usize>,
+    pub(super) strides: PerAxis<usize>,
     bricks: Arc<Bricks>,
     /// The name in recipes, if it differs from the name of the bricks.
     name: Option<Arc<str>>,
@@ -193,55 +193,6 @@ impl Layout {
         Ok(Self { order, ..self })
     }
 
-    /// The same bricks of positions whose points lie these strides apart: the points of an axis of
-    /// n points with stride s have the indices 0, s, 2s, ..., then 1, s + 1, ..., and so on. If
-    /// each of s ranks has n/s positions, the layout is cyclic.
-    ///
-    /// ```
-    /// use fft_core::*;
-    /// let cyclic = Layout::even(DynGrid::new([12])?, ProcGrid::new([3]), 3).strided([3])?;
-    /// let of_rank_1 = cyclic.brick(1).range(0).map(|position| cyclic.index(0, position));
-    /// assert!(of_rank_1.eq([1, 4, 7, 10]));
-    /// assert_eq!(cyclic.position(0, 7), 6);
-    /// # Ok::<(), Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// [`Error::Argument`] unless each stride divides the length of its axis.
-    pub fn strided(self, strides: impl Into<PerAxis<usize>>) -> Result<Self, Error> {
-        let (strides, grid) = (strides.into(), self.grid);
-        if strides.len() != grid.axes() {
-            return Err(Error::argument("axes of strides", strides.len(), grid.axes()));
-        }
-        for (axis, stride) in strides.iter().enumerate() {
-            if *stride == 0 || !grid.len(axis).is_multiple_of(*stride) {
-                let what = format!("stride of points along axis {axis}");
-                let expected = format!("a divisor of {}", grid.len(axis));
-                return Err(Error::argument(what, stride, expected));
-            }
-        }
-        Ok(Self { strides, ..self })
-    }
-
-    /// The distance between the indices of adjacent positions along each axis.
-    pub fn strides(&self) -> PerAxis<usize> {
-        self.strides
-    }
-
-    /// The index of the point at a position along an axis. Panics if there is no such axis.
-    #[inline]
-    pub fn index(&self, axis: usize, position: usize) -> usize {
-        let (stride, each) = (self.strides[axis], self.grid.len(axis) / self.strides[axis]);
-        position / each + stride * (position % each)
-    }
-
-    /// The position of the point with an index along an axis. Panics if there is no such axis.
-    #[inline]
-    pub fn position(&self, axis: usize, index: usize) -> usize {
-        let (stride, each) = (self.strides[axis], self.grid.len(axis) / self.strides[axis]);
-        index / stride + each * (index % stride)
-    }
-
     /// The grid.
     pub fn grid(&self) -> DynGrid {
         self.grid
@@ -372,7 +323,7 @@ impl Layout {
 
     /// The layout after a local transform of a whole axis to length `n`.
     pub(crate) fn with_len(&self, axis: usize, n: usize) -> Self {
-        debug_assert!(self.is_whole(axis));
+        debug_assert!(self.is_whole(axis) && !self.is_strided());
         let (grid, name) = (self.grid.with_len(axis, n), self.name.clone());
         let cut = self
             .bricks
@@ -474,7 +425,7 @@ impl fmt::Display for Layout {
             (None, None) => write!(f, "[bricks]")?,
         }
         f.write_str(&order_name(&self.order))?;
-        if self.strides.iter().any(|stride| *stride != 1) {
+        if self.is_strided() {
             write!(f, " strided by {}", times(&self.strides))?;
         }
         Ok(())

@@ -9,6 +9,7 @@ pub(crate) mod layout;
 pub(crate) mod per_axis;
 pub(crate) mod placed_cut;
 pub(crate) mod process_grid;
+pub(crate) mod stride;
 pub(crate) mod strided_copy;
 pub(crate) mod topology;
 
@@ -18,6 +19,7 @@ pub use grid::{DynGrid, Grid};
 pub use layout::Layout;
 pub use per_axis::{MAX_AXES, PerAxis, check_axes};
 pub use process_grid::ProcGrid;
+pub(crate) use stride::Stride;
 pub(crate) use strided_copy::SHORT_RUN_BYTES;
 pub use strided_copy::{DIMS, Panel, Placed, Transfer, View};
 pub use topology::Topology;

@@ -48,7 +48,7 @@ impl<'a> Lowering<'a> {
     pub(crate) fn pass(&self, fft: &AxisFft) -> (usize, Pass) {
         let [complex_before, complex_after] = self.ends(fft.step).map(|node| node.complex);
         let (problem, resized) = (self.problem(), fft.resized);
-        let line = problem.line.as_ref();
+        let one_axis = problem.one_axis.as_ref();
         let pass = Pass {
             kind: fft.kind,
             direction: self.direction,
@@ -60,7 +60,7 @@ impl<'a> Lowering<'a> {
             inner: 1,
             factor: fft.factor,
             twiddles: Twiddles::before(fft.axis, problem),
-            strides: line.map_or([1; 2], |line| line.strides(fft.axis, problem.kinds.len())),
+            strides: one_axis.map_or([1; 2], |it| it.strides(fft.axis, problem.kinds.len())),
         };
         (fft.axis, pass)
     }

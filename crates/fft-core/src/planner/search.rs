@@ -203,7 +203,7 @@ impl<'a> Search<'a> {
         let after = State { done: Reverse(done | 1 << axis), ..state };
         let stays = || !self.problem.is_resized(axis) || is_whole(after);
         let in_order = || {
-            !(self.problem.options.reproducible || self.problem.line.is_some())
+            !(self.problem.options.reproducible || self.problem.one_axis.is_some())
                 || self.in_order(self.goal & !done).next() == Some(axis)
         };
         open && in_order()
@@ -325,7 +325,7 @@ impl<'a> Search<'a> {
     fn in_order(&self, axes: AxisSet) -> impl Iterator<Item = usize> {
         let halving = self.halving.filter(|axis| axes & (1 << axis) != 0);
         let last = self.problem.tridiagonal_axis().filter(|axis| axes & (1 << axis) != 0);
-        let (count, ascends) = (self.problem.kinds.len(), self.problem.line.is_some());
+        let (count, ascends) = (self.problem.kinds.len(), self.problem.one_axis.is_some());
         let others = (0..count).map(move |place| if ascends { place } else { count - 1 - place });
         let others = others.filter(move |axis| axes & (1 << axis) != 0);
         let others = others.filter(move |axis| Some(*axis) != halving && Some(*axis) != last);

@@ -5,10 +5,11 @@ pub(crate) mod exchange;
 pub(crate) mod gain;
 pub(crate) mod gpu_transport;
 pub(crate) mod kind;
-pub(crate) mod line;
+
 pub(crate) mod link;
 pub(crate) mod machine;
 pub(crate) mod memory;
+pub(crate) mod one_axis;
 pub(crate) mod options;
 pub(crate) mod problem;
 pub(crate) mod scale;
@@ -22,10 +23,11 @@ pub(crate) use gain::Gain;
 pub use gpu_transport::GpuTransport;
 pub use kind::Kind;
 pub(crate) use kind::Lines;
-pub use line::{Division, Factors, Line};
+
 pub use link::Link;
 pub use machine::{Codecs, How, Machine, Messages, Quantity, Rate};
 pub use memory::{Access, Memory};
+pub use one_axis::{Division, Factors, OneAxis};
 pub use options::TransportOptions;
 pub use problem::Problem;
 pub use scale::{Direction, Norm, Scale};

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::kind::Kind;
-use super::line::Line;
 use super::machine::Machine;
 use super::memory::Access;
+use super::one_axis::OneAxis;
 use super::options::TransportOptions;
 use super::scale::{Direction, Scale};
 use crate::base::{Error, Precision};
@@ -46,7 +46,7 @@ pub struct Problem {
     /// The machine of the cost model.
     pub machine: Arc<Machine>,
     /// The problem of one axis whose factors are the axes of this one ([`Problem::factored`]).
-    pub line: Option<Line>,
+    pub one_axis: Option<OneAxis>,
 }
 
 impl Problem {
@@ -135,7 +135,7 @@ impl Problem {
             options: TransportOptions::default(),
             hosts: Vec::new(),
             machine: Arc::default(),
-            line: None,
+            one_axis: None,
         })
     }
 

@@ -161,8 +161,8 @@ impl fmt::Display for Recipe {
             _ => kinds.map(Kind::name).join(","),
         };
         write!(f, "({name} ")?;
-        if let Some(line) = &self.problem.line {
-            write!(f, "{line}=")?;
+        if let Some(one_axis) = &self.problem.one_axis {
+            write!(f, "{one_axis}=")?;
         }
         write!(f, "{} {precision}", times(&input.grid().shape()))?;
         for (what, lens) in

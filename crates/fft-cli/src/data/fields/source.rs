@@ -21,8 +21,15 @@ pub(crate) struct Source {
 
 impl Source {
     /// Input for a plan. Collective.
+    ///
+    /// # Errors
+    /// On every rank for a field whose values depend on the place, if points are not in order.
     pub(crate) fn new(field: Field, plan: &DynPlan) -> Result<Self, Error> {
         let problem = plan.problem();
+        if problem.input.is_strided() && field.noise_scale().is_none() && field != Field::Gaussian {
+            let expected = "uniform or gaussian noise, where the input is cyclic or transposed";
+            return Err(Error::argument("field", format!("{field:?}"), expected));
+        }
         let domain = Domain {
             grid: problem.grid(),
             brick: plan.input_brick(),

@@ -1,6 +1,7 @@
 //! Lines whose points are not in order: those of a factor that a cyclic layout divides.
 
 use crate::base::Real;
+use crate::geometry::Stride;
 use crate::recipe::Pass;
 
 /// The order of a line's points in memory, before and after its transform.
@@ -9,31 +10,33 @@ pub(crate) struct PointOrder {
     n: usize,
     /// Real numbers of a point.
     width: usize,
-    /// The strides between the indices of adjacent points.
-    before: usize,
-    after: usize,
+    /// The strides between adjacent points.
+    strides: [usize; 2],
+    before: Stride,
+    after: Stride,
 }
 
 impl PointOrder {
     pub(crate) fn of(pass: &Pass) -> Self {
-        let [before, after] = pass.strides_in_order();
+        let (n, strides) = (pass.n, pass.strides_in_order());
         let width = if pass.complex_before { 2 } else { 1 };
-        Self { n: pass.n, width, before, after }
+        let [before, after] = strides.map(|stride| Stride::new(n, stride));
+        Self { n, width, strides, before, after }
     }
 
     /// Whether points are in order before and after.
     pub(crate) fn is_plain(&self) -> bool {
-        self.before == 1 && self.after == 1
+        self.strides == [1; 2]
     }
 
     /// The place of a point in memory, before the transform.
     pub(crate) fn before(&self, index: usize) -> usize {
-        index / self.before + self.n / self.before * (index % self.before)
+        self.before.position(index)
     }
 
     /// The place of a point in memory, after the transform.
     pub(crate) fn after(&self, index: usize) -> usize {
-        index / self.after + self.n / self.after * (index % self.after)
+        self.after.position(index)
     }
 
     /// Real numbers of scratch, for a line.
@@ -43,14 +46,14 @@ impl PointOrder {
 
     /// Sorts the points of contiguous lines before they are transformed.
     pub(crate) fn sort_lines<T: Real>(&self, lines: &mut [T], scratch: &mut [T]) {
-        if self.before != 1 {
+        if self.strides[0] != 1 {
             self.each_line(lines, scratch, |index| [self.before(index), index]);
         }
     }
 
     /// Moves the points of contiguous lines to their places after the transform.
     pub(crate) fn stride_lines<T: Real>(&self, lines: &mut [T], scratch: &mut [T]) {
-        if self.after != 1 {
+        if self.strides[1] != 1 {
             self.each_line(lines, scratch, |index| [index, self.after(index)]);
         }
     }

@@ -66,8 +66,10 @@ impl DeviceCopy {
     /// Prepares a copy on this device and stream. Collective. The communicator and the exchange on
     /// it are for this copy alone.
     ///
-    /// Ranks of a host reach each other's memory with [`GpuTransport::PeerToPeer`]. Other messages
-    /// go through the host.
+    /// Ranks of a host reach each other's memory with [`PeerToPeer`]. Other messages go through the
+    /// host.
+    ///
+    /// [`PeerToPeer`]: crate::GpuTransport::PeerToPeer
     ///
     /// # Errors
     /// On every rank: the errors of the exchange; [`Error::OnRank`] when the driver fails, or there

@@ -130,9 +130,13 @@ pub(crate) fn check_random(comm: &dyn Comm, seed: u64, longest: usize) -> Result
     let exchange = exchanges[rng.below(exchanges.len())];
     let memory = [Memory::Ample, Memory::Least][rng.below(2)];
     let what = format!("{n} points, {ranks} ranks, {sides:?}, batch {batch}, {exchange}, {memory}");
-    let has_factors = Factors::new(n, ranks, sides.map(|side| side.division(ranks))).is_some();
+    // Processes with several threads have points in order.
+    let in_order = |side: &Layout| matches!(side, Layout::Blocks | Layout::Given(_));
+    let has_threads = comm.name() == "mpi" && sides.iter().all(in_order) && rng.below(2) == 0;
+    let has_factors =
+        has_threads || Factors::new(n, ranks, sides.map(|side| side.division(ranks))).is_some();
     let seeds = [rng.next(), rng.next()];
-    let request = Request { n, sides, seeds, batch, exchange, memory };
+    let request = Request { n, sides, seeds, batch, exchange, memory, has_threads };
     if single {
         request.check::<C2c<f32>>(comm, has_factors, &what)
     } else {
@@ -147,6 +151,7 @@ struct Request {
     batch: usize,
     exchange: Exchange,
     memory: Memory,
+    has_threads: bool,
 }
 
 impl Request {
@@ -154,7 +159,7 @@ impl Request {
     where
         K: Make + Transform<Spectral = <K as Transform>::Physical>,
     {
-        let Self { n, sides: [before, after], seeds, batch, exchange, memory } = *self;
+        let Self { n, sides: [before, after], seeds, batch, exchange, memory, has_threads } = *self;
         let mut draft: Draft<'_, K, 1> = K::draft(comm, Grid::new([n])?);
         draft = draft.batch(batch).exchange(exchange).memory(memory);
         draft = match before {
@@ -172,6 +177,9 @@ impl Request {
         }
         if let Some(brick) = after.brick(n, comm, seeds[1]) {
             draft = draft.output_brick(brick);
+        }
+        if has_threads {
+            draft = draft.threads(2).one_rank(true);
         }
         match draft.build() {
             Ok(mut plan) => {

@@ -44,7 +44,7 @@ const LONGEST: usize = 2048;
 /// Shorter factors move data in short runs.
 const SHORT: usize = 16;
 
-/// What one side of a transform demands of the factors of its axis.
+/// What the layout of one side of a transform requires of the factors of its axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Division {
     /// Whether points of a rank lie apart, instead of in blocks.
@@ -53,20 +53,20 @@ pub struct Division {
     pub stride: Option<usize>,
     /// Whether the points of each rank are one stride apart, so that it may be any divisor of the
     /// factor.
-    pub cyclic: bool,
+    pub one_set: bool,
     /// A number that divides the first and last positions of all ranks; 0 for any.
     pub multiple: usize,
 }
 
 impl Division {
     /// Blocks that suit the factors.
-    pub const BLOCKS: Self = Self { strided: false, stride: None, cyclic: false, multiple: 0 };
+    pub const BLOCKS: Self = Self { strided: false, stride: None, one_set: false, multiple: 0 };
     /// Points that lie as far apart as suits the factors.
     pub const STRIDED: Self = Self { strided: true, ..Self::BLOCKS };
 
     /// Points that lie `stride` apart, divided evenly between ranks.
     pub fn cyclic(stride: usize, ranks: usize) -> Self {
-        Self { stride: Some(stride), cyclic: stride <= ranks, ..Self::STRIDED }
+        Self { stride: Some(stride), one_set: stride <= ranks, ..Self::STRIDED }
     }
 
     /// What a layout of a single axis demands.
@@ -75,7 +75,8 @@ impl Division {
     /// If it has more axes.
     pub fn of(layout: &Layout) -> Self {
         let [stride] = layout.strides().array();
-        let bounds = layout.bricks().iter().flat_map(|brick| [brick.lo[0], brick.hi[0]]);
+        let held = layout.bricks().iter().filter(|brick| !brick.is_empty());
+        let bounds = held.flat_map(|brick| [brick.lo[0], brick.hi[0]]);
         let multiple = bounds.fold(0, gcd);
         if stride == 1 {
             return Self { multiple, ..Self::BLOCKS };
@@ -83,22 +84,23 @@ impl Division {
         let each = layout.grid().len(0) / stride;
         let is_one = |brick: &DynBrick| {
             let range = brick.range(0);
-            range.is_empty() || range.start / each == (range.end - 1) / each
+            // A part of a set is no range of a longer factor.
+            range.is_empty() || range.start.is_multiple_of(each) && range.len() == each
         };
-        let cyclic = layout.bricks().iter().all(is_one);
-        Self { strided: true, stride: Some(stride), cyclic, multiple }
+        let one_set = layout.bricks().iter().all(is_one);
+        Self { strided: true, stride: Some(stride), one_set, multiple }
     }
 
     /// Whether ranks can divide this factor of an axis of `n` points.
     fn allows(&self, factor: usize, n: usize) -> bool {
-        let fits = |stride| factor == stride || self.cyclic && factor.is_multiple_of(stride);
+        let fits = |stride| factor == stride || self.one_set && factor.is_multiple_of(stride);
         self.stride.is_none_or(fits) && self.multiple.is_multiple_of(n / factor)
     }
 }
 
 /// A problem of one axis whose factors are the axes of another problem.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Line {
+pub struct OneAxis {
     /// The problem of one axis.
     pub given: Arc<Problem>,
     /// The strides between adjacent points along the last factor before its transform, and along
@@ -107,7 +109,7 @@ pub struct Line {
 }
 
 /// The number of points, and the strides if there are any: `4096` or `4096/4/4`.
-impl fmt::Display for Line {
+impl fmt::Display for OneAxis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [before, after] = self.strides;
         write!(f, "{}", self.given.grid().points())?;
@@ -118,7 +120,7 @@ impl fmt::Display for Line {
     }
 }
 
-impl Line {
+impl OneAxis {
     /// The strides between adjacent points along a factor, in physical and in spectral data.
     pub(crate) fn strides(&self, axis: usize, axes: usize) -> [usize; 2] {
         let [before, after] = self.strides;
@@ -185,8 +187,12 @@ impl Factors {
             Division { multiple, .. } => format!("in blocks of multiples of {multiple}"),
         };
         let [before, after] = sides.map(text);
-        let expected = "strides f, or blocks of multiples of n/f, for factors f of n on both sides \
-                        whose product divides n, as plans without bricks have them; or one_rank";
+        let or_alone =
+            if sides.iter().any(|side| side.strided) { "" } else { ", or the option one_rank" };
+        let expected = format!(
+            "strides f, or blocks of multiples of n/f, for factors f of n on both sides whose \
+             product divides n, as plans without bricks have them{or_alone}"
+        );
         let found = format!("{before}, then {after}");
         Error::argument(format!("layouts of {n} points over several ranks"), found, expected)
     }
@@ -218,8 +224,10 @@ impl Factors {
         let factor = self.0[self.divided(is_physical, strided)];
         let divided = division.stride.unwrap_or(factor);
         let each = self.points() / divided;
+        // A cyclic layout with fewer sets than ranks is one of the first ranks.
+        let parts = if division.one_set { divided.min(ranks) } else { ranks };
         let even = |rank: usize| {
-            let bound = |rank: usize| rank * divided / ranks * each;
+            let bound = |rank: usize| rank.min(parts) * divided / parts * each;
             DynBrick::new([bound(rank)], [bound(rank + 1)])
         };
         let grid = DynGrid::new([self.points()]).expect("factors of a grid");
@@ -230,9 +238,9 @@ impl Factors {
     }
 
     /// The same data as a layout of the grid of factors.
-    fn layout_of_factors(&self, is_physical: bool, line: &Layout) -> Result<Layout, Error> {
+    fn layout_of_factors(&self, is_physical: bool, given: &Layout) -> Result<Layout, Error> {
         let axes = self.0.len();
-        let stride = line.strides()[0];
+        let stride = given.strides()[0];
         let axis = self.divided(is_physical, stride != 1);
         let each = self.points() / self.0[axis];
         let brick = |brick: &DynBrick| {
@@ -249,8 +257,8 @@ impl Factors {
             order.retain(|other| *other != axis);
             order.insert(0, axis);
         }
-        let bricks = line.bricks().iter().map(brick).collect();
-        let layout = Layout::new(DynGrid::new(self.0)?, bricks, line.ranks())?;
+        let bricks = given.bricks().iter().map(brick).collect();
+        let layout = Layout::new(DynGrid::new(self.0)?, bricks, given.ranks())?;
         layout.ordered(PerAxis::from_fn(axes, |place| order[place]))
     }
 }
@@ -312,9 +320,9 @@ fn divisors(n: usize) -> Vec<usize> {
 impl Problem {
     /// Whether ranks can share the transform of a single axis: a complex one, of host memory, which
     /// need not be the same for any number of ranks.
-    pub fn is_line(&self) -> bool {
+    pub fn can_share_axis(&self) -> bool {
         self.kinds[..] == [Kind::C2C]
-            && self.line.is_none()
+            && self.one_axis.is_none()
             && self.input.ranks() > 1
             && !self.is_any_resized()
             && self.options.access == Access::Cached
@@ -322,21 +330,25 @@ impl Problem {
     }
 
     /// The problem as the caller has it: of one axis, if the axes of this one are its factors.
-    pub fn as_given(&self) -> &Problem {
-        self.line.as_ref().map_or(self, |line| &line.given)
+    pub fn as_given(&self) -> Problem {
+        match &self.one_axis {
+            // Options may have changed since.
+            Some(one_axis) => Problem { options: self.options, ..(*one_axis.given).clone() },
+            None => self.clone(),
+        }
     }
 
-    /// The problem of the grid of factors, if [ranks can share](Problem::is_line) the transform of
-    /// a single axis. If there are no factors, `one_rank` leaves the problem as it is: one rank
-    /// then transforms the whole axis.
+    /// The problem of the grid of factors, if ranks [can share](Problem::can_share_axis) a single
+    /// axis. If there are no factors, `one_rank` leaves the problem as it is: one rank then
+    /// transforms the whole axis.
     ///
     /// # Errors
     /// [`Error::Argument`] for lengths and layouts without factors, unless one rank has all points
     /// or is to do it; for strided layouts of other transforms.
     pub fn factored(self, one_rank: bool) -> Result<Self, Error> {
         let layouts = [&self.input, &self.output];
-        if !self.is_line() {
-            return match layouts.iter().find(|layout| layout.strides().iter().any(|s| *s != 1)) {
+        if !self.can_share_axis() {
+            return match layouts.iter().find(|layout| layout.is_strided()) {
                 Some(layout) => {
                     let expected =
                         "blocks, unless a complex axis is divided between ranks on hosts";
@@ -367,7 +379,7 @@ impl Problem {
             modes: factors.shape(),
             input,
             output,
-            line: Some(Line { given: Arc::new(self.clone()), strides }),
+            one_axis: Some(OneAxis { given: Arc::new(self.clone()), strides }),
             ..self
         })
     }
