@@ -48,7 +48,7 @@ fn compare<K: Make, const D: usize>(
 where
     K::Real: GpuReal,
 {
-    let draft = || lens.draft::<K>(comm, seed);
+    let draft = || Ok::<_, Error>(lens.draft::<K>(comm, seed)?.one_rank(true));
     let spectral = draft()?.spectral_grid().shape();
     let (mut host, mut plan) = (draft()?.build()?, gpu.plan(draft()?).build()?);
     let what = format!("rank {} of {}, {}", comm.rank(), comm.size(), plan.recipe());

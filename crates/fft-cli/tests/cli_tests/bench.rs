@@ -275,12 +275,23 @@ fn serves_on_demand() {
 }
 
 #[test]
+fn ranks_share_a_single_axis() {
+    for layout in ["", " --transposed-output", " --input-cyclic 4 --output-cyclic 4"] {
+        let args = format!("bench c2c 2^10 --reps 1 --json{layout}");
+        let text = threads(4, &args.split(' ').collect::<Vec<_>>()).ok();
+        let found: Value = serde_json::from_str(&text).unwrap();
+        assert!(found["recipe"].as_str().unwrap().starts_with("(c2c 1024"), "{text}");
+    }
+}
+
+#[test]
 fn what_makes_no_sense_is_refused() {
     for args in [
         "c2c",
         "c2c 8x",
         "fft 8",
-        "c2c 8^5",
+        "c2c 8^99",
+        "c2c 20 --input-cyclic 4 --output-cyclic 4",
         "c2c 8 --reps 0",
         "c2c 8 --ranks 0",
         "c2c 8x8 --input-grid 2x2",

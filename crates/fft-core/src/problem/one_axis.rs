@@ -30,6 +30,7 @@
 //! that longer factors are divided again. One factor for each rank, and lines of n/ranks points,
 //! was rejected for this reason.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -156,13 +157,23 @@ impl Factors {
             physical.allows(before, n) && spectral.allows(after, n)
         };
         let mut best: Option<(f64, PerAxis<usize>)> = None;
+        // Factors have many middles in common.
+        let mut halves = BTreeMap::new();
         for first in divisors.iter().filter(|first| **first > 1) {
             for last in divisors.iter().filter(|last| **last > 1) {
                 let rest = n / first;
                 if !rest.is_multiple_of(*last) || !allowed(*first, *last) {
                     continue;
                 }
-                let factors = with_middle(*first, rest / last, *last, &divisors);
+                let middle = rest / last;
+                let half = *halves.entry(middle).or_insert_with(|| half(middle, &divisors));
+                let factors = if middle == 1 {
+                    PerAxis::from([*first, *last])
+                } else if middle <= LONGEST || half == 1 {
+                    PerAxis::from([*first, middle, *last])
+                } else {
+                    PerAxis::from([*first, middle / half, half, *last])
+                };
                 let cost = idle(*first, ranks) * idle(*last, ranks) * cost_of_lines(&factors);
                 if best.is_none_or(|(least, _)| cost < least) {
                     best = Some((cost, factors));
@@ -263,19 +274,10 @@ impl Factors {
     }
 }
 
-/// The factors with those in the middle: none, one, or two if one would be long.
-fn with_middle(first: usize, middle: usize, last: usize, divisors: &[usize]) -> PerAxis<usize> {
-    if middle == 1 {
-        return PerAxis::from([first, last]);
-    }
-    let of_middle = divisors.iter().filter(|divisor| middle.is_multiple_of(**divisor));
-    let half = of_middle.take_while(|divisor| *divisor * *divisor <= middle).last();
-    match half {
-        Some(half) if middle > LONGEST && *half > 1 => {
-            PerAxis::from([first, middle / half, *half, last])
-        }
-        _ => PerAxis::from([first, middle, last]),
-    }
+/// The largest divisor up to the square root.
+fn half(n: usize, divisors: &[usize]) -> usize {
+    let of_n = divisors.iter().filter(|divisor| n.is_multiple_of(**divisor));
+    of_n.take_while(|divisor| **divisor * **divisor <= n).last().copied().unwrap_or(1)
 }
 
 /// How much longer transforms take because ranks get uneven parts of a factor.
@@ -311,7 +313,7 @@ fn divisors(n: usize) -> Vec<usize> {
             (rest, power) = (rest / prime, power * prime);
             found.extend(before.iter().map(|divisor| divisor * power));
         }
-        prime += 1;
+        prime += 1 + prime % 2;
     }
     found.sort_unstable();
     found

@@ -28,9 +28,6 @@ const FEW_LINES: usize = 4;
 
 pub(crate) struct LinePass<T> {
     transform: Transform<T>,
-    /// Unless a batch has them.
-    twiddles: Option<LineTwiddles>,
-    order: PointOrder,
     shape: Pass,
     /// Real numbers of a line: the longer of before and after.
     pitch: usize,
@@ -42,11 +39,18 @@ pub(crate) struct LinePass<T> {
 /// How lines are transformed.
 enum Transform<T> {
     /// One after the other.
-    OneByOne(Arc<dyn LineFft<T>>),
+    OneByOne(OneByOne<T>),
     /// Several at once.
     Batch(Batch<T>),
     /// Several at once, with fewer points or modes.
     Resized(ResizedBatch<T>),
+}
+
+/// The transform of a line, with factors before and after it.
+struct OneByOne<T> {
+    fft: Arc<dyn LineFft<T>>,
+    twiddles: [Option<LineTwiddles>; 2],
+    order: PointOrder,
 }
 
 /// The number of lines transformed together, and whether they are outside the cache.
@@ -99,30 +103,31 @@ impl<T: Real> LinePass<T> {
             ..FEW_LINES => None,
             _ => planner.plan_batch(kind, direction, n, complex, layout),
         };
-        let mut twiddles = LineTwiddles::of(pass, planner);
+        let twiddles = LineTwiddles::of(pass, planner);
         let transform = match batch {
             Some(fft) => {
                 let at_once = lines_per_call(lines, at_once.next_multiple_of(MOST_LANES));
                 match pass.resized {
-                    None => Transform::Batch(Batch::new(fft, twiddles.take(), pass, at_once, far)),
+                    None => Transform::Batch(Batch::new(fft, twiddles, pass, at_once, far)),
                     Some(_) => Transform::Resized(ResizedBatch::new(fft, pass, at_once, far)),
                 }
             }
             None => {
                 let line = planner.plan(kind, direction, n, complex);
                 let none = "a recipe has no step for an axis that is left alone";
-                Transform::OneByOne(resized(line.expect(none), pass))
+                let fft = resized(line.expect(none), pass);
+                Transform::OneByOne(OneByOne { fft, twiddles, order: PointOrder::of(pass) })
             }
         };
-        let (shape, at_once) = (pass.clone(), no_more(at_once));
-        Self { transform, twiddles, order: PointOrder::of(pass), shape, pitch, at_once, far }
+        let (shape, at_once) = (Pass { twiddles: None, ..pass.clone() }, no_more(at_once));
+        Self { transform, shape, pitch, at_once, far }
     }
 
     /// Bytes of room for lines transformed together, and of the scratch of batches.
     pub(crate) fn bytes_at_once(&self) -> usize {
         match &self.transform {
             // They are transformed in the destination.
-            Transform::OneByOne(line) if self.is_rows() && self.pitch == line.len_out() => 0,
+            Transform::OneByOne(one) if self.is_rows() && self.pitch == one.fft.len_out() => 0,
             Transform::OneByOne(_) => self.at_once * self.pitch * size_of::<T>(),
             Transform::Batch(batch) => batch.bytes(),
             Transform::Resized(batch) => batch.bytes(),
@@ -131,7 +136,7 @@ impl<T: Real> LinePass<T> {
 
     pub(crate) fn scratch_len(&self) -> usize {
         match &self.transform {
-            Transform::OneByOne(line) => line.scratch_len() + self.order.scratch_len(),
+            Transform::OneByOne(one) => one.fft.scratch_len() + one.order.scratch_len(),
             Transform::Batch(_) | Transform::Resized(_) => 0,
         }
     }
@@ -160,10 +165,10 @@ impl<T: Real> LinePass<T> {
     ) {
         let first = first * self.shape.outer;
         match &self.transform {
-            Transform::OneByOne(line) if self.is_rows() => {
-                self.rows(&**line, first, src, dst, workspace);
+            Transform::OneByOne(one) if self.is_rows() => {
+                self.rows(one, first, src, dst, workspace);
             }
-            Transform::OneByOne(line) => self.columns(&**line, first, src, dst, workspace),
+            Transform::OneByOne(one) => self.columns(one, first, src, dst, workspace),
             Transform::Batch(batch) => batch.run(first, src, dst, workspace),
             Transform::Resized(batch) => {
                 let src = src.expect("a pass that changes the length of lines has a source");
@@ -175,14 +180,14 @@ impl<T: Real> LinePass<T> {
     /// Contiguous lines, transformed in `dst` if they fit there.
     fn rows(
         &self,
-        line: &dyn LineFft<T>,
+        one: &OneByOne<T>,
         first: usize,
         src: Option<&[T]>,
         dst: &mut [T],
         workspace: &mut Workspace<'_, T>,
     ) {
         let Workspace { lines: tile, scratch, queue } = workspace;
-        let (before, after, pitch) = (line.len_in(), line.len_out(), self.pitch);
+        let (before, after, pitch) = (one.fft.len_in(), one.fft.len_out(), self.pitch);
         let lines = self.at_once;
         for (chunk, out) in dst.chunks_mut(lines * after).enumerate() {
             let lines_here = out.len() / after;
@@ -197,12 +202,12 @@ impl<T: Real> LinePass<T> {
                 if let Some(lines_in) = lines_in {
                     spread(lines_in, before, out, pitch);
                 }
-                self.transform(line, first + chunk * lines, out, scratch, queue);
+                self.transform(one, first + chunk * lines, out, scratch, queue);
             } else {
                 let lines_in = lines_in.expect("a pass that shortens lines has a source");
                 let tile = &mut tile[..lines_here * pitch];
                 spread(lines_in, before, tile, pitch);
-                self.transform(line, first + chunk * lines, tile, scratch, queue);
+                self.transform(one, first + chunk * lines, tile, scratch, queue);
                 spread(tile, pitch, out, after);
             }
         }
@@ -211,7 +216,7 @@ impl<T: Real> LinePass<T> {
     /// Strided lines: gathered into the tile, transformed and scattered, a few at a time.
     fn columns(
         &self,
-        line: &dyn LineFft<T>,
+        one: &OneByOne<T>,
         first_array: usize,
         src: Option<&[T]>,
         dst: &mut [T],
@@ -235,7 +240,7 @@ impl<T: Real> LinePass<T> {
                     at.gather(n_before, from, tile, pitch)
                 }
                 let number = (first_array + array) * inner + first;
-                self.transform(line, number, tile, scratch, queue);
+                self.transform(one, number, tile, scratch, queue);
                 let at = Columns { start: array * n_after * inner + first, ..at };
                 if wide_after {
                     at.scatter(n_after, complex_mut(tile), pitch / 2, complex_mut(dst))
@@ -249,31 +254,33 @@ impl<T: Real> LinePass<T> {
     /// Transforms contiguous lines, the first of which has this number.
     fn transform(
         &self,
-        line: &dyn LineFft<T>,
+        one: &OneByOne<T>,
         first: usize,
         tile: &mut [T],
         scratch: &mut [T],
         queue: &mut PrefetchQueue,
     ) {
-        let (scratch, points) = scratch[..self.scratch_len()].split_at_mut(line.scratch_len());
+        let OneByOne { fft, twiddles, order } = one;
+        let (scratch, points) = scratch[..self.scratch_len()].split_at_mut(fft.scratch_len());
         let factor = T::of(self.shape.factor);
-        self.order.sort_lines(tile, points);
-        if let Some(twiddles) = self.twiddles.as_ref().filter(|it| it.come_first()) {
+        order.sort_lines(tile, points);
+        let [before, after] = twiddles;
+        if let Some(twiddles) = before {
             twiddles.multiply_lines(first, self.shape.n, tile);
         }
         if queue.is_empty() {
-            line.run(tile, scratch, factor);
+            fft.run(tile, scratch, factor);
         } else {
             let few = (AHEAD_BYTES / (self.pitch * size_of::<T>())).max(1) * self.pitch;
             for lines in tile.chunks_mut(few) {
                 queue.step(lines.len());
-                line.run(lines, scratch, factor);
+                fft.run(lines, scratch, factor);
             }
         }
-        if let Some(twiddles) = self.twiddles.as_ref().filter(|it| !it.come_first()) {
+        if let Some(twiddles) = after {
             twiddles.multiply_lines(first, self.shape.n, tile);
         }
-        self.order.stride_lines(tile, points);
+        order.stride_lines(tile, points);
     }
 }
 

@@ -46,7 +46,8 @@ const NEAR_COLUMNS: usize = 128;
 
 pub(crate) struct Batch<T> {
     fft: Arc<dyn BatchFft<T>>,
-    twiddles: Option<LineTwiddles>,
+    /// The factors before the transform, and after it.
+    twiddles: [Option<LineTwiddles>; 2],
     order: PointOrder,
     shape: Pass,
     width: usize,
@@ -63,16 +64,16 @@ pub(crate) struct Batch<T> {
 impl<T: Real> Batch<T> {
     pub(crate) fn new(
         fft: Arc<dyn BatchFft<T>>,
-        twiddles: Option<LineTwiddles>,
+        twiddles: [Option<LineTwiddles>; 2],
         pass: &Pass,
         at_once: usize,
         far: bool,
     ) -> Self {
         let scratch_len = fft.scratch_len().next_multiple_of(Self::CACHE_LINE);
         let order = PointOrder::of(pass);
-        let needs_tile = twiddles.is_some() || !order.is_plain();
+        let needs_tile = twiddles.iter().any(Option::is_some) || !order.is_plain();
         let is_tiled = is_tiled::<T>(pass, far) || needs_tile && pass.inner > 1;
-        let (shape, width) = (pass.clone(), width(pass));
+        let (shape, width) = (Pass { twiddles: None, ..pass.clone() }, width(pass));
         Self { fft, twiddles, order, shape, width, is_tiled, at_once, far, scratch_len }
     }
 
@@ -111,14 +112,6 @@ impl<T: Real> Batch<T> {
         }
     }
 
-    fn twiddles_before(&self) -> Option<&LineTwiddles> {
-        self.twiddles.as_ref().filter(|twiddles| twiddles.come_first())
-    }
-
-    fn twiddles_after(&self) -> Option<&LineTwiddles> {
-        self.twiddles.as_ref().filter(|twiddles| !twiddles.come_first())
-    }
-
     fn call(&self, lines: Lines<'_, T>, scratch: &mut [T]) {
         self.fft.run(lines, T::of(self.shape.factor), scratch);
     }
@@ -131,26 +124,28 @@ impl<T: Real> Batch<T> {
         dst: &mut [T],
         workspace: &mut Workspace<'_, T>,
     ) {
-        let (before, after) = (self.shape.line_before(), self.shape.line_after());
-        let [from, to] = [before, after].map(|len| Strides { stride: 1, dist: len / self.width });
-        for (chunk, dst) in dst.chunks_mut(self.at_once * after).enumerate() {
-            let count = dst.len() / after;
-            let mut src = src.map(|src| &src[chunk * self.at_once * before..]);
+        let [before, after] = &self.twiddles;
+        let (len_before, len_after) = (self.shape.line_before(), self.shape.line_after());
+        let [from, to] =
+            [len_before, len_after].map(|len| Strides { stride: 1, dist: len / self.width });
+        for (chunk, dst) in dst.chunks_mut(self.at_once * len_after).enumerate() {
+            let count = dst.len() / len_after;
+            let mut src = src.map(|src| &src[chunk * self.at_once * len_before..]);
             let (number, n) = (first + chunk * self.at_once, self.shape.n);
-            workspace.queue.step(count * before.max(after));
+            workspace.queue.step(count * len_before.max(len_after));
             let (scratch, line) = workspace.lines.split_at_mut(self.scratch_len);
-            if (self.twiddles_before().is_some() || !self.order.is_plain())
+            if (before.is_some() || !self.order.is_plain())
                 && let Some(src) = src.take()
             {
                 dst.copy_from_slice(&src[..dst.len()]);
             }
             self.order.sort_lines(dst, line);
-            if let Some(twiddles) = self.twiddles_before() {
+            if let Some(twiddles) = before {
                 twiddles.multiply_lines(number, n, dst);
             }
             let lines = Lines { src, from, dst: &mut *dst, to, count, uncached: self.far };
             self.call(lines, scratch);
-            if let Some(twiddles) = self.twiddles_after() {
+            if let Some(twiddles) = after {
                 twiddles.multiply_lines(number, n, dst);
             }
             self.order.stride_lines(dst, line);
@@ -168,7 +163,9 @@ impl<T: Real> Batch<T> {
         let Self { shape: Pass { outer, inner, n, .. }, width, .. } = *self;
         let (scratch, tile) = workspace.lines.split_at_mut(self.scratch_len);
         let at = Strides { stride: inner, dist: 1 };
-        let inside = Strides { stride: self.tile_row() / width, dist: 1 };
+        let pitch = self.tile_row();
+        let inside = Strides { stride: pitch / width, dist: 1 };
+        let [before, after] = &self.twiddles;
         let at_once =
             if self.is_tiled { self.at_once } else { lines_per_call(inner, NEAR_COLUMNS) };
         for array in 0..outer {
@@ -197,21 +194,10 @@ impl<T: Real> Batch<T> {
                 for [in_tile, row] in rows(PointOrder::before) {
                     tile[in_tile].copy_from_slice(&source[row]);
                 }
-                let multiply = |twiddles: Option<&LineTwiddles>, tile: &mut [T]| {
-                    if let Some(twiddles) = twiddles {
-                        let pitch = self.tile_row();
-                        let number = first_array + array;
-                        twiddles.multiply_columns(
-                            number,
-                            first,
-                            count,
-                            &mut tile[..n * pitch],
-                            pitch,
-                        );
-                    }
-                };
-                multiply(self.twiddles_before(), tile);
-                let after = self.twiddles_after();
+                let array = first_array + array;
+                if let Some(twiddles) = before {
+                    twiddles.multiply_columns([array, first], count, &mut tile[..n * pitch], pitch);
+                }
                 let stays = after.is_none() && self.order.is_plain();
                 if src.is_none() && stays && !rows_conflict::<T>(width * inner) {
                     let (src, from, to) = (Some(&*tile), inside, at);
@@ -221,7 +207,9 @@ impl<T: Real> Batch<T> {
                 let (src, from, to) = (None, inside, inside);
                 let lines = Lines { src, from, dst: &mut *tile, to, count, uncached: false };
                 self.call(lines, scratch);
-                multiply(after, tile);
+                if let Some(twiddles) = after {
+                    twiddles.multiply_columns([array, first], count, &mut tile[..n * pitch], pitch);
+                }
                 for [in_tile, row] in rows(PointOrder::after) {
                     dst[row].copy_from_slice(&tile[in_tile]);
                 }

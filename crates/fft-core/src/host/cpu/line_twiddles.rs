@@ -30,21 +30,20 @@ pub(crate) struct LineTwiddles {
 }
 
 impl LineTwiddles {
-    pub(crate) fn of<T: Real>(pass: &Pass, planner: &mut LinePlanner<T>) -> Option<Self> {
-        let twiddles = pass.twiddles.as_ref()?;
-        Some(Self {
+    /// The factors before a pass's transforms, and after them.
+    pub(crate) fn of<T: Real>(pass: &Pass, planner: &mut LinePlanner<T>) -> [Option<Self>; 2] {
+        let twiddles = pass.twiddles.as_ref().map(|twiddles| Self {
             roots: planner.roots(twiddles.order),
             order: twiddles.order,
             direction: pass.direction,
             columns: pass.inner.max(1),
             outside: twiddles.outside.clone(),
             inside: twiddles.inside.clone(),
-        })
-    }
-
-    /// Whether lines are multiplied before they are transformed.
-    pub(crate) fn come_first(&self) -> bool {
-        self.direction == Direction::Forward
+        });
+        match pass.direction {
+            Direction::Forward => [twiddles, None],
+            Direction::Inverse => [None, twiddles],
+        }
     }
 
     /// Multiplies contiguous lines of `n` points, the first of which has this number.
@@ -58,17 +57,16 @@ impl LineTwiddles {
         }
     }
 
-    /// Multiplies adjacent lines in a tile with rows of `pitch` real numbers: the lines from this
-    /// column on, as many as a row has.
+    /// Multiplies adjacent lines in a tile with rows of `pitch` real numbers: `count` lines of this
+    /// array from a column on.
     pub(crate) fn multiply_columns<T: Real>(
         &self,
-        outside: usize,
-        column: usize,
+        [array, column]: [usize; 2],
         count: usize,
         tile: &mut [T],
         pitch: usize,
     ) {
-        let outside = weighed(&self.outside, outside);
+        let outside = weighed(&self.outside, array);
         for first in (0..count).step_by(TOGETHER) {
             let steps: [usize; TOGETHER] = std::array::from_fn(|c| {
                 let column = column + first + c;
