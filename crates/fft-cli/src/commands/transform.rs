@@ -168,10 +168,12 @@ impl FileTransform<'_> {
 
         let order = order(axes, header.fortran_order);
         let brick = |grid: &DynGrid, name, ranks: &Option<Shape>| -> Result<_, Failure> {
-            Ok(match ranks {
-                Some(ranks) => ranks.proc_grid(name, axes, comm.size())?.part(grid, comm.rank()),
-                None => slab(comm, grid, order[0]),
-            })
+            if let Some(ranks) = ranks {
+                let ranks = ranks.proc_grid(name, axes, comm.size())?;
+                return Ok(Some(ranks.part(grid, comm.rank())));
+            }
+            // A single axis is cut as suits its factors.
+            Ok((axes > 1).then(|| slab(comm, grid, order[0])))
         };
         let (given, taken) = (
             ("--input-grid", &options.grids.input_grid),
@@ -179,8 +181,10 @@ impl FileTransform<'_> {
         );
         let (physical, spectral) = if options.inverse { (taken, given) } else { (given, taken) };
         draft.options = planning::Options {
-            input: Some(brick(&grid, physical.0, physical.1)?),
-            output: Some(brick(&spectral_grid, spectral.0, spectral.1)?),
+            input: brick(&grid, physical.0, physical.1)?,
+            output: brick(&spectral_grid, spectral.0, spectral.1)?,
+            // Files may have any length.
+            one_rank: true,
             input_order: Some(order),
             output_order: Some(order),
             ..draft.options
