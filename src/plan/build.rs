@@ -99,9 +99,9 @@ impl DynDraft<'_> {
     /// The options, once all ranks agree on them, with the machine that they name. Collective.
     pub(super) fn settle(&self) -> Result<Options, Error> {
         let mut options = self.options.clone();
-        let lengths = self.lengths_of_lines();
         // A rank that has left is noticed here, before anything is gathered.
-        agree(self.comm(), self.check().and_then(|()| tables_fit(self.comm().rank(), &lengths)))?;
+        let fits = || tables_fit(self.comm().rank(), &self.lengths_of_lines());
+        agree(self.comm(), self.check().and_then(|()| fits()))?;
         // An option set to its default equals one left unset.
         let axes = self.grid.axes();
         options.kinds = Some(options.kinds_of(self.transform, axes));

@@ -15,7 +15,8 @@ _Static_assert(sizeof(thriffty_status) == 4, "status");
 _Static_assert(sizeof(thriffty_brick) == 64 && offsetof(thriffty_brick, hi) == 32, "brick");
 _Static_assert(offsetof(thriffty_sizes, input) == 8 && offsetof(thriffty_sizes, output) == 72, "bricks");
 _Static_assert(offsetof(thriffty_sizes, input_len) == 136, "input_len");
-_Static_assert(offsetof(thriffty_sizes, input_order) == 184 && sizeof(thriffty_sizes) == 216, "sizes");
+_Static_assert(offsetof(thriffty_sizes, input_order) == 184, "input_order");
+_Static_assert(offsetof(thriffty_sizes, input_strides) == 216 && sizeof(thriffty_sizes) == 280, "sizes");
 
 static const int64_t SHAPE[] = {6, 5, 8};
 enum { C2C = THRIFFTY_TRANSFORM_C2C, R2C = THRIFFTY_TRANSFORM_R2C, R2R = THRIFFTY_TRANSFORM_R2R };
