@@ -82,7 +82,7 @@ class _Ranks:
             )[first:]
             for sharding, shape in sides
         ]
-        # Parts of a single axis are those of the mesh.
+        # The mesh may cut a single axis where no factor fits.
         group = _group(processes_of(mesh))
         return dict(comm=group, input=bricks[0], output=bricks[1], one_rank=True)
 

@@ -118,7 +118,7 @@ def _planned(
         input=sides[1 if inverse else 0],
         output=sides[0 if inverse else 1],
         kinds=tuple(named.get(axis, "none") for axis in every),
-        # Parts of a single axis are those of the mesh.
+        # The mesh may cut a single axis where no factor fits.
         one_rank=True,
         batch=batch,
         norm=norm,

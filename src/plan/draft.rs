@@ -181,11 +181,10 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
     ///
     /// Threads share a rank's brick, cut along its slowest axis; ranks may have different numbers.
     /// A single rank uses fewer threads for short axes, and one for a single axis, unless its
-    /// transform is complex. Only the calling
-    /// thread communicates. Later calls must be made on the same thread, unless MPI has
-    /// `MPI_THREAD_MULTIPLE`, or `MPI_THREAD_SERIALIZED` and a communicator that
-    /// `MpiComm::from_raw` made. [`Draft::build`] refuses several threads if ranks are threads
-    /// themselves, and transposed data of several ranks with them.
+    /// transform is complex. Only the calling thread communicates. Later calls must be made on the
+    /// same thread, unless MPI has `MPI_THREAD_MULTIPLE`, or `MPI_THREAD_SERIALIZED` and a
+    /// communicator that `MpiComm::from_raw` made. [`Draft::build`] refuses several threads if
+    /// ranks are threads themselves, and transposed or cyclic data of several ranks with them.
     pub fn threads(mut self, threads: usize) -> Self {
         self.draft.threads = Some(threads);
         self

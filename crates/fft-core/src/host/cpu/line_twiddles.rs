@@ -1,8 +1,8 @@
 //! Twiddle factors, multiplied while lines are in cache.
 //!
-//! The exponents along a run of adjacent elements grow by equal steps, so that the factors of a few
-//! elements are those of the first one times powers that are the same along the run. Tables have
-//! about the square root of the number of points; a table of all factors would be as long as the
+//! Exponents grow by equal steps along a line. The line is therefore multiplied in groups: the
+//! first factor of a group is looked up, and the others are its products with powers that all
+//! groups share. Two tables of about √n roots suffice; one of all factors would be as long as the
 //! data.
 
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::host::cpu::line_fft::LinePlanner;
 use crate::problem::Direction;
 use crate::recipe::{Pass, twiddles::Indices};
 
-/// Elements whose factors are computed from that of the first one.
+/// Elements of a group, which need one lookup.
 const TOGETHER: usize = 16;
 
 /// The factors of a pass's lines.
